@@ -1,0 +1,122 @@
+/* Lite Runtime: public C ABI. Plain C, no exceptions, no global state but the kernel tables.
+ *
+ *   char error[256];
+ *   lite_file* file = lite_file_open("model.lite", error, sizeof error);
+ *   lite_program* program = lite_file_program(file, NULL, NULL, error, sizeof error);
+ *   lite_program_bind(program, lite_program_find(program, "image"), pixels, bytes);
+ *   lite_program_run(program, error, sizeof error);
+ *   const float* scores = lite_program_data(program, lite_program_output(program, 0));
+ *
+ * Functions that can fail return NULL, -1 or a non-zero status and write one line to `error`.
+ * One program may be used by one thread at a time; different programs by different threads. */
+#ifndef LITE_RUNTIME_H
+#define LITE_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define LITE_API __declspec(dllexport)
+#else
+#define LITE_API __attribute__((visibility("default")))
+#endif
+
+#define LITE_ABI_VERSION 1
+
+typedef struct lite_program lite_program;
+typedef struct lite_file lite_file;
+
+/* All zero is a good default. */
+typedef struct {
+  int32_t threads;                /* 0: one per processor this process may use, at most 64 */
+  int32_t pin;                    /* 1: thread i is pinned to the i-th allowed processor */
+  const char* max_isa;            /* highest instruction set to use ("avx2"), NULL: no limit */
+  int64_t fail_allocation;        /* tests: the n-th allocation (1, 2, ...) fails; 0: none */
+  int64_t memory_limit_bytes;     /* arena, packed weights and scratch together; 0: no limit */
+} lite_options;
+
+typedef struct {
+  const char* name;
+  int32_t dtype;                  /* numbers of the program format: 1 f32, 2 f16, ... */
+  int32_t role;                   /* 1 input, 2 output, 3 weight, 4 arena */
+  int32_t rank;
+  int64_t dims[8];
+  int64_t pitch;                  /* elements between innermost rows */
+  int32_t halo[4];
+  size_t bytes;                   /* of the dense tensor */
+} lite_tensor_info;
+
+typedef struct {
+  const char* name;
+  const char* op;
+  const char* kernel;
+  const char* variant;            /* full kernel name with instruction set and tile */
+  int64_t start_ns, end_ns;       /* of the last run, from the run's start */
+} lite_step_info;
+
+typedef struct {
+  size_t arena_bytes, packed_bytes, scratch_bytes, weight_bytes;
+  int64_t run_ns;                 /* wall time of the last run */
+} lite_memory_info;
+
+LITE_API int lite_abi_version(void);
+LITE_API const char* lite_version(void);
+/* "x86" or "arm", what this library runs. */
+LITE_API const char* lite_target(void);
+/* CPU features in use, separated by spaces, for example "sse2 avx2 avx512 avx512vnni". */
+LITE_API const char* lite_cpu_features(void);
+/* Instruction sets compiled in that this machine has, lowest first, separated by spaces. */
+LITE_API const char* lite_isas(void);
+/* i-th registered kernel name of the best instruction set; NULL past the end. */
+LITE_API const char* lite_kernel_name(int index);
+
+/* Loads a program. `program` and `weights` stay the caller's and must outlive the result;
+ * weights[i] has weight_bytes[i] bytes. */
+LITE_API lite_program* lite_program_load(const void* program, size_t program_bytes,
+                                         const void* const* weights, const size_t* weight_bytes,
+                                         size_t num_weights, const lite_options* options,
+                                         char* error, size_t error_bytes);
+LITE_API void lite_program_free(lite_program*);
+
+LITE_API int lite_program_num_inputs(const lite_program*);
+LITE_API int lite_program_num_outputs(const lite_program*);
+LITE_API int lite_program_num_tensors(const lite_program*);
+LITE_API int lite_program_num_steps(const lite_program*);
+LITE_API int lite_program_threads(const lite_program*);
+/* Tensor index of the i-th input or output; -1 when there is none. */
+LITE_API int lite_program_input(const lite_program*, int i);
+LITE_API int lite_program_output(const lite_program*, int i);
+LITE_API int lite_program_find(const lite_program*, const char* tensor_name);
+LITE_API int lite_program_tensor(const lite_program*, int tensor, lite_tensor_info* info);
+LITE_API int lite_program_step(const lite_program*, int step, lite_step_info* info);
+LITE_API void lite_program_memory(const lite_program*, lite_memory_info* info);
+
+/* Gives an input or output its memory (exactly its bytes, kept by the caller while it runs).
+ * data NULL returns to the program's own buffer. 0 when accepted. */
+LITE_API int lite_program_bind(lite_program*, int tensor, void* data, size_t bytes);
+/* Memory of an input or output (bound or own), or of a tensor tapped in the last run. */
+LITE_API void* lite_program_data(lite_program*, int tensor);
+/* Copies a tensor, dense, right after the step that writes it; on = 0 forgets it. 0 when accepted. */
+LITE_API int lite_program_tap(lite_program*, int tensor, int on, char* error, size_t error_bytes);
+LITE_API int lite_program_run(lite_program*, char* error, size_t error_bytes);
+
+/* A .lite file (layout: src/lite_file.cc). The file must outlive its programs. */
+LITE_API lite_file* lite_file_open(const char* path, char* error, size_t error_bytes);
+LITE_API void lite_file_close(lite_file*);
+/* Targets of the file, separated by spaces. */
+LITE_API const char* lite_file_targets(const lite_file*);
+/* A section's bytes ("META", "GRAPH", "PROG.arm"); NULL when the file has none. */
+LITE_API const void* lite_file_section(const lite_file*, const char* tag, size_t* bytes);
+/* target NULL: lite_target(). */
+LITE_API lite_program* lite_file_program(lite_file*, const char* target,
+                                         const lite_options* options, char* error,
+                                         size_t error_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
