@@ -1,0 +1,27 @@
+"""The graph: typed operators, values, journal, text form, verifier."""
+
+from .graph import Graph, Node, Value, copy_graph, node_reads, walk
+from .journal import Entry, Journal
+from .text import from_text, to_text
+from .types import Dim, DType, QuantParams, Shape, TypeInfo, format_shape
+from .verify import verify
+
+__all__ = [
+    "DType",
+    "Dim",
+    "Entry",
+    "Graph",
+    "Journal",
+    "Node",
+    "QuantParams",
+    "Shape",
+    "TypeInfo",
+    "Value",
+    "copy_graph",
+    "format_shape",
+    "from_text",
+    "node_reads",
+    "to_text",
+    "verify",
+    "walk",
+]

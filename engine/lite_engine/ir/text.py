@@ -1,0 +1,256 @@
+"""A printable and parseable form of a graph.
+
+    graph "mobilenet" {
+      input x: f32[1,3,224,224]
+      const w: f32[8,3,3,3] = @0
+      conv1: y = Conv(x, w, _) {strides=[2, 2], pads=[1, 1, 1, 1]} from ["conv1", "bn1"]
+      output y
+    }
+
+Attribute values are JSON, an array attribute is `{"array": dtype, "shape": [...], "data": [...]}`,
+a subgraph `{"graph": "text"}`. Constants of at most 64 elements are written out as JSON lists; larger ones are
+`@n`, the n-th array of the list that `to_text` returns beside the text and `from_text` takes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelFormatError
+from .graph import Graph, Node, Value
+from .types import DType, Shape
+
+INLINE_ELEMS = 64
+
+
+def to_text(graph: Graph, arrays: list[np.ndarray] | None = None) -> str:
+    """Text of the graph; arrays too large to write out are appended to `arrays`."""
+    arrays = [] if arrays is None else arrays
+    lines = [f"graph {json.dumps(graph.name)} {{"]
+    for value in graph.inputs:
+        lines.append(f"  input {_name(value)}: {_type(value)}")
+    for value in graph.constants():
+        assert value.const is not None
+        lines.append(f"  const {_name(value)}: {_type(value)} = {_data(value.const, arrays)}")
+    for node in graph.nodes:
+        ins = ", ".join("_" if v is None else _name(v) for v in node.inputs)
+        outs = ", ".join(
+            _name(v) + (f": {_type(v)}" if v.dtype is not None else "") for v in node.outputs
+        )
+        attrs = ", ".join(f"{k}={_attr(v, arrays)}" for k, v in sorted(node.attrs.items()))
+        line = f"  {json.dumps(node.name)}: {outs} = {node.op}({ins})"
+        line += f" {{{attrs}}}" if attrs else ""
+        line += f" from {json.dumps(list(node.sources))}" if node.sources else ""
+        lines.append(line)
+    lines += [f"  output {_name(v)}" for v in graph.outputs]
+    return "\n".join([*lines, "}"])
+
+
+def _name(value: Value) -> str:
+    return value.name if re.fullmatch(r"[A-Za-z0-9./:\-]*[A-Za-z./:\-][A-Za-z0-9./:\-]*", value.name) else (
+        json.dumps(value.name)
+    )
+
+
+def _type(value: Value) -> str:
+    if value.dtype is None:
+        return "?"
+    if value.shape is None:
+        return f"{value.dtype}[*]"
+    return f"{value.dtype}[{','.join('?' if d is None else str(d) for d in value.shape)}]"
+
+
+def _data(array: np.ndarray, arrays: list[np.ndarray]) -> str:
+    finite = array.dtype.kind != "f" or bool(np.isfinite(array).all())
+    if array.size <= INLINE_ELEMS and finite:
+        return json.dumps(array.ravel().tolist())
+    arrays.append(array)
+    return f"@{len(arrays) - 1}"
+
+
+def _attr(value: Any, arrays: list[np.ndarray]) -> str:
+    if isinstance(value, Graph):
+        return json.dumps({"graph": to_text(value, arrays)})
+    if isinstance(value, np.ndarray):
+        head = {"array": str(DType.of(value)), "shape": list(value.shape)}
+        return json.dumps({**head, "data": value.ravel().tolist()})
+    if isinstance(value, DType):
+        return json.dumps({"dtype": str(value)})
+    if isinstance(value, bytes):
+        return json.dumps({"bytes": value.hex()})
+    if isinstance(value, np.generic):
+        value = value.item()
+    return json.dumps(value)
+
+
+def from_text(text: str, arrays: list[np.ndarray] | None = None) -> Graph:
+    """The graph a text describes. Raises ModelFormatError naming the line."""
+    return _Parser(text, arrays or []).graph()
+
+
+_TOKEN = re.compile(
+    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<sym>[(){},=]|:(?=\s)|\[|\])'
+    r"|(?P<word>[^\s(){},=\[\]\"]*[^\s(){},=\[\]\":]))"
+)
+
+
+class _Parser:
+    def __init__(self, text: str, arrays: list[np.ndarray], outer: dict[str, Value] | None = None):
+        self.lines = text.splitlines()
+        self.arrays = arrays
+        self.values: dict[str, Value] = dict(outer or {})
+        self.number = 0
+        self.rest = ""
+
+    def fail(self, message: str) -> ModelFormatError:
+        return ModelFormatError(f"graph text, line {self.number + 1}: {message}")
+
+    # ---- tokens of one line
+    def take(self, expected: str | None = None) -> str:
+        m = _TOKEN.match(self.rest)
+        if not m:
+            raise self.fail(f"expected {expected or 'a word'}, found {self.rest[:30]!r}")
+        self.rest = self.rest[m.end() :]
+        token = m.group().strip()
+        if expected is not None and token != expected:
+            raise self.fail(f"expected {expected!r}, found {token!r}")
+        return str(json.loads(token)) if m.group("string") else token
+
+    def peek(self, text: str) -> bool:
+        return self.rest.lstrip().startswith(text)
+
+    def json(self) -> Any:
+        text = self.rest.lstrip()
+        try:
+            value, end = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError) as error:
+            raise self.fail(f"not JSON: {error}") from None
+        self.rest = text[end:]
+        return value
+
+    # ---- grammar
+    def graph(self) -> Graph:
+        try:
+            return self._graph()
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise self.fail(str(error) or type(error).__name__) from None
+
+    def _graph(self) -> Graph:
+        self.rest = self.lines[0]
+        self.take("graph")
+        graph = Graph(self.take())
+        self.take("{")
+        for self.number in range(1, len(self.lines)):
+            self.rest = self.lines[self.number]
+            stripped = self.rest.strip()
+            if stripped == "}":
+                return graph
+            if stripped.startswith("input "):
+                self.take("input")
+                graph.inputs.append(self.typed(define=True))
+            elif stripped.startswith("const "):
+                self.constant()
+            elif stripped.startswith("output "):
+                self.take("output")
+                graph.outputs.append(self.read(self.take()))
+            elif stripped:
+                graph.nodes.append(self.node())
+        raise self.fail("no closing }")
+
+    def define(self, name: str) -> Value:
+        if name in self.values:
+            raise self.fail(f"{name!r} is defined twice")
+        return self.values.setdefault(name, Value(name))
+
+    def read(self, name: str) -> Value:
+        if name not in self.values:
+            raise self.fail(f"{name!r} is read before it is defined")
+        return self.values[name]
+
+    def typed(self, *, define: bool) -> Value:
+        value = self.define(self.take())
+        if self.peek(":"):
+            self.take(":")
+            value.dtype, value.shape = self.type()
+        return value
+
+    def type(self) -> tuple[DType | None, Shape | None]:
+        word = self.take()
+        if word == "?":
+            return None, None
+        dtype = DType(word)
+        self.take("[")
+        dims: list[int | str | None] = []
+        while not self.peek("]"):
+            dim = self.take()
+            if dim == "*":
+                self.take("]")
+                return dtype, None
+            dims.append(int(dim) if dim.lstrip("-").isdigit() else None if dim == "?" else dim)
+            if self.peek(","):
+                self.take(",")
+        self.take("]")
+        return dtype, tuple(dims)
+
+    def constant(self) -> None:
+        self.take("const")
+        value = self.typed(define=True)
+        self.take("=")
+        if value.dtype is None or value.shape is None:
+            raise self.fail("a constant needs a type")
+        if self.peek("@"):
+            array = self.arrays[int(self.take()[1:])]
+            if array.shape != value.shape or array.dtype != value.dtype.np:
+                raise self.fail(f"array of {value.name} has another type")
+        else:
+            array = np.array(self.json(), dtype=value.dtype.np).reshape(value.shape)  # type: ignore[arg-type]
+        value.const = array
+
+    def node(self) -> Node:
+        name = self.take()
+        self.take(":")
+        outputs = [self.typed(define=True)]
+        while self.peek(","):
+            self.take(",")
+            outputs.append(self.typed(define=True))
+        self.take("=")
+        op = self.take()
+        self.take("(")
+        inputs: list[Value | None] = []
+        while not self.peek(")"):
+            word = self.take()
+            inputs.append(None if word == "_" else self.read(word))
+            if self.peek(","):
+                self.take(",")
+        self.take(")")
+        attrs: dict[str, Any] = {}
+        if self.peek("{"):
+            self.take("{")
+            while not self.peek("}"):
+                key = self.take()
+                self.take("=")
+                attrs[key] = self.attr(self.json())
+                if self.peek(","):
+                    self.take(",")
+            self.take("}")
+        sources: list[str] = []
+        if self.peek("from"):
+            self.take("from")
+            sources = self.json()
+        return Node(op, inputs, outputs, attrs, name=name, sources=sources)
+
+    def attr(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if "graph" in value:
+            return _Parser(value["graph"], self.arrays, self.values).graph()
+        if "array" in value:
+            data = np.array(value["data"], dtype=DType(value["array"]).np)
+            return data.reshape(value["shape"])
+        if "dtype" in value:
+            return DType(value["dtype"])
+        return bytes.fromhex(value["bytes"])

@@ -1,0 +1,39 @@
+"""Operators: one place each. Importing this package fills the registry."""
+
+import importlib
+import pkgutil
+
+from ._core import (
+    REQUIRED,
+    Cost,
+    KernelRef,
+    OpDef,
+    all_kernels,
+    all_ops,
+    define_op,
+    find_op,
+    get_op,
+)
+from ._infer import check_shape, fold_constants, infer_node, infer_types, run_node, specialise
+
+for _module in pkgutil.iter_modules(__path__):
+    if not _module.name.startswith("_"):
+        importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = [
+    "REQUIRED",
+    "Cost",
+    "KernelRef",
+    "OpDef",
+    "all_kernels",
+    "all_ops",
+    "check_shape",
+    "define_op",
+    "find_op",
+    "fold_constants",
+    "get_op",
+    "infer_node",
+    "infer_types",
+    "run_node",
+    "specialise",
+]

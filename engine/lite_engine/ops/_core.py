@@ -1,0 +1,282 @@
+"""One place per operator: schema, shape inference, NumPy reference, cost, layout, kernels.
+
+`define_op` makes an OpDef and registers it; its decorators attach the functions. All of them get
+the inputs positionally (absent optional ones as None) and every attribute as a keyword with its
+default filled in, so a reference reads like the formula.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError, UnsupportedOperatorError
+from ..ir import DType, Node, TypeInfo
+
+#: How an operator sees memory; ARCHITECTURE section 3 says what each means.
+LAYOUTS = ("rowmajor", "channels_last", "elementwise", "axis", "view")
+
+REQUIRED: Any = object()
+"""Default of an attribute that must be given."""
+
+Infer = Callable[..., TypeInfo | Sequence[TypeInfo]]
+Reference = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Work of one call. `macs` are multiply-accumulates; flops = 2·macs + other flops.
+
+    Bytes moved are derived from inputs and outputs unless given.
+    """
+
+    macs: int = 0
+    flops: int = 0
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class KernelRef:
+    """A kernel that can run an operator on a backend, and under which conditions.
+
+    `when(node, types)` gets the Node and its inputs' TypeInfos (None for absent) and answers
+    True, or a string that says why not. Kernels of one operator are tried in `rank` order, lowest first.
+    """
+
+    op: str
+    backend: str  # "cpu" | "opencl"
+    name: str
+    dtypes: frozenset[DType]
+    when: Callable[[Node, list[TypeInfo | None]], bool | str] | None = None
+    why: str = ""
+    rank: int = 0
+    accepts_pitch: bool = False
+    accepts_halo: bool = False
+    in_place: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.op}:{self.name}"
+
+
+@dataclass
+class OpDef:
+    """Everything the house knows about one operator."""
+
+    name: str
+    inputs: tuple[str, ...]  # "x" required, "b?" optional, "*xs" variadic (last only)
+    outputs: tuple[str, ...]
+    attrs: dict[str, Any]
+    layout: str
+    attr_inputs: tuple[str, ...]
+    source: str
+    doc: str
+    tolerance: float
+    kernels: list[KernelRef] = field(default_factory=list)
+    _infer: Infer | None = None
+    _reference: Reference | None = None
+    _cost: Callable[..., Cost] | None = None
+    _wants_outputs: bool = False
+
+    # ---- decorators
+    def infer(self, fn: Infer) -> Infer:
+        """Inputs' TypeInfos → output TypeInfo(s). Raises ShapeError."""
+        self._infer = fn
+        return fn
+
+    def reference(self, fn: Reference) -> Reference:
+        """Inputs' arrays → output array(s). A keyword `n_outputs` in its signature gets the number
+        of outputs the node has."""
+        self._reference = fn
+        self._wants_outputs = "n_outputs" in inspect.signature(fn).parameters
+        self.doc = self.doc or (fn.__doc__ or "").strip()
+        return fn
+
+    def cost(self, fn: Callable[..., Cost]) -> Callable[..., Cost]:
+        """Inputs' TypeInfos → Cost."""
+        self._cost = fn
+        return fn
+
+    def kernel(
+        self,
+        backend: str,
+        name: str,
+        *,
+        dtype: str = "f32",
+        when: Callable[[Node, list[TypeInfo | None]], bool | str] | None = None,
+        why: str = "",
+        rank: int = 0,
+        accepts_pitch: bool = False,
+        accepts_halo: bool = False,
+        in_place: bool = False,
+    ) -> None:
+        """Registers a kernel. `dtype` lists the element types of the first input it takes."""
+        dtypes = frozenset(DType(d) for d in dtype.split(","))
+        ref = KernelRef(
+            self.name, backend, name, dtypes, when, why, rank, accepts_pitch, accepts_halo, in_place
+        )
+        self.kernels.append(ref)
+        self.kernels.sort(key=lambda k: k.rank)
+
+    # ---- schema
+    @property
+    def min_inputs(self) -> int:
+        return sum(1 for n in self.inputs if not n.endswith("?") and not n.startswith("*"))
+
+    @property
+    def is_variadic(self) -> bool:
+        return bool(self.inputs) and self.inputs[-1].startswith("*")
+
+    def input_name(self, index: int) -> str:
+        """`x`, `w`, … of the schema for input `index`."""
+        if self.is_variadic and index >= len(self.inputs) - 1:
+            return self.inputs[-1].lstrip("*")
+        return self.inputs[index].rstrip("?") if index < len(self.inputs) else f"input{index}"
+
+    def filled_attrs(self, node: Node) -> dict[str, Any]:
+        """The node's attributes with defaults. Raises UnsupportedOperatorError for unknown or
+        missing ones."""
+        unknown = [k for k in node.attrs if k not in self.attrs]
+        if unknown:
+            raise UnsupportedOperatorError(
+                f"{node.name}: {self.name} has no attribute {unknown[0]!r}"
+                f" (it has: {', '.join(self.attrs) or 'none'})",
+                (node.name,),
+            )
+        out = {**self.attrs, **node.attrs}
+        missing = [k for k, v in out.items() if v is REQUIRED]
+        if missing:
+            raise UnsupportedOperatorError(
+                f"{node.name}: {self.name} needs attribute {missing[0]!r}", (node.name,)
+            )
+        return out
+
+    def arguments(self, given: Sequence[Any], where: str) -> list[Any]:
+        """Positional arguments padded with None. Raises ShapeError on a wrong count."""
+        args = list(given)
+        if not self.is_variadic:
+            if len(args) > len(self.inputs):
+                raise ShapeError(
+                    f"{where}: {self.name} takes {len(self.inputs)} inputs, got {len(args)}"
+                )
+            args += [None] * (len(self.inputs) - len(args))
+        for i in range(self.min_inputs):
+            if i >= len(args) or args[i] is None:
+                raise ShapeError(f"{where}: {self.name} needs its input {self.input_name(i)!r}")
+        return args
+
+    # ---- use
+    def infer_types(self, node: Node, types: Sequence[TypeInfo | None]) -> list[TypeInfo]:
+        """Output types of a node. Raises ShapeError that names the node."""
+        if self._infer is None:
+            raise UnsupportedOperatorError(
+                f"{node.name}: {self.name} has no shape inference", (node.name,)
+            )
+        attrs = self.filled_attrs(node)
+        args = self.arguments(types, node.name)
+        if "n_outputs" in inspect.signature(self._infer).parameters:
+            attrs["n_outputs"] = len(node.outputs)
+        try:
+            out = self._infer(*args, **attrs)
+        except ShapeError as error:
+            shapes = ", ".join("-" if t is None else str(t) for t in types)
+            raise ShapeError(f"{node.name} ({self.name} of {shapes}): {error}") from None
+        return [out] if isinstance(out, TypeInfo) else list(out)
+
+    def run(self, node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+        """The reference result of a node. Raises UnsupportedOperatorError, ShapeError."""
+        if self._reference is None:
+            raise UnsupportedOperatorError(
+                f"{node.name}: {self.name} has no reference", (node.name,)
+            )
+        attrs = self.filled_attrs(node)
+        args = self.arguments(arrays, node.name)
+        if self._wants_outputs:
+            attrs["n_outputs"] = len(node.outputs)
+        try:
+            with np.errstate(all="ignore"):
+                out = self._reference(*args, **attrs)
+        except (ValueError, IndexError, TypeError) as error:
+            raise ShapeError(f"{node.name} ({self.name}): {error}") from error
+        return [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
+
+    def cost_of(
+        self, node: Node, types: Sequence[TypeInfo | None], outs: Sequence[TypeInfo]
+    ) -> Cost:
+        """Work of a node; one flop per output element when the operator states no cost."""
+        moved = sum(t.nbytes for t in (*types, *outs) if t is not None and t.is_static)
+        if self._cost is None:
+            stated = Cost(flops=sum(t.size for t in outs if t.is_static))
+        else:
+            stated = self._cost(*self.arguments(types, node.name), **self.filled_attrs(node))
+        return Cost(
+            stated.macs,
+            2 * stated.macs + stated.flops,
+            moved if stated.bytes is None else stated.bytes,
+        )
+
+
+_REGISTRY: dict[str, OpDef] = {}
+
+
+def define_op(
+    name: str,
+    *,
+    inputs: str,
+    outputs: str = "y",
+    attrs: dict[str, Any] | None = None,
+    layout: str = "rowmajor",
+    attr_inputs: tuple[str, ...] = (),
+    source: str = "",
+    doc: str = "",
+    tolerance: float = 1e-4,
+) -> OpDef:
+    """Registers an operator. `inputs` is a list of words: `x`, `b?` optional, `*xs` variadic.
+
+    `tolerance` is the relative L2 error that a float32 kernel may have against the reference.
+    """
+    if name in _REGISTRY:
+        raise ValueError(f"operator {name} is defined twice")
+    if layout not in LAYOUTS:
+        raise ValueError(f"operator {name}: layout {layout!r} is not one of {LAYOUTS}")
+    op = OpDef(
+        name,
+        tuple(inputs.split()),
+        tuple(outputs.split()),
+        dict(attrs or {}),
+        layout,
+        tuple(attr_inputs),
+        source,
+        doc,
+        tolerance,
+    )
+    _REGISTRY[name] = op
+    return op
+
+
+def find_op(name: str) -> OpDef | None:
+    return _REGISTRY.get(name)
+
+
+def get_op(name: str, where: str = "") -> OpDef:
+    """Raises UnsupportedOperatorError for an operator that is not defined."""
+    op = _REGISTRY.get(name)
+    if op is None:
+        prefix = f"{where}: " if where else ""
+        raise UnsupportedOperatorError(
+            f"{prefix}operator {name} is not known; see `lite info MODEL` for what can replace it",
+            (where,) if where else (),
+        )
+    return op
+
+
+def all_ops() -> list[OpDef]:
+    return [_REGISTRY[name] for name in sorted(_REGISTRY)]
+
+
+def all_kernels(backend: str | None = None) -> list[KernelRef]:
+    """Every kernel of the registry, for tests, tables and benchmarks."""
+    return [k for op in all_ops() for k in op.kernels if backend in (None, k.backend)]

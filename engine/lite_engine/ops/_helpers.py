@@ -1,0 +1,92 @@
+"""Small functions that several operator files share: axes, broadcasting, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import ShapeError
+from ..ir import Dim, Shape, TypeInfo
+
+
+def normalise_axis(axis: int, rank: int) -> int:
+    """A non-negative axis. Raises ShapeError when it lies outside [-rank, rank)."""
+    if not -rank <= axis < max(rank, 1):
+        raise ShapeError(f"axis {axis} is outside a rank-{rank} tensor")
+    return axis % rank if rank else 0
+
+
+def broadcast_dims(a: Dim, b: Dim) -> Dim:
+    """Multidirectional broadcasting of one dimension. Raises ShapeError."""
+    if a == b:
+        return a
+    if a == 1:
+        return b
+    if b == 1:
+        return a
+    if isinstance(a, int) and isinstance(b, int):
+        raise ShapeError(f"{a} and {b} cannot be broadcast")
+    return a if isinstance(a, int) else b if isinstance(b, int) else None
+
+
+def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
+    """NumPy broadcasting with symbolic dimensions. Raises ShapeError."""
+    known = [s for s in shapes if s is not None]
+    if len(known) != len(shapes):
+        return None
+    rank = max((len(s) for s in known), default=0)
+    out: list[Dim] = [1] * rank
+    for shape in known:
+        for i, dim in enumerate(shape):
+            at = rank - len(shape) + i
+            out[at] = broadcast_dims(out[at], dim)
+    return tuple(out)
+
+
+def window_pads(
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+    auto_pad: str = "NOTSET",
+) -> list[int]:
+    """Explicit pads [begin…, end…] of a sliding window; resolves ONNX auto_pad."""
+    n = len(sizes)
+    if auto_pad in ("NOTSET", ""):
+        return list(pads) if len(pads) else [0] * (2 * n)
+    if auto_pad == "VALID":
+        return [0] * (2 * n)
+    begin, end = [], []
+    for i in range(n):
+        out = -(-sizes[i] // strides[i])
+        total = max(0, (out - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1 - sizes[i])
+        small, large = total // 2, total - total // 2
+        begin.append(small if auto_pad == "SAME_UPPER" else large)
+        end.append(large if auto_pad == "SAME_UPPER" else small)
+    return begin + end
+
+
+def window_output(
+    size: Dim, kernel: int, stride: int, pad: int, dilation: int, *, ceil: bool = False
+) -> Dim:
+    """Output positions of a window over one axis: ⌊(size + pad − d·(k−1) − 1)/stride⌋ + 1."""
+    if not isinstance(size, int):
+        return None
+    if stride <= 0 or dilation <= 0 or kernel <= 0:
+        raise ShapeError(f"window kernel {kernel}, stride {stride}, dilation {dilation}")
+    span = size + pad - dilation * (kernel - 1) - 1
+    if span < 0:
+        raise ShapeError(f"window of {kernel} (dilation {dilation}) is larger than {size}+{pad}")
+    return (-(-span // stride) if ceil else span // stride) + 1
+
+
+def same_type(x: TypeInfo, *_: object, **__: object) -> TypeInfo:
+    """Inference of an operator whose output looks like its first input."""
+    return TypeInfo(x.dtype, x.shape)
+
+
+def const_ints(info: TypeInfo | None, what: str) -> list[int]:
+    """Contents of a constant integer input. Raises ShapeError when it is not known."""
+    if info is None or info.const is None:
+        raise ShapeError(f"{what} is not known before running")
+    return [int(v) for v in info.const.ravel()]

@@ -1,0 +1,155 @@
+"""Type inference and constant folding over a whole graph, with the operators' own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..errors import LiteError, ShapeError
+from ..ir import DType, Graph, Node, Shape, TypeInfo, Value
+from ._core import get_op
+
+#: A constant made by folding may not be larger than this unless it replaces larger inputs.
+FOLD_LIMIT_BYTES = 1 << 24
+_RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli")
+
+
+def run_node(node: Node, arrays: list[np.ndarray | None]) -> list[np.ndarray]:
+    """Reference result of one node (no subgraphs: the reference backend runs those)."""
+    return get_op(node.op, node.name).run(node, arrays)
+
+
+def infer_node(node: Node) -> list[TypeInfo]:
+    """Output types of a node from its inputs' types. Unknown input types give a ShapeError."""
+    types = [None if v is None else v.type for v in node.inputs]
+    return get_op(node.op, node.name).infer_types(node, types)
+
+
+def infer_types(graph: Graph, *, strict: bool = False) -> None:
+    """Writes dtype and shape of every node output, in order.
+
+    What cannot be inferred keeps the type it has; `strict` raises instead.
+    """
+    for node in graph.nodes:
+        try:
+            types = infer_node(node)
+        except LiteError:
+            if strict:
+                raise
+            continue
+        for value, info in zip(node.outputs, types, strict=False):
+            value.dtype = info.dtype
+            value.shape = _refine(value.shape, info.shape)
+
+
+def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
+    """The more exact of two shapes, dimension by dimension."""
+    if old is None or new is None or len(old) != len(new):
+        return new if new is not None else old
+    return tuple(n if isinstance(n, int) or n is not None else o for o, n in zip(old, new))
+
+
+def fold_constants(graph: Graph) -> int:
+    """Replaces nodes whose inputs are all constant by constants; returns how many.
+
+    A Shape of a static value counts as constant. Works in one pass, in order.
+    """
+    folded = 0
+    for node in list(graph.nodes):
+        arrays = _foldable(node)
+        if arrays is None:
+            continue
+        outputs = run_node(node, arrays)
+        before = sum(a.nbytes for a in arrays if a is not None)
+        if sum(o.nbytes for o in outputs) > max(FOLD_LIMIT_BYTES, before):
+            continue
+        _make_constant(graph, node, outputs)
+        folded += 1
+    return folded
+
+
+def _foldable(node: Node) -> list[np.ndarray | None] | None:
+    """The arrays to fold a node with, None when it is not constant."""
+    if node.op in _RANDOM or any(True for _ in node.subgraphs()):
+        return None
+    if node.op in ("Shape", "Size"):
+        value = node.inputs[0]
+        if value is not None and value.dtype is not None and value.type.is_static:
+            dims = tuple(d for d in value.shape or () if isinstance(d, int))
+            return [np.broadcast_to(np.zeros((), value.dtype.np), dims)]
+        return None
+    arrays = [None if v is None else v.const for v in node.inputs]
+    if any(v is not None and a is None for v, a in zip(node.inputs, arrays)):
+        return None
+    if get_op(node.op, node.name)._reference is None:
+        return None
+    return arrays
+
+
+def _make_constant(graph: Graph, node: Node, arrays: list[np.ndarray]) -> None:
+    old = list(node.outputs)
+    for value, array in zip(old, arrays, strict=False):
+        array = np.asarray(array, order="C")
+        const = Value(value.name, value.dtype, const=array, quant=value.quant)
+        if value.dtype is not DType.BF16:
+            const.dtype = DType.of(array)
+        graph.replace_uses(value, const)
+        _replace_in_subgraphs(graph, value, const)
+    graph.remove(node)
+
+
+def _replace_in_subgraphs(graph: Graph, old: Value, new: Value) -> None:
+    for node in graph.nodes:
+        for _, sub in node.subgraphs():
+            sub.replace_uses(old, new)
+            _replace_in_subgraphs(sub, old, new)
+
+
+def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """A copy with input shapes fixed, types inferred and shape arithmetic folded.
+
+    Node by node: infer, then fold when everything it reads is constant. Values whose shape depends
+    on data stay without a static shape. Raises ShapeError for a symbolic input dimension left.
+    """
+    out = graph.copy()
+    for value in out.inputs:
+        given = (shapes or {}).get(value.name)
+        if given is not None:
+            value.shape = check_shape(value, tuple(given))
+        if value.dtype is None or not value.type.is_static:
+            raise ShapeError(
+                f"input {value.name} has shape {value.type if value.dtype else '?'}; "
+                f"fix it with --shape {value.name}:1x3x224x224 (your numbers)"
+            )
+    for node in list(out.nodes):
+        for value in node.outputs:
+            value.shape = None
+        try:
+            types = infer_node(node)
+        except ShapeError as error:
+            if any(v is not None and (v.dtype is None or not v.type.is_static) for v in node.inputs):
+                continue  # reads a value whose shape depends on data
+            raise ShapeError(f"{error}; the model does not fit these input shapes") from None
+        for value, info in zip(node.outputs, types, strict=False):
+            value.dtype, value.shape = info.dtype, info.shape
+        arrays = _foldable(node)
+        if arrays is not None:
+            _make_constant(out, node, run_node(node, arrays))
+    out.remove_unread()
+    return out
+
+
+def check_shape(value: Value, given: Shape) -> Shape:
+    """`given` when it fits the declared shape. Raises ShapeError that says both."""
+    declared = value.shape
+    if declared is None:
+        return given
+    fits = len(declared) == len(given) and all(
+        not isinstance(d, int) or d == g for d, g in zip(declared, given)
+    )
+    if not fits:
+        raise ShapeError(
+            f"input {value.name} is {value.type}, got shape {'x'.join(map(str, given)) or 'scalar'}"
+        )
+    return given

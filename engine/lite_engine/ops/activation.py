@@ -1,0 +1,118 @@
+"""Unary activations. Each is an operator and may be fused as `activation` of another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import TypeInfo
+from ._core import Cost, OpDef, define_op, get_op
+from ._helpers import same_type
+
+#: Operators that may be fused as the `activation` attribute of another one.
+FUSABLE = (
+    "Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Gelu",
+    "Elu", "Softplus", "Mish",
+)
+
+
+def _unary(
+    name: str, fn: Callable[..., np.ndarray], flops: int, source: str, **attrs: Any
+) -> OpDef:
+    op = define_op(name, inputs="x", attrs=attrs, layout="elementwise", source=source)
+    op.infer(same_type)
+    op.reference(fn)
+    op.cost(lambda x, **_: Cost(flops=flops * x.size))
+    op.kernel("cpu", "f32_unary", in_place=True)
+    return op
+
+
+def _typed(fn: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """Keeps the input's element type (float16 stays float16)."""
+
+    def wrapped(x: np.ndarray, **attrs: Any) -> np.ndarray:
+        return np.asarray(fn(x, **attrs)).astype(x.dtype, copy=False)
+
+    wrapped.__doc__ = fn.__doc__
+    return wrapped
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    """y = 1 / (1 + e^−x), without overflow"""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    """y = ln(1 + e^x)"""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
+    """y = x·Φ(x), or its tanh approximation"""
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + _erf(x / math.sqrt(2)))
+
+
+relu = _unary("Relu", _typed(lambda x: np.maximum(x, 0)), 1, "ONNX Relu-14")
+leaky_relu = _unary(
+    "LeakyRelu", _typed(lambda x, alpha: np.where(x < 0, alpha * x, x)), 2, "ONNX LeakyRelu-16", alpha=0.01
+)
+sigmoid = _unary("Sigmoid", _typed(_sigmoid), 10, "ONNX Sigmoid-13")
+tanh = _unary("Tanh", _typed(np.tanh), 12, "ONNX Tanh-13")
+hard_sigmoid = _unary(
+    "HardSigmoid",
+    _typed(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
+    4, "ONNX HardSigmoid-22", alpha=0.2, beta=0.5,
+)
+hard_swish = _unary(
+    "HardSwish", _typed(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)), 5, "ONNX HardSwish-22"
+)
+silu = _unary("Silu", _typed(lambda x: x * _sigmoid(x)), 11, "Ramachandran 2017 (swish, β = 1)")
+gelu = _unary("Gelu", _typed(_gelu), 14, "ONNX Gelu-20", approximate="none")
+elu = _unary(
+    "Elu", _typed(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)), 10, "ONNX Elu-22", alpha=1.0
+)
+softplus = _unary("Softplus", _typed(_softplus), 16, "ONNX Softplus-22")
+mish = _unary("Mish", _typed(lambda x: x * np.tanh(_softplus(x))), 28, "ONNX Mish-22")
+
+clip = define_op(
+    "Clip", inputs="x min? max?", layout="elementwise", attr_inputs=("min", "max"), source="ONNX Clip-13"
+)
+
+
+@clip.infer
+def _(x: TypeInfo, low: TypeInfo | None, high: TypeInfo | None) -> TypeInfo:
+    return same_type(x)
+
+
+@clip.reference
+def _(x: np.ndarray, low: np.ndarray | None, high: np.ndarray | None) -> np.ndarray:
+    """y = min(max(x, low), high)"""
+    y = x if low is None else np.maximum(x, low)
+    return y if high is None else np.minimum(y, high)
+
+
+clip.kernel("cpu", "f32_unary", in_place=True)
+
+
+def apply_activation(name: str, params: Sequence[float], y: np.ndarray) -> np.ndarray:
+    """A fused activation. `params` are the operator's attributes in order; Clip takes (low, high);
+    Gelu takes 1.0 for the tanh form."""
+    if not name:
+        return y
+    if name == "Clip":
+        return np.clip(y, params[0], params[1])
+    if name == "Gelu":
+        return _gelu(y, "tanh" if len(params) and params[0] else "none")
+    op = get_op(name)
+    attrs = dict(zip(op.attrs, params)) if len(params) else dict(op.attrs)
+    assert op._reference is not None
+    return np.asarray(op._reference(y, **attrs))

@@ -1,0 +1,177 @@
+"""Conv: the sliding dot product, with fused bias, residual and activation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Node, TypeInfo
+from ._core import Cost, define_op
+from ._helpers import window_output, window_pads
+from .activation import apply_activation
+
+conv = define_op(
+    "Conv",
+    inputs="x w b? residual?",
+    attrs={
+        "auto_pad": "NOTSET",
+        "dilations": [],
+        "group": 1,
+        "kernel_shape": [],
+        "pads": [],
+        "strides": [],
+        "activation": "",
+        "activation_params": [],
+    },
+    layout="channels_last",
+    source="ONNX Conv-22; residual and activation are ours",
+)
+
+
+def conv_window(
+    x: TypeInfo | np.ndarray, w: TypeInfo | np.ndarray, attrs: dict[str, Any]
+) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Kernel, strides, pads [begin…, end…] and dilations with the defaults resolved."""
+    n = len(x.shape) - 2  # type: ignore[arg-type]
+    kernel = [int(d) for d in w.shape[2:]]  # type: ignore[index, arg-type, union-attr]
+    if attrs["kernel_shape"] and list(attrs["kernel_shape"]) != kernel:
+        raise ShapeError(f"kernel_shape {attrs['kernel_shape']} differs from the weight's {kernel}")
+    strides = list(attrs["strides"]) or [1] * n
+    dilations = list(attrs["dilations"]) or [1] * n
+    if not len(kernel) == len(strides) == len(dilations) == n:
+        raise ShapeError(f"{n} spatial axes, kernel {kernel}, strides {strides}")
+    sizes = [d if isinstance(d, int) else 1 for d in x.shape[2:]]  # type: ignore[index]
+    pads = window_pads(sizes, kernel, strides, attrs["pads"], dilations, attrs["auto_pad"])
+    if len(pads) != 2 * n:
+        raise ShapeError(f"{len(pads)} pads for {n} spatial axes")
+    return kernel, strides, pads, dilations
+
+
+@conv.infer
+def _(
+    x: TypeInfo, w: TypeInfo, b: TypeInfo | None, residual: TypeInfo | None, **attrs: Any
+) -> TypeInfo:
+    if x.rank < 3 or x.rank != w.rank:
+        raise ShapeError(f"input rank {x.rank} and weight rank {w.rank}")
+    channels, group = x.dims[1], attrs["group"]
+    out_channels, in_group = w.dims[0], w.dims[1]
+    if isinstance(channels, int) and isinstance(in_group, int) and channels != group * in_group:
+        raise ShapeError(f"{channels} channels, weight takes {group} groups of {in_group}")
+    if isinstance(out_channels, int) and (group <= 0 or out_channels % group):
+        raise ShapeError(f"{out_channels} output channels do not split into {group} groups")
+    kernel, strides, pads, dilations = conv_window(x, w, attrs)
+    n = len(kernel)
+    spatial = [
+        window_output(x.dims[2 + i], kernel[i], strides[i], pads[i] + pads[n + i], dilations[i])
+        for i in range(n)
+    ]
+    return x.with_shape((x.dims[0], out_channels, *spatial))
+
+
+@conv.reference
+def _(
+    x: np.ndarray,
+    w: np.ndarray,
+    b: np.ndarray | None,
+    residual: np.ndarray | None,
+    **attrs: Any,
+) -> np.ndarray:
+    """N-D cross-correlation. x (N,C,*S), w (O,C/g,*K), b (O,), residual like y → (N,O,*S')."""
+    y = correlate(x, w, attrs)
+    if b is not None:
+        y = y + b.reshape(1, -1, *[1] * (x.ndim - 2))
+    if residual is not None:
+        y = y + residual
+    return apply_activation(attrs["activation"], attrs["activation_params"], y).astype(x.dtype)
+
+
+def correlate(x: np.ndarray, w: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
+    """Grouped cross-correlation as one matrix product per kernel tap."""
+    kernel, strides, pads, dilations = conv_window(x, w, attrs)
+    n, group = len(kernel), attrs["group"]
+    padded = np.pad(x, [(0, 0), (0, 0), *[(pads[i], pads[n + i]) for i in range(n)]])
+    out = [
+        (padded.shape[2 + i] - dilations[i] * (kernel[i] - 1) - 1) // strides[i] + 1
+        for i in range(n)
+    ]
+    batch, positions = x.shape[0], math.prod(out)
+    wg = w.reshape(group, w.shape[0] // group, w.shape[1], *kernel)
+    y = np.zeros((batch, group, wg.shape[1], positions), np.result_type(x, w))
+    for tap in np.ndindex(*kernel):
+        window = tuple(
+            slice(t * d, t * d + (o - 1) * s + 1, s)
+            for t, d, o, s in zip(tap, dilations, out, strides)
+        )
+        part = padded[(slice(None), slice(None), *window)]
+        part = part.reshape(batch, group, w.shape[1], positions)
+        if w.shape[1] == 1 and wg.shape[1] == 1:
+            y += wg[(slice(None), slice(None), 0, *tap)][None, :, :, None] * part
+        else:
+            y += np.matmul(wg[(slice(None),) * 3 + tap], part)
+    return y.reshape(batch, w.shape[0], *out)
+
+
+@conv.cost
+def _(
+    x: TypeInfo, w: TypeInfo, b: TypeInfo | None, residual: TypeInfo | None, **attrs: Any
+) -> Cost:
+    kernel, strides, pads, dilations = conv_window(x, w, attrs)
+    n = len(kernel)
+    positions = math.prod(
+        int(window_output(x.dims[2 + i], kernel[i], strides[i], pads[i] + pads[n + i], dilations[i]) or 0)
+        for i in range(n)
+    )
+    outputs = int(x.dims[0] or 0) * positions * int(w.dims[0] or 0)  # type: ignore[call-overload]
+    per_output = math.prod(int(d or 0) for d in w.dims[1:])  # type: ignore[call-overload, misc]
+    extra = (b is not None) + (residual is not None) + bool(attrs["activation"])
+    return Cost(macs=outputs * per_output, flops=outputs * extra)
+
+
+def _rank4(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x = types[0]
+    if x is None or x.rank not in (3, 4):
+        return "only 1-D and 2-D convolutions have this kernel"
+    return types[1] is not None and types[1].const is not None or "the weight is not constant"
+
+
+def _depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    ok = _rank4(node, types)
+    x, w = types[0], types[1]
+    if ok is not True or x is None or w is None:
+        return ok
+    if not (node.attrs.get("group", 1) == x.dims[1] == w.dims[0] and w.dims[1] == 1):
+        return "not depthwise"
+    return True
+
+
+def _winograd(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    ok = _rank4(node, types)
+    x, w = types[0], types[1]
+    if ok is not True or x is None or w is None:
+        return ok
+    attrs = conv.filled_attrs(node)
+    kernel, strides, _, dilations = conv_window(x, w, attrs)
+    if x.rank != 4 or kernel != [3, 3] or strides != [1, 1] or dilations != [1, 1]:
+        return "not 3x3 with stride 1"
+    if attrs["group"] != 1 or int(x.dims[1] or 0) < 16:  # type: ignore[call-overload]
+        return "fewer than 16 input channels, or grouped"
+    return True
+
+
+def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    ok = _winograd(node, types)
+    x = types[0]
+    if ok is not True or x is None:
+        return ok
+    return min(int(d or 0) for d in x.dims[2:]) > 8 or "map of 8 or less"  # type: ignore[call-overload, misc]
+
+
+conv.kernel("cpu", "f32_conv2d_depthwise", when=_depthwise, rank=0, why="one filter per channel")
+conv.kernel("cpu", "f32_conv2d_winograd43", when=_winograd43, rank=1,
+            why="3x3 stride 1: F(4,3) needs 4x fewer multiplications")
+conv.kernel("cpu", "f32_conv2d_winograd23", when=_winograd, rank=2,
+            why="3x3 stride 1 on a small map: F(2,3) keeps the weights small")
+conv.kernel("cpu", "f32_conv2d_gemm", when=_rank4, rank=3, why="general convolution as GEMM over taps")

@@ -1,0 +1,120 @@
+"""The few `LITE_*` environment variables: typed, listed by `lite doctor`, misspellings noticed.
+
+    with settings.override(LITE_THREADS="2"):
+        ...
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import UsageError
+
+BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One variable: how to read it, what it means when it is unset."""
+
+    name: str
+    default: Any
+    parse: Callable[[str], Any]
+    help: str
+
+    def value(self) -> Any:
+        text = os.environ.get(self.name, "")
+        if text == "":
+            return self.default
+        try:
+            return self.parse(text)
+        except ValueError as error:
+            raise UsageError(f"{self.name}={text!r}: {error}; {self.help}") from None
+
+
+def _backend(text: str) -> str:
+    if text not in BACKENDS:
+        raise ValueError(f"not one of {', '.join(BACKENDS)}")
+    return text
+
+
+def _threads(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= 256:
+        raise ValueError("not between 1 and 256")
+    return count
+
+
+def _flag(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError("not 0 or 1")
+    return text == "1"
+
+
+def default_cache_dir() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "lite-workbench"
+
+
+SETTINGS = {
+    s.name: s
+    for s in (
+        Setting("LITE_BACKEND", "auto", _backend, "forces a backend: " + " | ".join(BACKENDS)),
+        Setting("LITE_THREADS", None, _threads, "number of CPU threads, 1 to 256"),
+        Setting("LITE_OPENCL_LIBRARY", None, str, "path of an OpenCL library to try first"),
+        Setting("LITE_OPENCL_DEVICE", None, str, "OpenCL device: index or part of its name"),
+        Setting("LITE_CACHE_DIR", None, Path, "folder of compiled kernels, tuning and run history"),
+        Setting("LITE_DEBUG", False, _flag, "1 shows tracebacks and debug logs"),
+        Setting("LITE_CHECK", False, _flag, "1 checks every kernel against its reference"),
+    )
+}
+# Read by the test suite only, but not misspellings.
+TEST_VARIABLES = ("LITE_TEST_MODELS", "LITE_TEST_REQUIRE")
+
+
+def get(name: str) -> Any:
+    """Typed value of a setting. Raises UsageError when the variable holds nonsense."""
+    return SETTINGS[name].value()
+
+
+def cache_dir() -> Path:
+    """The cache folder (not created)."""
+    return get("LITE_CACHE_DIR") or default_cache_dir()
+
+
+def threads() -> int:
+    """LITE_THREADS, or the number of processors this process may use."""
+    return get("LITE_THREADS") or len(os.sched_getaffinity(0))
+
+
+def misspelt() -> list[str]:
+    """One line for each set LITE_* variable that is not a setting."""
+    lines = []
+    for name in sorted(os.environ):
+        if name.startswith("LITE_") and name not in SETTINGS and name not in TEST_VARIABLES:
+            near = difflib.get_close_matches(name, SETTINGS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SETTINGS)}"
+            lines.append(f"{name} is not a setting; {hint}")
+    return lines
+
+
+@contextmanager
+def override(**values: str | None) -> Iterator[None]:
+    """Sets variables for a block; None unsets."""
+    unknown = [n for n in values if n not in SETTINGS]
+    if unknown:
+        raise UsageError(f"{unknown[0]} is not a setting; known: {', '.join(SETTINGS)}")
+    before = {name: os.environ.get(name) for name in values}
+    try:
+        for name, value in values.items():
+            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            os.environ.pop(name, None) if old is None else os.environ.__setitem__(name, old)
