@@ -1,0 +1,214 @@
+// The vectors of one instruction set: the only file of isa/ that knows its intrinsics for float.
+//
+// Every file of isa/ is compiled once per instruction set with -DLITE_ISA=<name> and its -m flags;
+// everything lives in namespace lite::LITE_ISA, so that the copies never meet. The vectors are GCC
+// vector extensions: + - * / and comparisons are written with operators.
+//
+//   F, I         kLanes floats, kLanes int32; a comparison of F gives an I of 0 and -1
+//   load, store  need no alignment; the _part forms touch the first n lanes only (0 <= n <= kLanes)
+//   min, max     return the second operand when either is NaN: keep the data there
+//   round        to nearest, ties to even, as to_int does
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)
+#pragma GCC diagnostic push  // gcc 12's own _mm512_undefined_ps() reads itself (GCC PR 105593)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+#ifndef LITE_ISA
+#error "compile files of isa/ with -DLITE_ISA=<instruction set>"
+#endif
+
+#define LITE_INLINE inline __attribute__((always_inline))
+#define LITE_UNROLL _Pragma("GCC unroll 64")
+
+namespace lite::LITE_ISA {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16, kVectorRegisters = 32;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8, kVectorRegisters = 16;
+#elif defined(__SSE2__)
+constexpr int kLanes = 4, kVectorRegisters = 16;
+#else
+constexpr int kLanes = 4, kVectorRegisters = 32;
+#endif
+
+typedef float F __attribute__((vector_size(4 * kLanes)));
+typedef int32_t I __attribute__((vector_size(4 * kLanes)));
+// The unaligned views may alias anything, as the intrinsics' own types do.
+typedef float Fu __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+typedef int32_t Iu __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+
+LITE_INLINE F load(const float* p) { return *reinterpret_cast<const Fu*>(p); }
+LITE_INLINE I load(const int32_t* p) { return *reinterpret_cast<const Iu*>(p); }
+LITE_INLINE void store(float* p, F v) { *reinterpret_cast<Fu*>(p) = v; }
+LITE_INLINE void store(int32_t* p, I v) { *reinterpret_cast<Iu*>(p) = v; }
+LITE_INLINE F splat(float s) { return s - F{}; }  // s + 0 would turn -0 into 0
+LITE_INLINE I splat(int32_t s) { return s - I{}; }
+LITE_INLINE I as_int(F v) { return reinterpret_cast<I>(v); }
+LITE_INLINE F as_float(I v) { return reinterpret_cast<F>(v); }
+LITE_INLINE F select(I mask, F yes, F no) { return mask ? yes : no; }
+LITE_INLINE F abs(F v) { return as_float(as_int(v) & 0x7fffffff); }
+LITE_INLINE F to_float(I v) { return __builtin_convertvector(v, F); }
+
+#if defined(__AVX512F__)
+
+LITE_INLINE __mmask16 first_lanes(int n) { return static_cast<__mmask16>((1u << n) - 1); }
+LITE_INLINE F load_part(const float* p, int n) {
+  return reinterpret_cast<F>(_mm512_maskz_loadu_ps(first_lanes(n), p));
+}
+LITE_INLINE void store_part(float* p, F v, int n) {
+  _mm512_mask_storeu_ps(p, first_lanes(n), reinterpret_cast<__m512>(v));
+}
+LITE_INLINE F fma(F a, F b, F c) {
+  return reinterpret_cast<F>(_mm512_fmadd_ps(reinterpret_cast<__m512>(a),
+                                             reinterpret_cast<__m512>(b),
+                                             reinterpret_cast<__m512>(c)));
+}
+LITE_INLINE F min(F a, F b) {
+  return reinterpret_cast<F>(
+      _mm512_min_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
+}
+LITE_INLINE F max(F a, F b) {
+  return reinterpret_cast<F>(
+      _mm512_max_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
+}
+LITE_INLINE F sqrt(F v) {
+  return reinterpret_cast<F>(_mm512_sqrt_ps(reinterpret_cast<__m512>(v)));
+}
+LITE_INLINE F round(F v) {
+  return reinterpret_cast<F>(_mm512_roundscale_ps(
+      reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+LITE_INLINE F floor(F v) {
+  return reinterpret_cast<F>(_mm512_roundscale_ps(reinterpret_cast<__m512>(v),
+                                                  _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+}
+LITE_INLINE I to_int(F v) {
+  return reinterpret_cast<I>(_mm512_cvtps_epi32(reinterpret_cast<__m512>(v)));
+}
+
+#elif defined(__AVX2__)
+
+LITE_INLINE __m256i first_lanes(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+LITE_INLINE F load_part(const float* p, int n) {
+  return reinterpret_cast<F>(_mm256_maskload_ps(p, first_lanes(n)));
+}
+LITE_INLINE void store_part(float* p, F v, int n) {
+  _mm256_maskstore_ps(p, first_lanes(n), reinterpret_cast<__m256>(v));
+}
+LITE_INLINE F fma(F a, F b, F c) {
+  return reinterpret_cast<F>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a),
+                                             reinterpret_cast<__m256>(b),
+                                             reinterpret_cast<__m256>(c)));
+}
+LITE_INLINE F min(F a, F b) {
+  return reinterpret_cast<F>(
+      _mm256_min_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+}
+LITE_INLINE F max(F a, F b) {
+  return reinterpret_cast<F>(
+      _mm256_max_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+}
+LITE_INLINE F sqrt(F v) {
+  return reinterpret_cast<F>(_mm256_sqrt_ps(reinterpret_cast<__m256>(v)));
+}
+LITE_INLINE F round(F v) {
+  return reinterpret_cast<F>(_mm256_round_ps(reinterpret_cast<__m256>(v),
+                                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+LITE_INLINE F floor(F v) {
+  return reinterpret_cast<F>(_mm256_floor_ps(reinterpret_cast<__m256>(v)));
+}
+LITE_INLINE I to_int(F v) {
+  return reinterpret_cast<I>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(v)));
+}
+
+#else  // four lanes: SSE2 and NEON
+
+LITE_INLINE F load_part(const float* p, int n) {
+  F v{};
+  for (int i = 0; i < n; i++) v[i] = p[i];
+  return v;
+}
+LITE_INLINE void store_part(float* p, F v, int n) {
+  for (int i = 0; i < n; i++) p[i] = v[i];
+}
+
+#if defined(__SSE2__)
+LITE_INLINE F fma(F a, F b, F c) { return a * b + c; }
+LITE_INLINE F min(F a, F b) {
+  return reinterpret_cast<F>(_mm_min_ps(reinterpret_cast<__m128>(a), reinterpret_cast<__m128>(b)));
+}
+LITE_INLINE F max(F a, F b) {
+  return reinterpret_cast<F>(_mm_max_ps(reinterpret_cast<__m128>(a), reinterpret_cast<__m128>(b)));
+}
+LITE_INLINE F sqrt(F v) { return reinterpret_cast<F>(_mm_sqrt_ps(reinterpret_cast<__m128>(v))); }
+LITE_INLINE I to_int(F v) {
+  return reinterpret_cast<I>(_mm_cvtps_epi32(reinterpret_cast<__m128>(v)));
+}
+LITE_INLINE F round(F v) {
+  // From 2^23 on (infinities and NaN too) every float is whole: keep it, and keep the sign of 0.
+  const I sign = as_int(v) & static_cast<int32_t>(0x80000000);
+  const F whole = as_float(as_int(to_float(to_int(v))) | sign);
+  return select(abs(v) < splat(8388608.0f), whole, v);
+}
+LITE_INLINE F floor(F v) {
+  const F whole = round(v);
+  return select(whole > v, whole - splat(1.0f), whole);
+}
+#else
+LITE_INLINE F fma(F a, F b, F c) {
+  return reinterpret_cast<F>(vfmaq_f32(reinterpret_cast<float32x4_t>(c),
+                                       reinterpret_cast<float32x4_t>(a),
+                                       reinterpret_cast<float32x4_t>(b)));
+}
+LITE_INLINE F min(F a, F b) {
+  return reinterpret_cast<F>(
+      vminq_f32(reinterpret_cast<float32x4_t>(a), reinterpret_cast<float32x4_t>(b)));
+}
+LITE_INLINE F max(F a, F b) {
+  return reinterpret_cast<F>(
+      vmaxq_f32(reinterpret_cast<float32x4_t>(a), reinterpret_cast<float32x4_t>(b)));
+}
+LITE_INLINE F sqrt(F v) {
+  return reinterpret_cast<F>(vsqrtq_f32(reinterpret_cast<float32x4_t>(v)));
+}
+LITE_INLINE F round(F v) {
+  return reinterpret_cast<F>(vrndnq_f32(reinterpret_cast<float32x4_t>(v)));
+}
+LITE_INLINE F floor(F v) {
+  return reinterpret_cast<F>(vrndmq_f32(reinterpret_cast<float32x4_t>(v)));
+}
+LITE_INLINE I to_int(F v) {
+  return reinterpret_cast<I>(vcvtnq_s32_f32(reinterpret_cast<float32x4_t>(v)));
+}
+#endif
+#endif
+
+LITE_INLINE float sum(F v) {
+  float s = 0;
+  LITE_UNROLL for (int i = 0; i < kLanes; i++) s += v[i];
+  return s;
+}
+LITE_INLINE float highest(F v) {
+  float s = v[0];
+  LITE_UNROLL for (int i = 1; i < kLanes; i++) s = v[i] > s ? v[i] : s;
+  return s;
+}
+
+LITE_INLINE void prefetch_l1(const void* p) { __builtin_prefetch(p, 0, 3); }
+LITE_INLINE void prefetch_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
+
+}  // namespace lite::LITE_ISA
