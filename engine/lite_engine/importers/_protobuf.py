@@ -1,0 +1,203 @@
+"""A bounds-checked reader of the protobuf wire format, without schemas or generated code.
+
+    node = Message(view)
+    node.text(4); node.ints(7); [Message…] = node.messages(1)
+
+Length-delimited fields stay memoryviews of the file, so weights are never copied here.
+Source: protobuf encoding specification (wire types 0 varint, 1 64-bit, 2 length-delimited, 5 32-bit;
+3 and 4, groups, are skipped).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelFormatError
+
+MAX_DEPTH = 64
+Buffer = memoryview
+
+
+def read_varint(data: Buffer, at: int) -> tuple[int, int]:
+    """Unsigned varint at `at` → (value, next position). Raises ModelFormatError."""
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ModelFormatError("protobuf: a number is cut off or too long")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, at
+        shift += 7
+
+
+def signed(value: int) -> int:
+    """A varint read as two's-complement int64."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+class Message:
+    """The fields of one message, by number, in file order."""
+
+    __slots__ = ("_fields", "depth")
+
+    def __init__(self, data: Buffer | bytes, depth: int = 0) -> None:
+        if depth > MAX_DEPTH:
+            raise ModelFormatError(f"protobuf: nested deeper than {MAX_DEPTH} messages")
+        self.depth = depth
+        self._fields: dict[int, list[Any]] = {}
+        view = data if isinstance(data, memoryview) else memoryview(data)
+        self._parse(view)
+
+    def _parse(self, data: Buffer) -> None:
+        at, end, fields = 0, len(data), self._fields
+        while at < end:
+            key, at = read_varint(data, at)
+            number, wire = key >> 3, key & 7
+            if number == 0:
+                raise ModelFormatError("protobuf: field number 0")
+            value: Any
+            if wire == 2:
+                size, at = read_varint(data, at)
+                if size > end - at:
+                    raise ModelFormatError(f"protobuf: field {number} is cut off")
+                value = data[at : at + size]
+                at += size
+            elif wire == 0:
+                value, at = read_varint(data, at)
+            elif wire in (1, 5):
+                size = 8 if wire == 1 else 4
+                if size > end - at:
+                    raise ModelFormatError(f"protobuf: field {number} is cut off")
+                value = bytes(data[at : at + size])
+                at += size
+            elif wire == 3:
+                at = _skip_group(data, at, number, self.depth)
+                continue
+            else:
+                raise ModelFormatError(f"protobuf: wire type {wire} in field {number}")
+            fields.setdefault(number, []).append(value)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._fields
+
+    def numbers(self) -> list[int]:
+        return list(self._fields)
+
+    # ---- scalars: the last one wins, as protobuf says
+    def int(self, number: int, default: int = 0) -> int:
+        """Signed integer, enum or bool."""
+        values = self._fields.get(number)
+        if not values:
+            return default
+        if not isinstance(values[-1], int):
+            raise ModelFormatError(f"protobuf: field {number} is not an integer")
+        return signed(values[-1])
+
+    def float(self, number: int, default: float = 0.0) -> float:
+        """float or double, told apart by its size."""
+        values = self._fields.get(number)
+        if not values:
+            return default
+        raw = values[-1]
+        if not isinstance(raw, bytes):
+            raise ModelFormatError(f"protobuf: field {number} is not a float")
+        return float(struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0])
+
+    def text(self, number: int, default: str = "") -> str:
+        data = self.bytes(number)
+        return default if data is None else _decode(data, number)
+
+    def texts(self, number: int) -> list[str]:
+        return [_decode(v, number) for v in self._views(number)]
+
+    def bytes(self, number: int) -> Buffer | None:
+        """A length-delimited field as a view of the file, None when absent."""
+        views = self._views(number)
+        return views[-1] if views else None
+
+    def all_bytes(self, number: int) -> list[Buffer]:
+        return self._views(number)
+
+    # ---- repeated
+    def ints(self, number: int) -> list[int]:
+        """Repeated varints, packed or not, signed."""
+        out: list[int] = []
+        for value in self._fields.get(number, ()):
+            if isinstance(value, int):
+                out.append(signed(value))
+            elif isinstance(value, memoryview):
+                at = 0
+                while at < len(value):
+                    v, at = read_varint(value, at)
+                    out.append(signed(v))
+            else:
+                raise ModelFormatError(f"protobuf: field {number} holds no varints")
+        return out
+
+    def fixed(self, number: int, dtype: Any) -> np.ndarray:
+        """Repeated fixed-size numbers (float, double, fixed32/64), packed or not → 1-D array."""
+        item = np.dtype(dtype).newbyteorder("<")
+        parts = []
+        for value in self._fields.get(number, ()):
+            if isinstance(value, int) or len(value) % item.itemsize:
+                raise ModelFormatError(f"protobuf: field {number} is not a list of {item.name}")
+            parts.append(np.frombuffer(value, item))
+        return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.empty(0, item)
+
+    def message(self, number: int) -> Message | None:
+        """A nested message (repeated occurrences are merged), None when absent."""
+        views = self._views(number)
+        if not views:
+            return None
+        if len(views) == 1:
+            return Message(views[0], self.depth + 1)
+        return Message(b"".join(views), self.depth + 1)
+
+    def messages(self, number: int) -> list[Message]:
+        return [Message(v, self.depth + 1) for v in self._views(number)]
+
+    def _views(self, number: int) -> list[Buffer]:
+        values = self._fields.get(number, [])
+        for v in values:
+            if not isinstance(v, memoryview):
+                raise ModelFormatError(f"protobuf: field {number} is not length-delimited")
+        return values
+
+
+def _decode(data: Buffer, number: int) -> str:
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError:
+        raise ModelFormatError(f"protobuf: field {number} is not UTF-8 text") from None
+
+
+def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
+    """Position after the matching end-group tag."""
+    open_groups = [number]
+    while open_groups:
+        if depth + len(open_groups) > MAX_DEPTH:
+            raise ModelFormatError("protobuf: groups nested too deeply")
+        key, at = read_varint(data, at)
+        inner, wire = key >> 3, key & 7
+        if wire == 3:
+            open_groups.append(inner)
+        elif wire == 4:
+            if open_groups.pop() != inner:
+                raise ModelFormatError("protobuf: group ends do not match")
+        elif wire == 0:
+            _, at = read_varint(data, at)
+        elif wire == 2:
+            size, at = read_varint(data, at)
+            at += size
+        elif wire in (1, 5):
+            at += 8 if wire == 1 else 4
+        else:
+            raise ModelFormatError(f"protobuf: wire type {wire} in a group")
+        if at > len(data):
+            raise ModelFormatError("protobuf: a group is cut off")
+    return at
