@@ -1,0 +1,168 @@
+"""The nouns of planning: PlanTensor, Step, Plan. Plain data; ARCHITECTURE section 3 explains them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..ir import DType, Node, Value
+
+ROLES = ("input", "output", "weight", "arena")
+ALIGNMENT = 64
+Layout = tuple[int, ...]
+
+
+def row_major(rank: int) -> Layout:
+    return tuple(range(rank))
+
+
+def channels_last(rank: int) -> Layout:
+    """N, spatial…, C. Ranks below 3 have no spatial axes and stay row-major."""
+    return (0, *range(2, rank), 1) if rank >= 3 else row_major(rank)
+
+
+@dataclass(eq=False)
+class PlanTensor:
+    """A value as it lies in memory.
+
+    `dims` are physical, outermost first; physical axis i holds logical axis `layout[i]`.
+    `offset` is in bytes in the arena; an alias has the offset of `alias_of`. `data` is set for
+    weights: the array in physical order.
+    """
+
+    index: int
+    name: str
+    dtype: DType
+    dims: tuple[int, ...]
+    layout: Layout
+    role: str
+    offset: int = 0
+    pitch: int = 0
+    halo: tuple[int, int, int, int] = (0, 0, 0, 0)
+    data: np.ndarray | None = None
+    alias_of: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.pitch:
+            self.pitch = self.dims[-1] if self.dims else 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Logical dimensions."""
+        out = [0] * len(self.dims)
+        for physical, logical in enumerate(self.layout):
+            out[logical] = self.dims[physical]
+        return tuple(out)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.dims)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the storage, halo and pitch included."""
+        rows = list(self.dims[:-1])
+        if any(self.halo) and len(rows) >= 3:
+            top, left, bottom, right = self.halo
+            rows[-2] += top + bottom
+            rows[-1] += left + right
+        return math.prod(rows) * self.pitch * self.dtype.itemsize if self.dims else self.dtype.itemsize
+
+    def to_logical(self, physical: np.ndarray) -> np.ndarray:
+        """An array in physical order as a view in logical order."""
+        inverse = np.argsort(self.layout) if self.layout else []
+        return physical.reshape(self.dims).transpose([int(i) for i in inverse])
+
+    def to_physical(self, logical: np.ndarray) -> np.ndarray:
+        """A logical array as a C-contiguous array in physical order."""
+        array = np.asarray(logical, self.dtype.np).reshape(self.shape)
+        return np.ascontiguousarray(array.transpose(self.layout)).reshape(self.dims)
+
+
+@dataclass(eq=False)
+class Step:
+    """One kernel call. `inputs` and `outputs` are tensor indices, −1 for an absent input.
+
+    `attrs` are the operator's attributes in physical terms, constant inputs included.
+    """
+
+    index: int
+    name: str
+    op: str
+    kernel: str
+    why: str
+    backend: str  # "cpu" | "opencl" | "reference"
+    inputs: list[int]
+    outputs: list[int]
+    attrs: dict[str, Any]
+    sources: tuple[str, ...] = ()
+    node: Node | None = None
+    macs: int = 0
+    flops: int = 0
+    bytes: int = 0
+    in_place: bool = False
+
+    @property
+    def is_overhead(self) -> bool:
+        """Copies, layout changes: rows that the model did not ask for."""
+        return self.op in ("Relayout", "Copy")
+
+
+@dataclass
+class Plan:
+    """Steps in order for one backend and one set of input shapes.
+
+    `tensor_of` finds the tensor of a graph value by name: where a value has several layouts it is the
+    one its producer wrote. Graph outputs are in row-major tensors of role "output".
+    """
+
+    backend: str
+    tensors: list[PlanTensor] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    tensor_of: dict[str, int] = field(default_factory=dict)
+    arena_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def root(self, index: int) -> PlanTensor:
+        """The tensor that owns the storage of `index`."""
+        tensor = self.tensors[index]
+        while tensor.alias_of is not None:
+            tensor = self.tensors[tensor.alias_of]
+        return tensor
+
+    def weights(self) -> Iterator[PlanTensor]:
+        return (t for t in self.tensors if t.role == "weight")
+
+    @property
+    def weight_bytes(self) -> int:
+        return sum(t.nbytes for t in self.weights())
+
+    def segments(self) -> list[tuple[str, list[Step]]]:
+        """Runs of consecutive steps on one backend."""
+        out: list[tuple[str, list[Step]]] = []
+        for step in self.steps:
+            if not out or out[-1][0] != step.backend:
+                out.append((step.backend, []))
+            out[-1][1].append(step)
+        return out
+
+
+@dataclass
+class Placement:
+    """Why a node runs where it runs."""
+
+    backend: str
+    kernel: str
+    why: str
+
+
+def logical_dims(value: Value) -> tuple[int, ...]:
+    """Static dimensions of a value of a specialised graph."""
+    return tuple(int(d) for d in value.shape or ())  # type: ignore[arg-type]
