@@ -72,6 +72,11 @@ class OpDef:
     attrs: dict[str, Any]
     layout: str
     attr_inputs: tuple[str, ...]
+    #: attributes and attr_inputs that name one axis or a list of axes
+    axis_attrs: tuple[str, ...]
+    #: attributes and attr_inputs with one number per axis of the first input (or a multiple: pads are
+    #: begin…, end…). They are per listed axis, and not remapped, where the node also has `axes`.
+    per_axis_attrs: tuple[str, ...]
     source: str
     doc: str
     tolerance: float
@@ -193,7 +198,7 @@ class OpDef:
                 f"{node.name}: {self.name} has no reference", (node.name,)
             )
         attrs = self.filled_attrs(node)
-        args = self.arguments(arrays, node.name)
+        args = self.arguments(_widened(node, arrays), node.name)
         if self._wants_outputs:
             attrs["n_outputs"] = len(node.outputs)
         try:
@@ -201,7 +206,8 @@ class OpDef:
                 out = self._reference(*args, **attrs)
         except (ValueError, IndexError, TypeError) as error:
             raise ShapeError(f"{node.name} ({self.name}): {error}") from error
-        return [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
+        outs = [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
+        return _narrowed(node, outs)
 
     def cost_of(
         self, node: Node, types: Sequence[TypeInfo | None], outs: Sequence[TypeInfo]
@@ -219,6 +225,34 @@ class OpDef:
         )
 
 
+def bf16_to_f32(bits: np.ndarray) -> np.ndarray:
+    """bfloat16 held as uint16 → the same numbers as float32."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def f32_to_bf16(x: np.ndarray) -> np.ndarray:
+    """float32 → bfloat16 held as uint16, rounded half to even; NaN stays NaN."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(x), (bits >> 16) | 0x40, rounded).astype(np.uint16).reshape(x.shape)
+
+
+def _widened(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
+    """References never see bfloat16: such inputs become float32."""
+    return [
+        bf16_to_f32(a) if a is not None and v is not None and v.dtype is DType.BF16 else a
+        for a, v in zip(arrays, node.inputs)
+    ]
+
+
+def _narrowed(node: Node, outs: list[np.ndarray]) -> list[np.ndarray]:
+    """Outputs that are declared bfloat16 are rounded to it."""
+    return [
+        f32_to_bf16(o) if v.dtype is DType.BF16 and o.dtype.kind == "f" else o
+        for o, v in zip(outs, node.outputs)
+    ]
+
+
 _REGISTRY: dict[str, OpDef] = {}
 
 
@@ -230,13 +264,16 @@ def define_op(
     attrs: dict[str, Any] | None = None,
     layout: str = "rowmajor",
     attr_inputs: tuple[str, ...] = (),
+    axis_attrs: tuple[str, ...] = (),
+    per_axis_attrs: tuple[str, ...] = (),
     source: str = "",
     doc: str = "",
     tolerance: float = 1e-4,
 ) -> OpDef:
     """Registers an operator. `inputs` is a list of words: `x`, `b?` optional, `*xs` variadic.
 
-    `tolerance` is the relative L2 error that a float32 kernel may have against the reference.
+    `axis_attrs` and `per_axis_attrs` are what a change of layout must remap: names of attributes or of
+    attr_inputs. `tolerance` is the relative L2 error that a float32 kernel may have against the reference.
     """
     if name in _REGISTRY:
         raise ValueError(f"operator {name} is defined twice")
@@ -249,6 +286,8 @@ def define_op(
         dict(attrs or {}),
         layout,
         tuple(attr_inputs),
+        tuple(axis_attrs),
+        tuple(per_axis_attrs),
         source,
         doc,
         tolerance,
