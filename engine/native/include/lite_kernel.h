@@ -14,17 +14,16 @@
 //   elements (channel tails too), and partitions the work statically by (thread, threads).
 // - Tensor data is aligned to its element only; use unaligned vector loads. Memory from
 //   env.allocate and scratch is 64-byte aligned.
-// - A kernel accepts pitch and halo only if it says so: without kAcceptsPitch / kAcceptsHalo in
-//   `flags` the runtime rejects such tensors before prepare. Halo cells of an input are padding whose
-//   content the planner guarantees; a kernel that writes a tensor with a halo leaves the halo alone.
+// - A kernel accepts pitch, halo and in-place operation only if it says so: without kAcceptsPitch,
+//   kAcceptsHalo or kInPlace in `flags` the runtime rejects such a step before prepare. The runtime
+//   fills the halo of a step's output with Tensor::halo_value in phase 0; kernels leave it alone.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#define LITE_INLINE static inline __attribute__((always_inline, unused))
-#define LITE_MEMBER inline __attribute__((always_inline))
+#define LITE_INLINE inline __attribute__((always_inline))
 
 namespace lite {
 
@@ -53,11 +52,12 @@ struct Tensor {
   int64_t dims[kMaxRank];
   int64_t pitch;          // elements from one innermost row to the next, >= dims[rank-1]
   int32_t halo[4];        // top, left, bottom, right; rank 4 only
+  int32_t halo_value;     // integer that halo cells hold (converted to the dtype)
   int64_t size;           // product of dims
   size_t bytes;           // bytes spanned in memory, pitch and halo included
   uint8_t* data;          // weights: valid from prepare on; others: valid during run
 
-  template <class T> LITE_MEMBER T* as() const { return reinterpret_cast<T*>(data); }
+  template <class T> LITE_INLINE T* as() const { return reinterpret_cast<T*>(data); }
 };
 
 LITE_INLINE int64_t last_dim(const Tensor& t) { return t.rank ? t.dims[t.rank - 1] : 1; }
@@ -175,7 +175,8 @@ LITE_INLINE bool add_size(size_t a, size_t b, size_t* out) {
 
 enum : uint32_t {
   kAcceptsPitch = 1, kAcceptsHalo = 2,
-  kFreeKernel = 4,   // work that one thread does: run is called with thread 0 of 1 only
+  kInPlace = 4,        // an output may start where an input of the same byte size starts
+  kOneThread = 8,      // run is called by one thread only, with thread 0 of threads 1
 };
 
 struct Kernel {

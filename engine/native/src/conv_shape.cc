@@ -1,0 +1,137 @@
+#include "conv_shape.h"
+
+namespace lite {
+namespace {
+
+// Attribute of one value per spatial axis (h, w); a rank-3 tensor has only w.
+bool read_pair(const Step& step, Env& env, const char* name, int spatial, int64_t otherwise,
+               int64_t lowest, int64_t out[2]) {
+  int count = 0;
+  const int64_t* values = attr_ints(step, name, &count);
+  out[0] = out[1] = otherwise;
+  if (spatial == 1) out[0] = lowest > 0 ? 1 : 0;
+  if (count == 0) return true;
+  if (count != spatial) return env.fail("%s has %d values, expected %d", name, count, spatial);
+  for (int i = 0; i < spatial; ++i) {
+    const int64_t v = values[i];
+    if (v < lowest || v > (1 << 20)) {
+      return env.fail("%s[%d] is %lld", name, i, static_cast<long long>(v));
+    }
+    out[2 - spatial + i] = v;
+  }
+  return true;
+}
+
+bool fits_int32(const Tensor& t) { return t.bytes / 4 < (1u << 30); }
+
+}  // namespace
+
+bool pixel_view(const Tensor& t, PixelView* view) {
+  if (t.rank != 3 && t.rank != 4) return false;
+  int64_t strides[kMaxRank];
+  view->origin = strides_of(t, strides);
+  const int r = t.rank;
+  view->images = t.dims[0];
+  view->h = r == 4 ? t.dims[1] : 1;
+  view->w = t.dims[r - 2];
+  view->c = t.dims[r - 1];
+  view->image = strides[0];
+  view->row = r == 4 ? strides[1] : strides[0];
+  view->pixel = strides[r - 2];
+  for (int i = 0; i < 4; ++i) view->halo[i] = r == 4 ? t.halo[i] : 0;
+  return true;
+}
+
+bool read_conv(const Step& step, Env& env, DType dtype, DType weight_dtype, bool transposed,
+               ConvShape* s) {
+  const Tensor* x = input_of(step, 0);
+  const Tensor* w = input_of(step, 1);
+  const Tensor* b = input_of(step, 2);
+  const Tensor* r = input_of(step, 3);
+  const Tensor* y = output_of(step, 0);
+  if (!x || !w || !y) return env.fail("needs inputs x and w and an output");
+  if (x->dtype != dtype || y->dtype != dtype || (r && r->dtype != dtype)) {
+    return env.fail("takes %s activations, got %s -> %s", dtype_name(dtype), dtype_name(x->dtype),
+                    dtype_name(y->dtype));
+  }
+  if (w->dtype != weight_dtype || !is_weight(*w)) {
+    return env.fail("weights must be a %s constant", dtype_name(weight_dtype));
+  }
+  const DType bias_dtype = weight_dtype == DType::kF32 ? DType::kF32 : DType::kI32;
+  if (b && (b->dtype != bias_dtype || !is_weight(*b))) {
+    return env.fail("bias must be a %s constant", dtype_name(bias_dtype));
+  }
+  if (!pixel_view(*x, &s->in) || !pixel_view(*y, &s->out) || x->rank != y->rank ||
+      w->rank != x->rank) {
+    return env.fail("x, w and y must all have rank 3 or all rank 4, got %d, %d, %d", x->rank,
+                    w->rank, y->rank);
+  }
+  if (!fits_int32(*x) || !fits_int32(*y)) return env.fail("tensors of 4 GiB and more");
+  s->has_residual = r != nullptr;
+  s->residual_tensor = r;
+  if (r && (!same_dims(*r, *y) || !pixel_view(*r, &s->residual))) {
+    return env.fail("the residual must have the output's dims");
+  }
+  const int spatial = x->rank - 2;
+  s->kernel[0] = spatial == 2 ? w->dims[2] : 1;
+  s->kernel[1] = w->dims[spatial + 1];
+  s->groups = attr_int(step, "group", 1);
+  const int64_t in_c = s->in.c, out_c = s->out.c;
+  if (s->groups < 1 || in_c % s->groups || out_c % s->groups) {
+    return env.fail("group %lld does not divide %lld and %lld channels",
+                    static_cast<long long>(s->groups), static_cast<long long>(in_c),
+                    static_cast<long long>(out_c));
+  }
+  s->group_in = in_c / s->groups;
+  s->group_out = out_c / s->groups;
+  const int64_t w0 = transposed ? in_c : out_c, w1 = transposed ? s->group_out : s->group_in;
+  if (w->dims[0] != w0 || w->dims[1] != w1 || s->kernel[0] < 1 || s->kernel[1] < 1) {
+    return env.fail("weights are %lldx%lld channels, expected %lldx%lld",
+                    static_cast<long long>(w->dims[0]), static_cast<long long>(w->dims[1]),
+                    static_cast<long long>(w0), static_cast<long long>(w1));
+  }
+  if (b && b->size != out_c) return env.fail("bias has the wrong size");
+  if (s->kernel[0] > 4096 || s->kernel[1] > 4096) return env.fail("kernel larger than 4096");
+  if (!read_pair(step, env, "strides", spatial, 1, 1, s->stride) ||
+      !read_pair(step, env, "dilations", spatial, 1, 1, s->dilation) ||
+      !read_pair(step, env, "output_padding", spatial, 0, 0, s->output_padding)) {
+    return false;
+  }
+  int count = 0;
+  const int64_t* pads = attr_ints(step, "pads", &count);
+  if (count != 0 && count != 2 * spatial) return env.fail("pads has %d values", count);
+  int64_t pad_end[2] = {0, 0};
+  s->pad[0] = s->pad[1] = 0;
+  for (int i = 0; i < spatial && count; ++i) {
+    const int64_t low = pads[i], high = pads[i + spatial];
+    const int64_t limit = transposed ? 0 : -(1 << 20);
+    if (low < limit || high < limit || low > (1 << 20) || high > (1 << 20)) {
+      return env.fail("pads out of range");
+    }
+    s->pad[2 - spatial + i] = low;
+    pad_end[2 - spatial + i] = high;
+  }
+  const int64_t in_dims[2] = {s->in.h, s->in.w}, out_dims[2] = {s->out.h, s->out.w};
+  for (int i = 0; i < 2; ++i) {
+    const int64_t reach = (s->kernel[i] - 1) * s->dilation[i] + 1;
+    int64_t expected;
+    if (transposed) {
+      expected = (in_dims[i] - 1) * s->stride[i] + reach + s->output_padding[i] - s->pad[i] -
+                 pad_end[i];
+    } else {
+      const int64_t room = in_dims[i] + s->pad[i] + pad_end[i] - reach;
+      expected = room < 0 ? 0 : room / s->stride[i] + 1;
+    }
+    if (expected < 0) expected = 0;
+    if (out_dims[i] != expected && x->size && y->size) {
+      return env.fail("output axis %d is %lld, the attributes give %lld", i,
+                      static_cast<long long>(out_dims[i]), static_cast<long long>(expected));
+    }
+  }
+  if (s->in.images != s->out.images) return env.fail("batch of x and y differ");
+  s->weights = w;
+  s->bias = b;
+  return parse_activation(step, env, &s->activation);
+}
+
+}  // namespace lite

@@ -1,0 +1,47 @@
+// What every convolution kernel must know of its step, read and checked once.
+#pragma once
+
+#include "lite_kernel.h"
+
+namespace lite {
+
+// A channels-last tensor as images x rows x pixels, in elements. A rank-3 tensor is one row.
+struct PixelView {
+  int64_t images, h, w, c;
+  int64_t image, row, pixel;       // strides
+  int64_t origin;                  // element of (0,0,0,0)
+  int32_t halo[4];                 // top, left, bottom, right
+};
+
+struct ConvShape {
+  PixelView in, out, residual;
+  bool has_residual;
+  int64_t groups, group_in, group_out;   // channels per group
+  int64_t kernel[2], stride[2], dilation[2];   // h, w
+  int64_t pad[2];                        // top, left (already covers auto-padded steps)
+  int64_t output_padding[2];             // transposed only
+  const Tensor* weights;
+  const Tensor* bias;                    // or nullptr
+  const Tensor* residual_tensor;
+  Activation activation;
+};
+
+// Conv: inputs x, w (O, I/group, kh, kw), b, residual. `transposed`: w is (I, O/group, kh, kw).
+// Checks ranks, dims, dtypes (x and y of `dtype`) and attributes; the output dims must be the ones
+// that the attributes give. Bias and weights must be constant.
+bool read_conv(const Step&, Env&, DType dtype, DType weight_dtype, bool transposed, ConvShape*);
+
+bool pixel_view(const Tensor&, PixelView*);
+
+// Taps [begin, end) of `taps` that fall inside [low, high) when tap 0 is at `first`.
+LITE_INLINE void tap_window(int64_t first, int64_t dilation, int64_t taps, int64_t low,
+                            int64_t high, int64_t* begin, int64_t* end) {
+  int64_t b = first >= low ? 0 : (low - first + dilation - 1) / dilation;
+  int64_t e = first >= high ? 0 : (high - first + dilation - 1) / dilation;
+  if (e > taps) e = taps;
+  if (b > e) b = e;
+  *begin = b;
+  *end = e;
+}
+
+}  // namespace lite

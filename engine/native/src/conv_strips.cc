@@ -1,0 +1,163 @@
+#include "conv_strips.h"
+
+namespace lite {
+namespace {
+
+struct Column {
+  int64_t begin, end;
+  bool whole;                // the full kernel width is inside
+};
+
+void window_of(const ConvShape& s, int axis, int64_t o, int64_t* begin, int64_t* end) {
+  const int64_t size = axis ? s.in.w : s.in.h;
+  const int64_t before = axis ? s.in.halo[1] : s.in.halo[0];
+  const int64_t after = axis ? s.in.halo[3] : s.in.halo[2];
+  tap_window(o * s.stride[axis] - s.pad[axis], s.dilation[axis], s.kernel[axis], -before,
+             size + after, begin, end);
+}
+
+// First and last+1 of the outputs that see the whole kernel along an axis.
+void interior_of(const ConvShape& s, int axis, int64_t outputs, int64_t* low, int64_t* high) {
+  int64_t b, e;
+  *low = 0;
+  while (*low < outputs) {
+    window_of(s, axis, *low, &b, &e);
+    if (b == 0 && e == s.kernel[axis]) break;
+    ++*low;
+  }
+  *high = outputs;
+  while (*high > *low) {
+    window_of(s, axis, *high - 1, &b, &e);
+    if (b == 0 && e == s.kernel[axis]) break;
+    --*high;
+  }
+}
+
+// Writes strips when `list->strips` is set, else only counts.
+struct Builder {
+  const ConvShape& s;
+  int tile_rows;
+  StripList* list;
+  int64_t count = 0, tiles = 0;
+
+  void add(int64_t image, int64_t y, int64_t x, int64_t pixels, bool down) {
+    if (pixels <= 0) return;
+    const int64_t n = (pixels + tile_rows - 1) / tile_rows;
+    if (list->strips) {
+      Strip& t = list->strips[count];
+      int64_t ky0, ky1, kx0, kx1;
+      window_of(s, 0, y, &ky0, &ky1);
+      window_of(s, 1, x, &kx0, &kx1);
+      if (ky0 == ky1 || kx0 == kx1) ky0 = ky1 = kx0 = kx1 = 0;
+      const int64_t iy = y * s.stride[0] - s.pad[0] + ky0 * s.dilation[0];
+      const int64_t ix = x * s.stride[1] - s.pad[1] + kx0 * s.dilation[1];
+      const bool empty = ky0 == ky1;
+      t.a = empty ? 0 : s.in.origin + image * s.in.image + iy * s.in.row + ix * s.in.pixel;
+      t.c = s.out.origin + image * s.out.image + y * s.out.row + x * s.out.pixel;
+      t.lda = empty ? 0 : down ? s.stride[0] * s.in.row : s.stride[1] * s.in.pixel;
+      t.ldc = down ? s.out.row : s.out.pixel;
+      t.r = t.ldr = 0;
+      if (s.has_residual) {
+        t.r = s.residual.origin + image * s.residual.image + y * s.residual.row +
+              x * s.residual.pixel;
+        t.ldr = down ? s.residual.row : s.residual.pixel;
+      }
+      t.ky0 = static_cast<int32_t>(ky0), t.ky1 = static_cast<int32_t>(ky1);
+      t.kx0 = static_cast<int32_t>(kx0), t.kx1 = static_cast<int32_t>(kx1);
+      t.pixels = static_cast<int32_t>(pixels);
+      t.first_tile = static_cast<int32_t>(tiles);
+      t.tiles = static_cast<int32_t>(n);
+      t.base = static_cast<int32_t>(pixels / n);
+      t.larger = static_cast<int32_t>(pixels % n);
+      t.window = window_index(t);
+    }
+    ++count;
+    tiles += n;
+  }
+
+  int32_t window_index(const Strip& t) {
+    for (int32_t i = list->num_windows - 1; i >= 0; --i) {
+      const TapWindow& w = list->windows[i];
+      if (w.ky0 == t.ky0 && w.ky1 == t.ky1 && w.kx0 == t.kx0 && w.kx1 == t.kx1) return i;
+    }
+    list->windows[list->num_windows] = {t.ky0, t.ky1, t.kx0, t.kx1};
+    return list->num_windows++;
+  }
+
+  void build() {
+    count = tiles = 0;
+    int64_t x0, x1, y0, y1;
+    interior_of(s, 1, s.out.w, &x0, &x1);
+    interior_of(s, 0, s.out.h, &y0, &y1);
+    for (int64_t image = 0; image < s.out.images; ++image) {
+      for (int64_t y = 0; y < s.out.h; ++y) add(image, y, x0, x1 - x0, false);
+      for (int64_t x = 0; x < s.out.w; ++x) {
+        if (x == x0) x = x1;
+        if (x == s.out.w) break;
+        for (int64_t y = 0; y < y0; ++y) add(image, y, x, 1, true);
+        add(image, y0, x, y1 - y0, true);
+        for (int64_t y = y1; y < s.out.h; ++y) add(image, y, x, 1, true);
+      }
+    }
+  }
+};
+
+bool one_long_row(const PixelView& v) {
+  return v.row == v.w * v.pixel && v.image == v.h * v.row;
+}
+
+void join(PixelView* v) {
+  v->w *= v->h * v->images;
+  v->h = v->images = 1;
+  v->row = v->image = v->w * v->pixel;
+}
+
+}  // namespace
+
+void flatten_pointwise(ConvShape* s) {
+  for (int i = 0; i < 2; ++i) {
+    if (s->kernel[i] != 1 || s->stride[i] != 1 || s->pad[i] != 0) return;
+  }
+  if (s->in.h != s->out.h || s->in.w != s->out.w) return;
+  if (!one_long_row(s->in) || !one_long_row(s->out)) return;
+  if (s->has_residual && !one_long_row(s->residual)) return;
+  join(&s->in);
+  join(&s->out);
+  if (s->has_residual) join(&s->residual);
+}
+
+bool make_strips(const ConvShape& s, int tile_rows, Env& env, StripList* list) {
+  *list = StripList{};
+  Builder builder{s, tile_rows, list};
+  builder.build();
+  if (builder.tiles >= (1 << 30)) return env.fail("more than 2^30 tiles");
+  list->count = static_cast<int32_t>(builder.count);
+  list->tiles = static_cast<int32_t>(builder.tiles);
+  list->strips = static_cast<Strip*>(env.allocate((builder.count + 1) * sizeof(Strip)));
+  // Each edge row and edge column may have a window of its own.
+  list->windows = static_cast<TapWindow*>(env.allocate((builder.count + 1) * sizeof(TapWindow)));
+  if (!list->strips || !list->windows) return env.out_of_memory();
+  builder.build();
+  return true;
+}
+
+ThreadGrid choose_grid(int threads, int64_t tiles, int64_t panels, double tile_cost,
+                       double input_cost, double weight_cost) {
+  ThreadGrid best{1, 1};
+  double best_cost = -1;
+  for (int32_t by_tiles = threads; by_tiles >= 1; --by_tiles) {
+    const int32_t by_panels = threads / by_tiles;
+    const int64_t most_tiles = (tiles + by_tiles - 1) / by_tiles;
+    const int64_t most_panels = (panels + by_panels - 1) / by_panels;
+    const double cost = static_cast<double>(most_tiles) * static_cast<double>(most_panels) *
+                            tile_cost +
+                        input_cost / by_tiles + weight_cost / by_panels;
+    if (best_cost < 0 || cost < best_cost * 0.99) {
+      best = {by_tiles, by_panels};
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+}  // namespace lite

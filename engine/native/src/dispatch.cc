@@ -1,0 +1,123 @@
+// Finds kernels by name in the tables of kernel_list.inc, highest instruction set first.
+#include "dispatch.h"
+
+#include <stdio.h>
+
+// Declarations: lite::<isa>::<file>_kernels.
+#define LITE_BASE_KERNELS(file) namespace base { extern const KernelTable file##_kernels; }
+#define LITE_ONE_ISA_KERNELS(isa, file) namespace isa { extern const KernelTable file##_kernels; }
+#if defined(__x86_64__)
+#define LITE_ISA_KERNELS(file)                                 \
+  namespace sse2 { extern const KernelTable file##_kernels; }  \
+  namespace avx2 { extern const KernelTable file##_kernels; }  \
+  namespace avx512 { extern const KernelTable file##_kernels; }
+#else
+#define LITE_ISA_KERNELS(file) namespace neon { extern const KernelTable file##_kernels; }
+#endif
+namespace lite {
+#include "kernel_list.inc"
+}
+#undef LITE_BASE_KERNELS
+#undef LITE_ONE_ISA_KERNELS
+#undef LITE_ISA_KERNELS
+
+namespace lite {
+
+namespace {
+
+struct Entry { const char* isa; const KernelTable* table; };
+
+const Entry kEntries[] = {
+#define LITE_BASE_KERNELS(file) {"base", &base::file##_kernels},
+#define LITE_ONE_ISA_KERNELS(isa, file) {LITE_TEXT(isa), &isa::file##_kernels},
+#if defined(__x86_64__)
+#define LITE_ISA_KERNELS(file)                                              \
+  {"sse2", &sse2::file##_kernels}, {"avx2", &avx2::file##_kernels},         \
+      {"avx512", &avx512::file##_kernels},
+#else
+#define LITE_ISA_KERNELS(file) {"neon", &neon::file##_kernels},
+#endif
+#include "kernel_list.inc"
+};
+
+// Lowest first. A row is usable when its feature is there.
+struct Isa { const char* name; bool (*usable)(const CpuFeatures&); };
+const Isa kIsas[] = {
+    {"base", [](const CpuFeatures&) { return true; }},
+#if defined(__x86_64__)
+    {"sse2", [](const CpuFeatures&) { return true; }},
+    {"avx2", [](const CpuFeatures& cpu) { return cpu.avx2; }},
+    {"avxvnni", [](const CpuFeatures& cpu) { return cpu.avxvnni; }},
+    {"avx512", [](const CpuFeatures& cpu) { return cpu.avx512; }},
+    {"avx512vnni", [](const CpuFeatures& cpu) { return cpu.avx512vnni; }},
+    {"avx512bf16", [](const CpuFeatures& cpu) { return cpu.avx512bf16; }},
+#else
+    {"neon", [](const CpuFeatures&) { return true; }},
+    {"neonfp16", [](const CpuFeatures& cpu) { return cpu.fp16; }},
+    {"neondot", [](const CpuFeatures& cpu) { return cpu.dot; }},
+    {"neonbf16", [](const CpuFeatures& cpu) { return cpu.bf16; }},
+    {"neoni8mm", [](const CpuFeatures& cpu) { return cpu.i8mm; }},
+#endif
+};
+constexpr int kNumIsas = sizeof(kIsas) / sizeof(kIsas[0]);
+
+bool has_tables(const char* isa) {
+  for (const Entry& entry : kEntries)
+    if (strcmp(entry.isa, isa) == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+const Kernel* find_kernel(const char* name, const char* max_isa, const char** isa) {
+  CpuFeatures cpu;
+  if (!detect_cpu(max_isa, &cpu)) return nullptr;
+  for (int level = kNumIsas - 1; level >= 0; --level) {
+    if (!kIsas[level].usable(cpu)) continue;
+    for (const Entry& entry : kEntries) {
+      if (strcmp(entry.isa, kIsas[level].name) != 0) continue;
+      for (int i = 0; i < entry.table->count; ++i) {
+        if (strcmp(entry.table->kernels[i].name, name) != 0) continue;
+        *isa = kIsas[level].name;
+        return &entry.table->kernels[i];
+      }
+    }
+  }
+  return nullptr;
+}
+
+const char* kernel_name(int index) {
+  // Every name once: the first entry that has it speaks for it.
+  int seen = 0;
+  for (const Entry& entry : kEntries) {
+    for (int i = 0; i < entry.table->count; ++i) {
+      const char* name = entry.table->kernels[i].name;
+      bool known = false;
+      for (const Entry& earlier : kEntries) {
+        if (&earlier == &entry) break;
+        for (int j = 0; j < earlier.table->count && !known; ++j)
+          known = strcmp(earlier.table->kernels[j].name, name) == 0;
+      }
+      if (!known && seen++ == index) return name;
+    }
+  }
+  return nullptr;
+}
+
+const char* isa_text() {
+  struct Text {
+    char text[128];
+    Text() {
+      CpuFeatures cpu;
+      detect_cpu(nullptr, &cpu);
+      int at = 0;
+      for (const Isa& isa : kIsas)
+        if (isa.usable(cpu) && strcmp(isa.name, "base") != 0 && has_tables(isa.name))
+          at += snprintf(text + at, sizeof text - at, at ? " %s" : "%s", isa.name);
+    }
+  };
+  static const Text text;
+  return text.text;
+}
+
+}  // namespace lite

@@ -1,0 +1,125 @@
+// From parsed steps to prepared ones: kernel look-up, the rules every kernel relies on, packing.
+#include <stdio.h>
+
+#include "dispatch.h"
+#include "runtime.h"
+
+namespace lite {
+
+namespace {
+
+bool names_op(const char* ops, const char* op) {
+  const size_t length = strlen(op);
+  for (const char* at = ops; (at = strstr(at, op)) != nullptr; at += length) {
+    const bool starts = at == ops || at[-1] == ' ';
+    if (length && starts && (at[length] == 0 || at[length] == ' ')) return true;
+    if (!length) return false;
+  }
+  return false;
+}
+
+// Two tensors whose elements share bytes. Slices of one concat buffer interleave without sharing.
+bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
+  const Storage& x = program.storage[a.index];
+  const Storage& y = program.storage[b.index];
+  const bool arena = program.tensors[x.root].role == Role::kArena &&
+                     program.tensors[y.root].role == Role::kArena;
+  if (!arena && x.root != y.root) return false;
+  uint64_t first_a = x.offset, first_b = y.offset;
+  if (arena) {
+    if (x.root != a.index) first_a += program.storage[x.root].offset;
+    if (y.root != b.index) first_b += program.storage[y.root].offset;
+  }
+  if (first_a + a.bytes <= first_b || first_b + b.bytes <= first_a) return false;
+  const uint64_t row = a.pitch * dtype_bytes(a.dtype);
+  if (row == 0 || row != static_cast<uint64_t>(b.pitch * dtype_bytes(b.dtype))) return true;
+  const uint64_t width_a = last_dim(a) * dtype_bytes(a.dtype);
+  const uint64_t width_b = last_dim(b) * dtype_bytes(b.dtype);
+  const uint64_t gap = first_a <= first_b ? (first_b - first_a) % row : (first_a - first_b) % row;
+  const bool apart = first_a <= first_b ? gap >= width_a && gap + width_b <= row
+                                        : gap >= width_b && gap + width_a <= row;
+  return !apart;
+}
+
+bool same_place(const lite_program& p, const Tensor& a, const Tensor& b) {
+  const Storage& x = p.program.storage[a.index];
+  const Storage& y = p.program.storage[b.index];
+  const uint64_t base_a = x.root != a.index ? p.program.storage[x.root].offset : 0;
+  const uint64_t base_b = y.root != b.index ? p.program.storage[y.root].offset : 0;
+  return x.offset + base_a == y.offset + base_b && a.bytes == b.bytes && a.pitch == b.pitch &&
+         dtype_bytes(a.dtype) == dtype_bytes(b.dtype) &&
+         memcmp(a.halo, b.halo, sizeof a.halo) == 0;
+}
+
+bool check_tensor(Env& env, const Kernel& kernel, const Tensor* t) {
+  if (!t) return true;
+  if (has_halo(*t) && !(kernel.flags & kAcceptsHalo))
+    return env.fail("'%s' has a halo, which this kernel does not accept", t->name);
+  if (t->pitch != last_dim(*t) && !(kernel.flags & kAcceptsPitch))
+    return env.fail("'%s' has a pitch, which this kernel does not accept", t->name);
+  return true;
+}
+
+bool check_places(lite_program* p, const Step& step) {
+  Env& env = p->env;
+  for (int o = 0; o < step.num_outputs; ++o) {
+    const Tensor* out = step.outputs[o];
+    if (!out) continue;
+    for (int other = 0; other < o; ++other)
+      if (step.outputs[other] && overlap(p->program, *out, *step.outputs[other]))
+        return env.fail("outputs '%s' and '%s' share memory", out->name,
+                        step.outputs[other]->name);
+    for (int i = 0; i < step.num_inputs; ++i) {
+      const Tensor* in = step.inputs[i];
+      if (!in || !overlap(p->program, *in, *out)) continue;
+      if (!(step.kernel->flags & kInPlace) || !same_place(*p, *in, *out))
+        return env.fail("output '%s' overwrites input '%s'", out->name, in->name);
+    }
+  }
+  return true;
+}
+
+bool prepare_step(lite_program* p, Step& step) {
+  Env& env = p->env;
+  const char* isa = "";
+  step.kernel = find_kernel(step.variant, p->max_isa, &isa);
+  if (!step.kernel)
+    return env.fail("kernel '%s' is not in this library", step.variant);
+  const Kernel& kernel = *step.kernel;
+  if (!names_op(kernel.ops, step.op)) return env.fail("kernel does not implement %s", step.op);
+  for (int i = 0; i < step.num_inputs; ++i)
+    if (!check_tensor(env, kernel, step.inputs[i])) return false;
+  for (int i = 0; i < step.num_outputs; ++i)
+    if (!check_tensor(env, kernel, step.outputs[i])) return false;
+  if (!check_places(p, step)) return false;
+  set_variant(step, "%s__%s", kernel.name, isa);
+  if (!kernel.prepare(step, env)) {
+    if (!*env.error) env.fail("kernel refused the step");
+    return false;
+  }
+  if (step.phases < 1 || step.scratch_bytes > SIZE_MAX / 256 || step.shared_bytes > SIZE_MAX / 4)
+    return env.fail("phases or scratch memory are out of range");
+  if (step.scratch_bytes > p->scratch_bytes) p->scratch_bytes = step.scratch_bytes;
+  if (step.shared_bytes > p->shared_bytes) p->shared_bytes = step.shared_bytes;
+  return true;
+}
+
+}  // namespace
+
+bool prepare_steps(lite_program* p) {
+  const size_t before = p->memory.used_bytes;
+  for (int i = 0; i < p->program.num_steps; ++i) {
+    Step& step = p->program.steps[i];
+    char kernel[sizeof step.variant];
+    snprintf(kernel, sizeof kernel, "%s", step.variant);
+    if (prepare_step(p, step)) continue;
+    char reason[400];
+    snprintf(reason, sizeof reason, "%s", p->env.error);
+    return p->env.fail("step %d '%s' (%s, %s): %s", i, step.name, step.op, kernel, reason);
+  }
+  p->packed_bytes = p->memory.used_bytes - before;
+  p->scratch_bytes = (p->scratch_bytes + kAlign - 1) / kAlign * kAlign;
+  return true;
+}
+
+}  // namespace lite

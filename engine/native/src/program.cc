@@ -1,0 +1,292 @@
+// The program format, version 1 (written by lite_engine/plan/program.py). Little-endian, packed.
+//
+//   header   char magic[4] "LPRG"; u32 version; u64 arena_bytes; u32 strings_bytes, num_tensors,
+//            num_steps, num_inputs, num_outputs, num_weights
+//   strings  strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
+//   inputs   u32 tensor[num_inputs];  outputs  u32 tensor[num_outputs]
+//   tensor   u32 name; u8 dtype, role, rank, 0; i32 alias_of (-1: none); u32 weight (role 3 only);
+//            u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]
+//   step     u32 name, op, kernel, num_inputs, num_outputs, num_attrs; i32 tensor[num_inputs +
+//            num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
+//            i64[count] (kind 1), f64[count] (kind 2) or u8[count] (kind 3)
+//
+// dtype and role are the numbers of lite_kernel.h. `offset` is in bytes: into the arena, into the
+// weight, or, for an alias, from the first byte of the tensor it aliases. A tensor of role input or
+// output that is no alias has memory of its own (offset 0) and is dense. An alias has its root's
+// role, except that an output may alias anything: the runtime then copies it at the end of a run.
+#include "program.h"
+
+namespace lite {
+
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr int64_t kMaxElements = int64_t{1} << 44;   // keeps every byte count far from overflow
+
+struct Reader {
+  const uint8_t* next;
+  size_t left;
+  bool good;
+
+  bool take(void* out, size_t bytes) {
+    if (!good || bytes > left) return good = false;
+    memcpy(out, next, bytes);
+    next += bytes;
+    left -= bytes;
+    return true;
+  }
+  template <class T> T get() {
+    T value{};
+    take(&value, sizeof value);
+    return value;
+  }
+  // True when `count` records of at least `each` bytes can still follow: bounds allocations.
+  bool holds(uint64_t count, size_t each) { return good && count <= left / each; }
+};
+
+struct Strings {
+  const char* text;
+  uint32_t bytes;                        // the last one is 0
+  const char* at(uint32_t offset) const { return offset < bytes ? text + offset : nullptr; }
+};
+
+bool truncated(Env& env, const char* where) {
+  return env.fail("program is truncated or damaged in its %s; convert the model again", where);
+}
+
+// Fills size and bytes from dims, pitch and halo; false when a product leaves the sane range.
+bool measure(Tensor* tensor) {
+  int64_t size = 1, rows = 1;
+  for (int i = 0; i < tensor->rank; ++i) {
+    if (tensor->dims[i] < 0 || tensor->dims[i] > kMaxElements) return false;
+    if (__builtin_mul_overflow(size, tensor->dims[i], &size) || size > kMaxElements) return false;
+    if (i + 1 == tensor->rank) break;
+    int64_t extent = tensor->dims[i];
+    if (tensor->rank == 4 && i == 1) extent += tensor->halo[0] + tensor->halo[2];
+    if (tensor->rank == 4 && i == 2) extent += tensor->halo[1] + tensor->halo[3];
+    if (__builtin_mul_overflow(rows, extent, &rows) || rows > kMaxElements) return false;
+  }
+  tensor->size = size;
+  const int64_t last = last_dim(*tensor);
+  if (tensor->pitch < last || tensor->pitch > kMaxElements) return false;
+  int64_t span = 0;
+  if (size > 0 && (__builtin_mul_overflow(rows - 1, tensor->pitch, &span) ||
+                   __builtin_add_overflow(span, last, &span) || span > kMaxElements))
+    return false;
+  tensor->bytes = static_cast<size_t>(span) * dtype_bytes(tensor->dtype);
+  return true;
+}
+
+bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Program* program) {
+  Tensor& tensor = program->tensors[index];
+  Storage& storage = program->storage[index];
+  tensor.index = index;
+  tensor.name = strings.at(in.get<uint32_t>());
+  tensor.dtype = static_cast<DType>(in.get<uint8_t>());
+  const uint8_t role = in.get<uint8_t>();
+  tensor.rank = in.get<uint8_t>();
+  in.get<uint8_t>();
+  storage.root = in.get<int32_t>();
+  const uint32_t weight = in.get<uint32_t>();
+  storage.offset = in.get<uint64_t>();
+  tensor.pitch = in.get<int64_t>();
+  in.take(tensor.halo, sizeof tensor.halo);
+  tensor.halo_value = in.get<int32_t>();
+  if (!in.good || !tensor.name) return truncated(env, "tensor table");
+  const char* name = tensor.name;
+  if (dtype_bytes(tensor.dtype) == 0 || role < 1 || role > 4 || tensor.rank > kMaxRank)
+    return env.fail("tensor %d '%s': unknown type, role or rank", index, name);
+  tensor.role = static_cast<Role>(role);
+  if (!in.take(tensor.dims, tensor.rank * sizeof(int64_t))) return truncated(env, "tensor table");
+  for (int side : tensor.halo)
+    if (side < 0 || side > 4096 || (side && tensor.rank != 4))
+      return env.fail("tensor %d '%s': halo does not fit its rank", index, name);
+  if (!measure(&tensor)) return env.fail("tensor %d '%s': shape is out of range", index, name);
+
+  if (storage.root < -1 || storage.root >= program->num_tensors || storage.root == index)
+    return env.fail("tensor %d '%s': aliases tensor %d", index, name, storage.root);
+  const bool alias = storage.root >= 0;
+  storage.weight = -1;
+  if (tensor.role == Role::kWeight && !alias) {
+    if (weight >= program->num_weights)
+      return env.fail("tensor %d '%s': weight %u is not in the table", index, name, weight);
+    storage.weight = static_cast<int32_t>(weight);
+  }
+  if (tensor.role == Role::kInput || tensor.role == Role::kOutput) {
+    if (!alias && (!is_dense(tensor) || storage.offset))
+      return env.fail("tensor %d '%s': inputs and outputs are dense", index, name);
+  }
+  if (tensor.role == Role::kArena && !alias &&
+      (storage.offset > program->arena_bytes ||
+       tensor.bytes > program->arena_bytes - storage.offset))
+    return env.fail("tensor %d '%s': lies outside the arena", index, name);
+  if (storage.offset % dtype_bytes(tensor.dtype))
+    return env.fail("tensor %d '%s': offset is not a multiple of its element", index, name);
+  if (!alias) storage.root = index;
+  return true;
+}
+
+// Follows alias chains to their roots, adds the offsets up and checks that every alias stays inside.
+bool resolve_aliases(Env& env, Program* program) {
+  for (int i = 0; i < program->num_tensors; ++i) {
+    Tensor& tensor = program->tensors[i];
+    Storage& storage = program->storage[i];
+    if (storage.root == i) continue;
+    uint64_t offset = 0;
+    int at = i, hops = 0;
+    // Roots already resolved end the walk at once; a cycle runs out of hops.
+    for (; program->storage[at].root != at; at = program->storage[at].root) {
+      if (__builtin_add_overflow(offset, program->storage[at].offset, &offset) || ++hops > 64)
+        return env.fail("tensor %d '%s': aliases form a cycle or are too deep", i, tensor.name);
+    }
+    const Tensor& root = program->tensors[at];
+    if (offset > root.bytes || tensor.bytes > root.bytes - offset)
+      return env.fail("tensor %d '%s': lies outside '%s', which it aliases", i, tensor.name,
+                      root.name);
+    if (tensor.role != root.role && tensor.role != Role::kOutput)
+      return env.fail("tensor %d '%s': its role is not that of '%s', which it aliases", i,
+                      tensor.name, root.name);
+    if (tensor.role == Role::kOutput && !is_dense(tensor))
+      return env.fail("tensor %d '%s': outputs are dense", i, tensor.name);
+    storage.root = at;
+    storage.offset = offset;
+  }
+  return true;
+}
+
+bool parse_attr(Reader& in, const Strings& strings, Env& env, Attr* attr) {
+  attr->name = strings.at(in.get<uint32_t>());
+  const uint32_t kind = in.get<uint32_t>();
+  const uint32_t count = in.get<uint32_t>();
+  if (!in.good || !attr->name || kind < 1 || kind > 3) return truncated(env, "attributes");
+  const size_t each = kind == 3 ? 1 : 8;
+  if (count > INT32_MAX || !in.holds(count, each)) return truncated(env, "attributes");
+  attr->kind = static_cast<AttrKind>(kind);
+  attr->count = static_cast<int32_t>(count);
+  void* values = env.allocator->allocate(count * each + 1);   // a string stays 0-terminated
+  if (!values) return env.out_of_memory();
+  in.take(values, count * each);
+  attr->ints = static_cast<const int64_t*>(values);
+  return true;
+}
+
+bool parse_step(Reader& in, const Strings& strings, Env& env, int index, Program* program) {
+  Step& step = program->steps[index];
+  step.index = index;
+  step.phases = 1;
+  step.name = strings.at(in.get<uint32_t>());
+  step.op = strings.at(in.get<uint32_t>());
+  const char* kernel = strings.at(in.get<uint32_t>());
+  const uint32_t num_inputs = in.get<uint32_t>();
+  const uint32_t num_outputs = in.get<uint32_t>();
+  const uint32_t num_attrs = in.get<uint32_t>();
+  if (!in.good || !step.name || !step.op || !kernel) return truncated(env, "steps");
+  const uint64_t ports = uint64_t{num_inputs} + num_outputs;
+  if (!in.holds(ports, 4) || !in.holds(num_attrs, 12)) return truncated(env, "steps");
+  Allocator& memory = *env.allocator;
+  Tensor** table = static_cast<Tensor**>(memory.allocate_array(ports, sizeof(Tensor*)));
+  Attr* attrs = static_cast<Attr*>(memory.allocate_array(num_attrs, sizeof(Attr)));
+  if (!table || !attrs) return env.out_of_memory();
+  for (uint64_t i = 0; i < ports; ++i) {
+    const int32_t tensor = in.get<int32_t>();
+    if (tensor < -1 || tensor >= program->num_tensors)
+      return env.fail("step %d '%s': tensor %d does not exist", index, step.name, tensor);
+    table[i] = tensor < 0 ? nullptr : &program->tensors[tensor];
+    if (i < num_inputs || tensor < 0) continue;
+    const Role role = program->tensors[program->storage[tensor].root].role;
+    if (role == Role::kWeight || role == Role::kInput)
+      return env.fail("step %d '%s': writes '%s', which is a weight or an input", index, step.name,
+                      table[i]->name);
+  }
+  step.inputs = table;
+  step.outputs = table + num_inputs;
+  step.num_inputs = static_cast<int32_t>(num_inputs);
+  step.num_outputs = static_cast<int32_t>(num_outputs);
+  step.attrs = attrs;
+  step.num_attrs = static_cast<int32_t>(num_attrs);
+  for (uint32_t i = 0; i < num_attrs; ++i)
+    if (!parse_attr(in, strings, env, &attrs[i])) return false;
+  // The kernel's name waits in `variant` until dispatch finds the kernel.
+  set_variant(step, "%s", kernel);
+  if (strlen(kernel) >= sizeof step.variant)
+    return env.fail("step %d '%s': kernel name is too long", index, step.name);
+  return true;
+}
+
+bool parse_ports(Reader& in, Env& env, Program* program, uint32_t count, int32_t** out) {
+  *out = static_cast<int32_t*>(env.allocator->allocate_array(count, sizeof(int32_t)));
+  if (!*out) return env.out_of_memory();
+  in.take(*out, count * sizeof(int32_t));
+  for (uint32_t i = 0; i < count; ++i)
+    if ((*out)[i] < 0 || (*out)[i] >= program->num_tensors)
+      return env.fail("input or output %u is tensor %d, which does not exist", i, (*out)[i]);
+  return true;
+}
+
+bool check_ports(Env& env, const Program& program) {
+  for (int i = 0; i < program.num_inputs; ++i) {
+    const int t = program.inputs[i];
+    if (program.tensors[t].role != Role::kInput || program.storage[t].root != t)
+      return env.fail("input %d '%s' is not an input tensor", i, program.tensors[t].name);
+  }
+  for (int i = 0; i < program.num_outputs; ++i) {
+    const int t = program.outputs[i];
+    if (program.tensors[t].role != Role::kOutput)
+      return env.fail("output %d '%s' is not an output tensor", i, program.tensors[t].name);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program) {
+  Reader in{bytes, size, true};
+  char magic[4];
+  in.take(magic, 4);
+  const uint32_t version = in.get<uint32_t>();
+  if (!in.good || memcmp(magic, "LPRG", 4) != 0) return env.fail("not a program: wrong magic");
+  if (version != kVersion)
+    return env.fail("program version %u, this runtime reads %u; convert the model again", version,
+                    kVersion);
+  const uint64_t arena_bytes = in.get<uint64_t>();
+  const uint32_t strings_bytes = in.get<uint32_t>();
+  const uint32_t num_tensors = in.get<uint32_t>();
+  const uint32_t num_steps = in.get<uint32_t>();
+  const uint32_t num_inputs = in.get<uint32_t>();
+  const uint32_t num_outputs = in.get<uint32_t>();
+  program->num_weights = in.get<uint32_t>();
+  if (!in.good || !in.holds(strings_bytes, 1) || !in.holds(num_tensors, 52) ||
+      !in.holds(num_steps, 24) || !in.holds(num_inputs, 4) || !in.holds(num_outputs, 4))
+    return truncated(env, "header");
+  if (arena_bytes > SIZE_MAX / 2) return env.fail("arena of %llu bytes is out of range",
+                                                  static_cast<unsigned long long>(arena_bytes));
+  if (program->num_weights > INT32_MAX || num_tensors > INT32_MAX / 2)
+    return truncated(env, "header");
+  program->arena_bytes = arena_bytes;
+  program->num_tensors = static_cast<int32_t>(num_tensors);
+  program->num_steps = static_cast<int32_t>(num_steps);
+  program->num_inputs = static_cast<int32_t>(num_inputs);
+  program->num_outputs = static_cast<int32_t>(num_outputs);
+
+  Allocator& memory = *env.allocator;
+  char* text = static_cast<char*>(memory.allocate_array(size_t{strings_bytes} + 1, 1));
+  program->tensors = static_cast<Tensor*>(memory.allocate_array(num_tensors, sizeof(Tensor)));
+  program->storage = static_cast<Storage*>(memory.allocate_array(num_tensors, sizeof(Storage)));
+  program->steps = static_cast<Step*>(memory.allocate_array(num_steps, sizeof(Step)));
+  if (!text || !program->tensors || !program->storage || !program->steps)
+    return env.out_of_memory();
+  in.take(text, strings_bytes);
+  const Strings strings{text, strings_bytes};
+  if (!parse_ports(in, env, program, num_inputs, &program->inputs) ||
+      !parse_ports(in, env, program, num_outputs, &program->outputs))
+    return false;
+  for (int i = 0; i < program->num_tensors; ++i)
+    if (!parse_tensor(in, strings, env, i, program)) return false;
+  if (!resolve_aliases(env, program) || !check_ports(env, *program)) return false;
+  for (int i = 0; i < program->num_steps; ++i)
+    if (!parse_step(in, strings, env, i, program)) return false;
+  if (!in.good || in.left) return truncated(env, "end");
+  return true;
+}
+
+}  // namespace lite

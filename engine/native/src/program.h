@@ -1,0 +1,31 @@
+// A loaded program: tensors and steps in checked, runtime-owned memory.
+#pragma once
+
+#include "allocator.h"
+#include "lite_kernel.h"
+
+namespace lite {
+
+// Where a tensor's bytes are: the root is the tensor at the end of the alias chain.
+struct Storage {
+  int32_t root;             // own index when the tensor is not an alias
+  int32_t weight;           // index in the weight table, -1 when not a weight
+  uint64_t offset;          // bytes: into the arena, the weight or the root's first byte
+};
+
+struct Program {
+  Tensor* tensors;
+  Storage* storage;
+  Step* steps;
+  int32_t* inputs;          // tensor indices, in the model's order
+  int32_t* outputs;
+  int32_t num_tensors, num_steps, num_inputs, num_outputs;
+  uint32_t num_weights;
+  size_t arena_bytes;
+};
+
+// Parses and checks `bytes`; everything is copied into `env.allocator`'s memory. The format is at
+// the top of program.cc. False, with a reason in env.error, for whatever is not a valid program.
+bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program);
+
+}  // namespace lite

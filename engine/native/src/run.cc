@@ -1,0 +1,144 @@
+// Executes prepared steps: every thread walks the same list, a barrier follows each phase.
+#include <time.h>
+
+#include "runtime.h"
+
+namespace lite {
+
+namespace {
+
+int64_t now_ns() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+}
+
+void fill(uint8_t* at, int64_t count, DType dtype, int32_t value) {
+  const int bytes = dtype_bytes(dtype);
+  if (value == 0) {
+    memset(at, 0, count * bytes);
+  } else if (bytes == 1) {
+    memset(at, value, count);
+  } else if (dtype == DType::kF32) {
+    float* out = reinterpret_cast<float*>(at);
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(value);
+  } else {
+    for (int64_t i = 0; i < count; ++i) memcpy(at + i * bytes, &value, bytes < 4 ? bytes : 4);
+  }
+}
+
+// One thread's share of a tensor's halo. Channel slices keep to their own channels.
+void fill_halo(const Tensor& t, int thread, int threads) {
+  const int64_t rows = t.dims[1] + t.halo[0] + t.halo[2];
+  const int64_t columns = t.dims[2] + t.halo[1] + t.halo[3];
+  const int64_t bytes = dtype_bytes(t.dtype);
+  int64_t begin, end;
+  share(t.dims[0] * rows, 1, thread, threads, &begin, &end);
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t y = row % rows - t.halo[0];
+    const bool outside = y < 0 || y >= t.dims[1];
+    for (int64_t column = 0; column < columns; ++column) {
+      if (!outside && column == t.halo[1]) column += t.dims[2];
+      if (column >= columns) break;
+      fill(t.data + (row * columns + column) * t.pitch * bytes, t.dims[3], t.dtype, t.halo_value);
+    }
+  }
+}
+
+uint8_t* place_of(lite_program* p, int tensor) {
+  return p->bound[tensor] ? p->bound[tensor] : p->own[tensor];
+}
+
+// Addresses of everything that lives in inputs and outputs may change from run to run.
+void place_tensors(lite_program* p) {
+  for (int i = 0; i < p->program.num_tensors; ++i) {
+    const Storage& storage = p->program.storage[i];
+    const Role role = p->program.tensors[storage.root].role;
+    if (role != Role::kInput && role != Role::kOutput) continue;
+    p->program.tensors[i].data =
+        place_of(p, storage.root) + (storage.root == i ? 0 : storage.offset);
+  }
+}
+
+void copy_taps(lite_program* p, int step) {
+  for (int i = 0; i < p->program.num_tensors; ++i)
+    if (p->tapped[i] && p->tap_step[i] == step) copy_dense(p->program.tensors[i], p->taps[i]);
+}
+
+struct Run {
+  lite_program* program;
+  int64_t start_ns;
+};
+
+void run_thread(void* context, int thread) {
+  const Run& run = *static_cast<Run*>(context);
+  lite_program* p = run.program;
+  const int threads = p->threads;
+  void* scratch = p->scratch + thread * p->scratch_bytes;
+  for (int i = 0; i < p->program.num_steps; ++i) {
+    const Step& step = p->program.steps[i];
+    const Kernel& kernel = *step.kernel;
+    for (int phase = 0; phase < step.phases; ++phase) {
+      if (phase == 0 && (kernel.flags & kAcceptsHalo))
+        for (int o = 0; o < step.num_outputs; ++o)
+          if (step.outputs[o] && has_halo(*step.outputs[o]))
+            fill_halo(*step.outputs[o], thread, threads);
+      if (!(kernel.flags & kOneThread)) kernel.run(step, phase, thread, threads, scratch);
+      else if (thread == 0) kernel.run(step, phase, 0, 1, scratch);
+      if (threads > 1) p->barrier.wait(threads);
+    }
+    if (thread == 0) p->end_ns[i] = now_ns() - run.start_ns;
+    if (p->step_taps[i] == 0) continue;
+    if (thread == 0) copy_taps(p, i);
+    if (threads > 1) p->barrier.wait(threads);
+  }
+}
+
+}  // namespace
+
+void copy_dense(const Tensor& t, uint8_t* out) {
+  const size_t bytes = dtype_bytes(t.dtype);
+  if (is_dense(t)) {
+    memcpy(out, t.data, t.size * bytes);
+    return;
+  }
+  if (t.size == 0) return;
+  int64_t strides[kMaxRank], index[kMaxRank] = {};
+  const int64_t origin = strides_of(t, strides);
+  const int64_t rows = row_count(t), row_bytes = last_dim(t) * bytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t at = origin;
+    for (int axis = 0; axis + 1 < t.rank; ++axis) at += index[axis] * strides[axis];
+    memcpy(out + row * row_bytes, t.data + at * bytes, row_bytes);
+    for (int axis = t.rank - 2; axis >= 0 && ++index[axis] == t.dims[axis]; --axis)
+      index[axis] = 0;
+  }
+}
+
+bool run_steps(lite_program* p) {
+  ThreadPool* pool = nullptr;
+  if (p->threads > 1) {
+    pool = acquire_pool(p->threads, p->pin);
+    if (!pool) return p->env.fail("cannot start %d threads; use fewer", p->threads);
+  }
+  place_tensors(p);
+  if (p->num_early_taps) copy_taps(p, -1);
+  Run run{p, now_ns()};
+  if (pool) {
+    run_on_pool(pool, run_thread, &run);
+    release_pool(pool);
+  } else {
+    run_thread(&run, 0);
+  }
+  // Outputs that are views of something else have no step of their own that writes them.
+  for (int i = 0; i < p->program.num_outputs; ++i) {
+    const int t = p->program.outputs[i];
+    const Tensor& tensor = p->program.tensors[t];
+    if (p->program.storage[t].root != t && tensor.size)
+      memmove(place_of(p, t), tensor.data, tensor.bytes);
+  }
+  p->run_ns = now_ns() - run.start_ns;
+  return true;
+}
+
+}  // namespace lite

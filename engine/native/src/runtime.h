@@ -1,0 +1,43 @@
+// A program that is ready to run: memory, prepared steps, taps, times.
+#pragma once
+
+#include "allocator.h"
+#include "lite_runtime.h"
+#include "program.h"
+#include "thread_pool.h"
+
+struct lite_program {
+  lite::Program program;
+  lite::Allocator memory;        // program, packed weights, arena, scratch
+  lite::Allocator buffers;       // own buffers of inputs and outputs, taps
+  lite::Env env;
+  char max_isa[24];
+  int threads;
+  bool pin;
+  size_t packed_bytes, scratch_bytes, shared_bytes, weight_bytes;
+  uint8_t* arena;
+  uint8_t* scratch;              // threads blocks of scratch_bytes
+  uint8_t* shared;
+  const uint8_t** weights;       // per tensor: address of its weight's first byte, or nullptr
+  uint8_t** bound;               // per tensor: the caller's memory of an input or output
+  uint8_t** own;                 // per tensor: the program's own memory of an input or output
+  uint8_t** taps;                // per tensor: dense copy, nullptr when not tapped
+  bool* tapped;
+  int32_t* tap_step;             // per tensor: the step after which it is copied, -1: at the start
+  int32_t* step_taps;            // per step: number of taps after it
+  int32_t num_early_taps;        // taps of inputs and weights
+  int64_t* end_ns;               // per step, from the start of the run
+  int64_t run_ns;
+  lite::Barrier barrier;
+};
+
+namespace lite {
+
+// Finds each step's kernel, checks the generic rules and lets the kernel prepare.
+bool prepare_steps(lite_program*);
+// Executes all steps on the pool.
+bool run_steps(lite_program*);
+// Copies the elements of a tensor with pitch or halo densely.
+void copy_dense(const Tensor&, uint8_t* out);
+
+}  // namespace lite

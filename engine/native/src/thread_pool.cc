@@ -1,0 +1,184 @@
+#include "thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+namespace lite {
+
+namespace {
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Spins for some ten microseconds, then lets others run between looks.
+template <class Done> void spin_until(Done done) {
+  for (int i = 0; !done(); ++i) {
+    if (i < 4000) relax();
+    else sched_yield();
+  }
+}
+
+void pin_to(int thread) {
+#if defined(__linux__)
+  cpu_set_t allowed, one;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  const int wanted = thread % CPU_COUNT(&allowed);
+  for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || seen++ != wanted) continue;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    return;
+  }
+#else
+  (void)thread;
+#endif
+}
+
+}  // namespace
+
+void Barrier::wait(int threads) {
+  const int now = generation.load(std::memory_order_relaxed);
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
+    arrived.store(0, std::memory_order_relaxed);
+    generation.store(now + 1, std::memory_order_release);
+    return;
+  }
+  spin_until([&] { return generation.load(std::memory_order_acquire) != now; });
+}
+
+struct Worker {
+  ThreadPool* pool;
+  int thread;
+  pthread_t handle;
+};
+
+struct ThreadPool {
+  ThreadPool* next;               // in the stock of idle pools
+  pid_t process;                  // a forked child must not use its parent's threads
+  int threads;
+  bool pin;
+  pthread_mutex_t mutex;
+  pthread_cond_t wake;
+  int64_t job;                    // guarded by mutex; counts jobs
+  bool stop;
+  std::atomic<int> busy;          // workers that have not finished the job
+  void (*work)(void*, int);
+  void* context;
+  Worker workers[kMaxThreads];
+};
+
+namespace {
+
+pthread_mutex_t stock_mutex = PTHREAD_MUTEX_INITIALIZER;
+ThreadPool* stock = nullptr;
+
+void* worker_main(void* argument) {
+  Worker* self = static_cast<Worker*>(argument);
+  ThreadPool* pool = self->pool;
+  if (pool->pin) pin_to(self->thread);
+  int64_t done = 0;
+  for (;;) {
+    pthread_mutex_lock(&pool->mutex);
+    while (pool->job == done && !pool->stop) pthread_cond_wait(&pool->wake, &pool->mutex);
+    done = pool->job;
+    const bool stop = pool->stop;
+    pthread_mutex_unlock(&pool->mutex);
+    if (stop) return nullptr;
+    pool->work(pool->context, self->thread);
+    pool->busy.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void stop_pool(ThreadPool* pool, int started) {
+  pthread_mutex_lock(&pool->mutex);
+  pool->stop = true;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->mutex);
+  for (int i = 1; i <= started; ++i) pthread_join(pool->workers[i].handle, nullptr);
+  free(pool);
+}
+
+ThreadPool* start_pool(int threads, bool pin) {
+  ThreadPool* pool = static_cast<ThreadPool*>(calloc(1, sizeof(ThreadPool)));
+  if (!pool) return nullptr;
+  pool->process = getpid();
+  pool->threads = threads;
+  pool->pin = pin;
+  pthread_mutex_init(&pool->mutex, nullptr);
+  pthread_cond_init(&pool->wake, nullptr);
+  for (int i = 1; i < threads; ++i) {
+    pool->workers[i].pool = pool;
+    pool->workers[i].thread = i;
+    if (pthread_create(&pool->workers[i].handle, nullptr, worker_main, &pool->workers[i]) != 0) {
+      stop_pool(pool, i - 1);
+      return nullptr;
+    }
+  }
+  return pool;
+}
+
+}  // namespace
+
+ThreadPool* acquire_pool(int threads, bool pin) {
+  const pid_t process = getpid();
+  ThreadPool* found = nullptr;
+  pthread_mutex_lock(&stock_mutex);
+  for (ThreadPool** at = &stock; *at && !found; at = &(*at)->next) {
+    if ((*at)->threads != threads || (*at)->pin != pin || (*at)->process != process) continue;
+    found = *at;
+    *at = found->next;
+    break;
+  }
+  pthread_mutex_unlock(&stock_mutex);
+  return found ? found : start_pool(threads, pin);
+}
+
+void release_pool(ThreadPool* pool) {
+  pthread_mutex_lock(&stock_mutex);
+  pool->next = stock;
+  stock = pool;
+  pthread_mutex_unlock(&stock_mutex);
+}
+
+void run_on_pool(ThreadPool* pool, void (*work)(void*, int), void* context) {
+#if defined(__linux__)
+  // The caller's thread is borrowed: its own affinity comes back after the run.
+  cpu_set_t before;
+  const bool moved = pool->pin && sched_getaffinity(0, sizeof before, &before) == 0;
+  if (moved) pin_to(0);
+#endif
+  pthread_mutex_lock(&pool->mutex);
+  pool->work = work;
+  pool->context = context;
+  pool->busy.store(pool->threads - 1, std::memory_order_relaxed);
+  ++pool->job;
+  pthread_cond_broadcast(&pool->wake);
+  pthread_mutex_unlock(&pool->mutex);
+  work(context, 0);
+  spin_until([&] { return pool->busy.load(std::memory_order_acquire) == 0; });
+#if defined(__linux__)
+  if (moved) sched_setaffinity(0, sizeof before, &before);
+#endif
+}
+
+int allowed_processors() {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    const int count = CPU_COUNT(&allowed);
+    return count < 1 ? 1 : count > kMaxThreads ? kMaxThreads : count;
+  }
+#endif
+  const long count = sysconf(_SC_NPROCESSORS_ONLN);
+  return count < 1 ? 1 : count > kMaxThreads ? kMaxThreads : static_cast<int>(count);
+}
+
+}  // namespace lite
