@@ -1,0 +1,1 @@
+"""Lite Engine: model file → numbers, on ARM, x86 and OpenCL."""

@@ -1,0 +1,57 @@
+"""Where the compiled parts lie: built by CMake, found here, loaded elsewhere.
+
+    liblite_runtime.so               the runtime for this machine's Python
+    bin/<arch>/lite_run              static runners; <arch> is x86_64 or aarch64
+    lib/<arch>/liblite_runtime.so    the runtime of another architecture, for `lite export`
+    include/lite_runtime.h           its C interface
+
+A wheel carries them; in a source tree `make native` and `make native-arm` put them here.
+"""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+from ..errors import BackendUnavailableError
+
+_HERE = Path(__file__).parent
+_BUILD = {"x86_64": "make native", "aarch64": "make native-arm"}
+
+
+def host_arch() -> str:
+    """This machine's architecture as the folders are named: "x86_64", "aarch64", …"""
+    machine = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+
+
+def library_path(arch: str | None = None) -> Path:
+    """The shared library of an architecture, by default this machine's.
+
+    Raises BackendUnavailableError when it was not built.
+    """
+    own = arch is None or arch == host_arch()
+    path = _HERE / "liblite_runtime.so" if own else _HERE / "lib" / str(arch) / "liblite_runtime.so"
+    return _existing(path, "runtime library", arch or host_arch())
+
+
+def runner_path(arch: str | None = None) -> Path:
+    """The `lite_run` executable of an architecture, by default this machine's.
+
+    Raises BackendUnavailableError when it was not built.
+    """
+    arch = arch or host_arch()
+    return _existing(_HERE / "bin" / arch / "lite_run", "runner lite_run", arch)
+
+
+def header_path() -> Path:
+    """lite_runtime.h, the C interface of the library."""
+    return _existing(_HERE / "include" / "lite_runtime.h", "header lite_runtime.h", host_arch())
+
+
+def _existing(path: Path, what: str, arch: str) -> Path:
+    if path.is_file():
+        return path
+    build = "make native" if arch == host_arch() else _BUILD.get(arch)
+    fix = f"run `{build}` in a source tree, or install a wheel" if build else "it is not supported"
+    raise BackendUnavailableError(f"the {what} for {arch} is not at {path}; {fix}")

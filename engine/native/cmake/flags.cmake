@@ -1,0 +1,34 @@
+# Flags that every source shares (target lite_flags) and how the two products are linked.
+add_library(lite_flags INTERFACE)
+target_include_directories(lite_flags INTERFACE include src)
+target_compile_definitions(lite_flags INTERFACE LITE_VERSION="${LITE_VERSION}")
+target_compile_options(lite_flags INTERFACE
+  -ffp-contract=fast -fno-math-errno -fvisibility=hidden
+  -fno-exceptions -fno-rtti -Wall -Wextra -Wno-unused-parameter)
+
+# C++ runtime code goes inside: the only needs that remain are libc and libm.
+set(LITE_LIBRARY_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--exclude-libs,ALL
+    LINKER:--no-undefined LINKER:--gc-sections)
+set(LITE_RUNNER_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--gc-sections)
+
+if(LITE_SANITIZE)
+  target_compile_options(lite_flags INTERFACE -fsanitize=${LITE_SANITIZE} -g
+    -fno-omit-frame-pointer)
+  if(LITE_SANITIZE STREQUAL "address")
+    target_compile_options(lite_flags INTERFACE -fsanitize=undefined
+      -fno-sanitize-recover=undefined)
+    set(sanitizers -fsanitize=address,undefined)
+  else()
+    set(sanitizers -fsanitize=${LITE_SANITIZE})
+  endif()
+  set(LITE_LIBRARY_LINK_FLAGS ${sanitizers})
+  set(LITE_RUNNER_LINK_FLAGS ${sanitizers})
+elseif(LITE_STATIC_RUNNER)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -static)
+  check_cxx_source_compiles("int main() { return 0; }" LITE_CAN_LINK_STATICALLY)
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+  if(LITE_CAN_LINK_STATICALLY)
+    list(APPEND LITE_RUNNER_LINK_FLAGS -static)
+  endif()
+endif()

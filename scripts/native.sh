@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds the native library and lite_run; configures once, then incremental.
+#
+#   scripts/native.sh            this machine, installed into engine/lite_engine/_native
+#   scripts/native.sh aarch64    AArch64, cross-compiled, installed beside it
+#   scripts/native.sh asan|tsan  sanitized, left in build/asan, build/tsan
+#
+# JOBS=N limits the parallel compilations.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+variant=${1:-native}
+build=build/$variant
+export PATH=$PWD/.venv/bin:$PATH
+
+options=()
+case $variant in
+  native) ;;
+  aarch64)
+    if [ "$(uname -m)" = aarch64 ]; then
+      build=build/native
+    elif ! command -v aarch64-linux-gnu-g++ > /dev/null; then
+      echo "error: no AArch64 cross compiler; sudo apt-get install g++-aarch64-linux-gnu" >&2
+      exit 1
+    else
+      options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/engine/native/cmake/aarch64-linux-gnu.cmake")
+    fi ;;
+  asan) options=(-DLITE_SANITIZE=address -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
+  tsan) options=(-DLITE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
+  *) echo "usage: $0 [native|aarch64|asan|tsan]" >&2; exit 2 ;;
+esac
+if ! command -v cmake > /dev/null; then
+  echo "error: no cmake; run scripts/setup.sh, or sudo apt-get install cmake ninja-build" >&2
+  exit 1
+fi
+
+# One build of a variant at a time: parallel `make` calls wait for each other.
+mkdir -p "$build"
+exec 9> "$build/.lock"
+flock 9
+if [ ! -f "$build/CMakeCache.txt" ] || ! cmake -L -N "$build" > /dev/null 2>&1; then
+  generator=()
+  command -v ninja > /dev/null && generator=(-G Ninja)
+  cmake -S engine/native -B "$build" "${generator[@]}" "${options[@]}"
+fi
+cmake --build "$build" --parallel "${JOBS:-$(nproc)}"
+case $variant in
+  native | aarch64)
+    cmake --install "$build" --prefix engine --component runtime | grep -v -- '-- Up-to-date' || true ;;
+esac

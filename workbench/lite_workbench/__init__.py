@@ -1,0 +1,1 @@
+"""Lite Workbench: from a trained model to a board, inside JupyterLab."""
