@@ -1,8 +1,10 @@
-# LITE_ARCH, its instruction sets (LITE_ISAS, lowest first) and their flags (LITE_FLAGS_<isa>).
+# LITE_ARCH, the instruction sets that every file of src/isa is built for (LITE_ISAS, lowest first),
+# those with files of their own only (LITE_EXTRA_ISAS), and their flags (LITE_FLAGS_<isa>).
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" processor)
 if(processor MATCHES "^(x86_64|amd64)$")
   set(LITE_ARCH x86_64)
-  set(LITE_ISAS sse2 avx2 avx512 avx512vnni avx512bf16)
+  set(LITE_ISAS sse2 avx2 avx512)
+  set(LITE_EXTRA_ISAS avx512vnni avx512bf16)
   set(LITE_FLAGS_sse2 -msse2)
   set(LITE_FLAGS_avx2 -mavx2 -mfma -mf16c)
   set(LITE_FLAGS_avx512 ${LITE_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl
@@ -11,7 +13,8 @@ if(processor MATCHES "^(x86_64|amd64)$")
   set(LITE_FLAGS_avx512bf16 ${LITE_FLAGS_avx512vnni} -mavx512bf16)
 elseif(processor MATCHES "^(aarch64|arm64)$")
   set(LITE_ARCH aarch64)
-  set(LITE_ISAS neon neonfp16 neondot neoni8mm)
+  set(LITE_ISAS neon)
+  set(LITE_EXTRA_ISAS neonfp16 neondot neoni8mm)
   set(LITE_FLAGS_neon -march=armv8-a)
   set(LITE_FLAGS_neonfp16 -march=armv8.2-a+fp16)
   set(LITE_FLAGS_neondot -march=armv8.2-a+fp16+dotprod)

@@ -1,0 +1,348 @@
+"""ctypes binding of the native runtime (`lite_runtime.h`).
+
+    program = NativeProgram(data, weights, threads=2)
+    outputs = program.run([image])          # arrays in physical order, in the program's order
+    program.step_times_ns()
+
+Arrays are handed over without a copy when they are C-contiguous and of the right type.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+import lite_engine
+
+from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
+from ...ir import DType
+from ...plan.program import DTYPE_OF_CODE, ROLE_CODES
+
+ABI_VERSION = 1
+_ROLE_NAMES = {code: name for name, code in ROLE_CODES.items()}
+_ERROR_BYTES = 1024
+
+
+class _Options(ctypes.Structure):
+    _fields_ = (
+        ("threads", ctypes.c_int32),
+        ("pin", ctypes.c_int32),
+        ("max_isa", ctypes.c_char_p),
+        ("fail_allocation", ctypes.c_int64),
+        ("memory_limit_bytes", ctypes.c_int64),
+    )
+
+
+class _TensorInfo(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_int32),
+        ("role", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("dims", ctypes.c_int64 * 8),
+        ("pitch", ctypes.c_int64),
+        ("halo", ctypes.c_int32 * 4),
+        ("bytes", ctypes.c_size_t),
+    )
+
+
+class _StepInfo(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("op", ctypes.c_char_p),
+        ("kernel", ctypes.c_char_p),
+        ("variant", ctypes.c_char_p),
+        ("start_ns", ctypes.c_int64),
+        ("end_ns", ctypes.c_int64),
+    )
+
+
+class _MemoryInfo(ctypes.Structure):
+    _fields_ = (
+        ("arena_bytes", ctypes.c_size_t),
+        ("packed_bytes", ctypes.c_size_t),
+        ("scratch_bytes", ctypes.c_size_t),
+        ("weight_bytes", ctypes.c_size_t),
+        ("run_ns", ctypes.c_int64),
+    )
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor of a loaded program; `dims` are physical."""
+
+    index: int
+    name: str
+    dtype: DType
+    role: str
+    dims: tuple[int, ...]
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class StepInfo:
+    """A step of a loaded program; `variant` is the full kernel name, instruction set included."""
+
+    index: int
+    name: str
+    op: str
+    kernel: str
+    variant: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class MemoryInfo:
+    arena_bytes: int
+    packed_bytes: int
+    scratch_bytes: int
+    weight_bytes: int
+
+    @property
+    def peak_bytes(self) -> int:
+        """What running the program takes beside the weights of the file."""
+        return self.arena_bytes + self.packed_bytes + self.scratch_bytes
+
+
+def library_path() -> Path:
+    """The native library. Raises BackendUnavailableError when it was not built."""
+    names = ("liblite_runtime.so", "liblite_runtime.dylib")
+    for folder in lite_engine.__path__:
+        for name in names:
+            path = Path(folder) / "_native" / name
+            if path.is_file():
+                return path
+    raise BackendUnavailableError(
+        f"{names[0]} is not in {Path(lite_engine.__path__[0]) / '_native'}; "
+        "build it with `make native` or install a wheel of this platform"
+    )
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL:
+    """The loaded library. Raises BackendUnavailableError when it is missing or does not fit."""
+    path = library_path()
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BackendUnavailableError(
+            f"{path.name} cannot be loaded on {platform.machine()} ({error}); "
+            "build it here with `make native`"
+        ) from error
+    _declare(lib)
+    if lib.lite_abi_version() != ABI_VERSION:
+        raise BackendUnavailableError(
+            f"{path.name} has ABI {lib.lite_abi_version()}, this engine needs {ABI_VERSION}; "
+            "rebuild it with `make native`"
+        )
+    return lib
+
+
+def _declare(lib: ctypes.CDLL) -> None:
+    pointer, text, size, number = (
+        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
+    signatures = {
+        "lite_abi_version": (number,),
+        "lite_version": (text,),
+        "lite_target": (text,),
+        "lite_cpu_features": (text,),
+        "lite_isas": (text,),
+        "lite_kernel_name": (text, number),
+        "lite_program_load": (
+            pointer, pointer, size, ctypes.POINTER(pointer), ctypes.POINTER(size), size,
+            ctypes.POINTER(_Options), text, size),
+        "lite_program_free": (None, pointer),
+        "lite_program_num_inputs": (number, pointer),
+        "lite_program_num_outputs": (number, pointer),
+        "lite_program_num_tensors": (number, pointer),
+        "lite_program_num_steps": (number, pointer),
+        "lite_program_threads": (number, pointer),
+        "lite_program_input": (number, pointer, number),
+        "lite_program_output": (number, pointer, number),
+        "lite_program_find": (number, pointer, text),
+        "lite_program_tensor": (number, pointer, number, ctypes.POINTER(_TensorInfo)),
+        "lite_program_step": (number, pointer, number, ctypes.POINTER(_StepInfo)),
+        "lite_program_memory": (None, pointer, ctypes.POINTER(_MemoryInfo)),
+        "lite_program_bind": (number, pointer, number, pointer, size),
+        "lite_program_data": (pointer, pointer, number),
+        "lite_program_tap": (number, pointer, number, number, text, size),
+        "lite_program_run": (number, pointer, text, size),
+    }
+    for name, (result, *arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+
+
+def cpu_features() -> tuple[str, ...]:
+    """Features of this CPU that kernels may use, baseline first."""
+    return tuple(library().lite_cpu_features().decode().split())
+
+
+def isas() -> tuple[str, ...]:
+    """Instruction sets that the library has kernels for and this machine can run, lowest first."""
+    return tuple(library().lite_isas().decode().split())
+
+
+def target() -> str:
+    """What the library runs: "x86" or "arm"."""
+    return str(library().lite_target().decode())
+
+
+def version() -> str:
+    return str(library().lite_version().decode())
+
+
+@lru_cache(maxsize=1)
+def kernel_names() -> frozenset[str]:
+    """Names of all registered kernels."""
+    lib, names = library(), []
+    while (name := lib.lite_kernel_name(len(names))) is not None:
+        names.append(name.decode())
+    return frozenset(names)
+
+
+class NativeProgram:
+    """A program loaded into the native runtime. Not for two threads at once.
+
+    `data` is what `plan.program.encode` made, `weights` the blobs of its table. Raises
+    ModelFormatError when the runtime refuses it. `max_isa` lowers the instruction set;
+    `fail_allocation` makes the n-th allocation fail (tests).
+    """
+
+    def __init__(
+        self, data: bytes, weights: Sequence[np.ndarray], *, threads: int = 0, pin: bool = False,
+        max_isa: str | None = None, memory_limit_bytes: int = 0, fail_allocation: int = 0,
+    ) -> None:
+        self._handle: int | None = None
+        self._lib = library()
+        # The runtime reads weights in place: this object keeps them alive.
+        self._weights = [np.ascontiguousarray(w) for w in weights]
+        count = len(self._weights)
+        addresses = (ctypes.c_void_p * max(count, 1))(*(w.ctypes.data for w in self._weights))
+        sizes = (ctypes.c_size_t * max(count, 1))(*(w.nbytes for w in self._weights))
+        options = _Options(threads, int(pin), max_isa.encode() if max_isa else None,
+                           fail_allocation, memory_limit_bytes)
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        self._handle = self._lib.lite_program_load(
+            data, len(data), addresses, sizes, count, ctypes.byref(options), error, _ERROR_BYTES)
+        if not self._handle:
+            raise ModelFormatError(f"native runtime: {error.value.decode(errors='replace')}")
+        lib = self._lib
+        self.inputs = [self._info(lib.lite_program_input(self._handle, i))
+                       for i in range(lib.lite_program_num_inputs(self._handle))]
+        self.outputs = [self._info(lib.lite_program_output(self._handle, i))
+                        for i in range(lib.lite_program_num_outputs(self._handle))]
+        self._tapped: dict[str, TensorInfo] = {}
+
+    def __del__(self) -> None:
+        if self._handle:
+            self._lib.lite_program_free(self._handle)
+            self._handle = None
+
+    @property
+    def threads(self) -> int:
+        return int(self._lib.lite_program_threads(self._handle))
+
+    def _info(self, index: int) -> TensorInfo:
+        raw = _TensorInfo()
+        if self._lib.lite_program_tensor(self._handle, index, ctypes.byref(raw)):
+            raise IndexError(f"tensor {index} does not exist")
+        return TensorInfo(
+            index, raw.name.decode(errors="replace"), DTYPE_OF_CODE[raw.dtype],
+            _ROLE_NAMES[raw.role], tuple(raw.dims[: raw.rank]), raw.bytes)
+
+    def tensors(self) -> list[TensorInfo]:
+        return [self._info(i) for i in range(self._lib.lite_program_num_tensors(self._handle))]
+
+    def run(
+        self, inputs: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """One inference. Arrays are in physical order; `out` may give the outputs' memory.
+
+        Raises ShapeError when an array does not fit, BackendUnavailableError when the run fails.
+        """
+        if len(inputs) != len(self.inputs):
+            raise ShapeError(f"the program has {len(self.inputs)} inputs, {len(inputs)} are given")
+        arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
+        outputs = list(out) if out is not None else [
+            np.empty(info.dims, info.dtype.np) for info in self.outputs]
+        for array, info in zip(outputs, self.outputs):
+            if not array.flags.c_contiguous or array.nbytes != info.nbytes:
+                raise ShapeError(f"output '{info.name}' needs {info.nbytes} contiguous bytes")
+        for array, info in zip((*arrays, *outputs), (*self.inputs, *self.outputs)):
+            if self._lib.lite_program_bind(
+                self._handle, info.index, array.ctypes.data, array.nbytes
+            ):
+                raise ShapeError(f"'{info.name}' does not take {array.nbytes} bytes")
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        if self._lib.lite_program_run(self._handle, error, _ERROR_BYTES):
+            raise BackendUnavailableError(f"native runtime: {error.value.decode(errors='replace')}")
+        return outputs
+
+    @staticmethod
+    def _fitting(array: np.ndarray, info: TensorInfo) -> np.ndarray:
+        if tuple(array.shape) != info.dims or array.dtype != info.dtype.np:
+            raise ShapeError(
+                f"input '{info.name}' is {info.dtype}{list(info.dims)}, "
+                f"got {array.dtype}{list(array.shape)}"
+            )
+        return np.ascontiguousarray(array)
+
+    def tap(self, name: str, on: bool = True) -> None:
+        """Keeps a copy of a tensor in every run. Raises ShapeError for an unknown name."""
+        index = self._lib.lite_program_find(self._handle, name.encode())
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        if index < 0:
+            raise ShapeError(f"the program has no tensor '{name}'")
+        if self._lib.lite_program_tap(self._handle, index, int(on), error, _ERROR_BYTES):
+            raise BackendUnavailableError(f"native runtime: {error.value.decode(errors='replace')}")
+        if on:
+            self._tapped[name] = self._info(index)
+        else:
+            self._tapped.pop(name, None)
+
+    def tapped(self) -> dict[str, np.ndarray]:
+        """Copies that the last run made, dense, in physical order."""
+        return {name: self._copy(info) for name, info in self._tapped.items()}
+
+    def _copy(self, info: TensorInfo) -> np.ndarray:
+        out = np.empty(info.dims, info.dtype.np)
+        address = self._lib.lite_program_data(self._handle, info.index)
+        if info.nbytes:
+            ctypes.memmove(out.ctypes.data, address, info.nbytes)
+        return out
+
+    def steps(self) -> list[StepInfo]:
+        """Steps with the kernels chosen and the times of the last run."""
+        out, raw = [], _StepInfo()
+        for i in range(self._lib.lite_program_num_steps(self._handle)):
+            self._lib.lite_program_step(self._handle, i, ctypes.byref(raw))
+            out.append(StepInfo(
+                i, raw.name.decode(errors="replace"), raw.op.decode(errors="replace"),
+                raw.kernel.decode(), raw.variant.decode(), raw.start_ns, raw.end_ns))
+        return out
+
+    def step_times_ns(self) -> list[int]:
+        """Duration of each step in the last run."""
+        return [s.end_ns - s.start_ns for s in self.steps()]
+
+    def _memory(self) -> _MemoryInfo:
+        raw = _MemoryInfo()
+        self._lib.lite_program_memory(self._handle, ctypes.byref(raw))
+        return raw
+
+    @property
+    def run_ns(self) -> int:
+        """Wall time of the last run."""
+        return int(self._memory().run_ns)
+
+    def memory(self) -> MemoryInfo:
+        raw = self._memory()
+        return MemoryInfo(raw.arena_bytes, raw.packed_bytes, raw.scratch_bytes, raw.weight_bytes)

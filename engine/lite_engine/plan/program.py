@@ -1,0 +1,141 @@
+"""Plan → program: the bytes that the native runtime (and `lite_run`) executes.
+
+Format, version 1 (read by `native/src/program.cc`). Little-endian, packed:
+
+    header   char magic[4] "LPRG"; u32 version; u64 arena_bytes; u32 strings_bytes, num_tensors,
+             num_steps, num_inputs, num_outputs, num_weights
+    strings  strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
+    inputs   u32 tensor[num_inputs];  outputs  u32 tensor[num_outputs]
+    tensor   u32 name; u8 dtype, role, rank, 0; i32 alias_of (-1: none); u32 weight (role 3 only);
+             u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]
+    step     u32 name, op, kernel, num_inputs, num_outputs, num_attrs; i32 tensor[num_inputs +
+             num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
+             i64[count] (kind 1), f64[count] (kind 2) or u8[count] (kind 3)
+
+`offset` is in bytes: into the arena, or for an alias from the first byte of what it aliases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import DType
+from .model import Plan, PlanTensor, Step
+
+VERSION = 1
+DTYPE_CODES = {d: i for i, d in enumerate(
+    (DType.F32, DType.F16, DType.BF16, DType.F64, DType.I8, DType.U8, DType.I16, DType.U16,
+     DType.I32, DType.U32, DType.I64, DType.U64, DType.BOOL), start=1)}
+DTYPE_OF_CODE = {code: dtype for dtype, code in DTYPE_CODES.items()}
+ROLE_CODES = {"input": 1, "output": 2, "weight": 3, "arena": 4}
+_INTS, _FLOATS, _STRING = 1, 2, 3
+
+
+@dataclass
+class WeightTable:
+    """The weights that programs refer to by index; equal bytes are kept once."""
+
+    blobs: list[np.ndarray] = field(default_factory=list)
+    _known: dict[bytes, int] = field(default_factory=dict)
+
+    def add(self, array: np.ndarray) -> int:
+        blob = np.ascontiguousarray(array)
+        key = _digest(blob)
+        if key not in self._known:
+            self._known[key] = len(self.blobs)
+            self.blobs.append(blob)
+        return self._known[key]
+
+
+def encode(plan: Plan, table: WeightTable) -> bytes:
+    """The program of a plan whose steps all run on the CPU backend; its weights go into `table`.
+
+    Raises ShapeError for a plan that the format cannot hold.
+    """
+    strings = _Strings()
+    body = bytearray()
+    body += struct.pack(f"<{len(plan.inputs)}I", *plan.inputs)
+    body += struct.pack(f"<{len(plan.outputs)}I", *plan.outputs)
+    for tensor in plan.tensors:
+        body += _tensor(plan, tensor, table, strings)
+    for step in plan.steps:
+        body += _step(step, strings)
+    header = b"LPRG" + struct.pack(
+        "<IQ6I", VERSION, plan.arena_bytes, len(strings.data), len(plan.tensors), len(plan.steps),
+        len(plan.inputs), len(plan.outputs), len(table.blobs))
+    return bytes(header + strings.data + body)
+
+
+def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: _Strings) -> bytes:
+    # An alias has its root's role, except that a model output may be a view of anything.
+    role = tensor.role if tensor.role == "output" else plan.root(tensor.index).role
+    alias, offset, weight = -1, 0, 0
+    if tensor.alias_of is not None:
+        alias = tensor.alias_of
+        offset = tensor.offset - plan.tensors[tensor.alias_of].offset
+    elif role == "arena":
+        offset = tensor.offset
+    elif role == "weight":
+        if tensor.data is None:
+            raise ShapeError(f"{tensor.name}: a weight without data")
+        weight = table.add(tensor.data)
+    if offset < 0:
+        raise ShapeError(f"{tensor.name}: lies before the tensor it aliases")
+    return struct.pack(
+        f"<I4BiIQq4ii{len(tensor.dims)}q", strings.add(tensor.name), DTYPE_CODES[tensor.dtype],
+        ROLE_CODES[role], len(tensor.dims), 0, alias, weight, offset, tensor.pitch, *tensor.halo,
+        0, *tensor.dims)
+
+
+def _step(step: Step, strings: _Strings) -> bytes:
+    attrs = [(name, *_attr(step, name, value)) for name, value in sorted(step.attrs.items())
+             if value is not None]
+    ports = (*step.inputs, *step.outputs)
+    out = bytearray(struct.pack(
+        f"<6I{len(ports)}i", strings.add(step.name), strings.add(step.op),
+        strings.add(step.kernel), len(step.inputs), len(step.outputs), len(attrs), *ports))
+    for name, kind, count, payload in attrs:
+        out += struct.pack("<3I", strings.add(name), kind, count) + payload
+    return bytes(out)
+
+
+def _attr(step: Step, name: str, value: Any) -> tuple[int, int, bytes]:
+    """(kind, count, bytes). A list of strings becomes one string joined with commas."""
+    if isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value):
+        value = ",".join(str(v) for v in value)
+    if isinstance(value, str):
+        text = str(value).encode()
+        return _STRING, len(text), text
+    array = np.asarray(value)
+    if array.dtype.kind in "biu" or array.size == 0:
+        return _INTS, array.size, array.astype("<i8").tobytes()
+    if array.dtype.kind == "f":
+        return _FLOATS, array.size, array.astype("<f8").tobytes()
+    raise ShapeError(
+        f"{step.name} ({step.op}): attribute {name!r} of type {type(value).__name__} "
+        "has no place in a native program"
+    )
+
+
+class _Strings:
+    """String pool: each text once, 0-terminated."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._at: dict[str, int] = {}
+
+    def add(self, text: str) -> int:
+        if text not in self._at:
+            self._at[text] = len(self.data)
+            self.data += text.replace("\0", "?").encode() + b"\0"
+        return self._at[text]
+
+
+def _digest(blob: np.ndarray) -> bytes:
+    return hashlib.blake2b(blob.data.cast("B") if blob.size else b"", digest_size=20).digest()
