@@ -1,9 +1,43 @@
-# Every command of the project. `make lab` and `make test` set up what they need.
+# Every command of the project. `make lab`, `make demo` and `make test` set up what they need.
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+JOBS ?= $(shell nproc)
+MODEL ?=
+PYTEST_ARGS ?=
 
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+lab:            ## set up and open JupyterLab on the first tutorial
+	@scripts/setup.sh lab
+	@lite lab
+
+demo:           ## set up and take a model through the whole walk, no browser (MODEL=FILE)
+	@scripts/setup.sh run
+	@scripts/demo.sh $(MODEL)
+
+test:           ## set up, lint, and run every test
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory _lint
+	@pytest --all -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+lint:           ## ruff, import contracts, types
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory _lint
+
+_lint:
+	ruff check .
+	lint-imports --no-logo
+	mypy
+
+bench:          ## set up and measure (BENCH="…" passes arguments)
+	@scripts/setup.sh test
+	@python -m benchmarks $(BENCH)
+
+docs:           ## build the documentation into site/
+	@scripts/setup.sh test
+	@python scripts/docs.py
+	@mkdocs build --quiet --strict
 
 native:         ## native library and runner into the source tree (incremental)
 	@scripts/native.sh native
@@ -17,4 +51,17 @@ native-asan:    ## build/asan: library and lite_run under AddressSanitizer and U
 native-tsan:    ## build/tsan: library and lite_run under ThreadSanitizer
 	@scripts/native.sh tsan
 
-.PHONY: help native native-arm native-asan native-tsan
+wheel:          ## dist/: a wheel for this machine
+	@scripts/setup.sh test
+	@scripts/wheel.sh
+
+wheel-arm:      ## dist/: a wheel for AArch64 Linux, cross-built
+	@scripts/setup.sh test
+	@scripts/wheel.sh aarch64
+
+clean:          ## forget every build (keeps .venv)
+	rm -rf build dist site out
+	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
+
+.PHONY: help lab demo test lint _lint bench docs native native-arm native-asan native-tsan wheel \
+	wheel-arm clean

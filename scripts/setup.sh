@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Prepares a clean clone: system packages, .venv, editable install, native builds. Repeating it is
+# fast: what is there already is left alone.
+#
+#   scripts/setup.sh run    what the `lite` command needs
+#   scripts/setup.sh lab    and JupyterLab, the ARM emulator and its cross compiler
+#   scripts/setup.sh test   and everything the tests and builds need
+set -euo pipefail
+cd "$(dirname "$0")/.."
+level=${1:-test}
+case $level in
+  run) extras=opencl; rank=1 ;;
+  lab) extras=opencl,lab; rank=2 ;;
+  test) extras=opencl,dev,docs; rank=3 ;;
+  *) echo "usage: $0 [run|lab|test]" >&2; exit 2 ;;
+esac
+say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+have() { command -v "$1" > /dev/null 2>&1; }
+any_of() { local name; for name in "$@"; do have "$name" && return; done; return 1; }
+
+# 1. System packages: one line each, `level package... : test that it is there`.
+missing=()
+need() { if [ "$rank" -ge "$1" ]; then missing+=("${@:2}"); fi; }
+python=${PYTHON:-}
+for name in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
+  if [ -z "$python" ] && have $name && $name -c 'import sys; sys.exit(sys.version_info < (3, 10))'
+  then python=$name; fi
+done
+if [ -z "$python" ] && [ ! -x .venv/bin/python ]; then
+  echo "error: no Python 3.10 or newer; install one, or name it: PYTHON=/path/to/python3 make" >&2
+  exit 1
+fi
+[ -x .venv/bin/pip ] || "$python" -c 'import ensurepip' 2> /dev/null \
+  || need 1 "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+any_of c++ g++ clang++ || need 1 g++
+have make || need 1 make
+if ! ls /etc/OpenCL/vendors/*.icd > /dev/null 2>&1 && [ -z "${OCL_ICD_VENDORS:-}" ]; then
+  need 1 pocl-opencl-icd ocl-icd-libopencl1
+fi
+if [ "$(uname -m)" != aarch64 ]; then
+  any_of qemu-aarch64 qemu-aarch64-static || need 2 qemu-user
+  have aarch64-linux-gnu-g++ || need 2 g++-aarch64-linux-gnu
+fi
+any_of chromium chromium-browser google-chrome || need 3 chromium
+have node || need 3 nodejs
+if [ ${#missing[@]} -gt 0 ]; then
+  install="apt-get install -y --no-install-recommends ${missing[*]}"
+  if [ "$(id -u)" = 0 ] && have apt-get; then
+    say "installing ${missing[*]}"
+    # Some packages may not exist here (Ubuntu's chromium is a snap): the rest still goes in.
+    apt-get update -qq
+    for package in "${missing[@]}"; do
+      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" \
+        > /dev/null || say "could not install $package"
+    done
+  else
+    say "missing system packages; what needs them is skipped. To install them:"
+    say "  sudo apt-get update && sudo $install"
+  fi
+fi
+
+# 2. Python packages, again only when pyproject.toml or the interpreter changed.
+if [ ! -x .venv/bin/pip ]; then
+  say "creating .venv with $("$python" --version)"
+  "$python" -m venv .venv || { echo "error: $python cannot make a virtual environment" >&2; exit 1; }
+fi
+wanted=$(.venv/bin/python --version; sha256sum < pyproject.toml)
+stamp=.venv/.lite-setup
+done_rank=0
+if [ -f $stamp ] && [ "$(tail -n +2 $stamp)" = "$wanted" ]; then done_rank=$(head -n 1 $stamp); fi
+if [ "$done_rank" -lt "$rank" ]; then
+  say "installing Python packages into .venv: $extras"
+  .venv/bin/python -m pip install -q 'scikit-build-core>=0.11' 'cmake>=3.20' 'ninja>=1.11'
+  .venv/bin/python -m pip install -q --no-build-isolation -e ".[$extras]"
+  printf '%s\n%s\n' "$rank" "$wanted" > $stamp
+fi
+
+# 3. Native library and runners, incremental.
+quiet_build() {
+  local log; log=$(mktemp)
+  scripts/native.sh "$1" > "$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
+  rm -f "$log"
+}
+[ -f engine/lite_engine/_native/liblite_runtime.so ] || say "building the native library"
+quiet_build native
+if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && have aarch64-linux-gnu-g++; then
+  [ -f engine/lite_engine/_native/bin/aarch64/lite_run ] || say "building the AArch64 runner"
+  quiet_build aarch64
+fi

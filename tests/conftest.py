@@ -1,0 +1,228 @@
+"""What every test shares: the tools a test needs, and what is missing here.
+
+Markers name tools (`opencl`, `arm`, `browser`, `models`, `cpu`). A test whose tool is missing is
+skipped with the reason and the fix; a tool named in LITE_TEST_REQUIRE ("opencl,arm,browser") turns
+that skip into a failure. Plain `pytest` leaves out `slow` and `browser`; `--all`, any `-m`, or a
+test named with `::` runs them.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LEFT_OUT = ("slow", "browser")
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def _missing_cpu() -> str | None:
+    from lite_engine._native import library_path
+    from lite_engine.errors import BackendUnavailableError
+
+    try:
+        library_path()
+    except BackendUnavailableError as error:
+        return str(error)
+    return None
+
+
+def _missing_arm() -> str | None:
+    from lite_engine._native import runner_path
+    from lite_engine.errors import BackendUnavailableError
+
+    try:
+        runner_path("aarch64")
+    except BackendUnavailableError as error:
+        return str(error)
+    if platform.machine() != "aarch64" and not emulator():
+        return "no qemu-aarch64; sudo apt-get install qemu-user"
+    return None
+
+
+def _missing_opencl() -> str | None:
+    """Only a kernel that was built and run proves a device usable."""
+    try:
+        import pyopencl as cl
+    except ImportError:
+        return "no pyopencl; pip install 'lite-workbench[opencl]'"
+    reasons = ["no OpenCL platform; sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1"]
+    try:
+        for device in (d for p in cl.get_platforms() for d in p.get_devices()):
+            try:
+                _probe(cl, device)
+                return None
+            except cl.Error as error:
+                reasons = [f"{device.name} builds no kernel: {str(error).splitlines()[0]}"]
+    except cl.Error as error:
+        reasons.append(str(error).splitlines()[0])
+    return "; ".join(reasons)
+
+
+def _probe(cl, device) -> None:
+    context = cl.Context([device])
+    source = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
+    kernel = cl.Program(context, source).build().twice
+    queue = cl.CommandQueue(context)
+    values = np.arange(4, dtype=np.float32)
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    buffer = cl.Buffer(context, flags, hostbuf=values)
+    kernel(queue, (4,), None, buffer)
+    cl.enqueue_copy(queue, values, buffer)
+    if not np.array_equal(values, [0, 2, 4, 6]):
+        raise cl.LogicError("the probe kernel gave a wrong result")
+
+
+def _missing_browser() -> str | None:
+    try:
+        import playwright  # noqa: F401
+    except ImportError:
+        return "no playwright; pip install playwright"
+    if chromium() is None:
+        return "no Chromium; sudo apt-get install chromium, or playwright install chromium"
+    return None
+
+
+def _missing_models() -> str | None:
+    folder = os.environ.get("LITE_TEST_MODELS")
+    if not folder:
+        return "LITE_TEST_MODELS is not set to a folder of real models"
+    return None if Path(folder).is_dir() else f"LITE_TEST_MODELS={folder} is not a folder"
+
+
+TOOLS: dict[str, Callable[[], str | None]] = {
+    "cpu": lru_cache(_missing_cpu),
+    "arm": lru_cache(_missing_arm),
+    "opencl": lru_cache(_missing_opencl),
+    "browser": lru_cache(_missing_browser),
+    "models": lru_cache(_missing_models),
+}
+
+
+def emulator() -> str | None:
+    return shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+
+
+def chromium() -> str | None:
+    """A system Chromium, else the one that playwright downloaded."""
+    for name in CHROMIUMS:
+        if path := shutil.which(name):
+            return path
+    cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "~/.cache/ms-playwright")).expanduser()
+    return next((str(p) for p in sorted(cache.glob("chromium-*/chrome-linux*/chrome"))), None)
+
+
+def required() -> set[str]:
+    text = os.environ.get("LITE_TEST_REQUIRE", "")
+    return {name.strip() for name in text.split(",") if name.strip()}
+
+
+def need(name: str) -> None:
+    """Skips the running test when a tool is missing; fails it when the tool is required."""
+    reason = TOOLS[name]()
+    if reason and name in required():
+        pytest.fail(f"{name} is required: {reason}", pytrace=False)
+    if reason:
+        pytest.skip(f"{name}: {reason}")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run slow and browser tests too")
+
+
+def pytest_configure(config):
+    unknown = required() - set(TOOLS)
+    if unknown:
+        known = ", ".join(TOOLS)
+        raise pytest.UsageError(f"LITE_TEST_REQUIRE names {sorted(unknown)[0]!r}; known: {known}")
+    # A person's own settings must not change what the tests see.
+    for name in list(os.environ):
+        if name.startswith("LITE_") and not name.startswith("LITE_TEST_"):
+            del os.environ[name]
+    os.environ["LITE_CACHE_DIR"] = tempfile.mkdtemp(prefix="lite-tests-")
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(os.environ.pop("LITE_CACHE_DIR", ""), ignore_errors=True)
+
+
+def pytest_collection_modifyitems(config, items):
+    named = any("::" in str(arg) for arg in config.args)
+    if config.option.all or config.option.markexpr or named:
+        return
+    left_out = [i for i in items if any(i.get_closest_marker(m) for m in LEFT_OUT)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [i for i in items if i not in set(left_out)]
+
+
+def pytest_runtest_setup(item):
+    for name in TOOLS:
+        if item.get_closest_marker(name):
+            need(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A test that skips itself although its tool is required fails."""
+    report = yield
+    names = [n for n in required() if item.get_closest_marker(n)]
+    if names and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{', '.join(names)} is required, but the test skipped itself: {reason}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def required_tools() -> set[str]:
+    """The tools that LITE_TEST_REQUIRE names."""
+    return required()
+
+
+@pytest.fixture
+def require() -> Callable[[str], None]:
+    """`require("opencl")`: for a test that needs a tool in some of its cases only."""
+    return need
+
+
+@pytest.fixture
+def models_dir() -> Path:
+    """Folder of real models (LITE_TEST_MODELS); the test is skipped without it."""
+    need("models")
+    return Path(os.environ["LITE_TEST_MODELS"])
+
+
+@pytest.fixture
+def qemu() -> list[str]:
+    """Command prefix that runs an AArch64 executable here; empty on an AArch64 machine."""
+    need("arm")
+    return [] if platform.machine() == "aarch64" else [str(emulator())]
+
+
+@pytest.fixture
+def chromium_path() -> str:
+    """Executable for playwright's `launch(executable_path=…)`."""
+    need("browser")
+    return str(chromium())
+
+
+@pytest.fixture
+def rng(request) -> np.random.Generator:
+    """Random numbers that depend on nothing but the test's name."""
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))

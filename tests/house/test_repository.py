@@ -1,0 +1,56 @@
+"""The house's own promises: required tools, versions, entry points, import floors, Binder files."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def read_pyproject(root: Path) -> str:
+    return (root / "pyproject.toml").read_text()
+
+
+def version_of(root: Path) -> str:
+    return re.search(r'^version = "(.+)"$', read_pyproject(root), re.M).group(1)
+
+
+def test_required_tools_are_here(required_tools, require):
+    for tool in sorted(required_tools):
+        require(tool)
+
+
+def test_version_is_the_same_everywhere(root):
+    version = version_of(root)
+    assert importlib.metadata.version("lite-workbench") == version
+    changelog = (root / "CHANGELOG.md").read_text()
+    assert re.search(r"^## \[?([0-9.]+)", changelog, re.M).group(1) == version
+
+
+def test_top_level_is_the_house(root):
+    """A new folder at the top needs a line in ARCHITECTURE.md or docs, and here."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    known = {"engine", "widgets", "workbench", "notebooks", "tests", "binder", "docs",
+             "benchmarks", "scripts", ".ci", ".github"}  # fmt: skip
+    folders = {line.split("/")[0] for line in listed.stdout.split() if "/" in line}
+    assert folders <= known
+
+
+def test_importing_the_packages_needs_no_framework():
+    """Importing must work with the base dependencies only."""
+    code = (
+        "import sys, lite_engine, lite_workbench\n"
+        "heavy = {'onnx', 'onnxruntime', 'torch', 'tensorflow', 'paddle', 'pandas', 'plotly',"
+        " 'jupyterlab', 'pyopencl', 'google.protobuf'}\n"
+        "print(' '.join(sorted(heavy & set(sys.modules))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
