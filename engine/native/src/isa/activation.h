@@ -1,0 +1,39 @@
+// The fused activation, one definition for all kernels: see Activation in lite_kernel.h.
+#pragma once
+
+#include "lite_kernel.h"
+#include "transcendental.h"
+
+namespace lite::LITE_ISA {
+
+template <Act A> LITE_INLINE F activate_vector(F x, F a, F b) {
+  const F zero = splat(0.0f), one = splat(1.0f);
+  switch (A) {
+    case Act::kNone: return x;
+    case Act::kClip: return min(b, max(a, x));
+    case Act::kLeakyRelu: return select(x < zero, a * x, x);
+    case Act::kHardSigmoid: return min(one, max(zero, fma(a, x, b)));
+    case Act::kHardSwish: return x * min(one, max(zero, fma(x, splat(1.0f / 6), splat(0.5f))));
+    case Act::kSigmoid: return sigmoid(x);
+    case Act::kSilu: return x * sigmoid(x);
+    case Act::kTanh: return tanh(x);
+    case Act::kGelu: return gelu(x);
+    case Act::kGeluTanh: return gelu_tanh(x);
+    case Act::kElu: return select(x < zero, a * expm1_negative(x), x);
+    case Act::kSelu: return b * select(x < zero, a * expm1_negative(x), x);
+    case Act::kSoftplus: return softplus(x);
+    case Act::kSoftsign: return x / (one + abs(x));
+    case Act::kMish: return mish(x);
+    case Act::kExp: return exp(x);
+    case Act::kErf: return erf(x);
+  }
+  return x;
+}
+
+// In place on n floats that are still in the cache.
+void activate(float* x, int64_t n, const Activation& activation);
+
+// y = activation(x), n floats; x and y may be the same.
+void activate(const float* x, float* y, int64_t n, const Activation& activation);
+
+}  // namespace lite::LITE_ISA
