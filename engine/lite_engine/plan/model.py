@@ -31,7 +31,8 @@ class PlanTensor:
 
     `dims` are physical, outermost first; physical axis i holds logical axis `layout[i]`.
     `offset` is in bytes in the arena; an alias has the offset of `alias_of`. `data` is set for
-    weights: the array in physical order.
+    weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
+    `shape_known` is False for a value whose shape depends on data: its `dims` are then empty.
     """
 
     index: int
@@ -45,6 +46,9 @@ class PlanTensor:
     halo: tuple[int, int, int, int] = (0, 0, 0, 0)
     data: np.ndarray | None = None
     alias_of: int | None = None
+    space: str = "host"
+    halo_value: int = 0
+    shape_known: bool = True
 
     def __post_init__(self) -> None:
         if not self.pitch:

@@ -1,0 +1,66 @@
+"""The native CPU backend: one C++ runtime for x86-64 and AArch64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import LiteError
+from ...plan import Segment
+from ...plan.program import WeightTable, encode
+from .._base import StepTime, Usability
+from .native import NativeProgram, cpu_features, target
+
+
+class CpuBackend:
+    """Runs segments as programs of the native library."""
+
+    name = "cpu"
+
+    def usability(self) -> Usability:
+        try:
+            return Usability(True, f"{target()} with {' '.join(cpu_features())}")
+        except LiteError as error:
+            return Usability(False, str(error))
+
+    def compile(self, segment: Segment, *, threads: int) -> CpuExecutable:
+        return CpuExecutable(segment, threads=threads)
+
+
+class CpuExecutable:
+    """A segment loaded into the native runtime."""
+
+    def __init__(self, segment: Segment, *, threads: int) -> None:
+        self.plan = segment.plan
+        table = WeightTable()
+        data = encode(self.plan, table)
+        self.program = NativeProgram(data, table.blobs, threads=threads)
+        self._tapped: dict[int, str] = {}
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        shaped = [
+            np.asarray(a).reshape(self.plan.tensors[i].dims)
+            for i, a in zip(self.plan.inputs, inputs, strict=True)
+        ]
+        return list(self.program.run(shaped))
+
+    def times(self) -> list[StepTime]:
+        return [StepTime(s.start_ns, s.end_ns, s.variant) for s in self.program.steps()]
+
+    def tap(self, tensors: Sequence[int]) -> None:
+        for name in self._tapped.values():
+            self.program.tap(name, on=False)
+        self._tapped = {i: self.plan.tensors[i].name for i in tensors}
+        for name in self._tapped.values():
+            self.program.tap(name)
+
+    def tapped(self, tensor: int) -> np.ndarray:
+        return self.program.tapped()[self._tapped[tensor]]
+
+    def memory(self) -> dict[str, int]:
+        used = self.program.memory()
+        return {
+            "arena": used.arena_bytes, "packed": used.packed_bytes, "scratch": used.scratch_bytes
+        }

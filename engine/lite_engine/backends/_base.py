@@ -1,0 +1,66 @@
+"""What a backend promises to the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..plan import Segment
+
+
+@dataclass(frozen=True)
+class Usability:
+    """Whether a backend can be used on this machine, why, and how to fix it when not."""
+
+    usable: bool
+    reason: str
+    fix: str = ""
+
+
+@dataclass
+class StepTime:
+    """Start and end of one step in nanoseconds from the start of its segment's run, and the full
+    name of the kernel that ran."""
+
+    start_ns: int
+    end_ns: int
+    variant: str
+
+
+class Executable(Protocol):
+    """A segment that is ready to run. Not for two threads at once.
+
+    `run` takes the segment's inputs and returns its outputs in the order of `plan.inputs` and
+    `plan.outputs`: arrays in physical order for host tensors, the backend's own objects for others.
+    """
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]: ...
+
+    def times(self) -> list[StepTime]:
+        """One per step, of the last run."""
+        ...
+
+    def tap(self, tensors: Sequence[int]) -> None:
+        """Tensors (of the segment's plan, each written by one of its steps) to keep in the next runs."""
+        ...
+
+    def tapped(self, tensor: int) -> np.ndarray:
+        """A tapped tensor of the last run, in physical order."""
+        ...
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by purpose: arena, packed weights, scratch."""
+        ...
+
+
+class Backend(Protocol):
+    """Makes executables of segments."""
+
+    name: str
+
+    def usability(self) -> Usability: ...
+
+    def compile(self, segment: Segment, *, threads: int) -> Executable: ...

@@ -1,0 +1,16 @@
+"""Models on disk: `.lite` reading and writing."""
+
+from .model import Model, open_model, optimize, parse_precisions, parse_targets
+from .reader import is_lite, read_model
+from .writer import write_model
+
+__all__ = [
+    "Model",
+    "is_lite",
+    "open_model",
+    "optimize",
+    "parse_precisions",
+    "parse_targets",
+    "read_model",
+    "write_model",
+]

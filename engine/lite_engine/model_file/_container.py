@@ -1,0 +1,108 @@
+"""The `.lite` container: magic, version, section table, aligned sections. Little-endian.
+
+    char magic[8] "LITE\\r\\n\\x1a\\n"; u32 format version; u32 section count
+    section: char tag[8] (zero-padded); u64 offset; u64 size; u32 crc32; u32 flags (0)
+    sections start at multiples of 64, in table order, zero-filled between
+
+Sections: META and GRAPH (JSON), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX (u64 offset in
+WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..errors import LiteError, ModelFormatError, VersionError
+from ..importers._file import map_file
+
+MAGIC = b"LITE\r\n\x1a\n"
+VERSION = 1
+MAX_SECTIONS = 64
+ALIGN = 64
+_HEAD = struct.Struct("<8sII")
+_ROW = struct.Struct("<8sQQII")
+
+
+def aligned(size: int) -> int:
+    return -(-size // ALIGN) * ALIGN
+
+
+def write_container(path: Path, sections: Mapping[str, Iterable[bytes | memoryview]]) -> Path:
+    """Writes sections (each a list of buffers) to a temporary file beside `path`, then renames it.
+
+    Raises LiteError when the disk is full or the folder cannot be written; nothing is left behind.
+    """
+    rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
+    parts = {tag: list(buffers) for tag, buffers in sections.items()}
+    for tag, buffers in parts.items():
+        size, crc = 0, 0
+        for buffer in buffers:
+            size += len(buffer)
+            crc = zlib.crc32(buffer, crc)
+        rows.append((tag.encode(), at, size, crc, 0))
+        at = aligned(at + size)
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            temporary = Path(file.name)
+            file.write(_HEAD.pack(MAGIC, VERSION, len(rows)))
+            for row in rows:
+                file.write(_ROW.pack(*row))
+            for row, buffers in zip(rows, parts.values(), strict=True):
+                file.write(b"\0" * (row[1] - file.tell()))
+                for buffer in buffers:
+                    file.write(buffer)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise LiteError(f"{path}: cannot be written ({error.strerror or error})") from None
+    return path
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def read_container(path: Path, *, check: bool = True) -> dict[str, memoryview]:
+    """Sections by tag, as views of the mapped file. Raises ModelFormatError, VersionError.
+
+    `check` verifies every checksum (it reads the whole file).
+    """
+    data = map_file(path)
+    if len(data) < _HEAD.size:
+        raise ModelFormatError(f"{path}: too short for a .lite file")
+    magic, version, count = _HEAD.unpack(data[: _HEAD.size])
+    if magic != MAGIC:
+        raise ModelFormatError(f"{path}: not a .lite file; make one with `lite convert`")
+    if version > VERSION:
+        raise VersionError(
+            f"{path}: format version {version}, this engine reads up to {VERSION}; "
+            "install a newer lite-workbench or convert the model again"
+        )
+    if count > MAX_SECTIONS or _HEAD.size + count * _ROW.size > len(data):
+        raise ModelFormatError(f"{path}: section table is damaged or cut off")
+    sections: dict[str, memoryview] = {}
+    for i in range(count):
+        start = _HEAD.size + i * _ROW.size
+        raw, offset, size, crc, _ = _ROW.unpack(data[start : start + _ROW.size])
+        tag = raw.rstrip(b"\0").decode("ascii", "replace")
+        if offset % ALIGN or offset > len(data) or size > len(data) - offset or tag in sections:
+            raise ModelFormatError(f"{path}: section {tag!r} lies outside the file")
+        view = data[offset : offset + size]
+        if check and zlib.crc32(view) != crc:
+            raise ModelFormatError(f"{path}: section {tag!r} is damaged (checksum); convert again")
+        sections[tag] = view
+    return sections

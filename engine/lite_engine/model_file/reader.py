@@ -1,0 +1,87 @@
+"""`.lite` → Model. Every offset, size, count and index is checked before use."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import LiteError, ModelFormatError
+from ..importers._file import head
+from ..ir import DType, Entry, Graph, Journal, from_text, verify
+from ._container import MAGIC, read_container
+from .model import PRECISIONS, TARGETS, Model
+
+
+def is_lite(path: Path) -> bool:
+    return path.is_file() and head(path, len(MAGIC)) == MAGIC
+
+
+def read_model(path: Path) -> Model:
+    """Reads a file. Constants are views of the mapped file. Raises ModelFormatError, VersionError."""
+    sections = read_container(path)
+    missing = [tag for tag in ("META", "GRAPH", "WINDEX", "WEIGHTS") if tag not in sections]
+    if missing:
+        raise ModelFormatError(f"{path}: section {missing[0]} is missing; convert the model again")
+    try:
+        meta, graph_data = _json(path, sections["META"]), _json(path, sections["GRAPH"])
+        arrays = _arrays(graph_data["arrays"], sections["WINDEX"], sections["WEIGHTS"])
+        graph = from_text(graph_data["text"], arrays)
+        graph.metadata = dict(graph_data["metadata"])
+        verify(graph, "reading")
+        model = _model(meta, graph)
+    except LiteError as error:
+        raise ModelFormatError(f"{path}: {error}") from None
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFormatError(
+            f"{path}: damaged ({type(error).__name__}: {error}); convert the model again"
+        ) from None
+    model.path = path
+    return model
+
+
+def _model(meta: dict[str, Any], graph: Graph) -> Model:
+    bad = [t for t in meta["targets"] if t not in TARGETS]
+    bad += [p for p in meta["precisions"].values() if p not in PRECISIONS]
+    if bad:
+        raise ModelFormatError(f"target or precision {bad[0]!r} is not known")
+    journal = Journal(passes=list(meta["journal"]["passes"]))
+    for e in meta["journal"]["entries"]:
+        journal.entries.append(
+            Entry(e["rule"], e["action"], tuple(e["nodes"]), tuple(e["result"]), e["reason"])
+        )
+    return Model(
+        graph,
+        list(meta["targets"]),
+        dict(meta["precisions"]),
+        {k: dict(v) for k, v in meta["tuning"].items()},
+        {**meta["metadata"], "notes": meta["notes"], "engine": meta["engine"]},
+        journal,
+    )
+
+
+def _json(path: Path, data: memoryview) -> dict[str, Any]:
+    value = json.loads(bytes(data).decode("utf-8"))
+    if not isinstance(value, dict):
+        raise ModelFormatError(f"{path}: a section is not a JSON object")
+    return value
+
+
+def _arrays(table: list[Any], index: memoryview, weights: memoryview) -> list[np.ndarray]:
+    if len(index) % 16:
+        raise ModelFormatError("weight index is damaged")
+    rows = np.frombuffer(index, "<u8").reshape(-1, 2)
+    arrays = []
+    for entry in table:
+        dtype, shape = DType(entry["dtype"]), [int(d) for d in entry["shape"]]
+        weight = int(entry["weight"])
+        if not 0 <= weight < len(rows) or any(d < 0 for d in shape):
+            raise ModelFormatError("a constant refers to no weight")
+        offset, size = int(rows[weight, 0]), int(rows[weight, 1])
+        if offset + size > len(weights) or size != math.prod(shape) * dtype.itemsize:
+            raise ModelFormatError("a weight lies outside the file or has the wrong size")
+        arrays.append(np.frombuffer(weights[offset : offset + size], dtype.np).reshape(shape))
+    return arrays

@@ -1,0 +1,102 @@
+"""Model → `.lite`: graph, weights once, one program per CPU target."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._version import __version__
+from ..errors import LiteError
+from ..ir import DType, to_text
+from ..plan import Plan, make_plan
+from ..plan.program import WeightTable, encode
+from ._container import aligned, write_container
+from .model import Model
+
+CPU_TARGETS = ("x86", "arm")
+
+
+def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes]:
+    """WEIGHTS as buffers, WINDEX as bytes."""
+    buffers: list[bytes | memoryview] = []
+    index, at = [], 0
+    for blob in table.blobs:
+        data = memoryview(blob).cast("B") if blob.size else memoryview(b"")
+        index += [at, len(data)]
+        buffers += [data, b"\0" * (aligned(len(data)) - len(data))]
+        at += aligned(len(data))
+    return buffers, np.array(index, "<u8").tobytes()
+
+
+def write_model(model: Model, path: Path) -> Path:
+    """Writes the file and returns its path. Raises LiteError when it cannot be written."""
+    pool = WeightTable()
+    arrays: list[np.ndarray] = []
+    text = to_text(model.graph, arrays)
+    table = [
+        {"dtype": str(DType.of(a)), "shape": list(a.shape), "weight": pool.add(a)} for a in arrays
+    ]
+    programs: dict[str, bytes] = {}
+    notes: dict[str, str] = {}
+    for target in model.targets:
+        if target in CPU_TARGETS:
+            try:
+                plan = make_plan(
+                    model.graph, "cpu", precision=model.precision(target),
+                    tuning=model.tuning.get(target),
+                )
+            except LiteError as error:
+                notes[target] = f"no program for the runner: {error}"
+                continue
+            missing = _python_only(plan)
+            if missing:
+                notes[target] = f"the runner without Python cannot run {', '.join(missing)}"
+                continue
+            programs[f"PROG.{target}"] = encode(plan, pool)
+    graph = {"text": text, "arrays": table, "metadata": _plain(model.graph.metadata)}
+    meta = {
+        "name": model.name,
+        "engine": __version__,
+        "targets": model.targets,
+        "precisions": model.precisions,
+        "tuning": model.tuning,
+        "notes": notes,
+        "metadata": _plain(model.metadata),
+        "journal": model.journal.to_dict(),
+    }
+    weights, index = weight_sections(pool)
+    return write_container(
+        path,
+        {
+            "META": [_json(meta)],
+            "GRAPH": [_json(graph)],
+            **{tag: [data] for tag, data in programs.items()},
+            "WINDEX": [index],
+            "WEIGHTS": weights,
+        },
+    )
+
+
+def _python_only(plan: Plan) -> list[str]:
+    """Operators that only the NumPy reference runs."""
+    return sorted({s.op for s in plan.steps if s.backend == "reference"})
+
+
+def _plain(value: Any) -> Any:
+    """Metadata as JSON types; what JSON cannot hold becomes text."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

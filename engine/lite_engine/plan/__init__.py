@@ -1,0 +1,57 @@
+"""Graph + input shapes + backend → Plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..ir import DType, Graph, Shape
+from ..ops import specialise
+from .lower import Lowering
+from .memory import Span, assign_offsets, lifetimes, reuse_in_place
+from .model import ALIGNMENT, Placement, Plan, PlanTensor, Step, channels_last, row_major
+from .segment import Segment, cut
+from .select import kernels_for, select
+
+STORAGE = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
+
+
+def make_plan(
+    graph: Graph,
+    backend: str,
+    shapes: Mapping[str, Shape] | None = None,
+    *,
+    precision: str = "fp32",
+    tuning: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] | None = None,
+) -> Plan:
+    """Plans a graph for "cpu", "opencl" or "reference".
+
+    `tuning` maps node names to kernels that were measured fastest, `overrides` maps node names to
+    backends. Raises ShapeError, UnsupportedOperatorError.
+    """
+    fixed = specialise(graph, shapes)
+    storage = STORAGE[precision]
+    plan = Lowering(fixed, backend, storage=storage, tuning=tuning, overrides=overrides).run()
+    reuse_in_place(plan)
+    assign_offsets(plan)
+    return plan
+
+
+__all__ = [
+    "ALIGNMENT",
+    "Placement",
+    "Plan",
+    "PlanTensor",
+    "Segment",
+    "Span",
+    "Step",
+    "assign_offsets",
+    "channels_last",
+    "cut",
+    "kernels_for",
+    "lifetimes",
+    "make_plan",
+    "reuse_in_place",
+    "row_major",
+    "select",
+]

@@ -1,0 +1,393 @@
+"""Graph → steps: layouts, kernels, and every copy, cast and layout change made visible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..ir import DType, Graph, Node, TypeInfo, Value
+from ..ops import OpDef, get_op
+from . import layout as lay
+from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
+from .select import select
+
+Key = tuple[str, Layout, DType]  # space, layout, element type
+HOST, DEVICE = "host", "opencl"
+
+
+class Lowering:
+    """One walk over a specialised graph. `plan` is the result; `run()` fills it."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        backend: str,
+        *,
+        storage: DType = DType.F32,
+        tuning: Mapping[str, str] | None = None,
+        overrides: Mapping[str, str] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.backend = backend
+        self.storage = storage
+        self.tuning = tuning or {}
+        self.overrides = overrides or {}
+        self.plan = Plan(backend)
+        #: tensors of each value, by where and how they lie
+        self.tensors: dict[int, dict[Key, int]] = {}
+        self._names: set[str] = set()
+        self._made: set[int] = set()
+        self._lifted: list[Value] = []  # keeps helper values alive: tensors are found by id()
+
+    def run(self) -> Plan:
+        for value in self.graph.inputs:
+            index = self._tensor(value.name, value, row_major(len(value.shape or ())), "input")
+            self._register(value, HOST, index)
+            self.plan.inputs.append(index)
+        for node in self.graph.nodes:
+            if not (self.backend != "reference" and self._view(node)):
+                self._step(node)
+        for value in self.graph.outputs:
+            self._output(value)
+        return self.plan
+
+    # ---- tensors
+
+    def _tensor(
+        self,
+        name: str,
+        value: Value,
+        layout: Layout,
+        role: str,
+        dtype: DType | None = None,
+        **more: Any,
+    ) -> int:
+        dims = lay.physical_dims(logical_dims(value), layout)
+        return self._add(PlanTensor(0, name, dtype or value.type.dtype, dims, layout, role, **more))
+
+    def _add(self, tensor: PlanTensor) -> int:
+        tensor.index = len(self.plan.tensors)
+        if tensor.name in self._names:
+            tensor.name = f"{tensor.name}#{tensor.index}"
+        self._names.add(tensor.name)
+        self.plan.tensors.append(tensor)
+        return tensor.index
+
+    def _register(self, value: Value, space: str, index: int) -> int:
+        tensor = self.plan.tensors[index]
+        tensor.space = space
+        self.tensors.setdefault(id(value), {})[(space, tensor.layout, tensor.dtype)] = index
+        self.plan.tensor_of.setdefault(value.name, index)
+        return index
+
+    def _alias(self, name: str, of: int, dims: tuple[int, ...], layout: Layout) -> int:
+        old = self.plan.tensors[of]
+        data = None if old.data is None else old.data.reshape(dims)
+        return self._add(
+            PlanTensor(0, name, old.dtype, dims, layout, old.role, data=data, alias_of=of)
+        )
+
+    def _natural(self, value: Value) -> Layout:
+        """The layout that a value already has (row-major when it is not made yet)."""
+        for _, layout, _ in self.tensors.get(id(value), ()):
+            return layout
+        return row_major(len(value.shape or ()))
+
+    def _want(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
+        """The tensor of a value in that place and form; adds Copy, Cast, Relayout steps to get it."""
+        have = self.tensors.setdefault(id(value), {})
+        if (space, layout, dtype) in have:
+            return have[space, layout, dtype]
+        shape = logical_dims(value)
+        if value.const is not None:
+            return self._constant(value, space, layout, dtype)
+        for (where, other, kind), index in have.items():
+            if where == space and kind == dtype and lay.same_bytes(shape, other, layout):
+                dims = lay.physical_dims(shape, layout)
+                return self._register(value, space, self._alias(value.name, index, dims, layout))
+        return self._convert(value, space, layout, dtype)
+
+    def _constant(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
+        assert value.const is not None
+        array = value.const if dtype == value.dtype else value.const.astype(dtype.np)
+        index = self._tensor(value.name, value, layout, "weight", dtype)
+        tensor = self.plan.tensors[index]
+        tensor.data = tensor.to_physical(array)
+        return self._register(value, space, index)
+
+    def _convert(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
+        have = self.tensors[id(value)]
+        source = next((k for k in have if k[0] == space and k[2] == dtype), None)
+        source = source or next((k for k in have if k[0] == space), None) or next(iter(have))
+        where, at, kind = source
+        index = have[source]
+        if where != space:
+            index = self._move(value, "Copy", index, at, kind, space,
+                               f"{'to' if space == DEVICE else 'from'} the OpenCL device")
+        if kind != dtype:
+            index = self._move(value, "Cast", index, at, dtype, space,
+                               f"{kind} to {dtype}", to=str(dtype))
+        tensor = self.plan.tensors[index]
+        if tensor.layout != layout:
+            perm = [tensor.layout.index(axis) for axis in layout]
+            index = self._move(value, "Relayout", index, layout, dtype, space,
+                               f"memory order {_order(tensor.layout)} to {_order(layout)}",
+                               perm=perm)
+        return index
+
+    def _move(
+        self, value: Value, op: str, source: int, layout: Layout, dtype: DType, space: str, why: str,
+        **attrs: Any,
+    ) -> int:
+        kernel = {"Copy": "copy", "Cast": "cast", "Relayout": "copy_relayout"}[op]
+        devices = (space, self.plan.tensors[source].space)
+        backend = "opencl" if DEVICE in devices else self._host_backend()
+        index = self._tensor(f"{value.name}:{op.lower()}", value, layout, "arena", dtype)
+        self._emit(
+            Step(0, f"{op} {value.name}", op, kernel, why, backend, [source], [index], attrs)
+        )
+        return self._register(value, space, index)
+
+    def _host_backend(self) -> str:
+        return "reference" if self.backend == "reference" else "cpu"
+
+    def _emit(self, step: Step) -> None:
+        step.index = len(self.plan.steps)
+        tensors = self.plan.tensors
+        step.bytes = step.bytes or sum(tensors[i].nbytes for i in (*step.inputs, *step.outputs) if i >= 0)
+        self._made.update(step.outputs)
+        self.plan.steps.append(step)
+
+    # ---- nodes without a step
+
+    def _view(self, node: Node) -> bool:
+        """Reshape, Transpose and the like become aliases. False when the node needs a step."""
+        if get_op(node.op, node.name).layout != "view" or len(node.outputs) != 1:
+            return False
+        value, out = node.inputs[0], node.output
+        if value is None or value.dtype is None or not value.type.is_static:
+            return False
+        if out.dtype != value.dtype or not out.type.is_static or self._dynamic(value):
+            return False
+        space, source_layout, dtype = self._home(value)
+        shape, out_shape = logical_dims(value), logical_dims(out)
+        if node.op == "Transpose":
+            perm = node.attrs.get("perm") or list(range(len(shape)))[::-1]
+            source = self._want(value, space, source_layout, dtype)
+            target = lay.transposed(source_layout, perm)
+        elif node.op == "Unsqueeze" and (axes := _inserted(shape, out_shape, node)) is not None:
+            source = self._want(value, space, source_layout, dtype)
+            target = lay.unsqueezed(source_layout, axes)
+        elif node.op == "Identity" or out_shape == shape:
+            source = self._want(value, space, source_layout, dtype)
+            target = source_layout
+        else:
+            source = self._want(value, space, row_major(len(shape)), dtype)
+            target = row_major(len(out_shape))
+        dims = lay.physical_dims(out_shape, target)
+        self._register(out, space, self._alias(out.name, source, dims, target))
+        return True
+
+    def _home(self, value: Value) -> Key:
+        """Where a value lies first; a constant lies on the host."""
+        if value.const is not None:
+            return HOST, row_major(value.const.ndim), value.type.dtype
+        return next(iter(self.tensors[id(value)]))
+
+    def _dynamic(self, value: Value) -> bool:
+        return value.const is None and id(value) not in self.tensors
+
+    # ---- nodes with a step
+
+    def _step(self, node: Node) -> None:
+        types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
+        placement = self._place(node, types)
+        if placement.backend == "reference":
+            self._reference_step(node, placement)
+            return
+        op = get_op(node.op, node.name)
+        space = DEVICE if placement.backend == "opencl" else HOST
+        chosen = next(
+            k for k in op.kernels if (k.backend, k.name) == (placement.backend, placement.kernel)
+        )
+        storage = self.storage if self.storage in chosen.dtypes else DType.F32
+        layout = self._layout(op, node)
+        attrs, attr_inputs = self._attributes(op, node)
+        inputs = [
+            -1 if v is None or i in attr_inputs else self._input(op, node, i, v, space, layout, storage)
+            for i, v in enumerate(node.inputs)
+        ]
+        while inputs and inputs[-1] == -1:
+            inputs.pop()
+        outputs = []
+        for value in node.outputs:
+            out_layout = self._output_layout(op, node, value, layout, attrs)
+            dtype = storage if value.dtype is DType.F32 else value.type.dtype
+            outputs.append(
+                self._register(value, space, self._tensor(value.name, value, out_layout, "arena", dtype))
+            )
+        if op.layout in ("axis", "channels_last"):
+            attrs = lay.remap_attrs(op, attrs, layout)
+        cost = op.cost_of(node, types, [v.type for v in node.outputs])
+        self._emit(
+            Step(
+                0, node.name, node.op, placement.kernel, placement.why, placement.backend, inputs,
+                outputs, attrs, node.sources, node, cost.macs, cost.flops, cost.bytes or 0,
+                in_place=chosen.in_place,
+            )
+        )
+
+    def _place(self, node: Node, types: list[TypeInfo | None]) -> Placement:
+        if self.backend == "reference":
+            return Placement("reference", "numpy", "NumPy reference")
+        for value in (*node.inputs, *node.outputs):
+            if value is None or value.const is not None:
+                continue
+            if value.dtype is None or not value.type.is_static:
+                return Placement("reference", "numpy", f"the shape of {value.name} depends on data")
+        if any(True for _ in node.subgraphs()):
+            return Placement("reference", "numpy", f"{node.op} runs its subgraph step by step")
+        backend = self.overrides.get(node.name, self.backend)
+        return select(node, types, backend, tuned=self.tuning.get(node.name), storage=self.storage)
+
+    def _layout(self, op: OpDef, node: Node) -> Layout:
+        """The layout in which a step works: that of its main input."""
+        main = node.inputs[0]
+        assert main is not None
+        rank = len(main.shape or ())
+        if op.layout == "channels_last":
+            return channels_last(rank)
+        if op.layout == "axis" and len(node.outputs[0].shape or ()) in (rank, rank - 1):
+            return self._natural(main)
+        if op.layout == "elementwise":
+            out_rank = len(node.output.shape or ())
+            full = [v for v in node.inputs if v is not None and len(v.shape or ()) == out_rank]
+            if full:
+                largest = max(full, key=lambda v: (v.type.size, v.const is None))
+                return self._natural(largest)
+            return row_major(out_rank)
+        return row_major(rank)
+
+    def _input(
+        self, op: OpDef, node: Node, i: int, value: Value, space: str, layout: Layout, storage: DType
+    ) -> int:
+        dtype = storage if value.dtype is DType.F32 else value.type.dtype
+        if dtype is not value.dtype and value.const is not None:
+            dtype = value.type.dtype  # weights stay as they are; kernels pack them
+        rank = len(value.shape or ())
+        wanted = row_major(rank)
+        if op.layout == "elementwise" and layout != row_major(len(layout)):
+            return self._broadcast(value, space, layout, dtype)
+        if op.layout in ("axis", "elementwise") and rank == len(layout):
+            wanted = layout
+        elif op.layout == "channels_last" and (i == 0 or op.input_name(i) == "residual"):
+            wanted = channels_last(rank)
+        return self._want(value, space, wanted, dtype)
+
+    def _broadcast(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
+        """An operand brought to the rank and order of the others: leading axes of 1, then permuted."""
+        rank = len(value.shape or ())
+        if rank == len(layout) or value.type.size == 1:
+            return self._want(value, space, layout if rank == len(layout) else row_major(rank), dtype)
+        shape = (1,) * (len(layout) - rank) + logical_dims(value)
+        lifted = Value(f"{value.name}:lifted", value.dtype, shape)
+        if value.const is not None:
+            lifted.const = value.const.reshape(shape)
+        else:
+            source = self._want(value, space, row_major(rank), dtype)
+            target = row_major(len(shape))
+            self._register(lifted, space, self._alias(lifted.name, source, shape, target))
+        self._lifted.append(lifted)
+        return self._want(lifted, space, layout, dtype)
+
+    def _output_layout(
+        self, op: OpDef, node: Node, value: Value, layout: Layout, attrs: dict[str, Any]
+    ) -> Layout:
+        rank = len(value.shape or ())
+        if op.layout == "channels_last":
+            return channels_last(rank)
+        if op.layout == "rowmajor" or rank == 0:
+            return row_major(rank)
+        if rank == len(layout):
+            return layout
+        if rank < len(layout):
+            axes = [a for key in op.axis_attrs for a in np.atleast_1d(attrs.get(key, []))]
+            return lay.without_axes(layout, [int(a) % len(layout) for a in axes])
+        return row_major(rank)
+
+    def _attributes(self, op: OpDef, node: Node) -> tuple[dict[str, Any], set[int]]:
+        """Attributes with constant inputs among them, and which inputs those were."""
+        attrs = {k: v for k, v in op.filled_attrs(node).items() if not isinstance(v, Graph)}
+        taken = set()
+        for i, value in enumerate(node.inputs):
+            if value is not None and value.const is not None and op.input_name(i) in op.attr_inputs:
+                flat = value.const.ravel().tolist()
+                attrs[op.input_name(i)] = flat if value.const.ndim else flat[0]
+                taken.add(i)
+        return attrs, taken
+
+    def _reference_step(self, node: Node, placement: Placement) -> None:
+        """A NumPy step on the host, row-major, in the graph's own types."""
+        inputs = []
+        for value in node.inputs:
+            inputs.append(-1 if value is None else self._reference_input(value))
+        outputs = [self._reference_output(value) for value in node.outputs]
+        types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
+        step = Step(
+            0, node.name, node.op, placement.kernel, placement.why, "reference", inputs, outputs,
+            {}, node.sources, node,
+        )
+        static = all(v.dtype is not None and v.type.is_static for v in node.outputs)
+        known = static and all(t is None or t.is_static for t in types)
+        if known and not any(True for _ in node.subgraphs()):
+            cost = get_op(node.op, node.name).cost_of(node, types, [v.type for v in node.outputs])
+            step.macs, step.flops, step.bytes = cost.macs, cost.flops, cost.bytes or 0
+        self._emit(step)
+
+    def _reference_input(self, value: Value) -> int:
+        if value.const is None and (value.dtype is None or not value.type.is_static):
+            return next(iter(self.tensors[id(value)].values()))
+        return self._want(value, HOST, row_major(len(value.shape or ())), value.type.dtype)
+
+    def _reference_output(self, value: Value) -> int:
+        known = value.dtype is not None and value.type.is_static
+        dims = logical_dims(value) if known else ()
+        tensor = PlanTensor(
+            0, value.name, value.dtype or DType.F32, dims, row_major(len(dims)), "arena",
+            shape_known=known,
+        )
+        return self._register(value, HOST, self._add(tensor))
+
+    # ---- results
+
+    def _output(self, value: Value) -> None:
+        if value.const is None and (value.dtype is None or not value.type.is_static):
+            self.plan.outputs.append(next(iter(self.tensors[id(value)].values())))
+            return
+        layout = row_major(len(value.shape or ()))
+        index = self._want(value, HOST, layout, value.type.dtype)
+        tensor = self.plan.tensors[index]
+        if tensor.role != "arena" or tensor.alias_of is not None or index not in self._made:
+            out = self._tensor(f"{value.name}:output", value, layout, "output")
+            self._emit(
+                Step(0, f"Copy {value.name}", "Relayout", "copy_relayout", "into the output's own memory",
+                     self._host_backend(), [index], [out], {"perm": list(layout)})
+            )
+            index = out
+        self.plan.tensors[index].role = "output"
+        self.plan.outputs.append(index)
+
+
+def _order(layout: Layout) -> str:
+    letters = {3: "NCW", 4: "NCHW", 5: "NCDHW"}.get(len(layout))
+    return "".join(letters[i] for i in layout) if letters else str(list(layout))
+
+
+def _inserted(shape: tuple[int, ...], out: tuple[int, ...], node: Node) -> list[int] | None:
+    """Axes that Unsqueeze inserts, None when they are not constant."""
+    axes = node.input(1)
+    if axes is None or axes.const is None:
+        return None
+    return [int(a) % len(out) for a in axes.const.ravel()]

@@ -1,0 +1,96 @@
+"""Arena offsets by lifetime: greedy by size, best fit, 64-byte aligned, in place where allowed.
+
+Source: Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020 (greedy by size).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .model import ALIGNMENT, Plan, PlanTensor
+
+
+@dataclass
+class Span:
+    """Bytes [offset, offset+size) that a tensor holds from step `first` to step `last`."""
+
+    tensor: int
+    size: int
+    first: int
+    last: int
+    offset: int = 0
+
+
+def lifetimes(plan: Plan) -> dict[int, Span]:
+    """Storage owners in the arena → first and last step that touch them."""
+    spans: dict[int, Span] = {}
+    for step in plan.steps:
+        for index in (*step.outputs, *step.inputs):
+            if index < 0:
+                continue
+            root = plan.root(index)
+            if root.role != "arena":
+                continue
+            size = -(-max(root.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+            span = spans.setdefault(root.index, Span(root.index, size, step.index, step.index))
+            span.last = step.index
+    return spans
+
+
+def reuse_in_place(plan: Plan) -> None:
+    """An output takes its first input's storage when that dies there and the kernel allows it."""
+    last_use: dict[int, int] = {}
+    for step in plan.steps:
+        for index in step.inputs:
+            if index >= 0:
+                last_use[plan.root(index).index] = step.index
+    kept = {plan.root(i).index for i in plan.outputs}
+    for step in plan.steps:
+        if not step.in_place or not step.inputs or step.inputs[0] < 0:
+            continue
+        source, out = plan.root(step.inputs[0]), plan.tensors[step.outputs[0]]
+        if source.role != "arena" or out.role != "arena" or out.alias_of is not None:
+            continue
+        dies = last_use[source.index] == step.index and source.index not in kept
+        others = [plan.root(i).index for i in step.inputs[1:] if i >= 0]
+        if dies and _same_storage(source, out) and source.index not in others:
+            out.alias_of = source.index
+            later = max((s.index for s in plan.steps if _reads(plan, s, source.index)), default=0)
+            last_use[source.index] = later
+
+
+def _reads(plan: Plan, step: object, root: int) -> bool:
+    return any(i >= 0 and plan.root(i).index == root for i in step.inputs)  # type: ignore[attr-defined]
+
+
+def _same_storage(a: PlanTensor, b: PlanTensor) -> bool:
+    return a.nbytes == b.nbytes and a.dtype.itemsize == b.dtype.itemsize and not any(a.halo + b.halo)
+
+
+def assign_offsets(plan: Plan) -> None:
+    """Writes `offset` of every arena tensor and `plan.arena_bytes`."""
+    spans = list(lifetimes(plan).values())
+    placed: list[Span] = []
+    for span in sorted(spans, key=lambda s: (-s.size, s.first, s.tensor)):
+        span.offset = _best_fit(span, placed)
+        placed.append(span)
+        plan.tensors[span.tensor].offset = span.offset
+    plan.arena_bytes = max((s.offset + s.size for s in placed), default=0)
+    for tensor in plan.tensors:
+        if tensor.alias_of is not None:
+            tensor.offset = plan.root(tensor.index).offset
+            tensor.role = plan.root(tensor.index).role
+
+
+def _best_fit(span: Span, placed: list[Span]) -> int:
+    """Offset of the smallest gap that holds the span, the end of the arena when none does."""
+    live = sorted(
+        (p for p in placed if p.first <= span.last and span.first <= p.last), key=lambda p: p.offset
+    )
+    best, best_size, at = -1, 1 << 62, 0
+    for other in live:
+        gap = other.offset - at
+        if span.size <= gap < best_size:
+            best, best_size = at, gap
+        at = max(at, other.offset + other.size)
+    return best if best >= 0 else at

@@ -1,0 +1,85 @@
+"""Cutting a plan into pieces that one backend runs in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .memory import assign_offsets
+from .model import Plan, Step
+
+
+@dataclass
+class Segment:
+    """Consecutive steps of one backend as a Plan of their own.
+
+    `plan.inputs` and `plan.outputs` are its crossing tensors; `outer[i]` is the index of its tensor i in
+    the whole plan.
+    """
+
+    backend: str
+    plan: Plan
+    outer: list[int]
+
+
+def cut(plan: Plan) -> list[Segment]:
+    """Segments in order. A tensor that a later segment, another backend or the caller reads becomes an output."""
+    runs = plan.segments()
+    crossing = _crossing(plan, runs)
+    return [_segment(plan, backend, steps, crossing) for backend, steps in runs]
+
+
+def _crossing(plan: Plan, runs: list[tuple[str, list[Step]]]) -> set[int]:
+    """Storage roots that live across a segment's border."""
+    home: dict[int, int] = {}
+    out = {plan.root(i).index for i in plan.outputs}
+    for number, (_, steps) in enumerate(runs):
+        for step in steps:
+            for index in step.outputs:
+                if index >= 0:
+                    home[plan.root(index).index] = number
+            for index in step.inputs:
+                root = plan.root(index).index if index >= 0 else -1
+                if root >= 0 and home.get(root, number) != number:
+                    out.add(root)
+    return out
+
+
+def _segment(plan: Plan, backend: str, steps: list[Step], crossing: set[int]) -> Segment:
+    used: dict[int, int] = {}
+    written: set[int] = set()
+    read: set[int] = set()
+    for step in steps:
+        for index in (*step.inputs, *step.outputs):
+            while index is not None and index >= 0 and index not in used:
+                used[index] = 0
+                index = plan.tensors[index].alias_of  # type: ignore[assignment]
+        written |= {plan.root(i).index for i in step.outputs if i >= 0}
+        read |= {plan.root(i).index for i in step.inputs if i >= 0}
+    outer = sorted(used)
+    inner = {index: i for i, index in enumerate(outer)}
+    part = Plan(plan.backend)
+    for index in outer:
+        old = plan.tensors[index]
+        root = plan.root(index)
+        role = old.role
+        if root.role != "weight":
+            role = "arena"
+            if root.index in crossing or root.role in ("input", "output"):
+                role = "output" if root.index in written else "input"
+        alias = None if old.alias_of is None else inner[old.alias_of]
+        part.tensors.append(replace(old, index=inner[index], alias_of=alias, role=role))
+    for step in steps:
+        part.steps.append(
+            replace(
+                step,
+                index=len(part.steps),
+                inputs=[inner[i] if i >= 0 else -1 for i in step.inputs],
+                outputs=[inner[i] if i >= 0 else -1 for i in step.outputs],
+            )
+        )
+    owners = [t for t in part.tensors if t.alias_of is None]
+    part.inputs = [t.index for t in owners if t.role == "input"]
+    part.outputs = [t.index for t in owners if t.role == "output"]
+    part.tensor_of = {n: inner[i] for n, i in plan.tensor_of.items() if i in inner}
+    assign_offsets(part)
+    return Segment(backend, part, outer)

@@ -1,0 +1,93 @@
+"""Which kernel runs a node, and why: a sorted table with reasons, never nested ifs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import UnsupportedOperatorError
+from ..ir import DType, Node, TypeInfo
+from ..ops import KernelRef, get_op
+from .model import Placement
+
+#: Where a node goes when its backend has no kernel for it.
+FALLBACK = {"opencl": ("opencl", "cpu", "reference"), "cpu": ("cpu", "reference"),
+            "reference": ("reference",)}
+
+Tuning = Mapping[str, str]  # node name → kernel name
+
+
+def kernels_for(
+    node: Node, types: list[TypeInfo | None], backend: str, storage: DType = DType.F32
+) -> tuple[list[KernelRef], list[str]]:
+    """Kernels of a backend that can run a node, best first, and why the others cannot.
+
+    `storage` is the element type that float32 values have on that backend (f16, bf16 or f32).
+    """
+    op = get_op(node.op, node.name)
+    usable, reasons = [], []
+    refs = [k for k in op.kernels if k.backend == backend]
+    if not refs:
+        return [], [f"{op.name} has no {backend} kernel"]
+    first = next((t for t in types if t is not None), None)
+    missing = _runtime_attr(node, types)
+    if missing:
+        return [], [f"{op.name}'s {missing} is computed at run time"]
+    for ref in refs:
+        dtype = first.dtype if first else DType.F32
+        wanted = storage if dtype is DType.F32 else dtype
+        if first is not None and wanted not in ref.dtypes:
+            reasons.append(f"{ref.name} takes {_names(ref)}, not {wanted}")
+            continue
+        answer = True if ref.when is None else ref.when(node, types)
+        if answer is True:
+            usable.append(ref)
+        else:
+            reasons.append(f"{ref.name}: {answer or 'does not apply'}")
+    return usable, reasons
+
+
+def _names(ref: KernelRef) -> str:
+    return " ".join(sorted(d.value for d in ref.dtypes))
+
+
+def _runtime_attr(node: Node, types: list[TypeInfo | None]) -> str | None:
+    """Name of an input that kernels want as an attribute but that is not constant."""
+    op = get_op(node.op, node.name)
+    for i, info in enumerate(types):
+        if info is not None and info.const is None and op.input_name(i) in op.attr_inputs:
+            return op.input_name(i)
+    return None
+
+
+def select(
+    node: Node,
+    types: list[TypeInfo | None],
+    backend: str,
+    *,
+    tuned: str | None = None,
+    storage: DType = DType.F32,
+) -> Placement:
+    """The first kernel that can run the node, on this backend or the next one.
+
+    Raises UnsupportedOperatorError when not even the reference can.
+    """
+    given_up: list[str] = []
+    for candidate in FALLBACK[backend]:
+        if candidate == "reference":
+            break
+        usable, reasons = kernels_for(node, types, candidate, storage)
+        if not usable and storage is not DType.F32:
+            usable, _ = kernels_for(node, types, candidate)
+        if usable:
+            ref = next((k for k in usable if k.name == tuned), usable[0])
+            why = "fastest measured here" if ref.name == tuned else ref.why or "only kernel"
+            if given_up:
+                why = f"{'; '.join(given_up)}; {why}"
+            return Placement(candidate, ref.name, why)
+        given_up.append(reasons[0] if len(reasons) == 1 else "; ".join(reasons[-2:]))
+    op = get_op(node.op, node.name)
+    if op._reference is None:
+        raise UnsupportedOperatorError(
+            f"{node.name}: {node.op} runs nowhere ({'; '.join(given_up)})", (node.name,)
+        )
+    return Placement("reference", "numpy", "; ".join(given_up) or "NumPy reference")

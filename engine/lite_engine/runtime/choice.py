@@ -1,0 +1,96 @@
+"""Which backend runs a model on this machine, and why not the others."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+
+from .. import settings
+from ..backends import Usability, get_backend
+from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
+from ..model_file import Model
+
+_ARM = ("aarch64", "arm64")
+
+
+def host_target() -> str:
+    """The CPU target of this machine: "x86" or "arm"."""
+    return "arm" if platform.machine().lower() in _ARM else "x86"
+
+
+@dataclass
+class Decision:
+    """The chosen backend and, for each candidate in order, its reason."""
+
+    backend: str = ""
+    precision: str = "fp32"
+    reasons: list[tuple[str, bool, str]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"runs on {self.backend} ({self.precision})"]
+        for name, good, reason in self.reasons:
+            lines.append(f"  {'+' if good else '-'} {name}: {reason}")
+        return "\n".join(lines)
+
+
+def usability(backend: str) -> Usability:
+    """Whether "x86", "arm", "opencl" or "reference" can be used here."""
+    if backend == "reference":
+        return get_backend("reference").usability()
+    if backend == "opencl":
+        return get_backend("opencl").usability()
+    if backend == host_target():
+        return get_backend("cpu").usability()
+    if backend == "arm":
+        from ..devices.emulated import emulator_usability
+
+        return emulator_usability()
+    return Usability(False, f"this machine is {platform.machine()}", "use --backend arm")
+
+
+def choose(model: Model, backend: str = "auto", precision: str | None = None) -> Decision:
+    """Picks a backend for a model. Raises TargetMismatchError when the file fits nothing here,
+    BackendUnavailableError when a forced backend cannot be used, UsageError for an unknown one."""
+    if backend not in settings.BACKENDS:
+        raise UsageError(f"backend {backend!r} is not one of {', '.join(settings.BACKENDS)}")
+    forced = backend if backend != "auto" else settings.get("LITE_BACKEND")
+    if forced != "auto":
+        return _forced(model, forced, precision, "LITE_BACKEND" if backend == "auto" else "asked for")
+    decision = Decision()
+    for target in model.targets or [host_target()]:
+        if target == "arm" and host_target() != "arm":
+            state = Usability(False, f"this machine is {platform.machine()} (emulate: --backend arm)")
+        else:
+            state = usability(target)
+        if state.usable and not decision.backend:
+            decision.backend = target
+            decision.precision = precision or model.precision(target)
+        fix = f"; {state.fix}" if state.fix and not state.usable else ""
+        decision.reasons.append((target, state.usable, state.reason + fix))
+    if not decision.backend:
+        raise _mismatch(model, decision)
+    return decision
+
+
+def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decision:
+    if model.targets and backend != "reference" and backend not in model.targets:
+        raise TargetMismatchError(
+            f"{model.name} was converted for {', '.join(model.targets)}, {by}: {backend}; "
+            f"run `lite convert {model.name} --targets {','.join([*model.targets, backend])}`"
+        )
+    state = usability(backend)
+    if not state.usable:
+        fix = f"; {state.fix}" if state.fix else ""
+        raise BackendUnavailableError(f"backend {backend} cannot be used: {state.reason}{fix}")
+    chosen = Decision(backend, precision or model.precision(backend))
+    chosen.reasons.append((backend, True, f"{by}; {state.reason}"))
+    return chosen
+
+
+def _mismatch(model: Model, decision: Decision) -> LiteError:
+    needs = ", ".join(model.targets)
+    why = "; ".join(f"{name}: {reason}" for name, _, reason in decision.reasons)
+    return TargetMismatchError(
+        f"{model.name} needs {needs}, this machine is {platform.machine()} ({why}); "
+        f"run `lite convert {model.name} --targets {needs.replace(' ', '')},{host_target()}`"
+    )

@@ -1,0 +1,122 @@
+"""A plan ready to run: its segments compiled, values handed from one to the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..backends import Executable, StepTime, get_backend
+from ..plan import Plan, PlanTensor, Segment, cut
+
+
+@dataclass
+class _Part:
+    segment: Segment
+    executable: Executable
+
+
+class Execution:
+    """Runs a plan. Not for two threads at once."""
+
+    def __init__(self, plan: Plan, *, threads: int) -> None:
+        self.plan = plan
+        self.threads = threads
+        self._parts = [
+            _Part(s, get_backend(s.backend).compile(s, threads=threads)) for s in cut(plan)
+        ]
+        self._made = {i for step in plan.steps for i in step.outputs}
+        self._home = {
+            index: (part, inner)
+            for part in self._parts
+            for inner, index in enumerate(part.segment.outer)
+            if any(inner in s.outputs for s in part.segment.plan.steps)
+        }
+        self._starts: list[int] = []
+        self.total_ns = 0
+
+    def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Logical arrays in the order of plan.inputs → logical outputs."""
+        values: dict[int, Any] = {}
+        for index, array in zip(self.plan.inputs, inputs, strict=True):
+            values[index] = self.plan.tensors[index].to_physical(array)
+        self._starts = []
+        begin = time.perf_counter_ns()
+        for part in self._parts:
+            outer = part.segment.outer
+            given = [self._value(outer[i], values) for i in part.segment.plan.inputs]
+            self._starts.append(time.perf_counter_ns() - begin)
+            results = part.executable.run(given)
+            for i, result in zip(part.segment.plan.outputs, results, strict=True):
+                values[outer[i]] = result
+        self.total_ns = time.perf_counter_ns() - begin
+        return [self._logical(i, self._value(i, values)) for i in self.plan.outputs]
+
+    def _value(self, index: int, values: Mapping[int, Any]) -> Any:
+        """A value by tensor; an alias whose own segment did not hand it over reads its root's bytes."""
+        while index not in values:
+            tensor = self.plan.tensors[index]
+            if tensor.data is not None:
+                return tensor.data
+            assert tensor.alias_of is not None, tensor.name
+            index = tensor.alias_of
+        return values[index]
+
+    def _logical(self, index: int, array: np.ndarray) -> np.ndarray:
+        tensor = self.plan.tensors[index]
+        return tensor.to_logical(array) if tensor.shape_known else array
+
+    # ---- looking inside
+
+    def times(self) -> list[StepTime]:
+        """One per step of the plan, from the start of the run."""
+        out: list[StepTime] = []
+        for part, start in zip(self._parts, self._starts, strict=True):
+            for t in part.executable.times():
+                out.append(StepTime(start + t.start_ns, start + t.end_ns, t.variant))
+        return out
+
+    def tap(self, names: Iterable[str]) -> None:
+        """Values (by graph name) to keep in the next runs."""
+        wanted: dict[int, list[int]] = {id(p): [] for p in self._parts}
+        for name in names:
+            made = self._maker(self.plan.tensor_of[name])
+            if made in self._home:
+                part, inner = self._home[made]
+                wanted[id(part)].append(inner)
+        for part in self._parts:
+            part.executable.tap(wanted[id(part)])
+
+    def tapped(self, name: str, inputs: Mapping[int, np.ndarray] | None = None) -> np.ndarray:
+        """A tapped value of the last run, in logical order. Raises KeyError when it was not tapped."""
+        index = self.plan.tensor_of[name]
+        tensor: PlanTensor = self.plan.tensors[index]
+        made = self._maker(index)
+        if made not in self._home:
+            if tensor.data is not None:
+                return tensor.to_logical(tensor.data)
+            if inputs and made in inputs:
+                return tensor.to_logical(np.ascontiguousarray(inputs[made]).reshape(tensor.dims))
+            raise KeyError(name)
+        part, inner = self._home[made]
+        return self._logical(index, part.executable.tapped(inner))
+
+    def _maker(self, index: int) -> int:
+        """The tensor that a step writes, behind views."""
+        while index not in self._made:
+            root = self.plan.tensors[index].alias_of
+            if root is None:
+                break
+            index = root
+        return index
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by purpose, summed over segments; `arena` is the largest one's."""
+        total: dict[str, int] = {"weights": self.plan.weight_bytes}
+        for part in self._parts:
+            for key, count in part.executable.memory().items():
+                total[key] = total.get(key, 0) + count
+        return total

@@ -1,0 +1,161 @@
+"""Predictor: a model on a backend. Plans per input shapes, runs, taps."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from ..errors import ShapeError, UsageError
+from ..ir import DType, Graph, Value
+from ..model_file import Model, open_model
+from ..plan import Plan, make_plan
+from .choice import Decision, choose
+from .execute import Execution
+
+PLANS_KEPT = 4
+
+
+class Predictor:
+    """Runs a model: a `.lite` path, a Model, or a Graph.
+
+    `backend` is auto, x86, arm, opencl or reference; LITE_BACKEND and then the file's preference
+    decide when it is auto. A new set of input shapes makes (and caches) a new plan.
+    Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Model | Graph,
+        backend: str = "auto",
+        *,
+        threads: int | None = None,
+        precision: str | None = None,
+        overrides: Mapping[str, str] | None = None,
+        tuning: Mapping[str, str] | None = None,
+    ) -> None:
+        self.model = open_model(model)
+        self.decision: Decision = choose(self.model, backend, precision)
+        self.backend = self.decision.backend
+        self.precision = self.decision.precision
+        self.threads = threads or settings.threads()
+        self.overrides = dict(overrides or {})
+        self.tuning = dict(tuning or {})
+        self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
+        self._last_inputs: dict[int, np.ndarray] = {}
+
+    # ---- what the model is
+
+    @property
+    def graph(self) -> Graph:
+        """The optimised graph."""
+        return self.model.graph
+
+    @property
+    def input_names(self) -> list[str]:
+        return [v.name for v in self.graph.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        return [v.name for v in self.graph.outputs]
+
+    def explain(self) -> str:
+        """Why this backend: each candidate with its reason."""
+        return str(self.decision)
+
+    # ---- running
+
+    def run(
+        self, feeds: Mapping[str, Any] | None = None, /, *, taps: Iterable[str] = (), **named: Any
+    ) -> dict[str, np.ndarray]:
+        """Input name → array gives output name → array; `taps` adds inner values under their names.
+
+        Raises ShapeError for a missing, unknown or misfitting input.
+        """
+        arrays = self.check_feeds({**(feeds or {}), **named})
+        execution = self.execution({n: a.shape for n, a in arrays.items()})
+        wanted = list(taps)
+        for name in wanted:
+            if name not in execution.plan.tensor_of:
+                raise ShapeError(f"no value is called {name!r}; `lite info` lists the layers")
+        execution.tap(wanted)
+        ordered = [arrays[n] for n in self.input_names]
+        outputs = execution.run(ordered)
+        result = dict(zip(self.output_names, outputs, strict=True))
+        given = dict(zip(execution.plan.inputs, ordered, strict=True))
+        for name in wanted:
+            result[name] = np.array(execution.tapped(name, given))
+        return result
+
+    def check_feeds(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Arrays of the right type and rank by input name. Raises ShapeError."""
+        unknown = [n for n in feeds if n not in self.input_names]
+        if unknown:
+            known = ", ".join(f"{v.name}: {v.type}" for v in self.graph.inputs)
+            raise ShapeError(f"no input is called {unknown[0]!r}; inputs: {known}")
+        return {v.name: _checked(v, feeds) for v in self.graph.inputs}
+
+    def execution(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Execution:
+        """The compiled plan for these input shapes (the model's own when None)."""
+        if shapes is None:
+            shapes = {v.name: v.shape for v in self.graph.inputs}  # type: ignore[misc]
+        key = tuple(sorted(shapes.items()))
+        if key not in self._executions:
+            plan = make_plan(
+                self.graph,
+                {"x86": "cpu", "arm": "cpu"}.get(self.backend, self.backend),
+                shapes,
+                precision=self.precision,
+                overrides=self.overrides,
+                tuning=self.tuning,
+            )
+            self._executions[key] = self._compile(plan)
+            while len(self._executions) > PLANS_KEPT:
+                self._executions.popitem(last=False)
+        self._executions.move_to_end(key)
+        return self._executions[key]
+
+    def _compile(self, plan: Plan) -> Execution:
+        return Execution(plan, threads=self.threads)
+
+    def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:
+        return self.execution(shapes).plan
+
+
+def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
+    if value.name not in feeds:
+        raise ShapeError(f"input {value.name} ({value.type}) is missing")
+    array = np.asarray(feeds[value.name])
+    wanted = value.type.dtype
+    if array.dtype != wanted.np:
+        if array.dtype == object or array.dtype.kind not in "biuf":
+            raise ShapeError(f"input {value.name} is {value.type}, got {array.dtype}")
+        if not np.can_cast(array.dtype, wanted.np, "same_kind") or not isinstance(
+            feeds[value.name], (list, tuple, int, float)
+        ):
+            raise ShapeError(
+                f"input {value.name} is {value.type}, got {DType.of(array)}; "
+                f"convert it with .astype('{wanted.np}')"
+            )
+        array = array.astype(wanted.np)
+    declared = value.shape or ()
+    fits = value.shape is None or (
+        len(declared) == array.ndim
+        and all(not isinstance(d, int) or d == s for d, s in zip(declared, array.shape))
+    )
+    if not fits:
+        raise ShapeError(
+            f"input {value.name} is {value.type}, got shape {'×'.join(map(str, array.shape)) or 'scalar'}"
+        )
+    return array
+
+
+def run_once(model: str | Path | Model | Graph, feeds: Mapping[str, Any], backend: str) -> dict[str, np.ndarray]:
+    """One inference with a predictor made for it. Raises as Predictor does."""
+    if not feeds:
+        raise UsageError("no input is given")
+    return Predictor(model, backend).run(feeds)
