@@ -1,0 +1,105 @@
+"""Images → model inputs, by the few numbers that travel with a model.
+
+`{"mean": [..], "std": [..], "colour": "rgb|bgr|grey", "layout": "nchw|nhwc", "size": [h, w]}`:
+resize (bilinear), reorder the channels, x = (pixel − mean) / std with pixels in 0..255.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import ShapeError, UsageError
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
+COLOURS = ("rgb", "bgr", "grey")
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """One image input. `size` is (height, width); None keeps the image's own."""
+
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+    colour: str = "rgb"
+    layout: str = "nchw"
+    size: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.colour not in COLOURS:
+            raise UsageError(f"colour {self.colour!r} is not one of {', '.join(COLOURS)}")
+        if self.layout not in ("nchw", "nhwc"):
+            raise UsageError(f"layout {self.layout!r} is not nchw or nhwc")
+        if any(s == 0 for s in self.std):
+            raise UsageError("std has a zero")
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Preprocess:
+        """Raises UsageError for an unknown key or a wrong value."""
+        unknown = set(data) - {"mean", "std", "colour", "layout", "size"}
+        if unknown:
+            raise UsageError(f"preprocess has no {sorted(unknown)[0]!r}")
+        values: dict[str, Any] = dict(data)
+        for key in ("mean", "std"):
+            if key in values:
+                values[key] = tuple(float(v) for v in np.atleast_1d(values[key]))
+        if values.get("size") is not None:
+            height, width = values["size"]
+            values["size"] = (int(height), int(width))
+        return Preprocess(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def apply(self, image: str | Path | np.ndarray) -> np.ndarray:
+        """An image file or (H,W,C) uint8 RGB array → float32 with a batch axis of 1."""
+        pixels = self.pixels(image).astype(np.float32)
+        x = (pixels - np.float32(self.mean)) / np.float32(self.std)
+        x = x if self.layout == "nhwc" else x.transpose(2, 0, 1)
+        return np.ascontiguousarray(x[None], np.float32)
+
+    def pixels(self, image: str | Path | np.ndarray) -> np.ndarray:
+        """(H,W,C) uint8 in the model's size and channel order."""
+        from PIL import Image
+
+        picture = Image.fromarray(image) if isinstance(image, np.ndarray) else open_image(image)
+        picture = picture.convert("L" if self.colour == "grey" else "RGB")
+        if self.size is not None and picture.size != (self.size[1], self.size[0]):
+            picture = picture.resize((self.size[1], self.size[0]), Image.Resampling.BILINEAR)
+        array = np.asarray(picture)
+        array = array[..., None] if array.ndim == 2 else array
+        return array[..., ::-1] if self.colour == "bgr" else array
+
+
+def open_image(path: str | Path) -> Any:
+    """A PIL image. Raises UsageError when the file is not an image."""
+    from PIL import Image
+
+    try:
+        picture = Image.open(path)
+        picture.load()
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise UsageError(f"{path}: not an image that can be read ({error})") from None
+    return picture
+
+
+def is_image(path: str | Path) -> bool:
+    return Path(path).suffix.lower() in IMAGE_SUFFIXES
+
+
+def guess(shape: Sequence[Any]) -> Preprocess:
+    """Size, layout and colour from an input shape; pixels scaled to 0..1. Raises ShapeError."""
+    if len(shape) != 4:
+        raise ShapeError(f"an input of rank {len(shape)} is not an image; give a .npy file")
+    nchw = shape[1] in (1, 3) and shape[3] not in (1, 3)
+    height, width, channels = (*shape[2:], shape[1]) if nchw else (*shape[1:3], shape[3])
+    if channels not in (1, 3):
+        raise ShapeError(f"an input with {channels} channels is not an image; give a .npy file")
+    size = (height, width) if isinstance(height, int) and isinstance(width, int) else None
+    return Preprocess(
+        (0.0,), (255.0,), "rgb" if channels == 3 else "grey", "nchw" if nchw else "nhwc", size
+    )

@@ -1,0 +1,59 @@
+"""What a measurement was made on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+
+
+def environment() -> dict[str, Any]:
+    """CPU, cores, frequency, governor, temperature where readable, versions."""
+    info: dict[str, Any] = {
+        "engine": __version__,
+        "machine": platform.machine(),
+        "cpu": cpu_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+    for key, path in _READABLE.items():
+        text = _read(path)
+        if text is not None:
+            info[key] = int(text) if text.lstrip("-").isdigit() else text
+    return info
+
+
+_READABLE = {
+    "frequency_khz": Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
+    "max_frequency_khz": Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"),
+    "governor": Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    "temperature_millicelsius": Path("/sys/class/thermal/thermal_zone0/temp"),
+}
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def cpu_name() -> str:
+    """Name of the processor as the system gives it."""
+    text = _read(Path("/proc/cpuinfo")) or ""
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Hardware", "Model"):
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def peak_rss_bytes() -> int:
+    """Largest resident size of this process so far."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

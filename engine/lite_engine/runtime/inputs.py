@@ -1,0 +1,107 @@
+"""Files, images, arrays or random numbers → the feeds of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError, UsageError
+from ..ir import DType, Graph, Value
+from ..model_file import Model
+from ..preprocess import Preprocess, guess, is_image
+
+
+def read_feeds(model: Model, files: Sequence[str | Path]) -> dict[str, np.ndarray]:
+    """`X.npy`, `X.npz`, an image, each optionally as `name=file`. Raises UsageError, ShapeError."""
+    feeds: dict[str, np.ndarray] = {}
+    waiting = [v.name for v in model.graph.inputs]
+    for item in files:
+        name, path = _named(str(item), waiting)
+        if path.suffix == ".npz":
+            feeds.update(_load_npz(path))
+            continue
+        target = name or next((n for n in waiting if n not in feeds), None)
+        if target is None:
+            raise UsageError(f"{path}: the model has only {len(waiting)} inputs")
+        value = next((v for v in model.graph.inputs if v.name == target), None)
+        if value is None:
+            raise UsageError(f"no input is called {target!r}; inputs: {', '.join(waiting)}")
+        feeds[target] = image_feed(model, value, path) if is_image(path) else _load_npy(path)
+    return feeds
+
+
+def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
+    for name in names:
+        if item.startswith(f"{name}="):
+            return name, Path(item[len(name) + 1 :])
+    if "=" in item and not Path(item).exists():
+        name, _, path = item.partition("=")
+        raise UsageError(f"no input is called {name!r}; inputs: {', '.join(names)}")
+    return "", Path(item)
+
+
+def image_feed(model: Model, value: Value, image: str | Path | np.ndarray) -> np.ndarray:
+    """An image through the model's own pre-processing, quantised when the input is integer."""
+    given = model.metadata.get("preprocess")
+    spec = Preprocess.from_dict(given) if given else guess(value.shape or ())
+    if spec.size is None:
+        auto = guess(value.shape or ())
+        spec = Preprocess(spec.mean, spec.std, spec.colour, spec.layout, auto.size)
+    x = spec.apply(image)
+    dtype = value.type.dtype
+    if dtype.is_float:
+        return x.astype(dtype.np)
+    info = np.iinfo(dtype.np)
+    if value.quant is not None:
+        x = np.round(x / value.quant.scale) + value.quant.zero_point
+    elif not given:
+        x = x * np.float32(255.0) + info.min  # plain pixels
+    return np.clip(x, info.min, info.max).astype(dtype.np)
+
+
+def _load_npy(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"{path}: not a .npy file or an image ({error})") from None
+
+
+def _load_npz(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            return {k: data[k] for k in data.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"{path}: not a .npz file ({error})") from None
+
+
+def random_feeds(
+    graph: Graph, seed: int = 0, shapes: dict[str, tuple[int, ...]] | None = None
+) -> dict[str, np.ndarray]:
+    """Seeded inputs: standard normal floats, full-range 8-bit integers, small other integers.
+
+    Raises ShapeError when an input shape is not fixed.
+    """
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, Any] = {}
+    for value in graph.inputs:
+        shape = (shapes or {}).get(value.name, value.shape)
+        if shape is None or not all(isinstance(d, int) for d in shape):
+            raise ShapeError(
+                f"input {value.name} is {value.type}; fix it with --shape {value.name}:1x3x224x224"
+            )
+        feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]
+    return feeds
+
+
+def _random(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+    if dtype.is_float:
+        return rng.standard_normal(shape).astype(dtype.np)
+    if dtype is DType.BOOL:
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype in (DType.I8, DType.U8):
+        info = np.iinfo(dtype.np)
+        return rng.integers(info.min, info.max + 1, shape).astype(dtype.np)
+    return rng.integers(0, 2, shape).astype(dtype.np)
