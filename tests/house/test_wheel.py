@@ -1,0 +1,95 @@
+"""A wheel builds, installs in a fresh environment without a compiler, and works there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+# The base dependencies and what they need, borrowed from this environment: nothing else is visible
+# to the installed wheel, and no network is needed.
+BASE_MODULES = ("numpy", "PIL", "rich", "pygments", "markdown_it", "mdurl")
+
+
+def run(*command, **options) -> str:
+    done = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, timeout=600, check=False, **options
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def borrow(module: str, folder: Path) -> None:
+    home = Path(importlib.util.find_spec(module).origin).parent
+    (folder / home.name).symlink_to(home)
+    for libraries in home.parent.glob(f"{'pillow' if module == 'PIL' else module}.libs"):
+        (folder / libraries.name).symlink_to(libraries)
+
+
+@pytest.fixture(scope="module")
+def wheel(root, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(root / "scripts" / "wheel.sh", os.uname().machine, folder)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def fresh(wheel, tmp_path_factory):
+    """Runs a command of a fresh environment that has the wheel and its base dependencies only."""
+    place = tmp_path_factory.mktemp("fresh")
+    run(sys.executable, "-m", "venv", "--without-pip", place / "venv")
+    python = place / "venv" / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "-q")
+    run(*pip, "--no-index", "--no-deps", wheel)
+    (place / "base").mkdir()
+    for module in BASE_MODULES:
+        borrow(module, place / "base")
+    env = {"PATH": str(python.parent), "PYTHONPATH": str(place / "base"), "HOME": str(place),
+           "LITE_CACHE_DIR": str(place / "cache")}  # fmt: skip
+
+    def call(program: str, *arguments) -> str:
+        assert shutil.which("c++", path=env["PATH"]) is None
+        return run(python.parent / program, *arguments, env=env, cwd=place)
+
+    return call
+
+
+def test_wheel_serves_every_python(wheel):
+    assert "-py3-none-manylinux_2_" in wheel.name or "-py3-none-linux_" in wheel.name
+
+
+def test_wheel_carries_what_runs_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    packages = {"lite_engine", "lite_widgets", "lite_workbench"}
+    assert {n.split("/")[0] for n in names if ".dist-info/" not in n} == packages
+    assert len(names) == len(set(names))
+    arch = os.uname().machine
+    for part in ("liblite_runtime.so", f"bin/{arch}/lite_run", "include/lite_runtime.h"):
+        assert f"lite_engine/_native/{part}" in names
+    assert not [n for n in names if n.endswith((".pyc", ".cc", ".o"))]
+
+
+def test_native_library_loads_without_a_compiler(fresh):
+    code = (
+        "import ctypes, json; from lite_engine import _native\n"
+        "library = ctypes.CDLL(str(_native.library_path()))\n"
+        "library.lite_version.restype = ctypes.c_char_p\n"
+        "print(json.dumps([library.lite_version().decode(), str(_native.library_path())]))"
+    )
+    version, path = json.loads(fresh("python", "-c", code))
+    assert version in Path(path).parents[2].glob("lite_workbench-*.dist-info").__next__().name
+    assert "venv" in path  # the wheel's own, not the source tree's
+
+
+def test_command_starts(fresh):
+    assert "usage" in fresh("lite", "--help").lower()
