@@ -10,8 +10,7 @@
 //   round        to nearest, ties to even, as to_int does
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "lite_kernel.h"
 
 #if defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)
 #pragma GCC diagnostic push  // gcc 12's own _mm512_undefined_ps() reads itself (GCC PR 105593)
@@ -27,7 +26,6 @@
 #error "compile files of isa/ with -DLITE_ISA=<instruction set>"
 #endif
 
-#define LITE_INLINE inline __attribute__((always_inline))
 #define LITE_UNROLL _Pragma("GCC unroll 64")
 
 namespace lite::LITE_ISA {

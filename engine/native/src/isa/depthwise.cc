@@ -1,0 +1,299 @@
+// Depthwise convolution, one filter per channel, channels-last.
+//
+// A tile is a few neighbouring output pixels of one row; its input columns are given by pointers
+// (a column of padding points at zeros, rows of padding are left out), and the channels are the
+// innermost loop, so that pixels a power of two apart do not fight for cache sets. Each input
+// column is loaded once per row and serves every output it belongs to.
+#include <math.h>
+
+#include "activation.h"
+#include "conv_strips.h"
+#include "vec.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+constexpr int kPixels = 7;                                   // outputs per tile
+constexpr int kVectors = kVectorRegisters >= 32 ? 2 : 1;     // of channels per step
+constexpr int kBlock = kVectors * kLanes;
+constexpr int kMaxKernel = 5;                                // of the unrolled forms
+constexpr int kMaxColumns = (kPixels - 1) * 2 + kMaxKernel;
+constexpr int kMaxTaps = 1024;                               // of the general form
+
+struct TileArgs {
+  const float* const* pointers;   // columns [ky][column] or, general form, [tap][pixel]
+  int32_t taps;                   // rows of pointers
+  const float* weights;           // of the first row of pointers; [block][tap][channels]
+  ptrdiff_t block_weights;        // floats from one channel block to the next
+  const float* bias;
+  int64_t begin, end;             // channels; begin is a multiple of kBlock
+  float* out;
+  ptrdiff_t out_pixel;
+  const float* residual;
+  ptrdiff_t residual_pixel;
+  float lo, hi;
+};
+using TileFn = void (*)(const TileArgs&);
+
+struct Depthwise {
+  ConvShape shape;
+  bool general;
+  int32_t stride;                 // of the unrolled forms
+  TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
+  int64_t blocks, block_weights;
+  const float* weights;
+  const float* bias;
+  const float* zeros;
+  float lo, hi;
+  ThreadGrid grid;
+};
+
+LITE_INLINE F read(const float* p, int tail) { return tail ? load_part(p, tail) : load(p); }
+
+template <int kPx, int kNv>
+LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
+  const F lo = splat(t.lo), hi = splat(t.hi);
+  LITE_UNROLL for (int p = 0; p < kPx; ++p)
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+      float* to = t.out + p * t.out_pixel + c + n * kLanes;
+      F v = acc[p][n];
+      if (t.residual) v += read(t.residual + p * t.residual_pixel + c + n * kLanes, tail);
+      if (tail) store_part(to, min(hi, max(lo, v)), tail);
+      else store(to, min(hi, max(lo, v)));
+    }
+}
+
+template <int kPx, int kNv>
+LITE_INLINE void start(const TileArgs& t, int64_t c, F (&acc)[kPx][kNv]) {
+  LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+    const F b = load(t.bias + c + n * kLanes);
+    LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[p][n] = b;
+  }
+}
+
+// k x k taps, stride s, kPx outputs, kNv vectors of channels; `tail` lanes of one vector or 0.
+template <int k, int s, int kPx, int kNv>
+LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const float* w, int tail) {
+  constexpr int kColumns = (kPx - 1) * s + k;
+  F acc[kPx][kNv];
+  start(t, c, acc);
+  const float* const* pointers = t.pointers;
+  for (int y = t.taps; y > 0; --y, pointers += kColumns, w += k * kBlock) {
+    F f[k][kNv];
+    LITE_UNROLL for (int x = 0; x < k; ++x)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
+    LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
+      F d[kNv];
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) d[n] = read(pointers[j] + c + n * kLanes, tail);
+      LITE_UNROLL for (int x = 0; x < k; ++x) {
+        const int p = (j - x) / s;
+        if (j < x || (j - x) % s != 0 || p >= kPx) continue;
+        LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = fma(d[n], f[x][n], acc[p][n]);
+      }
+    }
+  }
+  finish(t, c, tail, acc);
+}
+
+template <int kPx, int kNv>
+LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const float* w, int tail) {
+  F acc[kPx][kNv];
+  start(t, c, acc);
+  const float* const* pointers = t.pointers;
+  for (int i = t.taps; i > 0; --i, pointers += kPx, w += kBlock) {
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+      const F f = load(w + n * kLanes);
+      LITE_UNROLL for (int p = 0; p < kPx; ++p)
+        acc[p][n] = fma(read(pointers[p] + c + n * kLanes, tail), f, acc[p][n]);
+    }
+  }
+  finish(t, c, tail, acc);
+}
+
+// k = 0: the general form.
+template <int k, int s, int kPx>
+void tile(const TileArgs& t) {
+  const float* w = t.weights;
+  int64_t c = t.begin;
+  for (; c + kBlock <= t.end; c += kBlock, w += t.block_weights) {
+    if constexpr (k == 0) any_taps<kPx, kVectors>(t, c, w, 0);
+    else unrolled<k, s, kPx, kVectors>(t, c, w, 0);
+  }
+  for (; c < t.end; c += kLanes, w += kLanes) {
+    const int tail = t.end - c < kLanes ? static_cast<int>(t.end - c) : 0;
+    if constexpr (k == 0) {
+      any_taps<kPx, 1>(t, c, w, tail);
+    } else if (tail) {
+      unrolled<k, s, kPx, 1>(t, c, w, tail);
+    } else {
+      unrolled<k, s, kPx, 1>(t, c, w, 0);
+    }
+  }
+}
+
+template <int k, int s>
+void set_tiles(Depthwise* d) {
+  d->tile[0] = tile<k, s, 1>;
+  d->tile[1] = tile<k, s, 2>;
+  d->tile[3] = tile<k, s, 4>;
+  d->tile[6] = tile<k, s, 7>;
+}
+
+bool prepare(Step& step, Env& env) {
+  Depthwise* d = static_cast<Depthwise*>(env.allocate(sizeof(Depthwise)));
+  if (!d) return env.out_of_memory();
+  step.state = d;
+  ConvShape& s = d->shape;
+  if (!read_conv(step, env, DType::kF32, DType::kF32, false, &s)) return false;
+  if (s.group_in != 1 || s.group_out != 1)
+    return env.fail("takes one input and one output channel per group");
+  const int64_t taps = s.kernel[0] * s.kernel[1];
+  if (taps > kMaxTaps) return env.fail("kernel has more than %d taps", kMaxTaps);
+  const int64_t k = s.kernel[0];
+  d->stride = static_cast<int32_t>(s.stride[1]);
+  d->general = !(k == s.kernel[1] && (k == 3 || k == 5) && (d->stride == 1 || d->stride == 2) &&
+                 s.dilation[1] == 1);
+  if (d->general) set_tiles<0, 0>(d);
+  else if (k == 3 && d->stride == 1) set_tiles<3, 1>(d);
+  else if (k == 3) set_tiles<3, 2>(d);
+  else if (d->stride == 1) set_tiles<5, 1>(d);
+  else set_tiles<5, 2>(d);
+
+  const int64_t channels = s.out.c;
+  d->blocks = (channels + kBlock - 1) / kBlock;
+  d->block_weights = taps * kBlock;
+  float* w = static_cast<float*>(env.allocate((d->blocks * d->block_weights + 1) * 4));
+  float* b = static_cast<float*>(env.allocate((d->blocks * kBlock + 1) * 4));
+  float* zeros = static_cast<float*>(env.allocate((d->blocks * kBlock + 1) * 4));
+  if (!w || !b || !zeros) return env.out_of_memory();
+  const float* source = s.weights->as<float>();
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t i = 0; i < taps; ++i)
+      w[c / kBlock * d->block_weights + i * kBlock + c % kBlock] = source[c * taps + i];
+    if (s.bias) b[c] = s.bias->as<float>()[c];
+  }
+  d->weights = w;
+  d->bias = b;
+  d->zeros = zeros;
+  const bool clip = s.activation.act == Act::kClip;
+  d->lo = clip ? s.activation.a : -INFINITY;
+  d->hi = clip ? s.activation.b : INFINITY;
+  const int64_t rows = s.out.images * s.out.h;
+  d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
+  if (d->general) {
+    step.scratch_bytes = taps * kPixels * sizeof(float*);
+    set_variant(step, "%s__" LITE_ISA_NAME "_any_%dx%d", step.kernel->name, kPixels, kBlock);
+  } else {
+    set_variant(step, "%s__" LITE_ISA_NAME "_%dx%ds%d_%dx%d", step.kernel->name,
+                static_cast<int>(k), static_cast<int>(k), d->stride, kPixels, kBlock);
+  }
+  return true;
+}
+
+// Pixels of the tile that begins at x in a row of `width`: tiles near the end step back and
+// compute some pixels twice rather than becoming narrow.
+LITE_INLINE int tile_pixels(int64_t width) {
+  return width >= 7 ? 7 : width >= 4 ? 4 : width >= 2 ? 2 : 1;
+}
+
+struct RowAt {
+  const float* input;     // row 0 of the image
+  int64_t y;              // output row
+};
+
+// Unrolled forms: input columns of the tile at x, for every row of taps that is inside.
+void point_columns(const Depthwise& d, RowAt at, int64_t x, int pixels, int64_t ky0, int64_t ky1,
+                   const float** pointers) {
+  const ConvShape& s = d.shape;
+  const int64_t columns = (pixels - 1) * s.stride[1] + s.kernel[1];
+  const int64_t first = x * s.stride[1] - s.pad[1];
+  const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3];
+  const int64_t row0 = at.y * s.stride[0] - s.pad[0];
+  for (int64_t ky = ky0; ky < ky1; ++ky) {
+    const float* row = at.input + (row0 + ky * s.dilation[0]) * s.in.row;
+    if (first >= low && first + columns <= high) {
+      for (int64_t j = 0; j < columns; ++j) *pointers++ = row + (first + j) * s.in.pixel;
+    } else {
+      for (int64_t j = first; j < first + columns; ++j)
+        *pointers++ = j >= low && j < high ? row + j * s.in.pixel : d.zeros;
+    }
+  }
+}
+
+// General form: the input pixel of every tap and output; outside ones point at zeros.
+void point_taps(const Depthwise& d, RowAt at, int64_t x, int pixels, const float** pointers) {
+  const ConvShape& s = d.shape;
+  for (int64_t ky = 0; ky < s.kernel[0]; ++ky) {
+    const int64_t iy = at.y * s.stride[0] - s.pad[0] + ky * s.dilation[0];
+    const bool in_rows = iy >= -s.in.halo[0] && iy < s.in.h + s.in.halo[2];
+    for (int64_t kx = 0; kx < s.kernel[1]; ++kx)
+      for (int p = 0; p < pixels; ++p) {
+        const int64_t ix = (x + p) * s.stride[1] - s.pad[1] + kx * s.dilation[1];
+        const bool inside = in_rows && ix >= -s.in.halo[1] && ix < s.in.w + s.in.halo[3];
+        *pointers++ = inside ? at.input + iy * s.in.row + ix * s.in.pixel : d.zeros;
+      }
+  }
+}
+
+void run(const Step& step, int, int thread, int, void* scratch) {
+  const Depthwise& d = *static_cast<const Depthwise*>(step.state);
+  const ConvShape& s = d.shape;
+  if (thread >= d.grid.by_tiles * d.grid.by_panels) return;
+  const float* input = step.inputs[0]->as<float>();
+  float* output = step.outputs[0]->as<float>();
+  const float* residual = s.has_residual ? step.inputs[3]->as<float>() : nullptr;
+  int64_t row_begin, row_end, block_begin, block_end;
+  share(s.out.images * s.out.h, 1, thread / d.grid.by_panels, d.grid.by_tiles, &row_begin,
+        &row_end);
+  share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &block_begin, &block_end);
+  const float* columns[kMaxKernel * kMaxColumns];
+  const float** pointers = d.general ? static_cast<const float**>(scratch) : columns;
+  const bool apply = s.activation.act != Act::kNone && s.activation.act != Act::kClip;
+  TileArgs t{};
+  t.block_weights = d.block_weights;
+  t.bias = d.bias;
+  t.begin = block_begin * kBlock;
+  t.end = block_end * kBlock < s.out.c ? block_end * kBlock : s.out.c;
+  t.out_pixel = s.out.pixel;
+  t.residual_pixel = s.residual.pixel;
+  t.lo = d.lo;
+  t.hi = d.hi;
+  t.pointers = pointers;
+  const float* weights = d.weights + block_begin * d.block_weights;
+  const int pixels = tile_pixels(s.out.w);
+  for (int64_t row = row_begin; row < row_end; ++row) {
+    const int64_t image = row / s.out.h, y = row - image * s.out.h;
+    const RowAt at{input + s.in.origin + image * s.in.image, y};
+    int64_t ky0 = 0, ky1 = s.kernel[0];
+    if (!d.general) {
+      tap_window(y * s.stride[0] - s.pad[0], s.dilation[0], s.kernel[0], -s.in.halo[0],
+                 s.in.h + s.in.halo[2], &ky0, &ky1);
+    }
+    t.taps = static_cast<int32_t>(d.general ? s.kernel[0] * s.kernel[1] : ky1 - ky0);
+    t.weights = weights + ky0 * s.kernel[1] * kBlock;
+    float* out_row = output + s.out.origin + image * s.out.image + y * s.out.row;
+    for (int64_t x = 0; x < s.out.w; x += pixels) {
+      if (x + pixels > s.out.w) x = s.out.w - pixels;
+      if (d.general) point_taps(d, at, x, pixels, pointers);
+      else point_columns(d, at, x, pixels, ky0, ky1, pointers);
+      t.out = out_row + x * s.out.pixel;
+      t.residual = residual ? residual + s.residual.origin + image * s.residual.image +
+                                  y * s.residual.row + x * s.residual.pixel
+                            : nullptr;
+      d.tile[pixels - 1](t);
+      if (apply) {
+        for (int p = 0; p < pixels; ++p)
+          activate(t.out + p * s.out.pixel + t.begin, t.end - t.begin, s.activation);
+      }
+    }
+  }
+}
+
+const Kernel kDepthwise[] = {
+    {"Conv", "f32_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo},
+};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(depthwise, kDepthwise)

@@ -1,0 +1,139 @@
+// Instances of the float tile for every height. Why the loop looks as it does: docs/kernels.md.
+#include "f32_tile.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+template <int kRows, int kVectors>
+LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
+  const F lo = splat(t.lo), hi = splat(t.hi);
+  if (t.columns == kVectors * kLanes) {
+    if (t.residual) {
+      LITE_UNROLL for (int m = 0; m < kRows; m++)
+        LITE_UNROLL for (int n = 0; n < kVectors; n++)
+          acc[m][n] += load(t.residual + m * t.ldr + n * kLanes);
+    }
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++)
+        store(t.c + m * t.ldc + n * kLanes, min(hi, max(lo, acc[m][n])));
+    return;
+  }
+  constexpr int kFull = kVectors - 1;  // the last vector is partly filled
+  const int tail = t.columns - kFull * kLanes;
+  LITE_UNROLL for (int m = 0; m < kRows; m++) {
+    if (t.residual) {
+      const float* r = t.residual + m * t.ldr;
+      if (kFull) acc[m][0] += load(r);
+      acc[m][kFull] += load_part(r + kFull * kLanes, tail);
+    }
+    float* c = t.c + m * t.ldc;
+    if (kFull) store(c, min(hi, max(lo, acc[m][0])));
+    store_part(c + kFull * kLanes, min(hi, max(lo, acc[m][kFull])), tail);
+  }
+}
+
+// One k: a row vector of weights against one float of every row of A.
+template <int kRows, int kVectors>
+LITE_INLINE void rank_one(F (&acc)[kRows][kVectors], const float* a, ptrdiff_t lda,
+                          const float* w) {
+  F b[kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; n++) b[n] = load(w + n * kLanes);
+  LITE_UNROLL for (int m = 0; m < kRows; m++) {
+    const F s = splat(a[m * lda]);
+    LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = fma(s, b[n], acc[m][n]);
+  }
+}
+
+template <int kRows, int kVectors, bool kPrefetch>
+void tile(const Tile& t) {
+  // Two vectors cannot hide the latency of a chained FMA: low tiles run several chains over k.
+  constexpr int kChains = kRows * kVectors <= 2 ? 4 : kRows * kVectors <= 4 ? 2 : 1;
+  F acc[kRows][kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; n++) {
+    const F b = load(t.bias + n * kLanes);
+    LITE_UNROLL for (int m = 0; m < kRows; m++) acc[m][n] = b;
+  }
+  if (t.residual) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++) prefetch_l1(t.residual + m * t.ldr);
+  }
+  F more[kChains][kRows][kVectors];
+  if (kChains > 1) {
+    LITE_UNROLL for (int i = 1; i < kChains; i++)
+      LITE_UNROLL for (int m = 0; m < kRows; m++)
+        LITE_UNROLL for (int n = 0; n < kVectors; n++) more[i][m][n] = F{};
+  }
+  const ptrdiff_t lda = t.lda, ldw = t.ldw, end = t.k;
+  const float* ahead = t.prefetch;
+  const float* w_row = t.w;
+  const float* a_row = t.a;
+  for (int y = t.taps_y; y > 0; y--, a_row += t.tap_y, w_row += t.w_y) {
+    const float* w = w_row;
+    const float* a = a_row;
+    for (int x = t.taps_x; x > 0; x--, a += t.tap_x) {
+      ptrdiff_t k = 0;
+      if (kChains > 1) {
+        for (; k + kChains <= end; k += kChains, w += kChains * ldw) {
+          rank_one(acc, a + k, lda, w);
+          LITE_UNROLL for (int i = 1; i < kChains; i++)
+            rank_one(more[i], a + k + i, lda, w + i * ldw);
+        }
+      }
+#if defined(__aarch64__)
+      // Four k of a row in one register, multiplied by lane.
+      if (kChains == 1) {
+        for (; k + 4 <= end; k += 4) {
+          F x4[kRows];
+          LITE_UNROLL for (int m = 0; m < kRows; m++) x4[m] = load(a + m * lda + k);
+          LITE_UNROLL for (int l = 0; l < 4; l++, w += ldw) {
+            F b[kVectors];
+            LITE_UNROLL for (int n = 0; n < kVectors; n++) b[n] = load(w + n * kLanes);
+            LITE_UNROLL for (int m = 0; m < kRows; m++)
+              LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] += b[n] * x4[m][l];
+          }
+        }
+      }
+#endif
+      // NOTE: rows are addressed from one pointer and k is not unrolled: compilers otherwise keep a
+      // pointer per row and spill.
+      for (; k < end; k++, w += ldw) {
+        if (kPrefetch) {
+          prefetch_l2(ahead);
+          ahead += kLanes;
+        }
+        rank_one(acc, a + k, lda, w);
+      }
+    }
+  }
+  if (kChains > 1) {
+    LITE_UNROLL for (int i = 1; i < kChains; i++)
+      LITE_UNROLL for (int m = 0; m < kRows; m++)
+        LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] += more[i][m][n];
+  }
+  finish(t, acc);
+}
+
+
+}  // namespace
+
+#define LITE_TILES_4(v, p) tile<1, v, p>, tile<2, v, p>, tile<3, v, p>, tile<4, v, p>
+#define LITE_TILES_6(v, p) LITE_TILES_4(v, p), tile<5, v, p>, tile<6, v, p>
+#define LITE_TILES_8(v, p) LITE_TILES_6(v, p), tile<7, v, p>, tile<8, v, p>
+#define LITE_TILES_14(v, p)                                                      \
+  LITE_TILES_8(v, p), tile<9, v, p>, tile<10, v, p>, tile<11, v, p>, tile<12, v, p>, \
+      tile<13, v, p>, tile<14, v, p>
+#if defined(__AVX512F__)
+#define LITE_TILES LITE_TILES_14
+#elif defined(__AVX2__)
+#define LITE_TILES LITE_TILES_6
+#elif defined(__SSE2__)
+#define LITE_TILES LITE_TILES_4
+#else
+#define LITE_TILES LITE_TILES_8
+#endif
+
+const TileFn kTile[2][2][kTileRows] = {
+    {{LITE_TILES(1, false)}, {LITE_TILES(2, false)}},
+    {{LITE_TILES(1, true)}, {LITE_TILES(2, true)}},
+};
+
+}  // namespace lite::LITE_ISA

@@ -1,0 +1,65 @@
+// The one inner loop of float matrix work: a register tile of pixels x output channels.
+//
+// Convolution (1x1 and any other kernel, as taps), transposed convolution, Gemm, MatMul and the
+// products inside Winograd are all this tile over different addresses:
+//
+//   C[m][n] = clamp(bias[n] + sum_y sum_x sum_k A[m*lda + y*tap_y + x*tap_x + k] * W[..][n] + R[m][n])
+//
+// W is walked as [y][x][k][ldw]: ldw = kLanes * vectors where the weights are packed in panels.
+#pragma once
+
+#include "vec.h"
+
+namespace lite::LITE_ISA {
+
+// Largest tile that stays in registers (gcc spills beyond): rows x (2 vectors of columns).
+#if defined(__AVX512F__)
+constexpr int kTileRows = 14;
+#elif defined(__AVX2__)
+constexpr int kTileRows = 6;
+#elif defined(__SSE2__)
+constexpr int kTileRows = 4;
+#else
+constexpr int kTileRows = 8;
+#endif
+constexpr int kTileColumns = 2 * kLanes;
+
+struct Tile {
+  const float* a;
+  ptrdiff_t lda, tap_y, tap_x;     // floats
+  int32_t taps_y, taps_x;
+  ptrdiff_t k;                     // contiguous floats per tap
+  const float* w;
+  ptrdiff_t ldw, w_y;              // floats from one k, one row of taps, to the next
+  const float* bias;               // kTileColumns readable floats
+  float* c;
+  ptrdiff_t ldc;
+  const float* residual;           // or nullptr
+  ptrdiff_t ldr;
+  float lo, hi;
+  int32_t columns;                 // valid ones; what lies behind them is neither read nor written
+  const float* prefetch;           // next panel, fetched to L2 meanwhile (prefetching tiles only)
+};
+
+using TileFn = void (*)(const Tile&);
+
+// kTile[prefetch][vectors - 1][rows - 1]
+extern const TileFn kTile[2][2][kTileRows];
+
+LITE_INLINE int tile_vectors(int64_t columns) { return columns > kLanes ? 2 : 1; }
+
+// Splits `total` rows into the fewest tiles of nearly equal height (49 = 13+12+12+12).
+struct TileSplit {
+  int32_t tiles, base, larger;     // the first `larger` tiles have base + 1 rows
+};
+LITE_INLINE TileSplit split_rows(int64_t total) {
+  const int32_t tiles = static_cast<int32_t>((total + kTileRows - 1) / kTileRows);
+  if (tiles == 0) return {0, 0, 0};
+  return {tiles, static_cast<int32_t>(total / tiles), static_cast<int32_t>(total % tiles)};
+}
+LITE_INLINE int64_t tile_begin(const TileSplit& s, int64_t j) {
+  return j * s.base + (j < s.larger ? j : s.larger);
+}
+LITE_INLINE int tile_rows(const TileSplit& s, int64_t j) { return s.base + (j < s.larger); }
+
+}  // namespace lite::LITE_ISA

@@ -1,0 +1,148 @@
+#include "tap_gemm.h"
+
+#include <math.h>
+
+#include "activation.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+// Groups so narrow that they would leave most lanes idle are packed together, block-diagonally.
+int64_t groups_to_join(const ConvShape& s) {
+  int64_t join = 1;
+  for (int64_t f = 2; f <= s.groups && f * s.group_out <= kLanes; ++f)
+    if (s.groups % f == 0) join = f;
+  return join;
+}
+
+void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, float* out) {
+  const int64_t in_c = s.group_in, out_c = s.group_out;
+  for (int64_t group = 0; group < g.groups; ++group) {
+    for (int64_t p = 0; p < g.panels; ++p) {
+      const int64_t columns = panel_columns(g.out_c, p), n0 = p * kTileColumns;
+      const int64_t valid = g.out_c - n0 < columns ? g.out_c - n0 : columns;
+      float* row = out + group * g.group_floats + p * g.panel_floats;
+      for (int64_t ky = 0; ky < s.kernel[0]; ++ky) {
+        for (int64_t kx = 0; kx < s.kernel[1]; ++kx) {
+          for (int64_t c = 0; c < g.in_c; ++c, row += columns) {
+            const int64_t member = c / in_c;
+            const float* source = v.data + (group * join + member) * v.group +
+                                  (c - member * in_c) * v.in + ky * v.y + kx * v.x;
+            for (int64_t n = 0; n < valid; ++n) {
+              const int64_t o = n0 + n - member * out_c;
+              if (o >= 0 && o < out_c) row[n] = source[o * v.out] * v.scale;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias, float bias_scale,
+                      Env& env, TapGemm* g) {
+  const int64_t join = groups_to_join(s);
+  g->groups = s.groups / join;
+  g->in_c = s.group_in * join;
+  g->out_c = s.group_out * join;
+  g->kernel_w = s.kernel[1];
+  g->panels = panel_count(g->out_c);
+  const int64_t depth = s.kernel[0] * s.kernel[1] * g->in_c;
+  g->panel_floats = depth * kTileColumns;
+  g->group_floats =
+      g->panels ? (g->panels - 1) * g->panel_floats + depth * panel_columns(g->out_c, g->panels - 1)
+                : 0;
+  g->tap_x = s.dilation[1] * s.in.pixel;
+  g->tap_y = s.dilation[0] * s.in.row;
+  g->joined_taps = g->tap_x == g->in_c;
+  g->activation = s.activation;
+  const bool clip = s.activation.act == Act::kClip;
+  g->lo = clip ? s.activation.a : -INFINITY;
+  g->hi = clip ? s.activation.b : INFINITY;
+
+  float* packed = static_cast<float*>(env.allocate((g->groups * g->group_floats + 1) * 4));
+  float* b = static_cast<float*>(env.allocate((g->groups * g->panels * kTileColumns + 1) * 4));
+  if (!packed || !b) return env.out_of_memory();
+  pack(s, weights, join, *g, packed);
+  for (int64_t i = 0; bias && i < g->groups * g->out_c; ++i)
+    b[i / g->out_c * g->panels * kTileColumns + i % g->out_c] = bias[i] * bias_scale;
+  g->weights = packed;
+  g->bias = b;
+
+  flatten_pointwise(&s);
+  if (!make_strips(s, kTileRows, env, &g->list)) return false;
+  if (g->list.tiles == 0) return true;
+  const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;
+  const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
+  const double bytes_per_tile =
+      4 * (pixels_in * s.in.c + pixels_out * kTileColumns) / g->list.tiles;
+  const double block = 0.4 * static_cast<double>(env.l2_bytes) / bytes_per_tile;
+  g->block_tiles = block < 1 ? 1 : block > g->list.tiles ? g->list.tiles : static_cast<int>(block);
+  // In cycles: two vectors of FMA a cycle, 16 bytes a cycle from the next cache.
+  g->grid = choose_grid(env.threads, g->list.tiles, g->groups * g->panels,
+                        pixels_out / g->list.tiles * static_cast<double>(depth) + 60,
+                        pixels_in * s.in.c / 4, g->groups * g->group_floats / 4.0);
+  return true;
+}
+
+void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread) {
+  if (thread >= g.grid.by_tiles * g.grid.by_panels || g.list.tiles == 0) return;
+  int64_t tile_begin, tile_end, panel_begin, panel_end;
+  share(g.list.tiles, 1, thread / g.grid.by_panels, g.grid.by_tiles, &tile_begin, &tile_end);
+  share(g.groups * g.panels, 1, thread % g.grid.by_panels, g.grid.by_panels, &panel_begin,
+        &panel_end);
+  const bool apply = g.activation.act != Act::kNone && g.activation.act != Act::kClip;
+  const int64_t row_depth = g.kernel_w * g.in_c;
+  Tile t;
+  t.tap_y = g.tap_y;
+  t.lo = g.lo;
+  t.hi = g.hi;
+  for (int64_t block = tile_begin; block < tile_end; block += g.block_tiles) {
+    const int64_t block_end = block + g.block_tiles < tile_end ? block + g.block_tiles : tile_end;
+    const Strip* first = strip_of(g.list, static_cast<int32_t>(block));
+    for (int64_t p = panel_begin; p < panel_end; ++p) {
+      const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
+      const float* weights = g.weights + group * g.group_floats + panel * g.panel_floats;
+      const int64_t columns = g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns;
+      const int vectors = tile_vectors(columns);
+      const int64_t channel_in = group * g.in_c, channel_out = group * g.out_c + n0;
+      t.columns = static_cast<int32_t>(columns);
+      t.ldw = vectors * kLanes;
+      t.w_y = row_depth * t.ldw;
+      t.bias = g.bias + (group * g.panels + panel) * kTileColumns;
+      const bool prefetch = p + 1 < panel_end && block_end - block > 1;
+      const Strip* strip = first;
+      int32_t j = static_cast<int32_t>(block) - strip->first_tile;
+      for (int64_t tile = block; tile < block_end; ++tile, ++j) {
+        if (j == strip->tiles) {
+          ++strip;
+          j = 0;
+        }
+        const Strip& s = *strip;
+        const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
+        const int32_t kernel_w = s.kx1 - s.kx0;
+        t.a = x + s.a + m0 * s.lda + channel_in;
+        t.lda = s.lda;
+        t.taps_y = s.ky1 - s.ky0;
+        t.taps_x = g.joined_taps ? 1 : kernel_w;
+        t.tap_x = g.tap_x;
+        t.k = g.joined_taps ? kernel_w * g.in_c : g.in_c;
+        t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * g.in_c * t.ldw;
+        t.c = y + s.c + m0 * s.ldc + channel_out;
+        t.ldc = s.ldc;
+        t.residual = residual ? residual + s.r + m0 * s.ldr + channel_out : nullptr;
+        t.ldr = s.ldr;
+        const bool ahead = prefetch && tile - block < 2;
+        t.prefetch = weights + g.panel_floats + (tile - block) * (g.panel_floats / 2);
+        kTile[ahead][vectors - 1][rows - 1](t);
+        if (apply) {
+          for (int32_t m = 0; m < rows; ++m) activate(t.c + m * t.ldc, columns, g.activation);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace lite::LITE_ISA

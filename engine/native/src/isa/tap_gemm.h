@@ -1,0 +1,45 @@
+// Convolution without im2col: every strip of output pixels against panels of packed weights.
+#pragma once
+
+#include "conv_strips.h"
+#include "f32_tile.h"
+
+namespace lite::LITE_ISA {
+
+// Weights of any order: element (group, out, in, ky, kx) lies at the sum of index * stride.
+struct WeightView {
+  const float* data;
+  int64_t group, out, in, y, x;
+  float scale;
+};
+
+struct TapGemm {
+  StripList list;
+  int64_t kernel_w, in_c, out_c;    // of one packed group
+  int64_t tap_x, tap_y;             // elements between taps of the input
+  bool joined_taps;                 // a row of taps is one contiguous run
+  int64_t groups, panels;           // panels of one group
+  int64_t panel_floats, group_floats;
+  const float* weights;             // [group][panel][ky][kx][in_c][columns]
+  const float* bias;                // [group][panels * kTileColumns]
+  Activation activation;
+  float lo, hi;
+  int32_t block_tiles;
+  ThreadGrid grid;
+};
+
+// Plans strips and threads, packs the weights. `shape.in` and so on describe the operands;
+// bias (out channels, times bias_scale) may be nullptr.
+bool prepare_tap_gemm(ConvShape shape, const WeightView& weights, const float* bias,
+                      float bias_scale, Env& env, TapGemm* gemm);
+void run_tap_gemm(const TapGemm& gemm, const float* x, float* y, const float* residual, int thread);
+
+// Packs columns [0, n) of k rows into panels: [panel][k][columns]; the last may be one vector wide.
+// Sizes are in floats.
+LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }
+LITE_INLINE int64_t panel_columns(int64_t n, int64_t panel) {
+  const int64_t left = n - panel * kTileColumns;
+  return left > kLanes ? kTileColumns : kLanes;
+}
+
+}  // namespace lite::LITE_ISA

@@ -1,0 +1,339 @@
+// 3x3 stride-1 convolution by Winograd's minimal filtering F(m,3): Lavin & Gray 2015.
+//
+// A block of output tiles (m x m pixels) at a time, small enough for the second-level cache:
+//   V[xi][tile][channel]  = Bt d B      input transform, lanes are channels
+//   M[xi][tile][column]   = V[xi] U[xi] one GEMM per transform point, by the ordinary tile
+//   Y                     = At M A      output transform with bias, residual, activation
+// Weights are transformed once: U[panel][xi][channel][columns]. Padding is a pointer to zeros.
+#include <math.h>
+
+#include "activation.h"
+#include "conv_strips.h"
+#include "f32_tile.h"
+#include "tap_gemm.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+// One-dimensional transforms over m + 2 points.
+template <int m>
+struct Transform;
+
+template <>
+struct Transform<2> {
+  static constexpr int kPoints = 4;
+  static constexpr double kWeights[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
+  static LITE_INLINE void input(const F* d, F* o) {
+    o[0] = d[0] - d[2];
+    o[1] = d[1] + d[2];
+    o[2] = d[2] - d[1];
+    o[3] = d[1] - d[3];
+  }
+  static LITE_INLINE void output(const F* t, F* o) {
+    o[0] = t[0] + t[1] + t[2];
+    o[1] = t[1] - t[2] - t[3];
+  }
+};
+
+template <>
+struct Transform<4> {
+  static constexpr int kPoints = 6;
+  static constexpr double kWeights[6][3] = {
+      {1. / 4, 0, 0},           {-1. / 6, -1. / 6, -1. / 6}, {-1. / 6, 1. / 6, -1. / 6},
+      {1. / 24, 1. / 12, 1. / 6}, {1. / 24, -1. / 12, 1. / 6}, {0, 0, 1}};
+  static LITE_INLINE void input(const F* d, F* o) {
+    const F p = d[4] - 4 * d[2], q = d[3] - 4 * d[1], r = d[4] - d[2], s = 2 * (d[3] - d[1]);
+    o[0] = 4 * d[0] - 5 * d[2] + d[4];
+    o[1] = p + q;
+    o[2] = p - q;
+    o[3] = r + s;
+    o[4] = r - s;
+    o[5] = 4 * d[1] - 5 * d[3] + d[5];
+  }
+  static LITE_INLINE void output(const F* t, F* o) {
+    const F a = t[1] + t[2], b = t[1] - t[2], c = t[3] + t[4], d = t[3] - t[4];
+    o[0] = t[0] + a + c;
+    o[1] = b + 2 * d;
+    o[2] = a + 4 * c;
+    o[3] = b + 8 * d + t[5];
+  }
+};
+
+struct Winograd {
+  PixelView in, out, residual;
+  bool has_residual;
+  int64_t pad[2];
+  int64_t channels, padded_channels;   // padded to whole vectors
+  int64_t tiles_h, tiles_w, tiles;     // of all images
+  int64_t block;                       // tiles per block
+  int64_t row_floats;                  // of V, from one tile to the next
+  int64_t panels, panel_floats;
+  const float* weights;
+  const float* bias;
+  const float* zeros;                  // padded_channels of them
+  Activation activation;
+  float lo, hi;
+  ThreadGrid grid;
+};
+
+int64_t v_floats(const Winograd& w, int points) {
+  return static_cast<int64_t>(points) * w.block * w.row_floats;
+}
+int64_t m_floats(const Winograd& w, int points) {
+  return points * (w.block * kTileColumns + kLanes);
+}
+
+template <int m>
+void transform_weights(const ConvShape& s, const Winograd& w, float* out) {
+  constexpr int kPoints = Transform<m>::kPoints;
+  const float* g = s.weights->as<float>();
+  for (int64_t o = 0; o < s.out.c; ++o) {
+    const int64_t panel = o / kTileColumns, columns = panel_columns(s.out.c, panel);
+    for (int64_t c = 0; c < w.channels; ++c, g += 9) {
+      double half[kPoints][3];
+      for (int i = 0; i < kPoints; ++i)
+        for (int x = 0; x < 3; ++x) {
+          half[i][x] = 0;
+          for (int y = 0; y < 3; ++y) half[i][x] += Transform<m>::kWeights[i][y] * g[y * 3 + x];
+        }
+      for (int i = 0; i < kPoints; ++i)
+        for (int j = 0; j < kPoints; ++j) {
+          double sum = 0;
+          for (int x = 0; x < 3; ++x) sum += Transform<m>::kWeights[j][x] * half[i][x];
+          out[panel * w.panel_floats + ((i * kPoints + j) * w.channels + c) * columns +
+              o % kTileColumns] = static_cast<float>(sum);
+        }
+    }
+  }
+}
+
+template <int m>
+bool prepare(Step& step, Env& env) {
+  constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
+  ConvShape s;
+  if (!read_conv(step, env, DType::kF32, DType::kF32, false, &s)) return false;
+  for (int i = 0; i < 2; ++i) {
+    if (s.kernel[i] != 3 || s.stride[i] != 1 || s.dilation[i] != 1 || s.groups != 1)
+      return env.fail("Winograd takes 3x3 kernels of stride 1, dilation 1, one group");
+  }
+  Winograd* w = static_cast<Winograd*>(env.allocate(sizeof(Winograd)));
+  if (!w) return env.out_of_memory();
+  step.state = w;
+  w->in = s.in;
+  w->out = s.out;
+  w->residual = s.residual;
+  w->has_residual = s.has_residual;
+  w->pad[0] = s.pad[0];
+  w->pad[1] = s.pad[1];
+  w->channels = s.in.c;
+  w->padded_channels = (s.in.c + kLanes - 1) / kLanes * kLanes;
+  w->activation = s.activation;
+  const bool clip = s.activation.act == Act::kClip;
+  w->lo = clip ? s.activation.a : -INFINITY;
+  w->hi = clip ? s.activation.b : INFINITY;
+  w->tiles_h = (s.out.h + m - 1) / m;
+  w->tiles_w = (s.out.w + m - 1) / m;
+  w->tiles = w->tiles_h * w->tiles_w * s.out.images;
+  // One cache line more than the channels: rows of a power of two would share cache sets.
+  w->row_floats = w->padded_channels + 16;
+  w->panels = panel_count(s.out.c);
+  w->panel_floats = kAll * w->channels * kTileColumns;
+
+  const int64_t weight_floats = w->panels * w->panel_floats;
+  float* weights = static_cast<float*>(env.allocate((weight_floats + 1) * 4));
+  float* bias = static_cast<float*>(env.allocate((w->panels * kTileColumns + 1) * 4));
+  float* zeros = static_cast<float*>(env.allocate((w->padded_channels + 1) * 4));
+  if (!weights || !bias || !zeros) return env.out_of_memory();
+  transform_weights<m>(s, *w, weights);
+  for (int64_t i = 0; s.bias && i < s.out.c; ++i) bias[i] = s.bias->as<float>()[i];
+  w->weights = weights;
+  w->bias = bias;
+  w->zeros = zeros;
+
+  const double tile_cost = static_cast<double>(kAll) * w->channels * kTileRows;
+  w->grid = choose_grid(env.threads, (w->tiles + kTileRows - 1) / kTileRows, w->panels, tile_cost,
+                        static_cast<double>(w->tiles) * kAll * w->channels / 4,
+                        weight_floats / 4.0);
+  // V has to stay cached while all panels pass over it, but large weights should pass once.
+  const int64_t mine = (w->tiles + w->grid.by_tiles - 1) / w->grid.by_tiles;
+  const double l2 = static_cast<double>(env.l2_bytes);
+  const double room = weight_floats * 4.0 > 4 * l2 ? 2 * l2 : 0.625 * l2;
+  int64_t block = static_cast<int64_t>(room / (4.0 * kAll * w->row_floats)) / kTileRows * kTileRows;
+  if (block < 2 * kTileRows) block = 2 * kTileRows;
+  const int64_t blocks = mine ? (mine + block - 1) / block : 1;
+  w->block = (mine + blocks - 1) / blocks;
+  step.scratch_bytes = 4 * (v_floats(*w, kAll) + m_floats(*w, kAll));
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kTileRows, kTileColumns);
+  return true;
+}
+
+struct TileAt {
+  int64_t image, y, x;   // first output pixel
+};
+LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile, int m) {
+  const int64_t per_image = w.tiles_h * w.tiles_w;
+  const int64_t image = tile / per_image, rest = tile - image * per_image;
+  const int64_t y = rest / w.tiles_w;
+  return {image, y * m, (rest - y * w.tiles_w) * m};
+}
+
+template <int m>
+void transform_input(const Winograd& w, const float* x, TileAt at, float* v, int64_t stride) {
+  using T = Transform<m>;
+  constexpr int kPoints = T::kPoints;
+  const float* p[kPoints][kPoints];
+  const float* image = x + w.in.origin + at.image * w.in.image;
+  for (int i = 0; i < kPoints; ++i) {
+    const int64_t row = at.y - w.pad[0] + i;
+    const bool in_rows = row >= 0 && row < w.in.h;
+    for (int j = 0; j < kPoints; ++j) {
+      const int64_t column = at.x - w.pad[1] + j;
+      p[i][j] = in_rows && column >= 0 && column < w.in.w
+                    ? image + row * w.in.row + column * w.in.pixel
+                    : w.zeros;
+    }
+  }
+  auto vector = [&](int64_t c, auto read) __attribute__((always_inline)) {
+    F t[kPoints][kPoints];
+    LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+      F d[kPoints], o[kPoints];
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(p[i][j] + c);
+      T::input(d, o);
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i) t[i][j] = o[i];
+    }
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i) {
+      F o[kPoints];
+      T::input(t[i], o);
+      LITE_UNROLL for (int j = 0; j < kPoints; ++j)
+        store(v + (i * kPoints + j) * stride + c, o[j]);
+    }
+  };
+  int64_t c = 0;
+  for (; c + kLanes <= w.channels; c += kLanes)
+    vector(c, [](const float* q) __attribute__((always_inline)) { return load(q); });
+  if (c < w.channels) {
+    const int tail = static_cast<int>(w.channels - c);
+    vector(c, [&](const float* q) __attribute__((always_inline)) { return load_part(q, tail); });
+  }
+}
+
+template <int m>
+void transform_output(const Winograd& w, const float* products, int64_t stride, TileAt at,
+                      int64_t channel, int lanes, const float* bias, float* y,
+                      const float* residual) {
+  using T = Transform<m>;
+  constexpr int kPoints = T::kPoints;
+  F t[m][kPoints];
+  LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+    F d[kPoints], o[m];
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = load(products + (i * kPoints + j) * stride);
+    T::output(d, o);
+    LITE_UNROLL for (int i = 0; i < m; ++i) t[i][j] = o[i];
+  }
+  const F b = load(bias), lo = splat(w.lo), hi = splat(w.hi);
+  const int64_t rows = w.out.h - at.y < m ? w.out.h - at.y : m;
+  const int64_t columns = w.out.w - at.x < m ? w.out.w - at.x : m;
+  float* c = y + w.out.origin + at.image * w.out.image + at.y * w.out.row + at.x * w.out.pixel +
+             channel;
+  const float* r = nullptr;
+  if (residual)
+    r = residual + w.residual.origin + at.image * w.residual.image + at.y * w.residual.row +
+        at.x * w.residual.pixel + channel;
+  LITE_UNROLL for (int i = 0; i < m; ++i) {
+    if (i >= rows) break;
+    F o[m];
+    T::output(t[i], o);
+    LITE_UNROLL for (int j = 0; j < m; ++j) {
+      if (j >= columns) break;
+      float* to = c + i * w.out.row + j * w.out.pixel;
+      F q = o[j] + b;
+      if (r) {
+        const float* from = r + i * w.residual.row + j * w.residual.pixel;
+        q += lanes == kLanes ? load(from) : load_part(from, lanes);
+      }
+      q = min(hi, max(lo, q));
+      if (lanes == kLanes) store(to, q);
+      else store_part(to, q, lanes);
+    }
+  }
+}
+
+template <int m>
+void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, float* y) {
+  const int64_t bottom = at.y + m < w.out.h ? at.y + m : w.out.h;
+  const int64_t right = at.x + m < w.out.w ? at.x + m : w.out.w;
+  float* image = y + w.out.origin + at.image * w.out.image + channel;
+  for (int64_t i = at.y; i < bottom; ++i)
+    for (int64_t j = at.x; j < right; ++j)
+      activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
+}
+
+template <int m>
+void run(const Step& step, int, int thread, int, void* scratch) {
+  constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
+  const Winograd& w = *static_cast<const Winograd*>(step.state);
+  if (thread >= w.grid.by_tiles * w.grid.by_panels) return;
+  const float* x = step.inputs[0]->as<float>();
+  const float* residual = w.has_residual ? step.inputs[3]->as<float>() : nullptr;
+  float* y = step.outputs[0]->as<float>();
+  int64_t begin, end, panel_begin, panel_end;
+  share(w.tiles, 1, thread / w.grid.by_panels, w.grid.by_tiles, &begin, &end);
+  share(w.panels, 1, thread % w.grid.by_panels, w.grid.by_panels, &panel_begin, &panel_end);
+  const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
+
+  float* v = static_cast<float*>(scratch);
+  float* products = v + v_floats(w, kAll);
+  const int64_t v_stride = w.block * w.row_floats;
+  const int64_t m_stride = w.block * kTileColumns + kLanes;
+  const float zero_bias[kTileColumns] = {};
+  Tile t{};
+  t.lda = w.row_floats;
+  t.taps_y = t.taps_x = 1;
+  t.k = w.channels;
+  t.bias = zero_bias;
+  t.lo = -INFINITY;
+  t.hi = INFINITY;
+  for (int64_t block = begin; block < end; block += w.block) {
+    const int64_t count = end - block < w.block ? end - block : w.block;
+    for (int64_t i = 0; i < count; ++i)
+      transform_input<m>(w, x, tile_at(w, block + i, m), v + i * w.row_floats, v_stride);
+    const TileSplit split = split_rows(count);
+    for (int64_t p = panel_begin; p < panel_end; ++p) {
+      const int64_t n0 = p * kTileColumns;
+      const int64_t left = w.out.c - n0, columns = left < kTileColumns ? left : kTileColumns;
+      const int vectors = tile_vectors(columns);
+      t.ldw = t.ldc = vectors * kLanes;
+      t.columns = static_cast<int32_t>(t.ldw);
+      t.w = w.weights + p * w.panel_floats;
+      for (int xi = 0; xi < kAll; ++xi, t.w += w.channels * t.ldw) {
+        for (int j = 0; j < split.tiles; ++j) {
+          const int64_t m0 = tile_begin(split, j);
+          t.a = v + xi * v_stride + m0 * w.row_floats;
+          t.c = products + xi * m_stride + m0 * t.ldc;
+          const bool ahead = split.tiles > 1 && j < 2 && (p + 1 < panel_end || xi + 1 < kAll);
+          t.prefetch = t.w + w.channels * t.ldw + j * w.channels * kLanes;
+          kTile[ahead][vectors - 1][tile_rows(split, j) - 1](t);
+        }
+      }
+      for (int64_t i = 0; i < count; ++i) {
+        const TileAt at = tile_at(w, block + i, m);
+        for (int n = 0; n < columns; n += kLanes) {
+          const int lanes = columns - n < kLanes ? static_cast<int>(columns) - n : kLanes;
+          transform_output<m>(w, products + i * t.ldc + n, m_stride, at, n0 + n, lanes,
+                              w.bias + n0 + n, y, residual);
+        }
+        if (apply) activate_tile<m>(w, at, n0, columns, y);
+      }
+    }
+  }
+}
+
+const Kernel kWinograd[] = {
+    {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kAcceptsPitch | kAcceptsHalo},
+    {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo},
+};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(winograd, kWinograd)
