@@ -1,0 +1,125 @@
+#include "strided_copy.h"
+
+namespace lite {
+
+namespace {
+
+int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+
+template <class T> void copy_row(const T* from, T* to, const CopyAxis& axis) {
+  if (axis.from == 1 && axis.to == 1) {
+    memcpy(to, from, axis.count * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < axis.count; ++i) to[i * axis.to] = from[i * axis.from];
+  }
+}
+
+// A transposed pair of axes in square blocks: each cache line is read and written while it is near.
+template <class T> void copy_turned(const T* from, T* to, const CopyAxis& slow,
+                                    const CopyAxis& fast) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t i = 0; i < slow.count; i += kBlock) {
+    const int64_t i_end = i + kBlock < slow.count ? i + kBlock : slow.count;
+    for (int64_t j = 0; j < fast.count; j += kBlock) {
+      const int64_t j_end = j + kBlock < fast.count ? j + kBlock : fast.count;
+      for (int64_t y = i; y < i_end; ++y)
+        for (int64_t x = j; x < j_end; ++x)
+          to[y * slow.to + x * fast.to] = from[y * slow.from + x * fast.from];
+    }
+  }
+}
+
+template <class T> void copy_all(const CopyAxis* axes, int rank, int turned, const T* from, T* to) {
+  if (rank == 0) {
+    *to = *from;
+    return;
+  }
+  if (rank == 1) {
+    copy_row(from, to, axes[0]);
+    return;
+  }
+  if (rank == 2 && turned == 0) {
+    copy_turned(from, to, axes[0], axes[1]);
+    return;
+  }
+  // Outer axes by recursion; the turned one waits so that it meets the last axis.
+  const int outer = turned == 0 ? 1 : 0;
+  CopyAxis rest[kMaxCopyRank];
+  int count = 0;
+  for (int i = 0; i < rank; ++i)
+    if (i != outer) rest[count++] = axes[i];
+  const int next = turned < 0 ? -1 : turned == 0 ? 0 : turned - 1;
+  const CopyAxis& axis = axes[outer];
+  for (int64_t i = 0; i < axis.count; ++i)
+    copy_all(rest, count, next, from + i * axis.from, to + i * axis.to);
+}
+
+template <class T> void copy_share(const CopyPlan& plan, const uint8_t* from, uint8_t* to,
+                                   int thread, int threads) {
+  CopyAxis axes[kMaxCopyRank];
+  memcpy(axes, plan.axes, sizeof axes);
+  const T* source = reinterpret_cast<const T*>(from);
+  T* target = reinterpret_cast<T*>(to);
+  if (threads > 1) {
+    // The outermost axis with enough entries is cut; failing that, the longest one.
+    int cut = -1;
+    for (int i = 0; i < plan.rank && cut < 0; ++i)
+      if (axes[i].count >= 4 * threads) cut = i;
+    for (int i = 0; i < plan.rank && plan.axes[0].count > 0; ++i)
+      if (cut < 0 || (axes[cut].count < 4 * threads && axes[i].count > axes[cut].count)) cut = i;
+    if (cut < 0) {
+      if (thread != 0) return;
+    } else {
+      int64_t begin, end;
+      // Whole cache lines of one-byte elements keep threads off each other's lines.
+      const int64_t grain = cut == plan.rank - 1 ? 64 : 1;
+      share(axes[cut].count, grain, thread, threads, &begin, &end);
+      if (begin == end) return;
+      source += begin * axes[cut].from;
+      target += begin * axes[cut].to;
+      axes[cut].count = end - begin;
+    }
+  }
+  copy_all(axes, plan.rank, plan.turned, source, target);
+}
+
+}  // namespace
+
+void plan_copy(const CopyAxis* axes, int rank, int element, CopyPlan* plan) {
+  plan->element = element;
+  plan->rank = 0;
+  plan->total = 1;
+  plan->turned = -1;
+  for (int i = 0; i < rank; ++i) {
+    plan->total *= axes[i].count;
+    if (axes[i].count == 1) continue;
+    int at = plan->rank++;
+    for (; at > 0 && magnitude(plan->axes[at - 1].to) < magnitude(axes[i].to); --at)
+      plan->axes[at] = plan->axes[at - 1];
+    plan->axes[at] = axes[i];
+  }
+  int merged = 0;
+  for (int i = 1; i < plan->rank; ++i) {
+    CopyAxis& outer = plan->axes[merged];
+    const CopyAxis& inner = plan->axes[i];
+    if (outer.from == inner.from * inner.count && outer.to == inner.to * inner.count)
+      outer = {outer.count * inner.count, inner.from, inner.to};
+    else
+      plan->axes[++merged] = inner;
+  }
+  if (plan->rank) plan->rank = merged + 1;
+  for (int i = 0; i + 1 < plan->rank; ++i)
+    if (plan->axes[i].from == 1 && plan->axes[plan->rank - 1].from != 1) plan->turned = i;
+}
+
+void run_copy(const CopyPlan& plan, const uint8_t* from, uint8_t* to, int thread, int threads) {
+  if (plan.total == 0) return;
+  switch (plan.element) {
+    case 1: return copy_share<uint8_t>(plan, from, to, thread, threads);
+    case 2: return copy_share<uint16_t>(plan, from, to, thread, threads);
+    case 4: return copy_share<uint32_t>(plan, from, to, thread, threads);
+    default: return copy_share<uint64_t>(plan, from, to, thread, threads);
+  }
+}
+
+}  // namespace lite
