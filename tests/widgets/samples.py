@@ -1,0 +1,222 @@
+"""Made-up but self-consistent data for the widget tests: a line recogniser of about 60 layers.
+
+`ocr()` gives its graph, source graph, profiles on three backends and a comparison with one layer
+that is wrong by itself; `long_chain(n)` gives a graph and profile of n nodes.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from types import SimpleNamespace
+
+GUILTY = "b3/dw"
+RATES = {"x86": {"Conv 1×1": 38, "Conv k×k": 22, "Depthwise conv": 8.2, "SE fc": 3.1, "MatMul": 33},
+         "opencl": {"Conv 1×1": 64, "Conv k×k": 30, "Depthwise conv": 19, "SE fc": 6, "MatMul": 40},
+         "arm": {"Conv 1×1": 12, "Conv k×k": 9, "Depthwise conv": 5, "SE fc": 2, "MatMul": 11}}  # fmt: skip
+
+
+class _Net:
+    """Collects layers of a MobileNetV3-like trunk with names, shapes and costs."""
+
+    def __init__(self) -> None:
+        self.nodes: list[dict] = []
+        self.shape = [1, 3, 48, 320]
+        self.last, self.block, self.source = "x", "", 0
+
+    def add(self, short, op, kind, inputs, out, *, macs=0, weights=0, acts=1):
+        name = f"{self.block}/{short}"
+        sources = [f"{op}_{self.source + i}" for i in range(acts)]
+        self.source += acts
+        self.nodes.append({"name": name, "op": op, "type": kind, "inputs": inputs, "macs": macs,
+                           "output_shapes": [out], "sources": sources, "weights": weights,
+                           "block": self.block})  # fmt: skip
+        return name
+
+    def conv(self, short, k, cout, *, dw=False, stride=(1, 1), act=True):
+        _, cin, h, w = self.shape
+        h, w, c = -(-h // stride[0]), -(-w // stride[1]), cin if dw else cout
+        kind = "Depthwise conv" if dw else "Conv 1×1" if k == 1 else "Conv k×k"
+        macs = h * w * c * (1 if dw else cin) * k * k
+        self.shape = [1, c, h, w]
+        self.last = self.add(short, "DepthwiseConv" if dw else "Conv", kind, [self.last], self.shape,
+                             macs=macs, weights=c * (1 if dw else cin) * k * k * 4,
+                             acts=3 if act else 2)  # fmt: skip
+
+    def squeeze_excite(self):
+        _, c, h, w = self.shape
+        start = self.last
+        pool = self.add("se/pool", "GlobalAveragePool", "Pool", [start], [1, c, 1, 1])
+        down = self.add("se/fc1", "Conv", "SE fc", [pool], [1, c // 4, 1, 1], macs=c * c // 4,
+                        weights=c * c, acts=2)  # fmt: skip
+        up = self.add("se/fc2", "Conv", "SE fc", [down], [1, c, 1, 1], macs=c * c // 4,
+                      weights=c * c, acts=2)  # fmt: skip
+        self.last = self.add("mul", "Mul", "Elementwise", [start, up], [1, c, h, w])
+
+    def unit(self, block, k, grow, cout, *, stride=(1, 1), se=True, expand=True):
+        self.block, start, cin = block, self.last, self.shape[1]
+        if expand:
+            self.conv("expand", 1, grow)
+        self.conv("dw", k, self.shape[1], dw=True, stride=stride)
+        if se:
+            self.squeeze_excite()
+        self.conv("project", 1, cout, act=False)
+        if cin == cout and stride == (1, 1):
+            self.last = self.add("add", "Add", "Elementwise", [self.last, start], self.shape)
+
+
+@cache
+def _nodes() -> tuple[dict, ...]:
+    net = _Net()
+    net.block = "stem"
+    net.conv("conv", 3, 16, stride=(2, 2))
+    net.unit("b1", 3, 16, 16, expand=False)
+    net.unit("b2", 3, 72, 24, stride=(2, 1), se=False)
+    net.unit("b3", 3, 88, 24, se=False)
+    net.unit("b4", 5, 96, 40, stride=(2, 1))
+    net.unit("b5", 5, 240, 40)
+    net.unit("b6", 5, 240, 40)
+    net.unit("b7", 5, 120, 48, stride=(2, 1))
+    net.unit("b8", 5, 144, 48)
+    net.block = "neck"
+    net.conv("conv", 1, 288)
+    net.last = net.add("pool", "AveragePool", "Pool", [net.last], [1, 288, 1, 80])
+    net.last = net.add("squeeze", "Squeeze", "Layout", [net.last], [1, 288, 80])
+    net.last = net.add("transpose", "Transpose", "Layout", [net.last], [1, 80, 288])
+    net.block = "head"
+    net.last = net.add("fc1", "MatMul", "MatMul", [net.last], [1, 80, 96], macs=80 * 288 * 96,
+                       weights=288 * 96 * 4, acts=3)  # fmt: skip
+    net.last = net.add("fc2", "MatMul", "MatMul", [net.last], [1, 80, 97], macs=80 * 96 * 97,
+                       weights=96 * 97 * 4, acts=2)  # fmt: skip
+    net.add("softmax", "Softmax", "Elementwise", [net.last], [1, 80, 97])
+    return tuple(net.nodes)
+
+
+def _elements(shape) -> int:
+    out = 1
+    for size in shape:
+        out *= size
+    return out
+
+
+def profile(backend: str = "x86") -> dict:
+    """A profile as `lite profile --json` writes it."""
+    rng, layers = random.Random(11), []
+    shapes = {"x": [1, 3, 48, 320]} | {n["name"]: n["output_shapes"][0] for n in _nodes()}
+    for node in _nodes():
+        moved = 4 * (sum(_elements(shapes[i]) for i in node["inputs"])
+                     + _elements(node["output_shapes"][0])) + node["weights"]  # fmt: skip
+        fallback = backend == "opencl" and (
+            node["name"] == "b7/se/pool" or node["block"] == "head" or node["name"].endswith("transpose")
+        )
+        on = "x86" if fallback else backend
+        rate = RATES[on].get(node["type"], 1e9)
+        bandwidth = 24e6 if on == "opencl" else 15e6
+        ms = max(node["macs"] / (rate * 1e6), moved / bandwidth) * rng.uniform(0.88, 1.12)
+        ms += 0.0105 if on == "opencl" else 0.0028
+        kernel = {"Conv 1×1": "gemm_6x16", "Depthwise conv": "dw5x5", "SE fc": "gemv"}.get(
+            node["type"], node["op"].lower()
+        )
+        if node["name"] == "b7/se/pool" and fallback:
+            layers.append(_copy("copy b7/dw → x86", 0.094, 115200, "opencl", "x86"))
+        layers.append({
+            "index": len(layers), "name": node["name"], "op": node["op"], "type": node["type"],
+            "block": node["block"], "sources": node["sources"], "backend": on,
+            "kernel": kernel + {"x86": "_avx2", "opencl": "_buf", "arm": "_neon"}[on],
+            "why": "buffer variant: 1.3× faster than image2d" if on == "opencl" else "only candidate",
+            "input_shapes": [shapes[i] for i in node["inputs"]], "output_shapes": node["output_shapes"],
+            "dtype": "fp16" if on == "opencl" else "fp32", "median_ms": ms, "min_ms": ms * 0.96,
+            "ci_ms": max(ms * 0.012, 0.0007), "share": 0.0, "macs": node["macs"], "bytes": moved,
+            "instructions": int(node["macs"] * 0.4 + moved * 0.55 + 9000),
+            "gflops": 2 * node["macs"] / ms / 1e6 if node["macs"] else None,
+            "gbytes_per_s": moved / ms / 1e6,
+        })  # fmt: skip
+        if node["name"] == "b7/se/pool" and fallback:
+            layers.append(_copy("copy b7/se/pool → opencl", 0.058, 480, "x86", "opencl"))
+    total = sum(row["median_ms"] for row in layers)
+    for row in layers:
+        row["share"] = row["median_ms"] / total
+    return {"model": "ocr_line.onnx", "backend": backend, "device": "this machine", "threads": 2,
+            "environment": {"isa": "AVX2"}, "first_run_ms": total * 3, "overhead_ms": total * 0.008,
+            "total_ms": {"median": total / 0.9885, "min": total * 0.985, "p90": total * 1.05},
+            "layers": layers, "peak_memory_bytes": 368640, "runs": 50, "rankable_us": 4,
+            "emulated": backend == "arm"}  # fmt: skip
+
+
+def _copy(name, ms, size, source, target) -> dict:
+    return {"index": 0, "name": name, "op": "Copy", "median_ms": ms, "min_ms": ms, "share": 0.0,
+            "backend": target, "kernel": "", "why": "", "macs": 0, "dtype": "fp16", "sources": [],
+            "input_shapes": [], "output_shapes": [], "gflops": None, "gbytes_per_s": None,
+            "copy": {"source": source, "target": target, "bytes": size,
+                     "why": "b7/se/pool runs on x86: OpenCL ReduceMean needs keepdims = 1",
+                     "fix": 'session.convert(enable=["reduce_mean_to_gap"])', "gain_ms": 0.19}}  # fmt: skip
+
+
+def comparison() -> dict:
+    """x86 against OpenCL with one layer wrong by itself and victims after it."""
+    rng, layers, seen, carried = random.Random(3), [], False, 2.6e-4
+    for i, node in enumerate(_nodes()):
+        iso = {"MatMul": 1.1e-6, "Layout": 1e-7}.get(node["type"], 3.4e-4) * rng.uniform(0.7, 1.4)
+        if node["name"] == GUILTY:
+            iso, seen, carried = 7.91e-2, True, 7.9e-2
+        carried = carried * rng.uniform(0.97, 1.06) if seen else (carried**2 + (iso / 2) ** 2) ** 0.5
+        acc = carried * (0.12 if seen and "/se/" in node["name"] else 1.0)
+        figures = lambda e: {"rel_l2": e, "max_abs": e * 36.8, "mean_abs": e * 2.1,  # noqa: E731
+                             "cosine": 1 - e * e / 2, "sqnr_db": 22.0}  # fmt: skip
+        layers.append({"index": i, "name": node["name"], "op": node["op"], "type": node["type"],
+                       "block": node["block"], **figures(acc), "nan_a": 0, "nan_b": 0,
+                       "range_a": [-0.375, 6.1], "range_b": [-0.375, 6.0], "isolated": figures(iso),
+                       "within": acc <= 1e-2,
+                       **({"hint": "97 % of it sits in the last column, so look at the edge guard of "
+                                   "`dw3x3_x8_buf`."} if node["name"] == GUILTY else {})})  # fmt: skip
+    return {"a": "x86", "b": "opencl", "tolerance": 1e-2, "layers": layers, "agrees": False,
+            "outputs_agree": False, "outputs_note": "41 of 512 lines read differently.",
+            "first_divergence": {"index": 12, "name": GUILTY}}  # fmt: skip
+
+
+def graph() -> dict:
+    """The optimised graph."""
+    keys = ("name", "op", "type", "inputs", "output_shapes", "sources", "block")
+    nodes = [{k: n[k] for k in keys} for n in _nodes()]
+    return {"name": "ocr_line", "inputs": [{"name": "x", "shape": [1, 3, 48, 320]}],
+            "outputs": [{"name": "text", "shape": [1, 80, 97]}], "nodes": nodes}  # fmt: skip
+
+
+def source_graph() -> dict:
+    """The graph as read: the nodes that were fused, in order."""
+    nodes, ops = [], ("Conv", "BatchNormalization", "HardSwish")
+    out_of = {"x": "x"}
+    for node in _nodes():
+        inputs = [out_of[i] for i in node["inputs"]]
+        for i, source in enumerate(node["sources"]):
+            op = node["op"] if i == 0 else ops[min(i, 2)]
+            nodes.append({"name": source, "op": op, "inputs": inputs, "block": node["block"],
+                          "output_shapes": node["output_shapes"]})  # fmt: skip
+            inputs = [source]
+        out_of[node["name"]] = node["sources"][-1]
+    return {"name": "ocr_line.onnx", "inputs": [{"name": "x", "shape": [1, 3, 48, 320]}],
+            "outputs": [{"name": "text", "shape": [1, 80, 97]}], "nodes": nodes}  # fmt: skip
+
+
+def long_chain(n: int = 1000) -> SimpleNamespace:
+    """A graph and profile of n nodes: residual units in stages, with scopes two deep."""
+    rng, nodes, last, start = random.Random(5), [], "input", "input"
+    for i in range(n):
+        stage, unit, step = i // (n // 12), (i // 5) % 17, i % 5
+        name = f"stage{stage}/unit{unit}/{('conv1', 'act1', 'conv2', 'add', 'act2')[step]}"
+        op = ("Conv", "Relu", "Conv", "Add", "Relu")[step]
+        nodes.append({"name": name, "op": op, "inputs": [last, start] if op == "Add" else [last],
+                      "output_shapes": [[1, 64, 56, 56]], "sources": [f"n{i}"]})  # fmt: skip
+        last = name
+        start = name if step == 4 else start
+    layers = [{"index": i, "name": node["name"], "op": node["op"], "backend": "x86", "kernel": "k",
+               "dtype": "fp32", "median_ms": rng.expovariate(20), "min_ms": 0.0, "macs": 1000,
+               "gflops": 10.0, "output_shapes": node["output_shapes"], "sources": node["sources"]}
+              for i, node in enumerate(nodes)]  # fmt: skip
+    total = sum(row["median_ms"] for row in layers)
+    return SimpleNamespace(
+        graph={"name": "long", "inputs": [{"name": "input", "shape": [1, 3, 224, 224]}],
+               "outputs": [{"name": "out", "shape": [1, 10]}], "nodes": nodes},
+        profile={"model": "long", "backend": "x86", "layers": layers, "threads": 2,
+                 "total_ms": {"median": total, "min": total, "p90": total}},
+    )  # fmt: skip

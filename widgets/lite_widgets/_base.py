@@ -1,0 +1,212 @@
+"""LiteWidget: what every widget of this package has in common.
+
+A widget is one folder with a Python, a JavaScript and a CSS file of the folder's name. Python
+checks the data and owns the state; JavaScript draws it. Nothing is fetched: the modules that a
+widget imports are inlined by `_bundle`, the shared style sheet is put before its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets as t
+
+from ._bundle import bundle
+
+_SHARED = Path(__file__).with_name("_shared")
+
+
+class LiteWidget(anywidget.AnyWidget):
+    """Base of all widgets. Every public trait is synced with the page by construction.
+
+    Traits that all widgets have:
+
+    selected  names of the selected layers, in order of selection; set by clicks and by Python.
+    link      widgets with the same non-empty link follow each other in the page itself: selection,
+              hovering, tolerance and hidden types, also where no kernel runs.
+    theme     "auto" follows JupyterLab live; "light" and "dark" force one.
+    status    {} or what stands in place of the plot (UX: empty, loading, error):
+              {"kind": "empty", "title", "text", "button", "action"}
+              {"kind": "loading", "title", "done", "total", "left", "text"}
+              {"kind": "error", "what", "where", "fix", "tried": [[mark, where, what], …]}
+    action    what was clicked last: {"id", "seq", …payload}. `seq` grows with every click, so that
+              the same button twice is two changes. Listen with `on_action`.
+    caption   "date · machine", printed under the static picture.
+    python    the line of Python that made this view, printed under the static picture.
+
+    Raises TypeError for an unknown keyword, with the nearest known one.
+    """
+
+    selected = t.List(t.Unicode())
+    link = t.Unicode("")
+    theme = t.Enum(["auto", "light", "dark"], default_value="auto")
+    status = t.Dict()
+    action = t.Dict()
+    caption = t.Unicode("")
+    python = t.Unicode("")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        _sync_public_traits(cls)
+        source = Path(inspect.getfile(cls))
+        if source.with_suffix(".js").exists() and "_esm" not in vars(cls):
+            cls._esm = bundle(source.with_suffix(".js"))
+            own = source.with_suffix(".css")
+            shared = (_SHARED / "lite.css").read_text("utf-8")
+            cls._css = shared + (own.read_text("utf-8") if own.exists() else "")
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, **kwargs: Any) -> None:
+        known = set(self.trait_names())
+        for name in kwargs:
+            if name not in known or name.startswith("_"):
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise TypeError(f"{type(self).__name__} has no trait {name!r}{hint}")
+        super().__init__(**kwargs)
+
+    def on_action(self, callback: Callable[..., None], *ids: str) -> None:
+        """Call ``callback(id, payload)`` for each click on a button (of `ids`, or any)."""
+
+        def relay(change: Mapping[str, Any]) -> None:
+            payload = {k: v for k, v in change["new"].items() if k not in ("id", "seq")}
+            if change["new"] and (not ids or change["new"].get("id") in ids):
+                callback(change["new"].get("id"), payload)
+
+        self.observe(relay, names=["action"])
+
+    # ---- where there is no kernel -------------------------------------------------------------
+
+    def static_svg(self) -> str | None:
+        """Return the same picture as an SVG text, or None where the view is a table or a form."""
+        return None
+
+    def static_html(self) -> str:
+        """Return the picture (or table) with its caption as HTML, for saved notebooks."""
+        picture = self.static_svg() or ""
+        return f'<figure style="margin:0">{picture}{self._static_caption()}</figure>'
+
+    def _static_caption(self) -> str:
+        parts = [html.escape(part) for part in (self.caption,) if part]
+        if self.python:
+            parts.append(f"<code>{html.escape(self.python)}</code>")
+        style = "font:11px sans-serif;color:#666;margin-top:4px"
+        return f'<figcaption style="{style}">{" · ".join(parts)}</figcaption>' if parts else ""
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict, dict] | None:
+        made = super()._repr_mimebundle_(**kwargs)
+        if made is None:
+            return None
+        data, metadata = made
+        picture = self.static_svg()
+        if picture:
+            data["image/svg+xml"] = picture
+        data["text/html"] = self.static_html()
+        data["text/plain"] = f"{type(self).__name__}({self.caption or 'widget'})"
+        return data, metadata
+
+
+def _sync_public_traits(cls: type) -> None:
+    for name, trait in vars(cls).items():
+        if isinstance(trait, t.TraitType) and not name.startswith("_"):
+            trait.tag(sync=True)
+
+
+_sync_public_traits(LiteWidget)  # __init_subclass__ sees only the classes below it
+
+
+def plain(value: Any, where: str) -> Any:
+    """Return `value` as JSON-safe data: not-a-number and infinity become None.
+
+    Numbers of NumPy become Python's. Raises TypeError, naming `where`, for anything that is not
+    a mapping, sequence, number, text, truth value or None.
+    """
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist(), where)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    raise TypeError(f"{where}: {type(value).__name__} is not plain data; pass dicts, lists, numbers")
+
+
+class Plain(t.Dict):
+    """A trait of plain data, checked and made JSON-safe; ``None`` means "not there yet".
+
+    Plain(rows="layers") also completes each row of that list with `block` and `type`, by which
+    the views group and colour (see `_rows.complete`). Plain(need=("name",)) lists needed keys.
+    """
+
+    def __init__(self, *, need: tuple[str, ...] = (), rows: str | None = None, **kwargs: Any):
+        self._need = need
+        self._rows = rows
+        super().__init__(default_value=kwargs.pop("default_value", None), allow_none=True, **kwargs)
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        if value is None:
+            return None
+        where = f"{type(obj).__name__}.{self.name}"
+        if hasattr(value, "to_dict"):
+            value = value.to_dict()
+        if not isinstance(value, Mapping):
+            raise t.TraitError(f"{where} must be a dict, not {type(value).__name__}")
+        try:
+            data = plain(value, where)
+        except TypeError as error:
+            raise t.TraitError(str(error)) from error
+        missing = [key for key in self._need if key not in data]
+        if missing:
+            raise t.TraitError(f"{where} lacks {', '.join(missing)}; see lite_widgets.data")
+        if self._rows:
+            from ._rows import complete
+
+            data[self._rows] = complete(data[self._rows], f"{where}[{self._rows!r}]")
+        return data
+
+
+class PlainList(t.List):
+    """A trait that is a list of plain dicts, each with the keys in `need`."""
+
+    def __init__(self, *, need: tuple[str, ...] = (), **kwargs: Any) -> None:
+        self._need = need
+        super().__init__(**kwargs)
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        where = f"{type(obj).__name__}.{self.name}"
+        try:
+            rows = plain(list(value), where)
+        except TypeError as error:
+            raise t.TraitError(str(error)) from error
+        for i, row in enumerate(rows):
+            missing = [k for k in self._need if not isinstance(row, dict) or k not in row]
+            if missing:
+                raise t.TraitError(f"{where}[{i}] lacks {', '.join(missing)}")
+        return rows
+
+
+class Float32(t.Bytes):
+    """A long array as float32 bytes in C order; accepts anything that NumPy can make one of."""
+
+    def validate(self, obj: Any, value: Any) -> bytes:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            data = bytes(value)
+            if len(data) % 4:
+                raise t.TraitError(
+                    f"{type(obj).__name__}.{self.name}: {len(data)} bytes are no float32 array"
+                )
+            return data
+        import numpy as np
+
+        return np.ascontiguousarray(value, dtype="<f4").tobytes()

@@ -1,0 +1,83 @@
+// What a row's colour means: one encoding for chart, graph, table, roofline and overview.
+import { html } from "./markup.js";
+import * as colour from "./colour.js";
+import { ms, percent, THIN } from "./format.js";
+import { hatchKey, key, rampLegend, square } from "./parts.js";
+
+export const isCopy = (row) => row.type === "Copy";
+
+/** Bar value of a row: median ms, or million instructions under emulation. */
+export const valueOf = (profile) => (profile.emulated
+  ? (row) => (row.instructions || 0) / 1e6 : (row) => row.median_ms || 0);
+
+export const unitOf = (profile) => (profile.emulated ? "M instr." : "ms");
+
+export const COLOUR_WORDS = {
+  time: "time", type: "layer type", backend: "backend", precision: "precision",
+  gflops: "GFLOP/s", change: "change",
+};
+
+/** Which encodings this profile can show. */
+export function colourOptions(profile, baseline) {
+  const names = ["time", "type", "backend", "precision"];
+  if (!profile.emulated && profile.layers.some((r) => r.gflops > 0)) names.push("gflops");
+  if (!profile.emulated && baseline) names.push("change");
+  return names.map((n) => [n, n === "time" && profile.emulated ? "instructions"
+    : n === "change" ? `change from ${colour.backendName(baseline.backend)}` : COLOUR_WORDS[n]]);
+}
+
+const present = (rows, of) => [...new Set(rows.filter((r) => !isCopy(r)).map(of))].filter(Boolean);
+
+/**
+ * {fill(row), legend, value(row), unit, max, total, categorical}. `hidden` types fade to the grid.
+ */
+export function encode(profile, { by = "time", baseline = null, hidden = [], roof = null, paint }) {
+  const { dark } = paint;
+  const rows = profile.layers;
+  const value = valueOf(profile);
+  const unit = unitOf(profile);
+  const max = Math.max(...rows.map(value), 1e-9);
+  const known = colourOptions(profile, baseline).some(([n]) => n === by) ? by : "time";
+  const faded = dark ? "#2a2b2c" : "#f4f5f5";
+  const squares = (names, of, word = (n) => n) => html`${names.map((n) => key(square(of(n, dark)), word(n)))}`;
+  let fill, legend, categorical = false;
+  if (known === "time") {
+    fill = (r) => colour.scale("time", Math.sqrt(value(r) / max), dark);
+    legend = rampLegend("time", "0", ms(max) + THIN + unit + ", √ scale", dark);
+  } else if (known === "gflops") {
+    const top = roof ? roof.gflops : Math.max(...rows.map((r) => r.gflops || 0), 1e-9);
+    fill = (r) => colour.scale("rate", (r.gflops || 0) / top, dark);
+    legend = rampLegend("rate", "0", ms(top) + THIN + "GFLOP/s" + (roof ? " (roof)" : ""), dark);
+  } else if (known === "change") {
+    const before = new Map(baseline.layers.map((r) => [r.name, r.median_ms]));
+    fill = (r) => colour.scale("change",
+      before.get(r.name) > 0 && r.median_ms > 0 ? 0.5 + Math.log2(r.median_ms / before.get(r.name)) / 4 : 0.5, dark);
+    legend = rampLegend("change", "4× faster", "4× slower than " + colour.backendName(baseline.backend), dark);
+  } else {
+    categorical = true;
+    const [of, paintOf, word] = {
+      type: [(r) => r.type, colour.type, (n) => n],
+      backend: [(r) => r.backend, colour.backend, colour.backendName],
+      precision: [(r) => r.dtype, colour.precision, (n) => n],
+    }[known];
+    fill = (r) => paintOf(of(r), dark);
+    legend = squares(present(rows, of), paintOf, word);
+  }
+  if (rows.some(isCopy)) legend = html`${legend}${hatchKey(paint.copy, "copy or cast")}`;
+  const off = new Set(hidden);
+  return {
+    by: known, value, unit, max, legend, categorical, total: rows.reduce((a, r) => a + value(r), 0),
+    fill: (r) => (off.has(r.type) ? faded : fill(r)),
+  };
+}
+
+/** Tooltip of a profile row. */
+export function rowTip(row, e) {
+  const share = percent((100 * e.value(row)) / (e.total || 1));
+  if (isCopy(row)) {
+    const why = row.copy ? `\n${row.copy.why}` : row.why ? `\n${row.why}` : "";
+    return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit} · ${share}${why}`;
+  }
+  const spread = row.ci_ms ? ` ± ${ms(row.ci_ms)}` : "";
+  return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit}${spread} · ${share}\n${row.kernel || row.op} on ${colour.backendName(row.backend)}`;
+}

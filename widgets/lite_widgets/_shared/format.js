@@ -1,0 +1,48 @@
+// How numbers are written: one unit per column, a thin space before units, a true minus.
+
+export const THIN = "\u2009";
+const MINUS = "\u2212";
+export const NONE = "\u2013";
+
+const missing = (v) => v === null || v === undefined || !Number.isFinite(v);
+const minus = (text) => text.replace("-", MINUS);
+
+/** Milliseconds with three significant digits, at most three decimals. */
+export function ms(v) {
+  if (missing(v)) return NONE;
+  return minus(v.toFixed(Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : Math.abs(v) >= 1 ? 2 : 3));
+}
+
+/** For columns: always three decimals, so that the points align. */
+export const fixed = (v, digits = 3) => (missing(v) ? NONE : minus(v.toFixed(digits)));
+
+export const signed = (v, digits = 3) =>
+  missing(v) ? NONE : (v < 0 ? MINUS : "+") + Math.abs(v).toFixed(digits);
+
+/** Errors: 7.9e−2; plain from 0.1 to 1000. */
+export function error(v) {
+  if (missing(v)) return NONE;
+  if (v === 0) return "0";
+  if (Math.abs(v) >= 0.1 && Math.abs(v) < 1000) return minus(String(+v.toPrecision(2)));
+  return minus(v.toExponential(1)).replace("e-", "e" + MINUS).replace("e+", "e");
+}
+
+export const percent = (v, digits = 1) => (missing(v) ? NONE : minus(v.toFixed(digits)) + THIN + "%");
+
+export function bytes(v) {
+  if (missing(v)) return NONE;
+  if (v >= 1e9) return (v / 1e9).toFixed(2) + THIN + "GB";
+  if (v >= 1e6) return (v / 1e6).toFixed(2) + THIN + "MB";
+  return v >= 1e3 ? Math.round(v / 1e3) + THIN + "kB" : v + THIN + "B";
+}
+
+export function count(v) {
+  if (missing(v)) return NONE;
+  if (v >= 1e9) return (v / 1e9).toFixed(2) + THIN + "G";
+  if (v >= 1e6) return (v / 1e6).toFixed(v >= 1e7 ? 1 : 2) + THIN + "M";
+  return v >= 1e4 ? (v / 1e3).toFixed(0) + THIN + "k" : String(v);
+}
+
+export const shape = (dims) => (dims && dims.length ? dims.join("\u00d7") : NONE);
+
+export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;

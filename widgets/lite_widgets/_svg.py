@@ -1,0 +1,169 @@
+"""Drawing static pictures in plain Python: what a saved notebook shows where no kernel runs.
+
+The colours are those of the light theme, written out, because GitHub and nbviewer know no theme.
+Every text that is put into a picture is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+
+INK, SOFT, LINE, GRID, SUNK = "#222222", "#666666", "#cccccc", "#e9ebed", "#f6f7f8"
+ACCENT, BAD, TRACK = "#0b7285", "#b8410b", "#e7eaec"
+SCALES = {
+    "time": ("#f7f0e3", "#f5d798", "#eba94a", "#c66f1c", "#7f3a0c"),
+    "rate": ("#eef3f6", "#b9d3df", "#6fa8c0", "#2f7593", "#0d3f57"),
+    "over": ("#f6c7a8", "#e8894a", "#d55e00", "#9a3c00", "#6b2700"),
+    "within": ("#f1f3f4", "#f1f3f4", "#e3e8ea", "#d3dadd"),
+    "change": ("#2166ac", "#92c5de", "#f2f2f2", "#fdb863", "#b35806"),
+}
+BACKENDS = {"x86": "#0072b2", "opencl": "#e69f00", "arm": "#b6568c", "reference": "#868e96"}
+NAMES = {"x86": "x86", "opencl": "OpenCL", "arm": "arm", "reference": "reference"}
+FONT = "font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif"
+
+
+def ramp(scale: str, t: float) -> str:
+    """Return the colour of a named scale at t, clamped to 0…1."""
+    stops = SCALES[scale]
+    at = max(0.0, min(0.9999, t)) * (len(stops) - 1)
+    i = int(at)
+    a, b = stops[i], stops[i + 1]
+    mixed = (
+        round(int(a[k : k + 2], 16) * (1 - at + i) + int(b[k : k + 2], 16) * (at - i))
+        for k in (1, 3, 5)
+    )
+    return "#" + "".join(f"{value:02x}" for value in mixed)
+
+
+def nice(value: float) -> float:
+    """Return the smallest round number that is not below `value` (1 for nothing)."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value) + 1e-9)
+    steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+    return next((s * power for s in steps if s * power >= value * 0.999999), 10 * power)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number with a true minus, or an en dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def error_text(value: float | None) -> str:
+    """Return an error as 7.9e−2."""
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    if 0.1 <= abs(value) < 1000:
+        return f"{value:.2g}".replace("-", "\N{MINUS SIGN}")
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
+
+
+def bytes_text(value: float | None) -> str:
+    """Return a size in decimal kB or MB."""
+    if value is None:
+        return "–"
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if value >= size:
+            return f"{value / size:.2f} {unit}"
+    return f"{value / 1e3:.0f} kB" if value >= 1e3 else f"{value:.0f} B"
+
+
+class Picture:
+    """An SVG drawing that grows by marks; ``str(picture)`` is the file."""
+
+    def __init__(self, width: int, height: int, title: str) -> None:
+        self.width, self.height = width, height
+        self._marks = [f"<title>{html.escape(title)}</title>"]
+
+    def rect(self, x: float, y: float, w: float, h: float, fill: str, **extra: object) -> None:
+        """Add a rectangle; keyword names are attributes (stroke_width → stroke-width)."""
+        size = f'x="{x:.1f}" y="{y:.1f}" width="{max(w, 0):.1f}" height="{max(h, 0):.1f}"'
+        self._marks.append(f'<rect {size} fill="{fill}"{_attributes(extra)}/>')
+
+    def path(self, d: str, stroke: str = SOFT, fill: str = "none", **extra: object) -> None:
+        """Add a path."""
+        self._marks.append(f'<path d="{d}" stroke="{stroke}" fill="{fill}"{_attributes(extra)}/>')
+
+    def line(self, x0: float, y0: float, x1: float, y1: float, stroke: str = GRID, **extra) -> None:
+        """Add a straight line."""
+        self.path(f"M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}", stroke, **extra)
+
+    def circle(self, x: float, y: float, r: float, fill: str, **extra: object) -> None:
+        """Add a circle."""
+        at = f'cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"'
+        self._marks.append(f'<circle {at} fill="{fill}"{_attributes(extra)}/>')
+
+    def text(
+        self, x: float, y: float, text: object, *, anchor: str = "start", fill: str = SOFT,
+        size: int = 11, bold: bool = False,
+    ) -> None:  # fmt: skip
+        """Add a text; anchor is start, middle or end."""
+        weight = ' font-weight="600"' if bold else ""
+        self._marks.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" '
+            f'font-size="{size}"{weight}>{html.escape(str(text))}</text>'
+        )
+
+    def grid(
+        self, values: Sequence[float], at, left: float, right: float, labels: Sequence[str],
+    ) -> None:  # fmt: skip
+        """Add horizontal grid lines at ``at(value)`` with labels left of them."""
+        for value, label in zip(values, labels, strict=True):
+            y = at(value)
+            self.line(left, y, right, y)
+            self.text(left - 6, y + 4, label, anchor="end")
+
+    def legend(self, x: float, y: float, scale: str, low: str, high: str) -> None:
+        """Add a colour ramp with the words at its ends."""
+        self.text(x, y + 8, low, anchor="end")
+        for i in range(18):
+            self.rect(x + 6 + i * 4, y, 4.5, 8, ramp(scale, i / 17))
+        self.text(x + 84, y + 8, high)
+
+    def brackets(self, blocks: Sequence[str], left: float, step: float, y: float) -> None:
+        """Add block brackets under a model-order axis."""
+        first = 0
+        for i in range(1, len(blocks) + 1):
+            if i < len(blocks) and blocks[i] == blocks[first]:
+                continue
+            x0, x1 = left + first * step + 1.5, left + i * step - 1.5
+            self.path(f"M{x0:.1f} {y:.1f}v3H{x1:.1f}v-3", SOFT, stroke_opacity=0.45)
+            label = blocks[first].split("/")[-1]
+            if x1 - x0 > 6 * len(label):
+                self.text((x0 + x1) / 2, y + 15, label, anchor="middle")
+            first = i
+
+    def __str__(self) -> str:
+        size = f'width="{self.width}" height="{self.height}"'
+        box = f'viewBox="0 0 {self.width} {self.height}"'
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} style="{FONT};max-width:100%;'
+            f'background:#fff" role="img">{"".join(self._marks)}</svg>'
+        )
+
+
+def _attributes(extra: dict[str, object]) -> str:
+    return "".join(f' {name.replace("_", "-")}="{value}"' for name, value in extra.items())
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]], note: str = "") -> str:
+    """Return an HTML table; cells that are numbers are written to the right."""
+    cell = "padding:2px 8px;border-bottom:1px solid #eee"
+    top = "".join(f'<th style="{cell};text-align:left">{html.escape(h)}</th>' for h in head)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="{cell};text-align:{"right" if isinstance(v, (int, float)) else "left"}">'
+            f"{html.escape(str(v))}</td>"
+            for v in row
+        )
+        + "</tr>"
+        for row in rows
+    )
+    tail = f'<p style="font:11px sans-serif;color:#666">{html.escape(note)}</p>' if note else ""
+    return f'<table style="{FONT};font-size:12px"><tr>{top}</tr>{body}</table>{tail}'

@@ -1,0 +1,172 @@
+"""The plain data that the widgets take: the shapes of DESIGN section 4, and what they add.
+
+All are ordinary dicts (or objects with ``to_dict``). Keys marked NotRequired make a view richer
+and may be absent; everything else is drawn as "–" when it is None. Names of layers are the keys of
+selection: they are unique within one model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+
+class CopyInfo(TypedDict):
+    """Why data moved between backends, layouts or precisions before the next layer."""
+
+    source: str  # backend, layout or precision that it comes from
+    target: str
+    bytes: int
+    why: str
+    fix: NotRequired[str]  # a line of Python, or a sentence when nothing can be done
+    gain_ms: NotRequired[float]  # what `fix` saves
+
+
+class ProfileLayer(TypedDict):
+    """One row of a profile: a layer, or a copy (op "Copy" or a `copy` entry)."""
+
+    index: int
+    name: str
+    op: str
+    sources: list[str]
+    backend: str
+    kernel: str
+    why: str
+    input_shapes: list[list[int]]
+    output_shapes: list[list[int]]
+    dtype: str
+    median_ms: float
+    min_ms: float
+    share: float
+    macs: int
+    gflops: float | None
+    gbytes_per_s: float | None
+    ci_ms: NotRequired[float]  # half width of the 95 % interval of the median
+    bytes: NotRequired[int]  # moved: inputs + outputs + weights; gives the roofline its x
+    instructions: NotRequired[int]  # executed, under emulation
+    copy: NotRequired[CopyInfo]
+    block: NotRequired[str]
+    type: NotRequired[str]
+
+
+class Profile(TypedDict):
+    """`lite profile --json`, plus what the sentence under the headline needs."""
+
+    model: str
+    backend: str
+    device: str
+    threads: int
+    environment: dict[str, Any]
+    total_ms: dict[str, float]  # median, min, p90; without the profiler
+    first_run_ms: float
+    layers: list[ProfileLayer]
+    overhead_ms: float
+    peak_memory_bytes: int
+    runs: NotRequired[int]
+    emulated: NotRequired[bool]  # instructions instead of milliseconds
+    rankable_us: NotRequired[float]  # smallest difference that can be ranked
+
+
+class ErrorFigures(TypedDict):
+    """One comparison of two tensors. Non-finite figures are None."""
+
+    max_abs: float | None
+    mean_abs: float | None
+    rel_l2: float | None
+    cosine: float | None
+    sqnr_db: float | None
+
+
+class ComparisonLayer(ErrorFigures):
+    """Accumulated figures of one layer, and the isolated ones beside them."""
+
+    index: int
+    name: str
+    op: str
+    nan_a: int
+    nan_b: int
+    range_a: list[float]
+    range_b: list[float]
+    isolated: ErrorFigures | None
+    within: bool
+
+
+class Comparison(TypedDict):
+    """`lite compare --json`."""
+
+    a: str
+    b: str
+    tolerance: float
+    first_divergence: dict[str, Any] | None
+    layers: list[ComparisonLayer]
+    agrees: bool
+
+
+class GraphNode(TypedDict):
+    """One node; `inputs` are names of nodes or of graph inputs, in order."""
+
+    name: str
+    op: str
+    inputs: list[str]
+    output_shapes: NotRequired[list[list[int]]]
+    sources: NotRequired[list[str]]
+    block: NotRequired[str]
+    label: NotRequired[str]  # shown instead of the last part of the name
+
+
+class GraphData(TypedDict):
+    """A graph in topological order."""
+
+    name: str
+    inputs: list[dict[str, Any]]  # {"name", "shape"}
+    outputs: list[dict[str, Any]]  # {"name", "shape", "from": node name}
+    nodes: list[GraphNode]
+
+
+class Roof(TypedDict):
+    """Measured limits of one backend of one device."""
+
+    gflops: float
+    gbytes_per_s: float
+    what: str  # "2 threads, AVX2 + FMA"
+
+
+class Tensor(TypedDict):
+    """One tensor of the arena."""
+
+    name: str  # the layer that produces it
+    first: int  # step that writes it
+    last: int  # last step that reads it
+    offset: int
+    bytes: int
+
+
+class TradeOffPoint(TypedDict):
+    """One version of the model: `kept` layers are in float."""
+
+    method: str
+    kept: list[str]
+    accuracy: float  # percent
+    latency_ms: float
+    bytes: int
+
+
+class TargetCard(TypedDict):
+    """One thing that can run here, for DoctorCards."""
+
+    id: str
+    title: str
+    backend: str
+    state: str  # "ready", "limited", "broken", "running"
+    chip: str
+    facts: list[list[str]]
+    notice: NotRequired[dict[str, Any]]  # as in Notice
+    progress: NotRequired[dict[str, Any]]  # {"title", "done", "total", "left", "text"}
+
+
+class Stage(TypedDict):
+    """One step of a longer job on a device."""
+
+    name: str
+    state: str  # "todo", "running", "done", "attention"
+    detail: NotRequired[str]
+    seconds: NotRequired[float | None]

@@ -1,0 +1,96 @@
+"""Judge a comparison at a tolerance: the Python twin of ``_shared/judge.js``.
+
+The page needs the verdict while a line is dragged, saved pictures and the Session need it without
+a page. A test holds the two together on the same cases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._svg import NAMES, error_text
+
+
+def judge(
+    comparison: dict[str, Any], tolerance: float, by_op: dict[str, float] | None = None,
+    metric: str = "rel_l2",
+) -> dict[str, Any]:  # fmt: skip
+    """Return {"layers": [{name, iso, acc, tol, nan, state}], "first": index or -1, "own": […]}.
+
+    A layer is "own" if it is over its tolerance when fed right input, "carried" if only its
+    accumulated error is, and "within" otherwise. New not-a-numbers count as over.
+    """
+    layers = []
+    for row in comparison["layers"]:
+        limit = (by_op or {}).get(row.get("op"), tolerance)
+        isolated = row.get("isolated") or {}
+        iso, acc = isolated.get(metric), row.get(metric)
+        nan = max(0, (row.get("nan_b") or 0) - (row.get("nan_a") or 0))
+        own = (isolated.get("nan_b") or 0) > 0 or (iso is not None and iso > limit)
+        carried = nan > 0 or (acc is not None and acc > limit)
+        state = "own" if own else "carried" if carried else "within"
+        layers.append({"name": row["name"], "iso": iso, "acc": acc, "tol": limit, "nan": nan,
+                       "state": state})  # fmt: skip
+    first = next((i for i, layer in enumerate(layers) if layer["state"] != "within"), -1)
+    own = [i for i, layer in enumerate(layers) if layer["state"] == "own"]
+    return {"layers": layers, "first": first, "own": own}
+
+
+def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]) -> dict[str, Any]:
+    """Return {"case", "kind", "layer", "text"}: one sentence, ``**`` around what is bold.
+
+    Cases: "guilty", "rounding", "unknown" (no isolated pass), "adds-up", "blind" (nothing passes
+    the tolerance, but outputs differ), "agrees".
+    """
+    a, b = (NAMES.get(comparison[key], comparison[key]) for key in ("a", "b"))
+    usual = comparison.get("usual_tolerance", comparison.get("tolerance", tolerance))
+    layers = judged["layers"]
+    guilty = layers[judged["own"][0]] if judged["own"] else None
+    first = layers[judged["first"]] if judged["first"] >= 0 else None
+    if guilty and (guilty["iso"] is None or guilty["iso"] > max(usual, guilty["tol"])):
+        how = (
+            "makes values that are not numbers"
+            if guilty["iso"] is None
+            else f"is off by **{error_text(guilty['iso'])}**"
+        )
+        text = (
+            f"{b} goes wrong at **{guilty['name']}**: given {a}'s own input, it {how} "
+            f"(tolerance {error_text(guilty['tol'])})."
+        )
+        return {"case": "guilty", "kind": "error", "layer": guilty["name"], "text": text}
+    if first:
+        return _without_guilty(first, b, usual)
+    if comparison.get("outputs_agree") is False:
+        note = comparison.get("outputs_note")
+        text = (
+            f"No layer is over a tolerance of {error_text(tolerance)}, but the outputs still "
+            f"differ{': ' + note if note else '.'}"
+        )
+        return {"case": "blind", "kind": "warn", "layer": None, "text": text}
+    text = f"{a} and {b} agree on all {len(layers)} layers."
+    return {"case": "agrees", "kind": "done", "layer": None, "text": text}
+
+
+def _without_guilty(first: dict[str, Any], b: str, usual: float) -> dict[str, Any]:
+    own = first["iso"] is not None and first["iso"] > first["tol"]
+    worst = first["iso"] if own else first["acc"]
+    name = first["name"]
+    if worst is not None and worst <= usual:
+        case = "rounding"
+        text = (
+            f"At this tolerance the first difference is **{name}** ({error_text(worst)}), "
+            "which is the size of rounding."
+        )
+    elif first["iso"] is None:
+        case = "unknown"
+        how = "values that are not numbers" if first["nan"] else error_text(first["acc"])
+        text = (
+            f"{b} leaves the tolerance at **{name}** ({how}, tolerance {error_text(first['tol'])})."
+        )
+    else:
+        case = "adds-up"
+        text = (
+            f"No layer is wrong by itself, but errors add up: **{name}** is the first over the "
+            f"tolerance ({error_text(first['acc'])})."
+        )
+    return {"case": case, "kind": "warn", "layer": name, "text": text}

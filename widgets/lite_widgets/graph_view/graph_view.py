@@ -1,0 +1,80 @@
+"""GraphView: every layer once, in blocks that open in place."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import traitlets as t
+
+from .._base import LiteWidget, Plain
+from .._rows import row_value
+from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, bytes_text, number, ramp
+
+_WIDTH, _BAR = 560, 300
+
+
+class GraphView(LiteWidget):
+    """A model's graph; blocks open in place, colour carries one measured thing.
+
+    graph          data.GraphData, topological order.
+    source_graph   data.GraphData of the file as read, or None: drawn beside it, linked through
+                   each layer's `sources`.
+    profile        data.Profile or None: colours and numbers are time, type, backend, …
+    baseline       data.Profile to compare with, for colour_by="change".
+    comparison     data.Comparison or None: if given, colours are errors; the border is the share
+                   of time when `profile` is given too.
+    tolerance      follows linked widgets while it is dragged; op_tolerances {op: tolerance}.
+    colour_by      "time", "type", "backend", "precision", "gflops", "change".
+    open_blocks    paths of open blocks; None lets the view choose (the two costliest; in a
+                   comparison the first divergence). Set by clicks.
+    hidden_types   layer types faded out (follows TypeSummary).
+    """
+
+    graph = Plain(rows="nodes", need=("nodes",))
+    source_graph = Plain(rows="nodes", need=("nodes",))
+    profile = Plain(rows="layers", need=("layers",))
+    baseline = Plain(rows="layers", need=("layers",))
+    comparison = Plain(rows="layers", need=("layers", "a", "b"))
+    tolerance = t.Float(1e-2)
+    op_tolerances = t.Dict()
+    colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
+    open_blocks = t.List(t.Unicode(), default_value=None, allow_none=True)
+    hidden_types = t.List(t.Unicode())
+    title = t.Unicode("Graph")
+    height = t.Int(496)
+
+    def static_svg(self) -> str | None:
+        """Return the blocks as bars of their layers: width and colour are time."""
+        if not self.graph:
+            return None
+        emulated = bool(self.profile and self.profile.get("emulated"))
+        rows = {row["name"]: row for row in (self.profile or {}).get("layers", [])}
+        cost = {n["name"]: row_value(rows.get(n["name"], {}), emulated) for n in self.graph["nodes"]}
+        most = max([*cost.values(), 1e-12])
+        blocks = [(k, list(v)) for k, v in groupby(self.graph["nodes"], lambda n: n["block"])]
+        picture = Picture(_WIDTH, 34 * len(blocks) + 24, f"Graph of {self.graph.get('name', '')}")
+        slowest = sorted(cost, key=cost.get, reverse=True)[:5]
+        for i, (name, nodes) in enumerate(blocks):
+            y = 8 + 34 * i
+            total = sum(cost[n["name"]] for n in nodes)
+            picture.rect(6, y, _WIDTH - 12, 28, SUNK, stroke=LINE, rx=5)
+            picture.text(14, y + 18, name.split("/")[-1][:20], fill=INK, bold=True)
+            share = sum(max(cost[n["name"]], most * 0.02) for n in nodes)
+            x = 130.0
+            for node in nodes:
+                width = _BAR * max(cost[node["name"]], most * 0.02) / share
+                fill = ramp("time", (cost[node["name"]] / most) ** 0.5) if rows else TRACK
+                picture.rect(x, y + 8, width - 1, 12, fill, stroke=SOFT, stroke_opacity=0.3)
+                if node["name"] in slowest and rows and width > 60:
+                    text = node["name"].split("/")[-1]
+                    dark = cost[node["name"]] > 0.4 * most
+                    picture.text(x + 4, y + 18, text, fill="#fff" if dark else INK, size=10)
+                x += width
+            note = f"{len(nodes)} layers" + (f" · {number(total)}" if rows else "")
+            picture.text(_WIDTH - 14, y + 18, note, anchor="end")
+        if rows:
+            unit = "M instructions" if emulated else "ms"
+            memory = self.profile.get("peak_memory_bytes")
+            extra = f", peak memory {bytes_text(memory)}" if memory else ""
+            picture.text(14, picture.height - 4, f"width and colour: {unit}{extra}")
+        return str(picture)
