@@ -1,0 +1,72 @@
+"""The `lite` command.
+
+Exit codes: 0 good, 1 the thing asked for failed or fell short, 2 wrong usage. Errors are one line
+`error: …`; a traceback only with LITE_DEBUG=1. `--json -` prints one document and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+from lite_engine import __version__, settings
+from lite_engine.errors import LiteError, UsageError
+
+from .commands import available, get_command, parser_for
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one verb and returns the exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    try:
+        for line in settings.misspelt():
+            print(f"warning: {line}", file=sys.stderr)
+        return _main(args)
+    except UsageError as error:
+        return _fail(error, 2)
+    except LiteError as error:
+        return _fail(error, 1)
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+
+
+def _main(args: list[str]) -> int:
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0 if args else 2
+    if args[0] in ("-V", "--version"):
+        print(f"lite {__version__}")
+        return 0
+    name = args[0]
+    if name not in available():
+        raise UsageError(f"{name!r} is not a verb; verbs: {', '.join(available())}")
+    command = get_command(name)
+    options = parser_for(command).parse_args(args[1:])
+    result = command.call(options)
+    text = command.show(result, options)
+    if text:
+        print(text)
+    return command.code(result, options)
+
+
+def usage() -> str:
+    lines = ["lite VERB …  (lite VERB --help)", ""]
+    lines += [f"  {name:<10} {get_command(name).help}" for name in available()]
+    return "\n".join(lines)
+
+
+def _fail(error: Exception, code: int) -> int:
+    if settings.get("LITE_DEBUG"):
+        traceback.print_exc()
+    message = " ".join(str(error).split())
+    print(f"error: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

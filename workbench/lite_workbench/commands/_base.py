@@ -1,0 +1,117 @@
+"""What a verb is: arguments, a call that returns an object, and how that object is shown.
+
+The `lite` command and the `%lite` magic run the same verbs: the command prints `show`, the magic hands
+the object to the notebook.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lite_engine.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Command:
+    """One verb. `call(args)` returns a result; `show(result, args)` is its text; `code(result, args)`
+    its exit code (0 good, 1 the thing asked for failed or fell short)."""
+
+    name: str
+    help: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    call: Callable[[argparse.Namespace], Any]
+    show: Callable[[Any, argparse.Namespace], str]
+    code: Callable[[Any, argparse.Namespace], int] = lambda result, args: 0
+
+
+class LiteParser(argparse.ArgumentParser):
+    """Raises UsageError instead of printing usage and leaving the process."""
+
+    def error(self, message: str) -> Any:
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """`name:1x3x224x224` → name, dims. Raises argparse's error."""
+    name, _, dims = text.rpartition(":")
+    try:
+        shape = tuple(int(d) for d in dims.lower().split("x") if d)
+    except ValueError:
+        shape = ()
+    if not name or not shape or any(d < 0 for d in shape):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like name:1x3x224x224")
+    return name, shape
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """MODEL and the options that say how to read it."""
+    parser.add_argument("model", metavar="MODEL", help="a model file or folder")
+    parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
+    parser.add_argument(
+        "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS",
+        help="fixes an input's shape, like x:1x3x224x224",
+    )
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--backend", default="auto", choices=("auto", "x86", "arm", "opencl", "reference"),
+        help="where to run (default: the best usable one)",
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
+    parser.add_argument(
+        "--precision", choices=("fp32", "fp16", "bf16"), help="storage of float values"
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json", metavar="FILE", help="write one JSON document; - for standard output and nothing else"
+    )
+
+
+def wants_json_only(args: argparse.Namespace) -> bool:
+    return getattr(args, "json", None) == "-"
+
+
+def write_json(data: Mapping[str, Any], target: str) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=True)
+    if target == "-":
+        sys.stdout.write(text + "\n")
+    else:
+        write_text(target, text + "\n")
+
+
+def write_text(path: str, text: str) -> None:
+    """Raises LiteError when the file cannot be written."""
+    from pathlib import Path
+
+    from lite_engine.errors import LiteError
+
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def load_model(args: argparse.Namespace) -> Any:
+    """MODEL of the arguments as a Model. Raises LiteError."""
+    from pathlib import Path
+
+    from lite_engine.importers import fix_shapes, load
+    from lite_engine.model_file import is_lite, optimize, read_model
+
+    path, shapes = Path(args.model), dict(args.shape)
+    if is_lite(path):
+        model = read_model(path)
+        fix_shapes(model.graph, shapes)
+        return model
+    graph = load(path, params=args.params, shapes=shapes)
+    model = optimize(graph)
+    model.path = path
+    return model

@@ -1,0 +1,102 @@
+"""`lite convert`: any model → one `.lite` file for every target."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._base import Command, add_json, parse_shape, wants_json_only, write_json
+from ._table import bytes_text
+
+
+@dataclass
+class Converted:
+    """A written file, the model in it and what the passes did."""
+
+    path: Path
+    model: Any
+    source_layers: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            "targets": self.model.targets,
+            "precisions": self.model.precisions,
+            "layers": {"source": self.source_layers, "optimised": len(self.model.graph.nodes)},
+            "journal": self.model.journal.to_dict(),
+        }
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a model file or folder")
+    parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
+    parser.add_argument("-o", "--output", metavar="OUT.lite", help="default: MODEL's name .lite")
+    parser.add_argument(
+        "--targets", default="", metavar="arm,x86,opencl",
+        help="in order of preference (default: x86,arm,opencl)",
+    )
+    parser.add_argument(
+        "--precision", default="fp32", metavar="P", help="fp32, fp16, or per target: opencl=fp16,arm=fp32"
+    )
+    parser.add_argument("--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS")
+    parser.add_argument("--labels", metavar="FILE", help="labels that travel with the model")
+    parser.add_argument(
+        "--preprocess", metavar="JSON", help='{"mean": [..], "std": [..], "colour": "rgb", "layout": "nchw", "size": [h, w]}'
+    )
+    parser.add_argument("--journal", action="store_true", help="shows every rewrite and refusal")
+    add_json(parser)
+
+
+def _call(args: argparse.Namespace) -> Converted:
+    from lite_engine.importers import load
+    from lite_engine.model_file import optimize
+
+    graph = load(args.model, params=args.params, shapes=dict(args.shape))
+    model = optimize(
+        graph, targets=args.targets or "x86,arm,opencl", precision=args.precision,
+        metadata=_metadata(args),
+    )
+    source = Path(args.model)
+    model.path = source
+    out = Path(args.output) if args.output else Path(source.name).with_suffix(".lite")
+    model.save(out)
+    return Converted(out, model, len(graph.nodes))
+
+
+def _metadata(args: argparse.Namespace) -> dict[str, Any]:
+    import json
+
+    from lite_engine.errors import UsageError
+    from lite_engine.preprocess import Preprocess
+
+    from .run import _labels
+
+    out: dict[str, Any] = {}
+    if args.labels:
+        out["labels"] = _labels(args.labels)
+    if args.preprocess:
+        try:
+            out["preprocess"] = Preprocess.from_dict(json.loads(args.preprocess)).to_dict()
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"--preprocess is not the JSON it should be ({error})") from None
+    return out
+
+
+def _show(result: Converted, args: argparse.Namespace) -> str:
+    if args.json:
+        write_json(result.to_dict(), args.json)
+        if wants_json_only(args):
+            return ""
+    lines = [str(e) for e in result.model.journal.entries] if args.journal else []
+    targets = ", ".join(f"{t} {result.model.precision(t)}" for t in result.model.targets)
+    lines.append(
+        f"wrote {result.path} ({bytes_text(result.path.stat().st_size)}): {targets}; "
+        f"{result.source_layers} layers became {len(result.model.graph.nodes)}"
+    )
+    return "\n".join(lines)
+
+
+COMMAND = Command("convert", "any model to one .lite file for every target", _configure, _call, _show)
