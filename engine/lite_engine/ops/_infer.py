@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import numpy as np
 
@@ -50,14 +50,15 @@ def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
     return tuple(n if isinstance(n, int) or n is not None else o for o, n in zip(old, new))
 
 
-def fold_constants(graph: Graph) -> int:
+def fold_constants(graph: Graph, keep: Container[str] = ()) -> int:
     """Replaces nodes whose inputs are all constant by constants; returns how many.
 
-    A Shape of a static value counts as constant. Works in one pass, in order.
+    A Shape of a static value counts as constant. Works in one pass, in order. Operators named in
+    `keep` stay.
     """
     folded = 0
     for node in list(graph.nodes):
-        arrays = _foldable(node)
+        arrays = None if node.op in keep else _foldable(node)
         if arrays is None:
             continue
         outputs = run_node(node, arrays)

@@ -1,0 +1,332 @@
+"""Pattern → check → rewrite: how a pass finds a place, refuses it with a reason, or rewrites it.
+
+    @rule("fuse-conv-batch-norm", source="Jacob 2018 §3.2")
+    class FuseConvBatchNorm:                      # W' = W·s, b' = (b−μ)·s + β
+        patterns = [P("BatchNormalization", P("Conv", "x", C("w"), C("b?"), name="conv"), …)]
+        def check(self, graph, m): return skip("…", m.conv) or None
+        def rewrite(self, graph, m): return graph.replace([m.conv, m.bn], "Conv", …)
+
+Arguments of a pattern: a nested `P`, a word (binds any value; the same word twice must be the same
+value; `b?` may be absent), `C("w")` (binds a constant), a number (a constant of one element with
+that value). Two-input commutative operators match in both orders. The values between the nodes of a
+match must have no other reader and not be an output of the model, or the place is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import LiteError
+from ..ir import Graph, Journal, Node, Value, verify, walk
+from ..ops import find_op, infer_node, infer_types
+
+COMMUTATIVE = ("Add", "Mul", "Max", "Min")
+#: A constant counts as the number of a pattern when it differs by less than this, relatively.
+NUMBER_TOLERANCE = 1e-4
+
+
+# ---------------------------------------------------------------- patterns
+
+
+class C:
+    """A constant, bound to a word; `C("b?")` may be absent."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class P:
+    """One node of a pattern. `op` is a name or several; `attrs` must be equal where given;
+    `more` lets the node have inputs beyond those listed; `shared` lets its output have other
+    readers."""
+
+    def __init__(
+        self,
+        op: str | Sequence[str],
+        *args: P | C | str | float,
+        name: str = "",
+        attrs: dict[str, Any] | None = None,
+        more: bool = False,
+        shared: bool = False,
+    ) -> None:
+        self.ops = (op,) if isinstance(op, str) else tuple(op)
+        self.args = args
+        self.name = name
+        self.attrs = attrs or {}
+        self.more = more
+        self.shared = shared
+
+
+@dataclass
+class Match:
+    """What the words of a pattern stand for; `m.conv` is a Node, `m.x` a Value or None.
+
+    `nodes` are the matched nodes, inner ones first, the root last.
+    """
+
+    bound: dict[str, Any] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    inner: list[Node] = field(default_factory=list)  # those that may not be read elsewhere
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["bound"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    @property
+    def root(self) -> Node:
+        return self.nodes[-1]
+
+    def array(self, name: str) -> np.ndarray | None:
+        """The contents of a bound constant, None when it is absent."""
+        value = self.bound.get(name)
+        return None if value is None else value.const
+
+
+def match(pattern: P, node: Node) -> Iterator[Match]:
+    """Every way in which a pattern fits with `node` as its root."""
+    for found in _match_node(pattern, node, Match()):
+        yield Match(found.bound, found.nodes, found.inner[:-1])
+
+
+def _match_node(pattern: P, node: Node, m: Match) -> Iterator[Match]:
+    if node.op not in pattern.ops or any(node.attrs.get(k) != v for k, v in pattern.attrs.items()):
+        return
+    inputs = list(node.inputs)
+    while inputs and inputs[-1] is None:
+        inputs.pop()
+    if len(inputs) > len(pattern.args) and not pattern.more:
+        return
+    orders = [inputs]
+    if node.op in COMMUTATIVE and len(inputs) == 2 and len(pattern.args) == 2:
+        orders.append(inputs[::-1])
+    for order in orders:
+        padded = order + [None] * (len(pattern.args) - len(order))
+        for found in _match_args(pattern.args, padded, m):
+            bound = {**found.bound, pattern.name: node} if pattern.name else found.bound
+            inner = found.inner if pattern.shared else [*found.inner, node]
+            yield Match(bound, [*found.nodes, node], inner)
+
+
+def _match_args(args: Sequence[Any], values: Sequence[Value | None], m: Match) -> Iterator[Match]:
+    if not args:
+        yield m
+        return
+    for found in _match_value(args[0], values[0], m):
+        yield from _match_args(args[1:], values[1:], found)
+
+
+def _match_value(arg: P | C | str | float, value: Value | None, m: Match) -> Iterator[Match]:
+    if isinstance(arg, P):
+        producer = None if value is None else value.producer
+        if producer is not None and producer.outputs[0] is value:
+            yield from _match_node(arg, producer, m)
+        return
+    if isinstance(arg, (int, float)):
+        if value is not None and is_number(value.const, arg):
+            yield m
+        return
+    word = arg.name if isinstance(arg, C) else arg
+    name = word.rstrip("?")
+    if value is None and not word.endswith("?"):
+        return
+    if isinstance(arg, C) and value is not None and value.const is None:
+        return
+    if name in m.bound and m.bound[name] is not value:
+        return
+    yield Match({**m.bound, name: value}, m.nodes, m.inner)
+
+
+def is_number(array: np.ndarray | None, number: float) -> bool:
+    """Is it a constant of one element with that value?"""
+    if array is None or array.size != 1 or array.dtype.kind not in "fiu":
+        return False
+    return abs(float(array.ravel()[0]) - number) <= NUMBER_TOLERANCE * max(abs(number), 1e-9)
+
+
+# ---------------------------------------------------------------- refusals and passes
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Why a rule leaves a place alone."""
+
+    reason: str
+    where: Node | Value
+
+
+def skip(reason: str, where: Node | Value) -> Skip:
+    return Skip(reason, where)
+
+
+class Pass(Protocol):
+    """One line of the pipeline."""
+
+    name: str
+
+    def __call__(self, graph: Graph, journal: Journal) -> int:
+        """Rewrites the graph in place; returns the number of rewrites."""
+
+
+class Rule(Protocol):
+    """What a class under `@rule` gives."""
+
+    patterns: Sequence[P]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None: ...
+
+    def rewrite(self, graph: Graph, m: Match) -> Node | Sequence[Node] | None: ...
+
+
+@dataclass
+class RulePass:
+    """Applies one rule wherever it fits, until nothing changes."""
+
+    name: str
+    rule: Rule
+    source: str = ""
+
+    def __call__(self, graph: Graph, journal: Journal) -> int:
+        total = 0
+        while count := self._sweep(graph, journal):
+            total += count
+        return total
+
+    def _sweep(self, graph: Graph, journal: Journal) -> int:
+        count, alive = 0, {id(n) for n in graph.nodes}
+        pinned = captured_outputs(graph)
+        for node in list(graph.nodes):
+            if id(node) in alive and self._try(graph, node, pinned, journal):
+                count += 1
+                alive = {id(n) for n in graph.nodes}
+        return count
+
+    def _try(self, graph: Graph, node: Node, pinned: set[int], journal: Journal) -> bool:
+        for pattern in self.rule.patterns:
+            for m in match(pattern, node):
+                refusal = self._inner_readers(graph, m, pinned) or self.rule.check(graph, m)
+                if refusal is not None:
+                    self._refuse(m, refusal, journal)
+                    continue
+                before = tuple(n.name for n in m.nodes)
+                made = self.rule.rewrite(graph, m)
+                nodes = [made] if isinstance(made, Node) else list(made or ())
+                infer_new(nodes)
+                journal.rewrote(self.name, before, tuple(n.name for n in nodes))
+                return True
+        return False
+
+    @staticmethod
+    def _inner_readers(graph: Graph, m: Match, pinned: set[int]) -> Skip | None:
+        members = {id(n) for n in m.nodes}
+        for node in m.inner:
+            for value in node.outputs:
+                if graph.is_output(value) or id(value) in pinned:
+                    return skip(f"{value.name} is an output of the model", node)
+                if any(id(r) not in members for r in value.readers):
+                    return skip(f"{node.op} output has another reader", node)
+        return None
+
+    def _refuse(self, m: Match, refusal: Skip, journal: Journal) -> None:
+        names = [refusal.where.name, *(n.name for n in m.nodes)]
+        journal.refused(self.name, tuple(dict.fromkeys(names)), refusal.reason)
+
+
+def rule(name: str, *, source: str = "") -> Callable[[type], RulePass]:
+    """Makes a pass of a class with `patterns`, `check` and `rewrite`."""
+
+    def make(cls: type) -> RulePass:
+        made = RulePass(name, cls(), source)
+        made.__doc__ = cls.__doc__
+        return made
+
+    return make
+
+
+@dataclass
+class FunctionPass:
+    """A pass that walks the graph by itself."""
+
+    name: str
+    function: Callable[[Graph, Journal], int]
+
+    def __call__(self, graph: Graph, journal: Journal) -> int:
+        return self.function(graph, journal)
+
+
+def graph_pass(name: str) -> Callable[[Callable[[Graph, Journal], int]], FunctionPass]:
+    return lambda function: FunctionPass(name, function)
+
+
+# ---------------------------------------------------------------- running
+
+
+def run_passes(graph: Graph, passes: Sequence[Pass], journal: Journal) -> None:
+    """Runs passes in order on `graph` itself; types, verifier and cost after each change.
+
+    Raises ShapeError naming the pass after which the graph was broken.
+    """
+    infer_types(graph)
+    verify(graph, "reading")
+    cost = graph_cost(graph)
+    for step in passes:
+        before = cost
+        rewrites = step(graph, journal)
+        if rewrites:
+            graph.remove_unread()
+            infer_types(graph)
+            verify(graph, step.name)
+            cost = graph_cost(graph)
+        journal.passes.append(
+            {"name": step.name, "rewrites": rewrites, "before": before, "after": cost}
+        )
+
+
+def graph_cost(graph: Graph) -> dict[str, int]:
+    """Nodes, multiply-accumulates, other operations and bytes moved, where shapes are known."""
+    total = {"nodes": len(graph.nodes), "macs": 0, "flops": 0, "bytes": 0}
+    for node in graph.nodes:
+        op = find_op(node.op)
+        values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+        if op is None or any(v.dtype is None or not v.type.is_static for v in values):
+            continue
+        types = [None if v is None else v.type for v in node.inputs]
+        try:
+            cost = op.cost_of(node, types, [v.type for v in node.outputs])
+        except LiteError:
+            continue  # a cost that cannot be stated is left out of the sum, as shapes unknown are
+        total["macs"] += cost.macs
+        total["flops"] += cost.flops
+        total["bytes"] += cost.bytes or 0
+    return total
+
+
+def infer_new(nodes: Sequence[Node]) -> None:
+    """Types of the outputs of new nodes, where they can be told already."""
+    for node in nodes:
+        if any(v is not None and v.dtype is None for v in node.inputs):
+            continue
+        try:
+            types = infer_node(node)
+        except LiteError:
+            continue  # `infer_types` after the pass tries again with all types known
+        for value, info in zip(node.outputs, types, strict=False):
+            value.dtype = info.dtype
+            value.shape = value.shape if info.shape is None else info.shape
+
+
+def captured_outputs(graph: Graph) -> set[int]:
+    """Ids of values that a subgraph hands out directly: no reader list names those."""
+    found: set[int] = set()
+
+    def visit(node: Node) -> None:
+        for _, sub in node.subgraphs():
+            found.update(id(v) for v in sub.outputs)
+
+    walk(graph, visit)
+    return found

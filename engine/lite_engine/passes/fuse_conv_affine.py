@@ -1,0 +1,59 @@
+"""Conv or ConvTranspose followed by Add, Sub, Mul or Div with a constant per channel.
+
+(W∗x + b)·k + a     →     W·k ∗ x + (b·k + a)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Graph, Node
+from ._core import C, Match, P, Skip, rule, skip
+from ._rewrite import per_channel, rank_of
+from .fuse_conv_batch_norm import fold_affine, foldable, out_channels
+
+
+def _conv() -> P:
+    return P(("Conv", "ConvTranspose"), "x", "w", "b?", name="conv")
+
+
+def _constant(m: Match) -> np.ndarray | None:
+    array = m.array("k")
+    assert array is not None
+    return per_channel(array, out_channels(m.conv), rank_of(m.conv.inputs[1]))
+
+
+class _Affine:
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        refusal = foldable(m.conv)
+        if refusal is None and m.root.attrs.get("activation"):
+            refusal = skip("the addition carries an activation", m.root)
+        if refusal is None and _constant(m) is None:
+            refusal = skip("the constant is not one number per channel", m.root)
+        return refusal
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        k = np.asarray(_constant(m), np.float64)
+        scale, offset = {
+            "Add": (1.0, k),
+            "Sub": (1.0, -k),
+            "Mul": (k, 0.0),
+            "Div": (1.0 / k, 0.0),
+        }[m.root.op]
+        return fold_affine(graph, [m.conv, m.root], np.asarray(scale), np.asarray(offset))
+
+
+@rule("fuse-conv-bias")
+class fuse_conv_bias(_Affine):
+    patterns = [P(("Add", "Sub"), _conv(), C("k"))]
+
+
+@rule("fuse-conv-scale")
+class fuse_conv_scale(_Affine):
+    patterns = [P(("Mul", "Div"), _conv(), C("k"))]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        refusal = super().check(graph, m)
+        if refusal is None and m.root.op == "Div" and not np.all(m.array("k")):
+            refusal = skip("division by zero", m.root)
+        return refusal

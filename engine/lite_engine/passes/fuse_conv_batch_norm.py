@@ -1,0 +1,88 @@
+"""Conv or ConvTranspose + BatchNormalization → the convolution alone.
+
+s = γ / √(σ² + ε)        W' = W·s  (per output channel)        b' = (b − μ)·s + β
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Graph, Node
+from ._core import C, Match, P, Skip, rule, skip
+from ._rewrite import constant_like
+
+
+@rule("fuse-conv-batch-norm", source="Jacob 2018 §3.2")
+class fuse_conv_batch_norm:
+    patterns = [
+        P(
+            "BatchNormalization",
+            P(("Conv", "ConvTranspose"), "x", "w", "b?", name="conv"),
+            C("gamma"), C("beta"), C("mean"), C("var"),
+            name="bn",
+        )
+    ]  # fmt: skip
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        return foldable(m.conv) or (
+            skip("batch-norm is in training mode", m.bn)
+            if m.bn.attrs.get("training_mode") or len(m.bn.outputs) > 1
+            else None
+        )
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        gamma, beta, mean, var = (
+            np.asarray(m.array(n), np.float64) for n in ("gamma", "beta", "mean", "var")
+        )
+        scale = gamma / np.sqrt(var + m.bn.attrs.get("epsilon", 1e-5))
+        return fold_affine(graph, [m.conv, m.bn], scale, beta - mean * scale)
+
+
+def foldable(conv: Node) -> Skip | None:
+    """Why a per-channel factor and offset cannot go into this convolution."""
+    weight, bias = conv.inputs[1], conv.input(2)
+    if weight is None or weight.const is None:
+        return skip("the weight is not constant", conv)
+    if bias is not None and bias.const is None:
+        return skip("the bias is not constant", conv)
+    if conv.attrs.get("activation") or conv.input(3) is not None:
+        return skip("an activation or residual comes between", conv)
+    return None
+
+
+def out_channels(conv: Node) -> int:
+    weight = conv.inputs[1]
+    assert weight is not None and weight.const is not None
+    if conv.op == "Conv":
+        return int(weight.const.shape[0])
+    return int(weight.const.shape[1] * conv.attrs.get("group", 1))
+
+
+def fold_affine(graph: Graph, nodes: list[Node], scale: np.ndarray, offset: np.ndarray) -> Node:
+    """The convolution nodes[0] with y·scale + offset folded in; it takes over nodes[-1]'s output.
+
+    scale, offset (O,) or scalars.
+    """
+    conv = nodes[0]
+    weight, bias = conv.inputs[1], conv.input(2)
+    assert weight is not None and weight.const is not None
+    channels, w = out_channels(conv), weight.const
+    scale = np.broadcast_to(np.asarray(scale, np.float64), (channels,))
+    if conv.op == "Conv":
+        scaled = w * scale.reshape(-1, *[1] * (w.ndim - 1))
+    else:  # (C, O/g, …): group g's filters hold its own slice of the channels
+        group = conv.attrs.get("group", 1)
+        grouped = w.reshape(group, w.shape[0] // group, w.shape[1], *w.shape[2:])
+        factor = scale.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))
+        scaled = (grouped * factor).reshape(w.shape)
+    b = np.zeros(channels) if bias is None or bias.const is None else bias.const
+    new_bias = b * scale + np.broadcast_to(offset, (channels,))
+    new_weight = weight
+    if not np.all(scale == 1):
+        new_weight = constant_like(graph, scaled.astype(w.dtype), weight, "weight")
+    inputs = [
+        conv.inputs[0],
+        new_weight,
+        constant_like(graph, new_bias.astype(w.dtype), bias or weight, "bias"),
+    ]
+    return graph.replace(nodes, conv.op, inputs, conv.attrs, name=conv.name)

@@ -1,0 +1,196 @@
+"""Conv with what follows it: batch-norm, bias, scale, residual, activation."""
+
+from __future__ import annotations
+
+import pytest
+from lite_engine.passes.fuse_activation import fuse_activation
+from lite_engine.passes.fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
+from lite_engine.passes.fuse_conv_batch_norm import fuse_conv_batch_norm
+from lite_engine.passes.fuse_conv_residual import fuse_conv_residual
+
+CONV = """
+    input x: f32[1,4,6,6]
+    const w: f32[8,4,3,3] = rand
+    const b: f32[8] = rand
+    "conv": c = Conv(x, w, b) {pads=[1, 1, 1, 1]}
+"""
+FUSED = """
+    input x: f32[1,4,6,6]
+    const w: f32[8,4,3,3] = rand
+    const b: f32[8] = rand
+    "conv": y = Conv(x, w, b) {pads=[1, 1, 1, 1]}
+    output y
+"""
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub"])
+def test_bias(bench, op):
+    tail = f'const k: f32[1,8,1,1] = rand\n"add": y = {op}(c, k)\noutput y'
+    bench.rewrites(fuse_conv_bias, CONV + tail, FUSED)
+
+
+def test_bias_on_the_left(bench):
+    bench.rewrites(
+        fuse_conv_bias, CONV + 'const k: f32[8,1,1] = rand\n"add": y = Add(k, c)\noutput y', FUSED
+    )
+
+
+@pytest.mark.parametrize("op", ["Mul", "Div"])
+def test_scale(bench, op):
+    tail = f'const k: f32[1,8,1,1] = pos\n"s": y = {op}(c, k)\noutput y'
+    bench.rewrites(fuse_conv_scale, CONV + tail, FUSED)
+
+
+def test_scale_by_one_number(bench):
+    bench.rewrites(
+        fuse_conv_scale, CONV + 'const k: f32[] = [0.25]\n"s": y = Mul(c, k)\noutput y', FUSED
+    )
+
+
+def test_grouped_transposed_scale(bench):
+    text = """
+        input x: f32[1,4,5,5]
+        const w: f32[4,3,2,2] = rand
+        "up": c = ConvTranspose(x, w) {{group=2, strides=[2, 2]}}
+        {tail}
+    """
+    bench.rewrites(
+        fuse_conv_scale,
+        text.format(tail='const k: f32[6,1,1] = rand\n"s": y = Mul(c, k)\noutput y'),
+        """
+        input x: f32[1,4,5,5]
+        const w: f32[4,3,2,2] = rand
+        const b: f32[6] = rand
+        "up": y = ConvTranspose(x, w, b) {group=2, strides=[2, 2]}
+        output y
+        """,
+    )
+
+
+def test_per_row_constant_is_no_bias(bench):
+    bench.refuses(
+        fuse_conv_bias,
+        CONV + 'const k: f32[6,1] = rand\n"add": y = Add(c, k)\noutput y',
+        "not one number per channel",
+    )
+
+
+def test_second_reader_keeps_the_conv(bench):
+    tail = 'const k: f32[8,1,1] = rand\n"add": y = Add(c, k)\n"r": z = Relu(c)\noutput y\noutput z'
+    bench.refuses(fuse_conv_bias, CONV + tail, "Conv output has another reader")
+
+
+def test_model_output_keeps_the_conv(bench):
+    tail = 'const k: f32[8,1,1] = rand\n"add": y = Add(c, k)\noutput y\noutput c'
+    bench.refuses(fuse_conv_bias, CONV + tail, "c is an output of the model")
+
+
+def test_division_by_zero_is_left(bench):
+    bench.refuses(
+        fuse_conv_scale,
+        CONV + 'const k: f32[] = [0.0]\n"s": y = Div(c, k)\noutput y',
+        "division by zero",
+    )
+
+
+RESIDUAL = """
+    input x: f32[1,4,6,6]
+    const w: f32[4,4,3,3] = rand
+    "first": a = Conv(x, w) {pads=[1, 1, 1, 1]}
+"""
+
+
+def test_residual(bench):
+    bench.rewrites(
+        fuse_conv_residual,
+        RESIDUAL + '"add": y = Add(x, a)\noutput y',
+        """
+        input x: f32[1,4,6,6]
+        const w: f32[4,4,3,3] = rand
+        "first": y = Conv(x, w, _, x) {pads=[1, 1, 1, 1]}
+        output y
+        """,
+    )
+
+
+def test_the_later_conv_takes_the_earlier(bench):
+    bench.rewrites(
+        fuse_conv_residual,
+        RESIDUAL + '"second": b = Conv(x, w) {pads=[1, 1, 1, 1]}\n"add": y = Add(a, b)\noutput y',
+        """
+        input x: f32[1,4,6,6]
+        const w: f32[4,4,3,3] = rand
+        "first": a = Conv(x, w) {pads=[1, 1, 1, 1]}
+        "second": y = Conv(x, w, _, a) {pads=[1, 1, 1, 1]}
+        output y
+        """,
+    )
+
+
+def test_residual_of_another_shape_is_refused(bench):
+    text = "input s: f32[1,4,1,1]\n" + RESIDUAL + '"add": y = Add(a, s)\noutput y'
+    bench.refuses(fuse_conv_residual, text, "differ in shape")
+
+
+@pytest.mark.parametrize(
+    "act, params",
+    [
+        ("Relu(c)", ""),
+        ("LeakyRelu(c) {alpha=0.1}", ", activation_params=[0.1]"),
+        ("HardSigmoid(c) {alpha=0.2}", ", activation_params=[0.2, 0.5]"),
+        ("HardSwish(c)", ""),
+        ("Silu(c)", ""),
+        ('Gelu(c) {approximate="tanh"}', ", activation_params=[1.0]"),
+    ],
+)
+def test_activation(bench, act, params):
+    op = act.split("(")[0]
+    bench.rewrites(
+        fuse_activation,
+        CONV + f'"act": y = {act}\noutput y',
+        FUSED.replace("1]}", f'1], activation="{op}"{params}}}'),
+    )
+
+
+def test_clip_takes_its_bounds_along(bench):
+    bench.rewrites(
+        fuse_activation,
+        CONV + 'const lo: f32[] = [0]\nconst hi: f32[] = [6]\n"act": y = Clip(c, lo, hi)\noutput y',
+        FUSED.replace("1]}", '1], activation="Clip", activation_params=[0.0, 6.0]}'),
+    )
+
+
+def test_clip_with_computed_bounds_is_refused(bench):
+    text = "input lo: f32[]\n" + CONV + '"act": y = Clip(c, lo)\noutput y'
+    bench.refuses(fuse_activation, text, "bounds are not constant")
+
+
+def test_second_activation_is_refused(bench):
+    new = bench.apply(fuse_activation, CONV + '"a": r = Relu(c)\n"b": y = Sigmoid(r)\noutput y')
+    assert [n.op for n in new[1].nodes] == ["Conv", "Sigmoid"]
+    assert "an activation is fused already" in str(new[2])
+    assert new[1].nodes[0].sources == ("conv", "a")
+
+
+BN = """
+    const g: f32[8] = pos
+    const o: f32[8] = rand
+    const m: f32[8] = rand
+    const v: f32[8] = pos
+    "bn": y = BatchNormalization(c, g, o, m, v) {epsilon=0.001}
+    output y
+"""
+
+
+def test_batch_norm(bench):
+    new = bench.rewrites(fuse_conv_batch_norm, CONV + BN, FUSED)
+    assert new.nodes[0].sources == ("conv", "bn")
+
+
+def test_batch_norm_without_bias(bench):
+    bench.rewrites(fuse_conv_batch_norm, CONV.replace("(x, w, b)", "(x, w)") + BN, FUSED)
+
+
+def test_computed_weight_is_refused(bench):
+    text = CONV.replace("const w: f32[8,4,3,3] = rand", "input w: f32[8,4,3,3]") + BN
+    bench.refuses(fuse_conv_batch_norm, text, "the weight is not constant")
