@@ -6,17 +6,9 @@ import importlib.metadata
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-
-def read_pyproject(root: Path) -> str:
-    return (root / "pyproject.toml").read_text()
-
-
-def version_of(root: Path) -> str:
-    return re.search(r'^version = "(.+)"$', read_pyproject(root), re.M).group(1)
+from lite_engine import __version__ as version
 
 
 def test_required_tools_are_here(required_tools, require):
@@ -25,7 +17,6 @@ def test_required_tools_are_here(required_tools, require):
 
 
 def test_version_is_the_same_everywhere(root):
-    version = version_of(root)
     assert importlib.metadata.version("lite-workbench") == version
     changelog = (root / "CHANGELOG.md").read_text()
     assert re.search(r"^## \[?([0-9.]+)", changelog, re.M).group(1) == version

@@ -1,0 +1,66 @@
+"""The Binder files, checked as far as it goes without Docker."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+
+def lines(path) -> list[str]:
+    text = (line.split("#")[0].strip() for line in path.read_text().splitlines())
+    return [line for line in text if line]
+
+
+def test_scripts_can_run(root):
+    for name in ("postBuild", "start"):
+        script = root / "binder" / name
+        assert os.access(script, os.X_OK), f"{name} is not executable"
+        subprocess.run(["bash", "-n", script], check=True)
+    assert 'exec "$@"' in (root / "binder" / "start").read_text()
+
+
+def test_requirements_are_the_repository_with_known_extras(root):
+    (line,) = lines(root / "binder" / "requirements.txt")
+    extras = re.fullmatch(r"\.\[(.+)\]", line).group(1).split(",")
+    pyproject = (root / "pyproject.toml").read_text()
+    table = pyproject.split("[project.optional-dependencies]")[1].split("\n[")[0]
+    assert set(extras) <= set(re.findall(r"^(\w+) = \[", table, re.M))
+    # An environment.yml would make repo2docker ignore requirements.txt.
+    assert not (root / "binder" / "environment.yml").exists()
+
+
+def test_python_version_is_one_we_support(root):
+    major, minor = re.fullmatch(r"python-(\d+)\.(\d+)", *lines(root / "binder/runtime.txt")).groups()
+    least = re.search(r'requires-python = ">=(\d+)\.(\d+)"', (root / "pyproject.toml").read_text())
+    assert (int(major), int(minor)) >= tuple(map(int, least.groups()))
+
+
+def test_apt_names_are_plain_sorted_packages(root):
+    names = lines(root / "binder" / "apt.txt")
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name) for name in names)
+    assert names == sorted(names)
+
+
+def test_repo2docker_accepts_the_folder(root, tmp_path):
+    """Its Dockerfile installs our packages, requirements and scripts. Needs no Docker."""
+    if importlib.util.find_spec("repo2docker") is None:
+        pytest.skip("no repo2docker; pip install jupyter-repo2docker")
+    # It looks at the folder's files only: a copy without the environments and builds is quick.
+    (tmp_path / "binder").symlink_to(root / "binder")
+    (tmp_path / "pyproject.toml").symlink_to(root / "pyproject.toml")
+    done = subprocess.run(
+        [sys.executable, "-m", "repo2docker", "--no-build", "--debug", str(tmp_path)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, text[-2000:]
+    version = lines(root / "binder" / "runtime.txt")[0].removeprefix("python-")
+    assert f"python={version}" in text
+    assert " ".join(lines(root / "binder" / "apt.txt")) in text
+    for step in ('-r "binder/requirements.txt"', "./binder/postBuild", "binder/start"):
+        assert step in text
