@@ -22,7 +22,7 @@ MACHINES = {"X86-64": "x86_64", "AArch64": "aarch64"}
 
 
 def platform_tag(library: Path) -> str:
-    """"manylinux_2_34_x86_64" and the like; fails when the library needs more than glibc."""
+    """ "manylinux_2_34_x86_64" and the like; fails when the library needs more than glibc."""
     text = subprocess.run(
         ["readelf", "--wide", "-h", "-d", "-V", str(library)],
         env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True,

@@ -35,7 +35,8 @@ def test_requirements_are_the_repository_with_known_extras(root):
 
 
 def test_python_version_is_one_we_support(root):
-    major, minor = re.fullmatch(r"python-(\d+)\.(\d+)", *lines(root / "binder/runtime.txt")).groups()
+    (line,) = lines(root / "binder" / "runtime.txt")
+    major, minor = re.fullmatch(r"python-(\d+)\.(\d+)", line).groups()
     least = re.search(r'requires-python = ">=(\d+)\.(\d+)"', (root / "pyproject.toml").read_text())
     assert (int(major), int(minor)) >= tuple(map(int, least.groups()))
 

@@ -22,7 +22,12 @@ BASE_MODULES = ("numpy", "PIL", "rich", "pygments", "markdown_it", "mdurl")
 
 def run(*command, **options) -> str:
     done = subprocess.run(
-        [str(c) for c in command], capture_output=True, text=True, timeout=600, check=False, **options
+        [str(c) for c in command],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        **options,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
