@@ -1,0 +1,205 @@
+"""Appending ONNX-semantics nodes to a graph while a file's node is translated.
+
+    emit.source = "conv1"                     # the file's node that new nodes stand for
+    y = emit("Conv", x, w, b, strides=[2, 2])
+
+Types are inferred at once (translators ask for ranks and sizes), nodes whose inputs are all
+constant become constants (shape arithmetic never enters the graph), and a Transpose that undoes
+the one before it disappears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import LiteError, ModelFormatError
+from ..ir import DType, Graph, Node, Value
+from ..ops import find_op, infer_node, run_node
+
+#: Results of folding are kept when they are not larger than this or than what they replace.
+FOLD_LIMIT_BYTES = 1 << 20
+#: Kept although their inputs are constant: they are the quantised form of a weight.
+_NEVER_FOLDED = ("QuantizeLinear", "DequantizeLinear", "RandomNormal", "RandomUniform")
+
+Operand = Value | np.ndarray | np.generic | float | int | Sequence[int] | None
+
+
+class Emitter:
+    """Builds one graph. Calling it appends a node and answers its output(s)."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        #: name of the file's node that is being translated
+        self.source = ""
+        self._names: dict[str, int] = {}
+
+    def unique(self, stem: str) -> str:
+        """`stem`, or `stem.N` when the graph has that name already."""
+        count = self._names.get(stem, -1) + 1
+        self._names[stem] = count
+        if not count:
+            return stem
+        name = f"{stem}.{count}"
+        return self.unique(name) if name in self._names else self._claim(name)
+
+    def _claim(self, name: str) -> str:
+        self._names[name] = 0
+        return name
+
+    def const(self, data: Any, name: str = "", dtype: DType | None = None) -> Value:
+        """A constant. Python integers become i64, Python floats f32."""
+        array = np.asarray(data)
+        if not isinstance(data, (np.ndarray, np.generic)):
+            kind = array.dtype.kind
+            array = array.astype(np.float32 if kind == "f" else np.bool_ if kind == "b" else np.int64)
+        return Value(self.unique(name or f"{self.source}/const"), dtype, const=array)
+
+    def value(self, operand: Operand) -> Value | None:
+        if operand is None or isinstance(operand, Value):
+            return operand
+        return self.const(operand)
+
+    def __call__(self, op: str, *inputs: Operand, **attrs: Any) -> Value:
+        """The first output of a new node."""
+        return self.outputs(op, inputs, 1, **attrs)[0]
+
+    def outputs(
+        self, op: str, inputs: Sequence[Operand], count: int, **attrs: Any
+    ) -> list[Value]:
+        """All outputs of a new node with `count` outputs."""
+        name = self.unique(f"{self.source}/{op}" if self.source else op)
+        outs = [Value(self.unique(f"{name}:{i}" if i else name + ":0")) for i in range(count)]
+        node = Node(
+            op,
+            [self.value(v) for v in inputs],
+            outs,
+            attrs,
+            name=name,
+            sources=(self.source,) if self.source else (),
+        )
+        folded = self._fold(node)
+        if folded is not None:
+            return folded
+        self.graph.nodes.append(node)
+        self._infer(node)
+        return outs
+
+    def _infer(self, node: Node) -> None:
+        try:
+            types = infer_node(node)
+        except LiteError:
+            # A shape that cannot be known now stays open; `load` infers again and the verifier
+            # and the planner name what is really wrong.
+            return
+        for value, info in zip(node.outputs, types, strict=False):
+            value.dtype, value.shape = info.dtype, info.shape
+
+    def _fold(self, node: Node) -> list[Value] | None:
+        """Constants in place of a node that reads only constants (or only a known shape)."""
+        op = find_op(node.op)
+        if op is None or op._reference is None or node.op in _NEVER_FOLDED:
+            return None
+        arrays: list[np.ndarray | None] = []
+        for value in node.inputs:
+            if value is not None and node.op == "Shape" and value.dtype and value.type.is_static:
+                arrays.append(np.broadcast_to(np.zeros((), value.dtype.np), value.shape))  # type: ignore[arg-type]
+            elif value is not None and value.const is None:
+                return None
+            else:
+                arrays.append(None if value is None else value.const)
+        if any(True for _ in node.subgraphs()) or not arrays:
+            return None
+        limit = max(FOLD_LIMIT_BYTES, sum(a.nbytes for a in arrays if a is not None))
+        types = op.infer_types(node, [None if v is None else v.type for v in node.inputs])
+        if any(not t.is_static or t.nbytes > limit for t in types):
+            return None
+        results = run_node(node, arrays)
+        node.inputs = ()  # type: ignore[assignment]
+        return [
+            Value(v.name, const=np.ascontiguousarray(r)) for v, r in zip(node.outputs, results)
+        ]
+
+    # ---- what every translator needs
+    def transpose(self, x: Operand, perm: Sequence[int]) -> Value:
+        """x with its axes permuted; constants are permuted now, inverse pairs cancel."""
+        value = self.value(x)
+        assert value is not None
+        perm = [int(p) for p in perm]
+        if perm == list(range(len(perm))):
+            return value
+        if value.const is not None:
+            if sorted(perm) != list(range(value.const.ndim)):
+                raise ModelFormatError(f"{self.source}: axes {perm} of {value.type}")
+            array = np.ascontiguousarray(value.const.transpose(perm))
+            return self.const(array, value.name + "/transposed", value.dtype)
+        before = value.producer
+        if before is not None and before.op == "Transpose":
+            inner = list(before.attrs["perm"])
+            if len(inner) == len(perm) and [inner[p] for p in perm] == list(range(len(perm))):
+                original = before.inputs[0]
+                assert original is not None
+                return original
+        return self("Transpose", value, perm=perm)
+
+    def reshape(self, x: Operand, shape: Sequence[int]) -> Value:
+        """x with another shape; one size may be -1, 0 is a size of zero."""
+        return self("Reshape", x, [int(d) for d in shape], allowzero=int(0 in shape))
+
+    def cast(self, x: Value, dtype: DType) -> Value:
+        return x if x.dtype is dtype else self("Cast", x, to=dtype)
+
+    def rank(self, x: Value) -> int:
+        """Number of axes. Raises ModelFormatError when the file does not say."""
+        if x.shape is None:
+            raise ModelFormatError(
+                f"{self.source}: the rank of {x.name} is not known; "
+                "export the model with fixed input shapes"
+            )
+        return len(x.shape)
+
+    def ints(self, x: Value | None, what: str) -> list[int]:
+        """Contents of a constant integer input. Raises ModelFormatError when it is computed."""
+        if x is None or x.const is None:
+            raise ModelFormatError(
+                f"{self.source}: {what} is computed while running, it must be a constant; "
+                "export the model with fixed input shapes"
+            )
+        if x.const.dtype.kind not in "iub":
+            raise ModelFormatError(f"{self.source}: {what} is {x.type}, not integers")
+        return [int(v) for v in x.const.ravel()]
+
+    def dims(self, x: Value) -> list[int | None]:
+        """Sizes, None for what is not fixed."""
+        self.rank(x)
+        return [d if isinstance(d, int) else None for d in x.shape or ()]
+
+    def finish(self, outputs: Sequence[tuple[str, Value]]) -> None:
+        """Sets the graph's outputs under the file's names and drops what nobody reads."""
+        taken: set[int] = {id(v) for v in self.graph.inputs}
+        for name, value in outputs:
+            if id(value) in taken or value.producer is None:
+                self.source = name
+                value = self._identity(value)
+            value.name = self.rename(value, name)
+            taken.add(id(value))
+            self.graph.outputs.append(value)
+        self.graph.sort()
+        self.graph.remove_unread()
+
+    def rename(self, value: Value, name: str) -> str:
+        """`name` for this value: whoever holds it already gets another one."""
+        for other in self.graph.values():
+            if other is not value and other.name == name and other not in self.graph.inputs:
+                other.name = self.unique(name)
+        self._names.setdefault(name, 0)
+        return name
+
+    def _identity(self, value: Value) -> Value:
+        out = Value(self.unique(self.source + ":0"), value.dtype, value.shape, quant=value.quant)
+        node = Node("Identity", [value], [out], name=self.unique(f"{self.source}/Identity"),
+                    sources=(self.source,))
+        self.graph.nodes.append(node)
+        return out

@@ -1,0 +1,430 @@
+"""Operators whose meaning TensorFlow and TFLite share, as ONNX-semantics nodes.
+
+Layout-free here (shapes, slices, reductions, gathers); spatial ones are in `_nhwc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import ModelFormatError, UnsupportedOperatorError
+from ..ir import DType, QuantParams, Value
+from ._emit import Emitter
+
+_END = np.iinfo(np.int64).max
+
+#: TensorFlow operator → ONNX operator of the same meaning, one or two inputs.
+SAME = {
+    "Abs": "Abs", "Acos": "Acos", "Acosh": "Acosh", "Asin": "Asin", "Asinh": "Asinh",
+    "Atan": "Atan", "Atanh": "Atanh", "Ceil": "Ceil", "Cos": "Cos", "Cosh": "Cosh", "Elu": "Elu",
+    "Erf": "Erf", "Exp": "Exp", "Floor": "Floor", "Log": "Log", "LogicalNot": "Not", "Neg": "Neg",
+    "Reciprocal": "Reciprocal", "Inv": "Reciprocal", "Relu": "Relu", "Rint": "Round",
+    "Round": "Round", "Sigmoid": "Sigmoid", "Sign": "Sign", "Sin": "Sin", "Sinh": "Sinh",
+    "Softplus": "Softplus", "Softsign": "Softsign", "Sqrt": "Sqrt", "Tan": "Tan", "Tanh": "Tanh",
+    "Add": "Add", "AddV2": "Add", "Sub": "Sub", "Mul": "Mul", "RealDiv": "Div",
+    "Maximum": "Max", "Minimum": "Min", "Pow": "Pow", "Equal": "Equal", "Less": "Less",
+    "LessEqual": "LessOrEqual", "Greater": "Greater", "GreaterEqual": "GreaterOrEqual",
+    "LogicalAnd": "And", "LogicalOr": "Or", "IsNan": "IsNaN", "IsInf": "IsInf",
+}  # fmt: skip
+
+REDUCE = {
+    "Mean": "ReduceMean", "Sum": "ReduceSum", "Max": "ReduceMax", "Min": "ReduceMin",
+    "Prod": "ReduceProd",
+}  # fmt: skip
+
+
+def scalar(emit: Emitter, x: Value, number: float) -> Value:
+    """A constant of x's element type."""
+    if x.dtype is None:
+        raise ModelFormatError(f"{emit.source}: the element type of {x.name} is not known")
+    return emit.const(np.array(number, x.dtype.np))
+
+
+def clip(emit: Emitter, x: Value, low: float, high: float) -> Value:
+    return emit("Clip", x, scalar(emit, x, low), scalar(emit, x, high))
+
+
+def square(emit: Emitter, x: Value) -> Value:
+    return emit("Mul", x, x)
+
+
+def rsqrt(emit: Emitter, x: Value) -> Value:
+    return emit("Reciprocal", emit("Sqrt", x))
+
+
+def squared_difference(emit: Emitter, a: Value, b: Value) -> Value:
+    return square(emit, emit("Sub", a, b))
+
+
+def floor_mod(emit: Emitter, a: Value, b: Value) -> Value:
+    """Remainder with the divisor's sign."""
+    if a.dtype is not None and a.dtype.is_float:
+        return emit("Sub", a, emit("Mul", b, emit("Floor", emit("Div", a, b))))
+    return emit("Mod", a, b, fmod=0)
+
+
+def floor_div(emit: Emitter, a: Value, b: Value) -> Value:
+    """⌊a / b⌋; integer Div truncates, so the remainder goes first."""
+    if a.dtype is not None and a.dtype.is_float:
+        return emit("Floor", emit("Div", a, b))
+    return emit("Div", emit("Sub", a, emit("Mod", a, b, fmod=0)), b)
+
+
+def div(emit: Emitter, a: Value, b: Value) -> Value:
+    return emit("Div", a, b)
+
+
+def div_no_nan(emit: Emitter, a: Value, b: Value) -> Value:
+    """a / b, 0 where b is 0."""
+    zero = scalar(emit, a, 0)
+    return emit("Where", emit("Equal", b, zero), zero, emit("Div", a, b))
+
+
+def not_equal(emit: Emitter, a: Value, b: Value) -> Value:
+    return emit("Not", emit("Equal", a, b))
+
+
+def reduce(emit: Emitter, op: str, x: Value, axes: Value, keep: bool) -> Value:
+    """One of REDUCE's ONNX operators. No axis at all leaves x as it is."""
+    wanted = emit.ints(axes, "the list of axes")
+    if not wanted:
+        return x
+    return emit(op, x, wanted, keepdims=int(keep))
+
+
+def reduce_bool(emit: Emitter, x: Value, axes: Value, keep: bool, every: bool) -> Value:
+    """All (`every`) or Any over booleans."""
+    number = emit("Cast", x, to=DType.I32)
+    op = "ReduceMin" if every else "ReduceMax"
+    return emit("Cast", reduce(emit, op, number, axes, keep), to=DType.BOOL)
+
+
+def arg_extreme(emit: Emitter, op: str, x: Value, axis: Value, to: DType) -> Value:
+    """ArgMax or ArgMin along one axis, which disappears."""
+    (at,) = emit.ints(axis, "the axis")
+    return emit.cast(emit(op, x, axis=at, keepdims=0), to)
+
+
+def squeeze(emit: Emitter, x: Value, axes: Sequence[int]) -> Value:
+    return emit("Squeeze", x, list(axes) if len(axes) else None)
+
+
+def expand_dims(emit: Emitter, x: Value, axis: Value) -> Value:
+    return emit("Unsqueeze", x, emit.ints(axis, "the axis")[:1])
+
+
+def reshape(emit: Emitter, x: Value, shape: Value) -> Value:
+    if shape.const is not None:
+        return emit.reshape(x, emit.ints(shape, "the shape"))
+    return emit("Reshape", x, emit.cast(shape, DType.I64), allowzero=1)
+
+
+def shape_of(emit: Emitter, x: Value, to: DType) -> Value:
+    return emit.cast(emit("Shape", x), to)
+
+
+def pack(emit: Emitter, xs: Sequence[Value], axis: int) -> Value:
+    """Stacks along a new axis."""
+    parts = [emit("Unsqueeze", x, [axis]) for x in xs]
+    return parts[0] if len(parts) == 1 else emit("Concat", *parts, axis=axis)
+
+
+def unpack(emit: Emitter, x: Value, count: int, axis: int) -> list[Value]:
+    """Takes `count` slices of one along `axis`, which disappears."""
+    if count == 1:
+        return [squeeze(emit, x, [axis])]
+    parts = emit.outputs("Split", [x], count, axis=axis, num_outputs=count)
+    return [squeeze(emit, p, [axis]) for p in parts]
+
+
+def split(emit: Emitter, x: Value, axis: Value, count: int) -> list[Value]:
+    (at,) = emit.ints(axis, "the axis")
+    if count == 1:
+        return [x]
+    return emit.outputs("Split", [x], count, axis=at, num_outputs=count)
+
+
+def split_sizes(emit: Emitter, x: Value, sizes: Value, axis: Value, count: int) -> list[Value]:
+    """Split into given sizes; one of them may be -1, the rest."""
+    (at,) = emit.ints(axis, "the axis")
+    wanted = emit.ints(sizes, "the list of sizes")
+    if -1 in wanted:
+        total = emit.dims(x)[at]
+        if total is None:
+            raise ModelFormatError(f"{emit.source}: axis {at} of {x.name} is not fixed")
+        wanted[wanted.index(-1)] = total - sum(wanted) - 1
+    return emit.outputs("Split", [x, emit.const(wanted)], count, axis=at)
+
+
+def pad(emit: Emitter, x: Value, paddings: Value, fill: Value | None = None) -> Value:
+    """paddings (rank, 2) → Pad with begins, then ends."""
+    if paddings.const is None:
+        flat = emit.reshape(emit.transpose(emit.cast(paddings, DType.I64), [1, 0]), [-1])
+        return emit("Pad", x, flat, fill, mode="constant")
+    pairs = np.asarray(paddings.const).astype(np.int64).reshape(-1, 2)
+    return emit("Pad", x, pairs.T.ravel(), fill, mode="constant")
+
+
+def mirror_pad(emit: Emitter, x: Value, paddings: Value, symmetric: bool) -> Value:
+    """REFLECT leaves the border out (ONNX has it); SYMMETRIC repeats it (a Gather per axis)."""
+    flat = emit.ints(paddings, "the padding")
+    pairs = np.array(flat, np.int64).reshape(-1, 2)
+    if not symmetric:
+        return emit("Pad", x, pairs.T.ravel(), None, mode="reflect")
+    for axis, (begin, end) in enumerate(pairs.tolist()):
+        size = emit.dims(x)[axis]
+        if begin or end:
+            if size is None or not 0 <= begin <= size or not 0 <= end <= size:
+                raise ModelFormatError(f"{emit.source}: symmetric padding {begin},{end} of {size}")
+            at = np.concatenate(
+                [np.arange(begin)[::-1], np.arange(size), np.arange(size - end, size)[::-1]]
+            )
+            x = emit("Gather", x, at.astype(np.int64), axis=axis)
+    return x
+
+
+def slice_(emit: Emitter, x: Value, begin: Value, size: Value) -> Value:
+    """Slice with begin and size; a size of -1 goes to the end."""
+    rank = emit.rank(x)
+    axes = list(range(rank))
+    if begin.const is not None and size.const is not None:
+        starts, sizes = emit.ints(begin, "begin"), emit.ints(size, "size")
+        ends = [_END if n < 0 else b + n for b, n in zip(starts, sizes)]
+        return emit("Slice", x, starts, ends, axes, [1] * rank)
+    first, count = emit.cast(begin, DType.I64), emit.cast(size, DType.I64)
+    stop = emit("Where", emit("Less", count, [0]), emit.const([_END]), emit("Add", first, count))
+    return emit("Slice", x, first, stop, axes, [1] * rank)
+
+
+def strided_slice(
+    emit: Emitter, x: Value, begin: Value, end: Value, strides: Value, *, begin_mask: int,
+    end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> Value:
+    """Python-like slicing: each bit of a mask belongs to one entry of begin/end/strides."""
+    steps = emit.ints(strides, "the list of strides")
+    if begin.const is None or end.const is None:
+        if begin_mask or end_mask or ellipsis_mask or new_axis_mask:
+            emit.ints(begin, "begin")
+            emit.ints(end, "end")
+        return _computed_slice(emit, x, begin, end, steps, shrink_axis_mask)
+    starts, ends = emit.ints(begin, "begin"), emit.ints(end, "end")
+    rank, entries = emit.rank(x), len(steps)
+    added = bin(new_axis_mask & ~ellipsis_mask & ((1 << entries) - 1)).count("1")
+    axis, out_axis = 0, 0
+    cut: list[tuple[int, int, int, int]] = []
+    drop: list[int] = []
+    new: list[int] = []
+    for i in range(entries):
+        bit = 1 << i
+        if ellipsis_mask & bit:
+            skipped = rank - (entries - 1 - added)
+            axis += max(0, skipped)
+            out_axis += max(0, skipped)
+        elif new_axis_mask & bit:
+            new.append(out_axis)
+            out_axis += 1
+        elif shrink_axis_mask & bit:
+            cut.append((axis, starts[i], starts[i] + 1 if starts[i] != -1 else _END, 1))
+            drop.append(axis)
+            axis += 1
+        else:
+            forward = steps[i] > 0
+            start = (0 if forward else _END) if begin_mask & bit else starts[i]
+            stop = (_END if forward else -_END) if end_mask & bit else ends[i]
+            if (start, stop, steps[i]) != (0, _END, 1):
+                cut.append((axis, start, stop, steps[i]))
+            axis += 1
+            out_axis += 1
+    if axis > rank or 0 in steps:
+        raise ModelFormatError(f"{emit.source}: {entries} slices of {x.type}, strides {steps}")
+    if cut:
+        at, begins, stops, by = (list(column) for column in zip(*cut))
+        x = emit("Slice", x, begins, stops, at, by)
+    if drop:
+        x = squeeze(emit, x, drop)
+    return emit("Unsqueeze", x, new) if new else x
+
+
+def _computed_slice(
+    emit: Emitter, x: Value, begin: Value, end: Value, steps: list[int], shrink: int
+) -> Value:
+    """begin and end come from the graph: no masks but shrink, whose end is begin + 1."""
+    axes = list(range(len(steps)))
+    first, stop = emit.cast(begin, DType.I64), emit.cast(end, DType.I64)
+    drop = [i for i in axes if shrink >> i & 1]
+    if drop:
+        one = np.array([i in drop for i in axes])
+        stop = emit("Where", one, emit("Add", first, [1]), stop)
+    x = emit("Slice", x, first, stop, axes, steps)
+    return squeeze(emit, x, drop) if drop else x
+
+
+def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int = 0) -> Value:
+    rank = emit.rank(x)
+    axis %= max(rank, 1)
+    batch_dims %= max(emit.rank(indices), 1)
+    if not batch_dims:
+        return emit("Gather", x, indices, axis=axis)
+    if axis != batch_dims:
+        raise UnsupportedOperatorError(
+            f"{emit.source}: gather with batch_dims {batch_dims} along axis {axis} is not read; "
+            "export it as a plain gather", (emit.source,)
+        )
+    return emit("GatherND", x, emit("Unsqueeze", emit.cast(indices, DType.I64), [-1]),
+                batch_dims=batch_dims)
+
+
+def space_to_batch(
+    emit: Emitter, x: Value, block: Sequence[int], pads: Value, fill: Value | None = None
+) -> Value:
+    """(N,*S,…) → (N·∏block, *S/block, …), after padding with zeros (or `fill`)."""
+    n = len(block)
+    _check_blocks(emit, x, block)
+    pairs = np.array(emit.ints(pads, "the padding"), np.int64).reshape(n, 2)
+    rank = emit.rank(x)
+    if pairs.any():
+        full = np.zeros((rank, 2), np.int64)
+        full[1 : n + 1] = pairs
+        x = emit("Pad", x, full.T.ravel(), fill, mode="constant")
+    dims = emit.dims(x)
+    inner: list[int | None] = [dims[0]]
+    outer: list[int | None] = [None if dims[0] is None else dims[0] * int(np.prod(block))]
+    for size, b in zip(dims[1 : n + 1], block):
+        part = None if size is None else size // b
+        if size is not None and size % b:
+            raise ModelFormatError(f"{emit.source}: size {size} does not split into blocks of {b}")
+        inner += [part, b]
+        outer.append(part)
+    x = emit.reshape(x, _one_open(emit, inner + dims[n + 1 :]))
+    perm = [2 + 2 * i for i in range(n)] + [0] + [1 + 2 * i for i in range(n)]
+    x = emit.transpose(x, perm + list(range(2 * n + 1, rank + n)))
+    return emit.reshape(x, _one_open(emit, outer + dims[n + 1 :]))
+
+
+def batch_to_space(emit: Emitter, x: Value, block: Sequence[int], crops: Value) -> Value:
+    """(N·∏block, *S, …) → (N, *S·block, …), then the crops are cut off."""
+    n = len(block)
+    _check_blocks(emit, x, block)
+    pairs = np.array(emit.ints(crops, "the crops"), np.int64).reshape(n, 2)
+    rank, dims = emit.rank(x), emit.dims(x)
+    batch = None if dims[0] is None else dims[0] // int(np.prod(block))
+    x = emit.reshape(x, _one_open(emit, [*block, batch, *dims[1:]]))
+    perm = [n]
+    for i in range(n):
+        perm += [n + 1 + i, i]
+    x = emit.transpose(x, perm + list(range(2 * n + 1, rank + n)))
+    spatial = [None if d is None else d * b for d, b in zip(dims[1 : n + 1], block)]
+    x = emit.reshape(x, _one_open(emit, [batch, *spatial, *dims[n + 1 :]]))
+    if not pairs.any():
+        return x
+    ends = [-int(e) if e else _END for _, e in pairs]
+    return emit("Slice", x, [int(b) for b, _ in pairs], ends, list(range(1, n + 1)), [1] * n)
+
+
+def _check_blocks(emit: Emitter, x: Value, block: Sequence[int]) -> None:
+    if not block or min(block) < 1 or len(block) >= emit.rank(x):
+        raise ModelFormatError(f"{emit.source}: blocks {list(block)} of {x.type}")
+
+
+def _one_open(emit: Emitter, dims: Sequence[int | None]) -> list[int]:
+    """Sizes for Reshape: one may be unknown."""
+    if sum(d is None for d in dims) > 1:
+        raise ModelFormatError(
+            f"{emit.source}: more than one size is open; export the model with fixed input shapes"
+        )
+    return [-1 if d is None else d for d in dims]
+
+
+def reverse(emit: Emitter, x: Value, axes: Value) -> Value:
+    at = emit.ints(axes, "the list of axes")
+    n = len(at)
+    return emit("Slice", x, [-1] * n, [-_END] * n, at, [-1] * n) if n else x
+
+
+def fill(emit: Emitter, dims: Value, value: Value) -> Value:
+    return emit("Expand", value, emit.cast(dims, DType.I64))
+
+
+def tile(emit: Emitter, x: Value, repeats: Value) -> Value:
+    return emit("Tile", x, emit.cast(repeats, DType.I64))
+
+
+def top_k(emit: Emitter, x: Value, k: Value) -> list[Value]:
+    """Largest k of the last axis, sorted: values and i32 positions."""
+    count = emit.cast(k, DType.I64)
+    count = emit.reshape(count, [1])
+    values, at = emit.outputs("TopK", [x, count], 2, axis=-1, largest=1, sorted=1)
+    return [values, emit.cast(at, DType.I32)]
+
+
+def one_hot(emit: Emitter, x: Value, depth: Value, on: Value, off: Value, axis: int) -> Value:
+    values = emit("Concat", emit.reshape(off, [1]), emit.reshape(on, [1]), axis=0)
+    return emit("OneHot", x, emit.reshape(emit.cast(depth, DType.I64), [1]), values, axis=axis)
+
+
+def select(emit: Emitter, condition: Value, a: Value, b: Value) -> Value:
+    """Where; a rank-1 condition of the old form picks whole rows."""
+    if condition.shape is not None and len(condition.shape) == 1 and emit.rank(a) > 1:
+        condition = emit.reshape(condition, [-1, *[1] * (emit.rank(a) - 1)])
+    return emit("Where", condition, a, b)
+
+
+def batch_matmul(emit: Emitter, a: Value, b: Value, adj_a: bool, adj_b: bool) -> Value:
+    if adj_a:
+        a = swap_last(emit, a)
+    if adj_b:
+        b = swap_last(emit, b)
+    return emit("MatMul", a, b)
+
+
+def swap_last(emit: Emitter, x: Value) -> Value:
+    """The last two axes exchanged."""
+    rank = emit.rank(x)
+    if rank < 2:
+        raise ModelFormatError(f"{emit.source}: {x.type} has no two axes to exchange")
+    return emit.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+
+
+def scatter_nd(emit: Emitter, indices: Value, updates: Value, shape: Value) -> Value:
+    """Zeros with updates added at the indices."""
+    zeros = emit("Expand", scalar(emit, updates, 0), emit.cast(shape, DType.I64))
+    return emit("ScatterND", zeros, emit.cast(indices, DType.I64), updates, reduction="add")
+
+
+def l2_normalise(emit: Emitter, x: Value, axis: int, epsilon: float) -> Value:
+    """x / √max(Σx², ε)."""
+    total = emit("ReduceSum", square(emit, x), [axis], keepdims=1)
+    return emit("Div", x, emit("Sqrt", emit("Max", total, scalar(emit, x, epsilon))))
+
+
+def where_indices(emit: Emitter, condition: Value) -> Value:
+    """Coordinates of the true elements, one row each, i64."""
+    return emit.transpose(emit("NonZero", condition), [1, 0])
+
+
+
+
+def fake_quant(
+    emit: Emitter, x: Value, low: float, high: float, bits: int, narrow: bool
+) -> Value:
+    """FakeQuantWithMinMax as QuantizeLinear and DequantizeLinear.
+
+    The range is nudged so that 0 is exactly a step, as TensorFlow does:
+    s = (high − low) / (qmax − qmin), z = round(qmin − low / s).
+    """
+    if not 2 <= bits <= 8 or not low <= 0 <= high or low == high:
+        raise ModelFormatError(
+            f"{emit.source}: fake quantization of {bits} bits over {low}..{high};"
+            " 2 to 8 bits over a range that holds 0 are read"
+        )
+    qmin, qmax = int(narrow), (1 << bits) - 1
+    scale = np.float32((high - low) / (qmax - qmin))
+    zero = int(np.clip(np.floor(qmin - low / scale + 0.5), qmin, qmax))
+    if (qmin, qmax) != (0, 255):
+        x = clip(emit, x, float((qmin - zero) * scale), float((qmax - zero) * scale))
+    params = (np.array(scale, np.float32), np.array(zero, np.uint8))
+    stored = emit("QuantizeLinear", x, *params)
+    stored.quant = QuantParams(*params)
+    return emit("DequantizeLinear", stored, *params)

@@ -1,0 +1,94 @@
+"""TensorFlow Lite: `.tflite` (FlatBuffers, schema version 3).
+
+Quantised models come out as QuantizeLinear/DequantizeLinear around float operators, inputs and
+outputs with the file's own types and NHWC order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from ...errors import UnsupportedOperatorError
+from ...ir import Graph, Value
+from .._emit import Emitter
+from .._file import head, map_file
+from . import ops_basic, ops_custom, ops_nn
+from ._translate import Tensors, find, translate
+from .metadata import read_metadata
+from .model import File, Subgraph, Tensor, read_file
+
+__all__ = ["match", "open", "ops_basic", "ops_custom", "ops_nn"]
+
+
+def match(path: Path) -> bool:
+    """True when the file carries the identifier TFL3."""
+    return path.is_file() and head(path, 8)[4:8] == b"TFL3"
+
+
+def open(path: Path) -> Graph:
+    """The main subgraph. Raises ModelFormatError, UnsupportedOperatorError (all at once)."""
+    view = map_file(path)
+    file = read_file(view, path)
+    subgraph = file.subgraphs[0]
+    _check_operators(subgraph)
+    graph = Graph(path.stem)
+    emit = Emitter(graph)
+    tensors = Tensors(emit, subgraph)
+    for index in subgraph.inputs:
+        tensor = subgraph.tensors[index]
+        value = Value(emit.unique(tensor.name), tensor.dtype, _input_shape(tensor))
+        if tensors.is_quantised(index):
+            value.quant = tensors.params(index)
+        tensors.values[index] = value
+        graph.inputs.append(value)
+    translate(tensors)
+    emit.finish([(subgraph.tensors[i].name, tensors.raw(i)) for i in subgraph.outputs])
+    graph.metadata = _metadata(file, view, tensors)
+    return graph
+
+
+def _input_shape(tensor: Tensor) -> tuple[int | str, ...]:
+    """The file's sizes. An open batch keeps the file's 1; any other open size is a symbol."""
+    return tuple(
+        size if open_ != -1 or axis == 0 else f"{tensor.name}:{axis}"
+        for axis, (size, open_) in enumerate(zip(tensor.shape, tensor.signature))
+    )
+
+
+def _check_operators(subgraph: Subgraph) -> None:
+    missing = Counter(op.code for op in subgraph.operators if find(op) is None)
+    if missing:
+        names = ", ".join(f"{code} ({n}x)" if n > 1 else code for code, n in missing.items())
+        flex = any(code.startswith("Flex") for code in missing)
+        raise UnsupportedOperatorError(
+            f"TFLite operators that are not read: {names}; "
+            + ("convert without SELECT_TF_OPS" if flex else "replace them before converting")
+            + ", or cut the model in front of them",
+            tuple(f"{op.code}:{op.index}" for op in subgraph.operators if find(op) is None),
+        )
+
+
+def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, object]:
+    out: dict[str, object] = {"format": "tflite", "schema_version": file.version}
+    if file.description:
+        out["producer"] = file.description
+    runtime = bytes(file.metadata.get("min_runtime_version", b"")).rstrip(b"\0")
+    if runtime:
+        out["min_runtime_version"] = runtime.decode("ascii", "replace")
+    out.update(read_metadata(view, file.metadata.get("TFLITE_METADATA", view[:0])))
+    warnings = []
+    if tensors.repaired:
+        some = ", ".join(tensors.repaired[:3]) + (", …" if len(tensors.repaired) > 3 else "")
+        warnings.append(
+            f"{len(tensors.repaired)} tensors name a quantized_dimension that they do not have"
+            f" ({some}); their only fitting axis was taken. Convert the model again with a newer"
+            " TFLite converter to be rid of this"
+        )
+    if len(file.subgraphs) > 1:
+        warnings.append(
+            f"the file has {len(file.subgraphs)} subgraphs (signatures); the first one was read"
+        )
+    if warnings:
+        out["warnings"] = warnings
+    return out

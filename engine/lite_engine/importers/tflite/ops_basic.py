@@ -1,0 +1,306 @@
+"""Arithmetic, comparisons, reductions and the operators that only move elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import ModelFormatError
+from ...ir import DType, Value
+from .. import _tf_ops as tf
+from ._translate import Call, Result, builtin
+
+_UNARY = {
+    "ABS": "Abs", "CEIL": "Ceil", "COS": "Cos", "ELU": "Elu", "EXP": "Exp", "FLOOR": "Floor",
+    "HARD_SWISH": "HardSwish", "LOG": "Log", "LOGICAL_NOT": "Not", "LOGISTIC": "Sigmoid",
+    "NEG": "Neg", "RELU": "Relu", "ROUND": "Round", "SIGN": "Sign", "SIN": "Sin", "SQRT": "Sqrt",
+    "TANH": "Tanh",
+}  # fmt: skip
+_BINARY = {
+    "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "MAXIMUM": "Max", "MINIMUM": "Min",
+    "POW": "Pow", "EQUAL": "Equal", "LESS": "Less", "LESS_EQUAL": "LessOrEqual",
+    "GREATER": "Greater", "GREATER_EQUAL": "GreaterOrEqual", "LOGICAL_AND": "And",
+    "LOGICAL_OR": "Or",
+}  # fmt: skip
+_REDUCE = {
+    "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax",
+    "REDUCE_MIN": "ReduceMin", "REDUCE_PROD": "ReduceProd",
+}  # fmt: skip
+
+
+@builtin(*_UNARY)
+def unary(c: Call) -> Value:
+    return c.emit(_UNARY[c.op.code], c.x())
+
+
+@builtin(*_BINARY)
+def binary(c: Call) -> Value:
+    return c.activation(c.emit(_BINARY[c.op.code], c.x(0), c.x(1)))
+
+
+@builtin("NOT_EQUAL")
+def not_equal(c: Call) -> Value:
+    return tf.not_equal(c.emit, c.x(0), c.x(1))
+
+
+@builtin("SQUARE")
+def square(c: Call) -> Value:
+    return tf.square(c.emit, c.x())
+
+
+@builtin("RSQRT")
+def rsqrt(c: Call) -> Value:
+    return tf.rsqrt(c.emit, c.x())
+
+
+@builtin("SQUARED_DIFFERENCE")
+def squared_difference(c: Call) -> Value:
+    return tf.squared_difference(c.emit, c.x(0), c.x(1))
+
+
+@builtin("FLOOR_DIV")
+def floor_div(c: Call) -> Value:
+    return tf.floor_div(c.emit, c.x(0), c.x(1))
+
+
+@builtin("FLOOR_MOD")
+def floor_mod(c: Call) -> Value:
+    return tf.floor_mod(c.emit, c.x(0), c.x(1))
+
+
+@builtin("ADD_N")
+def add_n(c: Call) -> Value:
+    return c.emit("Sum", *c.xs())
+
+
+@builtin("ZEROS_LIKE")
+def zeros_like(c: Call) -> Value:
+    x = c.x()
+    return c.emit("Mul", x, tf.scalar(c.emit, x, 0))
+
+
+@builtin(*_REDUCE)
+def reduce(c: Call) -> Value:
+    return tf.reduce(c.emit, _REDUCE[c.op.code], c.x(), c.raw(1), c.opt("keep"))
+
+
+@builtin("REDUCE_ANY", "REDUCE_ALL")
+def reduce_bool(c: Call) -> Value:
+    every = c.op.code == "REDUCE_ALL"
+    return tf.reduce_bool(c.emit, c.x(), c.raw(1), c.opt("keep"), every)
+
+
+@builtin("ARG_MAX", "ARG_MIN", moves=True)
+def arg_extreme(c: Call) -> Value:
+    op = "ArgMax" if c.op.code == "ARG_MAX" else "ArgMin"
+    return tf.arg_extreme(c.emit, op, c.x(), c.raw(1), c.output_dtype())
+
+
+@builtin("CUMSUM")
+def cumsum(c: Call) -> Value:
+    (axis,) = c.ints(1, "the axis")
+    return c.emit(
+        "CumSum", c.x(), np.array(axis, np.int64),
+        exclusive=int(c.opt("exclusive")), reverse=int(c.opt("reverse")),
+    )
+
+
+@builtin("CAST")
+def cast(c: Call) -> Value:
+    return c.emit.cast(c.raw(0), c.output_dtype())
+
+
+@builtin("DEQUANTIZE")
+def dequantize(c: Call) -> Value:
+    x = c.x()
+    return c.emit.cast(x, DType.F32) if x.dtype is DType.F16 else x
+
+
+@builtin("QUANTIZE")
+def quantize(c: Call) -> Value:
+    return c.x()
+
+
+@builtin("FAKE_QUANT")
+def fake_quant(c: Call) -> Value:
+    return tf.fake_quant(
+        c.emit, c.x(), c.opt("min"), c.opt("max"), c.opt("num_bits"), c.opt("narrow_range")
+    )
+
+
+# ---- moving elements
+
+
+@builtin("RESHAPE", moves=True)
+def reshape(c: Call) -> Value:
+    if c.has(1):
+        return tf.reshape(c.emit, c.x(), c.raw(1))
+    return c.emit.reshape(c.x(), c.opt("shape") or c.output().shape)
+
+
+@builtin("SQUEEZE", moves=True)
+def squeeze(c: Call) -> Value:
+    return tf.squeeze(c.emit, c.x(), c.opt("axes"))
+
+
+@builtin("EXPAND_DIMS", moves=True)
+def expand_dims(c: Call) -> Value:
+    return tf.expand_dims(c.emit, c.x(), c.raw(1))
+
+
+@builtin("TRANSPOSE", moves=True)
+def transpose(c: Call) -> Value:
+    return c.emit.transpose(c.x(), c.ints(1, "the order of axes"))
+
+
+@builtin("CONCATENATION", moves=True)
+def concatenation(c: Call) -> Value:
+    parts = c.xs()
+    y = parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=c.opt("axis"))
+    return c.activation(y)
+
+
+@builtin("PACK", moves=True)
+def pack(c: Call) -> Value:
+    return tf.pack(c.emit, c.xs(), c.opt("axis"))
+
+
+@builtin("UNPACK", moves=True)
+def unpack(c: Call) -> Result:
+    return tf.unpack(c.emit, c.x(), len(c.op.outputs), c.opt("axis"))
+
+
+@builtin("SPLIT", moves=True)
+def split(c: Call) -> Result:
+    return tf.split(c.emit, c.x(1), c.raw(0), len(c.op.outputs))
+
+
+@builtin("SPLIT_V", moves=True)
+def split_v(c: Call) -> Result:
+    return tf.split_sizes(c.emit, c.x(0), c.raw(1), c.raw(2), len(c.op.outputs))
+
+
+@builtin("SLICE", moves=True)
+def slice_(c: Call) -> Value:
+    return tf.slice_(c.emit, c.x(), c.raw(1), c.raw(2))
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+@builtin("STRIDED_SLICE", moves=True)
+def strided_slice(c: Call) -> Value:
+    end = c.raw(2)
+    if c.opt("offset"):
+        end = c.emit("Add", c.raw(1), end)
+    masks = {m: c.opt(m) for m in _MASKS}
+    return tf.strided_slice(c.emit, c.x(), c.raw(1), end, c.raw(3), **masks)
+
+
+@builtin("PAD", "PADV2", moves=True)
+def pad(c: Call) -> Value:
+    return tf.pad(c.emit, c.x(0), c.raw(1), c.x(2) if c.op.code == "PADV2" else _zero(c))
+
+
+def _zero(c: Call) -> Value | None:
+    """Padding that means 0.0: the zero point where integers are moved."""
+    if c.is_raw and c.tensors.is_quantised(c.index(0)):
+        return c.emit.const(c.tensors.params(c.index(0)).zero_point)
+    return None
+
+
+@builtin("MIRROR_PAD", moves=True)
+def mirror_pad(c: Call) -> Value:
+    return tf.mirror_pad(c.emit, c.x(), c.raw(1), symmetric=c.opt("mode") == 1)
+
+
+@builtin("GATHER", moves=True)
+def gather(c: Call) -> Value:
+    return tf.gather(c.emit, c.x(0), c.raw(1), c.opt("axis"), c.opt("batch_dims"))
+
+
+@builtin("GATHER_ND", moves=True)
+def gather_nd(c: Call) -> Value:
+    return c.emit("GatherND", c.x(0), c.emit.cast(c.raw(1), DType.I64), batch_dims=0)
+
+
+@builtin("SCATTER_ND", moves=True)
+def scatter_nd(c: Call) -> Value:
+    return tf.scatter_nd(c.emit, c.raw(0), c.x(1), c.raw(2))
+
+
+@builtin("SPACE_TO_BATCH_ND", moves=True)
+def space_to_batch(c: Call) -> Value:
+    return tf.space_to_batch(c.emit, c.x(), c.ints(1, "the block"), c.raw(2), _zero(c))
+
+
+@builtin("BATCH_TO_SPACE_ND", moves=True)
+def batch_to_space(c: Call) -> Value:
+    return tf.batch_to_space(c.emit, c.x(), c.ints(1, "the block"), c.raw(2))
+
+
+@builtin("REVERSE_V2", moves=True)
+def reverse(c: Call) -> Value:
+    return tf.reverse(c.emit, c.x(), c.raw(1))
+
+
+@builtin("REVERSE_SEQUENCE", moves=True)
+def reverse_sequence(c: Call) -> Value:
+    return c.emit(
+        "ReverseSequence", c.x(), c.emit.cast(c.raw(1), DType.I64),
+        batch_axis=c.opt("batch_dim"), time_axis=c.opt("seq_dim"),
+    )
+
+
+@builtin("TILE", moves=True)
+def tile(c: Call) -> Value:
+    return tf.tile(c.emit, c.x(), c.raw(1))
+
+
+@builtin("BROADCAST_TO", moves=True)
+def broadcast_to(c: Call) -> Value:
+    return c.emit("Expand", c.x(), c.emit.cast(c.raw(1), DType.I64))
+
+
+@builtin("FILL", moves=True)
+def fill(c: Call) -> Value:
+    return tf.fill(c.emit, c.raw(0), c.x(1))
+
+
+@builtin("SELECT", "SELECT_V2", moves=True)
+def select(c: Call) -> Value:
+    return tf.select(c.emit, c.raw(0), c.x(1), c.x(2))
+
+
+@builtin("TOPK_V2", moves=True)
+def top_k(c: Call) -> Result:
+    return tf.top_k(c.emit, c.x(), c.raw(1))
+
+
+# ---- integers about tensors
+
+
+@builtin("SHAPE")
+def shape(c: Call) -> Value:
+    return tf.shape_of(c.emit, c.raw(0), c.output_dtype())
+
+
+@builtin("RANK")
+def rank(c: Call) -> Value:
+    return c.emit.const(np.array(c.emit.rank(c.raw(0)), np.int32))
+
+
+@builtin("RANGE")
+def range_(c: Call) -> Value:
+    return c.emit("Range", c.x(0), c.x(1), c.x(2))
+
+
+@builtin("ONE_HOT")
+def one_hot(c: Call) -> Value:
+    return tf.one_hot(c.emit, c.raw(0), c.raw(1), c.x(2), c.x(3), c.opt("axis"))
+
+
+@builtin("WHERE")
+def where(c: Call) -> Value:
+    if len(c.op.inputs) != 1:
+        raise ModelFormatError(f"tflite: {c.emit.source}: WHERE takes one input")
+    return tf.where_indices(c.emit, c.raw(0))

@@ -1,0 +1,183 @@
+"""Convolutions, pooling, dense layers, resizing and activations of TFLite."""
+
+from __future__ import annotations
+
+from ...errors import ModelFormatError
+from ...ir import DType, Value
+from .. import _nhwc, _tf_ops
+from ._translate import Call, builtin
+
+
+@builtin("CONV_2D")
+def conv_2d(c: Call) -> Value:
+    """x (N,H,W,C), w (O,kh,kw,C/g)."""
+    w = c.weight(1, (0, 3, 1, 2))
+    channels, per_group = c.emit.dims(c.raw(0))[-1], c.tensor(1).shape[3]
+    if channels is None or per_group < 1 or channels % per_group:
+        raise ModelFormatError(f"tflite: {c.emit.source}: {channels} channels, weight {per_group}")
+    y = _nhwc.conv(
+        c.emit, c.x(0), w, c.bias(2), (c.opt("stride_h"), c.opt("stride_w")), c.padding,
+        (c.opt("dilation_h"), c.opt("dilation_w")), channels // per_group,
+    )
+    return _nhwc.to_last(c.emit, c.activation(y))
+
+
+@builtin("DEPTHWISE_CONV_2D")
+def depthwise_conv_2d(c: Call) -> Value:
+    """x (N,H,W,C), w (1,kh,kw,C·multiplier)."""
+    w = c.weight(1, (3, 0, 1, 2))
+    channels = c.emit.dims(c.raw(0))[-1]
+    if channels is None or channels < 1 or c.tensor(1).shape[3] % channels:
+        raise ModelFormatError(
+            f"tflite: {c.emit.source}: {channels} channels, weight {list(c.tensor(1).shape)}"
+        )
+    y = _nhwc.conv(
+        c.emit, c.x(0), w, c.bias(2), (c.opt("stride_h"), c.opt("stride_w")), c.padding,
+        (c.opt("dilation_h"), c.opt("dilation_w")), channels,
+    )
+    return _nhwc.to_last(c.emit, c.activation(y))
+
+
+@builtin("CONV_3D")
+def conv_3d(c: Call) -> Value:
+    """x (N,D,H,W,C), w (kd,kh,kw,C,O)."""
+    y = _nhwc.conv(
+        c.emit, c.x(0), c.weight(1, (4, 3, 0, 1, 2)), c.bias(2),
+        tuple(c.opt(f"stride_{a}") for a in "dhw"), c.padding,
+        tuple(c.opt(f"dilation_{a}") for a in "dhw"),
+    )
+    return _nhwc.to_last(c.emit, c.activation(y))
+
+
+@builtin("TRANSPOSE_CONV")
+def transpose_conv(c: Call) -> Value:
+    """Inputs: output shape, w (O,kh,kw,C), x (N,H,W,C), bias."""
+    shape = c.raw(0).const
+    size = [None, None] if shape is None else [int(d) for d in shape.ravel()[1:3]]
+    y = _nhwc.conv_transpose(
+        c.emit, c.x(2), c.weight(1, (3, 0, 1, 2)), c.bias(3, 2, 1),
+        (c.opt("stride_h"), c.opt("stride_w")), c.padding, size,
+    )
+    return _nhwc.to_last(c.emit, c.activation(y))
+
+
+@builtin("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+def pool_2d(c: Call) -> Value:
+    op = {"A": "AveragePool", "M": "MaxPool", "L": "L2Pool"}[c.op.code[0]]
+    y = _nhwc.pool(
+        c.emit, op, c.x(), (c.opt("filter_h"), c.opt("filter_w")),
+        (c.opt("stride_h"), c.opt("stride_w")), c.padding,
+    )
+    return _nhwc.to_last(c.emit, c.activation(y))
+
+
+@builtin("FULLY_CONNECTED")
+def fully_connected(c: Call) -> Value:
+    """x (…,I), w (O,I): rows of x unless the dimensions are kept."""
+    if c.opt("weights_format"):
+        raise ModelFormatError(f"tflite: {c.emit.source}: shuffled weights are not documented")
+    units = c.tensor(1).shape
+    if len(units) != 2:
+        raise ModelFormatError(f"tflite: {c.emit.source}: weight {list(units)} is not a matrix")
+    bias, x = c.bias(2), c.raw(0)
+    if c.opt("keep_num_dims") and c.emit.rank(x) > 2:
+        y = c.emit("MatMul", c.x(), c.weight(1, (1, 0)))
+        return c.activation(y if bias is None else c.emit("Add", y, bias))
+    rows = x
+    if c.emit.rank(x) != 2 or x.shape is None or x.shape[1] != units[1]:
+        rows = c.emit.reshape(x, [-1, units[1]])
+    if rows is x:
+        rows = c.x()
+    elif c.tensors.is_quantised(c.index(0)):
+        rows.quant = c.tensors.params(c.index(0))
+        rows = c.tensors.dequantise(rows, rows.quant)
+    return c.activation(c.emit("Gemm", rows, c.weight(1, (0, 1)), bias, transB=1))
+
+
+@builtin("SOFTMAX")
+def softmax(c: Call) -> Value:
+    x, beta = c.x(), c.opt("beta")
+    if beta not in (0.0, 1.0):
+        x = c.emit("Mul", x, _tf_ops.scalar(c.emit, x, beta))
+    return c.emit("Softmax", x, axis=-1)
+
+
+@builtin("LOG_SOFTMAX")
+def log_softmax(c: Call) -> Value:
+    return c.emit("LogSoftmax", c.x(), axis=-1)
+
+
+@builtin("RELU6")
+def relu6(c: Call) -> Value:
+    return _tf_ops.clip(c.emit, c.x(), 0, 6)
+
+
+@builtin("RELU_N1_TO_1")
+def relu_n1_to_1(c: Call) -> Value:
+    return _tf_ops.clip(c.emit, c.x(), -1, 1)
+
+
+@builtin("RELU_0_TO_1")
+def relu_0_to_1(c: Call) -> Value:
+    return _tf_ops.clip(c.emit, c.x(), 0, 1)
+
+
+@builtin("LEAKY_RELU")
+def leaky_relu(c: Call) -> Value:
+    return c.emit("LeakyRelu", c.x(), alpha=c.opt("alpha"))
+
+
+@builtin("PRELU")
+def prelu(c: Call) -> Value:
+    return c.emit("PRelu", c.x(0), c.x(1))
+
+
+@builtin("GELU")
+def gelu(c: Call) -> Value:
+    return c.emit("Gelu", c.x(), approximate="tanh" if c.opt("approximate") else "none")
+
+
+@builtin("L2_NORMALIZATION")
+def l2_normalization(c: Call) -> Value:
+    return c.activation(_tf_ops.l2_normalise(c.emit, c.x(), -1, 1e-6))
+
+
+@builtin("LOCAL_RESPONSE_NORMALIZATION")
+def local_response_normalization(c: Call) -> Value:
+    return _nhwc.local_response(
+        c.emit, c.x(), c.opt("radius"), c.opt("bias"), c.opt("alpha"), c.opt("beta")
+    )
+
+
+@builtin("RESIZE_BILINEAR")
+def resize_bilinear(c: Call) -> Value:
+    return _nhwc.resize(
+        c.emit, c.x(), c.raw(1), "linear", c.opt("align_corners"), c.opt("half_pixel")
+    )
+
+
+@builtin("RESIZE_NEAREST_NEIGHBOR", moves=True)
+def resize_nearest(c: Call) -> Value:
+    return _nhwc.resize(
+        c.emit, c.x(), c.raw(1), "nearest", c.opt("align_corners"), c.opt("half_pixel")
+    )
+
+
+@builtin("SPACE_TO_DEPTH", moves=True)
+def space_to_depth(c: Call) -> Value:
+    return _nhwc.space_to_depth(c.emit, c.x(), c.opt("block"))
+
+
+@builtin("DEPTH_TO_SPACE", moves=True)
+def depth_to_space(c: Call) -> Value:
+    return _nhwc.depth_to_space(c.emit, c.x(), c.opt("block"))
+
+
+@builtin("BATCH_MATMUL")
+def batch_matmul(c: Call) -> Value:
+    return _tf_ops.batch_matmul(c.emit, c.x(0), c.x(1), c.opt("adj_x"), c.opt("adj_y"))
+
+
+@builtin("EMBEDDING_LOOKUP")
+def embedding_lookup(c: Call) -> Value:
+    return c.emit("Gather", c.x(1), c.emit.cast(c.raw(0), DType.I64), axis=0)

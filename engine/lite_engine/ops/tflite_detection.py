@@ -1,0 +1,119 @@
+"""TFLite_Detection_PostProcess: SSD box decoding and non-maximum suppression in one operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import TypeInfo
+from ._core import REQUIRED, Cost, define_op
+
+detection = define_op(
+    "TFLite_Detection_PostProcess",
+    inputs="boxes scores anchors",
+    outputs="detection_boxes classes detection_scores count",
+    attrs={
+        "max_detections": REQUIRED,
+        "max_classes_per_detection": 1,
+        "detections_per_class": 100,
+        "num_classes": REQUIRED,
+        "score_threshold": REQUIRED,
+        "iou_threshold": REQUIRED,
+        "use_regular_nms": False,
+        "scales": [10.0, 10.0, 5.0, 5.0],
+    },
+    source="TensorFlow Lite, kernels/detection_postprocess (behaviour)",
+)
+
+
+@detection.infer
+def _(boxes: TypeInfo, scores: TypeInfo, anchors: TypeInfo, **attrs: Any) -> list[TypeInfo]:
+    if boxes.rank != 3 or scores.rank != 3 or anchors.rank != 2 or boxes.dims[0] not in (1, None):
+        raise ShapeError("boxes (1,A,4), scores (1,A,C) and anchors (A,4) are needed")
+    slots = attrs["max_detections"]
+    if not attrs["use_regular_nms"]:
+        slots *= attrs["max_classes_per_detection"]
+    shapes = ((1, slots, 4), (1, slots), (1, slots), (1,))
+    return [boxes.with_shape(s) for s in shapes]
+
+
+@detection.cost
+def _(boxes: TypeInfo, scores: TypeInfo, anchors: TypeInfo, **attrs: Any) -> Cost:
+    return Cost(flops=8 * boxes.size + scores.size)
+
+
+@detection.reference
+def _(
+    boxes: np.ndarray, scores: np.ndarray, anchors: np.ndarray, **attrs: Any
+) -> tuple[np.ndarray, ...]:
+    """boxes (1,A,4) as y,x,h,w against anchors (A,4) y,x,h,w; scores (1,A,C), a first column of
+    background when C is num_classes + 1. → boxes (1,D,4) y0,x0,y1,x1, classes (1,D), scores (1,D),
+    count (1,); slots that are not used hold zeros."""
+    corners = decode_boxes(boxes[0], anchors, attrs["scales"])
+    classes = scores[0][:, scores.shape[2] - attrs["num_classes"] :]
+    pick = _regular if attrs["use_regular_nms"] else _fast
+    found = pick(corners, classes, attrs)
+    slots = attrs["max_detections"]
+    if not attrs["use_regular_nms"]:
+        slots *= attrs["max_classes_per_detection"]
+    out_boxes = np.zeros((1, slots, 4), np.float32)
+    out_classes, out_scores = np.zeros((2, 1, slots), np.float32)
+    for i, (score, anchor, label) in enumerate(found[:slots]):
+        out_boxes[0, i], out_classes[0, i], out_scores[0, i] = corners[anchor], label, score
+    return out_boxes, out_classes, out_scores, np.array([min(len(found), slots)], np.float32)
+
+
+def decode_boxes(boxes: np.ndarray, anchors: np.ndarray, scales: list[float]) -> np.ndarray:
+    """Offsets (A,4) against centre-size anchors (A,4) → corners (A,4) y0,x0,y1,x1."""
+    centre = boxes[:, :2] / np.asarray(scales[:2], np.float32) * anchors[:, 2:] + anchors[:, :2]
+    half = 0.5 * np.exp(boxes[:, 2:4] / np.asarray(scales[2:], np.float32)) * anchors[:, 2:]
+    return np.concatenate([centre - half, centre + half], 1).astype(np.float32)
+
+
+def suppress(
+    corners: np.ndarray, scores: np.ndarray, threshold: float, iou: float, limit: int
+) -> list[int]:
+    """Greedy non-maximum suppression: indices by falling score, at most `limit`."""
+    order = np.flatnonzero(scores >= threshold)
+    order = order[np.argsort(-scores[order], kind="stable")]
+    areas = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
+    kept: list[int] = []
+    while len(order) and len(kept) < limit:
+        best, order = int(order[0]), order[1:]
+        kept.append(best)
+        top = np.maximum(corners[order, :2], corners[best, :2])
+        bottom = np.minimum(corners[order, 2:], corners[best, 2:])
+        shared = np.prod(np.maximum(bottom - top, 0), axis=1)
+        union = areas[order] + areas[best] - shared
+        overlap = np.where((areas[order] > 0) & (areas[best] > 0), shared / union, 0)
+        order = order[overlap <= iou]
+    return kept
+
+
+def _fast(corners: np.ndarray, scores: np.ndarray, attrs: Any) -> list[tuple[float, int, int]]:
+    """Suppression on each anchor's best score; then its best classes."""
+    kept = suppress(
+        corners, scores.max(axis=1), attrs["score_threshold"], attrs["iou_threshold"],
+        attrs["max_detections"],
+    )
+    found = []
+    for anchor in kept:
+        best = np.argsort(-scores[anchor], kind="stable")[: attrs["max_classes_per_detection"]]
+        found += [(float(scores[anchor, label]), anchor, int(label)) for label in best]
+    return found
+
+
+def _regular(corners: np.ndarray, scores: np.ndarray, attrs: Any) -> list[tuple[float, int, int]]:
+    """Suppression in each class; then the best of all."""
+    found = [
+        (float(scores[anchor, label]), anchor, label)
+        for label in range(scores.shape[1])
+        for anchor in suppress(
+            corners, scores[:, label], attrs["score_threshold"], attrs["iou_threshold"],
+            attrs["detections_per_class"],
+        )
+    ]
+    found.sort(key=lambda f: -f[0])
+    return found[: attrs["max_detections"]]
