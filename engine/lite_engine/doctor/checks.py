@@ -1,0 +1,98 @@
+"""What this machine has, what it lacks, and how to fix it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .. import settings
+from ..backends import get_backend
+from ..runtime import host_target, usability
+from ..runtime.environment import environment
+
+
+@dataclass
+class Check:
+    """One question about the machine. `state` is good, warning or bad; `tried` are attempts."""
+
+    name: str
+    state: str
+    summary: str
+    fix: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    tried: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Examination:
+    """All checks; `to_dict` is the JSON of `lite doctor`."""
+
+    checks: list[Check]
+    backends: dict[str, bool]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine() -> Examination:
+    """Looks at this machine. Never raises: what fails is a check that says so."""
+    checks = [_cpu(), _opencl(), _emulator(), _compilers(), _packages(), _settings()]
+    names = [host_target(), "opencl", "reference"]
+    if host_target() != "arm":
+        names.insert(1, "arm")
+    return Examination(checks, {n: usability(n).usable for n in names})
+
+
+def _cpu() -> Check:
+    state = get_backend("cpu").usability()
+    facts = environment()
+    if not state.usable:
+        return Check("CPU engine", "bad", state.reason, state.fix or "build it with `make native`", facts)
+    return Check("CPU engine", "good", f"{facts['cpu']}, {facts['cores']} cores: {state.reason}", "", facts)
+
+
+def _opencl() -> Check:
+    state = usability("opencl")
+    tried = getattr(get_backend("opencl"), "attempts", list)()
+    return Check(
+        "OpenCL", "good" if state.usable else "bad", state.reason, state.fix,
+        tried=[asdict(t) for t in tried],
+    )
+
+
+def _emulator() -> Check:
+    if host_target() == "arm":
+        return Check("ARM", "good", "this machine is ARM: no emulator needed")
+    state = usability("arm")
+    return Check("ARM emulator", "good" if state.usable else "warning", state.reason, state.fix)
+
+
+def _compilers() -> Check:
+    tools = {t: shutil.which(t) for t in ("g++", "clang++", "aarch64-linux-gnu-g++", "cmake", "ninja", "adb", "ssh")}
+    found = [t for t, path in tools.items() if path]
+    return Check("Tools", "good" if found else "warning", ", ".join(found) or "none found",
+                 "" if found else "only needed to build from source and for boards", dict(tools))
+
+
+def _packages() -> Check:
+    names = ("lite-workbench", "numpy", "pyopencl", "jupyterlab", "ipywidgets", "anywidget", "plotly", "netron", "onnx")
+    versions: dict[str, Any] = {"python": platform.python_version()}
+    for name in names:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = None
+    missing = [n for n in ("jupyterlab", "anywidget", "plotly", "netron") if versions[n] is None]
+    fix = 'pip install "lite-workbench[lab,opencl]"' if missing else ""
+    text = ", ".join(f"{n} {v}" for n, v in versions.items() if v)
+    return Check("Packages", "warning" if missing else "good", text, fix, versions)
+
+
+def _settings() -> Check:
+    wrong = settings.misspelt()
+    values = {name: str(s.value()) for name, s in settings.SETTINGS.items()}
+    return Check("Settings", "warning" if wrong else "good", "; ".join(wrong) or "all variables known",
+                 "", values)

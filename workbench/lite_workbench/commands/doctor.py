@@ -1,0 +1,65 @@
+"""`lite doctor`: what this machine has, why not, how to fix it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ._base import Command, add_json, wants_json_only, write_json
+
+_MARK = {"good": "+", "warning": "!", "bad": "-"}
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a .lite file to check on this machine")
+    parser.add_argument(
+        "--backend", choices=("x86", "arm", "opencl", "reference"), help="exit 1 unless it can be used"
+    )
+    add_json(parser)
+
+
+def _call(args: argparse.Namespace) -> Any:
+    from lite_engine.doctor import Check, examine
+    from lite_engine.errors import LiteError
+    from lite_engine.model_file import read_model
+    from lite_engine.runtime import choose
+
+    result = examine()
+    if args.model:
+        model = read_model(Path(args.model))
+        try:
+            summary, state = str(choose(model, args.backend or "auto")), "good"
+        except LiteError as error:
+            summary, state = str(error), "bad"
+        result.checks.insert(0, Check(f"{args.model} here", state, summary))
+    return result
+
+
+def _show(result: Any, args: argparse.Namespace) -> str:
+    if args.json:
+        write_json(result.to_dict(), args.json)
+        if wants_json_only(args):
+            return ""
+    lines = []
+    for check in result.checks:
+        lines.append(f"{_MARK[check.state]} {check.name}: {check.summary}")
+        for attempt in check.tried:
+            text = ", ".join(f"{v}" for v in attempt.values() if v not in (None, "", [], {}))
+            lines.append(f"    tried {text}")
+        if check.fix:
+            lines.append(f"    fix: {check.fix}")
+        if check.name == "Settings":
+            lines += [f"    {k}={v}" for k, v in check.facts.items() if v != "None"]
+    usable = [name for name, good in result.backends.items() if good]
+    lines.append(f"backends that work here: {', '.join(usable)}")
+    return "\n".join(lines)
+
+
+def _code(result: Any, args: argparse.Namespace) -> int:
+    if args.model and result.checks[0].state == "bad":
+        return 1
+    return 0 if args.backend is None or result.backends.get(args.backend, False) else 1
+
+
+COMMAND = Command("doctor", "what this machine has, what it lacks, how to fix it", _configure, _call, _show, _code)

@@ -1,0 +1,75 @@
+"""`lite info`: what a model is made of and where it can run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ._base import Command, add_json, add_model, wants_json_only, write_json
+from ._table import bytes_text, clip, count_text, table
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--layers", action="store_true", help="one row per layer")
+    parser.add_argument("--optimized", action="store_true", help="after the passes, as it will run")
+    add_json(parser)
+
+
+def _call(args: argparse.Namespace) -> Any:
+    from pathlib import Path
+
+    from lite_engine.importers import fix_shapes, load
+    from lite_engine.model_file import is_lite, optimize, read_model
+    from lite_engine.runtime.support import model_info
+
+    path, shapes = Path(args.model), dict(args.shape)
+    if is_lite(path):
+        graph = read_model(path).graph
+        fix_shapes(graph, shapes)
+    else:
+        graph = load(path, params=args.params, shapes=shapes)
+        if args.optimized:
+            graph = optimize(graph).graph
+    return model_info(graph, path.name)
+
+
+def _show(info: Any, args: argparse.Namespace) -> str:
+    if args.json:
+        write_json(info.to_dict(), args.json)
+        if wants_json_only(args):
+            return ""
+    macs = f"{count_text(info.macs)}MACs" if info.macs is not None else "MACs not known: shapes open"
+    lines = [
+        f"{info.name} ({info.format}): {len(info.layers)} layers, "
+        f"{count_text(info.params)} parameters, {bytes_text(info.weight_bytes)} of weights, {macs}",
+        *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
+        *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
+        "",
+    ]
+    targets = list(dict.fromkeys(s.target for s in info.support))
+    cells = {(s.op, s.target): s for s in info.support}
+    rows = [
+        [op, n, *("yes" if cells[op, t].supported else "no" for t in targets),
+         clip("; ".join(dict.fromkeys(
+             f"{t}: {cells[op, t].reason} ({cells[op, t].fix})"
+             for t in targets if not cells[op, t].supported)), 100)]
+        for op, n in info.operators.items()
+    ]
+    lines.append(table(["operator", "uses", *targets, "why not, and what then"], rows, right=(1,)))
+    if args.layers:
+        rows = [
+            [x.index, clip(x.name, 40), x.op, x.output, count_text(x.params), bytes_text(x.weight_bytes),
+             "–" if x.macs is None else count_text(x.macs)]
+            for x in info.layers
+        ]
+        lines += ["", table(["#", "layer", "op", "output", "params", "weights", "MACs"], rows, right=(0, 4, 5, 6))]
+    for names in info.duplicates:
+        lines.append(f"duplicate weights: {', '.join(names)}")
+    if info.dead_weights:
+        lines.append(f"weights nobody reads: {', '.join(info.dead_weights)}")
+    lines += [f"hint: {h}" for h in info.hints]
+    return "\n".join(lines)
+
+
+COMMAND = Command("info", "operators, sizes, costs and support per target", _configure, _call, _show)
