@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Dim, Shape, TypeInfo
+from ..ir import Dim, DType, Shape, TypeInfo
 
 
 def normalise_axis(axis: int, rank: int) -> int:
@@ -90,3 +93,51 @@ def const_ints(info: TypeInfo | None, what: str) -> list[int]:
     if info is None or info.const is None:
         raise ShapeError(f"{what} is not known before running")
     return [int(v) for v in info.const.ravel()]
+
+
+def typed(fn: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """A reference whose result keeps the first input's element type (float16 stays float16)."""
+
+    def wrapped(x: np.ndarray, *args: Any, **attrs: Any) -> np.ndarray:
+        return np.asarray(fn(x, *args, **attrs)).astype(x.dtype, copy=False)
+
+    wrapped.__doc__ = fn.__doc__
+    return wrapped
+
+
+def wide(x: np.ndarray) -> np.ndarray:
+    """The array in the type that sums are kept in: float32 at least for floats."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
+def bool_type(*xs: TypeInfo) -> TypeInfo:
+    """Inference of comparisons: broadcast shape, bool."""
+    return TypeInfo(DType.BOOL, broadcast_shapes(*(x.shape for x in xs)))
+
+
+def known_ints(info: TypeInfo | None) -> list[int] | None:
+    """Contents of a constant integer input; None when absent or not known."""
+    return None if info is None or info.const is None else [int(v) for v in info.const.ravel()]
+
+
+def unknown_dims(rank: int | None) -> Shape | None:
+    """A shape of which only the rank is known."""
+    return None if rank is None else (None,) * rank
+
+
+def normalise_axes(axes: Sequence[int], rank: int) -> list[int]:
+    """Non-negative, distinct axes. Raises ShapeError."""
+    out = [normalise_axis(int(a), rank) for a in axes]
+    if len(set(out)) != len(out):
+        raise ShapeError(f"axes {list(axes)} name an axis twice")
+    return out
+
+
+def product(shape: Sequence[Dim]) -> int:
+    """Number of elements of a static shape. Raises ShapeError."""
+    count = 1
+    for d in shape:
+        if not isinstance(d, int):
+            raise ShapeError("shape is not fixed")
+        count *= d
+    return count

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir import TypeInfo
 from ._core import Cost, OpDef, define_op, get_op
-from ._helpers import same_type
+from ._helpers import same_type, typed
 
 #: Operators that may be fused as the `activation` attribute of another one.
 FUSABLE = (
@@ -28,16 +28,6 @@ def _unary(
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     op.kernel("cpu", "f32_unary", in_place=True)
     return op
-
-
-def _typed(fn: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    """Keeps the input's element type (float16 stays float16)."""
-
-    def wrapped(x: np.ndarray, **attrs: Any) -> np.ndarray:
-        return np.asarray(fn(x, **attrs)).astype(x.dtype, copy=False)
-
-    wrapped.__doc__ = fn.__doc__
-    return wrapped
 
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -61,27 +51,51 @@ def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     return 0.5 * x * (1 + _erf(x / math.sqrt(2)))
 
 
-relu = _unary("Relu", _typed(lambda x: np.maximum(x, 0)), 1, "ONNX Relu-14")
+relu = _unary("Relu", typed(lambda x: np.maximum(x, 0)), 1, "ONNX Relu-14")
 leaky_relu = _unary(
-    "LeakyRelu", _typed(lambda x, alpha: np.where(x < 0, alpha * x, x)), 2, "ONNX LeakyRelu-16", alpha=0.01
+    "LeakyRelu", typed(lambda x, alpha: np.where(x < 0, alpha * x, x)), 2, "ONNX LeakyRelu-16", alpha=0.01
 )
-sigmoid = _unary("Sigmoid", _typed(_sigmoid), 10, "ONNX Sigmoid-13")
-tanh = _unary("Tanh", _typed(np.tanh), 12, "ONNX Tanh-13")
+sigmoid = _unary("Sigmoid", typed(_sigmoid), 10, "ONNX Sigmoid-13")
+tanh = _unary("Tanh", typed(np.tanh), 12, "ONNX Tanh-13")
 hard_sigmoid = _unary(
     "HardSigmoid",
-    _typed(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
+    typed(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
     4, "ONNX HardSigmoid-22", alpha=0.2, beta=0.5,
 )
 hard_swish = _unary(
-    "HardSwish", _typed(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)), 5, "ONNX HardSwish-22"
+    "HardSwish", typed(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)), 5, "ONNX HardSwish-22"
 )
-silu = _unary("Silu", _typed(lambda x: x * _sigmoid(x)), 11, "Ramachandran 2017 (swish, β = 1)")
-gelu = _unary("Gelu", _typed(_gelu), 14, "ONNX Gelu-20", approximate="none")
+silu = _unary("Silu", typed(lambda x: x * _sigmoid(x)), 11, "Ramachandran 2017 (swish, β = 1)")
+gelu = _unary("Gelu", typed(_gelu), 14, "ONNX Gelu-20", approximate="none")
 elu = _unary(
-    "Elu", _typed(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)), 10, "ONNX Elu-22", alpha=1.0
+    "Elu", typed(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)), 10, "ONNX Elu-22", alpha=1.0
 )
-softplus = _unary("Softplus", _typed(_softplus), 16, "ONNX Softplus-22")
-mish = _unary("Mish", _typed(lambda x: x * np.tanh(_softplus(x))), 28, "ONNX Mish-22")
+softplus = _unary("Softplus", typed(_softplus), 16, "ONNX Softplus-22")
+mish = _unary("Mish", typed(lambda x: x * np.tanh(_softplus(x))), 28, "ONNX Mish-22")
+
+selu = _unary(
+    "Selu",
+    typed(lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))),
+    10, "ONNX Selu-22", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875,
+)
+celu = _unary(
+    "Celu",
+    typed(lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha))),
+    12, "ONNX Celu-12", alpha=1.0,
+)
+thresholded_relu = _unary(
+    "ThresholdedRelu", typed(lambda x, alpha: np.where(x > alpha, x, 0)), 1,
+    "ONNX ThresholdedRelu-22", alpha=1.0,
+)
+softsign = _unary("Softsign", typed(lambda x: x / (1 + np.abs(x))), 3, "ONNX Softsign-22")
+swish = _unary(
+    "Swish", typed(lambda x, alpha: x * _sigmoid(alpha * x)), 12, "ONNX Swish-24", alpha=1.0
+)
+shrink = _unary(
+    "Shrink",
+    typed(lambda x, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))),
+    4, "ONNX Shrink-9", bias=0.0, lambd=0.5,
+)
 
 clip = define_op(
     "Clip", inputs="x min? max?", layout="elementwise", attr_inputs=("min", "max"), source="ONNX Clip-13"
@@ -97,7 +111,7 @@ def _(x: TypeInfo, low: TypeInfo | None, high: TypeInfo | None) -> TypeInfo:
 def _(x: np.ndarray, low: np.ndarray | None, high: np.ndarray | None) -> np.ndarray:
     """y = min(max(x, low), high)"""
     y = x if low is None else np.maximum(x, low)
-    return y if high is None else np.minimum(y, high)
+    return (y if high is None else np.minimum(y, high)).astype(x.dtype, copy=False)
 
 
 clip.kernel("cpu", "f32_unary", in_place=True)

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
 from ._core import Cost, define_op
-from ._helpers import window_output, window_pads
+from ._helpers import wide, window_output, window_pads
 from .activation import apply_activation
 
 conv = define_op(
@@ -98,8 +98,9 @@ def correlate(x: np.ndarray, w: np.ndarray, attrs: dict[str, Any]) -> np.ndarray
         for i in range(n)
     ]
     batch, positions = x.shape[0], math.prod(out)
+    padded, w = wide(padded), wide(w)
     wg = w.reshape(group, w.shape[0] // group, w.shape[1], *kernel)
-    y = np.zeros((batch, group, wg.shape[1], positions), np.result_type(x, w))
+    y = np.zeros((batch, group, wg.shape[1], positions), np.result_type(padded, w))
     for tap in np.ndindex(*kernel):
         window = tuple(
             slice(t * d, t * d + (o - 1) * s + 1, s)

@@ -1,0 +1,190 @@
+"""TensorProto and TypeProto → arrays and types. Weights stay views of the file where aligned.
+
+Source: onnx.proto3, messages TensorProto, SparseTensorProto, TypeProto, StringStringEntryProto.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...ir import Dim, DType, Shape
+from .._file import inside, map_file
+from .._protobuf import Buffer, Message
+
+#: TensorProto.DataType → DType.
+DTYPES = {
+    1: DType.F32, 2: DType.U8, 3: DType.I8, 4: DType.U16, 5: DType.I16, 6: DType.I32, 7: DType.I64,
+    9: DType.BOOL, 10: DType.F16, 11: DType.F64, 12: DType.U32, 13: DType.U64, 16: DType.BF16,
+}  # fmt: skip
+#: Four-bit integers are held as eight-bit ones: (DType, signed).
+_FOUR_BIT = {21: DType.U8, 22: DType.I8}
+_OTHER = {
+    8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
+    19: "float8e5m2", 20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
+}  # fmt: skip
+_INT32_DATA = (DType.U8, DType.I8, DType.U16, DType.I16, DType.I32, DType.BOOL, DType.F16, DType.BF16)
+
+
+def dtype_of(code: int, where: str) -> DType:
+    """The DType of an ONNX element type. Raises UnsupportedOperatorError for types we do not hold."""
+    found = DTYPES.get(code) or _FOUR_BIT.get(code)
+    if found is not None:
+        return found
+    if code in _OTHER:
+        raise UnsupportedOperatorError(
+            f"{where}: element type {_OTHER[code]} is not supported; export with float, integer or bool types",
+            (where,),
+        )
+    raise ModelFormatError(f"{where}: element type {code} does not exist in ONNX")
+
+
+class TensorReader:
+    """Reads TensorProtos; keeps the mapped files of external data."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[Path, memoryview] = {}
+
+    def read(self, tensor: Message) -> tuple[np.ndarray, DType]:
+        """Array (read-only when it is a view of the file) and element type."""
+        name = tensor.text(8) or "constant"
+        code = tensor.int(2)
+        dtype = dtype_of(code, name)
+        dims = tuple(tensor.ints(1))
+        if any(d < 0 for d in dims) or len(dims) > 64:
+            raise ModelFormatError(f"{name}: tensor dimensions {dims[:8]} are not valid")
+        count = math.prod(dims)
+        if code in _FOUR_BIT:
+            return self._four_bit(tensor, name, count, dtype).reshape(dims), dtype
+        raw = self._raw(tensor, name)
+        if raw is not None:
+            if len(raw) != count * dtype.itemsize:
+                raise ModelFormatError(
+                    f"{name}: {len(raw)} bytes of data for {count} elements of {dtype}"
+                )
+            array = np.frombuffer(raw, dtype.np)
+            if not array.flags.aligned:
+                array = array.copy()
+        else:
+            array = _typed_fields(tensor, dtype)
+            if array.size != count:
+                raise ModelFormatError(f"{name}: {array.size} elements for dimensions {dims}")
+        return array.reshape(dims), dtype
+
+    def _four_bit(self, tensor: Message, name: str, count: int, dtype: DType) -> np.ndarray:
+        """Two elements per byte, low half first → one per byte."""
+        raw = self._raw(tensor, name)
+        packed = (
+            np.frombuffer(raw, np.uint8)
+            if raw is not None
+            else np.array([v & 0xFF for v in tensor.ints(5)], np.uint8)
+        )
+        if packed.size != (count + 1) // 2:
+            raise ModelFormatError(f"{name}: {packed.size} bytes for {count} four-bit elements")
+        both = np.stack([packed & 15, packed >> 4], -1).ravel()[:count]
+        return ((both ^ 8).astype(np.int8) - 8) if dtype is DType.I8 else both
+
+    def _raw(self, tensor: Message, name: str) -> Buffer | None:
+        if tensor.int(14) == 1:
+            return self._external(tensor, name)
+        return tensor.bytes(9)
+
+    def _external(self, tensor: Message, name: str) -> Buffer:
+        keys = {e.text(1): e.text(2) for e in tensor.messages(13)}
+        location = keys.get("location", "")
+        if not location:
+            raise ModelFormatError(f"{name}: external data without a location")
+        path = inside(self._folder, location)
+        if not path.is_file():
+            raise ModelFormatError(
+                f"{name}: external data file {location!r} is missing; put it beside the model"
+            )
+        if path not in self._files:
+            self._files[path] = map_file(path)
+        data = self._files[path]
+        try:
+            offset = int(keys.get("offset") or 0)
+            length = int(keys.get("length") or len(data) - offset)
+        except ValueError:
+            raise ModelFormatError(f"{name}: external data offset is not a number") from None
+        if offset < 0 or length < 0 or offset + length > len(data):
+            raise ModelFormatError(
+                f"{name}: external data [{offset}, {offset + length}) lies outside"
+                f" {location!r} of {len(data)} bytes"
+            )
+        return data[offset : offset + length]
+
+    def read_sparse(self, sparse: Message) -> tuple[np.ndarray, DType, str]:
+        """A SparseTensorProto, made dense; its name is that of the values."""
+        values_proto, indices_proto = sparse.message(1), sparse.message(2)
+        if values_proto is None:
+            raise ModelFormatError("sparse tensor without values")
+        values, dtype = self.read(values_proto)
+        name = values_proto.text(8)
+        dims = tuple(sparse.ints(3))
+        count = math.prod(dims) if all(d >= 0 for d in dims) else -1
+        # a dense form may be larger than the file, but not absurdly so
+        if not 0 <= count <= 1 << 28:
+            raise ModelFormatError(f"{name}: sparse tensor of dimensions {dims} is too large")
+        indices = (
+            self.read(indices_proto)[0] if indices_proto is not None else np.empty(0, np.int64)
+        )
+        if indices.ndim == 2:
+            indices = np.ravel_multi_index(tuple(indices.T), dims)
+        if indices.size != values.size or (indices.size and not 0 <= indices.min() <= indices.max() < count):
+            raise ModelFormatError(f"{name}: sparse indices do not fit dimensions {dims}")
+        dense = np.zeros(count, dtype.np)
+        dense[indices] = values
+        return dense.reshape(dims), dtype, name
+
+
+def _typed_fields(tensor: Message, dtype: DType) -> np.ndarray:
+    """The *_data field of the element type (the form without raw_data)."""
+    if dtype is DType.F32:
+        return tensor.fixed(4, np.float32)
+    if dtype is DType.F64:
+        return tensor.fixed(10, np.float64)
+    if dtype is DType.I64:
+        return np.array(tensor.ints(7), np.int64)
+    if dtype in (DType.U32, DType.U64):
+        return np.array([v & 0xFFFFFFFFFFFFFFFF for v in tensor.ints(11)], np.uint64).astype(dtype.np)
+    assert dtype in _INT32_DATA
+    values = np.array(tensor.ints(5), np.int64)
+    if dtype is DType.F16:
+        return values.astype(np.uint16).view(np.float16)
+    return values.astype(dtype.np)
+
+
+def read_type(type_proto: Message | None, where: str) -> tuple[DType | None, Shape | None]:
+    """TypeProto → element type and shape; (None, None) when it says nothing.
+
+    Raises UnsupportedOperatorError for sequences, maps and optionals.
+    """
+    if type_proto is None:
+        return None, None
+    for number, kind in ((4, "sequence"), (5, "map"), (9, "optional"), (8, "sparse tensor")):
+        if number in type_proto:
+            raise UnsupportedOperatorError(
+                f"{where}: values of type {kind} are not supported; export with tensors only", (where,)
+            )
+    tensor = type_proto.message(1)
+    if tensor is None:
+        return None, None
+    code = tensor.int(1)
+    dtype = dtype_of(code, where) if code else None
+    shape = tensor.message(2)
+    if shape is None:
+        return dtype, None
+    return dtype, tuple(_dim(d) for d in shape.messages(1))
+
+
+def _dim(dim: Message) -> Dim:
+    """A number, a symbol, or None. Exporters also write −1 for "unknown"."""
+    if 1 in dim:
+        value = dim.int(1)
+        return value if value >= 0 else None
+    return dim.text(2) or None

@@ -1,0 +1,56 @@
+"""Operators outside the ONNX domain: which of them are operators of ours, under which name.
+
+Everything else is imported as `domain::Op`, so that the support table can name it.
+Source: ContribOperators.md of onnxruntime (domain com.microsoft), Operators-ml.md of ONNX.
+"""
+
+from __future__ import annotations
+
+from ...ops import find_op
+from .upgrade import Call
+
+#: com.microsoft operators whose meaning is that of our operator of the same name.
+_MICROSOFT = {
+    "QLinearAdd", "QLinearMul", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearConcat",
+    "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", "QGemm", "QLinearReduceMean", "QLinearWhere",
+    "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "SkipLayerNormalization", "BiasGelu",
+    "QLinearConv", "QuantizeLinear", "DequantizeLinear", "Gelu", "Inverse", "Trilu", "Pad", "Unique",
+    "Range", "GridSample", "ConvTransposeWithDynamicPads",
+}  # fmt: skip
+
+
+def vendor_op(call: Call) -> None:
+    """Gives a call of another domain its name in our registry."""
+    if call.domain == "com.microsoft":
+        _microsoft(call)
+    elif call.domain == "ai.onnx.ml" and find_op(call.op) is not None:
+        call.version = 99
+    elif call.domain == "ai.onnx.preview" and find_op(call.op) is not None:
+        call.version = 99
+    else:
+        call.op = f"{call.domain}::{call.op}"
+
+
+def _microsoft(call: Call) -> None:
+    op = call.op
+    call.version = 99
+    if op == "FusedConv":
+        call.op = "Conv"
+        _activation(call)
+    elif op == "FusedGemm":
+        call.op = "Gemm"
+        _activation(call)
+    elif op in ("FastGelu", "BiasGelu") and find_op("BiasGelu") is not None:
+        call.attrs = {"approximate": "tanh" if op == "FastGelu" else "none"}
+        call.op = "BiasGelu" if len(call.inputs) > 1 else "Gelu"
+    elif op == "QuickGelu":
+        call.op, call.attrs = "Swish", {"alpha": call.attrs.get("alpha", 1.702)}
+    elif op not in _MICROSOFT or find_op(op) is None:
+        call.op = f"com.microsoft::{op}"
+
+
+def _activation(call: Call) -> None:
+    """`activation` and `activation_params` of the fused operators are ours as well; drop empties."""
+    for key in ("activation", "activation_params"):
+        if not call.attrs.get(key, True):
+            del call.attrs[key]

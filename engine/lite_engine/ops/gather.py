@@ -1,0 +1,191 @@
+"""Reading and writing at computed places: Gather*, Scatter*, OneHot, NonZero, Compress."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Dim, DType, TypeInfo
+from ._core import Cost, define_op
+from ._helpers import normalise_axis, same_type
+
+gather = define_op("Gather", inputs="x indices", attrs={"axis": 0}, source="ONNX Gather-13")
+
+
+@gather.infer
+def _(x: TypeInfo, indices: TypeInfo, *, axis: int) -> TypeInfo:
+    at = normalise_axis(axis, x.rank)
+    return x.with_shape((*x.dims[:at], *indices.dims, *x.dims[at + 1 :]))
+
+
+@gather.reference
+def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+    """y[…, i, …] = x[…, indices[i], …] along axis; negative indices count from the end"""
+    return np.take(x, indices, axis)
+
+
+gather.cost(lambda *_, **__: Cost())
+
+gather_elements = define_op(
+    "GatherElements", inputs="x indices", attrs={"axis": 0}, source="ONNX GatherElements-13"
+)
+
+
+@gather_elements.infer
+def _(x: TypeInfo, indices: TypeInfo, *, axis: int) -> TypeInfo:
+    normalise_axis(axis, x.rank)
+    return x.with_shape(indices.shape)
+
+
+@gather_elements.reference
+def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
+    """y[i,j,k] = x[indices[i,j,k], j, k] for axis 0"""
+    window = tuple(
+        slice(None) if i == axis % x.ndim else slice(0, d) for i, d in enumerate(indices.shape)
+    )
+    at = np.where(indices < 0, indices + x.shape[axis], indices)
+    return np.take_along_axis(x[window], at, axis)
+
+
+gather_nd = define_op("GatherND", inputs="x indices", attrs={"batch_dims": 0}, source="ONNX GatherND-13")
+
+
+@gather_nd.infer
+def _(x: TypeInfo, indices: TypeInfo, *, batch_dims: int) -> TypeInfo:
+    depth = indices.dims[-1]
+    if not isinstance(depth, int):
+        raise ShapeError("the last dimension of indices is not known")
+    return x.with_shape((*indices.dims[:-1], *x.dims[batch_dims + depth :]))
+
+
+@gather_nd.reference
+def _(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
+    """y[…] = x[batch, indices[…, :]]"""
+    batch = indices.shape[:batch_dims]
+    grids = np.meshgrid(*[np.arange(d) for d in batch], indexing="ij")
+    extra = indices.ndim - 1 - batch_dims
+    leading = tuple(g.reshape(*batch, *[1] * extra) for g in grids)
+    return x[(*leading, *np.moveaxis(indices, -1, 0))]
+
+
+# ---- scatter
+
+
+def _combine(y: np.ndarray, at: Any, updates: np.ndarray, reduction: str) -> None:
+    """y[at] = updates, or y[at] (+ · max min)= updates, with repeated places."""
+    if reduction == "none":
+        y[at] = updates
+        return
+    ufuncs = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+    if reduction not in ufuncs:
+        raise ShapeError(f"reduction {reduction!r}")
+    ufuncs[reduction].at(y, at, updates)
+
+
+scatter_elements = define_op(
+    "ScatterElements", inputs="x indices updates", attrs={"axis": 0, "reduction": "none"},
+    source="ONNX ScatterElements-18",
+)  # fmt: skip
+scatter_elements.infer(same_type)
+
+
+@scatter_elements.reference
+def _(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str) -> np.ndarray:
+    """y[indices[i,j,k], j, k] = updates[i,j,k] for axis 0"""
+    y = x.copy()
+    at = list(np.indices(indices.shape, sparse=True))
+    axis %= x.ndim
+    at[axis] = np.where(indices < 0, indices + x.shape[axis], indices)
+    _combine(y, tuple(at), updates, reduction)
+    return y
+
+
+scatter_nd = define_op(
+    "ScatterND", inputs="x indices updates", attrs={"reduction": "none"}, source="ONNX ScatterND-18"
+)
+scatter_nd.infer(same_type)
+
+
+@scatter_nd.reference
+def _(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str) -> np.ndarray:
+    """y[indices[…, :]] = updates[…]"""
+    y = x.copy()
+    _combine(y, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
+    return y
+
+
+tensor_scatter = define_op(
+    "TensorScatter", inputs="past update write_indices?", attrs={"axis": -2, "mode": "linear"},
+    source="ONNX TensorScatter-24",
+)  # fmt: skip
+tensor_scatter.infer(same_type)
+
+
+@tensor_scatter.reference
+def _(past: np.ndarray, update: np.ndarray, starts: np.ndarray | None, *, axis: int, mode: str) -> np.ndarray:
+    """A cache updated in place: per batch element, `update` is written from starts[b] on along axis"""
+    y = np.moveaxis(past.copy(), axis, 1)
+    new = np.moveaxis(update, axis, 1)
+    for b in range(y.shape[0]):
+        at = (0 if starts is None else int(starts[b])) + np.arange(new.shape[1])
+        y[b, at % y.shape[1] if mode == "circular" else at] = new[b]
+    return np.moveaxis(y, 1, axis).copy()
+
+
+# ---- one-hot, non-zero, compress
+
+one_hot = define_op(
+    "OneHot", inputs="indices depth values", attrs={"axis": -1}, source="ONNX OneHot-11"
+)
+
+
+@one_hot.infer
+def _(indices: TypeInfo, depth: TypeInfo, values: TypeInfo, *, axis: int) -> TypeInfo:
+    at = normalise_axis(axis, indices.rank + 1)
+    n: Dim = None if depth.const is None else int(depth.const.ravel()[0])
+    return TypeInfo(values.dtype, (*indices.dims[:at], n, *indices.dims[at:]))
+
+
+@one_hot.reference
+def _(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis: int) -> np.ndarray:
+    """values[1] at the index along a new axis, values[0] elsewhere; indices outside leave no mark"""
+    n = int(depth.ravel()[0])
+    at = axis % (indices.ndim + 1)
+    wanted = np.where(indices < 0, indices + n, indices)
+    choices = np.arange(n).reshape([-1 if i == at else 1 for i in range(indices.ndim + 1)])
+    hit = np.expand_dims(wanted, at) == choices
+    return np.where(hit, values[1], values[0]).astype(values.dtype)
+
+
+non_zero = define_op("NonZero", inputs="x", source="ONNX NonZero-13")
+non_zero.infer(lambda x: TypeInfo(DType.I64, (None if x.shape is None else x.rank, None)))
+non_zero.reference(lambda x: np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1))
+
+compress = define_op("Compress", inputs="x condition", attrs={"axis": None}, source="ONNX Compress-11")
+
+
+@compress.infer
+def _(x: TypeInfo, condition: TypeInfo, *, axis: int | None) -> TypeInfo:
+    kept: Dim = None if condition.const is None else int(np.count_nonzero(condition.const))
+    if axis is None:
+        return x.with_shape((kept,))
+    at = normalise_axis(axis, x.rank)
+    return x.with_shape((*x.dims[:at], kept, *x.dims[at + 1 :]))
+
+
+@compress.reference
+def _(x: np.ndarray, condition: np.ndarray, *, axis: int | None) -> np.ndarray:
+    """The slices along axis (elements when no axis) where condition holds"""
+    return np.compress(condition, x, axis)
+
+
+array_feature_extractor = define_op(
+    "ArrayFeatureExtractor", inputs="x indices", source="ai.onnx.ml ArrayFeatureExtractor-1"
+)
+array_feature_extractor.infer(
+    lambda x, y: x.with_shape((*(x.dims[:-1] or (1,)), y.size if y.is_static else None))
+)
+array_feature_extractor.reference(lambda x, y: np.atleast_2d(np.take(x, y.ravel(), -1)))
+

@@ -1,0 +1,146 @@
+"""Elementwise functions of two or more inputs, with NumPy broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import DType, Node, TypeInfo
+from ._core import Cost, OpDef, define_op
+from ._helpers import bool_type, broadcast_shapes, product
+from .activation import apply_activation
+
+
+def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
+    return TypeInfo(xs[0].dtype, broadcast_shapes(*(x.shape for x in xs)))
+
+
+def _broadcast_cost(*xs: TypeInfo, **_: Any) -> Cost:
+    return Cost(flops=product(broadcast_shapes(*(x.shape for x in xs)) or ()) * max(1, len(xs) - 1))
+
+
+def _binary(
+    name: str, fn: Callable[..., Any], source: str, *, native: bool = False, **attrs: Any
+) -> OpDef:
+    op = define_op(name, inputs="a b", attrs=attrs, layout="elementwise", source=source)
+    op.infer(_broadcast_type)
+    op.reference(fn)
+    op.cost(_broadcast_cost)
+    if native:
+        op.kernel("cpu", "f32_binary", in_place=True)
+    return op
+
+
+def _compare(name: str, fn: Callable[..., Any], source: str) -> OpDef:
+    op = define_op(name, inputs="a b", layout="elementwise", source=source)
+    op.infer(bool_type)
+    op.reference(fn)
+    op.cost(_broadcast_cost)
+    return op
+
+
+# ---- arithmetic
+
+
+def _add(a: np.ndarray, b: np.ndarray, *, activation: str, activation_params: Sequence[float]) -> np.ndarray:
+    """y = activation(a + b)"""
+    return apply_activation(activation, activation_params, a + b).astype(a.dtype, copy=False)
+
+
+def _div(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """y = a / b; integers are divided towards zero"""
+    if a.dtype.kind == "f":
+        return a / b
+    safe = np.where(b == 0, 1, b)
+    if a.dtype.kind == "u":
+        return a // safe
+    quotient = np.abs(a) // np.abs(safe)
+    return (quotient * np.sign(a) * np.sign(safe)).astype(a.dtype)
+
+
+def _mod(a: np.ndarray, b: np.ndarray, *, fmod: int) -> np.ndarray:
+    """y = a mod b with the sign of b, or of a when fmod = 1"""
+    return np.fmod(a, b) if fmod else np.mod(a, b)
+
+
+def _pow(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """y = a^b in a's element type"""
+    if a.dtype.kind in "iu" and b.dtype.kind in "iu":
+        base = np.where(b < 0, 1, b)
+        return np.power(a, base.astype(np.int64)).astype(a.dtype)
+    return np.power(a, b.astype(np.float64) if b.dtype.kind in "iu" else b).astype(a.dtype)
+
+
+def _shift(a: np.ndarray, b: np.ndarray, *, direction: str) -> np.ndarray:
+    """y = a shifted by b bits, LEFT or RIGHT"""
+    return np.left_shift(a, b) if direction == "LEFT" else np.right_shift(a, b)
+
+
+_FUSED = {"activation": "", "activation_params": []}
+_binary("Add", _add, "ONNX Add-14; activation is ours", native=True, **_FUSED)
+_binary("Sub", np.subtract, "ONNX Sub-14", native=True)
+_binary("Mul", np.multiply, "ONNX Mul-14", native=True)
+_binary("Div", _div, "ONNX Div-14", native=True)
+_binary("Pow", _pow, "ONNX Pow-15", native=True)
+_binary("Mod", _mod, "ONNX Mod-13", fmod=0)
+_binary("And", np.logical_and, "ONNX And-7")
+_binary("Or", np.logical_or, "ONNX Or-7")
+_binary("Xor", np.logical_xor, "ONNX Xor-7")
+_binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18")
+_binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18")
+_binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18")
+_binary("BitShift", _shift, "ONNX BitShift-11", direction="LEFT")
+_binary("SquaredDifference", lambda a, b: np.square(a - b), "TFLite SQUARED_DIFFERENCE: y = (a−b)²")
+
+_compare("Equal", np.equal, "ONNX Equal-19")
+_compare("Greater", np.greater, "ONNX Greater-13")
+_compare("GreaterOrEqual", np.greater_equal, "ONNX GreaterOrEqual-16")
+_compare("Less", np.less, "ONNX Less-13")
+_compare("LessOrEqual", np.less_equal, "ONNX LessOrEqual-16")
+_compare("NotEqual", np.not_equal, "TFLite NOT_EQUAL")
+
+prelu = _binary(
+    "PRelu", lambda x, slope: np.where(x < 0, x * slope, x).astype(x.dtype), "ONNX PRelu-16", native=True
+)
+
+
+# ---- many inputs
+
+
+def _variadic(name: str, fn: Callable[..., Any], source: str, *, native: bool = False) -> OpDef:
+    op = define_op(name, inputs="*xs", layout="elementwise", source=source)
+    op.infer(_broadcast_type)
+    op.reference(lambda *xs: np.asarray(fn(xs)).astype(xs[0].dtype, copy=False))
+    op.cost(_broadcast_cost)
+    if native:
+        op.kernel("cpu", "f32_binary", in_place=True, when=_two_inputs)
+    return op
+
+
+def _two_inputs(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return len(types) == 2 or "not two inputs"
+
+
+_variadic("Max", lambda xs: reduce(np.maximum, xs), "ONNX Max-13", native=True)
+_variadic("Min", lambda xs: reduce(np.minimum, xs), "ONNX Min-13", native=True)
+_variadic("Sum", lambda xs: reduce(np.add, xs), "ONNX Sum-13")
+_variadic("Mean", lambda xs: reduce(np.add, xs) / len(xs), "ONNX Mean-13")
+
+where = define_op("Where", inputs="condition a b", layout="elementwise", source="ONNX Where-16")
+
+
+@where.infer
+def _(condition: TypeInfo, a: TypeInfo, b: TypeInfo) -> TypeInfo:
+    if condition.dtype is not DType.BOOL:
+        raise ShapeError(f"the condition is {condition.dtype}, not bool")
+    return TypeInfo(a.dtype, broadcast_shapes(condition.shape, a.shape, b.shape))
+
+
+@where.reference
+def _(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """y = condition ? a : b"""
+    return np.where(condition, a, b)

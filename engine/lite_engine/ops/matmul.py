@@ -1,0 +1,117 @@
+"""MatMul and Gemm: matrix products with fused activation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import TypeInfo
+from ._core import Cost, define_op
+from ._helpers import broadcast_shapes, product, wide
+from .activation import apply_activation
+
+_FUSED: dict[str, Any] = {"activation": "", "activation_params": []}
+
+matmul = define_op(
+    "MatMul", inputs="a b", attrs=_FUSED, source="ONNX MatMul-13; activation is ours"
+)
+
+
+def matmul_shape(a: TypeInfo, b: TypeInfo) -> TypeInfo:
+    """Shape of numpy.matmul, element type of a. Raises ShapeError."""
+    left, right = a.dims, b.dims
+    if not left or not right:
+        raise ShapeError("a scalar has no matrix product")
+    left_is_row, right_is_column = len(left) == 1, len(right) == 1
+    left = (1, *left) if left_is_row else left
+    right = (*right, 1) if right_is_column else right
+    if isinstance(left[-1], int) and isinstance(right[-2], int) and left[-1] != right[-2]:
+        raise ShapeError(f"inner dimensions {left[-1]} and {right[-2]} differ")
+    batch = broadcast_shapes(left[:-2], right[:-2]) or ()
+    rows = () if left_is_row else (left[-2],)
+    columns = () if right_is_column else (right[-1],)
+    return a.with_shape((*batch, *rows, *columns))
+
+
+def matmul_macs(a: TypeInfo, b: TypeInfo) -> int:
+    """Multiply-accumulates of numpy.matmul."""
+    return product(matmul_shape(a, b).dims) * int(a.dims[-1] or 0)  # type: ignore[call-overload]
+
+
+def int_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Product of integer arrays, exact: float64 holds every sum of 8- and 16-bit products that fits 53 bits."""
+    if max(a.itemsize, b.itemsize) <= 2:
+        return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
+    return np.matmul(a, b)
+
+
+@matmul.infer
+def _(a: TypeInfo, b: TypeInfo, **_: Any) -> TypeInfo:
+    return matmul_shape(a, b)
+
+
+@matmul.reference
+def _(a: np.ndarray, b: np.ndarray, *, activation: str, activation_params: list[float]) -> np.ndarray:
+    """numpy.matmul: (…,M,K) · (…,K,N) → (…,M,N), batch axes broadcast"""
+    y = np.matmul(wide(a), wide(b))
+    return apply_activation(activation, activation_params, y).astype(a.dtype, copy=False)
+
+
+@matmul.cost
+def _(a: TypeInfo, b: TypeInfo, **_: Any) -> Cost:
+    return Cost(macs=matmul_macs(a, b))
+
+
+gemm = define_op(
+    "Gemm",
+    inputs="a b c?",
+    attrs={"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0, **_FUSED},
+    source="ONNX Gemm-13; activation is ours",
+)
+
+
+@gemm.infer
+def _(a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int, **_: Any) -> TypeInfo:
+    if a.rank != 2 or b.rank != 2:
+        raise ShapeError(f"ranks {a.rank} and {b.rank}, not 2")
+    rows, inner = a.dims[::-1] if transA else a.dims
+    inner_b, columns = b.dims[::-1] if transB else b.dims
+    if isinstance(inner, int) and isinstance(inner_b, int) and inner != inner_b:
+        raise ShapeError(f"inner dimensions {inner} and {inner_b} differ")
+    return a.with_shape((rows, columns))
+
+
+@gemm.reference
+def _(
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray | None,
+    *,
+    alpha: float,
+    beta: float,
+    transA: int,
+    transB: int,
+    activation: str,
+    activation_params: list[float],
+) -> np.ndarray:
+    """y = activation(α·A·B + β·C); A (M,K), B (K,N) after transposing, C broadcast to (M,N)"""
+    y = np.matmul(wide(a.T if transA else a), wide(b.T if transB else b))
+    y = y if alpha == 1 else y * alpha
+    if c is not None and beta != 0:
+        y = y + (c if beta == 1 else c * beta)
+    return apply_activation(activation, activation_params, y).astype(a.dtype, copy=False)
+
+
+@gemm.cost
+def _(a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int, **_: Any) -> Cost:
+    rows, inner = a.dims[::-1] if transA else a.dims
+    columns = b.dims[0] if transB else b.dims[1]
+    outputs = product((rows, columns))
+    return Cost(macs=outputs * product((inner,)), flops=outputs * (c is not None))
+
+
+
+gemm.kernel("cpu", "f32_gemm", why="dense matrix product")
+matmul.kernel("cpu", "f32_matmul", why="dense matrix product")

@@ -1,0 +1,194 @@
+"""Normalisations: batch, instance, group, layer, RMS, Lp, local response, mean-variance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import DType, TypeInfo
+from ._core import Cost, define_op
+from ._helpers import normalise_axis, same_type, wide
+
+batch_norm = define_op(
+    "BatchNormalization",
+    inputs="x scale b mean var",
+    attrs={"epsilon": 1e-5, "momentum": 0.9, "training_mode": 0},
+    outputs="y running_mean running_var",
+    layout="channels_last",
+    source="ONNX BatchNormalization-15",
+)
+
+
+def _per_channel(v: np.ndarray, rank: int) -> np.ndarray:
+    return v.reshape(1, -1, *[1] * (rank - 2)) if rank > 1 else v
+
+
+@batch_norm.infer
+def _(x: TypeInfo, scale: TypeInfo, b: TypeInfo, mean: TypeInfo, var: TypeInfo, *, n_outputs: int,
+      **_: Any) -> list[TypeInfo]:
+    channels = x.dims[1] if x.rank > 1 else 1
+    for name, v in (("scale", scale), ("b", b), ("mean", mean), ("var", var)):
+        if v.is_static and isinstance(channels, int) and v.size != channels:
+            raise ShapeError(f"{name} has {v.size} elements for {channels} channels")
+    return [same_type(x), same_type(mean), same_type(var)][:n_outputs]
+
+
+@batch_norm.reference
+def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray, mean: np.ndarray, var: np.ndarray, *,
+      epsilon: float, momentum: float, training_mode: int, n_outputs: int) -> Any:
+    """y = (x − mean) / √(var + ε) · scale + b, per channel; statistics of x when training_mode"""
+    xw = wide(x)
+    if training_mode:
+        axes = tuple(i for i in range(x.ndim) if i != 1)
+        now_mean, now_var = xw.mean(axes), xw.var(axes)
+        running = (mean * momentum + now_mean * (1 - momentum), var * momentum + now_var * (1 - momentum))
+        mean, var = now_mean, now_var
+    else:
+        running = (mean, var)
+    factor = scale / np.sqrt(wide(var) + epsilon)
+    y = (xw - _per_channel(mean, x.ndim)) * _per_channel(factor, x.ndim) + _per_channel(b, x.ndim)
+    outs = [y.astype(x.dtype), *(r.astype(mean.dtype, copy=False) for r in running)]
+    return outs[:n_outputs]
+
+
+batch_norm.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
+
+instance_norm = define_op(
+    "InstanceNormalization", inputs="x scale b", attrs={"epsilon": 1e-5}, layout="channels_last",
+    source="ONNX InstanceNormalization-22",
+)  # fmt: skip
+instance_norm.infer(same_type)
+
+
+def _standardised(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> np.ndarray:
+    """(x − mean) / √(var + ε) over axes"""
+    mean = x.mean(axes, keepdims=True)
+    return (x - mean) / np.sqrt(np.square(x - mean).mean(axes, keepdims=True) + epsilon)
+
+
+@instance_norm.reference
+def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray, *, epsilon: float) -> np.ndarray:
+    """y = scale · (x − mean) / √(var + ε) + b, statistics per sample and channel"""
+    y = _standardised(wide(x), tuple(range(2, x.ndim)), epsilon)
+    return (y * _per_channel(scale, x.ndim) + _per_channel(b, x.ndim)).astype(x.dtype)
+
+
+instance_norm.cost(lambda x, *_, **__: Cost(flops=6 * x.size))
+
+group_norm = define_op(
+    "GroupNormalization", inputs="x scale bias",
+    attrs={"epsilon": 1e-5, "num_groups": 1, "stash_type": 1}, layout="channels_last",
+    source="ONNX GroupNormalization-21",
+)  # fmt: skip
+group_norm.infer(same_type)
+
+
+@group_norm.reference
+def _(x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, epsilon: float, num_groups: int,
+      stash_type: int) -> np.ndarray:
+    """Statistics per sample and group of channels; scale and bias per channel (C,)"""
+    grouped = wide(x).reshape(x.shape[0], num_groups, -1)
+    y = _standardised(grouped, (2,), epsilon).reshape(x.shape)
+    return (y * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)).astype(x.dtype)
+
+
+group_norm.cost(lambda x, *_, **__: Cost(flops=6 * x.size))
+
+layer_norm = define_op(
+    "LayerNormalization", inputs="x scale b?", outputs="y mean inv_std_dev",
+    attrs={"axis": -1, "epsilon": 1e-5, "stash_type": 1}, source="ONNX LayerNormalization-17",
+)  # fmt: skip
+
+
+@layer_norm.infer
+def _(x: TypeInfo, scale: TypeInfo, b: TypeInfo | None, *, axis: int, n_outputs: int, **_: Any) -> list[TypeInfo]:
+    at = normalise_axis(axis, x.rank)
+    stats = TypeInfo(DType.F32, (*x.dims[:at], *[1] * (x.rank - at)))
+    return [same_type(x), stats, stats][:n_outputs]
+
+
+@layer_norm.reference
+def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray | None, *, axis: int, epsilon: float,
+      stash_type: int, n_outputs: int) -> Any:
+    """y = scale · (x − mean) / √(var + ε) + b over the axes from `axis` on"""
+    xw = wide(x)
+    axes = tuple(range(axis % x.ndim, x.ndim))
+    mean = xw.mean(axes, keepdims=True)
+    inverse = 1 / np.sqrt(np.square(xw - mean).mean(axes, keepdims=True) + epsilon)
+    y = ((xw - mean) * inverse).astype(x.dtype) * scale
+    y = y if b is None else y + b
+    return [y.astype(x.dtype, copy=False), mean.astype(np.float32), inverse.astype(np.float32)][:n_outputs]
+
+
+layer_norm.cost(lambda x, *_, **__: Cost(flops=7 * x.size))
+layer_norm.kernel(
+    "cpu", "f32_layer_norm", when=lambda node, types: len(node.outputs) == 1 or "statistics are asked for"
+)
+
+rms_norm = define_op(
+    "RMSNormalization", inputs="x scale", attrs={"axis": -1, "epsilon": 1e-5, "stash_type": 1},
+    source="ONNX RMSNormalization-23",
+)  # fmt: skip
+rms_norm.infer(same_type)
+
+
+@rms_norm.reference
+def _(x: np.ndarray, scale: np.ndarray, *, axis: int, epsilon: float, stash_type: int) -> np.ndarray:
+    """y = scale · x / √(mean(x²) + ε) over the axes from `axis` on"""
+    xw = wide(x)
+    axes = tuple(range(axis % x.ndim, x.ndim))
+    y = xw / np.sqrt(np.square(xw).mean(axes, keepdims=True) + epsilon)
+    return (y.astype(x.dtype) * scale).astype(x.dtype, copy=False)
+
+
+rms_norm.cost(lambda x, *_, **__: Cost(flops=5 * x.size))
+
+lp_norm = define_op(
+    "LpNormalization", inputs="x", attrs={"axis": -1, "p": 2}, layout="axis", axis_attrs=("axis",),
+    source="ONNX LpNormalization-22",
+)  # fmt: skip
+lp_norm.infer(same_type)
+
+
+@lp_norm.reference
+def _(x: np.ndarray, *, axis: int, p: int) -> np.ndarray:
+    """y = x / ‖x‖_p along axis; 0 where the norm is 0"""
+    norm = np.sum(np.abs(wide(x)) ** p, axis=axis, keepdims=True) ** (1 / p)
+    return np.where(norm == 0, 0, x / np.where(norm == 0, 1, norm)).astype(x.dtype)
+
+
+lrn = define_op(
+    "LRN", inputs="x", attrs={"alpha": 1e-4, "beta": 0.75, "bias": 1.0, "size": 1}, layout="channels_last",
+    source="ONNX LRN-13",
+)  # fmt: skip
+lrn.infer(same_type)
+
+
+@lrn.reference
+def _(x: np.ndarray, *, alpha: float, beta: float, bias: float, size: int) -> np.ndarray:
+    """y = x / (bias + α/size · Σ x² over `size` neighbouring channels)^β"""
+    before = (size - 1) // 2
+    square = np.square(wide(x))
+    padded = np.pad(square, [(0, 0), (before, size - 1 - before), *[(0, 0)] * (x.ndim - 2)])
+    total = sum(padded[:, i : i + x.shape[1]] for i in range(size))
+    return (x / (bias + alpha / size * total) ** beta).astype(x.dtype)
+
+
+lrn.cost(lambda x, *, size, **_: Cost(flops=(size + 12) * x.size))
+
+mvn = define_op(
+    "MeanVarianceNormalization", inputs="x", attrs={"axes": [0, 2, 3]}, layout="axis", axis_attrs=("axes",),
+    source="ONNX MeanVarianceNormalization-13",
+)  # fmt: skip
+mvn.infer(same_type)
+
+
+@mvn.reference
+def _(x: np.ndarray, *, axes: list[int]) -> np.ndarray:
+    """y = (x − mean) / (√var + 1e-9) over axes"""
+    xw = wide(x)
+    mean = xw.mean(tuple(axes), keepdims=True)
+    deviation = np.sqrt(np.square(xw - mean).mean(tuple(axes), keepdims=True)) + 1e-9
+    return ((xw - mean) / deviation).astype(x.dtype)

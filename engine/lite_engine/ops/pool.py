@@ -1,0 +1,263 @@
+"""Sliding-window pooling and its global forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Dim, DType, Node, TypeInfo
+from ._core import REQUIRED, Cost, OpDef, define_op
+from ._helpers import product, wide, window_output, window_pads
+
+_WINDOW: dict[str, Any] = {
+    "auto_pad": "NOTSET", "ceil_mode": 0, "dilations": [], "kernel_shape": REQUIRED, "pads": [], "strides": [],
+}  # fmt: skip
+
+
+class Window:
+    """Resolved window of a pooling over the spatial axes of x (N,C,*S)."""
+
+    def __init__(self, shape: tuple[Dim, ...], attrs: dict[str, Any]) -> None:
+        n = len(shape) - 2
+        self.kernel = list(attrs["kernel_shape"])
+        self.strides = list(attrs["strides"]) or [1] * n
+        self.dilations = list(attrs["dilations"]) or [1] * n
+        if not len(self.kernel) == len(self.strides) == len(self.dilations) == n:
+            raise ShapeError(f"{n} spatial axes, kernel {self.kernel}, strides {self.strides}")
+        if min(*self.kernel, *self.strides, *self.dilations) < 1:
+            raise ShapeError(f"window kernel {self.kernel}, strides {self.strides}, dilations {self.dilations}")
+        sizes = [d if isinstance(d, int) else 1 for d in shape[2:]]
+        self.pads = window_pads(
+            sizes, self.kernel, self.strides, attrs["pads"], self.dilations, attrs["auto_pad"]
+        )
+        if len(self.pads) != 2 * n:
+            raise ShapeError(f"{len(self.pads)} pads for {n} spatial axes")
+        ceil = bool(attrs["ceil_mode"])
+        self.out = [self._positions(shape[2 + i], i, ceil) for i in range(n)]
+
+    def _positions(self, size: Dim, i: int, ceil: bool) -> Dim:
+        """Output positions; with ceil the last window must still start inside the data."""
+        n = len(self.kernel)
+        begin, end = self.pads[i], self.pads[n + i]
+        out = window_output(
+            size, self.kernel[i], self.strides[i], begin + end, self.dilations[i], ceil=ceil
+        )
+        if ceil and isinstance(out, int) and isinstance(size, int):
+            if (out - 1) * self.strides[i] >= size + begin:
+                out -= 1
+        return out
+
+    def padded(self, x: np.ndarray, value: Any) -> np.ndarray:
+        """x with its pads, and as many more cells at the end as the last window needs."""
+        widths = [(0, 0), (0, 0)]
+        n = len(self.kernel)
+        for i in range(n):
+            reach = (int(self.out[i] or 0) - 1) * self.strides[i] + (self.kernel[i] - 1) * self.dilations[i] + 1
+            end = max(self.pads[n + i], reach - x.shape[2 + i] - self.pads[i])
+            widths.append((self.pads[i], end))
+        return np.pad(x, widths, constant_values=value)
+
+    def taps(self, padded: np.ndarray) -> Any:
+        """One view of shape (N,C,*out) per window element, in row-major order."""
+        for tap in np.ndindex(*self.kernel):
+            window = tuple(
+                slice(t * d, t * d + (int(o or 0) - 1) * s + 1, s)
+                for t, d, o, s in zip(tap, self.dilations, self.out, self.strides)
+            )
+            yield tap, padded[(slice(None), slice(None), *window)]
+
+
+def _pooled(x: TypeInfo, **attrs: Any) -> TypeInfo:
+    if x.rank < 3:
+        raise ShapeError(f"rank {x.rank}, needs batch, channels and spatial axes")
+    return x.with_shape((*x.dims[:2], *Window(x.dims, attrs).out))
+
+
+def _window_cost(x: TypeInfo, **attrs: Any) -> Cost:
+    window = Window(x.dims, attrs)
+    return Cost(flops=product((*x.dims[:2], *window.out)) * math.prod(window.kernel))
+
+
+def _flat(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x = types[0]
+    if x is None or x.rank not in (3, 4):
+        return "only 1-D and 2-D pooling has this kernel"
+    return len(node.outputs) == 1 or "indices are asked for"
+
+
+# ---- MaxPool and MaxUnpool
+
+max_pool = define_op(
+    "MaxPool", inputs="x", outputs="y indices", attrs={**_WINDOW, "storage_order": 0},
+    layout="channels_last", source="ONNX MaxPool-22",
+)  # fmt: skip
+
+
+@max_pool.infer
+def _(x: TypeInfo, *, n_outputs: int, **attrs: Any) -> list[TypeInfo]:
+    y = _pooled(x, **attrs)
+    return [y, y.with_dtype(DType.I64)][:n_outputs]
+
+
+@max_pool.reference
+def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any:
+    """y = max over the window; indices are flat positions in x (column-major if storage_order)"""
+    window = Window(x.shape, attrs)
+    low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    padded = window.padded(x, low)
+    if n_outputs == 1:
+        y = None
+        for _, part in window.taps(padded):
+            y = part.copy() if y is None else np.maximum(y, part, out=y)
+        return y
+    y = np.full((*x.shape[:2], *window.out), low, x.dtype)
+    best = np.zeros(y.shape, np.int64)
+    sizes, n = x.shape[2:], x.ndim - 2
+    order = range(n) if storage_order else range(n - 1, -1, -1)
+    strides, step = [0] * n, 1
+    for i in order:
+        strides[i], step = step, step * sizes[i]
+    grids = np.meshgrid(*[np.arange(o) for o in window.out], indexing="ij")
+    for tap, part in window.taps(padded):
+        at = sum(
+            (g * s + t * d - p) * stride
+            for g, s, t, d, p, stride in zip(
+                grids, window.strides, tap, window.dilations, window.pads, strides
+            )
+        )
+        better = part > y
+        y = np.where(better, part, y)
+        best = np.where(better, at, best)
+    planes = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *[1] * n)
+    return y, best + planes * math.prod(sizes)
+
+
+max_pool.cost(lambda x, *, storage_order, **attrs: _window_cost(x, **attrs))
+max_pool.kernel("cpu", "f32_pool", when=_flat)
+
+max_unpool = define_op(
+    "MaxUnpool", inputs="x indices output_shape?",
+    attrs={"kernel_shape": REQUIRED, "pads": [], "strides": []}, source="ONNX MaxUnpool-22",
+)  # fmt: skip
+
+
+def _unpooled(shape: tuple[Dim, ...], kernel: list[int], pads: list[int], strides: list[int]) -> list[Dim]:
+    n = len(shape) - 2
+    strides, pads = strides or [1] * n, pads or [0] * (2 * n)
+    return [
+        *shape[:2],
+        *[
+            (d - 1) * strides[i] - pads[i] - pads[n + i] + kernel[i] if isinstance(d, int) else None
+            for i, d in enumerate(shape[2:])
+        ],
+    ]
+
+
+@max_unpool.infer
+def _(x: TypeInfo, indices: TypeInfo, shape: TypeInfo | None, *, kernel_shape: list[int],
+      pads: list[int], strides: list[int]) -> TypeInfo:
+    if shape is not None:
+        known = shape.const
+        return x.with_shape(tuple(int(v) for v in known) if known is not None else (None,) * x.rank)
+    return x.with_shape(tuple(_unpooled(x.dims, kernel_shape, pads, strides)))
+
+
+@max_unpool.reference
+def _(x: np.ndarray, indices: np.ndarray, shape: np.ndarray | None, *, kernel_shape: list[int],
+      pads: list[int], strides: list[int]) -> np.ndarray:
+    """Puts each x at its flat index of a zero tensor; indices refer to the inferred shape"""
+    inferred = tuple(int(d or 0) for d in _unpooled(x.shape, kernel_shape, pads, strides))
+    y = np.zeros(math.prod(inferred), x.dtype)
+    y[indices.ravel()] = x.ravel()
+    y = y.reshape(inferred)
+    if shape is None:
+        return y
+    out = np.zeros(tuple(shape), x.dtype)
+    out[tuple(slice(0, d) for d in inferred)] = y
+    return out
+
+
+# ---- AveragePool and LpPool
+
+average_pool = define_op(
+    "AveragePool", inputs="x", attrs={**_WINDOW, "count_include_pad": 0}, layout="channels_last",
+    source="ONNX AveragePool-22",
+)  # fmt: skip
+
+
+@average_pool.infer
+def _(x: TypeInfo, *, count_include_pad: int, **attrs: Any) -> TypeInfo:
+    return _pooled(x, **attrs)
+
+
+@average_pool.reference
+def _(x: np.ndarray, *, count_include_pad: int, **attrs: Any) -> np.ndarray:
+    """y = Σ window / count; the count leaves pads out unless count_include_pad"""
+    window = Window(x.shape, attrs)
+    total = sum(part for _, part in window.taps(window.padded(wide(x), 0)))
+    ones = np.ones((1, 1, *x.shape[2:]), np.float32)
+    if count_include_pad:
+        n = len(window.kernel)
+        widths = [(0, 0), (0, 0), *[(window.pads[i], window.pads[n + i]) for i in range(n)]]
+        ones = np.pad(ones, widths, constant_values=1)
+        # cells past the pads, which only ceil_mode reaches, never count
+        extra = [(0, 0)] * 2 + [
+            (0, max(0, a - b)) for a, b in zip(window.padded(x[:1, :1], 0).shape[2:], ones.shape[2:])
+        ]
+        counted = np.pad(ones, extra)
+    else:
+        counted = window.padded(ones, 0)
+    count = sum(part for _, part in window.taps(counted))
+    return (total / np.maximum(count, 1)).astype(x.dtype)
+
+
+average_pool.cost(lambda x, *, count_include_pad, **attrs: _window_cost(x, **attrs))
+average_pool.kernel("cpu", "f32_pool", when=_flat)
+
+lp_pool = define_op(
+    "LpPool", inputs="x", attrs={**_WINDOW, "p": 2}, layout="channels_last", source="ONNX LpPool-22"
+)
+
+
+@lp_pool.infer
+def _(x: TypeInfo, *, p: int, **attrs: Any) -> TypeInfo:
+    return _pooled(x, **attrs)
+
+
+@lp_pool.reference
+def _(x: np.ndarray, *, p: int, **attrs: Any) -> np.ndarray:
+    """y = (Σ |x|^p)^(1/p)"""
+    window = Window(x.shape, attrs)
+    total = sum(np.abs(part) ** p for _, part in window.taps(window.padded(wide(x), 0)))
+    return (total ** (1 / p)).astype(x.dtype)
+
+
+# ---- global forms
+
+
+def _global(name: str, fn: Callable[..., np.ndarray], *, native: bool = False, **attrs: Any) -> OpDef:
+    op = define_op(name, inputs="x", attrs=attrs, layout="channels_last", source=f"ONNX {name}-22")
+
+    @op.infer
+    def _(x: TypeInfo, **_: Any) -> TypeInfo:
+        if x.rank < 2:
+            raise ShapeError(f"rank {x.rank}, needs batch and channels")
+        return x.with_shape((*x.dims[:2], *[1] * (x.rank - 2)))
+
+    @op.reference
+    def _(x: np.ndarray, **attrs: Any) -> np.ndarray:
+        return fn(wide(x), tuple(range(2, x.ndim)), **attrs).astype(x.dtype)
+
+    op.cost(lambda x, **_: Cost(flops=x.size))
+    if native:
+        op.kernel("cpu", "f32_pool", when=lambda node, types: _flat(node, types))
+    return op
+
+
+_global("GlobalAveragePool", lambda x, a: np.mean(x, axis=a, keepdims=True), native=True)
+_global("GlobalMaxPool", lambda x, a: np.max(x, axis=a, keepdims=True), native=True)
+_global("GlobalLpPool", lambda x, a, p: np.sum(np.abs(x) ** p, axis=a, keepdims=True) ** (1 / p), p=2)

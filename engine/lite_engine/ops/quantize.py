@@ -1,0 +1,117 @@
+"""QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear: between real numbers and integers.
+
+real = (q − zero_point) · scale; q = clamp(round_half_even(real / scale) + zero_point).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import DType, TypeInfo
+from ._core import Cost, define_op
+from ._helpers import normalise_axis
+
+quantize_linear = define_op(
+    "QuantizeLinear",
+    inputs="x scale zero_point?",
+    attrs={"axis": 1, "block_size": 0, "output_dtype": None, "precision": 0, "saturate": 1},
+    layout="axis",
+    axis_attrs=("axis",),
+    source="ONNX QuantizeLinear-25",
+)
+dequantize_linear = define_op(
+    "DequantizeLinear",
+    inputs="x scale zero_point?",
+    attrs={"axis": 1, "block_size": 0, "output_dtype": None},
+    layout="axis",
+    axis_attrs=("axis",),
+    source="ONNX DequantizeLinear-25",
+)
+
+
+def spread(v: np.ndarray, shape: tuple[int, ...], axis: int, block_size: int) -> np.ndarray:
+    """Scale or zero point, brought to broadcast against a tensor: per tensor, per axis, or blocked."""
+    if v.size == 1:
+        return v.reshape(())
+    if v.ndim == 1:
+        at = normalise_axis(axis, len(shape))
+        if v.size != shape[at]:
+            raise ShapeError(f"{v.size} scales for axis {at} of size {shape[at]}")
+        return v.reshape([-1 if i == at else 1 for i in range(len(shape))])
+    at = normalise_axis(axis, len(shape))
+    block = block_size or -(-shape[at] // v.shape[at])
+    return np.take(np.repeat(v, block, axis=at), range(shape[at]), axis=at)
+
+
+def saturate(q: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Whole numbers clamped to an integer type."""
+    info = np.iinfo(dtype)
+    return np.clip(q, info.min, info.max).astype(dtype)
+
+
+@quantize_linear.infer
+def _(x: TypeInfo, scale: TypeInfo, zero_point: TypeInfo | None, *, output_dtype: DType | None, **_: Any) -> TypeInfo:
+    dtype = zero_point.dtype if zero_point is not None else output_dtype or DType.U8
+    return TypeInfo(dtype, x.shape)
+
+
+@quantize_linear.reference
+def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, *, axis: int, block_size: int,
+      output_dtype: DType | None, precision: int, saturate: int) -> np.ndarray:
+    """q = clamp(round_half_even(x / scale) + zero_point)"""
+    dtype = zero_point.dtype if zero_point is not None else (output_dtype or DType.U8).np
+    s = spread(scale, x.shape, axis, block_size)
+    work = np.float64 if x.dtype.kind in "iu" or x.dtype == np.float64 else np.float32
+    q = np.rint(x.astype(work) / s.astype(work))
+    if zero_point is not None:
+        q = q + spread(zero_point, x.shape, axis, block_size).astype(work)
+    return _saturate(q, dtype)
+
+
+_saturate = saturate  # the attribute of the same name hides it above
+
+
+@dequantize_linear.infer
+def _(x: TypeInfo, scale: TypeInfo, zero_point: TypeInfo | None, *, output_dtype: DType | None, **_: Any) -> TypeInfo:
+    return TypeInfo(output_dtype or scale.dtype, x.shape)
+
+
+@dequantize_linear.reference
+def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, *, axis: int, block_size: int,
+      output_dtype: DType | None) -> np.ndarray:
+    """y = (x − zero_point) · scale"""
+    wide = x.astype(np.int32) if x.dtype.kind in "iu" else x
+    if zero_point is not None:
+        wide = wide - spread(zero_point, x.shape, axis, block_size).astype(wide.dtype)
+    s = spread(scale, x.shape, axis, block_size)
+    out = np.float32 if output_dtype is DType.BF16 else output_dtype.np if output_dtype else scale.dtype
+    return (wide.astype(np.result_type(s, np.float32)) * s).astype(out)
+
+
+quantize_linear.cost(lambda x, *_, **__: Cost(flops=4 * x.size))
+dequantize_linear.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
+
+dynamic_quantize_linear = define_op(
+    "DynamicQuantizeLinear", inputs="x", outputs="y y_scale y_zero_point", source="ONNX DynamicQuantizeLinear-11"
+)
+dynamic_quantize_linear.infer(
+    lambda x: [TypeInfo(DType.U8, x.shape), TypeInfo(DType.F32, ()), TypeInfo(DType.U8, ())]
+)
+
+
+@dynamic_quantize_linear.reference
+def dynamic_quantize(x: np.ndarray) -> Any:
+    """u8 over the range of x with 0 included: scale = (max − min)/255, zero_point = round(−min/scale)"""
+    low = np.minimum(x.min(initial=0), 0).astype(np.float32)
+    high = np.maximum(x.max(initial=0), 0).astype(np.float32)
+    scale = np.float32((high - low) / np.float32(255))
+    scale = scale if scale > 0 else np.float32(1)
+    zero_point = saturate(np.rint(-low / scale), np.dtype(np.uint8))
+    q = saturate(np.rint(x / scale) + np.float32(zero_point), np.dtype(np.uint8))
+    return q, scale, zero_point
+
+
+dynamic_quantize_linear.cost(lambda x: Cost(flops=6 * x.size))

@@ -1,0 +1,149 @@
+"""Reductions over axes, and ArgMax/ArgMin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..ir import DType, TypeInfo
+from ._core import Cost, OpDef, define_op
+from ._helpers import known_ints, normalise_axes, normalise_axis, unknown_dims, wide
+
+
+def _reduced(x: TypeInfo, axes: TypeInfo | None, *, keepdims: int, noop_with_empty_axes: int) -> TypeInfo:
+    given = known_ints(axes)
+    if axes is not None and given is None:
+        return TypeInfo(x.dtype, unknown_dims(x.rank) if keepdims else None)
+    if not given and noop_with_empty_axes:
+        return TypeInfo(x.dtype, x.shape)
+    chosen = set(normalise_axes(given, x.rank) if given else range(x.rank))
+    if keepdims:
+        return x.with_shape(tuple(1 if i in chosen else d for i, d in enumerate(x.dims)))
+    return x.with_shape(tuple(d for i, d in enumerate(x.dims) if i not in chosen))
+
+
+def _reduction(
+    name: str,
+    fn: Callable[[np.ndarray, tuple[int, ...], bool], Any],
+    source: str,
+    *,
+    alone: Callable[[np.ndarray], Any] = lambda x: x,
+    native: bool = False,
+) -> OpDef:
+    """`fn(x, axes, keepdims)`; `alone` is applied when no axis is reduced (no-op with empty axes)."""
+    op = define_op(
+        name,
+        inputs="x axes?",
+        attrs={"keepdims": 1, "noop_with_empty_axes": 0},
+        layout="axis",
+        attr_inputs=("axes",),
+        axis_attrs=("axes",),
+        source=source,
+    )
+    op.infer(_reduced)
+
+    def run(
+        x: np.ndarray, axes: np.ndarray | None, *, keepdims: int, noop_with_empty_axes: int
+    ) -> np.ndarray:
+        if (axes is None or axes.size == 0) and noop_with_empty_axes:
+            return np.asarray(alone(x)).astype(x.dtype, copy=False)
+        chosen = normalise_axes(axes.ravel(), x.ndim) if axes is not None and axes.size else range(x.ndim)
+        return np.asarray(fn(wide(x), tuple(chosen), bool(keepdims))).astype(x.dtype, copy=False)
+
+    run.__doc__ = fn.__doc__
+    op.reference(run)
+    op.cost(lambda x, axes, **_: Cost(flops=x.size))
+    if native:
+        op.kernel("cpu", "f32_reduce")
+    return op
+
+
+def _log_sum_exp(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+    """ln Σ e^x, shifted by the maximum"""
+    if x.size == 0:
+        return np.log(np.sum(np.exp(x), axis=axes, keepdims=keep))
+    top = np.max(x, axis=axes, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0)
+    total = np.log(np.sum(np.exp(x - top), axis=axes, keepdims=True)) + top
+    return total if keep else np.squeeze(total, axis=axes)
+
+
+def _extreme(ufunc: np.ufunc, largest: bool) -> Callable[[np.ndarray, tuple[int, ...], bool], Any]:
+    """Maximum or minimum; of nothing it is the type's end of range."""
+
+    def run(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> Any:
+        if x.dtype.kind == "f":
+            initial: Any = -np.inf if largest else np.inf
+        elif x.dtype.kind == "b":
+            initial = not largest
+        else:
+            info = np.iinfo(x.dtype)
+            initial = info.min if largest else info.max
+        return ufunc.reduce(x, axis=axes, keepdims=keep, initial=initial)
+
+    return run
+
+
+def _mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> Any:
+    """Arithmetic mean; integers are summed exactly"""
+    return np.mean(x, axis=axes, keepdims=keep)
+
+
+_reduction("ReduceSum", lambda x, a, k: np.sum(x, axis=a, keepdims=k), "ONNX ReduceSum-13", native=True)
+_reduction("ReduceMean", _mean, "ONNX ReduceMean-18", native=True)
+_reduction("ReduceMax", _extreme(np.maximum, True), "ONNX ReduceMax-20", native=True)
+_reduction("ReduceMin", _extreme(np.minimum, False), "ONNX ReduceMin-20", native=True)
+_reduction("ReduceProd", lambda x, a, k: np.prod(x, axis=a, keepdims=k), "ONNX ReduceProd-18")
+_reduction(
+    "ReduceL1", lambda x, a, k: np.sum(np.abs(x), axis=a, keepdims=k), "ONNX ReduceL1-18", alone=np.abs
+)
+_reduction(
+    "ReduceL2", lambda x, a, k: np.sqrt(np.sum(np.square(x), axis=a, keepdims=k)), "ONNX ReduceL2-18",
+    alone=np.abs, native=True,
+)
+_reduction(
+    "ReduceSumSquare", lambda x, a, k: np.sum(np.square(x), axis=a, keepdims=k),
+    "ONNX ReduceSumSquare-18", alone=np.square,
+)
+_reduction(
+    "ReduceLogSum", lambda x, a, k: np.log(np.sum(x, axis=a, keepdims=k)), "ONNX ReduceLogSum-18",
+    alone=np.log,
+)
+_reduction("ReduceLogSumExp", _log_sum_exp, "ONNX ReduceLogSumExp-18")
+_reduction("ReduceAny", lambda x, a, k: np.any(x, axis=a, keepdims=k), "TFLite REDUCE_ANY")
+_reduction("ReduceAll", lambda x, a, k: np.all(x, axis=a, keepdims=k), "TFLite REDUCE_ALL")
+
+
+def _arg(name: str, pick: Callable[..., np.ndarray]) -> OpDef:
+    op = define_op(
+        name,
+        inputs="x",
+        attrs={"axis": 0, "keepdims": 1, "select_last_index": 0},
+        layout="axis",
+        axis_attrs=("axis",),
+        source=f"ONNX {name}-13",
+    )
+
+    @op.infer
+    def _(x: TypeInfo, *, axis: int, keepdims: int, select_last_index: int) -> TypeInfo:
+        at = normalise_axis(axis, x.rank)
+        kept = [1 if i == at else d for i, d in enumerate(x.dims) if keepdims or i != at]
+        return TypeInfo(DType.I64, tuple(kept))
+
+    @op.reference
+    def _(x: np.ndarray, *, axis: int, keepdims: int, select_last_index: int) -> np.ndarray:
+        """Index of the first (or last) extreme element along `axis`, i64"""
+        if select_last_index:
+            y = x.shape[axis] - 1 - pick(np.flip(x, axis), axis=axis, keepdims=bool(keepdims))
+        else:
+            y = pick(x, axis=axis, keepdims=bool(keepdims))
+        return np.asarray(y, np.int64)
+
+    op.cost(lambda x, **_: Cost(flops=x.size))
+    return op
+
+
+_arg("ArgMax", np.argmax)
+_arg("ArgMin", np.argmin)

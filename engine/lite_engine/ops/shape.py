@@ -1,0 +1,252 @@
+"""Shape operators: those that only rename axes (views), and those that read shapes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError, UnsupportedOperatorError
+from ..ir import Dim, DType, TypeInfo
+from ._core import Cost, define_op
+from ._helpers import (
+    broadcast_shapes,
+    const_ints,
+    known_ints,
+    normalise_axes,
+    normalise_axis,
+    product,
+    same_type,
+    unknown_dims,
+)
+
+_FREE = Cost(bytes=0)
+
+# ---- views
+
+identity = define_op("Identity", inputs="x", layout="view", source="ONNX Identity-25")
+identity.infer(same_type)
+identity.reference(lambda x: x)
+identity.cost(lambda x: _FREE)
+
+dropout = define_op(
+    "Dropout", inputs="x ratio? training_mode?", outputs="y mask", attrs={"seed": 0}, layout="view",
+    attr_inputs=("ratio", "training_mode"), source="ONNX Dropout-22, inference form",
+)  # fmt: skip
+
+
+@dropout.infer
+def _(x: TypeInfo, ratio: TypeInfo | None, mode: TypeInfo | None, *, n_outputs: int, **_: Any) -> list[TypeInfo]:
+    return [same_type(x), TypeInfo(DType.BOOL, x.shape)][:n_outputs]
+
+
+@dropout.reference
+def _(x: np.ndarray, ratio: np.ndarray | None, mode: np.ndarray | None, *, seed: int, n_outputs: int) -> Any:
+    """y = x; the mask is all true"""
+    if mode is not None and bool(mode) and (ratio is None or float(ratio) != 0):
+        raise UnsupportedOperatorError("Dropout in training mode; export the model for inference")
+    return [x, np.ones(x.shape, bool)][:n_outputs]
+
+
+reshape = define_op(
+    "Reshape", inputs="x shape", attrs={"allowzero": 0}, layout="view", attr_inputs=("shape",),
+    source="ONNX Reshape-25",
+)  # fmt: skip
+
+
+def _reshaped(dims: tuple[Dim, ...] | None, wanted: list[int], allowzero: int) -> tuple[Dim, ...]:
+    """0 copies a dimension, −1 takes what is left."""
+    if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
+        raise ShapeError(f"shape {wanted} is not valid")
+    out: list[Dim] = list(wanted)
+    for i, d in enumerate(wanted):
+        if d == 0 and not allowzero:
+            if dims is not None and i >= len(dims):
+                raise ShapeError(f"shape {wanted} copies axis {i} of a rank-{len(dims)} tensor")
+            out[i] = None if dims is None else dims[i]
+    if -1 not in wanted:
+        return tuple(out)
+    at = wanted.index(-1)
+    out[at] = None
+    if dims is None:
+        return tuple(out)
+    # symbols on both sides cancel: (N,64,7,7) to (0,-1) is (N,3136)
+    left, right = list(dims), [d for i, d in enumerate(out) if i != at]
+    for d in list(right):
+        if not isinstance(d, int) and d in left:
+            left.remove(d)
+            right.remove(d)
+    if all(isinstance(d, int) for d in (*left, *right)):
+        rest = product(right)
+        out[at] = product(left) // rest if rest else 0
+    return tuple(out)
+
+
+@reshape.infer
+def _(x: TypeInfo, shape: TypeInfo, *, allowzero: int) -> TypeInfo:
+    wanted = known_ints(shape)
+    if wanted is None:
+        rank = shape.dims[0] if shape.shape is not None and len(shape.shape) == 1 else None
+        return x.with_shape(unknown_dims(rank if isinstance(rank, int) else None))
+    out = x.with_shape(_reshaped(x.shape, wanted, allowzero))
+    if x.is_static and out.is_static and x.size != out.size:
+        raise ShapeError(f"{x.size} elements do not fill shape {wanted}")
+    return out
+
+
+@reshape.reference
+def _(x: np.ndarray, shape: np.ndarray, *, allowzero: int) -> np.ndarray:
+    """Same elements, another shape; 0 copies a dimension (unless allowzero), −1 is what is left"""
+    return x.reshape(_reshaped(x.shape, [int(d) for d in shape], allowzero))
+
+
+reshape.cost(lambda x, shape, **_: _FREE)
+
+squeeze = define_op(
+    "Squeeze", inputs="x axes?", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
+    source="ONNX Squeeze-25",
+)  # fmt: skip
+
+
+@squeeze.infer
+def _(x: TypeInfo, axes: TypeInfo | None) -> TypeInfo:
+    if axes is None:
+        if not x.is_static:
+            raise ShapeError("axes are not given and the shape is not fixed")
+        return x.with_shape(tuple(d for d in x.dims if d != 1))
+    gone = normalise_axes(const_ints(axes, "axes"), x.rank)
+    for i in gone:
+        if isinstance(x.dims[i], int) and x.dims[i] != 1:
+            raise ShapeError(f"axis {i} has size {x.dims[i]}, not 1")
+    return x.with_shape(tuple(d for i, d in enumerate(x.dims) if i not in gone))
+
+
+@squeeze.reference
+def _(x: np.ndarray, axes: np.ndarray | None) -> np.ndarray:
+    """Drops axes of size 1"""
+    return np.squeeze(x) if axes is None else np.squeeze(x, tuple(int(a) for a in axes.ravel()))
+
+
+squeeze.cost(lambda x, axes: _FREE)
+
+unsqueeze = define_op(
+    "Unsqueeze", inputs="x axes", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
+    source="ONNX Unsqueeze-25; axes are those of the output",
+)  # fmt: skip
+
+
+@unsqueeze.infer
+def _(x: TypeInfo, axes: TypeInfo) -> TypeInfo:
+    given = const_ints(axes, "axes")
+    new = normalise_axes(given, x.rank + len(given))
+    rest = iter(x.dims)
+    return x.with_shape(tuple(1 if i in new else next(rest) for i in range(x.rank + len(given))))
+
+
+@unsqueeze.reference
+def _(x: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Inserts axes of size 1"""
+    return np.expand_dims(x, tuple(int(a) for a in axes.ravel()))
+
+
+unsqueeze.cost(lambda x, axes: _FREE)
+
+flatten = define_op(
+    "Flatten", inputs="x", attrs={"axis": 1}, layout="view", axis_attrs=("axis",), source="ONNX Flatten-25"
+)
+
+
+@flatten.infer
+def _(x: TypeInfo, *, axis: int) -> TypeInfo:
+    at = axis + x.rank if axis < 0 else axis
+    if not 0 <= at <= x.rank:
+        raise ShapeError(f"axis {axis} is outside a rank-{x.rank} tensor")
+
+    def joined(dims: tuple[Dim, ...]) -> Dim:
+        if len(dims) == 1:
+            return dims[0]
+        return math.prod(dims) if all(isinstance(d, int) for d in dims) else None  # type: ignore[type-var]
+
+    return x.with_shape((joined(x.dims[:at]), joined(x.dims[at:])))
+
+
+@flatten.reference
+def _(x: np.ndarray, *, axis: int) -> np.ndarray:
+    """(d0·…·d(axis−1), the rest)"""
+    at = axis + x.ndim if axis < 0 else axis
+    return x.reshape(math.prod(x.shape[:at]), math.prod(x.shape[at:]))
+
+
+flatten.cost(lambda x, **_: _FREE)
+
+transpose = define_op(
+    "Transpose", inputs="x", attrs={"perm": []}, layout="view", source="ONNX Transpose-25"
+)
+
+
+@transpose.infer
+def _(x: TypeInfo, *, perm: list[int]) -> TypeInfo:
+    order = normalise_axes(perm, x.rank) if perm else list(range(x.rank))[::-1]
+    if len(order) != x.rank:
+        raise ShapeError(f"perm {perm} for rank {x.rank}")
+    return x.with_shape(tuple(x.dims[i] for i in order))
+
+
+@transpose.reference
+def _(x: np.ndarray, *, perm: list[int]) -> np.ndarray:
+    """y axis i is x axis perm[i]"""
+    return np.transpose(x, perm or None)
+
+
+# ---- shapes as values
+
+shape = define_op("Shape", inputs="x", attrs={"start": 0, "end": None}, source="ONNX Shape-25")
+
+
+@shape.infer
+def _(x: TypeInfo, *, start: int, end: int | None) -> TypeInfo:
+    if x.shape is None:
+        return TypeInfo(DType.I64, (None,))
+    dims = x.shape[_span(start, end, len(x.shape))]
+    known = all(isinstance(d, int) for d in dims)
+    return TypeInfo(DType.I64, (len(dims),), np.array(dims, np.int64) if known else None)
+
+
+def _span(start: int, end: int | None, rank: int) -> slice:
+    begin = max(0, start + rank if start < 0 else start)
+    stop = rank if end is None else max(0, end + rank if end < 0 else end)
+    return slice(begin, stop)
+
+
+@shape.reference
+def _(x: np.ndarray, *, start: int, end: int | None) -> np.ndarray:
+    """Dimensions start…end as i64"""
+    return np.array(x.shape[_span(start, end, x.ndim)], np.int64)
+
+
+shape.cost(lambda x, **_: _FREE)
+
+size = define_op("Size", inputs="x", source="ONNX Size-25")
+size.infer(lambda x: TypeInfo(DType.I64, ()))
+size.reference(lambda x: np.array(x.size, np.int64))
+size.cost(lambda x: _FREE)
+
+expand = define_op("Expand", inputs="x shape", attr_inputs=("shape",), source="ONNX Expand-13")
+
+
+@expand.infer
+def _(x: TypeInfo, shape: TypeInfo) -> TypeInfo:
+    wanted = known_ints(shape)
+    if wanted is None:
+        return x.with_shape(None)
+    return x.with_shape(broadcast_shapes(x.dims, tuple(wanted)))
+
+
+@expand.reference
+def _(x: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """Broadcasts x with shape, both ways"""
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(int(d) for d in shape))).copy()
+
+
+expand.cost(lambda x, shape: Cost())
