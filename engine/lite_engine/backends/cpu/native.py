@@ -14,12 +14,10 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
-import lite_engine
-
+from ..._native import library_path
 from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
 from ...ir import DType
 from ...plan.program import DTYPE_OF_CODE, ROLE_CODES
@@ -109,20 +107,6 @@ class MemoryInfo:
     def peak_bytes(self) -> int:
         """What running the program takes beside the weights of the file."""
         return self.arena_bytes + self.packed_bytes + self.scratch_bytes
-
-
-def library_path() -> Path:
-    """The native library. Raises BackendUnavailableError when it was not built."""
-    names = ("liblite_runtime.so", "liblite_runtime.dylib")
-    for folder in lite_engine.__path__:
-        for name in names:
-            path = Path(folder) / "_native" / name
-            if path.is_file():
-                return path
-    raise BackendUnavailableError(
-        f"{names[0]} is not in {Path(lite_engine.__path__[0]) / '_native'}; "
-        "build it with `make native` or install a wheel of this platform"
-    )
 
 
 @lru_cache(maxsize=1)
