@@ -122,6 +122,14 @@ class Predictor:
     def _compile(self, plan: Plan) -> Execution:
         return Execution(plan, threads=self.threads)
 
+    def like(self, graph: Graph) -> Predictor:
+        """A predictor of another graph with this one's backend, threads and precision."""
+        model = Model(graph, metadata=dict(self.model.metadata))
+        return Predictor(
+            model, self.backend, threads=self.threads, precision=self.precision,
+            overrides=self.overrides, tuning=self.tuning,
+        )
+
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:
         return self.execution(shapes).plan
 

@@ -1,0 +1,121 @@
+"""How far two arrays are apart: the numbers, the histogram and the channel map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Difference:
+    """b against a. `sqnr_db` is 10·log10(Σa² / Σ(a−b)²), None when the difference is zero.
+
+    Positions that are NaN or Inf on either side count in `nan_a`/`nan_b` and are left out of the sums,
+    except where both sides hold the same value. `worst` is the index of the largest |a−b|.
+    """
+
+    max_abs: float
+    mean_abs: float
+    rel_l2: float
+    cosine: float
+    sqnr_db: float | None
+    nan_a: int
+    nan_b: int
+    range_a: tuple[float, float]
+    range_b: tuple[float, float]
+    worst: tuple[int, ...]
+    worst_a: float
+    worst_b: float
+
+    @property
+    def broken(self) -> bool:
+        """NaN or Inf on one side only."""
+        return self.nan_a != self.nan_b
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> Difference:
+    """Compares two arrays of one shape; integers and booleans as numbers."""
+    shape = np.shape(a)
+    x = np.asarray(a, np.float64).ravel()
+    y = np.asarray(b, np.float64).ravel()
+    bad_a, bad_b = ~np.isfinite(x), ~np.isfinite(y)
+    same_bad = bad_a & bad_b & ((x == y) | (np.isnan(x) & np.isnan(y)))
+    odd = (bad_a | bad_b) & ~same_bad
+    good = ~(bad_a | bad_b)
+    p, q = (x, y) if good.all() else (x[good], y[good])
+    delta = p - q
+    square_a, square_d = float(p @ p), float(delta @ delta)
+    square_b = float(q @ q)
+    worst = _worst(x, y, odd)
+    return Difference(
+        float(np.abs(delta).max(initial=0.0)),
+        float(np.abs(delta).mean()) if delta.size else 0.0,
+        _ratio(square_d, square_a) ** 0.5,
+        _cosine(float(p @ q), square_a, square_b),
+        None if square_d == 0 else float(10 * np.log10(max(square_a, 1e-300) / square_d)),
+        int(bad_a.sum() - same_bad.sum()) if odd.any() else 0,
+        int(bad_b.sum() - same_bad.sum()) if odd.any() else 0,
+        _range(p), _range(q),
+        tuple(int(i) for i in np.unravel_index(worst, shape)) if x.size else (),
+        float(x[worst]) if x.size else 0.0,
+        float(y[worst]) if x.size else 0.0,
+    )
+
+
+def _worst(x: np.ndarray, y: np.ndarray, odd: np.ndarray) -> int:
+    if not x.size:
+        return 0
+    if odd.any():
+        return int(np.argmax(odd))
+    with np.errstate(invalid="ignore"):
+        return int(np.nanargmax(np.where(np.isfinite(x - y), np.abs(x - y), -1.0)))
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0 if part == 0 else float("inf")
+
+
+def _cosine(dot: float, a: float, b: float) -> float:
+    if a == 0 or b == 0:
+        return 1.0 if a == b else 0.0
+    return float(min(1.0, dot / (a * b) ** 0.5))
+
+
+def _range(x: np.ndarray) -> tuple[float, float]:
+    return (float(x.min()), float(x.max())) if x.size else (0.0, 0.0)
+
+
+def histogram(a: np.ndarray, b: np.ndarray, bins: int = 41) -> dict[str, Any]:
+    """Counts of log10|a−b| between the smallest and the largest difference that is not zero."""
+    delta = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64)).ravel()
+    delta = delta[np.isfinite(delta)]
+    positive = delta[delta > 0]
+    if not positive.size:
+        return {"edges_log10": [], "counts": [], "zero": int(delta.size)}
+    counts, edges = np.histogram(np.log10(positive), bins)
+    return {
+        "edges_log10": edges.tolist(), "counts": counts.tolist(),
+        "zero": int(delta.size - positive.size),
+    }
+
+
+def channel_map(a: np.ndarray, b: np.ndarray, channel: int | None = None) -> dict[str, Any]:
+    """Where the difference lies: error per channel, per column, and the |a−b| map of one channel
+    (the worst when None). Arrays are (N,C,H,W) or (N,C,…); others are one channel.
+    """
+    delta = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
+    delta = np.nan_to_num(delta, nan=np.inf, posinf=np.inf)
+    if delta.ndim < 3:
+        delta = delta.reshape(1, 1, -1)
+    maps = delta.max(axis=0).reshape(delta.shape[1], -1, delta.shape[-1])
+    per_channel = maps.max(axis=(1, 2))
+    pick = int(np.argmax(per_channel)) if channel is None else channel
+    return {
+        "channel": pick,
+        "per_channel": per_channel.tolist(),
+        "per_column": maps.max(axis=(0, 1)).tolist(),
+        "per_row": maps.max(axis=(0, 2)).tolist(),
+        "map": maps[pick].tolist(),
+    }
