@@ -81,3 +81,17 @@ export function rowTip(row, e) {
   const spread = row.ci_ms ? ` ± ${ms(row.ci_ms)}` : "";
   return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit}${spread} · ${share}\n${row.kernel || row.op} on ${colour.backendName(row.backend)}`;
 }
+
+/** [{type, layers, value, macs, weights}], the costliest type first. */
+export function totals(profile) {
+  const value = valueOf(profile), sums = new Map();
+  for (const row of profile.layers) {
+    const entry = sums.get(row.type) || { type: row.type, layers: 0, value: 0, macs: 0, weights: 0 };
+    entry.layers++;
+    entry.value += value(row);
+    entry.macs += row.macs || 0;
+    entry.weights += row.weight_bytes || 0;
+    sums.set(row.type, entry);
+  }
+  return [...sums.values()].sort((a, b) => b.value - a.value || b.macs - a.macs);
+}

@@ -63,7 +63,7 @@ function mapMarkup(c, width) {
   const { columns, max } = c.local.profiles;
   const lens = w > 24 || h > 24;
   const room = width - LEFT - 8 - (lens ? LENS + 12 : 0);
-  const high = Math.round(Math.max(24, Math.min(160, (room / w) * h)));
+  const high = Math.round(Math.max(h < 4 ? 24 : 72, Math.min(168, (room / w) * h)));
   c.local.mapBox = { left: LEFT, top: 40, width: room, height: high };
   const cw = room / w, peak = Math.max(...columns, 1e-30);
   const path = `M${LEFT} 34` + Array.from(columns, (v, i) => `L${(LEFT + i * cw).toFixed(1)} ${(34 - 26 * (v / peak)).toFixed(1)}h${cw.toFixed(2)}`).join("") + "V34z";
@@ -113,8 +113,8 @@ export function channelStrip(channels, current, { width, dark, explained }) {
   return html`<svg class="chart" height="${rows * 12}" viewBox="0 0 ${width} ${rows * 12}" role="img" aria-label="Error per channel">${join(cells)}</svg>`;
 }
 
-export function histogramSvg({ limit, counts }, { width, height = 128, explained, label }) {
-  const top = 14, bottom = height - 30, right = width - 8;
+export function histogramSvg({ limit, counts }, { width, height = 136, explained, label }) {
+  const top = 22, bottom = height - 30, right = width - 8;
   const most = Math.max(1, Math.ceil(Math.log10(Math.max(...counts, 1)) + 0.2));
   const y = (v) => top + (bottom - top) * (1 - v / most), step = (right - LEFT) / counts.length;
   const grid = [];

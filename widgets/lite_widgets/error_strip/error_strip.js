@@ -6,7 +6,7 @@ import { judge, verdict } from "../_shared/judge.js";
 import { error } from "../_shared/format.js";
 import { key, notice, patterns } from "../_shared/parts.js";
 
-const LEFT = 52, RIGHT = 12, TOP = 26, BOTTOM = 28;
+const LEFT = 52, RIGHT = 12, TOP = 26, BOTTOM = 28, NAN_ROW = 22;
 const METRICS = { rel_l2: "rel. L2", max_abs: "max abs", mean_abs: "mean abs" };
 
 /** Powers of ten that hold all errors: [low, high], the low one with a margin. Independent of the tolerance. */
@@ -25,7 +25,7 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
   const { layers, own, first } = judged;
   const n = layers.length, step = (width - LEFT - RIGHT) / Math.max(n, 1), right = width - RIGHT;
   const [low, high] = logRange(layers);
-  const top = TOP + (anyNan ? 16 : 0), bottom = height - BOTTOM;
+  const top = TOP + (anyNan ? NAN_ROW : 0), bottom = height - BOTTOM;
   const scale = log([10 ** low, 10 ** high], [bottom, top]);
   const y = (v) => Math.max(top, Math.min(bottom, scale(Math.max(v ?? 0, 10 ** low))));
   const x = (i) => LEFT + i * step, mid = (i) => LEFT + (i + 0.5) * step;
@@ -38,7 +38,7 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
   }
   const small = step < 7;
   const r = small ? Math.max(step / 3, 0.8) : 2.6;
-  const nanY = TOP + 4;
+  const nanY = TOP + 5;
   const marks = layers.map((l, i) => {
     const bad = l.state === "own", over = l.state !== "within", cx = mid(i).toFixed(2);
     const iy = y(l.iso), ay = l.nan || l.acc === null ? nanY : y(l.acc);
@@ -138,7 +138,7 @@ export default widget({
     const svg = c.root.querySelector("[data-part=strip] svg"), box = svg.getBoundingClientRect(), now = judged(c);
     const nan = now.layers.some((l) => l.nan || (l.acc === null && l.state !== "within"));
     const [low, high] = logRange(now.layers);
-    const inverse = log([10 ** low, 10 ** high], [c.get("height") - BOTTOM, TOP + (nan ? 16 : 0)]).invert;
+    const inverse = log([10 ** low, 10 ** high], [c.get("height") - BOTTOM, TOP + (nan ? NAN_ROW : 0)]).invert;
     setTolerance(c, inverse(((event.clientY - box.top) * c.get("height")) / box.height));
   },
   key(c, event) {

@@ -1,59 +1,13 @@
 // The model as a chain of blocks that open in place, coloured by time, kind or error.
 import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
-import { encode, isCopy, rowTip } from "../_shared/encode.js";
-import { judge } from "../_shared/judge.js";
+import { isCopy } from "../_shared/encode.js";
 import { overview, span } from "../_shared/overview.js";
 import * as colour from "../_shared/colour.js";
-import { error, fixed, ms, THIN } from "../_shared/format.js";
 import { hatchKey, key, square } from "../_shared/parts.js";
 import { afterClick } from "../_shared/selection.js";
+import { graphStyle } from "./graph_style.js";
 import { Pane } from "./pane.js";
-
-/** What a node looks like: from the profile, from the comparison, or plain. */
-export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline, hidden, paint }) {
-  const { dark } = paint;
-  const quiet = colour.scale("within", 0.5, dark);
-  const rows = new Map((profile ? profile.layers : []).map((r) => [r.name, r]));
-  const e = profile ? encode(profile, { by, baseline, hidden, paint }) : null;
-  const value = (n) => (rows.has(n.name) && e ? e.value(rows.get(n.name)) : 0);
-  const sum = (block) => block.nodes.reduce((a, n) => a + value(n), 0);
-  const most = Math.max(...[...rows.values()].map((r) => (e ? e.value(r) : 0)), 1e-12);
-  const copies = new Map();
-  if (profile && !comparison) profile.layers.forEach((r, i) => {
-    const next = isCopy(r) && profile.layers.slice(i + 1).find((x) => !isCopy(x));
-    if (next) copies.set(next.name, [...(copies.get(next.name) || []), r.name]);
-  });
-  const shared = {
-    key: "k", cls: () => "", copies: (n) => copies.get(n.name) || [], hatch: () => null, first: () => false,
-    border: () => 1, share: (n) => (profile ? value(n) : 1), rows, e,
-  };
-  if (comparison) {
-    const judged = judge(comparison, tolerance, { byOp });
-    const at = new Map(judged.layers.map((l, i) => [l.name, { ...l, i }]));
-    const fill = (n) => {
-      const l = at.get(n.name);
-      if (!l) return quiet;
-      if (l.state === "within") return colour.scale("within", 1 + Math.log10(Math.max(l.acc ?? l.iso ?? 0, 1e-9) / l.tol) / 5, dark);
-      const of = l.state === "own" ? l.iso : l.acc;
-      const over = of === null ? 1 : Math.log10(Math.max(of / l.tol, 1)) / 2;
-      return colour.scale("over", l.state === "own" ? 0.45 + over * 0.4 : Math.min(0.4, over * 0.3), dark);
-    };
-    const worst = (block) => Math.max(...block.nodes.map((n) => at.get(n.name)?.acc ?? 0));
-    return { ...shared, fill, solid: fill, judged, at,
-      text: (n) => (at.has(n.name) ? (at.get(n.name).nan ? "NaN" : error(at.get(n.name).acc)) : ""),
-      border: (n) => 1 + (profile ? (3 * value(n)) / most : 0),
-      first: (n) => at.get(n.name)?.i === judged.first,
-      hatch: (n) => (at.get(n.name)?.state === "carried" ? paint.carried : null),
-      note: (block) => `max ${error(worst(block))}` };
-  }
-  if (!profile) return { ...shared, fill: () => quiet, solid: () => quiet, text: (n) => n.op, note: () => "" };
-  const solid = (n) => (rows.has(n.name) ? e.fill(rows.get(n.name)) : quiet);
-  return { ...shared, solid, fill: (n) => (e.categorical && rows.has(n.name) ? colour.tint(solid(n), dark) : solid(n)),
-    text: (n) => (rows.has(n.name) ? fixed(value(n), e.unit === "ms" ? 3 : 2) : ""),
-    border: (n) => (e.by === "time" ? 1 : 1 + (3 * value(n)) / most),
-    note: (block) => `${ms(sum(block))}${THIN}${e.unit}` };
-}
 
 /** First view: the two costliest blocks; in a comparison, the block of the first divergence. */
 export function defaultOpen(blocks, style) {
@@ -252,17 +206,11 @@ export default widget({
   resized(c) { if (c.local.pane) { arrange(c); c.parts(["overview"]); bracket(c, ...c.local.pane.view); } },
   order: (c) => c.get("graph").nodes.map((n) => n.name),
   reveal: show,
-  say(c, name) {
-    const { style } = c.local, l = style.at?.get(name), row = style.rows.get(name);
-    if (l) return `${name}, isolated ${error(l.iso)}, accumulated ${error(l.acc)}`;
-    return row && style.e ? `${name}, ${ms(style.e.value(row))} ${style.e.unit}` : name;
-  },
+  say: (c, name) => c.local.style.say(name),
   tip(c, name) {
-    const { style } = c.local, l = style.at?.get(name), row = style.rows.get(name);
-    if (l) return `${name}\nisolated ${error(l.iso)} · accumulated ${error(l.acc)} · tolerance ${error(l.tol)}`;
-    if (row && style.e) return rowTip(row, style.e);
     const node = c.get("graph").nodes.find((n) => n.name === name);
-    return node ? `${name}\n${node.op}` : name;
+    const said = c.local.style.tip(name);
+    return said === name && node ? `${name}\n${node.op}` : said;
   },
   input: (c, name, value) => find(c, value),
   within: (c, area, rect) => {

@@ -1,0 +1,78 @@
+"""Roofline: rate against arithmetic intensity, under measured roofs."""
+
+from __future__ import annotations
+
+import math
+
+import traitlets as t
+
+from .._base import LiteWidget, Plain
+from .._svg import INK, SOFT, Picture, number, ramp
+
+_LEFT, _TOP, _SIZE = 48, 24, (600, 380)
+
+
+def intensity(row: dict) -> float | None:
+    """Return FLOP per byte moved, from `bytes` or from the measured GB/s; None if unknown."""
+    moved = row.get("bytes") or (row.get("gbytes_per_s") or 0) * 1e6 * (row.get("median_ms") or 0)
+    return 2 * row["macs"] / moved if row.get("macs") and moved else None
+
+
+class Roofline(LiteWidget):
+    """One circle per layer: area is time, height is its rate, the line is what was measured.
+
+    profile    data.Profile; layers without work or bytes are left out.
+    roof       data.Roof of the profile's backend, or None: then the view says why there is none
+               (`reason`) and offers a board (action "add_board").
+    colour_by, hidden_types  follow linked widgets.
+    """
+
+    profile = Plain(rows="layers", need=("layers",))
+    roof = Plain(need=("gflops", "gbytes_per_s", "what"))
+    reason = t.Unicode("Roofs are measured on the device that runs.")
+    colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
+    hidden_types = t.List(t.Unicode())
+    height = t.Int(380)
+
+    def static_svg(self) -> str | None:
+        """Return roofs and circles, the five costliest labelled."""
+        if not self.profile or not self.roof:
+            return None
+        rows = [r for r in self.profile["layers"] if r.get("gflops") and intensity(r)]
+        width, height = _SIZE
+        right, bottom = width - 16, height - 36
+        top_rate = max([self.roof["gflops"], *(r["gflops"] for r in rows)]) * 1.6
+        most_x = max([10.0, *(intensity(r) for r in rows)]) * 2
+
+        def x(value: float) -> float:
+            return _LEFT + (right - _LEFT) * (math.log10(value) + 1.2) / (math.log10(most_x) + 1.2)
+
+        def y(value: float) -> float:
+            level = (math.log10(max(value, 0.1)) + 1) / (math.log10(top_rate) + 1)
+            return _TOP + (bottom - _TOP) * (1 - level)
+
+        picture = Picture(width, height, "Roofline")
+        powers = [10.0**e for e in range(-1, math.ceil(math.log10(top_rate)))]
+        picture.grid(powers, y, _LEFT, right, [f"{p:g}" for p in powers])
+        for exponent in range(-1, math.ceil(math.log10(most_x))):
+            picture.text(x(10.0**exponent), bottom + 14, f"{10.0**exponent:g}", anchor="middle")
+        knee = self.roof["gflops"] / self.roof["gbytes_per_s"]
+        low = 10**-1.2
+        picture.path(
+            f"M{x(low):.1f} {y(self.roof['gbytes_per_s'] * low):.1f}L{x(knee):.1f} "
+            f"{y(self.roof['gflops']):.1f}H{right}", INK, stroke_width=1.5,
+        )  # fmt: skip
+        label = f"{self.roof['gflops']:g} GFLOP/s measured ({self.roof['what']})"
+        picture.text(right, y(self.roof["gflops"]) - 6, label, anchor="end", fill=INK)
+        most = max([r["median_ms"] for r in rows], default=1) or 1
+        rows.sort(key=lambda r: -r["median_ms"])
+        for i, row in enumerate(rows):
+            share = row["median_ms"] / most
+            at, radius = (x(intensity(row)), y(row["gflops"])), 3 + 9 * share**0.5
+            picture.circle(*at, radius, ramp("time", share**0.5), stroke="#fff", opacity=0.9)
+            if i < 5:
+                text = f"{row['name']} {number(row['median_ms'])} ms"
+                picture.text(min(at[0] + radius + 3, right - 120), at[1] + 4, text, fill=INK)
+        picture.text((_LEFT + right) / 2, height - 4, "FLOP per byte", anchor="middle", fill=SOFT)
+        picture.text(_LEFT, 12, "GFLOP/s; area: time")
+        return str(picture)

@@ -1,0 +1,5 @@
+"""The honest headline of a profile."""
+
+from .timing_line import TimingLine
+
+__all__ = ["TimingLine"]

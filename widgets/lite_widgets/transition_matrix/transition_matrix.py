@@ -1,0 +1,49 @@
+"""TransitionMatrix: from row to column, weighted by the milliseconds that the hand-over costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets as t
+
+from .._base import LiteWidget, Plain
+from .._svg import number, table
+
+_KEYS = {
+    "backend": ("source", "target"),
+    "precision": ("source_precision", "target_precision"),
+    "layout": ("source_layout", "target_layout"),
+}
+
+
+class TransitionMatrix(LiteWidget):
+    """Where copies and casts happen; a click on a cell selects the copies behind it.
+
+    profile  data.Profile. Copies say `source` and `target` backend, and optionally
+             source_precision/target_precision and source_layout/target_layout.
+    by       "backend", "precision" or "layout".
+    cells    [{"source", "target", "ms", "names"}], made from the profile.
+    """
+
+    profile = Plain(rows="layers", need=("layers",))
+    by = t.Enum(["backend", "precision", "layout"], "backend")
+    cells = t.List(t.Dict())
+
+    @t.observe("profile", "by")
+    def _count(self, _change: Any) -> None:
+        cells: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in (self.profile or {}).get("layers", []):
+            info = row.get("copy") or {}
+            source, target = (info.get(key) for key in _KEYS[self.by])
+            if not source or not target or source == target:
+                continue
+            empty = {"source": source, "target": target, "ms": 0.0, "names": []}
+            cell = cells.setdefault((source, target), empty)
+            cell["ms"] += row.get("median_ms") or 0.0
+            cell["names"].append(row["name"])
+        self.cells = sorted(cells.values(), key=lambda c: (c["source"], c["target"]))
+
+    def static_html(self) -> str:
+        """Return the list of cells."""
+        rows = [[c["source"], c["target"], number(c["ms"]), len(c["names"])] for c in self.cells]
+        return table(["From", "To", "ms", "Copies"], rows) + self._static_caption()

@@ -1,0 +1,5 @@
+"""Time per layer type."""
+
+from .type_summary import TypeSummary
+
+__all__ = ["TypeSummary"]
