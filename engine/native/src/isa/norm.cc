@@ -1,0 +1,321 @@
+// Normalisations of float tensors.
+//   f32_batch_norm     channels-last, constant statistics: y = factor x + shift per channel
+//   f32_instance_norm  channels-last, statistics per sample and channel; lanes are channels
+//   f32_group_norm     channels-last, statistics per sample and group of channels
+//   f32_layer_norm     LayerNormalization, RMSNormalization over the last axes of a row-major tensor
+//   f32_lp_norm        LpNormalization (p 1 or 2) along any axis
+//   f32_lrn            channels-last, over neighbouring channels
+#include <cmath>
+
+#include "transcendental.h"
+
+#include "lite_kernel.h"
+
+namespace lite::LITE_ISA {
+
+namespace {
+
+bool float_in_out(const Step& step, Env& env) {
+  const Tensor* x = input_of(step, 0);
+  const Tensor* y = output_of(step, 0);
+  if (!x || !y || x->dtype != DType::kF32 || y->dtype != DType::kF32 || !same_dims(*x, *y) ||
+      x->rank < 1 || step.num_outputs != 1)
+    return env.fail("needs one f32 input and one f32 output of its shape");
+  return true;
+}
+
+// A dense float operand of exactly `size` elements.
+bool is_vector(const Tensor* t, int64_t size) {
+  return t && t->dtype == DType::kF32 && t->size == size && is_dense(*t);
+}
+
+// y = a x + b over n channels
+void affine_row(const float* x, const float* a, const float* b, float* y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, fma(load(x + i), load(a + i), load(b + i)));
+  const int rest = static_cast<int>(n - i);
+  if (rest)
+    store_part(y + i, fma(load_part(x + i, rest), load_part(a + i, rest), load_part(b + i, rest)),
+               rest);
+}
+
+// ---- batch
+
+struct BatchState { float *factor, *shift; };
+
+bool prepare_batch(Step& step, Env& env) {
+  if (!float_in_out(step, env)) return false;
+  const int64_t c = last_dim(*step.inputs[0]);
+  const Tensor* parts[4];
+  for (int i = 0; i < 4; ++i) {
+    parts[i] = input_of(step, i + 1);
+    if (!is_vector(parts[i], c) || !is_weight(*parts[i]))
+      return env.fail("scale, bias, mean and variance must be constants of %lld values",
+                      static_cast<long long>(c));
+  }
+  if (attr_int(step, "training_mode", 0)) return env.fail("training mode is not supported");
+  BatchState* s = static_cast<BatchState*>(env.allocate(sizeof(BatchState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  s->factor = static_cast<float*>(env.allocate(c * sizeof(float)));
+  s->shift = static_cast<float*>(env.allocate(c * sizeof(float)));
+  if (!s->factor || !s->shift) return env.out_of_memory();
+  const double epsilon = attr_float(step, "epsilon", 1e-5);
+  for (int64_t i = 0; i < c; ++i) {
+    const double factor = parts[0]->as<float>()[i] / ::sqrt(parts[3]->as<float>()[i] + epsilon);
+    s->factor[i] = static_cast<float>(factor);
+    s->shift[i] = static_cast<float>(parts[1]->as<float>()[i] - parts[2]->as<float>()[i] * factor);
+  }
+  return true;
+}
+
+void run_batch(const Step& step, int, int thread, int threads, void*) {
+  const BatchState& s = *static_cast<const BatchState*>(step.state);
+  const Tensor& x = *step.inputs[0];
+  const Tensor& y = *step.outputs[0];
+  int64_t begin, end;
+  share(row_count(x), 1, thread, threads, &begin, &end);
+  for (int64_t row = begin; row < end; ++row)
+    affine_row(x.as<float>() + row * x.pitch, s.factor, s.shift, y.as<float>() + row * y.pitch,
+               last_dim(x));
+}
+
+// ---- instance and group
+
+struct GroupState {
+  int64_t images, pixels, channels, groups;
+  double epsilon;
+};
+
+bool prepare_group(Step& step, Env& env) {
+  if (!float_in_out(step, env)) return false;
+  const Tensor& x = *step.inputs[0];
+  const int64_t c = last_dim(x);
+  if (x.rank < 3) return env.fail("needs batch, spatial axes and channels");
+  if (!is_vector(input_of(step, 1), c) || !is_vector(input_of(step, 2), c))
+    return env.fail("scale and bias must have %lld values", static_cast<long long>(c));
+  GroupState* s = static_cast<GroupState*>(env.allocate(sizeof(GroupState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  const bool instance = strcmp(step.op, "InstanceNormalization") == 0;
+  *s = {x.dims[0], 1, c, instance ? c : attr_int(step, "num_groups", 1),
+        attr_float(step, "epsilon", 1e-5)};
+  for (int i = 1; i + 1 < x.rank; ++i) s->pixels *= x.dims[i];
+  if (s->groups < 1 || c % s->groups != 0) return env.fail("num_groups does not divide the channels");
+  step.scratch_bytes = 2 * c * sizeof(float);
+  return true;
+}
+
+// Channels [c, c + n) of all pixels, each lane its own statistics.
+void instance_lanes(const GroupState& s, const float* x, const float* scale, const float* bias,
+                    float* y, int n) {
+  const int64_t c = s.channels;
+  const F inverse = splat(1.0f / static_cast<float>(s.pixels));
+  F total = splat(0.0f), squares = splat(0.0f);
+  for (int64_t p = 0; p < s.pixels; ++p) total += load_part(x + p * c, n);
+  const F mean = total * inverse;
+  for (int64_t p = 0; p < s.pixels; ++p) {
+    const F d = load_part(x + p * c, n) - mean;
+    squares = fma(d, d, squares);
+  }
+  const F variance = squares * inverse + splat(static_cast<float>(s.epsilon));
+  const F factor = load_part(scale, n) / sqrt(variance);
+  const F shift = load_part(bias, n) - mean * factor;
+  for (int64_t p = 0; p < s.pixels; ++p)
+    store_part(y + p * c, fma(load_part(x + p * c, n), factor, shift), n);
+}
+
+F sum_row(F acc, const float* x, int64_t n, F mean, bool squared) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int rest = static_cast<int>(n - i < kLanes ? n - i : kLanes);
+    F v = load_part(x + i, rest);
+    if (squared) {
+      v = v - mean;
+      if (rest < kLanes)   // absent lanes hold 0 - mean
+        for (int lane = rest; lane < kLanes; ++lane) v[lane] = 0;
+      v = v * v;
+    }
+    acc += v;
+  }
+  return acc;
+}
+
+void one_group(const GroupState& s, const float* x, const float* scale, const float* bias, float* y,
+               int64_t n, float* scratch) {
+  const int64_t c = s.channels;
+  const float inverse = 1.0f / static_cast<float>(s.pixels * n);
+  F total = splat(0.0f), squares = splat(0.0f);
+  for (int64_t p = 0; p < s.pixels; ++p) total = sum_row(total, x + p * c, n, total, false);
+  const float mean = sum(total) * inverse;
+  for (int64_t p = 0; p < s.pixels; ++p)
+    squares = sum_row(squares, x + p * c, n, splat(mean), true);
+  const float factor = 1.0f / sqrtf(sum(squares) * inverse + static_cast<float>(s.epsilon));
+  float *a = scratch, *b = scratch + n;
+  for (int64_t i = 0; i < n; ++i) {
+    a[i] = scale[i] * factor;
+    b[i] = bias[i] - mean * a[i];
+  }
+  for (int64_t p = 0; p < s.pixels; ++p) affine_row(x + p * c, a, b, y + p * c, n);
+}
+
+void run_group(const Step& step, int, int thread, int threads, void* scratch) {
+  const GroupState& s = *static_cast<const GroupState*>(step.state);
+  const float* x = step.inputs[0]->as<float>();
+  const float* scale = step.inputs[1]->as<float>();
+  const float* bias = step.inputs[2]->as<float>();
+  float* y = step.outputs[0]->as<float>();
+  const bool lanes = s.groups == s.channels;
+  const int64_t units = lanes ? (s.channels + kLanes - 1) / kLanes : s.groups;
+  const int64_t width = lanes ? kLanes : s.channels / s.groups;
+  int64_t begin, end;
+  share(s.images * units, 1, thread, threads, &begin, &end);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t c = unit % units * width;
+    const int64_t at = unit / units * s.pixels * s.channels + c;
+    const int64_t n = s.channels - c < width ? s.channels - c : width;
+    if (lanes) instance_lanes(s, x + at, scale + c, bias + c, y + at, static_cast<int>(n));
+    else one_group(s, x + at, scale + c, bias + c, y + at, n, static_cast<float*>(scratch));
+  }
+}
+
+// ---- layer and RMS
+
+struct LayerState {
+  int64_t rows, n;
+  float epsilon;
+  bool centred;      // LayerNormalization
+};
+
+bool prepare_layer(Step& step, Env& env) {
+  if (!float_in_out(step, env)) return false;
+  const Tensor& x = *step.inputs[0];
+  int64_t axis = attr_int(step, "axis", -1);
+  if (axis < 0) axis += x.rank;
+  if (axis < 0 || axis >= x.rank) return env.fail("axis is outside rank %d", x.rank);
+  LayerState* s = static_cast<LayerState*>(env.allocate(sizeof(LayerState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  *s = {1, 1, static_cast<float>(attr_float(step, "epsilon", 1e-5)),
+        strcmp(step.op, "LayerNormalization") == 0};
+  for (int i = 0; i < x.rank; ++i) (i < axis ? s->rows : s->n) *= x.dims[i];
+  if (!is_vector(input_of(step, 1), s->n) ||
+      (input_of(step, 2) && !is_vector(input_of(step, 2), s->n)))
+    return env.fail("scale and bias must have %lld values", static_cast<long long>(s->n));
+  return true;
+}
+
+void run_layer(const Step& step, int, int thread, int threads, void*) {
+  const LayerState& s = *static_cast<const LayerState*>(step.state);
+  const float* scale = step.inputs[1]->as<float>();
+  const Tensor* bias = input_of(step, 2);
+  const float inverse = 1.0f / static_cast<float>(s.n);
+  int64_t begin, end;
+  share(s.rows, 1, thread, threads, &begin, &end);
+  for (int64_t row = begin; row < end; ++row) {
+    const float* x = step.inputs[0]->as<float>() + row * s.n;
+    float* y = step.outputs[0]->as<float>() + row * s.n;
+    const F zero = splat(0.0f);
+    const float mean = s.centred ? sum(sum_row(zero, x, s.n, zero, false)) * inverse : 0.0f;
+    const float variance = sum(sum_row(zero, x, s.n, splat(mean), true)) * inverse;
+    const F factor = splat(1.0f / sqrtf(variance + s.epsilon));
+    for (int64_t i = 0; i < s.n; i += kLanes) {
+      const int n = static_cast<int>(s.n - i < kLanes ? s.n - i : kLanes);
+      F v = (load_part(x + i, n) - splat(mean)) * factor * load_part(scale + i, n);
+      if (bias) v += load_part(bias->as<float>() + i, n);
+      store_part(y + i, v, n);
+    }
+  }
+}
+
+// ---- Lp along an axis, and LRN
+
+struct AxisState {
+  int64_t outer, axis, inner;
+  int64_t p;
+};
+
+bool prepare_lp(Step& step, Env& env) {
+  if (!float_in_out(step, env)) return false;
+  const Tensor& x = *step.inputs[0];
+  int64_t axis = attr_int(step, "axis", -1);
+  if (axis < 0) axis += x.rank;
+  AxisState* s = static_cast<AxisState*>(env.allocate(sizeof(AxisState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  *s = {1, 1, 1, attr_int(step, "p", 2)};
+  if (axis < 0 || axis >= x.rank || s->p < 1 || s->p > 2)
+    return env.fail("needs an axis inside rank %d and p 1 or 2", x.rank);
+  for (int i = 0; i < x.rank; ++i) (i < axis ? s->outer : i > axis ? s->inner : s->axis) *= x.dims[i];
+  return true;
+}
+
+void run_lp(const Step& step, int, int thread, int threads, void*) {
+  const AxisState& s = *static_cast<const AxisState*>(step.state);
+  int64_t begin, end;
+  share(s.outer * s.inner, 1, thread, threads, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t at = i / s.inner * s.axis * s.inner + i % s.inner;
+    const float* x = step.inputs[0]->as<float>() + at;
+    float* y = step.outputs[0]->as<float>() + at;
+    double total = 0;
+    for (int64_t k = 0; k < s.axis; ++k) {
+      const double v = x[k * s.inner];
+      total += s.p == 1 ? fabs(v) : v * v;
+    }
+    const float norm = static_cast<float>(s.p == 1 ? total : ::sqrt(total));
+    const float factor = norm == 0 ? 0.0f : 1.0f / norm;
+    for (int64_t k = 0; k < s.axis; ++k) y[k * s.inner] = x[k * s.inner] * factor;
+  }
+}
+
+struct LrnState {
+  int64_t before, after;
+  float scale, bias;
+  double beta;
+};
+
+bool prepare_lrn(Step& step, Env& env) {
+  if (!float_in_out(step, env)) return false;
+  const int64_t size = attr_int(step, "size", 1);
+  if (size < 1 || size > 1 << 20) return env.fail("size is out of range");
+  LrnState* s = static_cast<LrnState*>(env.allocate(sizeof(LrnState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  *s = {(size - 1) / 2, size - 1 - (size - 1) / 2,
+        static_cast<float>(attr_float(step, "alpha", 1e-4) / static_cast<double>(size)),
+        static_cast<float>(attr_float(step, "bias", 1)), attr_float(step, "beta", 0.75)};
+  return true;
+}
+
+void run_lrn(const Step& step, int, int thread, int threads, void*) {
+  const LrnState& s = *static_cast<const LrnState*>(step.state);
+  const Tensor& t = *step.inputs[0];
+  const int64_t c = last_dim(t);
+  int64_t begin, end;
+  share(row_count(t), 1, thread, threads, &begin, &end);
+  for (int64_t row = begin; row < end; ++row) {
+    const float* x = t.as<float>() + row * c;
+    float* y = step.outputs[0]->as<float>() + row * c;
+    for (int64_t i = 0; i < c; ++i) {
+      const int64_t low = i > s.before ? i - s.before : 0;
+      const int64_t high = i + s.after < c ? i + s.after + 1 : c;
+      float total = 0;
+      for (int64_t k = low; k < high; ++k) total += x[k] * x[k];
+      y[i] = x[i] / powf(s.bias + s.scale * total, static_cast<float>(s.beta));
+    }
+  }
+}
+
+const Kernel kNorm[] = {
+    {"BatchNormalization", "f32_batch_norm", prepare_batch, run_batch, kAcceptsPitch | kInPlace},
+    {"InstanceNormalization", "f32_instance_norm", prepare_group, run_group, kInPlace},
+    {"GroupNormalization", "f32_group_norm", prepare_group, run_group, kInPlace},
+    {"LayerNormalization RMSNormalization", "f32_layer_norm", prepare_layer, run_layer, kInPlace},
+    {"LpNormalization", "f32_lp_norm", prepare_lp, run_lp, kInPlace},
+    {"LRN", "f32_lrn", prepare_lrn, run_lrn, 0},
+};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(norm, kNorm)
