@@ -22,6 +22,52 @@ bool read_pair(const Step& step, Env& env, const char* name, int spatial, int64_
   return true;
 }
 
+// Left-over pixels that automatic padding puts on both ends of an axis, split as ONNX splits them.
+int64_t first_of(int64_t total, bool more_at_start) {
+  if (total < 0) total = 0;
+  return more_at_start ? total - total / 2 : total / 2;
+}
+
+// Fills s->pad. Explicit pads must give the output's dims; automatic ones follow from them.
+bool read_pads(const Step& step, Env& env, int spatial, bool transposed, ConvShape* s) {
+  int count = 0;
+  const int64_t* pads = attr_ints(step, "pads", &count);
+  if (count != 0 && count != 2 * spatial) return env.fail("pads has %d values", count);
+  const char* mode = attr_string(step, "auto_pad", "NOTSET");
+  const bool lower = strcmp(mode, "SAME_LOWER") == 0, upper = strcmp(mode, "SAME_UPPER") == 0;
+  int shape_count = 0;
+  attr_ints(step, "output_shape", &shape_count);
+  const bool automatic = lower || upper || (transposed && shape_count > 0);
+  const bool none = automatic || strcmp(mode, "VALID") == 0;
+  const int64_t in_dims[2] = {s->in.h, s->in.w}, out_dims[2] = {s->out.h, s->out.w};
+  for (int axis = 2 - spatial; axis < 2; ++axis) {
+    const int i = axis - (2 - spatial);
+    const int64_t low = none || !count ? 0 : pads[i], high = none || !count ? 0 : pads[i + spatial];
+    const int64_t limit = transposed ? 0 : -(1 << 20);
+    if (low < limit || high < limit || low > (1 << 20) || high > (1 << 20))
+      return env.fail("pads out of range");
+    const int64_t reach = (s->kernel[axis] - 1) * s->dilation[axis] + 1, stride = s->stride[axis];
+    const int64_t full = (in_dims[axis] - 1) * stride + reach + s->output_padding[axis];
+    s->pad[axis] = low;
+    if (automatic) {
+      const int64_t total = transposed ? full - out_dims[axis]
+                                       : (out_dims[axis] - 1) * stride + reach - in_dims[axis];
+      s->pad[axis] = first_of(total, transposed ? !upper : lower);
+      if (!transposed && out_dims[axis] != (in_dims[axis] + stride - 1) / stride)
+        return env.fail("output axis %d is not input / stride", axis);
+      continue;
+    }
+    const int64_t room = in_dims[axis] + low + high - reach;
+    int64_t expected = transposed ? full - low - high : room < 0 ? 0 : room / stride + 1;
+    if (expected < 0) expected = 0;
+    if (out_dims[axis] != expected && in_dims[axis] > 0) {
+      return env.fail("output axis %d is %lld, the attributes give %lld", axis,
+                      static_cast<long long>(out_dims[axis]), static_cast<long long>(expected));
+    }
+  }
+  return true;
+}
+
 bool fits_int32(const Tensor& t) { return t.bytes / 4 < (1u << 30); }
 
 }  // namespace
@@ -97,37 +143,7 @@ bool read_conv(const Step& step, Env& env, DType dtype, DType weight_dtype, bool
       !read_pair(step, env, "output_padding", spatial, 0, 0, s->output_padding)) {
     return false;
   }
-  int count = 0;
-  const int64_t* pads = attr_ints(step, "pads", &count);
-  if (count != 0 && count != 2 * spatial) return env.fail("pads has %d values", count);
-  int64_t pad_end[2] = {0, 0};
-  s->pad[0] = s->pad[1] = 0;
-  for (int i = 0; i < spatial && count; ++i) {
-    const int64_t low = pads[i], high = pads[i + spatial];
-    const int64_t limit = transposed ? 0 : -(1 << 20);
-    if (low < limit || high < limit || low > (1 << 20) || high > (1 << 20)) {
-      return env.fail("pads out of range");
-    }
-    s->pad[2 - spatial + i] = low;
-    pad_end[2 - spatial + i] = high;
-  }
-  const int64_t in_dims[2] = {s->in.h, s->in.w}, out_dims[2] = {s->out.h, s->out.w};
-  for (int i = 0; i < 2; ++i) {
-    const int64_t reach = (s->kernel[i] - 1) * s->dilation[i] + 1;
-    int64_t expected;
-    if (transposed) {
-      expected = (in_dims[i] - 1) * s->stride[i] + reach + s->output_padding[i] - s->pad[i] -
-                 pad_end[i];
-    } else {
-      const int64_t room = in_dims[i] + s->pad[i] + pad_end[i] - reach;
-      expected = room < 0 ? 0 : room / s->stride[i] + 1;
-    }
-    if (expected < 0) expected = 0;
-    if (out_dims[i] != expected && x->size && y->size) {
-      return env.fail("output axis %d is %lld, the attributes give %lld", i,
-                      static_cast<long long>(out_dims[i]), static_cast<long long>(expected));
-    }
-  }
+  if (!read_pads(step, env, spatial, transposed, s)) return false;
   if (s->in.images != s->out.images) return env.fail("batch of x and y differ");
   s->weights = w;
   s->bias = b;

@@ -1,0 +1,241 @@
+"""Float compute kernels against the NumPy references, at sizes that straddle their tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from lite_engine.backends.cpu import native
+from lite_engine.errors import ModelFormatError
+from lite_engine.ir import DType
+from lite_engine.ops.activation import apply_activation
+from lite_engine.plan.memory import assign_offsets
+from lite_engine.plan.model import PlanTensor, Step, row_major
+
+from .oracles import conv, deconv
+from .tiny import load, one_step_plan, run_step
+
+pytestmark = pytest.mark.cpu
+
+GEMM, GROUPED = "f32_conv2d_gemm", "f32_conv2d_grouped"
+W23, W43, DEPTHWISE = "f32_conv2d_winograd23", "f32_conv2d_winograd43", "f32_conv2d_depthwise"
+DECONV = "f32_deconv2d"
+
+# kernel, x (N,H,W,C), output channels, kernel (h,w), attributes; "r": with a residual
+CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] = [
+    (GEMM, (1, 1, 1, 1), 1, (1, 1), {}),
+    (GEMM, (1, 5, 5, 7), 9, (1, 1), {"r": 1}),
+    (GEMM, (2, 3, 5, 33), 31, (1, 1), {"activation": "Relu"}),
+    (GEMM, (1, 7, 7, 16), 65, (1, 1), {"strides": [2, 2]}),
+    (GEMM, (1, 15, 13, 17), 35, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    (GEMM, (2, 6, 6, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "LeakyRelu",
+                                       "activation_params": [0.1]}),
+    (GEMM, (1, 23, 20, 3), 32, (7, 7), {"strides": [2, 2], "pads": [3, 3, 3, 3]}),
+    (GEMM, (1, 9, 9, 5), 6, (3, 3), {"dilations": [2, 3], "pads": [2, 3, 2, 3]}),
+    (GEMM, (1, 3, 3, 5), 6, (3, 3), {"pads": [4, 4, 4, 4]}),
+    (GEMM, (1, 8, 8, 4), 6, (3, 3), {"pads": [0, 1, 2, 0], "strides": [2, 1]}),
+    (GEMM, (1, 1, 40, 5), 18, (1, 7), {"pads": [0, 3, 0, 3]}),
+    (GEMM, (1, 9, 8, 6), 7, (2, 2), {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+    (GEMM, (1, 9, 8, 6), 7, (4, 4), {"auto_pad": "SAME_LOWER"}),
+    (GEMM, (1, 30, 30, 8), 100, (1, 1), {"activation": "HardSwish"}),
+    (GROUPED, (1, 9, 9, 32), 64, (3, 3), {"group": 4, "pads": [1, 1, 1, 1], "r": 1}),
+    (GROUPED, (1, 9, 9, 24), 24, (3, 3), {"group": 8, "pads": [1, 1, 1, 1]}),
+    (GROUPED, (1, 6, 9, 24), 48, (3, 3), {"group": 24, "strides": [2, 2]}),
+    (GROUPED, (1, 4, 4, 6), 15, (1, 1), {"group": 3}),
+    (W23, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
+    (W23, (2, 3, 9, 16), 16, (3, 3), {"pads": [0, 1, 0, 1]}),
+    (W43, (1, 15, 14, 36), 50, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Clip",
+                                        "activation_params": [0.0, 6.0]}),
+    (W43, (1, 5, 30, 16), 17, (3, 3), {"activation": "Silu"}),
+    (W43, (2, 33, 30, 3), 8, (3, 3), {"pads": [2, 2, 2, 2]}),
+    (DEPTHWISE, (1, 14, 14, 40), 40, (3, 3), {"pads": [1, 1, 1, 1]}),
+    (DEPTHWISE, (2, 13, 15, 35), 35, (3, 3), {"pads": [0, 0, 1, 1], "strides": [2, 2], "r": 1}),
+    (DEPTHWISE, (1, 7, 6, 72), 72, (5, 5), {"pads": [2, 2, 2, 2], "activation": "HardSwish"}),
+    (DEPTHWISE, (1, 14, 9, 33), 33, (5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}),
+    (DEPTHWISE, (1, 1, 3, 5), 5, (3, 3), {"pads": [1, 1, 1, 1]}),
+    (DEPTHWISE, (1, 9, 9, 20), 20, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}),
+    (DEPTHWISE, (1, 9, 9, 50), 50, (7, 7), {"pads": [3, 3, 3, 3], "activation": "Relu"}),
+    (DEPTHWISE, (1, 4, 9, 18), 18, (1, 3), {"pads": [0, 5, 0, 5], "strides": [1, 3]}),
+    (DECONV, (1, 8, 8, 20), 12, (2, 2), {"strides": [2, 2]}),
+    (DECONV, (2, 7, 9, 20), 33, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1],
+                                         "output_padding": [1, 1], "activation": "Relu"}),
+    (DECONV, (1, 7, 5, 9), 18, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    (DECONV, (1, 7, 5, 8), 8, (2, 2), {"strides": [3, 3], "group": 8}),
+    (DECONV, (1, 4, 5, 8), 6, (3, 3), {"strides": [2, 3], "dilations": [2, 2]}),
+    (DECONV, (1, 6, 5, 8), 6, (3, 3), {"pads": [1, 1, 1, 1]}),
+]
+
+
+def cases(convs: list) -> list:
+    return [pytest.param(*c, id=f"{c[0]}-{'x'.join(map(str, c[1]))}-{c[2]}-{i}")
+            for i, c in enumerate(convs)]
+
+
+def close(got: np.ndarray, want: np.ndarray, limit: float = 3e-5) -> None:
+    """Within `limit` of the output's root mean square, everywhere."""
+    assert got.shape == want.shape
+    scale = float(np.sqrt(np.mean(np.square(want, dtype=np.float64)))) + 1e-30
+    error = np.abs(got.astype(np.float64) - want)
+    worst = np.unravel_index(int(np.argmax(error)), error.shape)
+    assert np.all(np.isfinite(got)) and error[worst] <= limit * scale, (
+        f"{got[worst]} instead of {want[worst]} at {worst}, output rms {scale}")
+
+
+def conv_case(kernel: str, x_dims, out_c, k, options, seed=0):
+    """(op, physical inputs, attributes, expected physical output) of one convolution."""
+    rng = np.random.default_rng(seed)
+    attrs = {name: v for name, v in options.items() if name != "r"}
+    group = attrs.setdefault("group", x_dims[3] if kernel == DEPTHWISE else 1)
+    transposed = kernel == DECONV
+    w_dims = (x_dims[3], out_c // group, *k) if transposed else (out_c, x_dims[3] // group, *k)
+    x, w, b = (rng.standard_normal(d, np.float32) for d in (x_dims, w_dims, out_c))
+    geometry = {n: v for n, v in attrs.items() if not n.startswith("activation")}
+    want = (deconv if transposed else conv)(x, w, **geometry) + b
+    inputs = [x, w, b]
+    if options.get("r"):
+        inputs.append(rng.standard_normal(want.shape, np.float32))
+        want = want + inputs[3]
+    want = apply_activation(attrs.get("activation", ""), attrs.get("activation_params", []), want)
+    return "ConvTranspose" if transposed else "Conv", inputs, attrs, want
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("kernel", "x", "out_c", "k", "options"), cases(CONVS))
+def test_conv(kernel, x, out_c, k, options, isa):
+    op, inputs, attrs, want = conv_case(kernel, x, out_c, k, options)
+    for threads in (1, 3):
+        (got,) = run_step(op, kernel, inputs, [np.full(want.shape, np.nan, np.float32)], attrs,
+                          constant=(1, 2), threads=threads, max_isa=isa)
+        close(got, want, 1e-4 if kernel == W43 else 3e-5)
+
+
+HALO = (2, 1, 1, 3)
+PITCHED = [c for c in CONVS if c[1][0] == 1][::2]
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("kernel", "x", "out_c", "k", "options"), cases(PITCHED))
+def test_conv_in_a_concat_buffer(kernel, x, out_c, k, options, isa):
+    """Input with pitch and halo, output a slice between two others that must stay as they are."""
+    op, inputs, attrs, want = conv_case(kernel, x, out_c, k, options)
+    plan = one_step_plan(op, kernel, inputs, [want.astype(np.float32)], attrs, (1, 2))
+    step, image, side = plan.steps[0], plan.tensors[0], 5
+    wide = (*want.shape[:3], out_c + 2 * side)
+    sides = [np.full((*want.shape[:3], side), v, np.float32) for v in (7.0, -3.0)]
+
+    def add(name, dims, role, **more) -> int:
+        plan.tensors.append(PlanTensor(len(plan.tensors), name, DType.F32, dims,
+                                       row_major(len(dims)), role, **more))
+        return len(plan.tensors) - 1
+
+    padded = add("padded", image.dims, "arena", pitch=image.dims[3] + 3, halo=HALO)
+    buffer = add("buffer", wide, "arena")
+    whole = add("whole", wide, "output")
+    slices = [add(f"slice{i}", (*want.shape[:3], c), "arena", pitch=wide[3], alias_of=buffer)
+              for i, c in enumerate((side, out_c, side))]
+    feeds = [add(f"side{i}", s.shape, "input") for i, s in enumerate(sides)]
+    plan.inputs += feeds
+    copies = [(image.index, padded), (feeds[0], slices[0]), (feeds[1], slices[2])]
+    steps = [Step(i, f"copy{i}", "Copy", "copy", "test", "cpu", [a], [b], {})
+             for i, (a, b) in enumerate(copies)]
+    step.inputs[0], step.outputs[0], step.index = padded, slices[1], 3
+    copies_out = Step(4, "out", "Copy", "copy", "test", "cpu", [buffer], [whole], {})
+    plan.steps[:] = [*steps, step, copies_out]
+    plan.outputs[:] = [whole]
+    assign_offsets(plan)
+    for index, first in zip(slices, (0, side, side + out_c)):
+        plan.tensors[index].offset = plan.tensors[buffer].offset + 4 * first
+    fed = [a for i, a in enumerate(inputs) if i not in (1, 2)]
+    (got,) = load(plan, threads=2, max_isa=isa).run([*fed, *sides])
+    close(got[..., side:-side], want, 1e-4 if kernel == W43 else 3e-5)
+    assert np.array_equal(got[..., :side], sides[0])
+    assert np.array_equal(got[..., -side:], sides[1])
+
+
+# a, b, which are constant, c, attributes
+GEMMS = [
+    ((1, 1), (1, 1), None, {}),
+    ((3, 17), (17, 33), (33,), {"alpha": 0.5, "beta": 2.0}),
+    ((29, 40), (65, 40), (1, 65), {"transB": 1, "activation": "Relu"}),
+    ((1, 200), (31, 200), (31,), {"transB": 1}),
+    ((2, 7), (16, 7), (1,), {"transB": 1, "activation": "Tanh"}),
+    ((15, 8), (8, 48), (15, 48), {"activation": "Relu"}),
+    ((0, 8), (8, 5), (5,), {}),
+]
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("a", "b", "c", "attrs"), GEMMS)
+def test_gemm(a, b, c, attrs, isa):
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal(a, np.float32), rng.standard_normal(b, np.float32)
+    want = attrs.get("alpha", 1) * (a.astype(np.float64) @ (b.T if attrs.get("transB") else b))
+    inputs = [a, b]
+    if c:
+        inputs.append(rng.standard_normal(c, np.float32))
+        want = want + attrs.get("beta", 1) * inputs[2]
+    want = apply_activation(attrs.get("activation", ""), [], want)
+    constant = (1,) if c == want.shape else (1, 2)
+    for threads in (1, 2):
+        (got,) = run_step("Gemm", "f32_gemm", inputs, [np.full(want.shape, np.nan, np.float32)],
+                          attrs, constant=constant, threads=threads, max_isa=isa)
+        if want.size:
+            close(got, want)
+
+
+MATMULS = [
+    ((5, 7), (7, 9)), ((17,), (17, 40)), ((33, 16), (16,)), ((6,), (6,)),
+    ((2, 3, 20, 12), (2, 3, 12, 35)), ((2, 1, 8, 12), (3, 12, 64)), ((4, 30, 16), (16, 33)),
+    ((16, 10), (3, 10, 6)), ((1, 1, 64), (1, 64, 64)),
+]
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("constant", [(), (1,), (0,)])
+@pytest.mark.parametrize(("a", "b"), MATMULS)
+def test_matmul(a, b, constant, isa):
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal(a, np.float32), rng.standard_normal(b, np.float32)
+    want = np.matmul(a.astype(np.float64), b)
+    for threads in (1, 2):
+        (got,) = run_step("MatMul", "f32_matmul", [a, b], [np.full(want.shape, np.nan, np.float32)],
+                          {"activation": "Relu"}, constant=constant, threads=threads, max_isa=isa)
+        close(got, np.maximum(want, 0))
+
+
+REFUSED = [
+    (W43, (1, 8, 8, 4), 4, (5, 5), {"pads": [2, 2, 2, 2]}, "takes 3x3"),
+    (W23, (1, 8, 8, 4), 4, (3, 3), {"group": 2, "pads": [1, 1, 1, 1]}, "one group"),
+    (DEPTHWISE, (1, 8, 8, 4), 8, (1, 1), {"group": 4}, "one output channel per group"),
+    (GEMM, (1, 8, 8, 4), 4, (1, 1), {"activation": "Nonsense"}, "cannot be fused"),
+    (GEMM, (1, 8, 8, 4), 4, (3, 3), {"strides": [0, 1]}, "strides"),
+    (GEMM, (1, 8, 8, 4), 4, (3, 3), {"pads": [1, 1]}, "pads has 2"),
+    (GEMM, (1, 8, 8, 4), 4, (3, 3), {"pads": [1, 1, 1, 1], "dilations": [2, 2]}, "output axis"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "x", "out_c", "k", "options", "text"), REFUSED)
+def test_refusals_say_why(kernel, x, out_c, k, options, text):
+    group = options.get("group", 1)
+    w = np.zeros((out_c, x[3] // group, *k), np.float32)
+    with pytest.raises(ModelFormatError, match=text):
+        run_step("Conv", kernel, [np.zeros(x, np.float32), w],
+                 [np.zeros((1, 8, 8, out_c), np.float32)], options, constant=(1,))
+
+
+@pytest.mark.parametrize("kernel", [GEMM, W43, W23, DEPTHWISE])
+def test_every_failed_allocation_is_an_error(kernel):
+    op, inputs, attrs, want = conv_case(
+        kernel, (1, 9, 9, 16), 16, (3, 3), {"pads": [1, 1, 1, 1]})
+    plan = one_step_plan(op, kernel, inputs, [want.astype(np.float32)], attrs, (1, 2))
+    refused = 0
+    for n in range(1, 100):
+        try:
+            load(plan, fail_allocation=n)
+        except ModelFormatError as error:
+            assert "memory" in str(error)
+            refused += 1
+        else:
+            break
+    assert refused > 3
