@@ -38,7 +38,11 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
 
 
 def reuse_in_place(plan: Plan) -> None:
-    """An output takes its first input's storage when that dies there and the kernel allows it."""
+    """An output takes its first input's storage when that dies there and the kernel allows it.
+
+    Only within one segment: storage that crosses a border belongs to both sides.
+    """
+    touched = _touching_segments(plan)
     last_use: dict[int, int] = {}
     for step in plan.steps:
         for index in step.inputs:
@@ -51,16 +55,26 @@ def reuse_in_place(plan: Plan) -> None:
         source, out = plan.root(step.inputs[0]), plan.tensors[step.outputs[0]]
         if source.role != "arena" or out.role != "arena" or out.alias_of is not None:
             continue
+        if len(touched[source.index] | touched[out.index]) > 1:
+            continue
         dies = last_use[source.index] == step.index and source.index not in kept
         others = [plan.root(i).index for i in step.inputs[1:] if i >= 0]
-        if dies and _same_storage(source, out) and source.index not in others:
+        if dies and out.index not in kept and _same_storage(source, out) and (
+            source.index not in others
+        ):
             out.alias_of = source.index
-            later = max((s.index for s in plan.steps if _reads(plan, s, source.index)), default=0)
-            last_use[source.index] = later
+            last_use[source.index] = max(step.index, last_use.get(out.index, 0))
 
 
-def _reads(plan: Plan, step: object, root: int) -> bool:
-    return any(i >= 0 and plan.root(i).index == root for i in step.inputs)  # type: ignore[attr-defined]
+def _touching_segments(plan: Plan) -> dict[int, set[int]]:
+    """Storage root → numbers of the segments that read or write it."""
+    out: dict[int, set[int]] = {}
+    for number, (_, steps) in enumerate(plan.segments()):
+        for step in steps:
+            for index in (*step.inputs, *step.outputs):
+                if index >= 0:
+                    out.setdefault(plan.root(index).index, set()).add(number)
+    return out
 
 
 def _same_storage(a: PlanTensor, b: PlanTensor) -> bool:
