@@ -1,0 +1,126 @@
+"""ConvTranspose: each input position adds its kernel to the output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Dim, Node, TypeInfo
+from ._core import Cost, define_op
+from ._helpers import product, wide
+from .activation import apply_activation
+
+conv_transpose = define_op(
+    "ConvTranspose",
+    inputs="x w b?",
+    attrs={
+        "auto_pad": "NOTSET",
+        "dilations": [],
+        "group": 1,
+        "kernel_shape": [],
+        "output_padding": [],
+        "output_shape": [],
+        "pads": [],
+        "strides": [],
+        "activation": "",
+        "activation_params": [],
+    },
+    layout="channels_last",
+    source="ONNX ConvTranspose-22; activation is ours",
+)
+
+
+def transposed_window(dims: tuple[Dim, ...], kernel: list[int], attrs: dict[str, Any]) -> dict[str, list[Any]]:
+    """strides, dilations, pads [begin…, end…] and output sizes with the defaults resolved.
+
+    out = (in − 1)·stride + output_padding + (k − 1)·dilation + 1 − begin − end.
+    """
+    n = len(dims) - 2
+    strides = list(attrs["strides"]) or [1] * n
+    dilations = list(attrs["dilations"]) or [1] * n
+    extra = list(attrs["output_padding"]) or [0] * n
+    pads = list(attrs["pads"]) or [0] * (2 * n)
+    if not len(strides) == len(dilations) == len(extra) == len(kernel) == n or len(pads) != 2 * n:
+        raise ShapeError(f"{n} spatial axes, kernel {kernel}, strides {strides}, pads {pads}")
+    sizes = dims[2:]
+    full = [
+        (d - 1) * s + e + (k - 1) * f + 1 if isinstance(d, int) else None
+        for d, s, e, k, f in zip(sizes, strides, extra, kernel, dilations)
+    ]
+    wanted: list[Any] = list(attrs["output_shape"])[-n:] if attrs["output_shape"] else []
+    same = attrs["auto_pad"] in ("SAME_UPPER", "SAME_LOWER")
+    if not wanted and same:
+        wanted = [d * s if isinstance(d, int) else None for d, s in zip(sizes, strides)]
+    if wanted:
+        for i, (f, w) in enumerate(zip(full, wanted)):
+            if f is None or w is None:
+                continue
+            total = max(0, f - w)
+            small, large = total // 2, total - total // 2
+            upper = attrs["auto_pad"] == "SAME_UPPER"
+            pads[i], pads[n + i] = (small, large) if upper else (large, small)
+        return {"strides": strides, "dilations": dilations, "pads": pads, "out": wanted}
+    if attrs["auto_pad"] == "VALID":
+        pads = [0] * (2 * n)
+    out = [None if f is None else f - pads[i] - pads[n + i] for i, f in enumerate(full)]
+    if any(o is not None and o < 1 for o in out):
+        raise ShapeError(f"pads {pads} leave nothing of the output")
+    return {"strides": strides, "dilations": dilations, "pads": pads, "out": out}
+
+
+@conv_transpose.infer
+def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> TypeInfo:
+    if x.rank < 3 or x.rank != w.rank:
+        raise ShapeError(f"input rank {x.rank} and weight rank {w.rank}")
+    if isinstance(x.dims[1], int) and isinstance(w.dims[0], int) and x.dims[1] != w.dims[0]:
+        raise ShapeError(f"{x.dims[1]} channels, weight takes {w.dims[0]}")
+    kernel = [int(d or 0) for d in w.dims[2:]]  # type: ignore[call-overload]
+    window = transposed_window(x.dims, kernel, attrs)
+    channels = w.dims[1] * attrs["group"] if isinstance(w.dims[1], int) else None
+    return x.with_shape((x.dims[0], channels, *window["out"]))
+
+
+@conv_transpose.reference
+def _(x: np.ndarray, w: np.ndarray, b: np.ndarray | None, **attrs: Any) -> np.ndarray:
+    """x (N,C,*S), w (C,O/g,*K), b (O,) → (N,O,*S'): one matrix product and one strided add per tap"""
+    n, group = x.ndim - 2, attrs["group"]
+    kernel = list(w.shape[2:])
+    window = transposed_window(x.shape, kernel, attrs)
+    strides, dilations, pads, out = (window[k] for k in ("strides", "dilations", "pads", "out"))
+    batch, per_group = x.shape[0], w.shape[0] // group
+    # room for every tap; the pads are cut off afterwards, missing cells at the end stay 0
+    room = [
+        max((s - 1) * t + (k - 1) * d + 1, o + pads[i])
+        for i, (s, t, k, d, o) in enumerate(zip(x.shape[2:], strides, kernel, dilations, out))
+    ]
+    xs = wide(x).reshape(batch, group, per_group, -1)
+    ws = wide(w).reshape(group, per_group, w.shape[1], *kernel)
+    y = np.zeros((batch, group * w.shape[1], *room), xs.dtype)
+    for tap in np.ndindex(*kernel):
+        part = np.matmul(ws[(slice(None),) * 3 + tap].transpose(0, 2, 1), xs)
+        at = tuple(
+            slice(t * d, t * d + (s - 1) * st + 1, st)
+            for t, d, s, st in zip(tap, dilations, x.shape[2:], strides)
+        )
+        y[(slice(None), slice(None), *at)] += part.reshape(batch, -1, *x.shape[2:])
+    y = y[(slice(None), slice(None), *(slice(pads[i], pads[i] + out[i]) for i in range(n)))]
+    if b is not None:
+        y = y + b.reshape(1, -1, *[1] * n)
+    return apply_activation(attrs["activation"], attrs["activation_params"], y).astype(x.dtype)
+
+
+@conv_transpose.cost
+def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> Cost:
+    return Cost(macs=x.size * product(w.dims[1:]))
+
+
+def _flat(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x, w = types[0], types[1]
+    if x is None or x.rank not in (3, 4):
+        return "only 1-D and 2-D transposed convolutions have this kernel"
+    return (w is not None and w.const is not None) or "the weight is not constant"
+
+
+conv_transpose.kernel("cpu", "f32_conv_transpose", when=_flat)
