@@ -23,15 +23,18 @@ def make_plan(
     precision: str = "fp32",
     tuning: Mapping[str, str] | None = None,
     overrides: Mapping[str, str] | None = None,
+    faults: Mapping[str, str] | None = None,
 ) -> Plan:
     """Plans a graph for "cpu", "opencl" or "reference".
 
     `tuning` maps node names to kernels that were measured fastest, `overrides` maps node names to
-    backends. Raises ShapeError, UnsupportedOperatorError.
+    backends, `faults` node names to planted faults (tests and lessons). Raises ShapeError, UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
     storage = STORAGE[precision]
-    plan = Lowering(fixed, backend, storage=storage, tuning=tuning, overrides=overrides).run()
+    plan = Lowering(
+        fixed, backend, storage=storage, tuning=tuning, overrides=overrides, faults=faults
+    ).run()
     reuse_in_place(plan)
     assign_offsets(plan)
     return plan

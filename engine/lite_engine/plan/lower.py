@@ -28,8 +28,10 @@ class Lowering:
         storage: DType = DType.F32,
         tuning: Mapping[str, str] | None = None,
         overrides: Mapping[str, str] | None = None,
+        faults: Mapping[str, str] | None = None,
     ) -> None:
         self.graph = graph
+        self.faults = dict(faults or {})
         self.backend = backend
         self.storage = storage
         self.tuning = tuning or {}
@@ -49,6 +51,8 @@ class Lowering:
         for node in self.graph.nodes:
             if not (self.backend != "reference" and self._view(node)):
                 self._step(node)
+            if node.name in self.faults:
+                self._plant(node, self.faults[node.name])
         for value in self.graph.outputs:
             self._output(value)
         return self.plan
@@ -359,6 +363,23 @@ class Lowering:
             shape_known=known,
         )
         return self._register(value, HOST, self._add(tensor))
+
+    def _plant(self, node: Node, kind: str) -> None:
+        """A host step that spoils the layer's output; every reader gets the spoilt one."""
+        value = node.output
+        layout = row_major(len(value.shape or ()))
+        dtype = value.type.dtype
+        source = self._want(value, HOST, layout, dtype)
+        index = self._tensor(f"{value.name}:fault", value, layout, "arena", dtype)
+        bias = node.input(2)
+        attrs = {"kind": kind, "bias": None if bias is None else bias.const}
+        self._emit(
+            Step(0, f"fault {node.name}", "Fault", "planted_fault", f"planted: {kind}", "reference",
+                 [source], [index], attrs)
+        )
+        self.tensors[id(value)] = {}
+        del self.plan.tensor_of[value.name]
+        self._register(value, HOST, index)
 
     # ---- results
 

@@ -14,6 +14,7 @@ from ..errors import ShapeError, UsageError
 from ..ir import DType, Graph, Value
 from ..model_file import Model, open_model
 from ..plan import Plan, make_plan
+from ..plan.faults import check_kind
 from .choice import Decision, choose
 from .execute import Execution
 
@@ -24,7 +25,8 @@ class Predictor:
     """Runs a model: a `.lite` path, a Model, or a Graph.
 
     `backend` is auto, x86, arm, opencl or reference; LITE_BACKEND and then the file's preference
-    decide when it is auto. A new set of input shapes makes (and caches) a new plan.
+    decide when it is auto. `overrides` sends layers to another backend, `faults` spoils layers on
+    purpose (plan/faults.py). A new set of input shapes makes (and caches) a new plan.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError.
     """
 
@@ -37,6 +39,7 @@ class Predictor:
         precision: str | None = None,
         overrides: Mapping[str, str] | None = None,
         tuning: Mapping[str, str] | None = None,
+        faults: Mapping[str, str] | None = None,
     ) -> None:
         self.model = open_model(model)
         self.decision: Decision = choose(self.model, backend, precision)
@@ -45,6 +48,7 @@ class Predictor:
         self.threads = threads or settings.threads()
         self.overrides = dict(overrides or {})
         self.tuning = dict(tuning or {})
+        self.faults = {layer: check_kind(kind) for layer, kind in (faults or {}).items()}
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._last_inputs: dict[int, np.ndarray] = {}
 
@@ -112,6 +116,7 @@ class Predictor:
                 precision=self.precision,
                 overrides=self.overrides,
                 tuning=self.tuning,
+                faults=self.faults,
             )
             self._executions[key] = self._compile(plan)
             while len(self._executions) > PLANS_KEPT:
@@ -127,7 +132,7 @@ class Predictor:
         model = Model(graph, metadata=dict(self.model.metadata))
         return Predictor(
             model, self.backend, threads=self.threads, precision=self.precision,
-            overrides=self.overrides, tuning=self.tuning,
+            overrides=self.overrides, tuning=self.tuning, faults=self.faults,
         )
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:

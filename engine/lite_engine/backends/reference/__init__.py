@@ -11,6 +11,7 @@ import numpy as np
 from ...ir import Graph, Node, Value
 from ...ops import get_op
 from ...plan import PlanTensor, Segment, Step
+from ...plan.faults import apply_fault
 from .._base import StepTime, Usability
 
 
@@ -70,6 +71,9 @@ class ReferenceExecutable:
         if step.op == "Cast" and step.node is None:
             assert given[0] is not None
             return [given[0].astype(self.plan.tensors[step.outputs[0]].dtype.np)]
+        if step.op == "Fault":
+            assert given[0] is not None
+            return [apply_fault(step.attrs["kind"], given[0], step.attrs["bias"])]
         assert step.node is not None
         logical = [
             a if t is None or a is None or not t.shape_known else t.to_logical(a)
