@@ -119,7 +119,7 @@ class Emitter:
         results = run_node(node, arrays)
         node.inputs = ()  # type: ignore[assignment]
         return [
-            Value(v.name, const=np.ascontiguousarray(r)) for v, r in zip(node.outputs, results)
+            Value(v.name, const=np.asarray(r, order="C")) for v, r in zip(node.outputs, results)
         ]
 
     # ---- what every translator needs
@@ -136,6 +136,10 @@ class Emitter:
             array = np.ascontiguousarray(value.const.transpose(perm))
             return self.const(array, value.name + "/transposed", value.dtype)
         before = value.producer
+        if before is not None and before.op == "DequantizeLinear":
+            stored = self._permuted_weight(before, perm)
+            if stored is not None:
+                return stored
         if before is not None and before.op == "Transpose":
             inner = list(before.attrs["perm"])
             if len(inner) == len(perm) and [inner[p] for p in perm] == list(range(len(perm))):
@@ -143,6 +147,16 @@ class Emitter:
                 assert original is not None
                 return original
         return self("Transpose", value, perm=perm)
+
+    def _permuted_weight(self, node: Node, perm: list[int]) -> Value | None:
+        """DequantizeLinear of a permuted constant, None when it reads no constant."""
+        weight, *params = node.inputs
+        if weight is None or weight.const is None or len(perm) != weight.const.ndim:
+            return None
+        attrs = dict(node.attrs)
+        if params and params[0] is not None and params[0].shape:
+            attrs["axis"] = perm.index(int(attrs.get("axis", 1)) % len(perm))
+        return self("DequantizeLinear", self.transpose(weight, perm), *params, **attrs)
 
     def reshape(self, x: Operand, shape: Sequence[int]) -> Value:
         """x with another shape; one size may be -1, 0 is a size of zero."""
