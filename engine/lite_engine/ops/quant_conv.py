@@ -1,0 +1,114 @@
+"""Integer convolutions: QLinearConv and ConvInteger.
+
+acc = Σ (x − x_zp)·(w − w_zp) + b; y = clamp(round_half_even(float32(acc) · x_s·w_s/y_s) + y_zp).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import DType, TypeInfo
+from ._core import Cost, define_op
+from .conv import conv, conv_window, correlate
+from .quantize import saturate
+
+Array = np.ndarray
+_WINDOW: dict[str, Any] = {
+    "auto_pad": "NOTSET", "dilations": [], "group": 1, "kernel_shape": [], "pads": [], "strides": [],
+}  # fmt: skip
+
+
+def requantize(acc: Array, scale: Array, zero_point: Array) -> Array:
+    """Accumulators to the element type of `zero_point`; `scale` f32 broadcasts against them."""
+    real = acc.astype(np.float32) * scale.astype(np.float32)
+    return saturate(np.rint(real) + zero_point.astype(np.float32), zero_point.dtype)
+
+
+def per_axis(v: Array, axis: int, rank: int) -> Array:
+    """One number, or one per index of axis, made to broadcast."""
+    return v.reshape(()) if v.size == 1 else v.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def integer_conv(x: Array, x_zero: Array | None, w: Array, w_zero: Array | None, attrs: dict[str, Any]) -> Array:
+    """Σ (x − x_zp)·(w − w_zp), exact; padding counts as x_zp, that is 0. → int64 (N,O,*S')"""
+    xf, wf = x.astype(np.float64), w.astype(np.float64)
+    if x_zero is not None:
+        xf = xf - float(x_zero.ravel()[0])
+    if w_zero is not None:
+        wf = wf - per_axis(w_zero, 0, w.ndim).astype(np.float64)
+    return np.rint(correlate(xf, wf, attrs)).astype(np.int64)
+
+
+def _conv_shape(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> TypeInfo:
+    assert conv._infer is not None
+    out = conv._infer(x, w, None, None, **attrs)
+    assert isinstance(out, TypeInfo)
+    return out
+
+
+def _conv_cost(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> Cost:
+    y = _conv_shape(x, w, attrs)
+    kernel, *_ = conv_window(x, w, attrs)
+    per_output = int(w.dims[1] or 0)  # type: ignore[call-overload]
+    for k in kernel:
+        per_output *= k
+    return Cost(macs=y.size * per_output, flops=4 * y.size)
+
+
+qlinear_conv = define_op(
+    "QLinearConv",
+    inputs="x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b?",
+    attrs=_WINDOW,
+    layout="channels_last",
+    source="ONNX QLinearConv-10",
+    tolerance=0,
+)
+
+
+@qlinear_conv.infer
+def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, w_scale: TypeInfo, w_zero: TypeInfo,
+      y_scale: TypeInfo, y_zero: TypeInfo, b: TypeInfo | None, **attrs: Any) -> TypeInfo:
+    if w_scale.is_static and w.is_static and w_scale.size not in (1, w.dims[0]):
+        raise ShapeError(f"{w_scale.size} weight scales for {w.dims[0]} output channels")
+    return TypeInfo(y_zero.dtype, _conv_shape(x, w, attrs).shape)
+
+
+@qlinear_conv.reference
+def _(x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, w_zero: Array, y_scale: Array,
+      y_zero: Array, b: Array | None, **attrs: Any) -> Array:
+    """Quantised convolution; w_scale and w_zp per tensor or per output channel, b int32 of scale x_s·w_s"""
+    acc = integer_conv(x, x_zero, w, w_zero, attrs)
+    if b is not None:
+        acc = acc + b.reshape(1, -1, *[1] * (x.ndim - 2))
+    scale = (x_scale.reshape(()) * per_axis(w_scale, 1, x.ndim)) / y_scale.reshape(())
+    return requantize(acc, scale, y_zero.reshape(()))
+
+
+@qlinear_conv.cost
+def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, *_: Any, **attrs: Any) -> Cost:
+    return _conv_cost(x, w, attrs)
+
+
+conv_integer = define_op(
+    "ConvInteger", inputs="x w x_zero_point? w_zero_point?", attrs=_WINDOW, layout="channels_last",
+    source="ONNX ConvInteger-10", tolerance=0,
+)  # fmt: skip
+
+
+@conv_integer.infer
+def _(x: TypeInfo, w: TypeInfo, x_zero: TypeInfo | None, w_zero: TypeInfo | None, **attrs: Any) -> TypeInfo:
+    return TypeInfo(DType.I32, _conv_shape(x, w, attrs).shape)
+
+
+@conv_integer.reference
+def _(x: Array, w: Array, x_zero: Array | None, w_zero: Array | None, **attrs: Any) -> Array:
+    """Σ (x − x_zp)·(w − w_zp) as int32"""
+    return integer_conv(x, x_zero, w, w_zero, attrs).astype(np.int32)
+
+
+@conv_integer.cost
+def _(x: TypeInfo, w: TypeInfo, *_: Any, **attrs: Any) -> Cost:
+    return _conv_cost(x, w, attrs)

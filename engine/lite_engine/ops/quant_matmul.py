@@ -1,0 +1,166 @@
+"""Integer matrix products: QLinearMatMul, QGemm, MatMulInteger and their float-output forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import DType, TypeInfo
+from ._core import Cost, define_op
+from .matmul import matmul_macs, matmul_shape
+from .quant_conv import per_axis, requantize
+from .quantize import dynamic_quantize
+
+Array = np.ndarray
+
+
+def _by_row(v: Array, rank: int) -> Array:
+    """Parameters of the left matrix: one, or one per row."""
+    return v[..., None] if v.ndim > 1 and v.shape[-1] != 1 else v if v.ndim > 1 else per_axis(v, max(0, rank - 2), rank)
+
+
+def _by_column(v: Array, rank: int) -> Array:
+    """Parameters of the right matrix: one, or one per column."""
+    return v if v.ndim > 1 else per_axis(v, rank - 1, rank)
+
+
+def integer_matmul(a: Array, a_zero: Array | None, b: Array, b_zero: Array | None) -> Array:
+    """Σ (a − a_zp)·(b − b_zp), exact → int64"""
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    if a_zero is not None:
+        left = left - _by_row(a_zero, a.ndim).astype(np.float64)
+    if b_zero is not None:
+        right = right - _by_column(b_zero, b.ndim).astype(np.float64)
+    return np.rint(np.matmul(left, right)).astype(np.int64)
+
+
+qlinear_matmul = define_op(
+    "QLinearMatMul",
+    inputs="a a_scale a_zero_point b b_scale b_zero_point y_scale y_zero_point",
+    source="ONNX QLinearMatMul-21",
+    tolerance=0,
+)
+
+
+@qlinear_matmul.infer
+def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, b_scale: TypeInfo, b_zero: TypeInfo,
+      y_scale: TypeInfo, y_zero: TypeInfo) -> TypeInfo:
+    return TypeInfo(y_zero.dtype, matmul_shape(a, b).shape)
+
+
+@qlinear_matmul.reference
+def _(a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero: Array, y_scale: Array,
+      y_zero: Array) -> Array:
+    """y = clamp(round(acc · a_s·b_s/y_s) + y_zp); a's parameters may be per row, b's per column"""
+    acc = integer_matmul(a, a_zero, b, b_zero)
+    rank = acc.ndim
+    scale = _by_row(a_scale, rank).astype(np.float32) * _by_column(b_scale, rank).astype(np.float32)
+    return requantize(acc, scale / y_scale.reshape(()).astype(np.float32), y_zero.reshape(()))
+
+
+@qlinear_matmul.cost
+def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, *_: Any) -> Cost:
+    return Cost(macs=matmul_macs(a, b), flops=4 * matmul_shape(a, b).size)
+
+
+qgemm = define_op(
+    "QGemm",
+    inputs="a a_scale a_zero_point b b_scale b_zero_point c? y_scale? y_zero_point?",
+    attrs={"alpha": 1.0, "transA": 0, "transB": 0},
+    source="com.microsoft QGemm-1",
+    tolerance=0,
+)
+
+
+def _oriented(a: Any, b: Any, trans_a: int, trans_b: int) -> tuple[Any, Any]:
+    """Both matrices after transposing (types or arrays)."""
+    if isinstance(a, TypeInfo):
+        if a.rank != 2 or b.rank != 2:
+            raise ShapeError(f"ranks {a.rank} and {b.rank}, not 2")
+        return (
+            a.with_shape(a.dims[::-1]) if trans_a else a,
+            b.with_shape(b.dims[::-1]) if trans_b else b,
+        )
+    return a.T if trans_a else a, b.T if trans_b else b
+
+
+@qgemm.infer
+def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, b_scale: TypeInfo, b_zero: TypeInfo,
+      c: TypeInfo | None, y_scale: TypeInfo | None, y_zero: TypeInfo | None, *, alpha: float, transA: int,
+      transB: int) -> TypeInfo:
+    left, right = _oriented(a, b, transA, transB)
+    return TypeInfo(DType.F32 if y_zero is None else y_zero.dtype, matmul_shape(left, right).shape)
+
+
+@qgemm.reference
+def _(a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero: Array, c: Array | None,
+      y_scale: Array | None, y_zero: Array | None, *, alpha: float, transA: int, transB: int) -> Array:
+    """acc = (A − a_zp)·(B − b_zp) + c, c int32 of scale α·a_s·b_s; float output without y_scale"""
+    left, right = _oriented(a, b, transA, transB)
+    acc = integer_matmul(left, a_zero.reshape(()), right, b_zero)
+    if c is not None:
+        acc = acc + c
+    scale = np.float32(alpha) * a_scale.reshape(()) * per_axis(b_scale, 1, 2)
+    if y_scale is None or y_zero is None:
+        return acc.astype(np.float32) * scale
+    return requantize(acc, scale / y_scale.reshape(()), y_zero.reshape(()))
+
+
+@qgemm.cost
+def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, *_: Any, alpha: float, transA: int,
+      transB: int) -> Cost:
+    left, right = _oriented(a, b, transA, transB)
+    return Cost(macs=matmul_macs(left, right), flops=4 * matmul_shape(left, right).size)
+
+
+matmul_integer = define_op(
+    "MatMulInteger", inputs="a b a_zero_point? b_zero_point?", source="ONNX MatMulInteger-10", tolerance=0
+)
+matmul_integer.infer(lambda a, b, *_: TypeInfo(DType.I32, matmul_shape(a, b).shape))
+
+
+@matmul_integer.reference
+def _(a: Array, b: Array, a_zero: Array | None, b_zero: Array | None) -> Array:
+    """Σ (a − a_zp)·(b − b_zp) as int32"""
+    return integer_matmul(a, a_zero, b, b_zero).astype(np.int32)
+
+
+matmul_integer.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b)))
+
+matmul_integer_to_float = define_op(
+    "MatMulIntegerToFloat",
+    inputs="a b a_scale b_scale a_zero_point? b_zero_point? bias?",
+    source="com.microsoft MatMulIntegerToFloat-1",
+)
+matmul_integer_to_float.infer(lambda a, b, a_scale, *_: TypeInfo(a_scale.dtype, matmul_shape(a, b).shape))
+
+
+@matmul_integer_to_float.reference
+def _(a: Array, b: Array, a_scale: Array, b_scale: Array, a_zero: Array | None, b_zero: Array | None,
+      bias: Array | None) -> Array:
+    """y = acc · a_s·b_s + bias"""
+    acc = integer_matmul(a, a_zero, b, b_zero)
+    y = acc.astype(np.float32) * (a_scale.reshape(()) * _by_column(b_scale, acc.ndim))
+    return (y if bias is None else y + bias).astype(a_scale.dtype)
+
+
+matmul_integer_to_float.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b)))
+
+dynamic_quantize_matmul = define_op(
+    "DynamicQuantizeMatMul", inputs="a b b_scale b_zero_point? bias?", source="com.microsoft DynamicQuantizeMatMul-1"
+)
+dynamic_quantize_matmul.infer(lambda a, b, *_: matmul_shape(a, b))
+
+
+@dynamic_quantize_matmul.reference
+def _(a: Array, b: Array, b_scale: Array, b_zero: Array | None, bias: Array | None) -> Array:
+    """a is quantised to u8 over its own range, then multiplied as integers"""
+    q, scale, zero = dynamic_quantize(a)
+    acc = integer_matmul(q, np.asarray(zero), b, b_zero)
+    y = acc.astype(np.float32) * (scale * _by_column(b_scale, acc.ndim))
+    return (y if bias is None else y + bias).astype(np.float32)
+
+
+dynamic_quantize_matmul.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b), flops=6 * a.size))
