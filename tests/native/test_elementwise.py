@@ -1,0 +1,96 @@
+"""Unary and binary kernels against the operators' NumPy definitions."""
+
+import numpy as np
+import pytest
+from tiny import check, isas, run_step
+
+pytestmark = pytest.mark.cpu
+UNARY = [
+    ("Relu", {}), ("LeakyRelu", {"alpha": 0.1}), ("Sigmoid", {}), ("Tanh", {}),
+    ("HardSigmoid", {"alpha": 0.3, "beta": 0.4}), ("HardSwish", {}), ("Silu", {}), ("Gelu", {}),
+    ("Gelu", {"approximate": "tanh"}), ("Elu", {"alpha": 0.7}), ("Softplus", {}), ("Mish", {}),
+    ("Selu", {}), ("Softsign", {}), ("Celu", {"alpha": 0.5}), ("ThresholdedRelu", {}), ("Erf", {}),
+    ("Exp", {}), ("Abs", {}), ("Neg", {}), ("Floor", {}), ("Ceil", {}), ("Round", {}), ("Sign", {}),
+    ("Sin", {}), ("Cos", {}), ("Atan", {}), ("Reciprocal", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op, attrs", UNARY, ids=lambda v: v if isinstance(v, str) else "")
+def test_unary(op, attrs, isa):
+    rng = np.random.default_rng(1)
+    for size in (1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 100):
+        x = rng.normal(0, 3, size).astype(np.float32)
+        check(op, "f32_unary", [x], attrs, isas=[isa], threads=[1])
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["Log", "Sqrt"])
+def test_unary_of_positive_numbers(op, isa):
+    x = np.exp(np.random.default_rng(2).uniform(-80, 80, 133)).astype(np.float32)
+    check(op, "f32_unary", [x], isas=[isa])
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["Exp", "Tanh", "Sigmoid", "Erf", "Relu", "Softplus", "Log", "Sqrt", "Floor"])
+def test_special_numbers(op, isa):
+    x = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 88, -88, 104, 1e30, -1e30], np.float32)
+    check(op, "f32_unary", [x], isas=[isa], threads=[1])
+
+
+@pytest.mark.parametrize("isa", isas())
+def test_relative_error(isa):
+    """exp, log, tanh, sigmoid, erf stay near single precision, also close to zero."""
+    rng = np.random.default_rng(3)
+    wide = rng.uniform(-80, 80, 40_000).astype(np.float32)
+    near = rng.uniform(-1, 1, 40_000).astype(np.float32)
+    exact = {
+        "Exp": np.exp, "Tanh": np.tanh, "Sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    }  # fmt: skip
+    for op, fn in exact.items():
+        for x in (wide, near):
+            (y,) = run_step(op, "f32_unary", [x], [x], max_isa=isa, threads=1)
+            wanted = fn(x.astype(np.float64))
+            assert np.max(np.abs(y - wanted) / np.abs(wanted)) < 1e-6, op
+
+
+def test_clip_bounds():
+    x = np.linspace(-5, 5, 37, dtype=np.float32)
+    low, high = np.float32(-1.5), np.float32(2.25)
+    check("Clip", "f32_unary", [x, np.array(low), np.array(high)], as_attrs={"min": 1, "max": 2})
+    check("Clip", "f32_unary", [x, None, np.array(high)], as_attrs={"max": 2})
+
+
+SHAPES = [
+    ((5,), (5,)), ((2, 3, 7, 17), (2, 3, 7, 17)), ((2, 3, 5, 33), (33,)), ((2, 3, 5, 33), (1,)),
+    ((1,), (4, 9)), ((2, 1, 5, 1), (3, 1, 19)), ((2, 5, 6, 7), (2, 5, 1, 1)), ((1, 4, 4, 3), (1, 1, 1, 3)),
+    ((), (7,)), ((), ()), ((3, 1), (1, 4)), ((1, 1, 1, 8200), (1, 2, 3, 8200)), ((0, 3), (3,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Min", "Max", "PRelu"])
+def test_binary(op, isa):
+    rng = np.random.default_rng(4)
+    for a, b in SHAPES:
+        if op == "PRelu" and np.broadcast_shapes(a, b) != a:
+            continue
+        x, y = rng.normal(size=a).astype(np.float32), rng.normal(size=b).astype(np.float32)
+        check(op, "f32_binary", [np.asarray(x), np.asarray(y)], isas=[isa], threads=[1, 3])
+
+
+@pytest.mark.parametrize("exponent", [2.0, 0.5, 3.0, -1.0, 1.7])
+def test_pow(exponent):
+    x = np.random.default_rng(5).uniform(0.1, 3, (3, 21)).astype(np.float32)
+    check("Pow", "f32_binary", [x, np.array(exponent, np.float32)], tolerance=1e-5)
+
+
+def test_fused_activation():
+    rng = np.random.default_rng(6)
+    x, y = (rng.normal(size=(3, 5000)).astype(np.float32) for _ in range(2))
+    (got,) = run_step("Add", "f32_binary", [x, y], [x], {"activation": "Relu"})
+    assert np.array_equal(got, np.maximum(x + y, 0))
+    (got,) = run_step(
+        "Add", "f32_binary", [x, y], [x], {"activation": "Clip", "activation_params": [-0.5, 0.25]}
+    )
+    assert np.array_equal(got, np.clip(x + y, np.float32(-0.5), np.float32(0.25)))

@@ -1,0 +1,83 @@
+"""Softmax, reductions, pooling and normalisations against the operators' NumPy definitions."""
+
+import numpy as np
+import pytest
+from tiny import check, isas
+
+pytestmark = pytest.mark.cpu
+rng = np.random.default_rng(7)
+
+
+def normal(*shape):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("shape, axis", [
+    ((3, 1000), -1), ((2, 5, 7), 1), ((2, 21, 6, 5), 1), ((4, 3), 0), ((5, 1), -1), ((2, 17), 1),
+    ((16,), 0), ((2, 3, 33), 0),
+])  # fmt: skip
+def test_softmax(op, shape, axis, isa):
+    check(op, "f32_softmax", [normal(*shape) * 5], {"axis": axis}, isas=[isa])
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
+                                "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"])
+def test_reduce(op, isa):
+    for shape, axes in [
+        ((3, 37), [1]), ((3, 37), [0]), ((2, 5, 6, 19), [1, 2]), ((2, 5, 6, 19), [2, 3]), ((2, 5, 6), None),
+        ((2, 5, 6, 7), [0, 2]), ((2, 5, 6, 7), [1, 3]), ((9,), [0]), ((1, 1, 300), [-1]), ((4, 1), [1]),
+    ]:  # fmt: skip
+        for keepdims in (0, 1):
+            given = None if axes is None else np.array(axes)
+            check(op, "f32_reduce", [normal(*shape), given], {"keepdims": keepdims}, as_attrs={"axes": 1},
+                  isas=[isa], threads=[1, 3], tolerance=5e-6)
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op, extra", [
+    ("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1}),
+])  # fmt: skip
+def test_pool(op, extra, isa):
+    cases = [
+        ((1, 3, 9, 11), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((2, 17, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ((1, 70, 7, 7), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+        ((1, 5, 10, 9), {"kernel_shape": [3, 2], "pads": [0, 1, 2, 0], "ceil_mode": 1, "strides": [2, 3]}),
+        ((1, 16, 6), {"kernel_shape": [3], "strides": [1], "pads": [1, 1]}),
+        ((1, 4, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+        ((1, 4, 13, 13), {"kernel_shape": [5, 5], "dilations": [2, 2], "pads": [4, 4, 4, 4]}),
+    ]
+    for shape, attrs in cases:
+        check(op, "f32_pool", [normal(*shape)], {**attrs, **extra}, channels_last=[0], isas=[isa],
+              threads=[1, 3])
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool"])
+def test_global_pool(op, isa):
+    for shape in [(1, 3, 5, 7), (2, 100, 7, 7), (1, 33, 9)]:
+        check(op, "f32_pool", [normal(*shape)], channels_last=[0], isas=[isa], threads=[1, 3])
+
+
+@pytest.mark.parametrize("isa", isas())
+def test_normalisations(isa):
+    for c in (1, 3, 16, 24, 35):
+        x, scale, bias, mean = normal(2, c, 5, 6), normal(c), normal(c), normal(c)
+        variance = np.abs(normal(c)) + 0.1
+        check("BatchNormalization", "f32_batch_norm", [x, scale, bias, mean, variance],
+              channels_last=[0], constant=[1, 2, 3, 4], isas=[isa], tolerance=1e-5)
+        check("InstanceNormalization", "f32_instance_norm", [x, scale, bias], channels_last=[0],
+              isas=[isa], tolerance=1e-5, threads=[1, 3])
+        for groups in {1, c, 5 if c == 35 else 1, 2 if c % 2 == 0 else 1}:
+            check("GroupNormalization", "f32_group_norm", [x, scale, bias], {"num_groups": groups},
+                  channels_last=[0], isas=[isa], tolerance=1e-5, threads=[1, 3])
+        row = normal(3, 7, c)
+        check("LayerNormalization", "f32_layer_norm", [row, scale, bias], isas=[isa], tolerance=2e-5)
+        check("LayerNormalization", "f32_layer_norm", [row, normal(7, c)], {"axis": 1}, isas=[isa],
+              tolerance=2e-5)
+        check("RMSNormalization", "f32_layer_norm", [row, scale], isas=[isa], tolerance=2e-5)
+        check("LpNormalization", "f32_lp_norm", [row], {"axis": 1}, isas=[isa])
+        check("LRN", "f32_lrn", [x], {"size": 5}, channels_last=[0], isas=[isa])
