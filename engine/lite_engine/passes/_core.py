@@ -8,7 +8,8 @@
 
 Arguments of a pattern: a nested `P`, a word (binds any value; the same word twice must be the same
 value; `b?` may be absent), `C("w")` (binds a constant), a number (a constant of one element with
-that value). Two-input commutative operators match in both orders. The values between the nodes of a
+that value). The same name of a `P` twice must be the same node.
+Two-input commutative operators match in both orders. The values between the nodes of a
 match must have no other reader and not be an output of the model, or the place is refused.
 """
 
@@ -28,6 +29,9 @@ COMMUTATIVE = ("Add", "Mul", "Max", "Min")
 #: A constant counts as the number of a pattern when it differs by less than this, relatively.
 NUMBER_TOLERANCE = 1e-4
 
+
+#: Attributes of `Match` that no word of a pattern may hide behind.
+RESERVED = ("bound", "nodes", "inner", "root", "array")
 
 # ---------------------------------------------------------------- patterns
 
@@ -53,6 +57,8 @@ class P:
         more: bool = False,
         shared: bool = False,
     ) -> None:
+        if name in RESERVED:
+            raise ValueError(f"a pattern part cannot be called {name!r}")
         self.ops = (op,) if isinstance(op, str) else tuple(op)
         self.args = args
         self.name = name
@@ -91,11 +97,14 @@ class Match:
 def match(pattern: P, node: Node) -> Iterator[Match]:
     """Every way in which a pattern fits with `node` as its root."""
     for found in _match_node(pattern, node, Match()):
-        yield Match(found.bound, found.nodes, found.inner[:-1])
+        nodes = list(dict.fromkeys(found.nodes))  # a part used twice counts once
+        yield Match(found.bound, nodes, [n for n in dict.fromkeys(found.inner) if n is not node])
 
 
 def _match_node(pattern: P, node: Node, m: Match) -> Iterator[Match]:
     if node.op not in pattern.ops or any(node.attrs.get(k) != v for k, v in pattern.attrs.items()):
+        return
+    if pattern.name and m.bound.get(pattern.name, node) is not node:
         return
     inputs = list(node.inputs)
     while inputs and inputs[-1] is None:
@@ -161,7 +170,13 @@ class Skip:
 
 
 def skip(reason: str, where: Node | Value) -> Skip:
+    """A refusal that the journal tells."""
     return Skip(reason, where)
+
+
+def no_match(where: Node) -> Skip:
+    """The place only looked like the pattern: nothing to tell."""
+    return Skip("", where)
 
 
 class Pass(Protocol):
@@ -233,6 +248,8 @@ class RulePass:
         return None
 
     def _refuse(self, m: Match, refusal: Skip, journal: Journal) -> None:
+        if not refusal.reason:
+            return
         names = [refusal.where.name, *(n.name for n in m.nodes)]
         journal.refused(self.name, tuple(dict.fromkeys(names)), refusal.reason)
 

@@ -4,35 +4,76 @@ from __future__ import annotations
 
 from ..ir import Graph, Journal
 from ._core import Pass, run_passes
+from .decompose_batch_norm import decompose_batch_norm
+from .drop_duplicates import drop_duplicates
 from .drop_identity import drop_identity
 from .fold_constants import fold_constants
+from .fold_conv_input import fold_conv_input
+from .fold_global_pool import fold_average_pool, fold_reduce_mean
+from .fold_pad import fold_pad
 from .fold_shapes import fold_shapes
 from .fuse_activation import fuse_activation
 from .fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
 from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
+from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
+from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
+from .recompose_activations import recompose_activations
+from .recompose_layer_norm import (
+    fuse_norm_affine,
+    recompose_l2_norm,
+    recompose_layer_norm,
+    recompose_rms_norm,
+)
+from .recompose_shuffles import recompose_shuffles
 
 CLEAN: list[Pass] = [
     fold_constants,
     fold_shapes,
+    fold_constants,
     drop_identity,
+    drop_duplicates,
+    merge_transposes,
+]
+RECOMPOSE: list[Pass] = [
+    *recompose_activations,
+    recompose_layer_norm,
+    recompose_rms_norm,
+    fuse_norm_affine,
+    recompose_l2_norm,
+    recompose_shuffles,
+    fold_reduce_mean,
+    fold_average_pool,
 ]
 FUSE: list[Pass] = [
     fuse_conv_bias,
     fuse_conv_batch_norm,
     fuse_conv_scale,
     fuse_conv_bias,
-    fuse_conv_residual,
-    fuse_activation,
+    fold_pad,
+    fold_conv_input,
+    decompose_batch_norm,
+    fuse_matmul_bias,
+    fuse_gemm_affine,
 ]
-PIPELINE: list[Pass] = [*CLEAN, *FUSE]
+VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, drop_identity]
+FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
+
+#: What every target gets.
+PIPELINE: list[Pass] = [*CLEAN, *RECOMPOSE, *FUSE, fuse_conv_residual, *FINISH]
+#: The same without residual inputs: the quantiser wants every addition to have ranges of its own.
+BEFORE_QUANTIZING: list[Pass] = [*CLEAN, *RECOMPOSE, *FUSE, *FINISH]
 
 
-def optimize_graph(graph: Graph, *, journal: Journal | None = None) -> Graph:
+def optimize_graph(
+    graph: Graph, *, journal: Journal | None = None, passes: list[Pass] | None = None
+) -> Graph:
     """An optimised copy of a graph; `journal` receives every rewrite and refusal.
 
     Raises ShapeError naming the pass when one breaks the graph.
     """
     out = graph.copy()
-    run_passes(out, PIPELINE, Journal() if journal is None else journal)
+    run_passes(
+        out, PIPELINE if passes is None else passes, Journal() if journal is None else journal
+    )
     return out

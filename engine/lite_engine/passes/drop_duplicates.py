@@ -1,0 +1,65 @@
+"""Nodes that compute the same of the same inputs become one; equal small constants as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import Graph, Journal, Node, Value
+from ._core import captured_outputs, graph_pass
+
+_RANDOM = (
+    "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli",
+    "Multinomial",
+)  # fmt: skip
+#: Constants up to this size are compared by their bytes; larger ones only with themselves.
+LIMIT_BYTES = 4096
+
+
+@graph_pass("drop-duplicates")
+def drop_duplicates(graph: Graph, journal: Journal) -> int:
+    seen: dict[Any, Node] = {}
+    pinned = captured_outputs(graph)
+    count = 0
+    for node in list(graph.nodes):
+        key = _key(node)
+        if key is None:
+            continue
+        first = seen.setdefault(key, node)
+        if first is node or len(first.outputs) != len(node.outputs):
+            continue
+        if any(graph.is_output(v) or id(v) in pinned for v in node.outputs):
+            journal.refused("drop-duplicates", (node.name,), "it makes an output of the model")
+            continue
+        for old, new in zip(node.outputs, first.outputs):
+            graph.replace_uses(old, new)
+        first.sources = tuple(dict.fromkeys((*first.sources, *node.sources)))
+        graph.remove(node)
+        journal.rewrote("drop-duplicates", (first.name, node.name), (first.name,))
+        count += 1
+    return count
+
+
+def _key(node: Node) -> Any:
+    if node.op in _RANDOM or any(True for _ in node.subgraphs()):
+        return None
+    attrs = tuple(sorted((k, _frozen(v)) for k, v in node.attrs.items()))
+    return node.op, node.domain, attrs, tuple(_value_key(v) for v in node.inputs)
+
+
+def _value_key(value: Value | None) -> Any:
+    if value is None:
+        return None
+    array = value.const
+    if array is None or array.nbytes > LIMIT_BYTES:
+        return id(value)
+    return str(value.dtype), array.shape, array.tobytes()
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(v) for v in value)
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tobytes()
+    return repr(value)

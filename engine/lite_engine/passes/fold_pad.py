@@ -1,0 +1,93 @@
+"""A constant Pad before a convolution or pooling becomes its own padding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Graph, Node, Value
+from ._core import C, Match, P, Skip, rule, skip
+from ._rewrite import rank_of
+
+#: Operators whose output is never negative: padding zeros cannot win a maximum against them.
+_NON_NEGATIVE = ("Relu", "Sigmoid", "HardSigmoid")
+
+
+@rule("fold-pad")
+class fold_pad:
+    """Zeros for convolutions and for averages that count them; −∞ (or 0 below which the input
+    never falls) for maxima."""
+
+    patterns = [
+        P(
+            ("Conv", "MaxPool", "AveragePool"),
+            P("Pad", "x", C("pads"), C("value?"), C("axes?"), name="pad"),
+            name="window",
+            more=True,
+        )
+    ]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        if m.pad.attrs.get("mode", "constant") != "constant":
+            return skip(f"padding mode is {m.pad.attrs['mode']}", m.pad)
+        if m.window.attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID"):
+            return skip("the window chooses its own padding", m.window)
+        widths = _widths(m)
+        if widths is None:
+            return skip("the rank is not known", m.pad)
+        if widths[:2].any():
+            return skip("it pads the batch or the channels", m.pad)
+        if (widths < 0).any():
+            return skip("negative widths crop", m.pad)
+        return _value_fits(m)
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        widths = _widths(m)
+        assert widths is not None
+        n = len(widths) - 2
+        own = list(m.window.attrs.get("pads", [])) or [0] * (2 * n)
+        pads = [int(a + b) for a, b in zip(own, [*widths[2:, 0], *widths[2:, 1]])]
+        attrs = {**m.window.attrs, "pads": pads, "auto_pad": "NOTSET"}
+        inputs = [m.x, *m.window.inputs[1:]]
+        return graph.replace([m.pad, m.window], m.window.op, inputs, attrs, name=m.window.name)
+
+
+def _widths(m: Match) -> np.ndarray | None:
+    """(rank, 2) cells before and after each axis."""
+    rank = rank_of(m.x)
+    if rank is None:
+        return None
+    pads = m.pads.const.reshape(2, -1).T
+    axes = m.array("axes")
+    if axes is None:
+        return pads if len(pads) == rank else None
+    widths = np.zeros((rank, 2), pads.dtype)
+    widths[axes.ravel() % rank] = pads
+    return widths
+
+
+def _value_fits(m: Match) -> Skip | None:
+    array = m.array("value")
+    value = 0.0 if array is None else float(array.ravel()[0])
+    if m.window.op == "MaxPool":
+        if value <= -3.4e38 or (value == 0 and _never_negative(m.x)):
+            own = m.window.attrs.get("pads", [])
+            # an own pad of −∞ and a Pad of 0 are different numbers
+            return skip("it has padding of its own", m.window) if any(own) and value == 0 else None
+        return skip(f"{value:g} could be the maximum", m.pad)
+    if value != 0:
+        return skip(f"pads with {value:g}, not 0", m.pad)
+    if m.window.op == "AveragePool":
+        if any(m.window.attrs.get("pads", [])) and not m.window.attrs.get("count_include_pad"):
+            return skip("its own padding is not counted", m.window)
+        if m.window.attrs.get("ceil_mode"):
+            return skip("windows past the end count differently", m.window)
+        if not m.window.attrs.get("count_include_pad"):
+            return skip("the average does not count padding", m.window)
+    return None
+
+
+def _never_negative(value: Value) -> bool:
+    producer = value.producer
+    if producer is None:
+        return False
+    return producer.op in _NON_NEGATIVE or producer.attrs.get("activation") in _NON_NEGATIVE

@@ -1,0 +1,143 @@
+"""Matrix products with a constant weight, and the bias or scale that follows, become Gemm.
+
+MatMul(x, W) + b                       Gemm(x, W, b)                        x of rank 2
+MatMul(x, W) + b     Reshape → Gemm(x, W, b) → Reshape                      x of higher rank
+Gemm(x, W, c)·k + a                    Gemm(x, W·k, c·k + a)                per column
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Graph, Node, Value
+from ._core import C, Match, P, Skip, rule, skip
+from ._rewrite import constant_like, per_channel, rank_of
+
+
+@rule("fuse-matmul-bias")
+class fuse_matmul_bias:
+    """The two Reshapes around a Gemm of higher rank are views: they cost nothing."""
+
+    patterns = [P("Add", P("MatMul", "x", C("w"), name="product"), C("b"))]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        if m.product.attrs.get("activation") or m.root.attrs.get("activation"):
+            return skip("an activation comes between", m.root)
+        if m.w.const.ndim != 2:
+            return skip("the weight is a stack of matrices", m.product)
+        rank = rank_of(m.x)
+        if rank is None or rank < 2:
+            return skip("the input's rank is not known or below 2", m.product)
+        if per_channel(m.b.const, m.w.const.shape[1], rank, rank - 1) is None:
+            return skip("the constant is not one number per column", m.root)
+        if m.x.shape[:-1].count(None) + sum(isinstance(d, str) for d in m.x.shape[:-1]) > 1:
+            return skip("more than one leading dimension is not known", m.product)
+        return None
+
+    def rewrite(self, graph: Graph, m: Match) -> list[Node]:
+        rank = len(m.x.shape)
+        inner, columns = m.w.const.shape
+        bias = per_channel(m.b.const, columns, rank, rank - 1)
+        assert bias is not None
+        b = constant_like(graph, bias, m.b, "bias")
+        if rank == 2:
+            return [graph.replace([m.product, m.root], "Gemm", [m.x, m.w, b], name=m.product.name)]
+        name = m.product.name
+        rows = graph.constant(np.array([-1, inner], np.int64), graph.unique(f"{name}.rows"))
+        dims = [d if isinstance(d, int) else -1 for d in m.x.shape[:-1]]
+        shape = graph.constant(np.array([*dims, columns], np.int64), graph.unique(f"{name}.shape"))
+        flat = graph.add("Reshape", [m.x, rows], name=graph.unique(f"{name}.flat"), before=m.root)
+        sources = (*m.product.sources, *m.root.sources)
+        gemm = graph.add(
+            "Gemm", [flat.output, m.w, b], name=graph.unique(name), sources=sources, before=m.root
+        )
+        view = graph.replace(
+            [m.product, m.root], "Reshape", [gemm.output, shape], name=graph.unique(f"{name}.view")
+        )
+        return [flat, gemm, view]
+
+
+@rule("fuse-gemm-affine")
+class fuse_gemm_affine:
+    patterns = [
+        P(("Add", "Sub", "Mul", "Div"), P("Gemm", "x", C("w"), C("c?"), name="gemm"), C("k"))
+    ]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        if m.gemm.attrs.get("activation") or m.root.attrs.get("activation"):
+            return skip("an activation comes between", m.root)
+        if per_channel(m.k.const, _columns(m), 2) is None:
+            return skip("the constant is not one number per column", m.root)
+        c = m.array("c")
+        if c is not None and per_channel(c, _columns(m), 2) is None:
+            return skip("the bias is not one number per column", m.gemm)
+        if m.root.op == "Div" and not m.k.const.all():
+            return skip("division by zero", m.root)
+        return None
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        columns = _columns(m)
+        k = per_channel(m.k.const, columns, 2)
+        c = m.array("c")
+        assert k is not None
+        old = np.zeros(columns, k.dtype) if c is None else per_channel(c, columns, 2)
+        assert old is not None
+        bias = old * np.float32(m.gemm.attrs.get("beta", 1.0))
+        attrs = {key: v for key, v in m.gemm.attrs.items() if key != "beta"}
+        weight = m.w
+        if m.root.op in ("Mul", "Div"):
+            scale = k if m.root.op == "Mul" else 1 / k
+            bias = bias * scale
+            per_row = m.gemm.attrs.get("transB", 0)
+            scaled = m.w.const * (scale[:, None] if per_row else scale[None, :])
+            weight = constant_like(graph, scaled.astype(m.w.const.dtype), m.w, "weight")
+        else:
+            bias = bias + (k if m.root.op == "Add" else -k)
+        new_bias = constant_like(graph, bias.astype(k.dtype), m.bound.get("c") or m.k, "bias")
+        inputs = [m.x, weight, new_bias]
+        return graph.replace([m.gemm, m.root], "Gemm", inputs, attrs, name=m.gemm.name)
+
+
+def _columns(m: Match) -> int:
+    return int(m.w.const.shape[0 if m.gemm.attrs.get("transB", 0) else 1])
+
+
+_VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose")
+_UNARY = (
+    "Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Gelu", "Elu",
+    "Softplus", "Mish", "Clip",
+)  # fmt: skip
+
+
+@rule("hoist-activation")
+class hoist_activation:
+    """activation(view(product)) → view(activation(product)), so that it can be fused."""
+
+    patterns = [
+        P(
+            _UNARY,
+            P(_VIEWS, P(("Conv", "ConvTranspose", "Gemm"), name="base", more=True), name="view",
+              more=True),
+            name="act",
+            more=True,
+        )
+    ]  # fmt: skip
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        if m.base.attrs.get("activation"):
+            return skip("an activation is fused already", m.base)
+        return None
+
+    def rewrite(self, graph: Graph, m: Match) -> list[Node]:
+        rest: list[Value | None] = list(m.act.inputs[1:])
+        name = graph.unique(m.act.name)
+        act = graph.add(
+            m.act.op, [m.base.output, *rest], m.act.attrs, name=name, sources=m.act.sources,
+            before=m.view,
+        )  # fmt: skip
+        act.output.dtype, act.output.shape = m.base.output.dtype, m.base.output.shape
+        inputs: list[Value | None] = [act.output, *m.view.inputs[1:]]
+        sources = m.view.sources
+        view = graph.replace([m.view, m.act], m.view.op, inputs, m.view.attrs, name=m.view.name)
+        view.sources = sources
+        return [act, view]

@@ -1,0 +1,81 @@
+"""Chains of Transpose, and of Reshape and its kin, become one or none.
+
+Transpose(Transpose(x, p), q)       Transpose(x, p[q]), or x when that is no change
+Reshape(Squeeze(x), s)              Reshape(x, s)
+Transpose that moves sizes of 1     Reshape
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Graph, Node
+from ._core import Match, P, Skip, no_match, rule, skip
+from ._rewrite import static_shape
+
+_RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+
+
+@rule("merge-transposes")
+class merge_transposes:
+    patterns = [P("Transpose", P("Transpose", "x", name="before", shared=True))]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        if not m.before.attrs.get("perm") or not m.root.attrs.get("perm"):
+            return skip("a permutation is not given", m.root)
+        return None
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        first = m.before.attrs["perm"]
+        perm = [first[q] for q in m.root.attrs["perm"]]
+        return graph.replace([m.before, m.root], "Transpose", [m.x], {"perm": perm})
+
+
+@rule("merge-reshapes")
+class merge_reshapes:
+    patterns = [
+        P(_RESHAPES, P(_RESHAPES, "x", name="before", more=True, shared=True), more=True),
+    ]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        if _target(m.root) is None:
+            return skip("more than one dimension of the result is not known", m.root)
+        return None
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        target = _target(m.root)
+        assert target is not None
+        shape = graph.constant(np.array(target, np.int64), graph.unique(f"{m.root.name}.shape"))
+        return graph.replace([m.before, m.root], "Reshape", [m.x, shape])
+
+
+def _target(node: Node) -> list[int] | None:
+    """The result's shape with at most one −1; None when it is not known well enough."""
+    shape = node.output.shape
+    if shape is None or 0 in shape:
+        return None
+    dims = [d if isinstance(d, int) else -1 for d in shape]
+    return dims if dims.count(-1) <= 1 else None
+
+
+@rule("fold-transpose-of-ones")
+class fold_transpose_of_ones:
+    """A Transpose that keeps the order of the axes longer than 1 moves no number."""
+
+    patterns = [P("Transpose", "x")]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        shape, perm = static_shape(m.x), m.root.attrs.get("perm")
+        if shape is None or not perm:
+            return no_match(m.root)
+        long = [p for p in perm if shape[p] != 1]
+        if long != sorted(long):
+            return no_match(m.root)
+        return None
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        shape = static_shape(m.x)
+        assert shape is not None
+        target = [shape[p] for p in m.root.attrs["perm"]]
+        value = graph.constant(np.array(target, np.int64), graph.unique(f"{m.root.name}.shape"))
+        return graph.replace([m.root], "Reshape", [m.x, value])

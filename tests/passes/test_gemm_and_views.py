@@ -1,0 +1,108 @@
+"""Matrix products with what follows them; chains of views; duplicates."""
+
+from __future__ import annotations
+
+import pytest
+from lite_engine.passes.drop_duplicates import drop_duplicates
+from lite_engine.passes.fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
+from lite_engine.passes.merge_views import (
+    fold_transpose_of_ones,
+    merge_reshapes,
+    merge_transposes,
+)
+
+W = "const w: f32[4,5] = rand\nconst b: f32[5] = rand\n"
+
+
+def test_matmul_and_bias(bench):
+    bench.rewrites(
+        fuse_matmul_bias,
+        "input x: f32[3,4]\n" + W + '"p": p = MatMul(x, w)\n"y": y = Add(b, p)\noutput y',
+        "input x: f32[3,4]\n" + W + '"p": y = Gemm(x, w, b)\noutput y',
+    )
+
+
+def test_matmul_of_higher_rank(bench):
+    x = "input x: f32[n,3,4]\n" + W
+    bench.rewrites(
+        fuse_matmul_bias,
+        x + '"p": p = MatMul(x, w)\n"y": y = Add(p, b)\noutput y',
+        x + "const r: i64[2] = [-1, 4]\nconst s: i64[3] = [-1, 3, 5]\n"
+        '"a": f = Reshape(x, r)\n"p": g = Gemm(f, w, b)\n"c": y = Reshape(g, s)\noutput y',
+    )
+
+
+def test_bias_per_row_stays(bench):
+    text = "input x: f32[5,4]\n" + W + 'const k: f32[5,1] = rand\n"p": p = MatMul(x, w)\n'
+    bench.refuses(fuse_matmul_bias, text + '"y": y = Add(p, k)\noutput y', "one number per column")
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize("weight, attrs", [("4,5", ""), ("5,4", " {transB=1}")])
+def test_gemm_absorbs_a_constant_per_column(bench, op, weight, attrs):
+    base = f"input x: f32[3,4]\nconst w: f32[{weight}] = rand\nconst b: f32[5] = rand\n"
+    bench.rewrites(
+        fuse_gemm_affine,
+        base
+        + f'const k: f32[5] = pos\n"g": g = Gemm(x, w, b){attrs}\n"y": y = {op}(g, k)\noutput y',
+        base + f'"g": y = Gemm(x, w, b){attrs}\noutput y',
+    )
+
+
+def test_activation_moves_before_the_view(bench):
+    base = "input x: f32[6,4]\nconst s: i64[3] = [2, 3, 5]\n" + W
+    bench.rewrites(
+        hoist_activation,
+        base + '"g": g = Gemm(x, w, b)\n"v": v = Reshape(g, s)\n"y": y = Relu(v)\noutput y',
+        base + '"g": g = Gemm(x, w, b)\n"v": v = Relu(g)\n"y": y = Reshape(v, s)\noutput y',
+    )
+
+
+def test_transposes_compose(bench):
+    bench.rewrites(
+        merge_transposes,
+        'input x: f32[2,3,4]\n"a": a = Transpose(x) {perm=[1, 2, 0]}\n'
+        '"y": y = Transpose(a) {perm=[1, 2, 0]}\noutput y',
+        'input x: f32[2,3,4]\n"y": y = Transpose(x) {perm=[2, 0, 1]}\noutput y',
+    )
+
+
+def test_views_in_a_row_become_one(bench):
+    bench.rewrites(
+        merge_reshapes,
+        "input x: f32[2,3,4,1]\nconst s: i64[1] = [3]\nconst t: i64[2] = [0, -1]\n"
+        '"a": a = Squeeze(x, s)\n"b": b = Reshape(a, t)\n"y": y = Unsqueeze(b, s0)\noutput y'.replace(
+            "s0", "z"
+        ).replace('"a": a', 'const z: i64[1] = [0]\n"a": a'),
+        'input x: f32[2,3,4,1]\nconst s: i64[3] = [1, 2, 12]\n"y": y = Reshape(x, s)\noutput y',
+    )
+
+
+def test_transpose_of_ones_is_a_view(bench):
+    bench.rewrites(
+        fold_transpose_of_ones,
+        'input x: f32[1,7,1,1]\n"y": y = Transpose(x) {perm=[0, 2, 3, 1]}\noutput y',
+        'input x: f32[1,7,1,1]\nconst s: i64[4] = [1, 1, 1, 7]\n"y": y = Reshape(x, s)\noutput y',
+    )
+    bench.ignores(
+        fold_transpose_of_ones,
+        'input x: f32[1,7,2,1]\n"y": y = Transpose(x) {perm=[0, 2, 3, 1]}\noutput y',
+    )
+
+
+def test_equal_nodes_become_one(bench):
+    new = bench.rewrites(
+        drop_duplicates,
+        "input x: f32[4]\nconst a: f32[] = [2]\nconst b: f32[] = [2]\n"
+        '"m": m = Mul(x, a)\n"n": n = Mul(x, b)\n"y": y = Add(m, n)\noutput y',
+        'input x: f32[4]\nconst a: f32[] = [2]\n"m": m = Mul(x, a)\n"y": y = Add(m, m)\noutput y',
+    )
+    assert new.nodes[0].sources == ("m", "n")
+
+
+def test_duplicate_that_is_an_output_stays(bench):
+    bench.refuses(
+        drop_duplicates,
+        'input x: f32[4]\n"m": m = Relu(x)\n"n": n = Relu(x)\noutput m\noutput n',
+        "makes an output of the model",
+    )
