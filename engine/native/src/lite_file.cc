@@ -1,0 +1,245 @@
+// The .lite container, version 1 (written by lite_engine/model_file). Little-endian, memory-mapped.
+//
+//   header    char magic[8] = "LITE\r\n\x1a\n"; u32 version; u32 section_count (at most 256)
+//   table     section_count times: char tag[8] (padded with zeros), u64 offset, u64 size,
+//             u32 crc32 (of the section's bytes, zlib's polynomial), u32 flags (0)
+//   sections  each at a multiple of 64 bytes from the file's start, zero bytes between them; none
+//             overlaps the table or the end of the file
+//
+// Sections: GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple of 64 bytes); WINDEX (per
+// weight: u64 offset into WEIGHTS, u64 size); PROG.x86, PROG.arm (programs, see program.cc, whose
+// weight numbers are rows of WINDEX). Unknown sections are skipped: newer writers may add some.
+// A reader refuses other versions, damaged checksums and anything that points outside.
+#include "lite_runtime.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr uint32_t kVersion = 1, kMaxSections = 256;
+constexpr char kMagic[8] = {'L', 'I', 'T', 'E', '\r', '\n', 0x1a, '\n'};
+
+struct Section {
+  char tag[8];
+  uint64_t offset, size;
+  uint32_t crc, flags;
+};
+static_assert(sizeof(Section) == 32, "the table is read as it lies in the file");
+
+// CRC-32 eight bytes at a time: weights are hundreds of megabytes at times.
+struct CrcTables {
+  uint32_t table[8][256];
+  CrcTables() {
+    for (uint32_t i = 0; i < 256; ++i) {
+      uint32_t c = i;
+      for (int bit = 0; bit < 8; ++bit) c = c & 1 ? 0xedb88320u ^ (c >> 1) : c >> 1;
+      table[0][i] = c;
+    }
+    for (int t = 1; t < 8; ++t)
+      for (int i = 0; i < 256; ++i)
+        table[t][i] = table[0][table[t - 1][i] & 255] ^ (table[t - 1][i] >> 8);
+  }
+};
+
+uint32_t crc32_of(const uint8_t* p, size_t n) {
+  static const CrcTables tables;
+  const auto& t = tables.table;
+  uint32_t c = ~0u;
+  for (; n >= 8; n -= 8, p += 8) {
+    uint32_t low, high;
+    memcpy(&low, p, 4);
+    memcpy(&high, p + 4, 4);
+    low ^= c;
+    c = t[7][low & 255] ^ t[6][low >> 8 & 255] ^ t[5][low >> 16 & 255] ^ t[4][low >> 24] ^
+        t[3][high & 255] ^ t[2][high >> 8 & 255] ^ t[1][high >> 16 & 255] ^ t[0][high >> 24];
+  }
+  for (; n; --n, ++p) c = t[0][(c ^ *p) & 255] ^ (c >> 8);
+  return ~c;
+}
+
+}  // namespace
+
+struct lite_file {
+  const uint8_t* data;
+  size_t size;
+  uint32_t count;
+  Section sections[kMaxSections];
+  char targets[8 * kMaxSections];
+  const void** weights;
+  size_t* weight_bytes;
+  size_t num_weights;
+};
+
+namespace {
+
+void fail(char* error, size_t bytes, const char* format, ...) __attribute__((format(printf, 3, 4)));
+void fail(char* error, size_t bytes, const char* format, ...) {
+  if (!error || !bytes) return;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(error, bytes, format, args);
+  va_end(args);
+}
+
+const Section* find(const lite_file* file, const char* tag) {
+  char padded[8] = {};
+  strncpy(padded, tag, 8);
+  for (uint32_t i = 0; i < file->count; ++i)
+    if (memcmp(file->sections[i].tag, padded, 8) == 0) return &file->sections[i];
+  return nullptr;
+}
+
+bool map_file(lite_file* file, const char* path, char* error, size_t bytes) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    fail(error, bytes, "%s: cannot be read", path);
+    if (fd >= 0) close(fd);
+    return false;
+  }
+  if (info.st_size < 16) {
+    fail(error, bytes, "%s: not a .lite file (%lld bytes)", path,
+         static_cast<long long>(info.st_size));
+    close(fd);
+    return false;
+  }
+  void* data = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  close(fd);
+  if (data == MAP_FAILED) {
+    fail(error, bytes, "%s: cannot be mapped into memory", path);
+    return false;
+  }
+  file->data = static_cast<const uint8_t*>(data);
+  file->size = info.st_size;
+  return true;
+}
+
+bool read_table(lite_file* file, const char* path, char* error, size_t bytes) {
+  uint32_t version;
+  memcpy(&version, file->data + 8, 4);
+  memcpy(&file->count, file->data + 12, 4);
+  if (memcmp(file->data, kMagic, 8) != 0) {
+    fail(error, bytes, "%s: not a .lite file (wrong magic)", path);
+    return false;
+  }
+  if (version != kVersion) {
+    fail(error, bytes, "%s: .lite version %u, this runtime reads %u; convert the model again", path,
+         version, kVersion);
+    return false;
+  }
+  const size_t table_end = 16 + size_t{file->count} * sizeof(Section);
+  if (file->count > kMaxSections || table_end > file->size) {
+    fail(error, bytes, "%s: section table is damaged", path);
+    file->count = 0;
+    return false;
+  }
+  memcpy(file->sections, file->data + 16, file->count * sizeof(Section));
+  for (uint32_t i = 0; i < file->count; ++i) {
+    const Section& s = file->sections[i];
+    char tag[9] = {};
+    memcpy(tag, s.tag, 8);
+    if (s.offset % 64 || s.offset < table_end || s.offset > file->size ||
+        s.size > file->size - s.offset) {
+      fail(error, bytes, "%s: section %u lies outside the file", path, i);
+      return false;
+    }
+    if (crc32_of(file->data + s.offset, s.size) != s.crc) {
+      fail(error, bytes, "%s: section %u is damaged (checksum); copy or convert the file again",
+           path, i);
+      return false;
+    }
+    if (strncmp(tag, "PROG.", 5) == 0) {
+      if (file->targets[0]) strcat(file->targets, " ");
+      strcat(file->targets, tag + 5);
+    }
+  }
+  return true;
+}
+
+bool read_weights(lite_file* file, const char* path, char* error, size_t bytes) {
+  const Section* index = find(file, "WINDEX");
+  const Section* blobs = find(file, "WEIGHTS");
+  file->num_weights = index ? index->size / 16 : 0;
+  file->weights = static_cast<const void**>(calloc(file->num_weights + 1, sizeof(void*)));
+  file->weight_bytes = static_cast<size_t*>(calloc(file->num_weights + 1, sizeof(size_t)));
+  if (!file->weights || !file->weight_bytes) {
+    fail(error, bytes, "%s: out of memory", path);
+    return false;
+  }
+  for (size_t i = 0; i < file->num_weights; ++i) {
+    uint64_t row[2];
+    memcpy(row, file->data + index->offset + 16 * i, 16);
+    if (!blobs || row[0] > blobs->size || row[1] > blobs->size - row[0] || row[0] % 64) {
+      fail(error, bytes, "%s: weight %zu lies outside its section", path, i);
+      return false;
+    }
+    file->weights[i] = file->data + blobs->offset + row[0];
+    file->weight_bytes[i] = row[1];
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" {
+
+lite_file* lite_file_open(const char* path, char* error, size_t error_bytes) {
+  lite_file* file = static_cast<lite_file*>(calloc(1, sizeof(lite_file)));
+  if (!file) {
+    fail(error, error_bytes, "out of memory");
+    return nullptr;
+  }
+  if (!map_file(file, path, error, error_bytes) || !read_table(file, path, error, error_bytes) ||
+      !read_weights(file, path, error, error_bytes)) {
+    lite_file_close(file);
+    return nullptr;
+  }
+  return file;
+}
+
+void lite_file_close(lite_file* file) {
+  if (!file) return;
+  if (file->data) munmap(const_cast<uint8_t*>(file->data), file->size);
+  free(file->weights);
+  free(file->weight_bytes);
+  free(file);
+}
+
+const char* lite_file_targets(const lite_file* file) { return file->targets; }
+
+const void* lite_file_section(const lite_file* file, const char* tag, size_t* bytes) {
+  const Section* section = strlen(tag) <= 8 ? find(file, tag) : nullptr;
+  if (bytes) *bytes = section ? section->size : 0;
+  return section ? file->data + section->offset : nullptr;
+}
+
+lite_program* lite_file_program(lite_file* file, const char* target, const lite_options* options,
+                                char* error, size_t error_bytes) {
+  if (!target) target = lite_target();
+  char tag[16];
+  snprintf(tag, sizeof tag, "PROG.%s", target);
+  if (strcmp(target, lite_target()) != 0) {
+    fail(error, error_bytes, "this runner executes target '%s', not '%s'; use the %s runner",
+         lite_target(), target, target);
+    return nullptr;
+  }
+  size_t bytes;
+  const void* program = lite_file_section(file, tag, &bytes);
+  if (!program) {
+    fail(error, error_bytes,
+         "the file has no program for '%s' (it has: %s); convert it with --targets %s", target,
+         file->targets[0] ? file->targets : "none", target);
+    return nullptr;
+  }
+  return lite_program_load(program, bytes, file->weights, file->weight_bytes, file->num_weights,
+                           options, error, error_bytes);
+}
+
+}  // extern "C"

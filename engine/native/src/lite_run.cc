@@ -1,0 +1,334 @@
+// lite_run: runs a .lite file without Python.
+//
+//   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
+//            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
+//            [--pin] [--info]
+//
+// Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
+// Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lite_run_npy.h"
+
+namespace {
+
+constexpr int kMaxList = 256;
+
+struct Arguments {
+  const char* model = nullptr;
+  const char* inputs[kMaxList];
+  int num_inputs = 0;
+  char* taps[kMaxList];
+  int num_taps = 0;
+  const char* output = nullptr;
+  const char* profile = nullptr;
+  const char* tap_dir = nullptr;
+  const char* target = nullptr;
+  lite_options options{};
+  int runs = 1, warmup = 0;
+  bool info = false;
+};
+
+char error_text[1024];
+
+int failed(const char* format, ...) __attribute__((format(printf, 1, 2)));
+int failed(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  fputs("error: ", stderr);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+  return 1;
+}
+
+int usage(const char* why) {
+  fprintf(stderr,
+          "error: %s\nusage: lite_run model.lite [--input name=file.npy]... [--output DIR] "
+          "[--threads N] [--runs N] [--warmup N]\n"
+          "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
+          "[--max-isa ISA] [--pin] [--info]\n",
+          why, lite_target());
+  return 2;
+}
+
+bool number(const char* text, int low, int high, int* out) {
+  char* end;
+  errno = 0;
+  const long value = strtol(text, &end, 10);
+  if (errno || end == text || *end || value < low || value > high) return false;
+  *out = static_cast<int>(value);
+  return true;
+}
+
+bool split_taps(const char* text, Arguments* args) {
+  char* list = strdup(text);
+  if (!list) return false;
+  for (char* name = strtok(list, ","); name; name = strtok(nullptr, ",")) {
+    if (args->num_taps == kMaxList) return false;
+    args->taps[args->num_taps++] = name;
+  }
+  return true;
+}
+
+int parse(int argc, char** argv, Arguments* args) {
+  for (int i = 1; i < argc; ++i) {
+    const char* arg = argv[i];
+    if (strncmp(arg, "--", 2) != 0) {
+      if (args->model) return usage("more than one model is given");
+      args->model = arg;
+      continue;
+    }
+    if (strcmp(arg, "--info") == 0) {
+      args->info = true;
+      continue;
+    }
+    if (strcmp(arg, "--pin") == 0) {
+      args->options.pin = 1;
+      continue;
+    }
+    if (i + 1 == argc) return usage("an option without its value, or an unknown one");
+    const char* value = argv[++i];
+    bool good = true;
+    if (strcmp(arg, "--input") == 0) {
+      good = args->num_inputs < kMaxList;
+      if (good) args->inputs[args->num_inputs++] = value;
+    } else if (strcmp(arg, "--output") == 0) args->output = value;
+    else if (strcmp(arg, "--profile") == 0) args->profile = value;
+    else if (strcmp(arg, "--tap") == 0) good = split_taps(value, args);
+    else if (strcmp(arg, "--tap-dir") == 0) args->tap_dir = value;
+    else if (strcmp(arg, "--target") == 0) args->target = value;
+    else if (strcmp(arg, "--max-isa") == 0) args->options.max_isa = value;
+    else if (strcmp(arg, "--threads") == 0) good = number(value, 1, 64, &args->options.threads);
+    else if (strcmp(arg, "--runs") == 0) good = number(value, 1, 1000000, &args->runs);
+    else if (strcmp(arg, "--warmup") == 0) good = number(value, 0, 1000000, &args->warmup);
+    else good = false;
+    if (!good) {
+      static char why[300];
+      snprintf(why, sizeof why, "%.100s %.100s is not understood", arg, value);
+      return usage(why);
+    }
+  }
+  return args->model ? 0 : usage("no model is given");
+}
+
+void print_json_text(FILE* out, const char* text) {
+  fputc('"', out);
+  for (; *text; ++text) {
+    const unsigned char c = static_cast<unsigned char>(*text);
+    if (c == '"' || c == '\\') fprintf(out, "\\%c", c);
+    else if (c < 0x20) fprintf(out, "\\u%04x", c);
+    else fputc(c, out);
+  }
+  fputc('"', out);
+}
+
+void print_tensor(FILE* out, const lite_tensor_info& t) {
+  fputs("{\"name\": ", out);
+  print_json_text(out, t.name);
+  fprintf(out, ", \"dtype\": \"%s\", \"shape\": [", dtype_text(t.dtype));
+  for (int i = 0; i < t.rank; ++i)
+    fprintf(out, i ? ", %lld" : "%lld", static_cast<long long>(t.dims[i]));
+  fputs("]}", out);
+}
+
+void print_ports(FILE* out, const lite_program* p, bool inputs) {
+  const int count = inputs ? lite_program_num_inputs(p) : lite_program_num_outputs(p);
+  fprintf(out, "\"%s\": [", inputs ? "inputs" : "outputs");
+  for (int i = 0; i < count; ++i) {
+    lite_tensor_info t;
+    lite_program_tensor(p, inputs ? lite_program_input(p, i) : lite_program_output(p, i), &t);
+    if (i) fputs(", ", out);
+    print_tensor(out, t);
+  }
+  fputs("]", out);
+}
+
+void print_info(const lite_file* file, const lite_program* p) {
+  printf("{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"isas\": \"%s\", "
+         "\"targets\": \"%s\",\n ",
+         lite_version(), lite_target(), lite_cpu_features(), lite_isas(), lite_file_targets(file));
+  print_ports(stdout, p, true);
+  fputs(",\n ", stdout);
+  print_ports(stdout, p, false);
+  lite_memory_info memory;
+  lite_program_memory(p, &memory);
+  printf(",\n \"steps\": %d, \"threads\": %d, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
+         "\"scratch_bytes\": %zu, \"weight_bytes\": %zu}\n",
+         lite_program_num_steps(p), lite_program_threads(p), memory.arena_bytes,
+         memory.packed_bytes, memory.scratch_bytes, memory.weight_bytes);
+}
+
+// Names of tensors become file names: anything but letters, digits, '.', '-' and '_' turns into '_'.
+void file_name(char* out, size_t bytes, const char* folder, const char* name) {
+  int at = snprintf(out, bytes, "%s/", folder);
+  if (at < 0 || static_cast<size_t>(at) + 6 > bytes) return;
+  for (; *name && static_cast<size_t>(at) + 6 < bytes; ++name) {
+    const char c = *name;
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '.' || c == '-' || c == '_';
+    out[at++] = plain ? c : '_';
+  }
+  snprintf(out + at, bytes - at, ".npy");
+}
+
+bool write_tensor(lite_program* p, int tensor, const char* folder) {
+  lite_tensor_info info;
+  lite_program_tensor(p, tensor, &info);
+  mkdir(folder, 0777);
+  char path[4096] = "";
+  file_name(path, sizeof path, folder, info.name);
+  const void* data = lite_program_data(p, tensor);
+  if (data && write_npy(path, info, data, error_text, sizeof error_text)) return true;
+  failed("%s %s", path, data ? error_text : "has no data");
+  return false;
+}
+
+bool load_inputs(lite_program* p, const Arguments& args) {
+  for (int i = 0; i < args.num_inputs; ++i) {
+    const char* equals = strchr(args.inputs[i], '=');
+    if (!equals) return failed("--input %s: write name=file", args.inputs[i]), false;
+    bool found = false;
+    for (int k = 0; k < lite_program_num_inputs(p) && !found; ++k) {
+      lite_tensor_info info;
+      const int tensor = lite_program_input(p, k);
+      lite_program_tensor(p, tensor, &info);
+      const size_t length = equals - args.inputs[i];
+      if (strlen(info.name) != length || strncmp(info.name, args.inputs[i], length) != 0) continue;
+      found = true;
+      void* data = lite_program_data(p, tensor);
+      if (!data) return failed("input '%s': out of memory", info.name), false;
+      if (!read_input(equals + 1, info, data, error_text, sizeof error_text))
+        return failed("input '%s': %s %s", info.name, equals + 1, error_text), false;
+    }
+    if (!found) return failed("--input %s: the model has no such input; see --info", args.inputs[i]),
+                       false;
+  }
+  return true;
+}
+
+int compare_ns(const void* a, const void* b) {
+  const int64_t x = *static_cast<const int64_t*>(a), y = *static_cast<const int64_t*>(b);
+  return x < y ? -1 : x > y;
+}
+
+// times[run * stride + step]; the last column is the whole run.
+bool write_profile(const lite_program* p, const Arguments& args, const int64_t* times, int64_t first) {
+  FILE* out = fopen(args.profile, "w");
+  if (!out) return failed("%s cannot be written", args.profile), false;
+  const int steps = lite_program_num_steps(p), stride = steps + 1;
+  int64_t* column = static_cast<int64_t*>(malloc(args.runs * sizeof(int64_t)));
+  if (!column) {
+    fclose(out);
+    return failed("out of memory"), false;
+  }
+  lite_memory_info memory;
+  lite_program_memory(p, &memory);
+  fprintf(out,
+          "{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"threads\": %d, \"runs\": %d,\n"
+          " \"first_run_ns\": %lld, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
+          "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"steps\": [",
+          lite_version(), lite_target(), lite_cpu_features(), lite_program_threads(p), args.runs,
+          static_cast<long long>(first), memory.arena_bytes, memory.packed_bytes,
+          memory.scratch_bytes, memory.weight_bytes);
+  for (int s = 0; s <= steps; ++s) {
+    for (int r = 0; r < args.runs; ++r) column[r] = times[static_cast<int64_t>(r) * stride + s];
+    qsort(column, args.runs, sizeof(int64_t), compare_ns);
+    const long long median = column[args.runs / 2], low = column[0];
+    const long long p90 = column[(args.runs - 1) * 9 / 10];
+    if (s == steps) {
+      fprintf(out, "],\n \"total_ns\": {\"median\": %lld, \"min\": %lld, \"p90\": %lld}}\n", median,
+              low, p90);
+      break;
+    }
+    lite_step_info info;
+    lite_program_step(p, s, &info);
+    fprintf(out, "%s\n  {\"index\": %d, \"name\": ", s ? "," : "", s);
+    print_json_text(out, info.name);
+    fputs(", \"op\": ", out);
+    print_json_text(out, info.op);
+    fputs(", \"kernel\": ", out);
+    print_json_text(out, info.kernel);
+    fputs(", \"variant\": ", out);
+    print_json_text(out, info.variant);
+    fprintf(out, ", \"ns\": %lld, \"min_ns\": %lld}", median, low);
+  }
+  free(column);
+  const bool good = fclose(out) == 0;
+  if (!good) failed("%s cannot be written; is the disk full?", args.profile);
+  return good;
+}
+
+bool tap_all(lite_program* p, const Arguments& args, int* tensors) {
+  for (int i = 0; i < args.num_taps; ++i) {
+    tensors[i] = lite_program_find(p, args.taps[i]);
+    if (tensors[i] < 0) return failed("--tap %s: the program has no such tensor", args.taps[i]), false;
+    if (lite_program_tap(p, tensors[i], 1, error_text, sizeof error_text))
+      return failed("--tap %s: %s", args.taps[i], error_text), false;
+  }
+  return true;
+}
+
+bool run_all(lite_program* p, const Arguments& args) {
+  const int steps = lite_program_num_steps(p), stride = steps + 1;
+  int64_t* times = static_cast<int64_t*>(calloc(static_cast<size_t>(args.runs) * stride, 8));
+  if (!times) return failed("out of memory; use fewer --runs"), false;
+  int64_t first = 0;
+  bool good = true;
+  for (int run = -args.warmup; good && run < args.runs; ++run) {
+    good = lite_program_run(p, error_text, sizeof error_text) == 0;
+    if (!good) break;
+    lite_memory_info memory;
+    lite_program_memory(p, &memory);
+    if (run == -args.warmup) first = memory.run_ns;
+    for (int s = 0; run >= 0 && s < steps; ++s) {
+      lite_step_info info;
+      lite_program_step(p, s, &info);
+      times[static_cast<int64_t>(run) * stride + s] = info.end_ns - info.start_ns;
+    }
+    if (run >= 0) times[static_cast<int64_t>(run) * stride + steps] = memory.run_ns;
+  }
+  if (!good) failed("%s", error_text);
+  if (good && args.profile) good = write_profile(p, args, times, first);
+  free(times);
+  return good;
+}
+
+bool execute(lite_file* file, lite_program* p, const Arguments& args) {
+  if (args.info) {
+    print_info(file, p);
+    return true;
+  }
+  int taps[kMaxList];
+  if (!load_inputs(p, args) || !tap_all(p, args, taps) || !run_all(p, args)) return false;
+  const char* tap_dir = args.tap_dir ? args.tap_dir : args.output ? args.output : ".";
+  for (int i = 0; i < args.num_taps; ++i)
+    if (!write_tensor(p, taps[i], tap_dir)) return false;
+  for (int i = 0; args.output && i < lite_program_num_outputs(p); ++i)
+    if (!write_tensor(p, lite_program_output(p, i), args.output)) return false;
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static Arguments args;
+  if (const int wrong = parse(argc, argv, &args)) return wrong;
+  lite_file* file = lite_file_open(args.model, error_text, sizeof error_text);
+  if (!file) return failed("%s", error_text);
+  lite_program* program =
+      lite_file_program(file, args.target, &args.options, error_text, sizeof error_text);
+  if (!program) {
+    lite_file_close(file);
+    return failed("%s: %s", args.model, error_text);
+  }
+  const bool good = execute(file, program, args);
+  lite_program_free(program);
+  lite_file_close(file);
+  return good ? 0 : 1;
+}
