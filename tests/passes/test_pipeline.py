@@ -45,7 +45,8 @@ def test_networks_keep_their_numbers(bench, name):
 
 def test_the_given_graph_is_not_touched(bench):
     graph = bench.graph(
-        'input x: f32[1,2,4,4]\nconst w: f32[2,2,1,1] = rand\n"c": c = Conv(x, w)\n"y": y = Relu(c)\noutput y'
+        "input x: f32[1,2,4,4]\nconst w: f32[2,2,1,1] = rand\n"
+        '"c": c = Conv(x, w)\n"y": y = Relu(c)\noutput y'
     )
     before = bench.shape_of(graph)
     optimize_graph(graph)

@@ -65,11 +65,17 @@ SPELLINGS = [
     ("Sigmoid(x)", '"n": n = Neg(x)\n"e": e = Exp(n)\n"a": a = Add(one, e)\n"y": y = Div(one, a)'),
     ("Gelu(x)", ERF + '"m": m = Mul(x, d)\n"y": y = Mul(m, half)'),
     ("Gelu(x)", ERF + '"m": m = Mul(half, x)\n"y": y = Mul(m, d)'),
-    ("Gelu(x)", ERF.replace("Div(x, root2)", "Mul(x, iroot2)") + '"m": m = Mul(d, half)\n"y": y = Mul(x, m)'),
+    (
+        "Gelu(x)",
+        ERF.replace("Div(x, root2)", "Mul(x, iroot2)")
+        + '"m": m = Mul(d, half)\n"y": y = Mul(x, m)',
+    ),
     ('Gelu(x) {approximate="tanh"}', CUBE + TANH + '"m": m = Mul(x, d)\n"y": y = Mul(half, m)'),
     (
         'Gelu(x) {approximate="tanh"}',
-        '"o": o = Mul(x, x)\n"p": p = Mul(o, x)\n' + TANH + '"m": m = Mul(x, half)\n"y": y = Mul(m, d)',
+        '"o": o = Mul(x, x)\n"p": p = Mul(o, x)\n'
+        + TANH
+        + '"m": m = Mul(x, half)\n"y": y = Mul(m, d)',
     ),
     ("LeakyRelu(x) {alpha=0.1}", '"m": m = Mul(x, tenth)\n"y": y = Max(m, x)'),
     ("LeakyRelu(x) {alpha=0.1}", '"y": y = PRelu(x, tenth)'),
@@ -139,8 +145,8 @@ def test_rms_norm(bench):
 def test_scale_and_bias_join_the_norm(bench):
     bench.rewrites(
         fuse_norm_affine,
-        NORM
-        + '"n": n = LayerNormalization(x, gamma)\n"m": m = Mul(n, gamma)\n"y": y = Add(beta, m)\noutput y',
+        NORM + '"n": n = LayerNormalization(x, gamma)\n"m": m = Mul(n, gamma)\n'
+        '"y": y = Add(beta, m)\noutput y',
         NORM + '"y": y = LayerNormalization(x, gamma, beta)\noutput y',
     )
 
