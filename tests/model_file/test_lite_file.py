@@ -1,0 +1,110 @@
+"""`.lite` files: the same back, the same bytes, and nothing hostile gets through."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import LiteError, ModelFormatError, VersionError
+from lite_engine.ir import to_text
+from lite_engine.model_file import read_model
+from lite_engine.model_file._container import MAGIC, read_container
+
+from tests.small_models import attention, classifier, image
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    model = optimize(
+        classifier(), targets="x86,arm,opencl", precision="opencl=fp16",
+        metadata={"labels": ["a", "b"], "preprocess": {"mean": [127.5], "std": [127.5]}},
+    )
+    return model.save(tmp_path / "m.lite")
+
+
+def test_round_trip(saved: Path) -> None:
+    model = read_model(saved)
+    again = optimize(classifier())
+    assert to_text(model.graph) == to_text(again.graph)
+    assert model.targets == ["x86", "arm", "opencl"] and model.precision("opencl") == "fp16"
+    assert model.metadata["labels"] == ["a", "b"]
+    assert str(model.journal) == str(again.journal)
+    feeds = image(model.graph)
+    a = Predictor(saved, "reference").run(feeds)
+    b = Predictor(again, "reference").run(feeds)
+    np.testing.assert_array_equal(a["prob"], b["prob"])
+
+
+def test_same_input_same_bytes(saved: Path, tmp_path: Path) -> None:
+    other = optimize(
+        classifier(), targets="x86,arm,opencl", precision="opencl=fp16",
+        metadata={"labels": ["a", "b"], "preprocess": {"mean": [127.5], "std": [127.5]}},
+    ).save(tmp_path / "n.lite")
+    a, b = saved.read_bytes(), other.read_bytes()
+    assert a.replace(b'"name":"m"', b"") == b.replace(b'"name":"n"', b"") or a == b
+
+
+def test_a_further_target_costs_little(tmp_path: Path) -> None:
+    """Weights are kept once: a second target adds its program only."""
+    graph = classifier()
+    graph.nodes[0].inputs[1].const = np.zeros((16, 3, 3, 3), np.float32)
+    one = optimize(graph, targets="x86").save(tmp_path / "one.lite")
+    two = optimize(graph, targets="x86,arm,opencl").save(tmp_path / "two.lite")
+    a, b = read_container(one), read_container(two)
+    assert bytes(a["WEIGHTS"]) == bytes(b["WEIGHTS"])
+    assert set(b) - set(a) == {"PROG.arm"}
+
+
+def test_nothing_is_left_when_writing_fails(tmp_path: Path) -> None:
+    with pytest.raises(LiteError, match="cannot be written"):
+        optimize(attention()).save(tmp_path / "no" / "m.lite")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_newer_version_is_named(saved: Path) -> None:
+    data = bytearray(saved.read_bytes())
+    data[len(MAGIC)] = 99
+    saved.write_bytes(data)
+    with pytest.raises(VersionError, match="version 99"):
+        read_model(saved)
+
+
+def test_damage_gives_one_clear_error(saved: Path) -> None:
+    """Truncation at many lengths, and bit flips: ModelFormatError or an equal model, never a crash."""
+    good, rng = saved.read_bytes(), random.Random(1)
+    for length in [*range(0, 200, 7), *rng.sample(range(len(good)), 30)]:
+        saved.write_bytes(good[:length])
+        with pytest.raises((ModelFormatError, VersionError)):
+            read_model(saved)
+    for _ in range(200):
+        bad = bytearray(good)
+        bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
+        saved.write_bytes(bad)
+        try:
+            read_model(saved)
+        except (ModelFormatError, VersionError):
+            continue
+
+
+def test_sections_are_checked_beyond_their_checksums(saved: Path) -> None:
+    """Damage inside GRAPH and META with a right checksum still gives ModelFormatError."""
+    import zlib
+
+    rng = random.Random(2)
+    good = saved.read_bytes()
+    for tag in (b"GRAPH", b"META", b"WINDEX"):
+        row = good.index(tag.ljust(8, b"\0"))
+        offset, size = (int.from_bytes(good[row + 8 + i * 8 : row + 16 + i * 8], "little") for i in (0, 1))
+        for _ in range(150):
+            bad = bytearray(good)
+            bad[offset + rng.randrange(size)] = rng.randrange(256)
+            crc = zlib.crc32(bad[offset : offset + size])
+            bad[row + 24 : row + 28] = crc.to_bytes(4, "little")
+            saved.write_bytes(bad)
+            try:
+                read_model(saved)
+            except (ModelFormatError, VersionError):
+                continue

@@ -1,0 +1,69 @@
+"""Layouts as permutations, against NumPy's own transposes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lite_engine.plan import PlanTensor
+from lite_engine.plan import layout as lay
+from lite_engine.ir import DType
+
+shapes = st.lists(st.integers(1, 4), min_size=1, max_size=5)
+
+
+@st.composite
+def arrays(draw):
+    shape = draw(shapes)
+    layout = tuple(draw(st.permutations(range(len(shape)))))
+    return np.arange(np.prod(shape)).reshape(shape).astype(np.float32), layout
+
+
+def stored(array: np.ndarray, layout: tuple[int, ...]) -> PlanTensor:
+    dims = lay.physical_dims(array.shape, layout)
+    return PlanTensor(0, "t", DType.F32, dims, layout, "arena")
+
+
+@given(arrays())
+def test_physical_and_back(case) -> None:
+    array, layout = case
+    tensor = stored(array, layout)
+    physical = tensor.to_physical(array)
+    assert tensor.shape == array.shape
+    np.testing.assert_array_equal(physical, array.transpose(layout))
+    np.testing.assert_array_equal(tensor.to_logical(physical), array)
+
+
+@given(arrays(), st.data())
+def test_transpose_keeps_the_bytes(case, data) -> None:
+    array, layout = case
+    perm = data.draw(st.permutations(range(array.ndim)))
+    before = stored(array, layout).to_physical(array)
+    after_layout = lay.transposed(layout, perm)
+    after = stored(array.transpose(perm), after_layout).to_physical(array.transpose(perm))
+    np.testing.assert_array_equal(before.ravel(), after.ravel())
+
+
+@given(arrays(), st.data())
+def test_same_bytes_is_right(case, data) -> None:
+    array, layout = case
+    other = tuple(data.draw(st.permutations(range(array.ndim))))
+    a, b = (stored(array, x).to_physical(array).ravel() for x in (layout, other))
+    if lay.same_bytes(array.shape, layout, other):
+        np.testing.assert_array_equal(a, b)
+    elif array.size > 1:
+        assert not np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("axes", [[0], [1, 2], [3]])
+def test_unsqueeze_and_remove(axes) -> None:
+    layout = (0, 2, 3, 1)
+    kept = lay.without_axes(layout, axes)
+    array = np.zeros((2, 3, 4, 5))
+    reduced = array.sum(axis=tuple(axes))
+    assert lay.physical_dims(reduced.shape, kept) == tuple(
+        array.shape[a] for a in layout if a not in axes
+    )
+    grown = lay.unsqueezed(kept, axes)
+    assert sorted(grown) == [0, 1, 2, 3]

@@ -1,0 +1,93 @@
+"""Predictor: backends agree with the reference, inputs are checked, the choice is explained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize, settings
+from lite_engine.errors import ShapeError, TargetMismatchError, UsageError
+from lite_engine.runtime import host_target
+
+from tests.small_models import attention, classifier, image
+
+
+def relative_l2(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("graph", [classifier(), attention()], ids=lambda g: g.name)
+def test_native_agrees_with_the_reference(graph, threads) -> None:
+    feeds = image(graph)
+    native = Predictor(graph, host_target(), threads=threads).run(feeds)
+    exact = Predictor(graph, "reference").run(feeds)
+    for name, y in exact.items():
+        assert relative_l2(native[name], y) < 1e-5  # float32 sums of at most a few hundred terms
+
+
+@pytest.mark.cpu
+def test_every_value_can_be_tapped() -> None:
+    graph = classifier()
+    feeds = image(graph)
+    exact = Predictor(graph, "reference")
+    native = Predictor(graph, host_target())
+    names = [v.name for n in native.graph.nodes for v in n.outputs]
+    a, b = exact.run(feeds, taps=names), native.run(feeds, taps=names)
+    for name in names:
+        assert a[name].shape == b[name].shape
+        assert relative_l2(b[name], a[name]) < 1e-5, name
+
+
+@pytest.mark.cpu
+def test_new_shapes_make_new_plans() -> None:
+    graph = classifier("N")
+    predictor = Predictor(graph, host_target())
+    one = predictor.run(image(graph, 1))["prob"]
+    many = predictor.run(image(graph, 5))["prob"]
+    assert one.shape == (1, 10) and many.shape == (5, 10)
+    assert predictor.execution({"x": (1, 3, 20, 20)}) is predictor.execution({"x": (1, 3, 20, 20)})
+
+
+@pytest.mark.cpu
+def test_a_layer_can_be_sent_elsewhere() -> None:
+    graph = classifier()
+    feeds = image(graph)
+    mixed = Predictor(graph, host_target(), overrides={"pw": "reference", "dw": "reference"})
+    exact = Predictor(graph, "reference").run(feeds)["prob"]
+    assert relative_l2(mixed.run(feeds)["prob"], exact) < 1e-5
+    assert {s.backend for s in mixed.plan().steps} == {"cpu", "reference"}
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({}, "input x .* is missing"),
+        ({"x": np.zeros((1, 3, 20, 20)), "y": np.zeros(1)}, "no input is called 'y'"),
+        ({"x": np.zeros((1, 3, 20, 21), np.float32)}, "got shape 1×3×20×21"),
+        ({"x": np.zeros((1, 3, 20, 20))}, "got f64"),
+        ({"x": np.array(["a"])}, "got <U1"),
+    ],
+)
+def test_wrong_inputs_are_named(feeds, message) -> None:
+    with pytest.raises(ShapeError, match=message):
+        Predictor(classifier(), "reference").run(feeds)
+
+
+def test_a_file_for_another_machine() -> None:
+    other = "arm" if host_target() == "x86" else "x86"
+    model = optimize(classifier(), targets=[other])
+    with pytest.raises(TargetMismatchError, match=f"needs {other}.*lite convert"):
+        Predictor(model)
+
+
+def test_forced_backends() -> None:
+    model = optimize(classifier(), targets=[host_target()])
+    with pytest.raises(TargetMismatchError, match="opencl"):
+        Predictor(model, "opencl")
+    with pytest.raises(UsageError, match="not one of"):
+        Predictor(model, "cuda")
+    with settings.override(LITE_BACKEND="reference"):
+        predictor = Predictor(model)
+    assert predictor.backend == "reference"
+    assert "LITE_BACKEND" in predictor.explain()

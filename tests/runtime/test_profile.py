@@ -1,0 +1,33 @@
+"""Profile: rows for every step, reconciled sums, JSON with the promised keys."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lite_engine import Predictor
+from lite_engine.runtime import host_target
+from lite_engine.runtime.profile import Profile, profile
+
+from tests.small_models import classifier, image
+
+KEYS = {"model", "backend", "device", "threads", "environment", "total_ms", "first_run_ms", "layers",
+        "overhead_ms", "peak_memory_bytes"}
+LAYER_KEYS = {"index", "name", "op", "sources", "backend", "kernel", "why", "input_shapes",
+              "output_shapes", "dtype", "median_ms", "min_ms", "share", "macs", "gflops", "gbytes_per_s"}
+
+
+@pytest.mark.cpu
+def test_profile() -> None:
+    graph = classifier()
+    result = profile(Predictor(graph, host_target(), threads=1), image(graph), runs=7)
+    data = json.loads(result.to_json())
+    assert set(data) >= KEYS and set(data["layers"][0]) >= LAYER_KEYS
+    assert set(data["total_ms"]) == {"median", "min", "p90"}
+    assert sum(x.share for x in result.layers) == pytest.approx(1)
+    assert result.total_ms["median"] == pytest.approx(result.sum_ms + result.unexplained_ms)
+    conv = next(x for x in result.layers if x.name == "stem")
+    assert conv.macs == 10 * 10 * 16 * 27 and conv.sources == ["stem"]
+    assert "__" in conv.kernel and conv.why
+    assert all(x.min_ms <= x.median_ms <= x.p90_ms for x in result.layers)
+    assert Profile.from_dict(data).to_dict() == result.to_dict()
