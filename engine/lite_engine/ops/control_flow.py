@@ -1,0 +1,197 @@
+"""If, Loop and Scan: their types, and how a backend interprets them.
+
+`run_control_flow(node, arrays, run_subgraph)` gets a function that runs a Graph on a list of arrays
+and returns its outputs; values that a subgraph captures are that function's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Graph, Node, Shape, TypeInfo, Value
+from ._core import REQUIRED, define_op
+from ._infer import infer_types
+
+Array = np.ndarray
+RunSubgraph = Callable[[Graph, Sequence[Array]], list[Array]]
+
+if_op = define_op(
+    "If", inputs="condition", outputs="*ys", attrs={"then_branch": REQUIRED, "else_branch": REQUIRED},
+    source="ONNX If-25",
+)  # fmt: skip
+loop = define_op(
+    "Loop", inputs="trip_count? condition? *initial", outputs="*ys", attrs={"body": REQUIRED},
+    source="ONNX Loop-25",
+)  # fmt: skip
+scan = define_op(
+    "Scan",
+    inputs="*xs",
+    outputs="*ys",
+    attrs={
+        "body": REQUIRED,
+        "num_scan_inputs": REQUIRED,
+        "scan_input_axes": [],
+        "scan_input_directions": [],
+        "scan_output_axes": [],
+        "scan_output_directions": [],
+        "directions": [],  # Scan-8's name of scan_input_directions
+        "batched": 0,  # Scan-8: everything has a leading batch axis
+    },
+    source="ONNX Scan-25 and Scan-8",
+)
+
+
+# ---- types
+
+
+def _common(a: Shape | None, b: Shape | None) -> Shape | None:
+    """What two shapes agree on."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b))
+
+
+def _known(value: Value) -> TypeInfo:
+    return value.type  # raises ShapeError when the element type is not known
+
+
+@if_op.infer
+def _(condition: TypeInfo, *, then_branch: Graph, else_branch: Graph, n_outputs: int) -> list[TypeInfo]:
+    infer_types(then_branch)
+    infer_types(else_branch)
+    if not len(then_branch.outputs) == len(else_branch.outputs) == n_outputs:
+        raise ShapeError(f"branches give {len(then_branch.outputs)} and {len(else_branch.outputs)} values")
+    out = []
+    for a, b in zip(then_branch.outputs, else_branch.outputs):
+        left, right = _known(a), _known(b)
+        if left.dtype is not right.dtype:
+            raise ShapeError(f"branches give {left.dtype} and {right.dtype}")
+        out.append(TypeInfo(left.dtype, _common(left.shape, right.shape)))
+    return out
+
+
+@loop.infer
+def _(trip_count: TypeInfo | None, condition: TypeInfo | None, *initial: TypeInfo | None, body: Graph,
+      n_outputs: int) -> list[TypeInfo]:
+    for value, given in zip(body.inputs[2:], initial):
+        if value.dtype is None and given is not None:
+            value.dtype = given.dtype
+    infer_types(body)
+    results = [_known(v) for v in body.outputs[1:]]
+    carried = [
+        TypeInfo(r.dtype, _common(r.shape, i.shape if i is not None else None))
+        for r, i in zip(results, initial)
+    ]
+    scanned = [r.with_shape(None if r.shape is None else (None, *r.shape)) for r in results[len(initial) :]]
+    return [*carried, *scanned][:n_outputs]
+
+
+@scan.infer
+def _(*xs: TypeInfo, body: Graph, num_scan_inputs: int, scan_output_axes: list[int], batched: int, n_outputs: int,
+      **attrs: Any) -> list[TypeInfo]:
+    infer_types(body)
+    states = len(xs) - num_scan_inputs
+    results = [_known(v) for v in body.outputs]
+    if batched:
+        return [r.with_shape(None) for r in results][:n_outputs]
+    axes = _padded(attrs["scan_input_axes"], num_scan_inputs)
+    steps = xs[states].dims[axes[0] % max(1, xs[states].rank)] if num_scan_inputs else None
+    out = [x.with_shape(_common(x.shape, r.shape)) for x, r in zip(xs, results[:states])]
+    for r, axis in zip(results[states:], _padded(scan_output_axes, len(results) - states)):
+        shape = None
+        if r.shape is not None:
+            at = axis % (len(r.shape) + 1)
+            shape = (*r.shape[:at], steps, *r.shape[at:])
+        out.append(r.with_shape(shape))
+    return out[:n_outputs]
+
+
+def _padded(values: list[int], count: int) -> list[int]:
+    return [*values, *[0] * (count - len(values))]
+
+
+# ---- interpretation
+
+
+def run_control_flow(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+    """Outputs of an If, Loop or Scan node. Raises ShapeError."""
+    if node.op == "If":
+        return _run_if(node, inputs, run_subgraph)
+    if node.op == "Loop":
+        return _run_loop(node, inputs, run_subgraph)
+    if node.op == "Scan":
+        given = scan.filled_attrs(node)
+        return _run_batches(given, inputs, run_subgraph) if given["batched"] else _run_scan(given, inputs, run_subgraph)
+    raise ShapeError(f"{node.name}: {node.op} is not a control-flow operator")
+
+
+def _run_if(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+    assert inputs[0] is not None
+    if inputs[0].size != 1:
+        raise ShapeError(f"{node.name}: the condition has {inputs[0].size} elements, not 1")
+    return run_subgraph(node.attrs["then_branch" if inputs[0].item() else "else_branch"], [])
+
+
+def _run_loop(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+    """for i in range(trip_count): if not condition: break; condition, states, scans = body(i, …)"""
+    body: Graph = node.attrs["body"]
+    given = [*inputs, None, None][: max(2, len(inputs))]
+    limit = None if given[0] is None else int(given[0].item())
+    alive = given[1] is None or bool(given[1].item())
+    states = [s for s in given[2:] if s is not None]
+    scans: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - len(states))]
+    i = 0
+    while alive and (limit is None or i < limit):
+        out = run_subgraph(body, [np.array(i, np.int64), np.array(alive), *states])
+        alive = bool(out[0].item())
+        states = out[1 : 1 + len(states)]
+        for parts, part in zip(scans, out[1 + len(states) :]):
+            parts.append(part)
+        i += 1
+    return [*states, *(_stack(p, v, 0) for p, v in zip(scans, body.outputs[1 + len(states) :]))]
+
+
+def _stack(parts: list[Array], value: Value, axis: int) -> Array:
+    if parts:
+        return np.stack(parts, axis)
+    dims = tuple(d if isinstance(d, int) else 0 for d in value.shape or ())
+    return np.zeros((0, *dims), value.type.dtype.np)
+
+
+def _run_scan(attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+    """States go from step to step; scan inputs are cut, scan outputs joined, along their axes."""
+    body, count = attrs["body"], attrs["num_scan_inputs"]
+    states = [s for s in inputs[: len(inputs) - count] if s is not None]
+    axes = _padded(attrs["scan_input_axes"], count)
+    backwards = _padded(attrs["scan_input_directions"] or attrs["directions"], count)
+    sequences = []
+    for x, axis, back in zip(inputs[len(inputs) - count :], axes, backwards):
+        assert x is not None
+        moved = np.moveaxis(x, axis, 0)
+        sequences.append(moved[::-1] if back else moved)
+    steps = {s.shape[0] for s in sequences}
+    if len(steps) > 1:
+        raise ShapeError(f"scan inputs have {sorted(steps)} steps")
+    outs: list[list[Array]] = [[] for _ in range(len(body.outputs) - len(states))]
+    for i in range(steps.pop() if steps else 0):
+        out = run_subgraph(body, [*states, *(s[i] for s in sequences)])
+        states = out[: len(states)]
+        for parts, part in zip(outs, out[len(states) :]):
+            parts.append(part)
+    joined = []
+    out_axes = _padded(attrs["scan_output_axes"], len(outs))
+    out_backwards = _padded(attrs["scan_output_directions"], len(outs))
+    for parts, value, axis, back in zip(outs, body.outputs[len(states) :], out_axes, out_backwards):
+        joined.append(_stack(parts[::-1] if back else parts, value, axis))
+    return [*states, *joined]
+
+
+def _run_batches(attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+    """Scan-8: one scan per element of the leading batch axis."""
+    given = [x for x in inputs if x is not None]
+    runs = [_run_scan(attrs, [x[b] for x in given], run_subgraph) for b in range(given[0].shape[0])]
+    return [np.stack(parts) for parts in zip(*runs)]
