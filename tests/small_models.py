@@ -28,8 +28,14 @@ class Builder:
     def conv(self, x, cin: int, cout: int, k: int, *, group: int = 1, name: str = "", **attrs):
         pads = [k // 2] * 4
         return self.add(
-            "Conv", x, self.weights(cout, cin // group, k, k), self.weights(cout),
-            name=name, group=group, pads=pads, **attrs,
+            "Conv",
+            x,
+            self.weights(cout, cin // group, k, k),
+            self.weights(cout),
+            name=name,
+            group=group,
+            pads=pads,
+            **attrs,
         )
 
     def done(self, *outputs) -> Graph:
@@ -60,7 +66,9 @@ def attention() -> Graph:
         y = b.add("MatMul", b.x, b.weights(32, 32), name=part)
         y = b.add("Reshape", y, b.ints(1, 12, 4, 8))
         parts.append(b.add("Transpose", y, perm=[0, 2, 1, 3]))
-    scores = b.add("MatMul", parts[0], b.add("Transpose", parts[1], perm=[0, 1, 3, 2]), name="scores")
+    scores = b.add(
+        "MatMul", parts[0], b.add("Transpose", parts[1], perm=[0, 1, 3, 2]), name="scores"
+    )
     y = b.add("MatMul", b.add("Softmax", scores, axis=-1, name="soft"), parts[2], name="mix")
     y = b.add("Reshape", b.add("Transpose", y, perm=[0, 2, 1, 3]), b.ints(1, 12, 32))
     return b.done(b.add("Add", y, b.x, name="out"))

@@ -1,9 +1,9 @@
 """Lite Engine: model file → numbers, on ARM, x86 and OpenCL.
 
-    from lite_engine import load, optimize, Predictor
-    graph = load("inference.pdmodel")
-    model = optimize(graph, targets=["arm", "opencl"]); model.save("m.lite")
-    Predictor("m.lite").run({"x": array})
+from lite_engine import load, optimize, Predictor
+graph = load("inference.pdmodel")
+model = optimize(graph, targets=["arm", "opencl"]); model.save("m.lite")
+Predictor("m.lite").run({"x": array})
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The few `LITE_*` environment variables: typed, listed by `lite doctor`, misspellings noticed.
 
-    with settings.override(LITE_THREADS="2"):
-        ...
+with settings.override(LITE_THREADS="2"):
+    ...
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ from tests.small_models import attention, classifier, image
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     model = optimize(
-        classifier(), targets="x86,arm,opencl", precision="opencl=fp16",
+        classifier(),
+        targets="x86,arm,opencl",
+        precision="opencl=fp16",
         metadata={"labels": ["a", "b"], "preprocess": {"mean": [127.5], "std": [127.5]}},
     )
     return model.save(tmp_path / "m.lite")
@@ -40,7 +42,9 @@ def test_round_trip(saved: Path) -> None:
 
 def test_same_input_same_bytes(saved: Path, tmp_path: Path) -> None:
     other = optimize(
-        classifier(), targets="x86,arm,opencl", precision="opencl=fp16",
+        classifier(),
+        targets="x86,arm,opencl",
+        precision="opencl=fp16",
         metadata={"labels": ["a", "b"], "preprocess": {"mean": [127.5], "std": [127.5]}},
     ).save(tmp_path / "n.lite")
     a, b = saved.read_bytes(), other.read_bytes()
@@ -73,7 +77,8 @@ def test_newer_version_is_named(saved: Path) -> None:
 
 
 def test_damage_gives_one_clear_error(saved: Path) -> None:
-    """Truncation at many lengths, and bit flips: ModelFormatError or an equal model, never a crash."""
+    """Truncation at many lengths, and bit flips: ModelFormatError or an equal model, never a
+    crash."""
     good, rng = saved.read_bytes(), random.Random(1)
     for length in [*range(0, 200, 7), *rng.sample(range(len(good)), 30)]:
         saved.write_bytes(good[:length])
@@ -97,7 +102,9 @@ def test_sections_are_checked_beyond_their_checksums(saved: Path) -> None:
     good = saved.read_bytes()
     for tag in (b"GRAPH", b"META", b"WINDEX"):
         row = good.index(tag.ljust(8, b"\0"))
-        offset, size = (int.from_bytes(good[row + 8 + i * 8 : row + 16 + i * 8], "little") for i in (0, 1))
+        offset, size = (
+            int.from_bytes(good[row + 8 + i * 8 : row + 16 + i * 8], "little") for i in (0, 1)
+        )
         for _ in range(150):
             bad = bytearray(good)
             bad[offset + rng.randrange(size)] = rng.randrange(256)

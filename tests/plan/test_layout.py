@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lite_engine.ir import DType
 from lite_engine.plan import PlanTensor
 from lite_engine.plan import layout as lay
-from lite_engine.ir import DType
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 

@@ -51,12 +51,16 @@ def test_planted_fault_is_named(kind, layer) -> None:
 def test_the_trusted_side_can_be_the_wrong_one() -> None:
     graph = classifier()
     a, b = sides(graph, {})
-    faulty = Side(Predictor(a.predictor.model, host_target(), threads=1, faults={"dw": "swap_channels"}))
+    faulty = Side(
+        Predictor(a.predictor.model, host_target(), threads=1, faults={"dw": "swap_channels"})
+    )
     name = next(n.name for n in b.graph.nodes if "dw" in n.sources)
     faulty.predictor.faults = {name: "swap_channels"}
     result = compare(faulty, b, image(graph))
     assert result.first_divergence["name"] == name
-    assert result.first_divergence["wrong_side"].startswith(f"{host_target()} is the wrong side (it leaves")
+    assert result.first_divergence["wrong_side"].startswith(
+        f"{host_target()} is the wrong side (it leaves"
+    )
 
 
 def test_difference_numbers() -> None:

@@ -11,10 +11,36 @@ from lite_engine.runtime.profile import Profile, profile
 
 from tests.small_models import classifier, image
 
-KEYS = {"model", "backend", "device", "threads", "environment", "total_ms", "first_run_ms", "layers",
-        "overhead_ms", "peak_memory_bytes"}
-LAYER_KEYS = {"index", "name", "op", "sources", "backend", "kernel", "why", "input_shapes",
-              "output_shapes", "dtype", "median_ms", "min_ms", "share", "macs", "gflops", "gbytes_per_s"}
+KEYS = {
+    "model",
+    "backend",
+    "device",
+    "threads",
+    "environment",
+    "total_ms",
+    "first_run_ms",
+    "layers",
+    "overhead_ms",
+    "peak_memory_bytes",
+}
+LAYER_KEYS = {
+    "index",
+    "name",
+    "op",
+    "sources",
+    "backend",
+    "kernel",
+    "why",
+    "input_shapes",
+    "output_shapes",
+    "dtype",
+    "median_ms",
+    "min_ms",
+    "share",
+    "macs",
+    "gflops",
+    "gbytes_per_s",
+}
 
 
 @pytest.mark.cpu

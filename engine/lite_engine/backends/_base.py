@@ -44,7 +44,8 @@ class Executable(Protocol):
         ...
 
     def tap(self, tensors: Sequence[int]) -> None:
-        """Tensors (of the segment's plan, each written by one of its steps) to keep in the next runs."""
+        """Tensors (of the segment's plan, each written by one of its steps) to keep in the next
+        runs."""
         ...
 
     def tapped(self, tensor: int) -> np.ndarray:

@@ -50,15 +50,22 @@ def _cpu() -> Check:
     state = get_backend("cpu").usability()
     facts = environment()
     if not state.usable:
-        return Check("CPU engine", "bad", state.reason, state.fix or "build it with `make native`", facts)
-    return Check("CPU engine", "good", f"{facts['cpu']}, {facts['cores']} cores: {state.reason}", "", facts)
+        return Check(
+            "CPU engine", "bad", state.reason, state.fix or "build it with `make native`", facts
+        )
+    return Check(
+        "CPU engine", "good", f"{facts['cpu']}, {facts['cores']} cores: {state.reason}", "", facts
+    )
 
 
 def _opencl() -> Check:
     state = usability("opencl")
     tried = getattr(get_backend("opencl"), "attempts", list)()
     return Check(
-        "OpenCL", "good" if state.usable else "bad", state.reason, state.fix,
+        "OpenCL",
+        "good" if state.usable else "bad",
+        state.reason,
+        state.fix,
         tried=[asdict(t) for t in tried],
     )
 
@@ -71,14 +78,32 @@ def _emulator() -> Check:
 
 
 def _compilers() -> Check:
-    tools = {t: shutil.which(t) for t in ("g++", "clang++", "aarch64-linux-gnu-g++", "cmake", "ninja", "adb", "ssh")}
+    tools = {
+        t: shutil.which(t)
+        for t in ("g++", "clang++", "aarch64-linux-gnu-g++", "cmake", "ninja", "adb", "ssh")
+    }
     found = [t for t, path in tools.items() if path]
-    return Check("Tools", "good" if found else "warning", ", ".join(found) or "none found",
-                 "" if found else "only needed to build from source and for boards", dict(tools))
+    return Check(
+        "Tools",
+        "good" if found else "warning",
+        ", ".join(found) or "none found",
+        "" if found else "only needed to build from source and for boards",
+        dict(tools),
+    )
 
 
 def _packages() -> Check:
-    names = ("lite-workbench", "numpy", "pyopencl", "jupyterlab", "ipywidgets", "anywidget", "plotly", "netron", "onnx")
+    names = (
+        "lite-workbench",
+        "numpy",
+        "pyopencl",
+        "jupyterlab",
+        "ipywidgets",
+        "anywidget",
+        "plotly",
+        "netron",
+        "onnx",
+    )
     versions: dict[str, Any] = {"python": platform.python_version()}
     for name in names:
         try:
@@ -94,5 +119,10 @@ def _packages() -> Check:
 def _settings() -> Check:
     wrong = settings.misspelt()
     values = {name: str(s.value()) for name, s in settings.SETTINGS.items()}
-    return Check("Settings", "warning" if wrong else "good", "; ".join(wrong) or "all variables known",
-                 "", values)
+    return Check(
+        "Settings",
+        "warning" if wrong else "good",
+        "; ".join(wrong) or "all variables known",
+        "",
+        values,
+    )

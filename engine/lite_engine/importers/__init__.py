@@ -53,8 +53,12 @@ def load(
     path = Path(path)
     if params is not None:
         options["params"] = Path(params)
+    module = _module(format_of(path))
+    if shapes and getattr(module, "SHAPES_ARE_HINTS", False):
+        # the file's input shapes are examples: given ones replace them before translation
+        options["shapes"] = shapes
     try:
-        graph = _module(format_of(path)).open(path, **options)
+        graph = module.open(path, **options)
     except LiteError:
         raise
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:

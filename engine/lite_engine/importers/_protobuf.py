@@ -4,7 +4,8 @@
     node.text(4); node.ints(7); [Message…] = node.messages(1)
 
 Length-delimited fields stay memoryviews of the file, so weights are never copied here.
-Source: protobuf encoding specification (wire types 0 varint, 1 64-bit, 2 length-delimited, 5 32-bit;
+Source: protobuf encoding specification (wire types 0 varint, 1 64-bit, 2 length-delimited, 5
+32-bit;
 3 and 4, groups, are skipped).
 """
 

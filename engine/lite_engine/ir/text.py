@@ -8,8 +8,8 @@
     }
 
 Attribute values are JSON, an array attribute is `{"array": dtype, "shape": [...], "data": [...]}`,
-a subgraph `{"graph": "text"}`. Constants of at most 64 elements are written out as JSON lists; larger ones are
-`@n`, the n-th array of the list that `to_text` returns beside the text and `from_text` takes.
+a subgraph `{"graph": "text"}`. Constants of at most 64 elements are JSON lists; larger ones are `@n`,
+the n-th array of the list that `to_text` fills and `from_text` takes.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ def to_text(graph: Graph, arrays: list[np.ndarray] | None = None) -> str:
 
 
 def _name(value: Value) -> str:
-    return value.name if re.fullmatch(r"[A-Za-z0-9./:\-]*[A-Za-z./:\-][A-Za-z0-9./:\-]*", value.name) else (
-        json.dumps(value.name)
+    return (
+        value.name
+        if re.fullmatch(r"[A-Za-z0-9./:\-]*[A-Za-z./:\-][A-Za-z0-9./:\-]*", value.name)
+        else (json.dumps(value.name))
     )
 
 
@@ -144,7 +146,8 @@ class _Parser:
         self.take("graph")
         graph = Graph(self.take())
         self.take("{")
-        for self.number in range(1, len(self.lines)):
+        for number in range(1, len(self.lines)):
+            self.number = number
             self.rest = self.lines[self.number]
             stripped = self.rest.strip()
             if stripped == "}":
@@ -207,7 +210,7 @@ class _Parser:
             if array.shape != value.shape or array.dtype != value.dtype.np:
                 raise self.fail(f"array of {value.name} has another type")
         else:
-            array = np.array(self.json(), dtype=value.dtype.np).reshape(value.shape)  # type: ignore[arg-type]
+            array = np.array(self.json(), dtype=value.dtype.np).reshape(value.shape)  # type: ignore
         value.const = array
 
     def node(self) -> Node:

@@ -97,7 +97,12 @@ def optimize(
     meta = {k: v for k, v in graph.metadata.items() if k in ("preprocess", "labels")}
     meta["source"] = {k: v for k, v in graph.metadata.items() if k not in meta}
     return Model(
-        optimised, names, precisions, metadata={**meta, **(metadata or {})}, journal=journal, path=path
+        optimised,
+        names,
+        precisions,
+        metadata={**meta, **(metadata or {})},
+        journal=journal,
+        path=path,
     )
 
 

@@ -21,7 +21,8 @@ def is_lite(path: Path) -> bool:
 
 
 def read_model(path: Path) -> Model:
-    """Reads a file. Constants are views of the mapped file. Raises ModelFormatError, VersionError."""
+    """Reads a file. Constants are views of the mapped file. Raises ModelFormatError,
+    VersionError."""
     sections = read_container(path)
     missing = [tag for tag in ("META", "GRAPH", "WINDEX", "WEIGHTS") if tag not in sections]
     if missing:

@@ -45,7 +45,9 @@ def write_model(model: Model, path: Path) -> Path:
         if target in CPU_TARGETS:
             try:
                 plan = make_plan(
-                    model.graph, "cpu", precision=model.precision(target),
+                    model.graph,
+                    "cpu",
+                    precision=model.precision(target),
                     tuning=model.tuning.get(target),
                 )
             except LiteError as error:

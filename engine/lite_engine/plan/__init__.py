@@ -28,7 +28,8 @@ def make_plan(
     """Plans a graph for "cpu", "opencl" or "reference".
 
     `tuning` maps node names to kernels that were measured fastest, `overrides` maps node names to
-    backends, `faults` node names to planted faults (tests and lessons). Raises ShapeError, UnsupportedOperatorError.
+    backends, `faults` node names to planted faults (tests and lessons). Raises ShapeError,
+    UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
     storage = STORAGE[precision]

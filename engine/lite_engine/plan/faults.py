@@ -22,7 +22,8 @@ def check_kind(kind: str) -> str:
 
 
 def apply_fault(kind: str, y: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
-    """The array as a faulty kernel would leave it. `bias` (C,) is the layer's own, for forget_bias."""
+    """The array as a faulty kernel would leave it. `bias` (C,) is the layer's own, for
+    forget_bias."""
     y = np.array(y)
     if kind == "drop_last_column":
         y[..., -1] = 0

@@ -100,7 +100,8 @@ class Lowering:
         return row_major(len(value.shape or ()))
 
     def _want(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
-        """The tensor of a value in that place and form; adds Copy, Cast, Relayout steps to get it."""
+        """The tensor of a value in that place and form; adds Copy, Cast, Relayout steps to get
+        it."""
         have = self.tensors.setdefault(id(value), {})
         if (space, layout, dtype) in have:
             return have[space, layout, dtype]
@@ -128,21 +129,43 @@ class Lowering:
         where, at, kind = source
         index = have[source]
         if where != space:
-            index = self._move(value, "Copy", index, at, kind, space,
-                               f"{'to' if space == DEVICE else 'from'} the OpenCL device")
+            index = self._move(
+                value,
+                "Copy",
+                index,
+                at,
+                kind,
+                space,
+                f"{'to' if space == DEVICE else 'from'} the OpenCL device",
+            )
         if kind != dtype:
-            index = self._move(value, "Cast", index, at, dtype, space,
-                               f"{kind} to {dtype}", to=str(dtype))
+            index = self._move(
+                value, "Cast", index, at, dtype, space, f"{kind} to {dtype}", to=str(dtype)
+            )
         tensor = self.plan.tensors[index]
         if tensor.layout != layout:
             perm = [tensor.layout.index(axis) for axis in layout]
-            index = self._move(value, "Relayout", index, layout, dtype, space,
-                               f"memory order {_order(tensor.layout)} to {_order(layout)}",
-                               perm=perm)
+            index = self._move(
+                value,
+                "Relayout",
+                index,
+                layout,
+                dtype,
+                space,
+                f"memory order {_order(tensor.layout)} to {_order(layout)}",
+                perm=perm,
+            )
         return index
 
     def _move(
-        self, value: Value, op: str, source: int, layout: Layout, dtype: DType, space: str, why: str,
+        self,
+        value: Value,
+        op: str,
+        source: int,
+        layout: Layout,
+        dtype: DType,
+        space: str,
+        why: str,
         **attrs: Any,
     ) -> int:
         kernel = {"Copy": "copy", "Cast": "cast", "Relayout": "copy_relayout"}[op]
@@ -160,7 +183,9 @@ class Lowering:
     def _emit(self, step: Step) -> None:
         step.index = len(self.plan.steps)
         tensors = self.plan.tensors
-        step.bytes = step.bytes or sum(tensors[i].nbytes for i in (*step.inputs, *step.outputs) if i >= 0)
+        step.bytes = step.bytes or sum(
+            tensors[i].nbytes for i in (*step.inputs, *step.outputs) if i >= 0
+        )
         self._made.update(step.outputs)
         self.plan.steps.append(step)
 
@@ -220,7 +245,9 @@ class Lowering:
         layout = self._layout(op, node)
         attrs, attr_inputs = self._attributes(op, node)
         inputs = [
-            -1 if v is None or i in attr_inputs else self._input(op, node, i, v, space, layout, storage)
+            -1
+            if v is None or i in attr_inputs
+            else self._input(op, node, i, v, space, layout, storage)
             for i, v in enumerate(node.inputs)
         ]
         while inputs and inputs[-1] == -1:
@@ -230,15 +257,29 @@ class Lowering:
             out_layout = self._output_layout(op, node, value, layout, attrs)
             dtype = storage if value.dtype is DType.F32 else value.type.dtype
             outputs.append(
-                self._register(value, space, self._tensor(value.name, value, out_layout, "arena", dtype))
+                self._register(
+                    value, space, self._tensor(value.name, value, out_layout, "arena", dtype)
+                )
             )
         if op.layout in ("axis", "channels_last"):
             attrs = lay.remap_attrs(op, attrs, layout)
         cost = op.cost_of(node, types, [v.type for v in node.outputs])
         self._emit(
             Step(
-                0, node.name, node.op, placement.kernel, placement.why, placement.backend, inputs,
-                outputs, attrs, node.sources, node, cost.macs, cost.flops, cost.bytes or 0,
+                0,
+                node.name,
+                node.op,
+                placement.kernel,
+                placement.why,
+                placement.backend,
+                inputs,
+                outputs,
+                attrs,
+                node.sources,
+                node,
+                cost.macs,
+                cost.flops,
+                cost.bytes or 0,
                 in_place=chosen.in_place,
             )
         )
@@ -275,7 +316,14 @@ class Lowering:
         return row_major(rank)
 
     def _input(
-        self, op: OpDef, node: Node, i: int, value: Value, space: str, layout: Layout, storage: DType
+        self,
+        op: OpDef,
+        node: Node,
+        i: int,
+        value: Value,
+        space: str,
+        layout: Layout,
+        storage: DType,
     ) -> int:
         dtype = storage if value.dtype is DType.F32 else value.type.dtype
         if dtype is not value.dtype and value.const is not None:
@@ -291,10 +339,13 @@ class Lowering:
         return self._want(value, space, wanted, dtype)
 
     def _broadcast(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
-        """An operand brought to the rank and order of the others: leading axes of 1, then permuted."""
+        """An operand brought to the rank and order of the others: leading axes of 1, then
+        permuted."""
         rank = len(value.shape or ())
         if rank == len(layout) or value.type.size == 1:
-            return self._want(value, space, layout if rank == len(layout) else row_major(rank), dtype)
+            return self._want(
+                value, space, layout if rank == len(layout) else row_major(rank), dtype
+            )
         shape = (1,) * (len(layout) - rank) + logical_dims(value)
         lifted = Value(f"{value.name}:lifted", value.dtype, shape)
         if value.const is not None:
@@ -340,8 +391,17 @@ class Lowering:
         outputs = [self._reference_output(value) for value in node.outputs]
         types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
         step = Step(
-            0, node.name, node.op, placement.kernel, placement.why, "reference", inputs, outputs,
-            {}, node.sources, node,
+            0,
+            node.name,
+            node.op,
+            placement.kernel,
+            placement.why,
+            "reference",
+            inputs,
+            outputs,
+            {},
+            node.sources,
+            node,
         )
         static = all(v.dtype is not None and v.type.is_static for v in node.outputs)
         known = static and all(t is None or t.is_static for t in types)
@@ -359,7 +419,12 @@ class Lowering:
         known = value.dtype is not None and value.type.is_static
         dims = logical_dims(value) if known else ()
         tensor = PlanTensor(
-            0, value.name, value.dtype or DType.F32, dims, row_major(len(dims)), "arena",
+            0,
+            value.name,
+            value.dtype or DType.F32,
+            dims,
+            row_major(len(dims)),
+            "arena",
             shape_known=known,
         )
         return self._register(value, HOST, self._add(tensor))
@@ -374,8 +439,17 @@ class Lowering:
         bias = node.input(2)
         attrs = {"kind": kind, "bias": None if bias is None else bias.const}
         self._emit(
-            Step(0, f"fault {node.name}", "Fault", "planted_fault", f"planted: {kind}", "reference",
-                 [source], [index], attrs)
+            Step(
+                0,
+                f"fault {node.name}",
+                "Fault",
+                "planted_fault",
+                f"planted: {kind}",
+                "reference",
+                [source],
+                [index],
+                attrs,
+            )
         )
         self.tensors[id(value)] = {}
         del self.plan.tensor_of[value.name]
@@ -393,8 +467,17 @@ class Lowering:
         if tensor.role != "arena" or tensor.alias_of is not None or index not in self._made:
             out = self._tensor(f"{value.name}:output", value, layout, "output")
             self._emit(
-                Step(0, f"Copy {value.name}", "Relayout", "copy_relayout", "into the output's own memory",
-                     self._host_backend(), [index], [out], {"perm": list(layout)})
+                Step(
+                    0,
+                    f"Copy {value.name}",
+                    "Relayout",
+                    "copy_relayout",
+                    "into the output's own memory",
+                    self._host_backend(),
+                    [index],
+                    [out],
+                    {"perm": list(layout)},
+                )
             )
             index = out
         self.plan.tensors[index].role = "output"

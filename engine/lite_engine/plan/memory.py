@@ -1,6 +1,7 @@
 """Arena offsets by lifetime: greedy by size, best fit, 64-byte aligned, in place where allowed.
 
-Source: Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020 (greedy by size).
+Source: Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020
+(greedy by size).
 """
 
 from __future__ import annotations
@@ -59,8 +60,11 @@ def reuse_in_place(plan: Plan) -> None:
             continue
         dies = last_use[source.index] == step.index and source.index not in kept
         others = [plan.root(i).index for i in step.inputs[1:] if i >= 0]
-        if dies and out.index not in kept and _same_storage(source, out) and (
-            source.index not in others
+        if (
+            dies
+            and out.index not in kept
+            and _same_storage(source, out)
+            and (source.index not in others)
         ):
             out.alias_of = source.index
             last_use[source.index] = max(step.index, last_use.get(out.index, 0))
@@ -78,7 +82,9 @@ def _touching_segments(plan: Plan) -> dict[int, set[int]]:
 
 
 def _same_storage(a: PlanTensor, b: PlanTensor) -> bool:
-    return a.nbytes == b.nbytes and a.dtype.itemsize == b.dtype.itemsize and not any(a.halo + b.halo)
+    return (
+        a.nbytes == b.nbytes and a.dtype.itemsize == b.dtype.itemsize and not any(a.halo + b.halo)
+    )
 
 
 def assign_offsets(plan: Plan) -> None:

@@ -1,4 +1,5 @@
-"""The nouns of planning: PlanTensor, Step, Plan. Plain data; ARCHITECTURE section 3 explains them."""
+"""The nouns of planning: PlanTensor, Step, Plan. Plain data; ARCHITECTURE section 3 explains
+them."""
 
 from __future__ import annotations
 
@@ -74,7 +75,9 @@ class PlanTensor:
             top, left, bottom, right = self.halo
             rows[-2] += top + bottom
             rows[-1] += left + right
-        return math.prod(rows) * self.pitch * self.dtype.itemsize if self.dims else self.dtype.itemsize
+        return (
+            math.prod(rows) * self.pitch * self.dtype.itemsize if self.dims else self.dtype.itemsize
+        )
 
     def to_logical(self, physical: np.ndarray) -> np.ndarray:
         """An array in physical order as a view in logical order."""
@@ -120,7 +123,8 @@ class Step:
 class Plan:
     """Steps in order for one backend and one set of input shapes.
 
-    `tensor_of` finds the tensor of a graph value by name: where a value has several layouts it is the
+    `tensor_of` finds the tensor of a graph value by name: where a value has several layouts it
+    is the
     one its producer wrote. Graph outputs are in row-major tensors of role "output".
     """
 

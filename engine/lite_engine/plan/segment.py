@@ -12,7 +12,8 @@ from .model import Plan, Step
 class Segment:
     """Consecutive steps of one backend as a Plan of their own.
 
-    `plan.inputs` and `plan.outputs` are its crossing tensors; `outer[i]` is the index of its tensor i in
+    `plan.inputs` and `plan.outputs` are its crossing tensors; `outer[i]` is the index of its
+    tensor i in
     the whole plan.
     """
 
@@ -22,7 +23,8 @@ class Segment:
 
 
 def cut(plan: Plan) -> list[Segment]:
-    """Segments in order. A tensor that a later segment, another backend or the caller reads becomes an output."""
+    """Segments in order. A tensor that a later segment, another backend or the caller reads
+    becomes an output."""
     runs = plan.segments()
     crossing = _crossing(plan, runs)
     return [_segment(plan, backend, steps, crossing) for backend, steps in runs]

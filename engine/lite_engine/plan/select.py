@@ -10,8 +10,11 @@ from ..ops import KernelRef, get_op
 from .model import Placement
 
 #: Where a node goes when its backend has no kernel for it.
-FALLBACK = {"opencl": ("opencl", "cpu", "reference"), "cpu": ("cpu", "reference"),
-            "reference": ("reference",)}
+FALLBACK = {
+    "opencl": ("opencl", "cpu", "reference"),
+    "cpu": ("cpu", "reference"),
+    "reference": ("reference",),
+}
 
 Tuning = Mapping[str, str]  # node name → kernel name
 

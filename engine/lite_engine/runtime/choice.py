@@ -55,11 +55,15 @@ def choose(model: Model, backend: str = "auto", precision: str | None = None) ->
         raise UsageError(f"backend {backend!r} is not one of {', '.join(settings.BACKENDS)}")
     forced = backend if backend != "auto" else settings.get("LITE_BACKEND")
     if forced != "auto":
-        return _forced(model, forced, precision, "LITE_BACKEND" if backend == "auto" else "asked for")
+        return _forced(
+            model, forced, precision, "LITE_BACKEND" if backend == "auto" else "asked for"
+        )
     decision = Decision()
     for target in model.targets or [host_target()]:
         if target == "arm" and host_target() != "arm":
-            state = Usability(False, f"this machine is {platform.machine()} (emulate: --backend arm)")
+            state = Usability(
+                False, f"this machine is {platform.machine()} (emulate: --backend arm)"
+            )
         else:
             state = usability(target)
         if state.usable and not decision.backend:

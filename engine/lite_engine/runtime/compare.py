@@ -1,8 +1,11 @@
 """Which layer is wrong: two ways of running a model, layer by layer, the graph unchanged.
 
-Accumulated error compares a layer's output in two whole runs; isolated error feeds the layer of side B
-with side A's inputs, so that a guilty layer is told from its victims. Values are compared in windows of
-bounded size. Side A is the trusted one; at the first divergence the NumPy reference says who is right.
+Accumulated error compares a layer's output in two whole runs; isolated error feeds the layer of
+side B
+with side A's inputs, so that a guilty layer is told from its victims. Values are compared in
+windows of
+bounded size. Side A is the trusted one; at the first divergence the NumPy reference says who is
+right.
 """
 
 from __future__ import annotations
@@ -55,7 +58,8 @@ class LayerDifference:
 
 @dataclass
 class Comparison:
-    """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs differ."""
+    """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs
+    differ."""
 
     a: str
     b: str
@@ -91,7 +95,9 @@ class Side:
     def graph(self) -> Graph:
         return self.predictor.graph
 
-    def values(self, feeds: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
+    def values(
+        self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
         return self.predictor.run(feeds, taps=names)
 
     def isolated(
@@ -140,7 +146,8 @@ def compare(
     until: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares every layer that both sides have. `tolerance` is a relative L2 error, by default each
+    """Compares every layer that both sides have. `tolerance` is a relative L2 error, by default
+    each
     operator's own for the coarser precision. Raises ShapeError, UsageError.
     """
     arrays = a.predictor.check_feeds(feeds)
@@ -157,13 +164,19 @@ def compare(
         for node, name in window:
             limit = tolerance if tolerance is not None else _tolerance(node) * factor
             rows.append(
-                _row(len(rows), node, va[name], vb[name], alone.get(name), limit, kernels.get(node.name, ""))
+                _row(
+                    len(rows),
+                    node,
+                    va[name],
+                    vb[name],
+                    alone.get(name),
+                    limit,
+                    kernels.get(node.name, ""),
+                )
             )
             if progress:
                 progress(len(rows), len(pairs))
-    result = Comparison(
-        a.label, b.label, tolerance, None, rows, True, model=a.predictor.model.name
-    )
+    result = Comparison(a.label, b.label, tolerance, None, rows, True, model=a.predictor.model.name)
     result.outputs = _outputs(a, b, arrays)
     _judge(result, a, arrays, factor)
     return result
@@ -224,13 +237,18 @@ def _needed(window: Sequence[tuple[Node, str]], graph: Graph) -> list[str]:
 def _isolated(
     side: Side, window: Sequence[tuple[Node, str]], known: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Side B's layers on side A's values. B's own nodes are used: the same kernels, fusions kept."""
+    """Side B's layers on side A's values. B's own nodes are used: the same kernels, fusions
+    kept."""
     by_output = {v.name: n for n in side.graph.nodes for v in n.outputs}
     nodes = []
     for _, name in window:
         node = by_output[name]
         reads = [v.name for v in node.inputs if v is not None and v.const is None]
-        if all(r in known for r in reads) and node not in nodes and not any(True for _ in node.subgraphs()):
+        if (
+            all(r in known for r in reads)
+            and node not in nodes
+            and not any(True for _ in node.subgraphs())
+        ):
             nodes.append(node)
     return side.isolated(nodes, known) if nodes else {}
 
@@ -255,7 +273,12 @@ def within(d: Difference, tolerance: float) -> bool:
 
 
 def _row(
-    index: int, node: Node, a: np.ndarray, b: np.ndarray, alone: np.ndarray | None, limit: float,
+    index: int,
+    node: Node,
+    a: np.ndarray,
+    b: np.ndarray,
+    alone: np.ndarray | None,
+    limit: float,
     kernel: str,
 ) -> LayerDifference:
     if a.shape != b.shape:
@@ -264,8 +287,15 @@ def _row(
     own = None if alone is None else difference(a, alone)
     judged = own if own is not None else d
     return LayerDifference(
-        index, node.name, node.op, list(node.sources), limit, **asdict(d),
-        isolated=None if own is None else asdict(own), within=within(judged, limit), kernel_b=kernel,
+        index,
+        node.name,
+        node.op,
+        list(node.sources),
+        limit,
+        **asdict(d),
+        isolated=None if own is None else asdict(own),
+        within=within(judged, limit),
+        kernel_b=kernel,
     )
 
 
@@ -275,21 +305,24 @@ def _outputs(a: Side, b: Side, arrays: Mapping[str, np.ndarray]) -> dict[str, di
     return {n: asdict(difference(va[n], vb[n])) for n in names if va[n].shape == vb[n].shape}
 
 
-def _judge(
-    result: Comparison, a: Side, arrays: Mapping[str, np.ndarray], factor: float
-) -> None:
+def _judge(result: Comparison, a: Side, arrays: Mapping[str, np.ndarray], factor: float) -> None:
     """Writes first_divergence, agrees and the sentence."""
     bad = [x for x in result.layers if not x.within]
     apart = [
-        n for n, d in result.outputs.items()
+        n
+        for n, d in result.outputs.items()
         if not within(Difference(**d), result.tolerance or 1e-3 * factor)
     ]
     result.agrees = not bad and not apart
     if bad:
         first = bad[0]
         result.first_divergence = {
-            "index": first.index, "name": first.name, "op": first.op, "sources": first.sources,
-            "kernel": first.kernel_b, "wrong_side": _wrong_side(first, a, arrays, result),
+            "index": first.index,
+            "name": first.name,
+            "op": first.op,
+            "sources": first.sources,
+            "kernel": first.kernel_b,
+            "wrong_side": _wrong_side(first, a, arrays, result),
         }
         number = (first.isolated or {"rel_l2": first.rel_l2})["rel_l2"]
         how = "by itself" if first.isolated is not None else "first"
@@ -318,7 +351,10 @@ def _wrong_side(
     inner = [r for r in reads if r not in arrays]
     out = next(v.name for v in node.outputs)
     values = {**arrays, **a.values(arrays, [*inner, out])}
-    given = [None if v is None else v.const if v.const is not None else values[v.name] for v in node.inputs]
+    given = [
+        None if v is None else v.const if v.const is not None else values[v.name]
+        for v in node.inputs
+    ]
     exact = evaluate(node, given, {})[0]
     mine = difference(exact, values[out])
     if within(mine, row.tolerance):

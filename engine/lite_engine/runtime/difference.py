@@ -12,7 +12,8 @@ import numpy as np
 class Difference:
     """b against a. `sqnr_db` is 10·log10(Σa² / Σ(a−b)²), None when the difference is zero.
 
-    Positions that are NaN or Inf on either side count in `nan_a`/`nan_b` and are left out of the sums,
+    Positions that are NaN or Inf on either side count in `nan_a`/`nan_b` and are left out of the
+    sums,
     except where both sides hold the same value. `worst` is the index of the largest |a−b|.
     """
 
@@ -57,7 +58,8 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
         None if square_d == 0 else float(10 * np.log10(max(square_a, 1e-300) / square_d)),
         int(bad_a.sum() - same_bad.sum()) if odd.any() else 0,
         int(bad_b.sum() - same_bad.sum()) if odd.any() else 0,
-        _range(p), _range(q),
+        _range(p),
+        _range(q),
         tuple(int(i) for i in np.unravel_index(worst, shape)) if x.size else (),
         float(x[worst]) if x.size else 0.0,
         float(y[worst]) if x.size else 0.0,
@@ -96,7 +98,8 @@ def histogram(a: np.ndarray, b: np.ndarray, bins: int = 41) -> dict[str, Any]:
         return {"edges_log10": [], "counts": [], "zero": int(delta.size)}
     counts, edges = np.histogram(np.log10(positive), bins)
     return {
-        "edges_log10": edges.tolist(), "counts": counts.tolist(),
+        "edges_log10": edges.tolist(),
+        "counts": counts.tolist(),
         "zero": int(delta.size - positive.size),
     }
 

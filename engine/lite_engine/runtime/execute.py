@@ -56,7 +56,8 @@ class Execution:
         return [self._logical(i, self._value(i, values)) for i in self.plan.outputs]
 
     def _value(self, index: int, values: Mapping[int, Any]) -> Any:
-        """A value by tensor; an alias whose own segment did not hand it over reads its root's bytes."""
+        """A value by tensor; an alias whose own segment did not hand it over reads its root's
+        bytes."""
         while index not in values:
             tensor = self.plan.tensors[index]
             if tensor.data is not None:
@@ -91,7 +92,8 @@ class Execution:
             part.executable.tap(wanted[id(part)])
 
     def tapped(self, name: str, inputs: Mapping[int, np.ndarray] | None = None) -> np.ndarray:
-        """A tapped value of the last run, in logical order. Raises KeyError when it was not tapped."""
+        """A tapped value of the last run, in logical order. Raises KeyError when it was not
+        tapped."""
         index = self.plan.tensor_of[name]
         tensor: PlanTensor = self.plan.tensors[index]
         made = self._maker(index)

@@ -38,7 +38,7 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
         if item.startswith(f"{name}="):
             return name, Path(item[len(name) + 1 :])
     if "=" in item and not Path(item).exists():
-        name, _, path = item.partition("=")
+        name = item.partition("=")[0]
         raise UsageError(f"no input is called {name!r}; inputs: {', '.join(names)}")
     return "", Path(item)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import settings
 from ..errors import ShapeError, UsageError
-from ..ir import DType, Graph, Value
+from ..ir import DType, Graph, Value, format_shape
 from ..model_file import Model, open_model
 from ..plan import Plan, make_plan
 from ..plan.faults import check_kind
@@ -131,8 +131,13 @@ class Predictor:
         """A predictor of another graph with this one's backend, threads and precision."""
         model = Model(graph, metadata=dict(self.model.metadata))
         return Predictor(
-            model, self.backend, threads=self.threads, precision=self.precision,
-            overrides=self.overrides, tuning=self.tuning, faults=self.faults,
+            model,
+            self.backend,
+            threads=self.threads,
+            precision=self.precision,
+            overrides=self.overrides,
+            tuning=self.tuning,
+            faults=self.faults,
         )
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:
@@ -162,12 +167,14 @@ def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
     )
     if not fits:
         raise ShapeError(
-            f"input {value.name} is {value.type}, got shape {'×'.join(map(str, array.shape)) or 'scalar'}"
+            f"input {value.name} is {value.type}, got shape {format_shape(array.shape)}"
         )
     return array
 
 
-def run_once(model: str | Path | Model | Graph, feeds: Mapping[str, Any], backend: str) -> dict[str, np.ndarray]:
+def run_once(
+    model: str | Path | Model | Graph, feeds: Mapping[str, Any], backend: str
+) -> dict[str, np.ndarray]:
     """One inference with a predictor made for it. Raises as Predictor does."""
     if not feeds:
         raise UsageError("no input is given")

@@ -136,9 +136,22 @@ def profile(
     }
     sum_ms = float(np.median(samples.sum(axis=1)))
     out = Profile(
-        predictor.model.name, predictor.backend, device, predictor.threads, environment(), total,
-        first_ms, layers, float(np.median(reading)), peak_rss_bytes(), runs, predictor.precision,
-        sum_ms, total["median"] - sum_ms, execution.memory(), samples_ms=totals.tolist(),
+        predictor.model.name,
+        predictor.backend,
+        device,
+        predictor.threads,
+        environment(),
+        total,
+        first_ms,
+        layers,
+        float(np.median(reading)),
+        peak_rss_bytes(),
+        runs,
+        predictor.precision,
+        sum_ms,
+        total["median"] - sum_ms,
+        execution.memory(),
+        samples_ms=totals.tolist(),
     )
     out.warnings = _warnings(out)
     return out
@@ -156,15 +169,33 @@ def _rows(plan: Plan, samples: np.ndarray, variants: list[str]) -> list[LayerTim
 def _row(plan: Plan, step: Step, times: np.ndarray, variant: str, share: float) -> LayerTime:
     median = float(np.median(times))
     seconds = median / 1e3
-    shapes = [[list(plan.tensors[i].shape) for i in ports if i >= 0]
-              for ports in (step.inputs, step.outputs)]
+    shapes = [
+        [list(plan.tensors[i].shape) for i in ports if i >= 0]
+        for ports in (step.inputs, step.outputs)
+    ]
     first = plan.tensors[step.outputs[0]]
     return LayerTime(
-        step.index, step.name, step.op, list(step.sources), step.backend, variant, step.why,
-        shapes[0], shapes[1], str(first.dtype), median, float(times.min()),
-        float(np.percentile(times, 90)), _median_interval(times), share, step.macs, step.flops,
-        step.bytes, step.flops / seconds / 1e9 if seconds else 0.0,
-        step.bytes / seconds / 1e9 if seconds else 0.0, step.is_overhead,
+        step.index,
+        step.name,
+        step.op,
+        list(step.sources),
+        step.backend,
+        variant,
+        step.why,
+        shapes[0],
+        shapes[1],
+        str(first.dtype),
+        median,
+        float(times.min()),
+        float(np.percentile(times, 90)),
+        _median_interval(times),
+        share,
+        step.macs,
+        step.flops,
+        step.bytes,
+        step.flops / seconds / 1e9 if seconds else 0.0,
+        step.bytes / seconds / 1e9 if seconds else 0.0,
+        step.is_overhead,
     )
 
 

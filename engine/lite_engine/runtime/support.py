@@ -11,7 +11,16 @@ from ..ops import find_op, get_op
 from ..plan import kernels_for
 
 TARGET_BACKEND = {"x86": "cpu", "arm": "cpu", "opencl": "opencl", "reference": "reference"}
-_TRAINING = ("Gradient", "Momentum", "Adam", "Adagrad", "SoftmaxCrossEntropyLoss", "sgd", "momentum", "adam")
+_TRAINING = (
+    "Gradient",
+    "Momentum",
+    "Adam",
+    "Adagrad",
+    "SoftmaxCrossEntropyLoss",
+    "sgd",
+    "momentum",
+    "adam",
+)
 
 
 @dataclass
@@ -63,8 +72,11 @@ class ModelInfo:
         return asdict(self)
 
 
-def model_info(graph: Graph, name: str, targets: tuple[str, ...] = ("x86", "arm", "opencl")) -> ModelInfo:
-    """Examines a graph with inferred types. Never raises for an unsupported operator: it says so."""
+def model_info(
+    graph: Graph, name: str, targets: tuple[str, ...] = ("x86", "arm", "opencl")
+) -> ModelInfo:
+    """Examines a graph with inferred types. Never raises for an unsupported operator: it says
+    so."""
     layers = [_layer(i, n) for i, n in enumerate(graph.nodes)]
     operators: dict[str, int] = {}
     for node in graph.nodes:
@@ -102,9 +114,14 @@ def _port(value: Any) -> dict[str, Any]:
 def _layer(index: int, node: Node) -> LayerInfo:
     consts = [v.const for v in node.inputs if v is not None and v.const is not None]
     return LayerInfo(
-        index, node.name, node.op, list(node.sources),
+        index,
+        node.name,
+        node.op,
+        list(node.sources),
         str(node.output.type) if node.outputs and node.output.dtype else "?",
-        sum(c.size for c in consts), sum(c.nbytes for c in consts), _macs(node),
+        sum(c.size for c in consts),
+        sum(c.nbytes for c in consts),
+        _macs(node),
     )
 
 
@@ -136,7 +153,11 @@ def _support(name: str, nodes: list[Node], target: str) -> Support:
     op = find_op(name)
     if op is None:
         return Support(
-            name, len(nodes), target, False, "the operator is not known",
+            name,
+            len(nodes),
+            target,
+            False,
+            "the operator is not known",
             "export with another opset, or replace it before export",
         )
     if op.layout == "view" and not op.kernels:
@@ -145,7 +166,11 @@ def _support(name: str, nodes: list[Node], target: str) -> Support:
         types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
         if not _static(types):
             return Support(
-                name, len(nodes), target, False, "an input's shape is not fixed",
+                name,
+                len(nodes),
+                target,
+                False,
+                "an input's shape is not fixed",
                 "fix the model's inputs with --shape NAME:1x3x224x224",
             )
         try:
@@ -153,7 +178,9 @@ def _support(name: str, nodes: list[Node], target: str) -> Support:
         except LiteError as error:
             usable, reasons = [], [str(error)]
         if not usable:
-            return Support(name, len(nodes), target, False, "; ".join(reasons[-2:]), _fix(op.name, target))
+            return Support(
+                name, len(nodes), target, False, "; ".join(reasons[-2:]), _fix(op.name, target)
+            )
     return Support(name, len(nodes), target, True)
 
 
@@ -184,7 +211,9 @@ def _hints(graph: Graph, support: list[Support]) -> list[str]:
     if any(n.op in _TRAINING for n in graph.nodes):
         hints.append("this is a training graph: export it for inference")
     if any(not isinstance(d, int) for v in graph.inputs for d in v.shape or (None,)):
-        hints.append("an input's shape is not fixed: give --shape NAME:1x3x224x224 for costs and kernels")
+        hints.append(
+            "an input's shape is not fixed: give --shape NAME:1x3x224x224 for costs and kernels"
+        )
     unknown = sorted({s.op for s in support if s.reason == "the operator is not known"})
     if unknown:
         hints.append(f"not known here: {', '.join(unknown)}")

@@ -8,8 +8,19 @@ from ._base import Command, LiteParser
 
 #: In the order of the walk.
 VERBS = (
-    "doctor", "info", "convert", "opt", "quantize", "run", "profile", "compare", "devices", "export",
-    "report", "runs", "lab",
+    "doctor",
+    "info",
+    "convert",
+    "opt",
+    "quantize",
+    "run",
+    "profile",
+    "compare",
+    "devices",
+    "export",
+    "report",
+    "runs",
+    "lab",
 )
 
 

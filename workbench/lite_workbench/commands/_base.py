@@ -1,6 +1,7 @@
 """What a verb is: arguments, a call that returns an object, and how that object is shown.
 
-The `lite` command and the `%lite` magic run the same verbs: the command prints `show`, the magic hands
+The `lite` command and the `%lite` magic run the same verbs: the command prints `show`, the magic
+hands
 the object to the notebook.
 """
 
@@ -18,7 +19,8 @@ from lite_engine.errors import UsageError
 
 @dataclass(frozen=True)
 class Command:
-    """One verb. `call(args)` returns a result; `show(result, args)` is its text; `code(result, args)`
+    """One verb. `call(args)` returns a result; `show(result, args)` is its text; `code(result,
+    args)`
     its exit code (0 good, 1 the thing asked for failed or fell short)."""
 
     name: str
@@ -53,14 +55,20 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model file or folder")
     parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
     parser.add_argument(
-        "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS",
+        "--shape",
+        action="append",
+        default=[],
+        type=parse_shape,
+        metavar="NAME:DIMS",
         help="fixes an input's shape, like x:1x3x224x224",
     )
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--backend", default="auto", choices=("auto", "x86", "arm", "opencl", "reference"),
+        "--backend",
+        default="auto",
+        choices=("auto", "x86", "arm", "opencl", "reference"),
         help="where to run (default: the best usable one)",
     )
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
@@ -71,7 +79,9 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--json", metavar="FILE", help="write one JSON document; - for standard output and nothing else"
+        "--json",
+        metavar="FILE",
+        help="write one JSON document; - for standard output and nothing else",
     )
 
 

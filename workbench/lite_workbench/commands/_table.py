@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()
+) -> str:
     """Columns padded to their widest cell; `right` lists right-aligned column numbers."""
     cells = [[str(c) for c in row] for row in rows]
-    widths = [
-        max([len(h), *(len(row[i]) for row in cells)]) for i, h in enumerate(headers)
-    ]
+    widths = [max([len(h), *(len(row[i]) for row in cells)]) for i, h in enumerate(headers)]
 
     def line(row: Sequence[str]) -> str:
         parts = [

@@ -13,17 +13,26 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("other", nargs="?", metavar="OTHER", help="a second model to compare with")
     parser.add_argument(
-        "--backends", default="reference,x86", metavar="A,B", help="A is the trusted side (reference,x86)"
+        "--backends",
+        default="reference,x86",
+        metavar="A,B",
+        help="A is the trusted side (reference,x86)",
     )
     parser.add_argument("--precision", metavar="A,B", help="storage of float values per side")
     parser.add_argument("--threads", type=int, metavar="N")
     parser.add_argument("--input", action="append", default=[], metavar="[NAME=]FILE")
-    parser.add_argument("--random-inputs", type=int, default=1, metavar="N", help="seeds to try (1)")
-    parser.add_argument("--tolerance", type=float, metavar="E", help="relative L2 error for every layer")
+    parser.add_argument(
+        "--random-inputs", type=int, default=1, metavar="N", help="seeds to try (1)"
+    )
+    parser.add_argument(
+        "--tolerance", type=float, metavar="E", help="relative L2 error for every layer"
+    )
     parser.add_argument("--layers", metavar="NAME,…", help="only these layers")
     parser.add_argument("--until", metavar="NAME", help="stop after this layer")
     parser.add_argument(
-        "--isolated", action=argparse.BooleanOptionalAction, default=True,
+        "--isolated",
+        action=argparse.BooleanOptionalAction,
+        default=True,
         help="also each layer alone, fed with A's values (on)",
     )
     add_json(parser)
@@ -53,8 +62,12 @@ def _call(args: argparse.Namespace) -> Any:
     for seed in range(1 if args.input else max(1, args.random_inputs)):
         feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph, seed)
         result = compare(
-            *sides, feeds, tolerance=args.tolerance, isolated=args.isolated,
-            layers=args.layers.split(",") if args.layers else None, until=args.until,
+            *sides,
+            feeds,
+            tolerance=args.tolerance,
+            isolated=args.isolated,
+            layers=args.layers.split(",") if args.layers else None,
+            until=args.until,
         )
         if not result.agrees:
             break
@@ -67,17 +80,40 @@ def _show(result: Any, args: argparse.Namespace) -> str:
         if wants_json_only(args):
             return ""
     rows = [
-        [x.index, clip(x.name, 40), x.op, f"{x.rel_l2:.1e}",
-         f"{x.isolated['rel_l2']:.1e}" if x.isolated else "–", f"{x.max_abs:.1e}", f"{x.cosine:.6f}",
-         "–" if x.sqnr_db is None else f"{x.sqnr_db:.1f}", "" if x.within else "WRONG",
-         clip(" + ".join(x.sources), 40)]
+        [
+            x.index,
+            clip(x.name, 40),
+            x.op,
+            f"{x.rel_l2:.1e}",
+            f"{x.isolated['rel_l2']:.1e}" if x.isolated else "–",
+            f"{x.max_abs:.1e}",
+            f"{x.cosine:.6f}",
+            "–" if x.sqnr_db is None else f"{x.sqnr_db:.1f}",
+            "" if x.within else "WRONG",
+            clip(" + ".join(x.sources), 40),
+        ]
         for x in result.layers
     ]
-    head = ["#", "layer", "op", "accumulated", "isolated", "max abs", "cosine", "SQNR dB", "", "from"]
+    head = [
+        "#",
+        "layer",
+        "op",
+        "accumulated",
+        "isolated",
+        "max abs",
+        "cosine",
+        "SQNR dB",
+        "",
+        "from",
+    ]
     return "\n".join([table(head, rows, right=(0, 3, 4, 5, 6, 7)), "", result.verdict])
 
 
 COMMAND = Command(
-    "compare", "layer by layer: which one is wrong", _configure, _call, _show,
+    "compare",
+    "layer by layer: which one is wrong",
+    _configure,
+    _call,
+    _show,
     lambda result, args: 0 if result.agrees else 1,
 )

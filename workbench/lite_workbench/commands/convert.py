@@ -35,16 +35,25 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
     parser.add_argument("-o", "--output", metavar="OUT.lite", help="default: MODEL's name .lite")
     parser.add_argument(
-        "--targets", default="", metavar="arm,x86,opencl",
+        "--targets",
+        default="",
+        metavar="arm,x86,opencl",
         help="in order of preference (default: x86,arm,opencl)",
     )
     parser.add_argument(
-        "--precision", default="fp32", metavar="P", help="fp32, fp16, or per target: opencl=fp16,arm=fp32"
+        "--precision",
+        default="fp32",
+        metavar="P",
+        help="fp32, fp16, or per target: opencl=fp16,arm=fp32",
     )
-    parser.add_argument("--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS")
+    parser.add_argument(
+        "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
+    )
     parser.add_argument("--labels", metavar="FILE", help="labels that travel with the model")
     parser.add_argument(
-        "--preprocess", metavar="JSON", help='{"mean": [..], "std": [..], "colour": "rgb", "layout": "nchw", "size": [h, w]}'
+        "--preprocess",
+        metavar="JSON",
+        help='{"mean": [..], "std": [..], "colour": "rgb", "layout": "nchw", "size": [h, w]}',
     )
     parser.add_argument("--journal", action="store_true", help="shows every rewrite and refusal")
     add_json(parser)
@@ -56,7 +65,9 @@ def _call(args: argparse.Namespace) -> Converted:
 
     graph = load(args.model, params=args.params, shapes=dict(args.shape))
     model = optimize(
-        graph, targets=args.targets or "x86,arm,opencl", precision=args.precision,
+        graph,
+        targets=args.targets or "x86,arm,opencl",
+        precision=args.precision,
         metadata=_metadata(args),
     )
     source = Path(args.model)
@@ -99,4 +110,6 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command("convert", "any model to one .lite file for every target", _configure, _call, _show)
+COMMAND = Command(
+    "convert", "any model to one .lite file for every target", _configure, _call, _show
+)

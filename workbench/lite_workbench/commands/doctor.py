@@ -12,9 +12,13 @@ _MARK = {"good": "+", "warning": "!", "bad": "-"}
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="a .lite file to check on this machine")
     parser.add_argument(
-        "--backend", choices=("x86", "arm", "opencl", "reference"), help="exit 1 unless it can be used"
+        "model", nargs="?", metavar="MODEL", help="a .lite file to check on this machine"
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("x86", "arm", "opencl", "reference"),
+        help="exit 1 unless it can be used",
     )
     add_json(parser)
 
@@ -62,4 +66,6 @@ def _code(result: Any, args: argparse.Namespace) -> int:
     return 0 if args.backend is None or result.backends.get(args.backend, False) else 1
 
 
-COMMAND = Command("doctor", "what this machine has, what it lacks, how to fix it", _configure, _call, _show, _code)
+COMMAND = Command(
+    "doctor", "what this machine has, what it lacks, how to fix it", _configure, _call, _show, _code
+)

@@ -39,7 +39,9 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         write_json(info.to_dict(), args.json)
         if wants_json_only(args):
             return ""
-    macs = f"{count_text(info.macs)}MACs" if info.macs is not None else "MACs not known: shapes open"
+    macs = (
+        f"{count_text(info.macs)}MACs" if info.macs is not None else "MACs not known: shapes open"
+    )
     lines = [
         f"{info.name} ({info.format}): {len(info.layers)} layers, "
         f"{count_text(info.params)} parameters, {bytes_text(info.weight_bytes)} of weights, {macs}",
@@ -50,20 +52,45 @@ def _show(info: Any, args: argparse.Namespace) -> str:
     targets = list(dict.fromkeys(s.target for s in info.support))
     cells = {(s.op, s.target): s for s in info.support}
     rows = [
-        [op, n, *("yes" if cells[op, t].supported else "no" for t in targets),
-         clip("; ".join(dict.fromkeys(
-             f"{t}: {cells[op, t].reason} ({cells[op, t].fix})"
-             for t in targets if not cells[op, t].supported)), 100)]
+        [
+            op,
+            n,
+            *("yes" if cells[op, t].supported else "no" for t in targets),
+            clip(
+                "; ".join(
+                    dict.fromkeys(
+                        f"{t}: {cells[op, t].reason} ({cells[op, t].fix})"
+                        for t in targets
+                        if not cells[op, t].supported
+                    )
+                ),
+                100,
+            ),
+        ]
         for op, n in info.operators.items()
     ]
     lines.append(table(["operator", "uses", *targets, "why not, and what then"], rows, right=(1,)))
     if args.layers:
         rows = [
-            [x.index, clip(x.name, 40), x.op, x.output, count_text(x.params), bytes_text(x.weight_bytes),
-             "–" if x.macs is None else count_text(x.macs)]
+            [
+                x.index,
+                clip(x.name, 40),
+                x.op,
+                x.output,
+                count_text(x.params),
+                bytes_text(x.weight_bytes),
+                "–" if x.macs is None else count_text(x.macs),
+            ]
             for x in info.layers
         ]
-        lines += ["", table(["#", "layer", "op", "output", "params", "weights", "MACs"], rows, right=(0, 4, 5, 6))]
+        lines += [
+            "",
+            table(
+                ["#", "layer", "op", "output", "params", "weights", "MACs"],
+                rows,
+                right=(0, 4, 5, 6),
+            ),
+        ]
     for names in info.duplicates:
         lines.append(f"duplicate weights: {', '.join(names)}")
     if info.dead_weights:
@@ -72,4 +99,6 @@ def _show(info: Any, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command("info", "operators, sizes, costs and support per target", _configure, _call, _show)
+COMMAND = Command(
+    "info", "operators, sizes, costs and support per target", _configure, _call, _show
+)

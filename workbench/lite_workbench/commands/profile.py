@@ -68,8 +68,13 @@ def chrome_trace(result: Any) -> dict[str, Any]:
     for layer in result.layers:
         events.append(
             {
-                "name": layer.name, "cat": layer.op, "ph": "X", "pid": 1, "tid": layer.backend,
-                "ts": at * 1e3, "dur": layer.median_ms * 1e3,
+                "name": layer.name,
+                "cat": layer.op,
+                "ph": "X",
+                "pid": 1,
+                "tid": layer.backend,
+                "ts": at * 1e3,
+                "dur": layer.median_ms * 1e3,
                 "args": {"kernel": layer.kernel, "why": layer.why, "sources": layer.sources},
             }
         )
@@ -88,13 +93,36 @@ def _show(result: Any, args: argparse.Namespace) -> str:
             return ""
     layers = result.layers if args.sort == "order" else result.slowest(len(result.layers))
     rows = [
-        [x.index, clip(x.name, 36), x.op, f"{x.median_ms:.3f}", f"±{x.ci95_ms:.3f}",
-         f"{100 * x.share:.1f}", f"{x.gflops:.1f}", f"{x.gbytes_per_s:.1f}",
-         shape_text(x.output_shapes[0] if x.output_shapes else None), x.kernel,
-         clip(x.why, 44), clip(" + ".join(x.sources), 44)]
+        [
+            x.index,
+            clip(x.name, 36),
+            x.op,
+            f"{x.median_ms:.3f}",
+            f"±{x.ci95_ms:.3f}",
+            f"{100 * x.share:.1f}",
+            f"{x.gflops:.1f}",
+            f"{x.gbytes_per_s:.1f}",
+            shape_text(x.output_shapes[0] if x.output_shapes else None),
+            x.kernel,
+            clip(x.why, 44),
+            clip(" + ".join(x.sources), 44),
+        ]
         for x in layers
     ]
-    head = ["#", "layer", "op", "ms", "95 %", "%", "GFLOP/s", "GB/s", "output", "kernel", "why", "from"]
+    head = [
+        "#",
+        "layer",
+        "op",
+        "ms",
+        "95 %",
+        "%",
+        "GFLOP/s",
+        "GB/s",
+        "output",
+        "kernel",
+        "why",
+        "from",
+    ]
     total = result.total_ms
     lines = [
         table(head, rows, right=(0, 3, 4, 5, 6, 7)),

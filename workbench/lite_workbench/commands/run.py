@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from lite_engine.errors import LiteError, UsageError
 
-from ._base import Command, add_backend, add_json, add_model, load_model, wants_json_only, write_json
+from ._base import (
+    Command,
+    add_backend,
+    add_json,
+    add_model,
+    load_model,
+    wants_json_only,
+    write_json,
+)
 from ._table import table
 
 
@@ -47,7 +54,9 @@ def statistics(array: np.ndarray) -> dict[str, Any]:
         out["not_finite"] = int(array.size - finite.size)
         if finite.size:
             out.update(
-                min=float(finite.min()), max=float(finite.max()), mean=float(finite.mean(dtype=np.float64)),
+                min=float(finite.min()),
+                max=float(finite.max()),
+                mean=float(finite.mean(dtype=np.float64)),
                 std=float(finite.std(dtype=np.float64)),
             )
     return out
@@ -56,14 +65,19 @@ def statistics(array: np.ndarray) -> dict[str, Any]:
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
-        "--input", action="append", default=[], metavar="[NAME=]FILE",
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
         help="a .npy, .npz or image file; random numbers when none is given",
     )
     add_backend(parser)
     parser.add_argument("--output", metavar="FILE.npz", help="writes the outputs (and taps)")
     parser.add_argument("--labels", metavar="FILE", help="one label per line")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="labels to show (5)")
-    parser.add_argument("--tap", action="append", default=[], metavar="NAME", help="inner value to keep")
+    parser.add_argument(
+        "--tap", action="append", default=[], metavar="NAME", help="inner value to keep"
+    )
     parser.add_argument("--tap-stats", action="store_true", help="shows statistics of the taps")
     parser.add_argument("-v", "--verbose", action="store_true", help="says why this backend")
     add_json(parser)
@@ -74,16 +88,18 @@ def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     model = load_model(args)
-    predictor = Predictor(
-        model, args.backend, threads=args.threads, precision=args.precision
-    )
+    predictor = Predictor(model, args.backend, threads=args.threads, precision=args.precision)
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
     values = predictor.run(feeds, taps=args.tap)
     outputs = {n: values[n] for n in predictor.output_names}
     taps = {n: values[n] for n in args.tap}
     labels = _labels(args.labels) or list(model.metadata.get("labels", ()))
     result = RunResult(
-        model.name, predictor.backend, predictor.explain(), outputs, taps,
+        model.name,
+        predictor.backend,
+        predictor.explain(),
+        outputs,
+        taps,
         top_labels(outputs, labels, args.top) if args.input else [],
     )
     if args.output:
@@ -103,11 +119,12 @@ def _labels(path: str | None) -> list[str]:
 def top_labels(
     outputs: dict[str, np.ndarray], labels: list[str], count: int
 ) -> list[tuple[int, str, float]]:
-    """The best scores when the model has one output that looks like a classifier's, else nothing."""
+    """The best scores when the model has one output that looks like a classifier's, else
+    nothing."""
     if len(outputs) != 1:
         return []
     scores = np.squeeze(next(iter(outputs.values())))
-    if scores.ndim != 1 or not 2 <= scores.size or (labels and len(labels) < scores.size):
+    if scores.ndim != 1 or not scores.size >= 2 or (labels and len(labels) < scores.size):
         return []
     best = np.argsort(-scores.astype(np.float64), kind="stable")[:count]
     return [(int(i), labels[i] if labels else "", float(scores[i])) for i in best]
@@ -133,12 +150,26 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
     for name, array in shown.items():
         s = statistics(array)
         number = [f"{s[k]:.4g}" if k in s else "–" for k in ("min", "max", "mean")]
-        rows.append([name, f"{s['dtype']} {'×'.join(map(str, s['shape'])) or 'scalar'}", *number,
-                     s.get("not_finite", "–")])
-    lines.append(table(["value", "type", "min", "max", "mean", "not finite"], rows, right=(2, 3, 4, 5)))
+        rows.append(
+            [
+                name,
+                f"{s['dtype']} {'×'.join(map(str, s['shape'])) or 'scalar'}",
+                *number,
+                s.get("not_finite", "–"),
+            ]
+        )
+    lines.append(
+        table(["value", "type", "min", "max", "mean", "not finite"], rows, right=(2, 3, 4, 5))
+    )
     if result.top:
-        lines += ["", table(["#", "label", "score"],
-                            [[i, n, f"{s:.4f}"] for i, n, s in result.top], right=(0, 2))]
+        lines += [
+            "",
+            table(
+                ["#", "label", "score"],
+                [[i, n, f"{s:.4f}"] for i, n, s in result.top],
+                right=(0, 2),
+            ),
+        ]
     if args.output:
         lines.append(f"wrote {args.output}")
     return "\n".join(lines)

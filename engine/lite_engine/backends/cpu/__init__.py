@@ -62,5 +62,7 @@ class CpuExecutable:
     def memory(self) -> dict[str, int]:
         used = self.program.memory()
         return {
-            "arena": used.arena_bytes, "packed": used.packed_bytes, "scratch": used.scratch_bytes
+            "arena": used.arena_bytes,
+            "packed": used.packed_bytes,
+            "scratch": used.scratch_bytes,
         }
