@@ -1,0 +1,92 @@
+"""Parameter files: dense tensor records, one per file or concatenated in sorted name order.
+
+A record: u32 0 · u64 levels · per level u64 size, offsets · u32 0 · i32 size, TensorDesc · data.
+It has no name and no length: the program says which tensors follow. Source: Paddle
+dense_tensor_serialize.cc.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import ModelFormatError
+from ...ir import DType
+from .._file import inside, map_file
+from .._protobuf import Buffer, Message
+from .program_desc import tensor_desc
+
+MAX_LEVELS = 16
+
+
+def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
+    """The tensor at `at`, as a view of the file → (array, next position)."""
+
+    def take(fmt: str) -> int:
+        nonlocal at
+        size = struct.calcsize(fmt)
+        if at + size > len(data):
+            raise ModelFormatError(f"{where}: the parameter file ends inside this tensor")
+        (value,) = struct.unpack_from(fmt, data, at)
+        at += size
+        return int(value)
+
+    if take("<I") != 0:
+        raise ModelFormatError(f"{where}: not a tensor record (version is not 0)")
+    levels = take("<Q")
+    if levels > MAX_LEVELS:
+        raise ModelFormatError(f"{where}: {levels} levels of detail")
+    for _ in range(levels):
+        at += take("<Q")
+    if take("<I") != 0:
+        raise ModelFormatError(f"{where}: not a tensor record (tensor version is not 0)")
+    size = take("<i")
+    if not 0 < size <= len(data) - at:
+        raise ModelFormatError(f"{where}: tensor description of {size} bytes")
+    dtype, dims = tensor_desc(Message(data[at : at + size]), where)
+    at += size
+    if any(d < 0 for d in dims):
+        raise ModelFormatError(f"{where}: stored tensor has shape {dims}")
+    nbytes = math.prod(dims) * dtype.itemsize
+    if nbytes > len(data) - at:
+        raise ModelFormatError(f"{where}: {nbytes} bytes announced, {len(data) - at} left")
+    array = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<")).reshape(dims)
+    return (_widen(array) if dtype is DType.BF16 else array), at + nbytes
+
+
+def _widen(bits: np.ndarray) -> np.ndarray:
+    """bfloat16 bits → float32."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def read_combined(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """One file, records in the order of `names`. Raises ModelFormatError when bytes are left."""
+    data = map_file(path)
+    at, out = 0, {}
+    for name in names:
+        out[name], at = read_record(data, at, f"{path.name}: {name}")
+    if at != len(data):
+        raise ModelFormatError(
+            f"{path}: {len(data) - at} bytes are left after the {len(names)} tensors of the "
+            "program; give the parameter file that belongs to this model (params=…)"
+        )
+    return out
+
+
+def read_separate(folder: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """One file per tensor, named like it, beside the program."""
+    out = {}
+    for name in names:
+        path = inside(folder, name)
+        if not path.is_file():
+            raise ModelFormatError(
+                f"{folder}: the parameter file {name!r} is missing; "
+                "give the combined parameter file with params=…"
+            )
+        # read, not mapped: a model may have more of these files than a process may hold open
+        out[name], _ = read_record(memoryview(path.read_bytes()), 0, name)
+    return out

@@ -1,0 +1,191 @@
+"""The table of translations: Paddle operator type → function that emits ONNX operators.
+
+@translates("relu6")
+def _(op: Call) -> None:
+    op.set("Out", op.node("Clip", [op["X"], op.const(0.0), op.const(op.attr("threshold", 6.0))]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import UnsupportedOperatorError
+from ...ir import DType, Value
+from .program import DTYPES, Op
+
+if TYPE_CHECKING:
+    from .builder import Builder
+
+Translation = Callable[["Call"], None]
+_TABLE: dict[str, Translation] = {}
+
+
+def translates(*types: str) -> Callable[[Translation], Translation]:
+    """Registers a translation for Paddle operator types."""
+
+    def register(fn: Translation) -> Translation:
+        for name in types:
+            if name in _TABLE:
+                raise ValueError(f"{name} is translated twice")
+            _TABLE[name] = fn
+        return fn
+
+    return register
+
+
+def find_translation(name: str) -> Translation | None:
+    return _TABLE.get(name)
+
+
+def known_types() -> list[str]:
+    return sorted(_TABLE)
+
+
+class Call:
+    """One Paddle operator being translated; `call["X"]` is the Value in slot X, or None."""
+
+    def __init__(self, builder: Builder, op: Op) -> None:
+        self.builder = builder
+        self.op = op
+        self.source = self.name_of(op)
+
+    @staticmethod
+    def name_of(op: Op) -> str:
+        """`type:variable it makes`, the name of an operator in node sources and messages."""
+        first = next((n for names in op.outputs.values() for n in names if n), "")
+        return f"{op.type}:{first}" if first else op.type
+
+    # ---- reading
+    @property
+    def type(self) -> str:
+        return self.op.type
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.op.attrs.get(name, default)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        return bool(self.op.attrs.get(name, default))
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        """An attribute that is an integer or a list of integers, as a list."""
+        value = self.op.attrs.get(name)
+        if value is None:
+            return list(default)
+        return [int(v) for v in value] if isinstance(value, (list, tuple)) else [int(value)]
+
+    def all(self, slot: str) -> list[Value]:
+        """Every Value in a slot."""
+        return [self.builder.read(n) for n in self.op.inputs.get(slot, ()) if n]
+
+    def __getitem__(self, slot: str) -> Value | None:
+        values = self.all(slot)
+        return values[0] if values else None
+
+    def need(self, slot: str) -> Value:
+        """Raises UnsupportedOperatorError when the slot is empty."""
+        value = self[slot]
+        if value is None:
+            raise self.unsupported(f"its input {slot!r} is missing")
+        return value
+
+    def out_name(self, slot: str) -> str | None:
+        names = self.op.outputs.get(slot)
+        return names[0] if names else None
+
+    def unsupported(self, why: str) -> UnsupportedOperatorError:
+        return UnsupportedOperatorError(f"{self.source}: {why}", (self.source,))
+
+    # ---- types
+    def rank(self, value: Value) -> int:
+        """Raises UnsupportedOperatorError when it is not known."""
+        if value.shape is None:
+            raise self.unsupported(
+                f"the rank of {value.name} is not known; export the model again with input shapes"
+            )
+        return len(value.shape)
+
+    def dtype(self, value: Value) -> DType:
+        return value.dtype or DType.F32
+
+    def attr_dtype(self, name: str, default: int) -> DType:
+        number = int(self.attr(name, default))
+        if number == -1:
+            number = default
+        if number not in DTYPES:
+            raise self.unsupported(f"element type {number} is not supported")
+        return DTYPES[number]
+
+    # ---- emitting
+    def const(self, data: Any, dtype: DType | None = None, like: Value | None = None) -> Value:
+        """A constant: float32 or int64 unless `dtype` (or the dtype of `like`) says otherwise."""
+        array = np.asarray(data)
+        if like is not None and like.dtype is not None:
+            dtype = like.dtype
+        if dtype is None:
+            dtype = DType.F32 if array.dtype.kind == "f" else DType.I64
+        return self.builder.emit.const(array.astype(dtype.np))
+
+    def node(self, kind: str, inputs: Sequence[Value | None], **attrs: Any) -> Value:
+        """Emits an operator; its first output."""
+        return self.nodes(kind, inputs, 1, **attrs)[0]
+
+    def nodes(
+        self, kind: str, inputs: Sequence[Value | None], outputs: int, **attrs: Any
+    ) -> list[Value]:
+        """Emits an operator; all its outputs, with types where they can be inferred. Attributes
+        that are None are left out."""
+        inputs = list(inputs)
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        given = {k: v for k, v in attrs.items() if v is not None}
+        return self.builder.emit.outputs(kind, inputs, outputs, **given)
+
+    def set(self, slot: str, value: Value, index: int = 0) -> None:
+        """Binds the output variable of a slot (absent ones are ignored)."""
+        names = self.op.outputs.get(slot, ())
+        if index < len(names) and names[index]:
+            self.builder.bind(names[index], value)
+
+    # ---- small steps that many translations need
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        return self.builder.emit.transpose(x, perm)
+
+    def to_shape(self, x: Value, dims: Sequence[int]) -> Value:
+        """Reshape; 0 copies a dimension, -1 is inferred."""
+        return self.node("Reshape", [x, self.const(list(dims))])
+
+    def cast(self, x: Value, dtype: DType) -> Value:
+        return x if x.dtype is dtype else self.node("Cast", [x], to=dtype)
+
+    def vector(self, x: Value) -> Value:
+        """A tensor of integers as int64 of rank 1."""
+        if x.const is not None:
+            return self.const(x.const.reshape(-1), DType.I64)
+        x = self.cast(x, DType.I64)
+        return x if x.shape is not None and len(x.shape) == 1 else self.to_shape(x, [-1])
+
+    def list_input(self, tensor: str, tensors: str, attr: str | Sequence[int]) -> Value | None:
+        """A list of integers given as one tensor, as a list of scalars, or as an attribute (or
+        numbers already read), in this order → int64 vector, None when it is nowhere."""
+        one = self[tensor] if tensor else None
+        if one is not None:
+            return self.vector(one)
+        parts = [self.vector(v) for v in self.all(tensors)] if tensors else []
+        if parts:
+            if all(p.const is not None for p in parts):
+                return self.const(np.concatenate([p.const for p in parts]))
+            return parts[0] if len(parts) == 1 else self.node("Concat", parts, axis=0)
+        if isinstance(attr, str):
+            if self.attr(attr) is None:
+                return None
+            attr = self.ints(attr)
+        return self.const(list(attr))
+
+    def fixed_ints(self, value: Value | None, what: str) -> list[int]:
+        """The contents of a constant. Raises UnsupportedOperatorError when it is computed."""
+        if value is None or value.const is None:
+            raise self.unsupported(f"{what} is computed while running; export it as a constant")
+        return [int(v) for v in value.const.reshape(-1)]

@@ -1,0 +1,91 @@
+"""Paddle-Lite's `.nb` files: all meta versions, targets and weight-only forms."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine.importers import load
+from lite_engine.ir import DType
+from PIL import Image
+
+from tests.importers.golden_runs import run_graph
+
+MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
+FIRST = np.array([0.118, 0.125, 0.096, 0.077])  # Paddle-Lite's own output for the tiny network
+
+
+def _made() -> list[Path]:
+    return sorted((MODELS / "nb_made").glob("*.nb")) if MODELS.name else []
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("path", _made(), ids=lambda p: p.stem)
+def test_tiny(path: Path) -> None:
+    graph = load(path)
+    y = run_graph(graph, {"x": np.ones((1, 3, 32, 32), np.float32)})
+    (probabilities,) = y.values()
+    assert np.abs(probabilities[0, :4] - FIRST).max() < 1e-3
+    lite = graph.metadata["paddle_lite"]
+    assert lite["meta_version"] == 2 and lite["opt_version"] == "v2.13-rc"
+
+
+@pytest.mark.models
+def test_kernel_choices_are_shown() -> None:
+    kernels = load(MODELS / "nb_made/tiny_opencl.nb").metadata["paddle_lite"]["kernels"]
+    assert "conv2d/image2d opencl fp16 image" in kernels.values()
+    assert kernels["fetch:fetch"] == "fetch/def host any any"
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name, dtype", [("q8", DType.I8), ("q16", DType.I16)])
+def test_weight_only_stays_integer(name: str, dtype: DType) -> None:
+    graph = load(MODELS / f"nb_made/{name}.nb")
+    weights = [n.inputs[0] for n in graph.nodes if n.op == "DequantizeLinear"]
+    assert len(weights) == 3 and all(w is not None and w.dtype is dtype for w in weights)
+
+
+def image(name: str, width: int, height: int) -> np.ndarray:
+    picture = Image.open(MODELS / "images" / name).convert("RGB").resize((width, height))
+    x = (np.asarray(picture).astype(np.float32)[..., ::-1] - 127.5) / 127.5
+    return np.ascontiguousarray(x.transpose(2, 0, 1)[None], np.float32)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name, turned", [("text_cls.jpg", 1), ("text_rec.jpg", 0)])
+def test_static_int8_classifier(name: str, turned: int) -> None:
+    x = image(name, 192, 48)
+    graph = load(MODELS / "nb/ch_ppocr_mobile_v2.0_cls_slim_opt.nb", shapes={"x": x.shape})
+    (y,) = run_graph(graph, {"x": x}).values()
+    assert y[0].argmax() == turned and y[0].max() > 0.7
+
+
+@pytest.mark.models
+def test_static_int8_recogniser_reads_a_line() -> None:
+    x = image("en_rec.jpg", 320, 32)
+    graph = load(MODELS / "nb/ch_ppocr_mobile_v2.0_rec_slim_opt.nb", shapes={"x": x.shape})
+    (y,) = run_graph(graph, {"x": x}).values()
+    keys = (MODELS / "labels/ppocr_keys_v1.txt").read_text(encoding="utf-8").splitlines()
+    keys = ["", *keys, " "]
+    steps = y[0].argmax(-1)
+    print("".join(keys[s] for i, s in enumerate(steps) if s and (i == 0 or s != steps[i - 1])))
+
+
+@pytest.mark.models
+def test_static_int8_detector_runs() -> None:
+    graph = load(MODELS / "nb/ch_ppocr_mobile_v2.0_det_slim_opt.nb", shapes={"x": (1, 3, 96, 96)})
+    x = np.random.default_rng(0).normal(size=(1, 3, 96, 96)).astype(np.float32)
+    (y,) = run_graph(graph, {"x": x}).values()
+    assert y.shape == (1, 1, 96, 96) and 0 <= y.min() <= y.max() <= 1
+
+
+@pytest.mark.models
+def test_meta_version_0() -> None:
+    graph = load(MODELS / "nb/mask_detector_model.nb")
+    assert graph.metadata["paddle_lite"]["meta_version"] == 0
+    (y,) = run_graph(
+        graph, {graph.inputs[0].name: np.ones((1, 3, 128, 128), np.float32)}
+    ).values()
+    assert y.shape == (1, 2) and abs(y.sum() - 1) < 1e-5
