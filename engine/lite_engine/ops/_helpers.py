@@ -10,6 +10,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, DType, Shape, TypeInfo
 
+#: Element types of kernels that only move elements.
+ANY = ",".join(DType)
+
 
 def normalise_axis(axis: int, rank: int) -> int:
     """A non-negative axis. Raises ShapeError when it lies outside [-rank, rank)."""

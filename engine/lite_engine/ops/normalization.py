@@ -7,9 +7,22 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import DType, TypeInfo
+from ..ir import DType, Node, TypeInfo
 from ._core import Cost, define_op
 from ._helpers import normalise_axis, same_type, wide
+
+
+def _spatial(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x = types[0]
+    return x is not None and x.rank >= 3 or "no spatial axes"
+
+
+def _constant_statistics(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    if node.attrs.get("training_mode") or len(node.outputs) > 1:
+        return "training mode"
+    constant = all(t is not None and t.const is not None for t in types[1:5])
+    return constant or "scale, bias, mean or variance is not constant"
+
 
 batch_norm = define_op(
     "BatchNormalization",
@@ -54,6 +67,7 @@ def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray, mean: np.ndarray, var: np
 
 
 batch_norm.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
+batch_norm.kernel("cpu", "f32_batch_norm", when=_constant_statistics)
 
 instance_norm = define_op(
     "InstanceNormalization", inputs="x scale b", attrs={"epsilon": 1e-5}, layout="channels_last",
@@ -76,6 +90,7 @@ def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray, *, epsilon: float) -> np.
 
 
 instance_norm.cost(lambda x, *_, **__: Cost(flops=6 * x.size))
+instance_norm.kernel("cpu", "f32_instance_norm", when=_spatial)
 
 group_norm = define_op(
     "GroupNormalization", inputs="x scale bias",
@@ -95,6 +110,7 @@ def _(x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, epsilon: float, num
 
 
 group_norm.cost(lambda x, *_, **__: Cost(flops=6 * x.size))
+group_norm.kernel("cpu", "f32_group_norm", when=_spatial)
 
 layer_norm = define_op(
     "LayerNormalization", inputs="x scale b?", outputs="y mean inv_std_dev",
@@ -144,6 +160,7 @@ def _(x: np.ndarray, scale: np.ndarray, *, axis: int, epsilon: float, stash_type
 
 
 rms_norm.cost(lambda x, *_, **__: Cost(flops=5 * x.size))
+rms_norm.kernel("cpu", "f32_layer_norm")
 
 lp_norm = define_op(
     "LpNormalization", inputs="x", attrs={"axis": -1, "p": 2}, layout="axis", axis_attrs=("axis",),
@@ -177,6 +194,7 @@ def _(x: np.ndarray, *, alpha: float, beta: float, bias: float, size: int) -> np
 
 
 lrn.cost(lambda x, *, size, **_: Cost(flops=(size + 12) * x.size))
+lrn.kernel("cpu", "f32_lrn")
 
 mvn = define_op(
     "MeanVarianceNormalization", inputs="x", attrs={"axes": [0, 2, 3]}, layout="axis", axis_attrs=("axes",),

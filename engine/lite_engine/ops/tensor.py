@@ -10,6 +10,7 @@ from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
 from ._core import REQUIRED, Cost, define_op
 from ._helpers import (
+    ANY,
     const_ints,
     known_ints,
     normalise_axes,
@@ -76,6 +77,7 @@ def _(x: np.ndarray, *inputs: np.ndarray | None) -> np.ndarray:
 
 
 slice_op.cost(lambda x, *_: _MOVE)
+slice_op.kernel("cpu", "copy_slice", dtype=ANY)
 
 # ---- Split and Concat
 
@@ -116,6 +118,7 @@ def _(x: np.ndarray, sizes: np.ndarray | None, *, axis: int, num_outputs: int | 
 
 
 split.cost(lambda *_, **__: _MOVE)
+split.kernel("cpu", "copy_split", dtype=ANY)
 
 concat = define_op(
     "Concat", inputs="*xs", attrs={"axis": REQUIRED}, layout="axis", axis_attrs=("axis",),
@@ -151,6 +154,7 @@ def _(*xs: np.ndarray, axis: int) -> np.ndarray:
 
 
 concat.cost(lambda *_, **__: _MOVE)
+concat.kernel("cpu", "copy_concat", dtype=ANY)
 
 # ---- Pad and Tile
 
@@ -226,6 +230,7 @@ def _(x: np.ndarray, repeats: np.ndarray) -> np.ndarray:
 
 
 tile.cost(lambda *_, **__: _MOVE)
+tile.kernel("cpu", "copy_tile", dtype=ANY)
 
 # ---- blocks of space and depth
 
@@ -263,6 +268,8 @@ def _(x: np.ndarray, *, blocksize: int, mode: str) -> np.ndarray:
     return y.reshape(n, c // b**2, h * b, w * b)
 
 
+depth_to_space.kernel("cpu", "copy_depth_to_space", dtype=ANY)
+
 space_to_depth = define_op(
     "SpaceToDepth", inputs="x", attrs={"blocksize": REQUIRED, "mode": "DCR"}, layout="channels_last",
     source="ONNX SpaceToDepth-27",
@@ -288,6 +295,8 @@ def _(x: np.ndarray, *, blocksize: int, mode: str) -> np.ndarray:
     y = y.transpose(0, 3, 5, 1, 2, 4) if mode == "DCR" else y.transpose(0, 1, 3, 5, 2, 4)
     return y.reshape(n, c * b * b, h // b, w // b)
 
+
+space_to_depth.kernel("cpu", "copy_space_to_depth", dtype=ANY)
 
 # ---- triangles, orders, crops
 

@@ -234,7 +234,7 @@ bool prepare_depth_space(Step& step, Env& env, bool to_space) {
       deep.dims[1] * b != wide.dims[1] || deep.dims[2] * b != wide.dims[2] ||
       deep.dims[3] != wide.dims[3] * b * b)
     return env.fail("blocksize %lld does not fit the shapes", static_cast<long long>(b));
-  const bool crd = to_space && strcmp(attr_string(step, "mode", "DCR"), "CRD") == 0;
+  const bool crd = strcmp(attr_string(step, "mode", "DCR"), "CRD") == 0;
   int64_t ds[kMaxRank], ws[kMaxRank];
   const int64_t deep_origin = strides_of(deep, ds), wide_origin = strides_of(wide, ws);
   const int64_t c = wide.dims[3];
