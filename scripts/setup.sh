@@ -43,6 +43,7 @@ if [ "$(uname -m)" != aarch64 ]; then
 fi
 any_of chromium chromium-browser google-chrome || need 3 chromium
 have node || need 3 nodejs
+have ccache || need 3 ccache  # the wheel's build shares the objects of `make native`
 if [ ${#missing[@]} -gt 0 ]; then
   install="apt-get install -y --no-install-recommends ${missing[*]}"
   if [ "$(id -u)" = 0 ] && have apt-get; then
@@ -86,4 +87,9 @@ quiet_build native
 if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && have aarch64-linux-gnu-g++; then
   [ -f engine/lite_engine/_native/bin/aarch64/lite_run ] || say "building the AArch64 runner"
   quiet_build aarch64
+fi
+# The fuzz tests of the native loader run under AddressSanitizer.
+if [ "$rank" -ge 3 ]; then
+  [ -f build/asan/liblite_runtime.so ] || say "building with AddressSanitizer"
+  quiet_build asan
 fi
