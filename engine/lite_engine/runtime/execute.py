@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Executable, StepTime, get_backend
+from ..backends import Backend, Executable, StepTime, get_backend
 from ..plan import Plan, PlanTensor, Segment, cut
 
 
@@ -22,12 +22,14 @@ class _Part:
 class Execution:
     """Runs a plan. Not for two threads at once."""
 
-    def __init__(self, plan: Plan, *, threads: int) -> None:
+    def __init__(self, plan: Plan, *, threads: int, cpu: Backend | None = None) -> None:
+        """`cpu` runs the CPU segments instead of this machine's own library."""
         self.plan = plan
         self.threads = threads
-        self._parts = [
-            _Part(s, get_backend(s.backend).compile(s, threads=threads)) for s in cut(plan)
-        ]
+        self._parts = []
+        for segment in cut(plan):
+            backend = cpu if cpu and segment.backend == "cpu" else get_backend(segment.backend)
+            self._parts.append(_Part(segment, backend.compile(segment, threads=threads)))
         self._made = {i for step in plan.steps for i in step.outputs}
         self._home = {
             index: (part, inner)

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from .. import settings
+from ..backends import Backend
+from ..devices import Device, DeviceBackend, EmulatedDevice
 from ..errors import ShapeError, UsageError
 from ..ir import DType, Graph, Value, format_shape
 from ..model_file import Model, open_model
 from ..plan import Plan, make_plan
 from ..plan.faults import check_kind
-from .choice import Decision, choose
+from .choice import Decision, choose, host_target
 from .execute import Execution
 
 PLANS_KEPT = 4
@@ -26,7 +28,8 @@ class Predictor:
 
     `backend` is auto, x86, arm, opencl or reference; LITE_BACKEND and then the file's preference
     decide when it is auto. `overrides` sends layers to another backend, `faults` spoils layers on
-    purpose (plan/faults.py). A new set of input shapes makes (and caches) a new plan.
+    purpose (plan/faults.py), `device` runs the CPU steps elsewhere. A new set of input shapes
+    makes (and caches) a new plan.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError.
     """
 
@@ -40,6 +43,7 @@ class Predictor:
         overrides: Mapping[str, str] | None = None,
         tuning: Mapping[str, str] | None = None,
         faults: Mapping[str, str] | None = None,
+        device: Device | None = None,
     ) -> None:
         self.model = open_model(model)
         self.decision: Decision = choose(self.model, backend, precision)
@@ -49,6 +53,7 @@ class Predictor:
         self.overrides = dict(overrides or {})
         self.tuning = dict(tuning or {})
         self.faults = {layer: check_kind(kind) for layer, kind in (faults or {}).items()}
+        self.device = device
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._last_inputs: dict[int, np.ndarray] = {}
 
@@ -118,14 +123,18 @@ class Predictor:
                 tuning=self.tuning,
                 faults=self.faults,
             )
-            self._executions[key] = self._compile(plan)
+            self._executions[key] = Execution(plan, threads=self.threads, cpu=self._cpu())
             while len(self._executions) > PLANS_KEPT:
                 self._executions.popitem(last=False)
         self._executions.move_to_end(key)
         return self._executions[key]
 
-    def _compile(self, plan: Plan) -> Execution:
-        return Execution(plan, threads=self.threads)
+    def _cpu(self) -> Backend | None:
+        """What runs CPU steps: the device, the emulator for another machine's CPU, or None for
+        here."""
+        if self.device is None and self.backend == "arm" and host_target() != "arm":
+            self.device = EmulatedDevice()
+        return None if self.device is None else DeviceBackend(self.device)
 
     def like(self, graph: Graph) -> Predictor:
         """A predictor of another graph with this one's backend, threads and precision."""
@@ -138,6 +147,7 @@ class Predictor:
             overrides=self.overrides,
             tuning=self.tuning,
             faults=self.faults,
+            device=self.device,
         )
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:

@@ -1,0 +1,76 @@
+"""A device as a backend: segments of a plan run there, everything else stays as it is."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..backends import StepTime, Usability
+from ..model_file.program_file import tensor_file_name, write_program_file
+from ..plan import Segment
+from ._base import Device, RunnerResult
+
+
+class DeviceBackend:
+    """Compiles CPU segments to program files and runs them on a device."""
+
+    name = "cpu"
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+
+    def usability(self) -> Usability:
+        return Usability(True, f"device {self.device.name}")
+
+    def compile(self, segment: Segment, *, threads: int) -> DeviceExecutable:
+        return DeviceExecutable(segment, self.device, threads=threads)
+
+
+class DeviceExecutable:
+    """A segment on a device: one runner call per run."""
+
+    def __init__(self, segment: Segment, device: Device, *, threads: int) -> None:
+        self.plan = segment.plan
+        self.device = device
+        self.threads = threads
+        folder = tempfile.mkdtemp(prefix="lite-device-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.program = write_program_file(self.plan, Path(folder) / "program.lite")
+        self._taps: list[int] = []
+        self._result = RunnerResult({})
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        arrays = {
+            tensor_file_name(i): np.asarray(a).reshape(self.plan.tensors[i].dims)
+            for i, a in zip(self.plan.inputs, inputs, strict=True)
+        }
+        wanted = [tensor_file_name(i) for i in dict.fromkeys([*self.plan.outputs, *self._taps])]
+        self._result = self.device.run_program(self.program, arrays, wanted, threads=self.threads)
+        return [self._array(i) for i in self.plan.outputs]
+
+    def _array(self, index: int) -> np.ndarray:
+        dims = self.plan.tensors[index].dims
+        return self._result.arrays[tensor_file_name(index)].reshape(dims)
+
+    def times(self) -> list[StepTime]:
+        out, at = [], 0
+        for step in self._result.profile.get("steps", []):
+            out.append(StepTime(at, at + int(step["ns"]), str(step["variant"])))
+            at += int(step["ns"])
+        return out
+
+    def tap(self, tensors: Sequence[int]) -> None:
+        self._taps = list(tensors)
+
+    def tapped(self, tensor: int) -> np.ndarray:
+        return self._array(tensor)
+
+    def memory(self) -> dict[str, int]:
+        keys = {"arena": "arena_bytes", "packed": "packed_bytes", "scratch": "scratch_bytes"}
+        return {k: int(self._result.profile.get(v, 0)) for k, v in keys.items()}
