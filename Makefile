@@ -30,6 +30,11 @@ _lint:
 	lint-imports --no-logo
 	mypy
 
+format:         ## ruff's formatter and its safe fixes
+	@scripts/setup.sh test
+	ruff format --quiet .
+	ruff check --fix --quiet .
+
 bench:          ## set up and measure (BENCH="…" passes arguments)
 	@scripts/setup.sh test
 	@python -m benchmarks $(BENCH)
@@ -63,5 +68,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test lint _lint bench docs native native-arm native-asan native-tsan wheel \
+.PHONY: help lab demo test lint _lint format bench docs native native-arm native-asan native-tsan wheel \
 	wheel-arm clean
