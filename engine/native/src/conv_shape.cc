@@ -88,25 +88,23 @@ bool pixel_view(const Tensor& t, PixelView* view) {
   return true;
 }
 
-bool read_conv(const Step& step, Env& env, DType dtype, DType weight_dtype, bool transposed,
-               ConvShape* s) {
-  const Tensor* x = input_of(step, 0);
-  const Tensor* w = input_of(step, 1);
-  const Tensor* b = input_of(step, 2);
-  const Tensor* r = input_of(step, 3);
-  const Tensor* y = output_of(step, 0);
+bool read_conv(const Step& step, Env& env, bool transposed, ConvShape* s) {
+  const ConvOperands o{input_of(step, 0), input_of(step, 1), input_of(step, 2), input_of(step, 3),
+                       output_of(step, 0)};
+  const Tensor* all[] = {o.x, o.w, o.b, o.residual, o.y};
+  for (const Tensor* t : all) {
+    if (t && t->dtype != DType::kF32)
+      return env.fail("'%s' is %s, this kernel takes f32", t->name, dtype_name(t->dtype));
+  }
+  return read_conv_shape(step, env, o, transposed, s) && parse_activation(step, env, &s->activation);
+}
+
+bool read_conv_shape(const Step& step, Env& env, const ConvOperands& o, bool transposed,
+                     ConvShape* s) {
+  const Tensor *x = o.x, *w = o.w, *b = o.b, *r = o.residual, *y = o.y;
+  *s = ConvShape{};
   if (!x || !w || !y) return env.fail("needs inputs x and w and an output");
-  if (x->dtype != dtype || y->dtype != dtype || (r && r->dtype != dtype)) {
-    return env.fail("takes %s activations, got %s -> %s", dtype_name(dtype), dtype_name(x->dtype),
-                    dtype_name(y->dtype));
-  }
-  if (w->dtype != weight_dtype || !is_weight(*w)) {
-    return env.fail("weights must be a %s constant", dtype_name(weight_dtype));
-  }
-  const DType bias_dtype = weight_dtype == DType::kF32 ? DType::kF32 : DType::kI32;
-  if (b && (b->dtype != bias_dtype || !is_weight(*b))) {
-    return env.fail("bias must be a %s constant", dtype_name(bias_dtype));
-  }
+  if (!is_weight(*w) || (b && !is_weight(*b))) return env.fail("weights and bias must be constant");
   if (!pixel_view(*x, &s->in) || !pixel_view(*y, &s->out) || x->rank != y->rank ||
       w->rank != x->rank) {
     return env.fail("x, w and y must all have rank 3 or all rank 4, got %d, %d, %d", x->rank,
@@ -147,7 +145,7 @@ bool read_conv(const Step& step, Env& env, DType dtype, DType weight_dtype, bool
   if (s->in.images != s->out.images) return env.fail("batch of x and y differ");
   s->weights = w;
   s->bias = b;
-  return parse_activation(step, env, &s->activation);
+  return true;
 }
 
 }  // namespace lite

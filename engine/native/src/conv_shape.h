@@ -26,10 +26,20 @@ struct ConvShape {
   Activation activation;
 };
 
-// Conv: inputs x, w (O, I/group, kh, kw), b, residual. `transposed`: w is (I, O/group, kh, kw).
-// Checks ranks, dims, dtypes (x and y of `dtype`) and attributes; the output dims must be the ones
-// that the attributes give. Bias and weights must be constant.
-bool read_conv(const Step&, Env&, DType dtype, DType weight_dtype, bool transposed, ConvShape*);
+struct ConvOperands {
+  const Tensor* x;
+  const Tensor* w;          // (O, I/group, kh, kw); transposed: (I, O/group, kh, kw)
+  const Tensor* b;          // or nullptr
+  const Tensor* residual;   // or nullptr
+  const Tensor* y;
+};
+
+// Checks ranks, dims and attributes (not data types); the output dims must be the ones that the
+// attributes give. Weights and bias must be constant.
+bool read_conv_shape(const Step&, Env&, const ConvOperands&, bool transposed, ConvShape*);
+
+// The same for a float step with inputs x, w, b, residual; also its data types and activation.
+bool read_conv(const Step&, Env&, bool transposed, ConvShape*);
 
 bool pixel_view(const Tensor&, PixelView*);
 

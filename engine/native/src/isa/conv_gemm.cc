@@ -19,7 +19,7 @@ State* new_state(Step& step, Env& env) {
 
 bool prepare_conv(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, DType::kF32, DType::kF32, false, &s)) return false;
+  if (!read_conv(step, env, false, &s)) return false;
   State* state = new_state(step, env);
   if (!state) return env.out_of_memory();
   if (s.has_residual) state->residual = 3;

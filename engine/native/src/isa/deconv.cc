@@ -51,7 +51,7 @@ PixelView every(const PixelView& v, int64_t y, int64_t x, const Remainder& rows,
 
 bool prepare(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, DType::kF32, DType::kF32, true, &s)) return false;
+  if (!read_conv(step, env, true, &s)) return false;
   Deconv* d = static_cast<Deconv*>(env.allocate(sizeof(Deconv)));
   if (!d) return env.out_of_memory();
   step.state = d;

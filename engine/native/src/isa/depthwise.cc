@@ -144,7 +144,7 @@ bool prepare(Step& step, Env& env) {
   if (!d) return env.out_of_memory();
   step.state = d;
   ConvShape& s = d->shape;
-  if (!read_conv(step, env, DType::kF32, DType::kF32, false, &s)) return false;
+  if (!read_conv(step, env, false, &s)) return false;
   if (s.group_in != 1 || s.group_out != 1)
     return env.fail("takes one input and one output channel per group");
   const int64_t taps = s.kernel[0] * s.kernel[1];

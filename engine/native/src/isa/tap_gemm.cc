@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "activation.h"
+#include "tile_loop.h"
 
 namespace lite::LITE_ISA {
 namespace {
@@ -76,10 +77,8 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   if (g->list.tiles == 0) return true;
   const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;
   const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
-  const double bytes_per_tile =
-      4 * (pixels_in * s.in.c + pixels_out * kTileColumns) / g->list.tiles;
-  const double block = 0.4 * static_cast<double>(env.l2_bytes) / bytes_per_tile;
-  g->block_tiles = block < 1 ? 1 : block > g->list.tiles ? g->list.tiles : static_cast<int>(block);
+  g->block_tiles = tiles_per_block(g->list, 4 * pixels_in * s.in.c,
+                                   4 * pixels_out * kTileColumns, env.l2_bytes);
   // In cycles: two vectors of FMA a cycle, 16 bytes a cycle from the next cache.
   g->grid = choose_grid(env.threads, g->list.tiles, g->groups * g->panels,
                         pixels_out / g->list.tiles * static_cast<double>(depth) + 60,
@@ -88,61 +87,45 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
 }
 
 void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread) {
-  if (thread >= g.grid.by_tiles * g.grid.by_panels || g.list.tiles == 0) return;
-  int64_t tile_begin, tile_end, panel_begin, panel_end;
-  share(g.list.tiles, 1, thread / g.grid.by_panels, g.grid.by_tiles, &tile_begin, &tile_end);
-  share(g.groups * g.panels, 1, thread % g.grid.by_panels, g.grid.by_panels, &panel_begin,
-        &panel_end);
   const bool apply = g.activation.act != Act::kNone && g.activation.act != Act::kClip;
   const int64_t row_depth = g.kernel_w * g.in_c;
+  int64_t channel_in = 0, channel_out = 0;
+  const float* weights = nullptr;
   Tile t;
   t.tap_y = g.tap_y;
+  t.tap_x = g.tap_x;
   t.lo = g.lo;
   t.hi = g.hi;
-  for (int64_t block = tile_begin; block < tile_end; block += g.block_tiles) {
-    const int64_t block_end = block + g.block_tiles < tile_end ? block + g.block_tiles : tile_end;
-    const Strip* first = strip_of(g.list, static_cast<int32_t>(block));
-    for (int64_t p = panel_begin; p < panel_end; ++p) {
-      const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
-      const float* weights = g.weights + group * g.group_floats + panel * g.panel_floats;
-      const int64_t columns = g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns;
-      const int vectors = tile_vectors(columns);
-      const int64_t channel_in = group * g.in_c, channel_out = group * g.out_c + n0;
-      t.columns = static_cast<int32_t>(columns);
-      t.ldw = vectors * kLanes;
-      t.w_y = row_depth * t.ldw;
-      t.bias = g.bias + (group * g.panels + panel) * kTileColumns;
-      const bool prefetch = p + 1 < panel_end && block_end - block > 1;
-      const Strip* strip = first;
-      int32_t j = static_cast<int32_t>(block) - strip->first_tile;
-      for (int64_t tile = block; tile < block_end; ++tile, ++j) {
-        if (j == strip->tiles) {
-          ++strip;
-          j = 0;
-        }
-        const Strip& s = *strip;
-        const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
-        const int32_t kernel_w = s.kx1 - s.kx0;
-        t.a = x + s.a + m0 * s.lda + channel_in;
-        t.lda = s.lda;
-        t.taps_y = s.ky1 - s.ky0;
-        t.taps_x = g.joined_taps ? 1 : kernel_w;
-        t.tap_x = g.tap_x;
-        t.k = g.joined_taps ? kernel_w * g.in_c : g.in_c;
-        t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * g.in_c * t.ldw;
-        t.c = y + s.c + m0 * s.ldc + channel_out;
-        t.ldc = s.ldc;
-        t.residual = residual ? residual + s.r + m0 * s.ldr + channel_out : nullptr;
-        t.ldr = s.ldr;
-        const bool ahead = prefetch && tile - block < 2;
-        t.prefetch = weights + g.panel_floats + (tile - block) * (g.panel_floats / 2);
-        kTile[ahead][vectors - 1][rows - 1](t);
-        if (apply) {
-          for (int32_t m = 0; m < rows; ++m) activate(t.c + m * t.ldc, columns, g.activation);
-        }
-      }
+  const auto enter = [&](int64_t p) __attribute__((always_inline)) {
+    const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
+    weights = g.weights + group * g.group_floats + panel * g.panel_floats;
+    channel_in = group * g.in_c;
+    channel_out = group * g.out_c + n0;
+    t.columns = static_cast<int32_t>(g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns);
+    t.ldw = tile_vectors(t.columns) * kLanes;
+    t.w_y = row_depth * t.ldw;
+    t.bias = g.bias + (group * g.panels + panel) * kTileColumns;
+  };
+  const auto body = [&](const Strip& s, int32_t j, int ahead) __attribute__((always_inline)) {
+    const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
+    const int32_t kernel_w = s.kx1 - s.kx0;
+    t.a = x + s.a + m0 * s.lda + channel_in;
+    t.lda = s.lda;
+    t.taps_y = s.ky1 - s.ky0;
+    t.taps_x = g.joined_taps ? 1 : kernel_w;
+    t.k = g.joined_taps ? kernel_w * g.in_c : g.in_c;
+    t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * g.in_c * t.ldw;
+    t.c = y + s.c + m0 * s.ldc + channel_out;
+    t.ldc = s.ldc;
+    t.residual = residual ? residual + s.r + m0 * s.ldr + channel_out : nullptr;
+    t.ldr = s.ldr;
+    t.prefetch = weights + g.panel_floats + ahead * (g.panel_floats / 2);
+    kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1](t);
+    if (apply) {
+      for (int32_t m = 0; m < rows; ++m) activate(t.c + m * t.ldc, t.columns, g.activation);
     }
-  }
+  };
+  for_each_tile(g.list, g.grid, g.groups * g.panels, g.block_tiles, thread, enter, body);
 }
 
 }  // namespace lite::LITE_ISA

@@ -111,7 +111,7 @@ template <int m>
 bool prepare(Step& step, Env& env) {
   constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
   ConvShape s;
-  if (!read_conv(step, env, DType::kF32, DType::kF32, false, &s)) return false;
+  if (!read_conv(step, env, false, &s)) return false;
   for (int i = 0; i < 2; ++i) {
     if (s.kernel[i] != 3 || s.stride[i] != 1 || s.dilation[i] != 1 || s.groups != 1)
       return env.fail("Winograd takes 3x3 kernels of stride 1, dilation 1, one group");

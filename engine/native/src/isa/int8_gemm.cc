@@ -1,0 +1,205 @@
+#include "int8_gemm.h"
+
+#include "tap_gemm.h"
+#include "tile_loop.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+int64_t groups_to_join(const ConvShape& s) {
+  int64_t join = 1;
+  for (int64_t f = 2; f <= s.groups && f * s.group_out <= kLanes; ++f)
+    if (s.groups % f == 0) join = f;
+  return join;
+}
+
+struct Packer {
+  const ConvShape& s;
+  const IntWeightView& v;
+  int64_t join;
+  const IntGemm& g;
+
+  // Weight of packed group, output o, input c; 0 outside the block diagonal.
+  int32_t at(int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) const {
+    const int64_t member = c / s.group_in;
+    if (o / s.group_out != member) return 0;
+    return signed_weight(*v.tensor, g.quant.w_unsigned,
+                         (group * join + member) * v.group + (o - member * s.group_out) * v.out +
+                             (c - member * s.group_in) * v.in + ky * v.y + kx * v.x);
+  }
+
+  void weights(IntWeight* out) const {
+    for (int64_t group = 0; group < g.groups; ++group)
+      for (int64_t p = 0; p < g.panels; ++p) {
+        const int64_t columns = panel_columns(g.out_c, p), n0 = p * kTileColumns;
+        IntWeight* w = out + group * g.group_weights + p * g.panel_weights;
+        for (int64_t ky = 0; ky < s.kernel[0]; ++ky)
+          for (int64_t kx = 0; kx < s.kernel[1]; ++kx)
+            for (int64_t c = 0; c < g.depth_groups * kDepth; c += kDepth, w += columns * kDepth)
+              for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n)
+                for (int64_t i = 0; i < kDepth && c + i < g.in_c; ++i)
+                  w[n * kDepth + i] = static_cast<IntWeight>(at(group, n0 + n, c + i, ky, kx));
+      }
+  }
+
+  // bias - zero * (sum of the weights whose taps are inside), one row per tap window.
+  void biases(const int32_t* bias, int32_t zero, int32_t* out) const {
+    for (int32_t i = 0; i < g.list.num_windows; ++i) {
+      const TapWindow& t = g.list.windows[i];
+      for (int64_t group = 0; group < g.groups; ++group, out += g.panels * kTileColumns)
+        for (int64_t o = 0; o < g.out_c; ++o) {
+          int64_t sum = 0;
+          for (int64_t ky = t.ky0; zero && ky < t.ky1; ++ky)
+            for (int64_t kx = t.kx0; kx < t.kx1; ++kx)
+              for (int64_t c = 0; c < g.in_c; ++c) sum += at(group, o, c, ky, kx);
+          // Sums of int32 wrap, here as in the dot products.
+          out[o] = static_cast<int32_t>(
+              static_cast<uint32_t>(bias ? bias[group * g.out_c + o] : 0) -
+              static_cast<uint32_t>(zero * sum));
+        }
+    }
+  }
+};
+
+}  // namespace
+
+bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* bias,
+                      const QuantParams& quant, Step& step, Env& env, IntGemm* g) {
+  const int64_t join = groups_to_join(s);
+  g->quant = quant;
+  g->input = s.in;
+  g->groups = s.groups / join;
+  g->in_c = s.group_in * join;
+  g->out_c = s.group_out * join;
+  g->kernel_w = s.kernel[1];
+  g->panels = panel_count(g->out_c);
+  g->depth_groups = (g->in_c + kDepth - 1) / kDepth;
+  const int64_t depth = s.kernel[0] * s.kernel[1] * g->depth_groups * kDepth;
+  g->panel_weights = depth * kTileColumns;
+  g->group_weights = g->panels ? (g->panels - 1) * g->panel_weights +
+                                     depth * panel_columns(g->out_c, g->panels - 1)
+                               : 0;
+  if (!kBytesInPlace) {
+    // From here on the input is the copy.
+    const int64_t padded = g->depth_groups * kDepth;
+    s.in.pixel = g->groups * padded;
+    s.in.row = s.in.w * s.in.pixel;
+    s.in.image = s.in.h * s.in.row;
+    s.in.origin = 0;
+    for (int i = 0; i < 4; ++i) s.in.halo[i] = 0;
+    size_t pixels, bytes;
+    if (!mul_size(static_cast<size_t>(s.in.images * s.in.h), static_cast<size_t>(s.in.row), &pixels) ||
+        !mul_size(pixels, 2, &bytes)) {
+      return env.fail("input too large");
+    }
+    step.shared_bytes = bytes + 64;
+    step.phases = 2;
+  }
+  g->tap_x = s.dilation[1] * s.in.pixel * kOperandBytes;
+  g->tap_y = s.dilation[0] * s.in.row * kOperandBytes;
+  g->joined_taps = g->tap_x == g->in_c * kOperandBytes && g->in_c % kDepth == 0;
+  flatten_pointwise(&s);
+  if (!make_strips(s, kTileRows, env, &g->list)) return false;
+
+  const int64_t columns = g->groups * g->panels * kTileColumns;
+  IntWeight* packed = static_cast<IntWeight*>(
+      env.allocate(static_cast<size_t>(g->groups * g->group_weights + 64) * sizeof(IntWeight)));
+  int32_t* biases = static_cast<int32_t*>(
+      env.allocate(static_cast<size_t>(columns * g->list.num_windows + 1) * sizeof(int32_t)));
+  float* scale = static_cast<float*>(env.allocate(static_cast<size_t>(columns + 1) * 4));
+  if (!packed || !biases || !scale) return env.out_of_memory();
+  const Packer packer{s, weights, join, *g};
+  packer.weights(packed);
+  // In place the stored byte stands for value + offset: the zero point moves with it.
+  const int32_t offset = kDotSigned ? (quant.x_signed ? 0 : -128) : (quant.x_signed ? 128 : 0);
+  packer.biases(bias, kBytesInPlace ? quant.x_zero + offset : 0, biases);
+  for (int64_t i = 0; i < g->groups * g->out_c; ++i)
+    scale[i / g->out_c * g->panels * kTileColumns + i % g->out_c] = quant.scale[i];
+  g->weights = packed;
+  g->bias = biases;
+  g->scale = scale;
+
+  const double in_bytes = static_cast<double>(s.in.images) * s.in.h * s.in.row * kOperandBytes;
+  const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
+  g->block_tiles = tiles_per_block(g->list, in_bytes, pixels_out * kTileColumns, env.l2_bytes);
+  const double tile_pixels = g->list.tiles ? pixels_out / g->list.tiles : 0;
+  g->grid = choose_grid(env.threads, g->list.tiles, g->groups * g->panels,
+                        tile_pixels * static_cast<double>(depth) / kDepth + 100, in_bytes / 16,
+                        g->groups * g->group_weights * sizeof(IntWeight) / 16.0);
+  return true;
+}
+
+void widen_input(const PixelView& v, const uint8_t* x, bool is_signed, int32_t zero, int64_t groups,
+                 int64_t padded, int16_t* out, int thread, int threads) {
+  int64_t begin, end;
+  share(v.images * v.h, 1, thread, threads, &begin, &end);
+  const int64_t channels = v.c / groups;
+  const uint8_t flip = is_signed ? 0x80 : 0;
+  const int32_t shift = is_signed ? zero + 128 : zero;
+  for (int64_t row = begin; row < end; ++row) {
+    const uint8_t* from = x + v.origin + row / v.h * v.image + row % v.h * v.row;
+    int16_t* to = out + row * v.w * groups * padded;
+    for (int64_t pixel = 0; pixel < v.w; ++pixel, from += v.pixel) {
+      for (int64_t g = 0; g < groups; ++g, to += padded) {
+        const uint8_t* source = from + g * channels;
+        for (int64_t c = 0; c < channels; ++c)
+          to[c] = static_cast<int16_t>((source[c] ^ flip) - shift);
+        for (int64_t c = channels; c < padded; ++c) to[c] = 0;
+      }
+    }
+  }
+}
+
+void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Tensor& y, int phase,
+                  int thread, int threads) {
+  if (!kBytesInPlace && phase == 0) {
+    widen_input(g.input, x.data, g.quant.x_signed, g.quant.x_zero, g.groups,
+                g.depth_groups * kDepth, static_cast<int16_t*>(step.shared), thread, threads);
+    return;
+  }
+  const uint8_t* input = kBytesInPlace ? x.data : static_cast<const uint8_t*>(step.shared);
+  const bool flip = kBytesInPlace && g.quant.x_signed != kDotSigned;
+  const int64_t group_input = (kBytesInPlace ? g.in_c : g.depth_groups * kDepth) * kOperandBytes;
+  const int64_t window_columns = g.groups * g.panels * kTileColumns;
+  int64_t channel_out = 0, column = 0;
+  const IntWeight* weights = nullptr;
+  const uint8_t* group_start = input;
+  IntTile t;
+  t.tap_x = g.tap_x;
+  t.tap_y = g.tap_y;
+  t.zero = g.quant.y_zero + (g.quant.y_signed ? 128 : 0);
+  t.flip = g.quant.y_signed ? 0x80 : 0;
+  t.low = static_cast<uint8_t>(g.quant.low + t.flip);
+  t.high = static_cast<uint8_t>(g.quant.high + t.flip);
+  int64_t tap_weights = 0;
+  const auto enter = [&](int64_t p) __attribute__((always_inline)) {
+    const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
+    weights = g.weights + group * g.group_weights + panel * g.panel_weights;
+    group_start = input + group * group_input;
+    channel_out = group * g.out_c + n0;
+    column = p * kTileColumns;
+    t.columns = static_cast<int32_t>(g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns);
+    tap_weights = g.depth_groups * kDepth * tile_vectors(t.columns) * kLanes;
+    t.w_y = g.kernel_w * tap_weights;
+    t.scale = g.scale + column;
+  };
+  const auto body = [&](const Strip& s, int32_t j, int ahead) __attribute__((always_inline)) {
+    const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
+    const int32_t kernel_w = s.kx1 - s.kx0;
+    t.lda = s.lda * kOperandBytes;
+    t.a = group_start + s.a * kOperandBytes + m0 * t.lda;
+    t.taps_y = s.ky1 - s.ky0;
+    t.taps_x = g.joined_taps ? 1 : kernel_w;
+    t.groups = (kBytesInPlace ? g.in_c / kDepth : g.depth_groups) * (g.joined_taps ? kernel_w : 1);
+    t.tail = kBytesInPlace ? static_cast<int32_t>(g.in_c % kDepth) : 0;
+    t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * tap_weights;
+    t.bias = g.bias + s.window * window_columns + column;
+    t.c = y.data + s.c + m0 * s.ldc + channel_out;
+    t.ldc = s.ldc;
+    t.prefetch = ahead < 0 ? nullptr : weights + g.panel_weights + ahead * (g.panel_weights / 2);
+    kIntTile[flip][tile_vectors(t.columns) - 1][rows - 1](t);
+  };
+  for_each_tile(g.list, g.grid, g.groups * g.panels, g.block_tiles, thread, enter, body);
+}
+
+}  // namespace lite::LITE_ISA

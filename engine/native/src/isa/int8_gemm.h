@@ -1,0 +1,43 @@
+// Integer convolution and matrix products over strips, panels and tap windows: see tap_gemm.h.
+#pragma once
+
+#include "conv_strips.h"
+#include "int8_tile.h"
+#include "quant_params.h"
+
+namespace lite::LITE_ISA {
+
+// Order of the weights, as in WeightView; element values come from signed_weight().
+struct IntWeightView {
+  const Tensor* tensor;
+  int64_t group, out, in, y, x;
+};
+
+struct IntGemm {
+  StripList list;
+  PixelView input;                  // the tensor itself
+  int64_t kernel_w, in_c, out_c;    // of one packed group
+  int64_t depth_groups;             // groups of kDepth products per tap
+  int64_t tap_x, tap_y;             // bytes
+  bool joined_taps;
+  int64_t groups, panels;
+  int64_t panel_weights, group_weights;   // elements
+  const IntWeight* weights;
+  const int32_t* bias;              // [window][group][panels * kTileColumns]
+  const float* scale;               // [group][panels * kTileColumns]
+  QuantParams quant;
+  int32_t block_tiles;
+  ThreadGrid grid;
+};
+
+// Sets phases and shared memory of the step: without bytes in place, phase 0 copies the input.
+bool prepare_int_gemm(ConvShape shape, const IntWeightView& weights, const int32_t* bias,
+                      const QuantParams& quant, Step& step, Env& env, IntGemm* gemm);
+void run_int_gemm(const IntGemm& gemm, const Step& step, const Tensor& x, const Tensor& y,
+                  int phase, int thread, int threads);
+
+// Copies bytes minus zero point as int16: [image][row][pixel][group][padded channels].
+void widen_input(const PixelView& view, const uint8_t* x, bool is_signed, int32_t zero,
+                 int64_t groups, int64_t padded, int16_t* out, int thread, int threads);
+
+}  // namespace lite::LITE_ISA

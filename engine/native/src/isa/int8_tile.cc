@@ -1,0 +1,164 @@
+// Instances of the integer tile for every height.
+#include "int8_tile.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+template <int kRows, int kVectors>
+LITE_INLINE void finish(const IntTile& t, I (&acc)[kRows][kVectors]) {
+  F scale[kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) scale[n] = load(t.scale + n * kLanes);
+  const B low = splat_byte(t.low), high = splat_byte(t.high), flip = splat_byte(t.flip);
+  constexpr int kAll = kRows * kVectors, kQuads = (kAll + 3) / 4;
+  alignas(64) uint8_t rows[kQuads * 4 * kLanes];
+  LITE_UNROLL for (int q = 0; q < kQuads; ++q) {
+    I v[4];
+    LITE_UNROLL for (int i = 0; i < 4; ++i) {
+      const int at = 4 * q + i < kAll ? 4 * q + i : kAll - 1;
+      v[i] = rescale(acc[at / kVectors][at % kVectors], scale[at % kVectors]);
+    }
+    const B bytes = min(high, max(low, narrow(v[0], v[1], v[2], v[3], t.zero))) ^ flip;
+    memcpy(rows + q * 4 * kLanes, &bytes, 4 * kLanes);
+  }
+  constexpr int kWidth = kVectors * kLanes;
+  if (t.columns == kWidth) {
+    LITE_UNROLL for (int m = 0; m < kRows; ++m) memcpy(t.c + m * t.ldc, rows + m * kWidth, kWidth);
+  } else {
+    for (int m = 0; m < kRows; ++m)
+      for (int n = 0; n < t.columns; ++n) t.c[m * t.ldc + n] = rows[m * kWidth + n];
+  }
+}
+
+#if defined(__AVX512VNNI__)
+LITE_INLINE void dot(I& acc, I x, I w) {
+  // NOTE: gcc 12 copies the accumulators of _mm512_dpbusd_epi32 around and spills them.
+  asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
+}
+#elif defined(__AVX512F__)
+LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm512_madd_epi16((__m512i)x, (__m512i)w); }
+#elif defined(__AVX2__)
+LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm256_madd_epi16((__m256i)x, (__m256i)w); }
+#elif defined(__SSE2__)
+LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm_madd_epi16((__m128i)x, (__m128i)w); }
+#elif defined(__ARM_FEATURE_DOTPROD)
+LITE_INLINE void dot(I& acc, I x, I w) {
+  acc = (I)vdotq_s32((int32x4_t)acc, (int8x16_t)x, (int8x16_t)w);
+}
+#endif
+
+// One group of kDepth products: a vector of weights against the same group of every row of A.
+template <bool kFlip, int kRows, int kVectors>
+LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda,
+                       const IntWeight* w) {
+#if !defined(__x86_64__) && !defined(__ARM_FEATURE_DOTPROD)
+  int16x4_t b[kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) b[n] = vld1_s16(w + n * kLanes);
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+    int16_t x;
+    memcpy(&x, a + m * lda, sizeof x);
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n)
+      acc[m][n] = (I)vmlal_n_s16((int32x4_t)acc[m][n], b[n], x);
+  }
+#else
+  I b[kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n)
+    memcpy(&b[n], w + n * kLanes * kDepth, sizeof b[n]);
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+    int32_t four;
+    memcpy(&four, a + m * lda, sizeof four);
+    I x = splat(four);
+    if (kFlip) x ^= static_cast<int32_t>(0x80808080);
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) dot(acc[m][n], x, b[n]);
+  }
+#endif
+}
+
+#if defined(__ARM_FEATURE_DOTPROD)
+// Four groups of every row in one register, multiplied by lane.
+template <bool kFlip, int kRows, int kVectors>
+LITE_INLINE void four_groups(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda,
+                             const IntWeight* w) {
+  int8x16_t x[kRows];
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+    const uint8x16_t raw = vld1q_u8(a + m * lda);
+    x[m] = vreinterpretq_s8_u8(kFlip ? veorq_u8(raw, vdupq_n_u8(0x80)) : raw);
+  }
+#define LITE_LANE(l)                                                                         \
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) {                                           \
+    const int8x16_t b = vld1q_s8(w + ((l) * kVectors + n) * kLanes * kDepth);                \
+    LITE_UNROLL for (int m = 0; m < kRows; ++m)                                              \
+      acc[m][n] = (I)vdotq_laneq_s32((int32x4_t)acc[m][n], b, x[m], l);                      \
+  }
+  LITE_LANE(0) LITE_LANE(1) LITE_LANE(2) LITE_LANE(3)
+#undef LITE_LANE
+}
+#endif
+
+template <bool kFlip, int kRows, int kVectors>
+void tile(const IntTile& t) {
+  I acc[kRows][kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+    const I b = load(t.bias + n * kLanes);
+    LITE_UNROLL for (int m = 0; m < kRows; ++m) acc[m][n] = b;
+  }
+  constexpr int kStep = kVectors * kLanes * kDepth;
+  constexpr int kGroupBytes = kDepth * kOperandBytes;
+  const ptrdiff_t lda = t.lda;
+  const uint8_t* a_row = t.a;
+  const IntWeight* w_row = t.w;
+  const uint8_t* ahead = static_cast<const uint8_t*>(t.prefetch);
+  for (int y = t.taps_y; y > 0; --y, a_row += t.tap_y, w_row += t.w_y) {
+    const IntWeight* w = w_row;
+    const uint8_t* a_tap = a_row;
+    for (int x = t.taps_x; x > 0; --x, a_tap += t.tap_x) {
+      const uint8_t* a = a_tap;
+      ptrdiff_t k = t.groups;
+#if defined(__ARM_FEATURE_DOTPROD)
+      for (; k >= 4; k -= 4, a += 4 * kGroupBytes, w += 4 * kStep)
+        four_groups<kFlip>(acc, a, lda, w);
+#endif
+      for (; k > 0; --k, a += kGroupBytes, w += kStep) {
+        if (ahead) {
+          prefetch_l2(ahead);
+          ahead += kStep * sizeof(IntWeight) / 2;
+        }
+        group<kFlip>(acc, a, lda, w);
+      }
+      if (kBytesInPlace && t.tail) {
+        // The weights of the missing bytes are zero; what lies behind the row is not read.
+        uint8_t last[kRows][4] = {};
+        for (int m = 0; m < kRows; ++m)
+          for (int i = 0; i < t.tail; ++i) last[m][i] = a[m * lda + i];
+        group<kFlip>(acc, last[0], 4, w);
+        w += kStep;
+      }
+    }
+  }
+  finish(t, acc);
+}
+
+}  // namespace
+
+#define LITE_TILES_4(f, v) tile<f, 1, v>, tile<f, 2, v>, tile<f, 3, v>, tile<f, 4, v>
+#define LITE_TILES_6(f, v) LITE_TILES_4(f, v), tile<f, 5, v>, tile<f, 6, v>
+#define LITE_TILES_8(f, v) LITE_TILES_6(f, v), tile<f, 7, v>, tile<f, 8, v>
+#define LITE_TILES_14(f, v)                                                          \
+  LITE_TILES_8(f, v), tile<f, 9, v>, tile<f, 10, v>, tile<f, 11, v>, tile<f, 12, v>, \
+      tile<f, 13, v>, tile<f, 14, v>
+#if defined(__AVX512F__)
+#define LITE_TILES LITE_TILES_14
+#elif defined(__AVX2__)
+#define LITE_TILES LITE_TILES_6
+#elif defined(__SSE2__)
+#define LITE_TILES LITE_TILES_4
+#else
+#define LITE_TILES LITE_TILES_8
+#endif
+
+// Copied operands are never flipped.
+const IntTileFn kIntTile[2][2][kTileRows] = {
+    {{LITE_TILES(false, 1)}, {LITE_TILES(false, 2)}},
+    {{LITE_TILES(kBytesInPlace, 1)}, {LITE_TILES(kBytesInPlace, 2)}},
+};
+
+}  // namespace lite::LITE_ISA

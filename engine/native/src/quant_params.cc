@@ -1,0 +1,89 @@
+#include "quant_params.h"
+
+#include <math.h>
+#include <stdio.h>
+
+namespace lite {
+namespace {
+
+bool is_byte(const Tensor& t) { return t.dtype == DType::kI8 || t.dtype == DType::kU8; }
+
+bool read_scale(const Step& step, Env& env, const char* prefix, float* out) {
+  char name[32];
+  snprintf(name, sizeof name, "%s_scale", prefix);
+  *out = static_cast<float>(attr_float(step, name, 0.0));
+  if (!(*out > 0) || isinf(*out)) return env.fail("%s must be one positive number", name);
+  return true;
+}
+
+bool read_zero(const Step& step, Env& env, const char* prefix, bool is_signed, int32_t* out) {
+  char name[32];
+  snprintf(name, sizeof name, "%s_zero_point", prefix);
+  const int64_t zero = attr_int(step, name, 0);
+  if (zero < (is_signed ? -128 : 0) || zero > (is_signed ? 127 : 255))
+    return env.fail("%s %lld is outside its type", name, static_cast<long long>(zero));
+  *out = static_cast<int32_t>(zero);
+  return true;
+}
+
+// Narrows [low, high] by a clamp of the real numbers.
+bool clamp_range(const Step& step, Env& env, float y_scale, QuantParams* q) {
+  Activation act;
+  if (!parse_activation(step, env, &act)) return false;
+  if (act.act == Act::kNone) return true;
+  if (act.act != Act::kClip) return env.fail("only a clamp can be fused into an integer kernel");
+  const float low = rintf(act.a / y_scale) + static_cast<float>(q->y_zero);
+  const float high = rintf(act.b / y_scale) + static_cast<float>(q->y_zero);
+  if (low > static_cast<float>(q->low)) q->low = low > 255 ? 255 : static_cast<int32_t>(low);
+  if (high < static_cast<float>(q->high)) q->high = high < -128 ? -128 : static_cast<int32_t>(high);
+  return true;
+}
+
+}  // namespace
+
+bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor& w,
+                       const Tensor& y, const char* x_name, const char* w_name, int64_t channels,
+                       QuantParams* q) {
+  if (!is_byte(x) || !is_byte(w) || !is_byte(y))
+    return env.fail("takes i8 and u8, got %s, %s -> %s", dtype_name(x.dtype), dtype_name(w.dtype),
+                    dtype_name(y.dtype));
+  q->x_signed = x.dtype == DType::kI8;
+  q->w_unsigned = w.dtype == DType::kU8;
+  q->y_signed = y.dtype == DType::kI8;
+  float x_scale, y_scale;
+  if (!read_scale(step, env, x_name, &x_scale) || !read_scale(step, env, "y", &y_scale) ||
+      !read_zero(step, env, x_name, q->x_signed, &q->x_zero) ||
+      !read_zero(step, env, "y", q->y_signed, &q->y_zero)) {
+    return false;
+  }
+  q->low = q->y_signed ? -128 : 0;
+  q->high = q->low + 255;
+  if (!clamp_range(step, env, y_scale, q)) return false;
+  char name[32];
+  int count;
+  snprintf(name, sizeof name, "%s_zero_point", w_name);
+  const int64_t* zeros = attr_ints(step, name, &count);
+  const int64_t neutral = q->w_unsigned ? 128 : 0;
+  if (count == 0 && q->w_unsigned) return env.fail("%s of u8 weights must be 128", name);
+  for (int i = 0; i < count; ++i) {
+    if (zeros[i] != neutral)
+      return env.fail("%s must be %d: weights are not symmetric", name, static_cast<int>(neutral));
+  }
+  snprintf(name, sizeof name, "%s_scale", w_name);
+  const double* scales = attr_floats(step, name, &count);
+  if (count != 1 && count != channels)
+    return env.fail("%s has %d values for %lld channels", name, count,
+                    static_cast<long long>(channels));
+  // Whole vectors are read past the last channel.
+  q->scale = static_cast<float*>(env.allocate(static_cast<size_t>(channels + 64) * sizeof(float)));
+  if (!q->scale) return env.out_of_memory();
+  for (int64_t c = 0; c < channels; ++c) {
+    const float w_scale = static_cast<float>(scales[count == 1 ? 0 : c]);
+    if (!(w_scale >= 0) || isinf(w_scale)) return env.fail("%s holds a bad number", name);
+    const float product = x_scale * w_scale;
+    q->scale[c] = product / y_scale;
+  }
+  return true;
+}
+
+}  // namespace lite

@@ -1,0 +1,123 @@
+"""Integer compute kernels: every instruction set must give exactly the reference's integers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from lite_engine.backends.cpu import native
+from lite_engine.errors import ModelFormatError
+
+from .oracles import conv
+from .tiny import run_step
+
+pytestmark = pytest.mark.cpu
+
+GEMM = "i8_conv2d_gemm"
+U8, I8 = np.uint8, np.int8
+
+# kernel, x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type
+CONVS: list[tuple] = [
+    (GEMM, (1, 1, 1, 1), 1, (1, 1), {}, U8, I8, U8),
+    (GEMM, (1, 5, 5, 8), 9, (1, 1), {}, U8, I8, U8),
+    (GEMM, (2, 4, 7, 33), 65, (1, 1), {}, I8, I8, I8),
+    (GEMM, (1, 9, 9, 16), 40, (1, 1), {"strides": [2, 2]}, U8, I8, I8),
+    (GEMM, (1, 11, 13, 3), 24, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, I8, U8),
+    (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1]}, I8, U8, U8),
+    (GEMM, (1, 9, 8, 32), 32, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}, I8, I8, I8),
+    (GEMM, (1, 7, 7, 6), 10, (5, 5), {"pads": [2, 2, 2, 2], "dilations": [1, 2],
+                                      "auto_pad": "SAME_UPPER"}, U8, U8, I8),
+    (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1]}, U8, I8, U8),
+    (GEMM, (1, 6, 6, 10), 10, (3, 3), {"group": 10, "pads": [1, 1, 1, 1]}, I8, I8, I8),
+    (GEMM, (1, 3, 3, 4), 6, (3, 3), {"pads": [3, 3, 3, 3]}, U8, I8, U8),
+    (GEMM, (1, 16, 16, 64), 64, (1, 1), {"activation": "Clip", "activation_params": [-0.5, 0.5]},
+     U8, I8, U8),
+]
+
+
+def requantise(acc, scale, zero, dtype, low=-np.inf, high=np.inf):
+    """clamp(round_half_even(float32(acc) * scale) + zero), float32 all the way."""
+    info = np.iinfo(dtype)
+    q = np.rint(acc.astype(np.float32) * scale).astype(np.float64) + zero
+    return np.clip(q, max(info.min, low), min(info.max, high)).astype(dtype)
+
+
+def quant_case(rng, depth, channels, x_type, w_type, y_type, names=("x", "w")) -> dict[str, Any]:
+    x, w = names
+    info = np.iinfo(x_type)
+    return {
+        f"{x}_scale": float(np.float32(0.02)),
+        f"{x}_zero_point": int(rng.integers(info.min, info.max + 1)),
+        f"{w}_scale": (rng.random(channels).astype(np.float32) * 0.02 + 0.001).tolist(),
+        f"{w}_zero_point": [128 if w_type is U8 else 0] * channels,
+        "y_scale": float(np.float32(0.03 * np.sqrt(depth))),
+        "y_zero_point": 120 if y_type is U8 else -5,
+    }
+
+
+def scales(quant, names=("x", "w")) -> np.ndarray:
+    x, w = names
+    product = np.float32(quant[f"{x}_scale"]) * np.array(quant[f"{w}_scale"], np.float32)
+    return product / np.float32(quant["y_scale"])
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("kernel", "x_dims", "out_c", "k", "options", "x_type", "w_type", "y_type"),
+                         CONVS)
+def test_qlinear_conv(kernel, x_dims, out_c, k, options, x_type, w_type, y_type, isa):
+    rng = np.random.default_rng(3)
+    group = options.get("group", 1)
+    info = np.iinfo(x_type)
+    x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
+    w = rng.integers(-127, 128, (out_c, x_dims[3] // group, *k)).astype(np.int64)
+    b = rng.integers(-3000, 3000, out_c).astype(np.int32)
+    quant = quant_case(rng, w[0].size, out_c, x_type, w_type, y_type)
+    geometry = {n: v for n, v in options.items() if not n.startswith("activation")}
+    centred = x.astype(np.int64) - quant["x_zero_point"]
+    acc = conv(centred, w, **geometry) + b
+    low, high = -np.inf, np.inf
+    if options.get("activation") == "Relu":
+        low = quant["y_zero_point"]
+    elif "activation" in options:
+        low, high = (np.rint(np.float32(v) / np.float32(quant["y_scale"])) + quant["y_zero_point"]
+                     for v in options["activation_params"])
+    want = requantise(acc, scales(quant), quant["y_zero_point"], y_type, low, high)
+    stored = (w + (128 if w_type is U8 else 0)).astype(w_type)
+    none = [None] * 2
+    inputs = [x, *none, stored, *none, *none, b]
+    for threads in (1, 3):
+        (got,) = run_step("QLinearConv", kernel, inputs, [np.zeros_like(want)],
+                          {**options, **quant}, constant=(3, 8), threads=threads, max_isa=isa)
+        assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("a_dims", "n", "trans"), [
+    ((1, 1), 1, 0), ((3, 17), 33, 1), ((2, 15, 64), 40, 0), ((1, 256), 100, 1), ((29, 6), 16, 1)])
+def test_quantised_matrix_products(a_dims, n, trans, isa):
+    rng = np.random.default_rng(4)
+    a = rng.integers(0, 256, a_dims).astype(U8)
+    b = rng.integers(-127, 128, (a_dims[-1], n)).astype(I8)
+    quant = quant_case(rng, a_dims[-1], n, U8, I8, U8, ("a", "b"))
+    acc = (a.astype(np.int64) - quant["a_zero_point"]) @ b.astype(np.int64)
+    bias = rng.integers(-500, 500, n).astype(np.int32)
+    op = "QGemm" if trans else "QLinearMatMul"
+    acc = acc + bias if trans else acc
+    want = requantise(acc, scales(quant, ("a", "b")), quant["y_zero_point"], U8)
+    inputs = [a, None, None, np.ascontiguousarray(b.T) if trans else b]
+    if trans:
+        inputs += [None, None, bias]
+        quant["transB"] = 1
+    for threads in (1, 2):
+        (got,) = run_step(op, "i8_gemm", inputs, [np.zeros_like(want)], quant,
+                          constant=(3, 6), threads=threads, max_isa=isa)
+        assert np.array_equal(got, want)
+
+
+def test_asymmetric_weights_are_refused():
+    x, w = np.zeros((1, 4, 4, 4), U8), np.zeros((4, 4, 1, 1), U8)
+    quant = quant_case(np.random.default_rng(0), 4, 4, U8, U8, U8)
+    quant["w_zero_point"] = [3] * 4
+    with pytest.raises(ModelFormatError, match="not symmetric"):
+        run_step("QLinearConv", GEMM, [x, None, None, w], [x], quant, constant=(3,))
