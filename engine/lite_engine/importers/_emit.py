@@ -30,8 +30,11 @@ Operand = Value | np.ndarray | np.generic | float | int | Sequence[int] | None
 class Emitter:
     """Builds one graph. Calling it appends a node and answers its output(s)."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, fold_shapes: bool = True) -> None:
+        """`fold_shapes=False` keeps Shape of a known shape as a node: the declared input size is
+        then only a default that may be changed after import."""
         self.graph = graph
+        self.fold_shapes = fold_shapes
         #: name of the file's node that is being translated
         self.source = ""
         self._names: dict[str, int] = {}
@@ -104,7 +107,9 @@ class Emitter:
             return None
         arrays: list[np.ndarray | None] = []
         for value in node.inputs:
-            if value is not None and node.op == "Shape" and value.dtype and value.type.is_static:
+            if value is not None and node.op == "Shape":
+                if not (self.fold_shapes and value.dtype and value.type.is_static):
+                    return None
                 arrays.append(np.broadcast_to(np.zeros((), value.dtype.np), value.shape))  # type: ignore[arg-type]
             elif value is not None and value.const is None:
                 return None

@@ -1,0 +1,511 @@
+"""Caffe's layers as ONNX-semantics nodes. A blob is (N,C,H,W); weights are Caffe's, which are
+ONNX's: (O,C/g,kh,kw) for Convolution, (C,O/g,kh,kw) for Deconvolution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...ir import DType, Value
+from .._emit import Emitter
+from ._prototxt import Block
+from .model import Layer
+
+Result = Value | Sequence[Value]
+
+
+class Call:
+    """One layer with its bottoms as values."""
+
+    def __init__(self, emit: Emitter, layer: Layer, bottoms: list[Value]) -> None:
+        self.emit = emit
+        self.layer = layer
+        self.bottoms = bottoms
+
+    @property
+    def x(self) -> Value:
+        if not self.bottoms:
+            raise ModelFormatError(f"prototxt: layer {self.layer.name} has no bottom")
+        return self.bottoms[0]
+
+    def bottom(self, index: int) -> Value:
+        if index >= len(self.bottoms):
+            raise ModelFormatError(f"prototxt: layer {self.layer.name} needs {index + 1} bottoms")
+        return self.bottoms[index]
+
+    def param(self, name: str) -> Block:
+        return self.layer.block.block(name)
+
+    def blob(self, index: int) -> np.ndarray:
+        if index >= len(self.layer.blobs):
+            raise ModelFormatError(
+                f"caffemodel: layer {self.layer.name} ({self.layer.type}) has"
+                f" {len(self.layer.blobs)} weights, {index + 1} are needed;"
+                " do the prototxt and the caffemodel belong together?"
+            )
+        return self.layer.blobs[index]
+
+    def weight(self, index: int, shape: Sequence[int] | None = None) -> Value:
+        array = self.blob(index)
+        return self.emit.const(
+            array if shape is None else array.reshape(shape), f"{self.layer.name}/{index}"
+        )
+
+    def rank(self) -> int:
+        return self.emit.rank(self.x)
+
+
+LAYERS: dict[str, Callable[[Call], Result]] = {}
+
+
+def layer(*names: str) -> Callable[[Callable[[Call], Result]], Callable[[Call], Result]]:
+    def register(fn: Callable[[Call], Result]) -> Callable[[Call], Result]:
+        for name in names:
+            LAYERS[name] = fn
+        return fn
+
+    return register
+
+
+# ---- windows
+
+
+def _pair(p: Block, stem: str, default: int) -> list[int]:
+    """`kernel_size` (once or per axis), or `kernel_h` and `kernel_w`."""
+    short = {"kernel_size": "kernel"}.get(stem, stem)
+    if p.has(f"{short}_h") or p.has(f"{short}_w"):
+        return [p.int(f"{short}_h", default), p.int(f"{short}_w", default)]
+    values = p.ints(stem)
+    if not values:
+        return [default, default]
+    return values if len(values) > 1 else values * 2
+
+
+def _window(c: Call, p: Block) -> dict[str, list[int]]:
+    kernel, strides = _pair(p, "kernel_size", 0), _pair(p, "stride", 1)
+    pads, dilations = _pair(p, "pad", 0), _pair(p, "dilation", 1)
+    n = len(kernel)
+    if min(kernel) < 1 or min(strides) < 1 or min(pads) < 0 or min(dilations) < 1:
+        raise ModelFormatError(
+            f"prototxt: layer {c.layer.name}: kernel {kernel}, stride {strides}, pad {pads}"
+        )
+    if not n == len(strides) == len(pads) == len(dilations):
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {n} kernel sizes, pads {pads}")
+    attrs = {"kernel_shape": kernel, "strides": strides, "pads": pads * 2}
+    if max(dilations) > 1:
+        attrs["dilations"] = dilations
+    return attrs
+
+
+@layer("Convolution", "ConvolutionDepthwise", "DepthwiseConvolution")
+def convolution(c: Call) -> Value:
+    p = c.param("convolution_param")
+    attrs = _window(c, p)
+    outputs = p.int("num_output", 0)
+    group = p.int("group", 1) if c.layer.type == "Convolution" else outputs
+    if outputs < 1 or group < 1 or c.blob(0).size % outputs:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {outputs} outputs, {group} groups")
+    w = c.weight(0, (outputs, -1, *attrs["kernel_shape"]))
+    b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
+    return c.emit("Conv", c.x, w, b, group=group, **attrs)
+
+
+@layer("Deconvolution")
+def deconvolution(c: Call) -> Value:
+    p = c.param("convolution_param")
+    attrs = _window(c, p)
+    outputs, group = p.int("num_output", 0), p.int("group", 1)
+    if outputs < 1 or group < 1 or outputs % group:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {outputs} outputs, {group} groups")
+    w = c.weight(0, (-1, outputs // group, *attrs["kernel_shape"]))
+    b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
+    return c.emit("ConvTranspose", c.x, w, b, group=group, **attrs)
+
+
+@layer("Pooling")
+def pooling(c: Call) -> Result:
+    """Sizes round up unless round_mode says FLOOR; the average counts the padding."""
+    p = c.param("pooling_param")
+    kind = p.text("pool", "MAX")
+    op = {"MAX": "MaxPool", "0": "MaxPool", "AVE": "AveragePool", "1": "AveragePool"}.get(kind)
+    if op is None:
+        raise UnsupportedOperatorError(
+            f"{c.layer.name}: {kind.lower()} pooling is for training", (c.layer.name,)
+        )
+    if p.flag("global_pooling", False):
+        return c.emit("GlobalMaxPool" if op == "MaxPool" else "GlobalAveragePool", c.x)
+    attrs: dict[str, object] = dict(_window(c, p))
+    ceil = p.text("round_mode", "CEIL") in ("CEIL", "0") and p.flag("ceil_mode", True)
+    attrs["ceil_mode"] = int(ceil)
+    if op == "AveragePool":
+        attrs["count_include_pad"] = 1
+    return c.emit(op, c.x, **attrs)
+
+
+# ---- dense, normalisation
+
+
+@layer("InnerProduct")
+def inner_product(c: Call) -> Value:
+    """y = x·Wᵀ + b over the axes from `axis` on."""
+    p = c.param("inner_product_param")
+    outputs, axis = p.int("num_output", 0), p.int("axis", 1) % max(c.rank(), 1)
+    if outputs < 1 or c.blob(0).size % outputs:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {outputs} outputs")
+    transpose = p.flag("transpose", False)
+    w = c.weight(0, (-1, outputs) if transpose else (outputs, -1))
+    b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
+    if axis != 1:
+        x = c.emit("Reshape", c.x, [0] * axis + [-1])
+        y = c.emit("MatMul", x, c.emit.transpose(w, [0, 1] if transpose else [1, 0]))
+        return y if b is None else c.emit("Add", y, b)
+    x = c.emit("Flatten", c.x, axis=1) if c.rank() > 2 else c.x
+    return c.emit("Gemm", x, w, b, transB=int(not transpose))
+
+
+@layer("BatchNorm")
+def batch_norm(c: Call) -> Value:
+    """(x − mean) / √(var + ε); the weights are sums that a third one divides."""
+    mean, var, count = c.blob(0).ravel(), c.blob(1).ravel(), float(c.blob(2).ravel()[0])
+    factor = np.float32(0 if count == 0 else 1 / count)
+    size = len(mean)
+    return c.emit(
+        "BatchNormalization", c.x, np.ones(size, np.float32), np.zeros(size, np.float32),
+        mean * factor, var * factor, epsilon=c.param("batch_norm_param").float("eps", 1e-5),
+    )
+
+
+def _along(c: Call, array: np.ndarray, axis: int) -> Value:
+    """A weight whose axes start at `axis`, in broadcasting form."""
+    rank = c.rank()
+    axis %= max(rank, 1)
+    shape = array.shape if array.ndim <= rank - axis else (array.size,)
+    return c.emit.const(array.reshape((*shape, *[1] * (rank - axis - len(shape)))))
+
+
+@layer("Scale")
+def scale(c: Call) -> Value:
+    """x·γ + β; γ is a weight or the second bottom."""
+    p = c.param("scale_param")
+    axis = p.int("axis", 1)
+    if len(c.bottoms) > 1:
+        factor, at = c.bottom(1), 0
+        missing = c.rank() - axis % c.rank() - c.emit.rank(factor)
+        if missing > 0:
+            rank = c.emit.rank(factor)
+            factor = c.emit("Unsqueeze", factor, list(range(rank, rank + missing)))
+    else:
+        factor, at = _along(c, c.blob(0), axis), 1
+    y = c.emit("Mul", c.x, factor)
+    return c.emit("Add", y, _along(c, c.blob(at), axis)) if p.flag("bias_term", False) else y
+
+
+@layer("Bias")
+def bias(c: Call) -> Value:
+    axis = c.param("bias_param").int("axis", 1)
+    return c.emit("Add", c.x, c.bottom(1) if len(c.bottoms) > 1 else _along(c, c.blob(0), axis))
+
+
+@layer("LRN")
+def lrn(c: Call) -> Value:
+    """Across channels it is ONNX's; within a channel the mean of squares over a window."""
+    p = c.param("lrn_param")
+    size, alpha, beta = p.int("local_size", 5), p.float("alpha", 1.0), p.float("beta", 0.75)
+    if p.text("norm_region", "ACROSS_CHANNELS") in ("ACROSS_CHANNELS", "0"):
+        return c.emit("LRN", c.x, size=size, alpha=alpha, beta=beta, bias=p.float("k", 1.0))
+    half = (size - 1) // 2
+    mean = c.emit(
+        "AveragePool", c.emit("Mul", c.x, c.x), kernel_shape=[size, size], strides=[1, 1],
+        pads=[half] * 4, count_include_pad=1,
+    )
+    total = c.emit("Add", c.emit("Mul", mean, float(alpha)), 1.0)
+    return c.emit("Mul", c.x, c.emit("Pow", total, -float(beta)))
+
+
+@layer("MVN")
+def mvn(c: Call) -> Value:
+    p = c.param("mvn_param")
+    axes = list(range(1 if p.flag("across_channels", False) else 2, c.rank()))
+    y = c.emit("Sub", c.x, c.emit("ReduceMean", c.x, axes, keepdims=1))
+    if not p.flag("normalize_variance", True):
+        return y
+    spread = c.emit("Sqrt", c.emit("ReduceMean", c.emit("Mul", y, y), axes, keepdims=1))
+    return c.emit("Div", y, c.emit("Add", spread, p.float("eps", 1e-9)))
+
+
+@layer("Normalize")
+def normalize(c: Call) -> Value:
+    """x / √(Σx² + ε), times one number or one per channel."""
+    p = c.param("norm_param")
+    axes = list(range(1, c.rank())) if p.flag("across_spatial", True) else [1]
+    total = c.emit("ReduceSumSquare", c.x, axes, keepdims=1)
+    y = c.emit("Div", c.x, c.emit("Sqrt", c.emit("Add", total, p.float("eps", 1e-10))))
+    return c.emit("Mul", y, _along(c, c.blob(0).ravel(), 1))
+
+
+# ---- activations
+
+
+@layer("ReLU")
+def relu(c: Call) -> Value:
+    slope = c.param("relu_param").float("negative_slope", 0.0)
+    return c.emit("LeakyRelu", c.x, alpha=slope) if slope else c.emit("Relu", c.x)
+
+
+@layer("ReLU6")
+def relu6(c: Call) -> Value:
+    return c.emit("Clip", c.x, 0.0, 6.0)
+
+
+@layer("PReLU")
+def prelu(c: Call) -> Value:
+    slope = c.blob(0).ravel()
+    return c.emit("PRelu", c.x, c.emit.const(slope.reshape(-1, *[1] * (c.rank() - 2))))
+
+
+_UNARY = {"Sigmoid": "Sigmoid", "TanH": "Tanh", "AbsVal": "Abs", "BNLL": "Softplus",
+          "Mish": "Mish"}  # fmt: skip
+
+
+@layer(*_UNARY)
+def unary(c: Call) -> Value:
+    return c.emit(_UNARY[c.layer.type], c.x)
+
+
+@layer("ELU")
+def elu(c: Call) -> Value:
+    return c.emit("Elu", c.x, alpha=c.param("elu_param").float("alpha", 1.0))
+
+
+@layer("Swish")
+def swish(c: Call) -> Value:
+    beta = c.param("swish_param").float("beta", 1.0)
+    inner = c.x if beta == 1 else c.emit("Mul", c.x, float(beta))
+    return c.emit("Mul", c.x, c.emit("Sigmoid", inner))
+
+
+@layer("Clip")
+def clip(c: Call) -> Value:
+    p = c.param("clip_param")
+    return c.emit("Clip", c.x, p.float("min", -3e38), p.float("max", 3e38))
+
+
+@layer("Threshold")
+def threshold(c: Call) -> Value:
+    limit = c.param("threshold_param").float("threshold", 0.0)
+    return c.emit("Cast", c.emit("Greater", c.x, float(limit)), to=DType.F32)
+
+
+def _affine(c: Call, x: Value, p: Block) -> Value:
+    """scale·x + shift, without what does nothing."""
+    factor, shift = p.float("scale", 1.0), p.float("shift", 0.0)
+    x = x if factor == 1 else c.emit("Mul", x, float(factor))
+    return x if shift == 0 else c.emit("Add", x, float(shift))
+
+
+@layer("Power")
+def power(c: Call) -> Value:
+    p = c.param("power_param")
+    y, exponent = _affine(c, c.x, p), p.float("power", 1.0)
+    return y if exponent == 1 else c.emit("Pow", y, float(exponent))
+
+
+@layer("Exp")
+def exp(c: Call) -> Value:
+    p = c.param("exp_param")
+    y, base = _affine(c, c.x, p), p.float("base", -1.0)
+    return c.emit("Exp", y if base <= 0 else c.emit("Mul", y, float(np.log(base))))
+
+
+@layer("Log")
+def log(c: Call) -> Value:
+    p = c.param("log_param")
+    y, base = c.emit("Log", _affine(c, c.x, p)), p.float("base", -1.0)
+    return y if base <= 0 else c.emit("Mul", y, float(1 / np.log(base)))
+
+
+@layer("Softmax", "SoftmaxWithLoss")
+def softmax(c: Call) -> Value:
+    """A loss becomes what it is computed from."""
+    return c.emit("Softmax", c.x, axis=c.param("softmax_param").int("axis", 1))
+
+
+# ---- several bottoms
+
+
+@layer("Eltwise")
+def eltwise(c: Call) -> Value:
+    p = c.param("eltwise_param")
+    kind, xs = p.text("operation", "SUM"), list(c.bottoms)
+    coefficients = p.floats("coeff")
+    if kind in ("SUM", "1") and coefficients:
+        xs = [x if k == 1 else c.emit("Mul", x, float(k)) for x, k in zip(xs, coefficients)]
+    op = {"PROD": "Mul", "0": "Mul", "SUM": "Add", "1": "Add", "MAX": "Max", "2": "Max"}.get(kind)
+    if op is None or not xs:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: operation {kind}")
+    y = xs[0]
+    for x in xs[1:]:
+        y = c.emit(op, y, x)
+    return y
+
+
+@layer("Concat")
+def concat(c: Call) -> Value:
+    p = c.param("concat_param")
+    axis = p.int("axis", p.int("concat_dim", 1))
+    return c.x if len(c.bottoms) == 1 else c.emit("Concat", *c.bottoms, axis=axis)
+
+
+@layer("Crop")
+def crop(c: Call) -> Value:
+    """The first bottom cut to the size of the second, from `axis` on."""
+    p = c.param("crop_param")
+    axis, offsets = p.int("axis", 2) % c.rank(), p.ints("offset") or [0]
+    axes = list(range(axis, c.rank()))
+    offsets = offsets * len(axes) if len(offsets) == 1 else offsets
+    if len(offsets) != len(axes):
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {len(offsets)} offsets")
+    size = c.emit("Gather", c.emit("Shape", c.bottom(1)), axes, axis=0)
+    ends = c.emit("Add", size, offsets)
+    return c.emit("Slice", c.x, offsets, ends, axes, [1] * len(axes))
+
+
+# ---- moving elements
+
+
+@layer("Split")
+def split(c: Call) -> Result:
+    return [c.x] * len(c.layer.tops)
+
+
+@layer("Dropout")
+def dropout(c: Call) -> Value:
+    return c.x
+
+
+@layer("Slice")
+def slice_(c: Call) -> Result:
+    p = c.param("slice_param")
+    axis, points = p.int("axis", p.int("slice_dim", 1)), p.ints("slice_point")
+    count = len(c.layer.tops)
+    if not points:
+        return c.emit.outputs("Split", [c.x], count, axis=axis, num_outputs=count)
+    size = c.emit.dims(c.x)[axis]
+    if size is None or points != sorted(points) or len(points) != count - 1:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: slice points {points} of {size}")
+    sizes = np.diff([0, *points, size]).astype(np.int64)
+    return c.emit.outputs("Split", [c.x, c.emit.const(sizes)], count, axis=axis)
+
+
+@layer("Flatten")
+def flatten(c: Call) -> Value:
+    p = c.param("flatten_param")
+    axis, end = p.int("axis", 1) % c.rank(), p.int("end_axis", -1) % c.rank()
+    if axis == 1 and end == c.rank() - 1:
+        return c.emit("Flatten", c.x, axis=1)
+    dims = c.emit.dims(c.x)
+    return c.emit("Reshape", c.x, [0] * axis + [-1] + [d or 0 for d in dims[end + 1 :]])
+
+
+@layer("Reshape")
+def reshape(c: Call) -> Value:
+    """0 copies a size, -1 takes the rest; `axis` and `num_axes` say which axes are replaced."""
+    p = c.param("reshape_param")
+    wanted = p.block("shape").ints("dim")
+    axis, count = p.int("axis", 0), p.int("num_axes", -1)
+    axis = axis if axis >= 0 else c.rank() + 1 + axis
+    tail = [] if count < 0 else c.emit.dims(c.x)[axis + count :]
+    if axis == 0 and not tail:
+        return c.emit("Reshape", c.x, wanted)
+    dims = c.emit.dims(c.x)
+    middle = [(dims[axis + i] or 0) if d == 0 else d for i, d in enumerate(wanted)]
+    return c.emit("Reshape", c.x, [0] * axis + middle + [d or 0 for d in tail])
+
+
+@layer("Permute")
+def permute(c: Call) -> Value:
+    """The order of the first axes; the others follow as they are."""
+    order = c.param("permute_param").ints("order")
+    order += [i for i in range(c.rank()) if i not in order]
+    if sorted(order) != list(range(c.rank())):
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: order {order}")
+    return c.emit.transpose(c.x, order)
+
+
+@layer("Tile")
+def tile(c: Call) -> Value:
+    p = c.param("tile_param")
+    repeats = [1] * c.rank()
+    repeats[p.int("axis", 1)] = p.int("tiles", 1)
+    return c.emit("Tile", c.x, repeats)
+
+
+@layer("ShuffleChannel")
+def shuffle_channel(c: Call) -> Value:
+    """(N,g·C,H,W) → channels interleaved over g groups."""
+    group, dims = c.param("shuffle_channel_param").int("group", 1), c.emit.dims(c.x)
+    channels = dims[1]
+    if channels is None or group < 1 or channels % group or len(dims) != 4:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {group} groups of {channels}")
+    parts = c.emit("Reshape", c.x, [0, group, channels // group, -1])
+    mixed = c.emit.transpose(parts, [0, 2, 1, 3])
+    return c.emit("Reshape", mixed, [0, channels, *[d or -1 for d in dims[2:]]])
+
+
+@layer("Interp")
+def interp(c: Call) -> Value:
+    """Bilinear with aligned corners, to a size or by factors."""
+    p = c.param("interp_param")
+    height, width = c.emit.dims(c.x)[2:4]
+    if p.has("height") and p.has("width"):
+        size = [p.int("height", 0), p.int("width", 0)]
+    elif height is None or width is None:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: the input size is not known")
+    else:
+        zoom, shrink = p.int("zoom_factor", 1), p.int("shrink_factor", 1)
+        size = [((d - 1) // shrink + 1) for d in (height, width)]
+        size = [d + (d - 1) * (zoom - 1) for d in size]
+    return c.emit("Resize", c.x, None, None, [*[d or 1 for d in c.emit.dims(c.x)[:2]], *size],
+                  mode="linear", coordinate_transformation_mode="align_corners")  # fmt: skip
+
+
+@layer("Upsample")
+def upsample(c: Call) -> Value:
+    p = c.param("upsample_param")
+    factor = np.array([1, 1, *[p.int("scale", 2)] * 2], np.float32)
+    return c.emit("Resize", c.x, None, factor, mode="nearest", nearest_mode="floor",
+                  coordinate_transformation_mode="asymmetric")  # fmt: skip
+
+
+# ---- reductions
+
+
+@layer("Reduction")
+def reduction(c: Call) -> Value:
+    """The axes from `axis` on, times a factor."""
+    p = c.param("reduction_param")
+    kind = p.text("operation", "SUM")
+    op = {"SUM": "ReduceSum", "1": "ReduceSum", "ASUM": "ReduceL1", "2": "ReduceL1",
+          "SUMSQ": "ReduceSumSquare", "3": "ReduceSumSquare", "MEAN": "ReduceMean",
+          "4": "ReduceMean"}.get(kind)  # fmt: skip
+    if op is None:
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: operation {kind}")
+    axes = list(range(p.int("axis", 0) % c.rank(), c.rank()))
+    y, factor = c.emit(op, c.x, axes, keepdims=0), p.float("coeff", 1.0)
+    return y if factor == 1 else c.emit("Mul", y, float(factor))
+
+
+@layer("ArgMax")
+def arg_max(c: Call) -> Value:
+    """The top k along an axis (or of all but the batch), as float positions or values."""
+    p = c.param("argmax_param")
+    k, values = p.int("top_k", 1), p.flag("out_max_val", False)
+    if p.has("axis"):
+        best, at = c.emit.outputs("TopK", [c.x, c.emit.const([k])], 2, axis=p.int("axis", 1))
+        return best if values else c.emit("Cast", at, to=DType.F32)
+    flat = c.emit("Unsqueeze", c.emit("Flatten", c.x, axis=1), [1])
+    best, at = c.emit.outputs("TopK", [flat, c.emit.const([k])], 2, axis=-1)
+    where = c.emit("Cast", at, to=DType.F32)
+    return c.emit("Concat", where, best, axis=1) if values else where
