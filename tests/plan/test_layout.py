@@ -67,3 +67,36 @@ def test_unsqueeze_and_remove(axes) -> None:
     )
     grown = lay.unsqueezed(kept, axes)
     assert sorted(grown) == [0, 1, 2, 3]
+
+
+RESHAPES = [
+    ((2, 6, 4, 5), (2, 2, 3, 4, 5)),
+    ((2, 2, 3, 4, 5), (2, 6, 4, 5)),
+    ((2, 6, 4, 5), (2, 6, 20)),
+    ((2, 6, 4, 5), (2, 120)),
+    ((2, 6, 4, 5), (240,)),
+    ((1, 6, 1, 1), (1, 6)),
+    ((6,), (1, 2, 3, 1)),
+    ((4, 6), (3, 8)),
+    ((2, 3, 1, 4), (2, 1, 3, 4)),
+    ((0, 3), (3, 0)),
+]
+
+
+@pytest.mark.parametrize(("shape", "out"), RESHAPES, ids=str)
+@pytest.mark.parametrize("last", [False, True])
+def test_reshape_as_a_view(shape, out, last) -> None:
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    rank = len(shape)
+    layout = (0, *range(2, rank), 1) if last and rank > 2 else tuple(range(rank))
+    wanted, target = lay.reshaped(shape, out, layout)
+    assert sorted(wanted) == list(range(rank)) and sorted(target) == list(range(len(out)))
+    before = stored(array, wanted).to_physical(array)
+    after = stored(array.reshape(out), target).to_physical(array.reshape(out))
+    np.testing.assert_array_equal(before.ravel(), after.ravel())
+
+
+def test_channels_last_survives_a_split_of_channels() -> None:
+    assert lay.reshaped((1, 6, 4, 5), (1, 2, 3, 4, 5), (0, 2, 3, 1)) == (
+        (0, 2, 3, 1), (0, 3, 4, 1, 2),
+    )

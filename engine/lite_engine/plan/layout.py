@@ -41,6 +41,51 @@ def unsqueezed(layout: Layout, axes: Sequence[int]) -> Layout:
     return (*sorted(axes), *(new_index[axis] for axis in layout))
 
 
+def reshaped(
+    shape: Sequence[int], out_shape: Sequence[int], layout: Layout
+) -> tuple[Layout, Layout]:
+    """Layouts that make a Reshape a view: the one its input needs, the one its output then has.
+
+    The shapes are cut into groups of axes with equal products ((N),(C),(H·W) for NCHW → N,C,HW).
+    A group's input axes must lie side by side in logical order; the groups keep the order that the
+    innermost axes of the input's memory have. So splitting an axis never copies, and channels-last survives.
+    """
+    groups = _equal_groups(shape, out_shape)
+    order = sorted(groups, key=lambda g: max((layout.index(a) for a in g[0]), default=-1))
+    return tuple(a for g in order for a in g[0]), tuple(a for g in order for a in g[1])
+
+
+def _equal_groups(
+    shape: Sequence[int], out_shape: Sequence[int]
+) -> list[tuple[list[int], list[int]]]:
+    """Pairs of axis lists (input, output) with equal products, as many as there are."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(shape) or j < len(out_shape):
+        left: list[int] = []
+        right: list[int] = []
+        a = b = 1
+        if i < len(shape) and j < len(out_shape) and shape[i] == out_shape[j]:
+            groups.append(([i], [j]))
+            i, j = i + 1, j + 1
+            continue
+        while True:
+            if a == b and (left or right):
+                break
+            if i < len(shape) and (a <= b or j >= len(out_shape)):
+                a *= shape[i]
+                left.append(i)
+                i += 1
+            elif j < len(out_shape):
+                b *= out_shape[j]
+                right.append(j)
+                j += 1
+            else:
+                break
+        groups.append((left, right))
+    return groups
+
+
 def remap_attrs(op: OpDef, attrs: dict[str, Any], layout: Layout) -> dict[str, Any]:
     """Axis numbers and per-axis lists of the operator, from logical to physical axes."""
     rank = len(layout)

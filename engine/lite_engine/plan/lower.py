@@ -213,8 +213,8 @@ class Lowering:
             source = self._want(value, space, source_layout, dtype)
             target = source_layout
         else:
-            source = self._want(value, space, row_major(len(shape)), dtype)
-            target = row_major(len(out_shape))
+            wanted, target = lay.reshaped(shape, out_shape, source_layout)
+            source = self._want(value, space, wanted, dtype)
         dims = lay.physical_dims(out_shape, target)
         self._register(out, space, self._alias(out.name, source, dims, target))
         return True
