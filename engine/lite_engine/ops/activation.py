@@ -26,7 +26,7 @@ def _unary(
     op.infer(same_type)
     op.reference(fn)
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
-    op.kernel("cpu", "f32_unary", in_place=True)
+    op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
     return op
 
 
@@ -114,7 +114,7 @@ def _(x: np.ndarray, low: np.ndarray | None, high: np.ndarray | None) -> np.ndar
     return (y if high is None else np.minimum(y, high)).astype(x.dtype, copy=False)
 
 
-clip.kernel("cpu", "f32_unary", in_place=True)
+clip.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
 
 
 def apply_activation(name: str, params: Sequence[float], y: np.ndarray) -> np.ndarray:

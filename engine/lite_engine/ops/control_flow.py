@@ -14,7 +14,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Graph, Node, Shape, TypeInfo, Value
 from ._core import REQUIRED, define_op
+from ._helpers import wide
 from ._infer import infer_types
+from .softmax import softmax
 
 Array = np.ndarray
 RunSubgraph = Callable[[Graph, Sequence[Array]], list[Array]]
@@ -114,6 +116,21 @@ def _padded(values: list[int], count: int) -> list[int]:
     return [*values, *[0] * (count - len(values))]
 
 
+flex_attention = define_op(
+    "FlexAttention",
+    inputs="q k v",
+    attrs={"prob_mod": None, "scale": None, "score_mod": None, "softmax_precision": None},
+    source="ai.onnx.preview FlexAttention-1",
+)
+flex_attention.infer(lambda q, k, v, **_: q.with_shape((*q.dims[:3], v.dims[3])))
+
+
+@flex_attention.reference
+def _(q: Array, k: Array, v: Array, **attrs: Any) -> list[Array]:
+    """Without score_mod and prob_mod; with them it is control flow"""
+    return _run_flex_attention(attrs, (q, k, v), lambda graph, arrays: list(arrays))
+
+
 # ---- interpretation
 
 
@@ -126,6 +143,8 @@ def run_control_flow(node: Node, inputs: Sequence[Array | None], run_subgraph: R
     if node.op == "Scan":
         given = scan.filled_attrs(node)
         return _run_batches(given, inputs, run_subgraph) if given["batched"] else _run_scan(given, inputs, run_subgraph)
+    if node.op == "FlexAttention":
+        return _run_flex_attention(flex_attention.filled_attrs(node), inputs, run_subgraph)
     raise ShapeError(f"{node.name}: {node.op} is not a control-flow operator")
 
 
@@ -195,3 +214,22 @@ def _run_batches(attrs: dict[str, Any], inputs: Sequence[Array | None], run_subg
     given = [x for x in inputs if x is not None]
     runs = [_run_scan(attrs, [x[b] for x in given], run_subgraph) for b in range(given[0].shape[0])]
     return [np.stack(parts) for parts in zip(*runs)]
+
+
+def _run_flex_attention(
+    attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph
+) -> list[Array]:
+    """softmax(score_mod(q·kᵀ·scale)) → prob_mod → ·v; k and v heads are shared by groups of q heads"""
+    q, k, v = (np.asarray(a) for a in inputs)
+    precision = attrs["softmax_precision"]
+    work = precision.np if precision is not None else np.result_type(q, np.float32)
+    group = q.shape[1] // max(1, k.shape[1])
+    scale = attrs["scale"] or 1 / np.sqrt(q.shape[-1])
+    keys, values = np.repeat(k, group, 1), np.repeat(v, group, 1)
+    scores = (np.matmul(wide(q), wide(keys).swapaxes(-1, -2)) * scale).astype(work)
+    if attrs["score_mod"] is not None:
+        (scores,) = run_subgraph(attrs["score_mod"], [scores])
+    chance = softmax(scores, -1).astype(work)
+    if attrs["prob_mod"] is not None:
+        (chance,) = run_subgraph(attrs["prob_mod"], [chance])
+    return [np.matmul(chance.astype(wide(v).dtype), wide(values)).astype(q.dtype)]

@@ -170,9 +170,9 @@ def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return min(int(d or 0) for d in x.dims[2:]) > 8 or "map of 8 or less"  # type: ignore[call-overload, misc]
 
 
-conv.kernel("cpu", "f32_conv2d_depthwise", when=_depthwise, rank=0, why="one filter per channel")
-conv.kernel("cpu", "f32_conv2d_winograd43", when=_winograd43, rank=1,
+conv.kernel("cpu", "f32_conv2d_depthwise", accepts_pitch=True, when=_depthwise, rank=0, why="one filter per channel")
+conv.kernel("cpu", "f32_conv2d_winograd43", accepts_pitch=True, when=_winograd43, rank=1,
             why="3x3 stride 1: F(4,3) needs 4x fewer multiplications")
-conv.kernel("cpu", "f32_conv2d_winograd23", when=_winograd, rank=2,
+conv.kernel("cpu", "f32_conv2d_winograd23", accepts_pitch=True, when=_winograd, rank=2,
             why="3x3 stride 1 on a small map: F(2,3) keeps the weights small")
-conv.kernel("cpu", "f32_conv2d_gemm", when=_rank4, rank=3, why="general convolution as GEMM over taps")
+conv.kernel("cpu", "f32_conv2d_gemm", accepts_pitch=True, when=_rank4, rank=3, why="general convolution as GEMM over taps")

@@ -31,7 +31,7 @@ def _binary(
     op.reference(fn)
     op.cost(_broadcast_cost)
     if native:
-        op.kernel("cpu", "f32_binary", in_place=True)
+        op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True)
     return op
 
 
@@ -117,7 +117,7 @@ def _variadic(name: str, fn: Callable[..., Any], source: str, *, native: bool = 
     op.reference(lambda *xs: np.asarray(fn(xs)).astype(xs[0].dtype, copy=False))
     op.cost(_broadcast_cost)
     if native:
-        op.kernel("cpu", "f32_binary", in_place=True, when=_two_inputs)
+        op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_two_inputs)
     return op
 
 

@@ -23,7 +23,7 @@ def _unary(
     op.reference(typed(fn))
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     if native:
-        op.kernel("cpu", "f32_unary", in_place=True)
+        op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
     return op
 
 

@@ -113,5 +113,5 @@ def _(a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int,
 
 
 
-gemm.kernel("cpu", "f32_gemm", why="dense matrix product")
-matmul.kernel("cpu", "f32_matmul", why="dense matrix product")
+gemm.kernel("cpu", "f32_gemm", accepts_pitch=True, why="dense matrix product")
+matmul.kernel("cpu", "f32_matmul", accepts_pitch=True, why="dense matrix product")

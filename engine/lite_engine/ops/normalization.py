@@ -67,7 +67,7 @@ def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray, mean: np.ndarray, var: np
 
 
 batch_norm.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
-batch_norm.kernel("cpu", "f32_batch_norm", when=_constant_statistics)
+batch_norm.kernel("cpu", "f32_batch_norm", accepts_pitch=True, when=_constant_statistics)
 
 instance_norm = define_op(
     "InstanceNormalization", inputs="x scale b", attrs={"epsilon": 1e-5}, layout="channels_last",

@@ -137,7 +137,7 @@ def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any
 
 
 max_pool.cost(lambda x, *, storage_order, **attrs: _window_cost(x, **attrs))
-max_pool.kernel("cpu", "f32_pool", when=_flat)
+max_pool.kernel("cpu", "f32_pool", accepts_pitch=True, when=_flat)
 
 max_unpool = define_op(
     "MaxUnpool", inputs="x indices output_shape?",
@@ -216,7 +216,7 @@ def _(x: np.ndarray, *, count_include_pad: int, **attrs: Any) -> np.ndarray:
 
 
 average_pool.cost(lambda x, *, count_include_pad, **attrs: _window_cost(x, **attrs))
-average_pool.kernel("cpu", "f32_pool", when=_flat)
+average_pool.kernel("cpu", "f32_pool", accepts_pitch=True, when=_flat)
 
 lp_pool = define_op(
     "LpPool", inputs="x", attrs={**_WINDOW, "p": 2}, layout="channels_last", source="ONNX LpPool-22"
@@ -254,7 +254,7 @@ def _global(name: str, fn: Callable[..., np.ndarray], *, native: bool = False, *
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     if native:
-        op.kernel("cpu", "f32_pool", when=lambda node, types: _flat(node, types))
+        op.kernel("cpu", "f32_pool", accepts_pitch=True, when=lambda node, types: _flat(node, types))
     return op
 
 

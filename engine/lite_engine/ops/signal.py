@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import ShapeError
@@ -12,31 +10,33 @@ from ._core import define_op
 from ._helpers import known_ints, normalise_axis
 
 dft = define_op(
-    "DFT", inputs="x dft_length? axis?", attrs={"axis": None, "inverse": 0, "onesided": 0},
-    source="ONNX DFT-20 (axis is an input) and DFT-17 (axis is an attribute)",
+    "DFT", inputs="x dft_length? axis?", attrs={"inverse": 0, "onesided": 0},
+    source="ONNX DFT-20",
 )  # fmt: skip
 
 
-def _axis(rank: int, given: int | None, attr: int | None) -> int:
-    return normalise_axis(given if given is not None else attr if attr is not None else -2, rank)
+def _axis(rank: int, given: int | None) -> int:
+    return normalise_axis(-2 if given is None else given, rank)
 
 
 @dft.infer
-def _(x: TypeInfo, length: TypeInfo | None, axis: TypeInfo | None, *, inverse: int, onesided: int, **attrs: Any) -> TypeInfo:
+def _(x: TypeInfo, length: TypeInfo | None, axis: TypeInfo | None, *, inverse: int, onesided: int) -> TypeInfo:
     given, n = known_ints(axis), known_ints(length)
-    at = _axis(x.rank, given[0] if given else None, attrs["axis"])
-    size: Dim = n[0] if n else None if length is not None else x.dims[at]
-    if onesided and not inverse:
-        size = size // 2 + 1 if isinstance(size, int) else None
     last = 1 if onesided and inverse else 2
+    if axis is not None and given is None:
+        return x.with_shape((*[None] * (x.rank - 1), last))
+    at = _axis(x.rank, given[0] if given else None)
+    size: Dim = n[0] if n else None if length is not None else x.dims[at]
+    if onesided and isinstance(size, int):
+        size = size // 2 + 1 if not inverse else size if n else 2 * (size - 1)
     return x.with_shape((*x.dims[:at], size, *x.dims[at + 1 : -1], last))
 
 
 @dft.reference
-def _(x: np.ndarray, length: np.ndarray | None, axis: np.ndarray | None, *, inverse: int, onesided: int,
-      **attrs: Any) -> np.ndarray:
+def _(x: np.ndarray, length: np.ndarray | None, axis: np.ndarray | None, *, inverse: int,
+      onesided: int) -> np.ndarray:
     """Discrete Fourier transform along axis; the last axis holds real (and imaginary) parts"""
-    at = _axis(x.ndim, None if axis is None else int(axis.ravel()[0]), attrs["axis"])
+    at = _axis(x.ndim, None if axis is None else int(axis.ravel()[0]))
     if x.shape[-1] not in (1, 2):
         raise ShapeError(f"last axis of size {x.shape[-1]}, not 1 (real) or 2 (complex)")
     z = x[..., 0] + 1j * x[..., 1] if x.shape[-1] == 2 else x[..., 0].astype(complex)

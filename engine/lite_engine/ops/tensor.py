@@ -77,7 +77,7 @@ def _(x: np.ndarray, *inputs: np.ndarray | None) -> np.ndarray:
 
 
 slice_op.cost(lambda x, *_: _MOVE)
-slice_op.kernel("cpu", "copy_slice", dtype=ANY)
+slice_op.kernel("cpu", "copy_slice", accepts_pitch=True, dtype=ANY)
 
 # ---- Split and Concat
 
@@ -118,7 +118,7 @@ def _(x: np.ndarray, sizes: np.ndarray | None, *, axis: int, num_outputs: int | 
 
 
 split.cost(lambda *_, **__: _MOVE)
-split.kernel("cpu", "copy_split", dtype=ANY)
+split.kernel("cpu", "copy_split", accepts_pitch=True, dtype=ANY)
 
 concat = define_op(
     "Concat", inputs="*xs", attrs={"axis": REQUIRED}, layout="axis", axis_attrs=("axis",),
@@ -154,7 +154,7 @@ def _(*xs: np.ndarray, axis: int) -> np.ndarray:
 
 
 concat.cost(lambda *_, **__: _MOVE)
-concat.kernel("cpu", "copy_concat", dtype=ANY)
+concat.kernel("cpu", "copy_concat", accepts_pitch=True, dtype=ANY)
 
 # ---- Pad and Tile
 

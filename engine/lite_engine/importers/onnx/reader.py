@@ -32,6 +32,7 @@ _DTYPE_ATTRS = {
     "RandomNormalLike": "dtype", "RandomUniformLike": "dtype", "Bernoulli": "dtype",
     "Multinomial": "dtype", "HannWindow": "output_datatype", "HammingWindow": "output_datatype",
     "BlackmanWindow": "output_datatype", "MelWeightMatrix": "output_datatype",
+    "Attention": "softmax_precision", "FlexAttention": "softmax_precision",
     "QuantizeLinear": "output_dtype", "DequantizeLinear": "output_dtype",
 }  # fmt: skip
 

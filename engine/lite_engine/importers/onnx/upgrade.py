@@ -157,6 +157,11 @@ def _(call: Call, emit: Emit) -> None:
         call.attrs.setdefault("num_outputs", len(call.outputs))
 
 
+@upgrades("DFT", before=20)
+def _(call: Call, emit: Emit) -> None:
+    call.set_input(2, call.constant("axis", call.attrs.pop("axis", 1)))
+
+
 @upgrades("Tile", before=6)
 def _(call: Call, emit: Emit) -> None:
     """Tile-1 repeated one axis: inputs tiles and axis."""

@@ -1,0 +1,313 @@
+"""Attention and what surrounds it: rotary embedding, gated activations, linear attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Dim, DType, TypeInfo
+from ._core import REQUIRED, Cost, define_op
+from ._helpers import same_type, wide
+from .activation import _gelu, _sigmoid
+from .softmax import softmax
+
+Array = np.ndarray
+
+attention = define_op(
+    "Attention",
+    inputs="q k v attn_mask? past_key? past_value? nonpad_kv_seqlen?",
+    outputs="y present_key present_value qk_matmul_output",
+    attrs={
+        "is_causal": 0,
+        "kv_num_heads": None,
+        "left_window_size": -1,
+        "q_num_heads": None,
+        "qk_matmul_output_mode": 0,
+        "right_window_size": -1,
+        "scale": None,
+        "softcap": 0.0,
+        "softmax_precision": None,
+    },
+    source="ONNX Attention-25",
+)
+
+
+def _heads_type(x: TypeInfo, heads: int | None) -> tuple[Dim, Dim, Dim, Dim]:
+    """(batch, heads, length, size) of a rank-4 input or a packed rank-3 one."""
+    if x.rank == 4:
+        return x.dims  # type: ignore[return-value]
+    if x.rank != 3 or not heads:
+        raise ShapeError(f"rank {x.rank} needs q_num_heads and kv_num_heads")
+    batch, length, width = x.dims
+    return batch, heads, length, width // heads if isinstance(width, int) else None
+
+
+@attention.infer
+def _(q: TypeInfo, k: TypeInfo, v: TypeInfo, mask: TypeInfo | None, past_key: TypeInfo | None,
+      past_value: TypeInfo | None, lengths: TypeInfo | None, *, q_num_heads: int | None, kv_num_heads: int | None,
+      n_outputs: int, **_: Any) -> list[TypeInfo]:
+    batch, heads, rows, _size = _heads_type(q, q_num_heads)
+    _, kv_heads, columns, k_size = _heads_type(k, kv_num_heads)
+    v_size = _heads_type(v, kv_num_heads)[3]
+    past = past_key.dims[2] if past_key is not None else 0
+    total = past + columns if isinstance(past, int) and isinstance(columns, int) else None
+    if q.rank == 3:
+        packed = heads * v_size if isinstance(heads, int) and isinstance(v_size, int) else None
+        y = q.with_shape((batch, rows, packed))
+    else:
+        y = q.with_shape((batch, heads, rows, v_size))
+    present_key = k.with_shape((batch, kv_heads, total, k_size))
+    present_value = v.with_shape((batch, kv_heads, total, v_size))
+    return [y, present_key, present_value, q.with_shape((batch, heads, rows, total))][:n_outputs]
+
+
+def _split_heads(x: Array, heads: int | None) -> Array:
+    """(B,L,H·S) → (B,H,L,S)"""
+    if x.ndim == 4:
+        return x
+    if not heads:
+        raise ShapeError("packed inputs need q_num_heads and kv_num_heads")
+    return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+
+
+def attention_bias(
+    rows: int, columns: int, batch: int, offset: Array, mask: Array | None, lengths: Array | None, *,
+    is_causal: int, left: int, right: int,
+) -> Array:  # fmt: skip
+    """What is added to the scores, broadcast to (B,H,rows,columns): 0 where a key may be seen, −∞ elsewhere."""
+    key = np.arange(columns)
+    at = offset.reshape(-1, 1, 1, 1) + np.arange(rows).reshape(1, 1, -1, 1)
+    seen = np.ones((batch, 1, rows, columns), bool)
+    if is_causal:
+        seen &= key <= at
+    if left >= 0:
+        seen &= key >= at - left
+    if right >= 0:
+        seen &= key <= at + right
+    if lengths is not None:
+        seen &= key < lengths.reshape(-1, 1, 1, 1)
+    bias = np.where(seen, 0.0, -np.inf)
+    if mask is None:
+        return bias
+    if mask.shape[-1] < columns:  # keys past the mask are padding
+        fill = False if mask.dtype == bool else -np.inf
+        widths = [(0, 0)] * (mask.ndim - 1) + [(0, columns - mask.shape[-1])]
+        mask = np.pad(mask, widths, constant_values=fill)
+    return bias + (np.where(mask, 0.0, -np.inf) if mask.dtype == bool else mask)
+
+
+@attention.reference
+def _(q: Array, k: Array, v: Array, mask: Array | None, past_key: Array | None, past_value: Array | None,
+      lengths: Array | None, *, is_causal: int, kv_num_heads: int | None, left_window_size: int,
+      q_num_heads: int | None, qk_matmul_output_mode: int, right_window_size: int, scale: float | None,
+      softcap: float, softmax_precision: DType | None, n_outputs: int) -> Any:
+    """softmax(cap(q·kᵀ·scale) + bias)·v per head; k and v heads are shared by groups of q heads"""
+    packed, dtype = q.ndim == 3, q.dtype
+    q, k, v = _split_heads(q, q_num_heads), _split_heads(k, kv_num_heads), _split_heads(v, kv_num_heads)
+    offset = np.zeros(q.shape[0], np.int64)
+    if past_key is not None and past_value is not None:
+        offset += past_key.shape[2]
+        k, v = np.concatenate([past_key, k], 2), np.concatenate([past_value, v], 2)
+    elif lengths is not None:
+        offset = lengths.astype(np.int64) - q.shape[2]
+    present = (k, v)
+    group = q.shape[1] // k.shape[1]
+    if group * k.shape[1] != q.shape[1]:
+        raise ShapeError(f"{q.shape[1]} query heads do not share {k.shape[1]} key heads")
+    keys, values = np.repeat(wide(k), group, 1), np.repeat(wide(v), group, 1)
+    factor = scale if scale else 1 / math.sqrt(q.shape[-1])
+    root = np.asarray(math.sqrt(factor), keys.dtype)
+    scores = np.matmul(wide(q) * root, keys.swapaxes(-1, -2) * root)
+    stages = [scores]
+    scores = softcap * np.tanh(scores / softcap) if softcap else scores
+    stages.append(scores)
+    bias = attention_bias(
+        q.shape[2], k.shape[2], q.shape[0], offset, mask, lengths,
+        is_causal=is_causal, left=left_window_size, right=right_window_size,
+    )  # fmt: skip
+    scores = scores + bias.astype(scores.dtype)
+    stages.append(scores)
+    precise = softmax_precision.np if softmax_precision not in (None, DType.BF16) else scores.dtype
+    chance = np.nan_to_num(softmax(scores.astype(precise), -1), nan=0.0)  # a row that sees nothing gives 0
+    chance = chance.astype(scores.dtype)
+    stages.append(chance)
+    y = np.matmul(chance, values)
+    y = y.transpose(0, 2, 1, 3).reshape(y.shape[0], y.shape[2], -1) if packed else y
+    return [y.astype(dtype), *present, stages[qk_matmul_output_mode].astype(dtype)][:n_outputs]
+
+
+@attention.cost
+def _(q: TypeInfo, k: TypeInfo, v: TypeInfo, mask: TypeInfo | None, past_key: TypeInfo | None, *_: Any,
+      q_num_heads: int | None, kv_num_heads: int | None, **__: Any) -> Cost:
+    batch, heads, rows, size = (int(d or 0) for d in _heads_type(q, q_num_heads))  # type: ignore[call-overload]
+    columns = int(_heads_type(k, kv_num_heads)[2] or 0)  # type: ignore[call-overload]
+    columns += int(past_key.dims[2] or 0) if past_key is not None else 0  # type: ignore[call-overload]
+    v_size = int(_heads_type(v, kv_num_heads)[3] or 0)  # type: ignore[call-overload]
+    scores = batch * heads * rows * columns
+    return Cost(macs=scores * (size + v_size), flops=12 * scores)
+
+
+# ---- rotary embedding
+
+rotary = define_op(
+    "RotaryEmbedding",
+    inputs="x cos_cache sin_cache position_ids?",
+    attrs={"interleaved": 0, "num_heads": None, "rotary_embedding_dim": 0},
+    source="ONNX RotaryEmbedding-23",
+)
+rotary.infer(same_type)
+
+
+@rotary.reference
+def _(x: Array, cos: Array, sin: Array, positions: Array | None, *, interleaved: int, num_heads: int | None,
+      rotary_embedding_dim: int) -> Array:
+    """Turns pairs of each head's first `rotary_embedding_dim` elements by the angles of their position"""
+    heads = _split_heads(x, num_heads)  # (B,H,L,S)
+    width = rotary_embedding_dim or heads.shape[-1]
+    cos, sin = (c if positions is None else c[positions] for c in (cos, sin))  # (B,L,width/2)
+    cos, sin = cos[:, None], sin[:, None]
+    turned, rest = heads[..., :width], heads[..., width:]
+    if interleaved:
+        a, b = turned[..., 0::2], turned[..., 1::2]
+    else:
+        a, b = np.split(turned, 2, -1)
+    real, imaginary = cos * a - sin * b, sin * a + cos * b
+    if interleaved:
+        turned = np.stack([real, imaginary], -1).reshape(turned.shape)
+    else:
+        turned = np.concatenate([real, imaginary], -1)
+    y = np.concatenate([turned, rest], -1).astype(x.dtype)
+    return y if x.ndim == 4 else y.transpose(0, 2, 1, 3).reshape(x.shape)
+
+
+rotary.cost(lambda x, *_, **__: Cost(flops=3 * x.size))
+
+# ---- gated activations
+
+swiglu = define_op("SwiGLU", inputs="a b", attrs={"alpha": 1.0}, layout="elementwise", source="ONNX SwiGLU-28")
+swiglu.infer(same_type)
+swiglu.reference(lambda a, b, *, alpha: (a * _sigmoid(alpha * wide(a)) * b).astype(a.dtype))
+swiglu.cost(lambda a, b, **_: Cost(flops=13 * a.size))
+
+# ---- linear attention
+
+linear_attention = define_op(
+    "LinearAttention",
+    inputs="query key value past_state? decay? beta?",
+    outputs="y present_state",
+    attrs={
+        "chunk_size": 64, "kv_num_heads": REQUIRED, "q_num_heads": REQUIRED, "scale": 0.0,
+        "update_rule": "gated_delta",
+    },
+    source="ONNX LinearAttention-27",
+)  # fmt: skip
+
+
+@linear_attention.infer
+def _(q: TypeInfo, k: TypeInfo, v: TypeInfo, past: TypeInfo | None, *_: Any, q_num_heads: int, kv_num_heads: int,
+      n_outputs: int, **__: Any) -> list[TypeInfo]:
+    batch, _, steps, d_k = _heads_type(k, kv_num_heads)
+    d_v = _heads_type(v, kv_num_heads)[3]
+    width = q_num_heads * d_v if isinstance(d_v, int) else None
+    state = TypeInfo(past.dtype if past is not None else q.dtype, (batch, kv_num_heads, d_k, d_v))
+    return [q.with_shape((batch, steps, width)), state][:n_outputs]
+
+
+@linear_attention.reference
+def _(query: Array, key: Array, value: Array, past: Array | None, decay: Array | None, beta: Array | None, *,
+      chunk_size: int, kv_num_heads: int, q_num_heads: int, scale: float, update_rule: str, n_outputs: int) -> Any:
+    """S ← e^g·S + β·k⊗(v − (e^g·S)ᵀk) step by step; o = scale·Sᵀq (rules: linear, gated, delta, gated_delta)"""
+    q, k, v = (
+        wide(_split_heads(x, n)) for x, n in ((query, q_num_heads), (key, kv_num_heads), (value, kv_num_heads))
+    )
+    group = q_num_heads // kv_num_heads
+    factor = scale or 1 / math.sqrt(q.shape[-1])
+    batch, heads, steps, d_k = k.shape
+    state = np.zeros((batch, heads, d_k, v.shape[-1]), k.dtype) if past is None else wide(past).copy()
+    y = np.zeros((batch, q_num_heads, steps, v.shape[-1]), k.dtype)
+    gates = None
+    if decay is not None and "gated" in update_rule:
+        gates = np.exp(wide(decay)).reshape(batch, steps, heads, -1)
+    for t in range(steps):
+        if gates is not None:
+            state = state * gates[:, t, :, :, None]
+        kt, vt = k[:, :, t], v[:, :, t]
+        if "delta" in update_rule:
+            rate = np.ones((batch, 1)) if beta is None else wide(beta).reshape(batch, steps, -1)[:, t]
+            vt = rate[..., None] * (vt - np.einsum("bhkv,bhk->bhv", state, kt))
+        state = state + kt[..., :, None] * vt[..., None, :]
+        y[:, :, t] = factor * np.einsum("bhkv,bhk->bhv", np.repeat(state, group, 1), q[:, :, t])
+    packed = y.transpose(0, 2, 1, 3).reshape(batch, steps, -1).astype(query.dtype)
+    return [packed, state.astype(query.dtype if past is None else past.dtype)][:n_outputs]
+
+
+causal_conv = define_op(
+    "CausalConvWithState",
+    inputs="x weight bias? past_state?",
+    outputs="y present_state",
+    attrs={"activation": "none"},
+    source="ONNX CausalConvWithState-27",
+)
+
+
+@causal_conv.infer
+def _(x: TypeInfo, weight: TypeInfo, bias: TypeInfo | None, past: TypeInfo | None, *, n_outputs: int, **_: Any) -> list[TypeInfo]:
+    taps = weight.dims[2]
+    state = x.with_shape((*x.dims[:2], taps - 1 if isinstance(taps, int) else None))
+    return [same_type(x), state][:n_outputs]
+
+
+@causal_conv.reference
+def _(x: Array, weight: Array, bias: Array | None, past: Array | None, *, activation: str, n_outputs: int) -> Any:
+    """Depthwise convolution over past positions only; the state is the last k − 1 positions"""
+    taps = weight.shape[2]
+    before = np.zeros((*x.shape[:2], taps - 1), x.dtype) if past is None else past
+    joined = np.concatenate([before, x], 2)
+    y = sum(wide(joined[:, :, i : i + x.shape[2]]) * wide(weight[:, 0, i])[:, None] for i in range(taps))
+    y = y if bias is None else y + bias[:, None]
+    y = y * _sigmoid(y) if activation in ("silu", "swish") else y
+    return [np.asarray(y).astype(x.dtype), joined[:, :, joined.shape[2] - taps + 1 :]][:n_outputs]
+
+
+# ---- fused forms of onnxruntime
+
+bias_gelu = define_op(
+    "BiasGelu", inputs="x bias", attrs={"approximate": "none"}, source="com.microsoft BiasGelu-1, FastGelu-1"
+)
+bias_gelu.infer(same_type)
+
+
+@bias_gelu.reference
+def _(x: Array, bias: Array, *, approximate: str) -> Array:
+    """y = gelu(x + bias)"""
+    return _gelu(x + bias, approximate).astype(x.dtype)
+
+
+skip_layer_norm = define_op(
+    "SkipLayerNormalization",
+    inputs="x skip gamma beta? bias?",
+    outputs="y mean inv_std_var sum",
+    attrs={"epsilon": 1e-12},
+    source="com.microsoft SkipLayerNormalization-1",
+)
+
+
+@skip_layer_norm.infer
+def _(x: TypeInfo, *_: Any, n_outputs: int, **__: Any) -> list[TypeInfo]:
+    stats = TypeInfo(DType.F32, (*x.dims[:-1], 1))
+    return [same_type(x), stats, stats, same_type(x)][:n_outputs]
+
+
+@skip_layer_norm.reference
+def _(x: Array, skip: Array, gamma: Array, beta: Array | None, bias: Array | None, *, epsilon: float,
+      n_outputs: int) -> Any:
+    """LayerNormalization of x + skip + bias over the last axis"""
+    total = wide(x) + skip + (0 if bias is None else bias)
+    mean = total.mean(-1, keepdims=True)
+    inverse = 1 / np.sqrt(np.square(total - mean).mean(-1, keepdims=True) + epsilon)
+    y = (total - mean) * inverse * gamma + (0 if beta is None else beta)
+    outs = [y.astype(x.dtype), mean.astype(np.float32), inverse.astype(np.float32), total.astype(x.dtype)]
+    return outs[:n_outputs]

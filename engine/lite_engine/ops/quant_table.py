@@ -1,0 +1,40 @@
+"""QLookup: any function of one 8-bit number as a table of 256 answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import DType, TypeInfo
+from ._core import REQUIRED, Cost, define_op
+
+qlookup = define_op(
+    "QLookup",
+    inputs="x",
+    attrs={"table": REQUIRED, "output_dtype": ""},
+    layout="elementwise",
+    source="ours",
+    tolerance=0,
+)
+
+
+@qlookup.infer
+def _(x: TypeInfo, *, table: Sequence[int], output_dtype: str) -> TypeInfo:
+    if x.dtype not in (DType.I8, DType.U8) or len(table) != 256:
+        raise ShapeError(f"needs an 8-bit input and 256 entries, got {x.dtype} and {len(table)}")
+    return x.with_dtype(DType(output_dtype) if output_dtype else x.dtype)
+
+
+@qlookup.reference
+def _(x: np.ndarray, *, table: Sequence[int], output_dtype: str) -> np.ndarray:
+    """y = table[x − lowest value of x's type]; entry 0 answers −128 of i8 and 0 of u8"""
+    dtype = DType(output_dtype).np if output_dtype else x.dtype
+    index = x.astype(np.int16) - np.iinfo(x.dtype).min
+    return np.asarray(table, dtype)[index]
+
+
+@qlookup.cost
+def _(x: TypeInfo, *, table: Sequence[int], output_dtype: str) -> Cost:
+    return Cost(flops=x.size)

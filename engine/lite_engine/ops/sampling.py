@@ -1,0 +1,294 @@
+"""Reading images at computed positions: GridSample, AffineGrid, RoiAlign, pooling of regions, Col2Im, DeformConv."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import TypeInfo
+from ._core import REQUIRED, Cost, define_op
+from ._helpers import const_ints, product, wide
+from .resize import _kernel
+
+Array = np.ndarray
+
+
+def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
+    """x (C,*S) at real positions, one array (…) per spatial axis → (C,…).
+
+    mode nearest, linear or cubic; padding zeros, border or reflection (already applied by the caller).
+    """
+    n = len(at)
+    if mode == "nearest":
+        taps = [[(np.rint(p).astype(int), None)] for p in at]
+    else:
+        taps = []
+        for p in at:
+            low = np.floor(p).astype(int)
+            reach = range(0, 2) if mode == "linear" else range(-1, 3)
+            taps.append([(low + r, _kernel(p - (low + r), mode, -0.75)) for r in reach])
+    y = 0
+    for corner in itertools.product(*taps):
+        inside, weight, where = True, 1.0, []
+        for (index, w), size in zip(corner, x.shape[1:]):
+            inside = inside & (index >= 0) & (index < size)
+            where.append(np.clip(index, 0, size - 1))
+            weight = weight if w is None else weight * w
+        part = x[(slice(None), *where)]
+        scale = weight * inside if padding == "zeros" else weight
+        y = y + part * scale
+    assert n == x.ndim - 1
+    return np.asarray(y)
+
+
+def _reflect(p: Array, low: float, high: float) -> Array:
+    """Positions mirrored back into [low, high]."""
+    span = high - low
+    if span <= 0:
+        return np.zeros_like(p)
+    folded = np.mod(p - low, 2 * span)
+    return low + np.where(folded > span, 2 * span - folded, folded)
+
+
+grid_sample = define_op(
+    "GridSample", inputs="x grid", attrs={"align_corners": 0, "mode": "linear", "padding_mode": "zeros"},
+    source="ONNX GridSample-22",
+)  # fmt: skip
+grid_sample.infer(lambda x, grid, **_: x.with_shape((*x.dims[:2], *grid.dims[1:-1])))
+
+
+@grid_sample.reference
+def _(x: Array, grid: Array, *, align_corners: int, mode: str, padding_mode: str) -> Array:
+    """x (N,C,*S), grid (N,*O,n) of positions in [−1, 1], innermost axis first → (N,C,*O)"""
+    kind = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    if kind not in ("nearest", "linear", "cubic") or padding_mode not in ("zeros", "border", "reflection"):
+        raise ShapeError(f"mode {mode!r}, padding {padding_mode!r}")
+    out = []
+    for image, positions in zip(wide(x), wide(grid)):
+        at = []
+        for i, size in enumerate(image.shape[1:]):
+            g = positions[..., image.ndim - 2 - i]
+            p = (g + 1) / 2 * (size - 1) if align_corners else ((g + 1) * size - 1) / 2
+            if padding_mode == "reflection" and kind != "cubic":
+                low, high = (0, size - 1) if align_corners else (-0.5, size - 0.5)
+                p = _reflect(p, low, high)
+            if padding_mode != "zeros" and kind != "cubic":
+                p = np.clip(p, 0, size - 1)
+            at.append(p)
+        if kind == "cubic" and padding_mode != "zeros":
+            out.append(_cubic(image, at, padding_mode, align_corners))
+        else:
+            out.append(sample(image, at, kind, padding_mode))
+    return np.stack(out).astype(x.dtype)
+
+
+def _cubic(image: Array, at: list[Array], padding: str, align_corners: int) -> Array:
+    """Cubic sampling where each of the taps is clamped or mirrored on its own."""
+    grown = image
+    # far positions need no more than a mirrored (or clamped) copy of 2 cells around the picture
+    clipped = []
+    for axis, (p, size) in enumerate(zip(at, image.shape[1:]), start=1):
+        reach = np.arange(int(np.floor(p.min())) - 1, int(np.floor(p.max())) + 4) if p.size else np.arange(1)
+        if padding == "reflection":
+            low, high = (0, size - 1) if align_corners else (-0.5, size - 0.5)
+            source = np.clip(np.rint(_reflect(reach.astype(float), low, high)), 0, size - 1)
+        else:
+            source = np.clip(reach, 0, size - 1)
+        grown = np.take(grown, source.astype(int), axis)
+        clipped.append(p - reach[0])
+    return sample(grown, clipped, "cubic", "zeros")
+
+
+grid_sample.cost(lambda x, grid, **_: Cost(flops=product(grid.dims[:-1]) * int(x.dims[1]) * 8))
+
+affine_grid = define_op(
+    "AffineGrid", inputs="theta size", attrs={"align_corners": 0}, attr_inputs=("size",), source="ONNX AffineGrid-20"
+)
+
+
+@affine_grid.infer
+def _(theta: TypeInfo, size: TypeInfo, *, align_corners: int) -> TypeInfo:
+    n, _, *spatial = const_ints(size, "size")
+    return theta.with_shape((n, *spatial, len(spatial)))
+
+
+@affine_grid.reference
+def _(theta: Array, size: Array, *, align_corners: int) -> Array:
+    """Positions of a sampling grid under an affine map: theta (N,n,n+1) → (N,*S,n)"""
+    n, _, *spatial = (int(d) for d in size)
+    lines = [
+        np.linspace(-1, 1, d) if align_corners else (2 * np.arange(d) + 1) / d - 1 for d in spatial
+    ]
+    mesh = np.meshgrid(*lines, indexing="ij")
+    points = np.stack([*mesh[::-1], np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
+    y = np.matmul(points, theta.astype(np.float64).transpose(0, 2, 1))
+    return y.reshape(n, *spatial, len(spatial)).astype(theta.dtype)
+
+
+# ---- regions
+
+roi_align = define_op(
+    "RoiAlign",
+    inputs="x rois batch_indices",
+    attrs={
+        "coordinate_transformation_mode": "half_pixel", "mode": "avg", "output_height": 1, "output_width": 1,
+        "sampling_ratio": 0, "spatial_scale": 1.0,
+    },
+    source="ONNX RoiAlign-22",
+)  # fmt: skip
+roi_align.infer(
+    lambda x, rois, batch, *, output_height, output_width, **_: x.with_shape(
+        (rois.dims[0], x.dims[1], output_height, output_width)
+    )
+)
+
+
+@roi_align.reference
+def _(x: Array, rois: Array, batch: Array, *, coordinate_transformation_mode: str, mode: str, output_height: int,
+      output_width: int, sampling_ratio: int, spatial_scale: float) -> Array:
+    """Bilinear samples on an even grid in each cell of each region (x1,y1,x2,y2), averaged (or their maximum)"""
+    half = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
+    y = np.zeros((len(rois), x.shape[1], output_height, output_width), wide(x).dtype)
+    for i, (roi, b) in enumerate(zip(rois, batch)):
+        begin, size, counts = [], [], []
+        for low, high, cells in ((roi[1], roi[3], output_height), (roi[0], roi[2], output_width)):
+            start, end = low * spatial_scale - half, high * spatial_scale - half
+            length = end - start if half else max(end - start, 1.0)
+            begin.append(start)
+            size.append(length / cells)
+            counts.append(sampling_ratio or math.ceil(length / cells))
+        points = [
+            begin[a] + (np.arange(n * c) + 0.5) * size[a] / c
+            for a, (n, c) in enumerate(zip((output_height, output_width), counts))
+        ]
+        y[i] = _region(wide(x[int(b)]), points, counts, (output_height, output_width), mode)
+    return y.astype(x.dtype)
+
+
+def _region(image: Array, points: list[Array], counts: list[int], cells: tuple[int, int], mode: str) -> Array:
+    """Samples (C, cells·counts) reduced to cells; points more than 1 outside count as 0."""
+    weights, places, valid = [], [], []
+    for p, size in zip(points, image.shape[1:]):
+        valid.append((p >= -1) & (p <= size))
+        inner = np.maximum(p, 0)
+        low = np.minimum(np.floor(inner).astype(int), size - 1)
+        high = np.minimum(low + 1, size - 1)
+        part = np.where(low >= size - 1, 0.0, inner - low)
+        weights.append((1 - part, part))
+        places.append((low, high))
+    shape = (image.shape[0], cells[0], counts[0], cells[1], counts[1])
+    inside = valid[0][:, None] & valid[1][None, :]
+    parts = [
+        image[:, places[0][i][:, None], places[1][j][None, :]] * weights[0][i][:, None] * weights[1][j][None, :] * inside
+        for i in (0, 1) for j in (0, 1)
+    ]  # fmt: skip
+    if mode == "max":  # the standard takes the largest weighted corner, not the largest sample
+        return np.maximum.reduce(parts).reshape(shape).max((2, 4))
+    return sum(parts).reshape(shape).mean((2, 4))
+
+
+max_roi_pool = define_op(
+    "MaxRoiPool", inputs="x rois", attrs={"pooled_shape": REQUIRED, "spatial_scale": 1.0}, source="ONNX MaxRoiPool-22"
+)
+max_roi_pool.infer(
+    lambda x, rois, *, pooled_shape, **_: x.with_shape((rois.dims[0], x.dims[1], *pooled_shape))
+)
+
+
+@max_roi_pool.reference
+def _(x: Array, rois: Array, *, pooled_shape: list[int], spatial_scale: float) -> Array:
+    """Maximum of each cell of each region (batch,x1,y1,x2,y2); an empty cell gives 0"""
+    y = np.zeros((len(rois), x.shape[1], *pooled_shape), x.dtype)
+    for i, roi in enumerate(rois):
+        image = x[int(roi[0])]
+        low_x, low_y, high_x, high_y = (int(np.floor(v * spatial_scale + 0.5)) for v in roi[1:])
+        spans = []
+        for low, high, cells, size in (
+            (low_y, high_y, pooled_shape[0], x.shape[2]), (low_x, high_x, pooled_shape[1], x.shape[3]),
+        ):  # fmt: skip
+            step = max(high - low + 1, 1) / cells
+            edges = [(math.floor(c * step) + low, math.ceil((c + 1) * step) + low) for c in range(cells)]
+            spans.append([(min(max(a, 0), size), min(max(b, 0), size)) for a, b in edges])
+        for r, (top, bottom) in enumerate(spans[0]):
+            for c, (left, right) in enumerate(spans[1]):
+                if bottom > top and right > left:
+                    y[i, :, r, c] = image[:, top:bottom, left:right].max((1, 2))
+    return y
+
+
+# ---- columns and deformed windows
+
+col2im = define_op(
+    "Col2Im",
+    inputs="x image_shape block_shape",
+    attrs={"dilations": [], "pads": [], "strides": []},
+    attr_inputs=("image_shape", "block_shape"),
+    source="ONNX Col2Im-18",
+)
+
+
+@col2im.infer
+def _(x: TypeInfo, image: TypeInfo, block: TypeInfo, **_: Any) -> TypeInfo:
+    cells = math.prod(const_ints(block, "block_shape"))
+    channels = x.dims[1] // cells if isinstance(x.dims[1], int) else None
+    return x.with_shape((x.dims[0], channels, *const_ints(image, "image_shape")))
+
+
+@col2im.reference
+def _(x: Array, image: Array, block: Array, *, dilations: list[int], pads: list[int], strides: list[int]) -> Array:
+    """Adds columns (N, C·block, L) back to the image they were cut from"""
+    sizes, kernel = [int(d) for d in image], [int(d) for d in block]
+    n = len(sizes)
+    dilations, strides, pads = dilations or [1] * n, strides or [1] * n, pads or [0] * (2 * n)
+    room = [s + pads[i] + pads[n + i] for i, s in enumerate(sizes)]
+    out = [(r - d * (k - 1) - 1) // s + 1 for r, d, k, s in zip(room, dilations, kernel, strides)]
+    channels = x.shape[1] // math.prod(kernel)
+    columns = x.reshape(x.shape[0], channels, *kernel, *out)
+    y = np.zeros((x.shape[0], channels, *room), x.dtype)
+    for tap in np.ndindex(*kernel):
+        at = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilations, out, strides))
+        y[(slice(None), slice(None), *at)] += columns[(slice(None), slice(None), *tap)]
+    return y[(slice(None), slice(None), *(slice(pads[i], pads[i] + s) for i, s in enumerate(sizes)))]
+
+
+deform_conv = define_op(
+    "DeformConv",
+    inputs="x w offset b? mask?",
+    attrs={"dilations": [], "group": 1, "kernel_shape": [], "offset_group": 1, "pads": [], "strides": []},
+    source="ONNX DeformConv-22",
+)
+deform_conv.infer(
+    lambda x, w, offset, *_, **__: x.with_shape((x.dims[0], w.dims[0], *offset.dims[2:]))
+)
+
+
+@deform_conv.reference
+def _(x: Array, w: Array, offset: Array, b: Array | None, mask: Array | None, *, dilations: list[int], group: int,
+      kernel_shape: list[int], offset_group: int, pads: list[int], strides: list[int]) -> Array:
+    """Convolution whose window elements are moved by `offset` (N, og·K·2, H', W') and weighted by `mask`"""
+    kernel, out = list(w.shape[2:]), offset.shape[2:]
+    n = len(kernel)
+    dilations, strides, pads = dilations or [1] * n, strides or [1] * n, pads or [0] * (2 * n)
+    grids = np.meshgrid(*[np.arange(o) for o in out], indexing="ij")
+    moves = offset.reshape(x.shape[0], offset_group, *kernel, n, *out)
+    weights = None if mask is None else mask.reshape(x.shape[0], offset_group, *kernel, *out)
+    per_offset = x.shape[1] // offset_group
+    y = np.zeros((x.shape[0], group, w.shape[0] // group, *out), wide(x).dtype)
+    wg = w.reshape(group, w.shape[0] // group, w.shape[1], *kernel)
+    for tap in np.ndindex(*kernel):
+        columns = np.zeros((x.shape[0], x.shape[1], *out), y.dtype)
+        for i, g in itertools.product(range(x.shape[0]), range(offset_group)):
+            at = [
+                grids[a] * strides[a] - pads[a] + tap[a] * dilations[a] + moves[(i, g, *tap, a)] for a in range(n)
+            ]
+            channels = slice(g * per_offset, (g + 1) * per_offset)
+            part = sample(wide(x[i, channels]), at, "linear", "zeros")
+            columns[i, channels] = part if weights is None else part * weights[(i, g, *tap)]
+        grouped = columns.reshape(x.shape[0], group, -1, *out)
+        y += np.einsum("goc,ngc...->ngo...", wg[(slice(None),) * 3 + tap], grouped)
+    y = y.reshape(x.shape[0], w.shape[0], *out)
+    return (y if b is None else y + b.reshape(1, -1, *[1] * n)).astype(x.dtype)

@@ -1,0 +1,156 @@
+"""The ONNX project's own backend cases, run through our importer and references.
+
+`python -m tests.importers.onnx_cases` prints the list of what does not pass, with reasons
+(tests/importers/onnx_unsupported.txt).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from lite_engine.backends.reference import run_graph
+from lite_engine.errors import LiteError, UnsupportedOperatorError
+from lite_engine.importers import onnx as importer
+from lite_engine.ir import Graph
+from onnx import numpy_helper
+from onnx.backend.test import loader
+
+KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
+_TRAINING = {
+    "Adagrad", "Adam", "Momentum", "Gradient", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
+}  # fmt: skip
+_STRINGS = {"StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch"}
+_RANDOM = {"Bernoulli", "RandomUniformLike", "RandomNormalLike", "RandomUniform", "RandomNormal"}
+_SMALL_FLOATS = {17, 18, 19, 20, 21, 22, 23, 24, 25, 26}
+
+
+@dataclass
+class Outcome:
+    """One case: passed, or why not; `scope` names the family that is left out, if any."""
+
+    name: str
+    kind: str
+    scope: str
+    reason: str
+
+    @property
+    def passed(self) -> bool:
+        return not self.reason
+
+
+def cases(kind: str) -> list[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the generators divide by zero on purpose
+        return loader.load_model_tests(kind=kind)
+
+
+def model_bytes(case: Any) -> bytes:
+    if case.model is not None:
+        return case.model.SerializeToString()
+    return (Path(case.model_dir) / "model.onnx").read_bytes()
+
+
+def data_sets(case: Any) -> Iterator[tuple[list[Any], list[Any]]]:
+    if case.data_sets is not None:
+        yield from case.data_sets
+        return
+    for folder in sorted(Path(case.model_dir).glob("test_data_set_*")):
+        yield _protos(folder, "input"), _protos(folder, "output")
+
+
+def _protos(folder: Path, stem: str) -> list[Any]:
+    paths = sorted(folder.glob(f"{stem}_*.pb"), key=lambda p: int(p.stem.rsplit("_", 1)[1]))
+    return [numpy_helper.to_array(onnx.TensorProto.FromString(p.read_bytes())) for p in paths]
+
+
+def scope_of(model: onnx.ModelProto) -> str:
+    """The family that the standard's inference on numbers does not need; empty for the rest."""
+    graph = model.graph
+    ops = {n.op_type for n in graph.node}
+    types = [v.type for v in (*graph.input, *graph.output)]
+    elements = {t.tensor_type.elem_type for t in types}
+    if any(t.WhichOneof("value") in ("sequence_type", "optional_type", "map_type") for t in types) or any(
+        op.startswith(("Sequence", "Optional", "SplitToSeq", "ConcatFromSeq")) for op in ops
+    ):
+        return "sequences, optionals and maps"
+    if ops & _TRAINING or "training" in str(model.opset_import) :
+        return "training and loss"
+    if 8 in elements or ops & _STRINGS:
+        return "strings"
+    if ops & _RANDOM:
+        return "random generators"
+    attrs = [a for n in graph.node for a in n.attribute]
+    codes = elements | {a.i for a in attrs if a.name in ("to", "output_dtype")}
+    codes |= {a.t.data_type for a in attrs if a.HasField("t")} | {t.data_type for t in graph.initializer}
+    return "8-, 4- and 2-bit types" if codes & _SMALL_FLOATS else ""
+
+
+def _plain(array: Any) -> np.ndarray:
+    """bfloat16 as its bits; everything else as it is."""
+    if isinstance(array, onnx.TensorProto):
+        array = numpy_helper.to_array(array)
+    array = np.asarray(array)
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
+def run(case: Any) -> Outcome:
+    data = model_bytes(case)
+    scope = scope_of(onnx.ModelProto.FromString(data))
+    if "training" in case.name:
+        scope = scope or "training and loss"
+    try:
+        graph = importer.read_bytes(data, Path(case.model_dir or "."))
+        for inputs, wanted in data_sets(case):
+            taps: dict[str, np.ndarray] = {}
+            outputs = run_graph(graph, [_plain(a) for a in inputs[: len(graph.inputs)]], taps=taps)
+            _check_types(graph, taps)
+            _compare(case, outputs, wanted, [str(v.dtype) for v in graph.outputs])
+    except UnsupportedOperatorError as error:
+        return Outcome(case.name, case.kind, scope, f"unsupported: {error}")
+    except (LiteError, AssertionError, TypeError, AttributeError, KeyError, ValueError, IndexError) as error:
+        lines = [s.strip() for s in str(error).splitlines() if s.strip()]
+        return Outcome(case.name, case.kind, scope, f"{type(error).__name__}: {' '.join(lines[:3])}")
+    return Outcome(case.name, case.kind, scope, "")
+
+
+def _check_types(graph: Graph, taps: dict[str, np.ndarray]) -> None:
+    """What inference said holds for what came out."""
+    for value in graph.values():
+        got = taps.get(value.name)
+        if got is None or value.dtype is None:
+            continue
+        assert got.dtype == value.dtype.np, f"{value} is inferred, {got.dtype} came out"
+        if value.shape is not None:
+            fits = len(value.shape) == got.ndim and all(
+                not isinstance(d, int) or d == n for d, n in zip(value.shape, got.shape)
+            )
+            assert fits, f"{value} is inferred, shape {got.shape} came out"
+
+
+def _compare(case: Any, outputs: list[np.ndarray], wanted: list[Any], dtypes: list[str]) -> None:
+    assert len(outputs) >= len(wanted), f"{len(outputs)} outputs instead of {len(wanted)}"
+    for got, expected, dtype in zip(outputs, wanted, dtypes):
+        expected = _plain(expected)
+        assert got.shape == expected.shape, f"shape {got.shape} instead of {expected.shape}"
+        assert got.dtype == expected.dtype, f"dtype {got.dtype} instead of {expected.dtype}"
+        if dtype == "bf16":
+            got, expected = ((a.astype(np.uint32) << 16).view(np.float32) for a in (got, expected))
+        np.testing.assert_allclose(got, expected, rtol=case.rtol, atol=case.atol)
+
+
+def main() -> None:
+    for kind in KINDS:
+        for case in sorted(cases(kind), key=lambda c: c.name):
+            outcome = run(case)
+            if not outcome.passed:
+                print(f"{outcome.name}: {f'[{outcome.scope}] ' if outcome.scope else ''}{outcome.reason}")
+
+
+if __name__ == "__main__":
+    main()
