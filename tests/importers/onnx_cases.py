@@ -75,11 +75,11 @@ def scope_of(model: onnx.ModelProto) -> str:
     ops = {n.op_type for n in graph.node}
     types = [v.type for v in (*graph.input, *graph.output)]
     elements = {t.tensor_type.elem_type for t in types}
-    if any(t.WhichOneof("value") in ("sequence_type", "optional_type", "map_type") for t in types) or any(
-        op.startswith(("Sequence", "Optional", "SplitToSeq", "ConcatFromSeq")) for op in ops
-    ):
+    if any(
+        t.WhichOneof("value") in ("sequence_type", "optional_type", "map_type") for t in types
+    ) or any(op.startswith(("Sequence", "Optional", "SplitToSeq", "ConcatFromSeq")) for op in ops):
         return "sequences, optionals and maps"
-    if ops & _TRAINING or "training" in str(model.opset_import) :
+    if ops & _TRAINING or "training" in str(model.opset_import):
         return "training and loss"
     if 8 in elements or ops & _STRINGS:
         return "strings"
@@ -87,7 +87,9 @@ def scope_of(model: onnx.ModelProto) -> str:
         return "random generators"
     attrs = [a for n in graph.node for a in n.attribute]
     codes = elements | {a.i for a in attrs if a.name in ("to", "output_dtype")}
-    codes |= {a.t.data_type for a in attrs if a.HasField("t")} | {t.data_type for t in graph.initializer}
+    codes |= {a.t.data_type for a in attrs if a.HasField("t")} | {
+        t.data_type for t in graph.initializer
+    }
     return "8-, 4- and 2-bit types" if codes & _SMALL_FLOATS else ""
 
 
@@ -113,9 +115,19 @@ def run(case: Any) -> Outcome:
             _compare(case, outputs, wanted, [str(v.dtype) for v in graph.outputs])
     except UnsupportedOperatorError as error:
         return Outcome(case.name, case.kind, scope, f"unsupported: {error}")
-    except (LiteError, AssertionError, TypeError, AttributeError, KeyError, ValueError, IndexError) as error:
+    except (
+        LiteError,
+        AssertionError,
+        TypeError,
+        AttributeError,
+        KeyError,
+        ValueError,
+        IndexError,
+    ) as error:
         lines = [s.strip() for s in str(error).splitlines() if s.strip()]
-        return Outcome(case.name, case.kind, scope, f"{type(error).__name__}: {' '.join(lines[:3])}")
+        return Outcome(
+            case.name, case.kind, scope, f"{type(error).__name__}: {' '.join(lines[:3])}"
+        )
     return Outcome(case.name, case.kind, scope, "")
 
 
@@ -149,7 +161,9 @@ def main() -> None:
         for case in sorted(cases(kind), key=lambda c: c.name):
             outcome = run(case)
             if not outcome.passed:
-                print(f"{outcome.name}: {f'[{outcome.scope}] ' if outcome.scope else ''}{outcome.reason}")
+                print(
+                    f"{outcome.name}: {f'[{outcome.scope}] ' if outcome.scope else ''}{outcome.reason}"
+                )
 
 
 if __name__ == "__main__":

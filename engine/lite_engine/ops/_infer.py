@@ -129,7 +129,9 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
         try:
             types = infer_node(node)
         except ShapeError as error:
-            if any(v is not None and (v.dtype is None or not v.type.is_static) for v in node.inputs):
+            if any(
+                v is not None and (v.dtype is None or not v.type.is_static) for v in node.inputs
+            ):
                 continue  # reads a value whose shape depends on data
             raise ShapeError(f"{error}; the model does not fit these input shapes") from None
         for value, info in zip(node.outputs, types, strict=False):

@@ -14,8 +14,18 @@ from ._helpers import same_type, typed
 
 #: Operators that may be fused as the `activation` attribute of another one.
 FUSABLE = (
-    "Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Gelu",
-    "Elu", "Softplus", "Mish",
+    "Relu",
+    "Clip",
+    "LeakyRelu",
+    "Sigmoid",
+    "Tanh",
+    "HardSigmoid",
+    "HardSwish",
+    "Silu",
+    "Gelu",
+    "Elu",
+    "Softplus",
+    "Mish",
 )
 
 
@@ -53,14 +63,21 @@ def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
 
 relu = _unary("Relu", typed(lambda x: np.maximum(x, 0)), 1, "ONNX Relu-14")
 leaky_relu = _unary(
-    "LeakyRelu", typed(lambda x, alpha: np.where(x < 0, alpha * x, x)), 2, "ONNX LeakyRelu-16", alpha=0.01
+    "LeakyRelu",
+    typed(lambda x, alpha: np.where(x < 0, alpha * x, x)),
+    2,
+    "ONNX LeakyRelu-16",
+    alpha=0.01,
 )
 sigmoid = _unary("Sigmoid", typed(_sigmoid), 10, "ONNX Sigmoid-13")
 tanh = _unary("Tanh", typed(np.tanh), 12, "ONNX Tanh-13")
 hard_sigmoid = _unary(
     "HardSigmoid",
     typed(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
-    4, "ONNX HardSigmoid-22", alpha=0.2, beta=0.5,
+    4,
+    "ONNX HardSigmoid-22",
+    alpha=0.2,
+    beta=0.5,
 )
 hard_swish = _unary(
     "HardSwish", typed(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)), 5, "ONNX HardSwish-22"
@@ -68,7 +85,11 @@ hard_swish = _unary(
 silu = _unary("Silu", typed(lambda x: x * _sigmoid(x)), 11, "Ramachandran 2017 (swish, β = 1)")
 gelu = _unary("Gelu", typed(_gelu), 14, "ONNX Gelu-20", approximate="none")
 elu = _unary(
-    "Elu", typed(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)), 10, "ONNX Elu-22", alpha=1.0
+    "Elu",
+    typed(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
+    10,
+    "ONNX Elu-22",
+    alpha=1.0,
 )
 softplus = _unary("Softplus", typed(_softplus), 16, "ONNX Softplus-22")
 mish = _unary("Mish", typed(lambda x: x * np.tanh(_softplus(x))), 28, "ONNX Mish-22")
@@ -76,16 +97,24 @@ mish = _unary("Mish", typed(lambda x: x * np.tanh(_softplus(x))), 28, "ONNX Mish
 selu = _unary(
     "Selu",
     typed(lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))),
-    10, "ONNX Selu-22", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875,
+    10,
+    "ONNX Selu-22",
+    alpha=1.67326319217681884765625,
+    gamma=1.05070102214813232421875,
 )
 celu = _unary(
     "Celu",
     typed(lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha))),
-    12, "ONNX Celu-12", alpha=1.0,
+    12,
+    "ONNX Celu-12",
+    alpha=1.0,
 )
 thresholded_relu = _unary(
-    "ThresholdedRelu", typed(lambda x, alpha: np.where(x > alpha, x, 0)), 1,
-    "ONNX ThresholdedRelu-22", alpha=1.0,
+    "ThresholdedRelu",
+    typed(lambda x, alpha: np.where(x > alpha, x, 0)),
+    1,
+    "ONNX ThresholdedRelu-22",
+    alpha=1.0,
 )
 softsign = _unary("Softsign", typed(lambda x: x / (1 + np.abs(x))), 3, "ONNX Softsign-22")
 swish = _unary(
@@ -94,11 +123,18 @@ swish = _unary(
 shrink = _unary(
     "Shrink",
     typed(lambda x, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))),
-    4, "ONNX Shrink-9", bias=0.0, lambd=0.5,
+    4,
+    "ONNX Shrink-9",
+    bias=0.0,
+    lambd=0.5,
 )
 
 clip = define_op(
-    "Clip", inputs="x min? max?", layout="elementwise", attr_inputs=("min", "max"), source="ONNX Clip-13"
+    "Clip",
+    inputs="x min? max?",
+    layout="elementwise",
+    attr_inputs=("min", "max"),
+    source="ONNX Clip-13",
 )
 
 

@@ -46,9 +46,20 @@ def _heads_type(x: TypeInfo, heads: int | None) -> tuple[Dim, Dim, Dim, Dim]:
 
 
 @attention.infer
-def _(q: TypeInfo, k: TypeInfo, v: TypeInfo, mask: TypeInfo | None, past_key: TypeInfo | None,
-      past_value: TypeInfo | None, lengths: TypeInfo | None, *, q_num_heads: int | None, kv_num_heads: int | None,
-      n_outputs: int, **_: Any) -> list[TypeInfo]:
+def _(
+    q: TypeInfo,
+    k: TypeInfo,
+    v: TypeInfo,
+    mask: TypeInfo | None,
+    past_key: TypeInfo | None,
+    past_value: TypeInfo | None,
+    lengths: TypeInfo | None,
+    *,
+    q_num_heads: int | None,
+    kv_num_heads: int | None,
+    n_outputs: int,
+    **_: Any,
+) -> list[TypeInfo]:
     batch, heads, rows, _size = _heads_type(q, q_num_heads)
     _, kv_heads, columns, k_size = _heads_type(k, kv_num_heads)
     v_size = _heads_type(v, kv_num_heads)[3]
@@ -100,13 +111,33 @@ def attention_bias(
 
 
 @attention.reference
-def _(q: Array, k: Array, v: Array, mask: Array | None, past_key: Array | None, past_value: Array | None,
-      lengths: Array | None, *, is_causal: int, kv_num_heads: int | None, left_window_size: int,
-      q_num_heads: int | None, qk_matmul_output_mode: int, right_window_size: int, scale: float | None,
-      softcap: float, softmax_precision: DType | None, n_outputs: int) -> Any:
+def _(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    past_key: Array | None,
+    past_value: Array | None,
+    lengths: Array | None,
+    *,
+    is_causal: int,
+    kv_num_heads: int | None,
+    left_window_size: int,
+    q_num_heads: int | None,
+    qk_matmul_output_mode: int,
+    right_window_size: int,
+    scale: float | None,
+    softcap: float,
+    softmax_precision: DType | None,
+    n_outputs: int,
+) -> Any:
     """softmax(cap(q·kᵀ·scale) + bias)·v per head; k and v heads are shared by groups of q heads"""
     packed, dtype = q.ndim == 3, q.dtype
-    q, k, v = _split_heads(q, q_num_heads), _split_heads(k, kv_num_heads), _split_heads(v, kv_num_heads)
+    q, k, v = (
+        _split_heads(q, q_num_heads),
+        _split_heads(k, kv_num_heads),
+        _split_heads(v, kv_num_heads),
+    )
     offset = np.zeros(q.shape[0], np.int64)
     if past_key is not None and past_value is not None:
         offset += past_key.shape[2]
@@ -131,7 +162,9 @@ def _(q: Array, k: Array, v: Array, mask: Array | None, past_key: Array | None, 
     scores = scores + bias.astype(scores.dtype)
     stages.append(scores)
     precise = softmax_precision.np if softmax_precision not in (None, DType.BF16) else scores.dtype
-    chance = np.nan_to_num(softmax(scores.astype(precise), -1), nan=0.0)  # a row that sees nothing gives 0
+    chance = np.nan_to_num(
+        softmax(scores.astype(precise), -1), nan=0.0
+    )  # a row that sees nothing gives 0
     chance = chance.astype(scores.dtype)
     stages.append(chance)
     y = np.matmul(chance, values)
@@ -140,8 +173,17 @@ def _(q: Array, k: Array, v: Array, mask: Array | None, past_key: Array | None, 
 
 
 @attention.cost
-def _(q: TypeInfo, k: TypeInfo, v: TypeInfo, mask: TypeInfo | None, past_key: TypeInfo | None, *_: Any,
-      q_num_heads: int | None, kv_num_heads: int | None, **__: Any) -> Cost:
+def _(
+    q: TypeInfo,
+    k: TypeInfo,
+    v: TypeInfo,
+    mask: TypeInfo | None,
+    past_key: TypeInfo | None,
+    *_: Any,
+    q_num_heads: int | None,
+    kv_num_heads: int | None,
+    **__: Any,
+) -> Cost:
     batch, heads, rows, size = (int(d or 0) for d in _heads_type(q, q_num_heads))  # type: ignore[call-overload]
     columns = int(_heads_type(k, kv_num_heads)[2] or 0)  # type: ignore[call-overload]
     columns += int(past_key.dims[2] or 0) if past_key is not None else 0  # type: ignore[call-overload]
@@ -162,8 +204,16 @@ rotary.infer(same_type)
 
 
 @rotary.reference
-def _(x: Array, cos: Array, sin: Array, positions: Array | None, *, interleaved: int, num_heads: int | None,
-      rotary_embedding_dim: int) -> Array:
+def _(
+    x: Array,
+    cos: Array,
+    sin: Array,
+    positions: Array | None,
+    *,
+    interleaved: int,
+    num_heads: int | None,
+    rotary_embedding_dim: int,
+) -> Array:
     """Turns pairs of each head's first `rotary_embedding_dim` elements by the angles of their position"""
     heads = _split_heads(x, num_heads)  # (B,H,L,S)
     width = rotary_embedding_dim or heads.shape[-1]
@@ -187,7 +237,9 @@ rotary.cost(lambda x, *_, **__: Cost(flops=3 * x.size))
 
 # ---- gated activations
 
-swiglu = define_op("SwiGLU", inputs="a b", attrs={"alpha": 1.0}, layout="elementwise", source="ONNX SwiGLU-28")
+swiglu = define_op(
+    "SwiGLU", inputs="a b", attrs={"alpha": 1.0}, layout="elementwise", source="ONNX SwiGLU-28"
+)
 swiglu.infer(same_type)
 swiglu.reference(lambda a, b, *, alpha: (a * _sigmoid(alpha * wide(a)) * b).astype(a.dtype))
 swiglu.cost(lambda a, b, **_: Cost(flops=13 * a.size))
@@ -207,8 +259,17 @@ linear_attention = define_op(
 
 
 @linear_attention.infer
-def _(q: TypeInfo, k: TypeInfo, v: TypeInfo, past: TypeInfo | None, *_: Any, q_num_heads: int, kv_num_heads: int,
-      n_outputs: int, **__: Any) -> list[TypeInfo]:
+def _(
+    q: TypeInfo,
+    k: TypeInfo,
+    v: TypeInfo,
+    past: TypeInfo | None,
+    *_: Any,
+    q_num_heads: int,
+    kv_num_heads: int,
+    n_outputs: int,
+    **__: Any,
+) -> list[TypeInfo]:
     batch, _, steps, d_k = _heads_type(k, kv_num_heads)
     d_v = _heads_type(v, kv_num_heads)[3]
     width = q_num_heads * d_v if isinstance(d_v, int) else None
@@ -217,16 +278,32 @@ def _(q: TypeInfo, k: TypeInfo, v: TypeInfo, past: TypeInfo | None, *_: Any, q_n
 
 
 @linear_attention.reference
-def _(query: Array, key: Array, value: Array, past: Array | None, decay: Array | None, beta: Array | None, *,
-      chunk_size: int, kv_num_heads: int, q_num_heads: int, scale: float, update_rule: str, n_outputs: int) -> Any:
+def _(
+    query: Array,
+    key: Array,
+    value: Array,
+    past: Array | None,
+    decay: Array | None,
+    beta: Array | None,
+    *,
+    chunk_size: int,
+    kv_num_heads: int,
+    q_num_heads: int,
+    scale: float,
+    update_rule: str,
+    n_outputs: int,
+) -> Any:
     """S ← e^g·S + β·k⊗(v − (e^g·S)ᵀk) step by step; o = scale·Sᵀq (rules: linear, gated, delta, gated_delta)"""
     q, k, v = (
-        wide(_split_heads(x, n)) for x, n in ((query, q_num_heads), (key, kv_num_heads), (value, kv_num_heads))
+        wide(_split_heads(x, n))
+        for x, n in ((query, q_num_heads), (key, kv_num_heads), (value, kv_num_heads))
     )
     group = q_num_heads // kv_num_heads
     factor = scale or 1 / math.sqrt(q.shape[-1])
     batch, heads, steps, d_k = k.shape
-    state = np.zeros((batch, heads, d_k, v.shape[-1]), k.dtype) if past is None else wide(past).copy()
+    state = (
+        np.zeros((batch, heads, d_k, v.shape[-1]), k.dtype) if past is None else wide(past).copy()
+    )
     y = np.zeros((batch, q_num_heads, steps, v.shape[-1]), k.dtype)
     gates = None
     if decay is not None and "gated" in update_rule:
@@ -236,7 +313,9 @@ def _(query: Array, key: Array, value: Array, past: Array | None, decay: Array |
             state = state * gates[:, t, :, :, None]
         kt, vt = k[:, :, t], v[:, :, t]
         if "delta" in update_rule:
-            rate = np.ones((batch, 1)) if beta is None else wide(beta).reshape(batch, steps, -1)[:, t]
+            rate = (
+                np.ones((batch, 1)) if beta is None else wide(beta).reshape(batch, steps, -1)[:, t]
+            )
             vt = rate[..., None] * (vt - np.einsum("bhkv,bhk->bhv", state, kt))
         state = state + kt[..., :, None] * vt[..., None, :]
         y[:, :, t] = factor * np.einsum("bhkv,bhk->bhv", np.repeat(state, group, 1), q[:, :, t])
@@ -254,19 +333,37 @@ causal_conv = define_op(
 
 
 @causal_conv.infer
-def _(x: TypeInfo, weight: TypeInfo, bias: TypeInfo | None, past: TypeInfo | None, *, n_outputs: int, **_: Any) -> list[TypeInfo]:
+def _(
+    x: TypeInfo,
+    weight: TypeInfo,
+    bias: TypeInfo | None,
+    past: TypeInfo | None,
+    *,
+    n_outputs: int,
+    **_: Any,
+) -> list[TypeInfo]:
     taps = weight.dims[2]
     state = x.with_shape((*x.dims[:2], taps - 1 if isinstance(taps, int) else None))
     return [same_type(x), state][:n_outputs]
 
 
 @causal_conv.reference
-def _(x: Array, weight: Array, bias: Array | None, past: Array | None, *, activation: str, n_outputs: int) -> Any:
+def _(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    past: Array | None,
+    *,
+    activation: str,
+    n_outputs: int,
+) -> Any:
     """Depthwise convolution over past positions only; the state is the last k − 1 positions"""
     taps = weight.shape[2]
     before = np.zeros((*x.shape[:2], taps - 1), x.dtype) if past is None else past
     joined = np.concatenate([before, x], 2)
-    y = sum(wide(joined[:, :, i : i + x.shape[2]]) * wide(weight[:, 0, i])[:, None] for i in range(taps))
+    y = sum(
+        wide(joined[:, :, i : i + x.shape[2]]) * wide(weight[:, 0, i])[:, None] for i in range(taps)
+    )
     y = y if bias is None else y + bias[:, None]
     y = y * _sigmoid(y) if activation in ("silu", "swish") else y
     return [np.asarray(y).astype(x.dtype), joined[:, :, joined.shape[2] - taps + 1 :]][:n_outputs]
@@ -275,7 +372,10 @@ def _(x: Array, weight: Array, bias: Array | None, past: Array | None, *, activa
 # ---- fused forms of onnxruntime
 
 bias_gelu = define_op(
-    "BiasGelu", inputs="x bias", attrs={"approximate": "none"}, source="com.microsoft BiasGelu-1, FastGelu-1"
+    "BiasGelu",
+    inputs="x bias",
+    attrs={"approximate": "none"},
+    source="com.microsoft BiasGelu-1, FastGelu-1",
 )
 bias_gelu.infer(same_type)
 
@@ -302,12 +402,25 @@ def _(x: TypeInfo, *_: Any, n_outputs: int, **__: Any) -> list[TypeInfo]:
 
 
 @skip_layer_norm.reference
-def _(x: Array, skip: Array, gamma: Array, beta: Array | None, bias: Array | None, *, epsilon: float,
-      n_outputs: int) -> Any:
+def _(
+    x: Array,
+    skip: Array,
+    gamma: Array,
+    beta: Array | None,
+    bias: Array | None,
+    *,
+    epsilon: float,
+    n_outputs: int,
+) -> Any:
     """LayerNormalization of x + skip + bias over the last axis"""
     total = wide(x) + skip + (0 if bias is None else bias)
     mean = total.mean(-1, keepdims=True)
     inverse = 1 / np.sqrt(np.square(total - mean).mean(-1, keepdims=True) + epsilon)
     y = (total - mean) * inverse * gamma + (0 if beta is None else beta)
-    outs = [y.astype(x.dtype), mean.astype(np.float32), inverse.astype(np.float32), total.astype(x.dtype)]
+    outs = [
+        y.astype(x.dtype),
+        mean.astype(np.float32),
+        inverse.astype(np.float32),
+        total.astype(x.dtype),
+    ]
     return outs[:n_outputs]

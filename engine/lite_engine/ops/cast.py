@@ -52,7 +52,10 @@ def _(x: np.ndarray, *, to: DType, saturate: int, round_mode: str) -> np.ndarray
 cast.cost(lambda x, **_: Cost(flops=x.size))
 
 cast_like = define_op(
-    "CastLike", inputs="x like", attrs={"saturate": 1, "round_mode": "up"}, source="ONNX CastLike-25"
+    "CastLike",
+    inputs="x like",
+    attrs={"saturate": 1, "round_mode": "up"},
+    source="ONNX CastLike-25",
 )
 cast_like.infer(lambda x, like, **_: TypeInfo(like.dtype, x.shape))
 

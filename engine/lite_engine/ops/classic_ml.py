@@ -11,11 +11,15 @@ from ..ir import DType, TypeInfo
 from ._core import REQUIRED, define_op
 from ._helpers import same_type
 
-binarizer = define_op("Binarizer", inputs="x", attrs={"threshold": 0.0}, source="ai.onnx.ml Binarizer-1")
+binarizer = define_op(
+    "Binarizer", inputs="x", attrs={"threshold": 0.0}, source="ai.onnx.ml Binarizer-1"
+)
 binarizer.infer(same_type)
 binarizer.reference(lambda x, *, threshold: (x > threshold).astype(x.dtype))
 
-scaler = define_op("Scaler", inputs="x", attrs={"offset": [0.0], "scale": [1.0]}, source="ai.onnx.ml Scaler-1")
+scaler = define_op(
+    "Scaler", inputs="x", attrs={"offset": [0.0], "scale": [1.0]}, source="ai.onnx.ml Scaler-1"
+)
 scaler.infer(lambda x, **_: TypeInfo(DType.F32, x.shape))
 scaler.reference(
     lambda x, *, offset, scale: ((x - np.array(offset)) * np.array(scale)).astype(np.float32)

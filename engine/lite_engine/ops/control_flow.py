@@ -62,11 +62,15 @@ def _known(value: Value) -> TypeInfo:
 
 
 @if_op.infer
-def _(condition: TypeInfo, *, then_branch: Graph, else_branch: Graph, n_outputs: int) -> list[TypeInfo]:
+def _(
+    condition: TypeInfo, *, then_branch: Graph, else_branch: Graph, n_outputs: int
+) -> list[TypeInfo]:
     infer_types(then_branch)
     infer_types(else_branch)
     if not len(then_branch.outputs) == len(else_branch.outputs) == n_outputs:
-        raise ShapeError(f"branches give {len(then_branch.outputs)} and {len(else_branch.outputs)} values")
+        raise ShapeError(
+            f"branches give {len(then_branch.outputs)} and {len(else_branch.outputs)} values"
+        )
     out = []
     for a, b in zip(then_branch.outputs, else_branch.outputs):
         left, right = _known(a), _known(b)
@@ -77,8 +81,13 @@ def _(condition: TypeInfo, *, then_branch: Graph, else_branch: Graph, n_outputs:
 
 
 @loop.infer
-def _(trip_count: TypeInfo | None, condition: TypeInfo | None, *initial: TypeInfo | None, body: Graph,
-      n_outputs: int) -> list[TypeInfo]:
+def _(
+    trip_count: TypeInfo | None,
+    condition: TypeInfo | None,
+    *initial: TypeInfo | None,
+    body: Graph,
+    n_outputs: int,
+) -> list[TypeInfo]:
     for value, given in zip(body.inputs[2:], initial):
         if value.dtype is None and given is not None:
             value.dtype = given.dtype
@@ -88,13 +97,22 @@ def _(trip_count: TypeInfo | None, condition: TypeInfo | None, *initial: TypeInf
         TypeInfo(r.dtype, _common(r.shape, i.shape if i is not None else None))
         for r, i in zip(results, initial)
     ]
-    scanned = [r.with_shape(None if r.shape is None else (None, *r.shape)) for r in results[len(initial) :]]
+    scanned = [
+        r.with_shape(None if r.shape is None else (None, *r.shape)) for r in results[len(initial) :]
+    ]
     return [*carried, *scanned][:n_outputs]
 
 
 @scan.infer
-def _(*xs: TypeInfo, body: Graph, num_scan_inputs: int, scan_output_axes: list[int], batched: int, n_outputs: int,
-      **attrs: Any) -> list[TypeInfo]:
+def _(
+    *xs: TypeInfo,
+    body: Graph,
+    num_scan_inputs: int,
+    scan_output_axes: list[int],
+    batched: int,
+    n_outputs: int,
+    **attrs: Any,
+) -> list[TypeInfo]:
     infer_types(body)
     states = len(xs) - num_scan_inputs
     results = [_known(v) for v in body.outputs]
@@ -134,7 +152,9 @@ def _(q: Array, k: Array, v: Array, **attrs: Any) -> list[Array]:
 # ---- interpretation
 
 
-def run_control_flow(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+def run_control_flow(
+    node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph
+) -> list[Array]:
     """Outputs of an If, Loop or Scan node. Raises ShapeError."""
     if node.op == "If":
         return _run_if(node, inputs, run_subgraph)
@@ -142,7 +162,11 @@ def run_control_flow(node: Node, inputs: Sequence[Array | None], run_subgraph: R
         return _run_loop(node, inputs, run_subgraph)
     if node.op == "Scan":
         given = scan.filled_attrs(node)
-        return _run_batches(given, inputs, run_subgraph) if given["batched"] else _run_scan(given, inputs, run_subgraph)
+        return (
+            _run_batches(given, inputs, run_subgraph)
+            if given["batched"]
+            else _run_scan(given, inputs, run_subgraph)
+        )
     if node.op == "FlexAttention":
         return _run_flex_attention(flex_attention.filled_attrs(node), inputs, run_subgraph)
     raise ShapeError(f"{node.name}: {node.op} is not a control-flow operator")
@@ -181,7 +205,9 @@ def _stack(parts: list[Array], value: Value, axis: int) -> Array:
     return np.zeros((0, *dims), value.type.dtype.np)
 
 
-def _run_scan(attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+def _run_scan(
+    attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph
+) -> list[Array]:
     """States go from step to step; scan inputs are cut, scan outputs joined, along their axes."""
     body, count = attrs["body"], attrs["num_scan_inputs"]
     states = [s for s in inputs[: len(inputs) - count] if s is not None]
@@ -209,7 +235,9 @@ def _run_scan(attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgrap
     return [*states, *joined]
 
 
-def _run_batches(attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
+def _run_batches(
+    attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph
+) -> list[Array]:
     """Scan-8: one scan per element of the leading batch axis."""
     given = [x for x in inputs if x is not None]
     runs = [_run_scan(attrs, [x[b] for x in given], run_subgraph) for b in range(given[0].shape[0])]

@@ -122,7 +122,10 @@ def _(
     kernel, strides, pads, dilations = conv_window(x, w, attrs)
     n = len(kernel)
     positions = math.prod(
-        int(window_output(x.dims[2 + i], kernel[i], strides[i], pads[i] + pads[n + i], dilations[i]) or 0)
+        int(
+            window_output(x.dims[2 + i], kernel[i], strides[i], pads[i] + pads[n + i], dilations[i])
+            or 0
+        )
         for i in range(n)
     )
     outputs = int(x.dims[0] or 0) * positions * int(w.dims[0] or 0)  # type: ignore[call-overload]
@@ -135,7 +138,7 @@ def _rank4(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if x is None or x.rank not in (3, 4):
         return "only 1-D and 2-D convolutions have this kernel"
-    return types[1] is not None and types[1].const is not None or "the weight is not constant"
+    return (types[1] is not None and types[1].const is not None) or "the weight is not constant"
 
 
 def _depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -170,9 +173,35 @@ def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return min(int(d or 0) for d in x.dims[2:]) > 8 or "map of 8 or less"  # type: ignore[call-overload, misc]
 
 
-conv.kernel("cpu", "f32_conv2d_depthwise", accepts_pitch=True, when=_depthwise, rank=0, why="one filter per channel")
-conv.kernel("cpu", "f32_conv2d_winograd43", accepts_pitch=True, when=_winograd43, rank=1,
-            why="3x3 stride 1: F(4,3) needs 4x fewer multiplications")
-conv.kernel("cpu", "f32_conv2d_winograd23", accepts_pitch=True, when=_winograd, rank=2,
-            why="3x3 stride 1 on a small map: F(2,3) keeps the weights small")
-conv.kernel("cpu", "f32_conv2d_gemm", accepts_pitch=True, when=_rank4, rank=3, why="general convolution as GEMM over taps")
+conv.kernel(
+    "cpu",
+    "f32_conv2d_depthwise",
+    accepts_pitch=True,
+    when=_depthwise,
+    rank=0,
+    why="one filter per channel",
+)
+conv.kernel(
+    "cpu",
+    "f32_conv2d_winograd43",
+    accepts_pitch=True,
+    when=_winograd43,
+    rank=1,
+    why="3x3 stride 1: F(4,3) needs 4x fewer multiplications",
+)
+conv.kernel(
+    "cpu",
+    "f32_conv2d_winograd23",
+    accepts_pitch=True,
+    when=_winograd,
+    rank=2,
+    why="3x3 stride 1 on a small map: F(2,3) keeps the weights small",
+)
+conv.kernel(
+    "cpu",
+    "f32_conv2d_gemm",
+    accepts_pitch=True,
+    when=_rank4,
+    rank=3,
+    why="general convolution as GEMM over taps",
+)

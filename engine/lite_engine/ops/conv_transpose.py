@@ -32,7 +32,9 @@ conv_transpose = define_op(
 )
 
 
-def transposed_window(dims: tuple[Dim, ...], kernel: list[int], attrs: dict[str, Any]) -> dict[str, list[Any]]:
+def transposed_window(
+    dims: tuple[Dim, ...], kernel: list[int], attrs: dict[str, Any]
+) -> dict[str, list[Any]]:
     """strides, dilations, pads [begin…, end…] and output sizes with the defaults resolved.
 
     out = (in − 1)·stride + output_padding + (k − 1)·dilation + 1 − begin − end.

@@ -49,7 +49,9 @@ def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
     return np.take_along_axis(x[window], at, axis)
 
 
-gather_nd = define_op("GatherND", inputs="x indices", attrs={"batch_dims": 0}, source="ONNX GatherND-13")
+gather_nd = define_op(
+    "GatherND", inputs="x indices", attrs={"batch_dims": 0}, source="ONNX GatherND-13"
+)
 
 
 @gather_nd.infer
@@ -92,7 +94,9 @@ scatter_elements.infer(same_type)
 
 
 @scatter_elements.reference
-def _(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str) -> np.ndarray:
+def _(
+    x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, axis: int, reduction: str
+) -> np.ndarray:
     """y[indices[i,j,k], j, k] = updates[i,j,k] for axis 0"""
     y = x.copy()
     at = list(np.indices(indices.shape, sparse=True))
@@ -124,7 +128,9 @@ tensor_scatter.infer(same_type)
 
 
 @tensor_scatter.reference
-def _(past: np.ndarray, update: np.ndarray, starts: np.ndarray | None, *, axis: int, mode: str) -> np.ndarray:
+def _(
+    past: np.ndarray, update: np.ndarray, starts: np.ndarray | None, *, axis: int, mode: str
+) -> np.ndarray:
     """A cache updated in place: per batch element, `update` is written from starts[b] on along axis"""
     y = np.moveaxis(past.copy(), axis, 1)
     new = np.moveaxis(update, axis, 1)
@@ -163,7 +169,9 @@ non_zero = define_op("NonZero", inputs="x", source="ONNX NonZero-13")
 non_zero.infer(lambda x: TypeInfo(DType.I64, (None if x.shape is None else x.rank, None)))
 non_zero.reference(lambda x: np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1))
 
-compress = define_op("Compress", inputs="x condition", attrs={"axis": None}, source="ONNX Compress-11")
+compress = define_op(
+    "Compress", inputs="x condition", attrs={"axis": None}, source="ONNX Compress-11"
+)
 
 
 @compress.infer
@@ -188,4 +196,3 @@ array_feature_extractor.infer(
     lambda x, y: x.with_shape((*(x.dims[:-1] or (1,)), y.size if y.is_static else None))
 )
 array_feature_extractor.reference(lambda x, y: np.atleast_2d(np.take(x, y.ravel(), -1)))
-

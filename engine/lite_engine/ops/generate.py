@@ -36,7 +36,9 @@ def _(shape: np.ndarray, *, value: np.ndarray | None) -> np.ndarray:
     return np.full(tuple(int(d) for d in shape), fill, fill.dtype)
 
 
-range_op = define_op("Range", inputs="start limit delta", attrs={"stash_type": 1}, source="ONNX Range-27")
+range_op = define_op(
+    "Range", inputs="start limit delta", attrs={"stash_type": 1}, source="ONNX Range-27"
+)
 
 
 @range_op.infer
@@ -76,7 +78,10 @@ def _(x: np.ndarray, *, dtype: DType | None, k: int) -> np.ndarray:
 
 def _window(name: str, fn: Callable[[np.ndarray], np.ndarray]) -> OpDef:
     op = define_op(
-        name, inputs="size", attrs={"output_datatype": DType.F32, "periodic": 1}, source=f"ONNX {name}-17"
+        name,
+        inputs="size",
+        attrs={"output_datatype": DType.F32, "periodic": 1},
+        source=f"ONNX {name}-17",
     )
 
     @op.infer
@@ -126,19 +131,34 @@ def _random(name: str, like: bool, draw: Callable[..., np.ndarray], attrs: dict[
 
 
 for _suffix, _like in (("", False), ("Like", True)):
-    _random(f"RandomNormal{_suffix}", _like, lambda g, s, mean, scale: g.normal(mean, scale, s),
-            {"mean": 0.0, "scale": 1.0})
-    _random(f"RandomUniform{_suffix}", _like, lambda g, s, low, high: g.uniform(low, high, s),
-            {"low": 0.0, "high": 1.0})
+    _random(
+        f"RandomNormal{_suffix}",
+        _like,
+        lambda g, s, mean, scale: g.normal(mean, scale, s),
+        {"mean": 0.0, "scale": 1.0},
+    )
+    _random(
+        f"RandomUniform{_suffix}",
+        _like,
+        lambda g, s, low, high: g.uniform(low, high, s),
+        {"low": 0.0, "high": 1.0},
+    )
 
-bernoulli = define_op("Bernoulli", inputs="x", attrs={"dtype": None, "seed": None}, source="ONNX Bernoulli-22")
+bernoulli = define_op(
+    "Bernoulli", inputs="x", attrs={"dtype": None, "seed": None}, source="ONNX Bernoulli-22"
+)
 bernoulli.infer(lambda x, *, dtype, seed: TypeInfo(dtype or x.dtype, x.shape))
 bernoulli.reference(
-    lambda x, *, dtype, seed: (_generator(seed).uniform(size=x.shape) < x).astype(dtype.np if dtype else x.dtype)
+    lambda x, *, dtype, seed: (_generator(seed).uniform(size=x.shape) < x).astype(
+        dtype.np if dtype else x.dtype
+    )
 )
 
 multinomial = define_op(
-    "Multinomial", inputs="x", attrs={"dtype": DType.I32, "sample_size": 1, "seed": None}, source="ONNX Multinomial-22"
+    "Multinomial",
+    inputs="x",
+    attrs={"dtype": DType.I32, "sample_size": 1, "seed": None},
+    source="ONNX Multinomial-22",
 )
 multinomial.infer(lambda x, *, dtype, sample_size, seed: TypeInfo(dtype, (x.dims[0], sample_size)))
 

@@ -21,7 +21,9 @@ def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list
     terms = left.split(",")
     if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", equation) or len(terms) != len(ranks):
         raise ShapeError(f"equation {equation!r} for {len(ranks)} inputs")
-    widest = max([r - len(t.replace("...", "")) for t, r in zip(terms, ranks) if "..." in t], default=0)
+    widest = max(
+        [r - len(t.replace("...", "")) for t, r in zip(terms, ranks) if "..." in t], default=0
+    )
 
     def labels(term: str, dots: int) -> list[str]:
         if "..." not in term:
@@ -55,7 +57,9 @@ def _(*xs: TypeInfo, equation: str) -> TypeInfo:
 @einsum.reference
 def _(*xs: np.ndarray, equation: str) -> np.ndarray:
     """numpy.einsum"""
-    return np.asarray(np.einsum(equation, *xs, optimize=len(xs) > 1)).astype(xs[0].dtype, copy=False)
+    return np.asarray(np.einsum(equation, *xs, optimize=len(xs) > 1)).astype(
+        xs[0].dtype, copy=False
+    )
 
 
 @einsum.cost

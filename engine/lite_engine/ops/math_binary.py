@@ -46,7 +46,9 @@ def _compare(name: str, fn: Callable[..., Any], source: str) -> OpDef:
 # ---- arithmetic
 
 
-def _add(a: np.ndarray, b: np.ndarray, *, activation: str, activation_params: Sequence[float]) -> np.ndarray:
+def _add(
+    a: np.ndarray, b: np.ndarray, *, activation: str, activation_params: Sequence[float]
+) -> np.ndarray:
     """y = activation(a + b)"""
     return apply_activation(activation, activation_params, a + b).astype(a.dtype, copy=False)
 
@@ -104,7 +106,10 @@ _compare("LessOrEqual", np.less_equal, "ONNX LessOrEqual-16")
 _compare("NotEqual", np.not_equal, "TFLite NOT_EQUAL")
 
 prelu = _binary(
-    "PRelu", lambda x, slope: np.where(x < 0, x * slope, x).astype(x.dtype), "ONNX PRelu-16", native=True
+    "PRelu",
+    lambda x, slope: np.where(x < 0, x * slope, x).astype(x.dtype),
+    "ONNX PRelu-16",
+    native=True,
 )
 
 

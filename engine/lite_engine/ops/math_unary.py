@@ -16,7 +16,13 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _unary(
-    name: str, fn: Callable[..., Any], source: str, *, flops: int = 1, native: bool = False, **attrs: Any
+    name: str,
+    fn: Callable[..., Any],
+    source: str,
+    *,
+    flops: int = 1,
+    native: bool = False,
+    **attrs: Any,
 ) -> OpDef:
     op = define_op(name, inputs="x", attrs=attrs, layout="elementwise", source=source)
     op.infer(same_type)

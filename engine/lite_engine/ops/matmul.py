@@ -53,7 +53,9 @@ def _(a: TypeInfo, b: TypeInfo, **_: Any) -> TypeInfo:
 
 
 @matmul.reference
-def _(a: np.ndarray, b: np.ndarray, *, activation: str, activation_params: list[float]) -> np.ndarray:
+def _(
+    a: np.ndarray, b: np.ndarray, *, activation: str, activation_params: list[float]
+) -> np.ndarray:
     """numpy.matmul: (…,M,K) · (…,K,N) → (…,M,N), batch axes broadcast"""
     y = np.matmul(wide(a), wide(b))
     return apply_activation(activation, activation_params, y).astype(a.dtype, copy=False)
@@ -73,7 +75,9 @@ gemm = define_op(
 
 
 @gemm.infer
-def _(a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int, **_: Any) -> TypeInfo:
+def _(
+    a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int, **_: Any
+) -> TypeInfo:
     if a.rank != 2 or b.rank != 2:
         raise ShapeError(f"ranks {a.rank} and {b.rank}, not 2")
     rows, inner = a.dims[::-1] if transA else a.dims
@@ -110,7 +114,6 @@ def _(a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int,
     columns = b.dims[0] if transB else b.dims[1]
     outputs = product((rows, columns))
     return Cost(macs=outputs * product((inner,)), flops=outputs * (c is not None))
-
 
 
 gemm.kernel("cpu", "f32_gemm", accepts_pitch=True, why="dense matrix product")

@@ -14,7 +14,7 @@ from ._helpers import normalise_axis, same_type, wide
 
 def _spatial(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
-    return x is not None and x.rank >= 3 or "no spatial axes"
+    return (x is not None and x.rank >= 3) or "no spatial axes"
 
 
 def _constant_statistics(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -39,8 +39,16 @@ def _per_channel(v: np.ndarray, rank: int) -> np.ndarray:
 
 
 @batch_norm.infer
-def _(x: TypeInfo, scale: TypeInfo, b: TypeInfo, mean: TypeInfo, var: TypeInfo, *, n_outputs: int,
-      **_: Any) -> list[TypeInfo]:
+def _(
+    x: TypeInfo,
+    scale: TypeInfo,
+    b: TypeInfo,
+    mean: TypeInfo,
+    var: TypeInfo,
+    *,
+    n_outputs: int,
+    **_: Any,
+) -> list[TypeInfo]:
     channels = x.dims[1] if x.rank > 1 else 1
     for name, v in (("scale", scale), ("b", b), ("mean", mean), ("var", var)):
         if v.is_static and isinstance(channels, int) and v.size != channels:
@@ -49,14 +57,27 @@ def _(x: TypeInfo, scale: TypeInfo, b: TypeInfo, mean: TypeInfo, var: TypeInfo, 
 
 
 @batch_norm.reference
-def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray, mean: np.ndarray, var: np.ndarray, *,
-      epsilon: float, momentum: float, training_mode: int, n_outputs: int) -> Any:
+def _(
+    x: np.ndarray,
+    scale: np.ndarray,
+    b: np.ndarray,
+    mean: np.ndarray,
+    var: np.ndarray,
+    *,
+    epsilon: float,
+    momentum: float,
+    training_mode: int,
+    n_outputs: int,
+) -> Any:
     """y = (x − mean) / √(var + ε) · scale + b, per channel; statistics of x when training_mode"""
     xw = wide(x)
     if training_mode:
         axes = tuple(i for i in range(x.ndim) if i != 1)
         now_mean, now_var = xw.mean(axes), xw.var(axes)
-        running = (mean * momentum + now_mean * (1 - momentum), var * momentum + now_var * (1 - momentum))
+        running = (
+            mean * momentum + now_mean * (1 - momentum),
+            var * momentum + now_var * (1 - momentum),
+        )
         mean, var = now_mean, now_var
     else:
         running = (mean, var)
@@ -101,8 +122,15 @@ group_norm.infer(same_type)
 
 
 @group_norm.reference
-def _(x: np.ndarray, scale: np.ndarray, bias: np.ndarray, *, epsilon: float, num_groups: int,
-      stash_type: int) -> np.ndarray:
+def _(
+    x: np.ndarray,
+    scale: np.ndarray,
+    bias: np.ndarray,
+    *,
+    epsilon: float,
+    num_groups: int,
+    stash_type: int,
+) -> np.ndarray:
     """Statistics per sample and group of channels; scale and bias per channel (C,)"""
     grouped = wide(x).reshape(x.shape[0], num_groups, -1)
     y = _standardised(grouped, (2,), epsilon).reshape(x.shape)
@@ -119,15 +147,25 @@ layer_norm = define_op(
 
 
 @layer_norm.infer
-def _(x: TypeInfo, scale: TypeInfo, b: TypeInfo | None, *, axis: int, n_outputs: int, **_: Any) -> list[TypeInfo]:
+def _(
+    x: TypeInfo, scale: TypeInfo, b: TypeInfo | None, *, axis: int, n_outputs: int, **_: Any
+) -> list[TypeInfo]:
     at = normalise_axis(axis, x.rank)
     stats = TypeInfo(DType.F32, (*x.dims[:at], *[1] * (x.rank - at)))
     return [same_type(x), stats, stats][:n_outputs]
 
 
 @layer_norm.reference
-def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray | None, *, axis: int, epsilon: float,
-      stash_type: int, n_outputs: int) -> Any:
+def _(
+    x: np.ndarray,
+    scale: np.ndarray,
+    b: np.ndarray | None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_type: int,
+    n_outputs: int,
+) -> Any:
     """y = scale · (x − mean) / √(var + ε) + b over the axes from `axis` on"""
     xw = wide(x)
     axes = tuple(range(axis % x.ndim, x.ndim))
@@ -135,12 +173,16 @@ def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray | None, *, axis: int, epsi
     inverse = 1 / np.sqrt(np.square(xw - mean).mean(axes, keepdims=True) + epsilon)
     y = ((xw - mean) * inverse).astype(x.dtype) * scale
     y = y if b is None else y + b
-    return [y.astype(x.dtype, copy=False), mean.astype(np.float32), inverse.astype(np.float32)][:n_outputs]
+    return [y.astype(x.dtype, copy=False), mean.astype(np.float32), inverse.astype(np.float32)][
+        :n_outputs
+    ]
 
 
 layer_norm.cost(lambda x, *_, **__: Cost(flops=7 * x.size))
 layer_norm.kernel(
-    "cpu", "f32_layer_norm", when=lambda node, types: len(node.outputs) == 1 or "statistics are asked for"
+    "cpu",
+    "f32_layer_norm",
+    when=lambda node, types: len(node.outputs) == 1 or "statistics are asked for",
 )
 
 rms_norm = define_op(
@@ -151,7 +193,9 @@ rms_norm.infer(same_type)
 
 
 @rms_norm.reference
-def _(x: np.ndarray, scale: np.ndarray, *, axis: int, epsilon: float, stash_type: int) -> np.ndarray:
+def _(
+    x: np.ndarray, scale: np.ndarray, *, axis: int, epsilon: float, stash_type: int
+) -> np.ndarray:
     """y = scale · x / √(mean(x²) + ε) over the axes from `axis` on"""
     xw = wide(x)
     axes = tuple(range(axis % x.ndim, x.ndim))

@@ -29,7 +29,9 @@ class Window:
         if not len(self.kernel) == len(self.strides) == len(self.dilations) == n:
             raise ShapeError(f"{n} spatial axes, kernel {self.kernel}, strides {self.strides}")
         if min(*self.kernel, *self.strides, *self.dilations) < 1:
-            raise ShapeError(f"window kernel {self.kernel}, strides {self.strides}, dilations {self.dilations}")
+            raise ShapeError(
+                f"window kernel {self.kernel}, strides {self.strides}, dilations {self.dilations}"
+            )
         sizes = [d if isinstance(d, int) else 1 for d in shape[2:]]
         self.pads = window_pads(
             sizes, self.kernel, self.strides, attrs["pads"], self.dilations, attrs["auto_pad"]
@@ -56,7 +58,11 @@ class Window:
         widths = [(0, 0), (0, 0)]
         n = len(self.kernel)
         for i in range(n):
-            reach = (int(self.out[i] or 0) - 1) * self.strides[i] + (self.kernel[i] - 1) * self.dilations[i] + 1
+            reach = (
+                (int(self.out[i] or 0) - 1) * self.strides[i]
+                + (self.kernel[i] - 1) * self.dilations[i]
+                + 1
+            )
             end = max(self.pads[n + i], reach - x.shape[2 + i] - self.pads[i])
             widths.append((self.pads[i], end))
         return np.pad(x, widths, constant_values=value)
@@ -145,7 +151,9 @@ max_unpool = define_op(
 )  # fmt: skip
 
 
-def _unpooled(shape: tuple[Dim, ...], kernel: list[int], pads: list[int], strides: list[int]) -> list[Dim]:
+def _unpooled(
+    shape: tuple[Dim, ...], kernel: list[int], pads: list[int], strides: list[int]
+) -> list[Dim]:
     n = len(shape) - 2
     strides, pads = strides or [1] * n, pads or [0] * (2 * n)
     return [
@@ -158,8 +166,15 @@ def _unpooled(shape: tuple[Dim, ...], kernel: list[int], pads: list[int], stride
 
 
 @max_unpool.infer
-def _(x: TypeInfo, indices: TypeInfo, shape: TypeInfo | None, *, kernel_shape: list[int],
-      pads: list[int], strides: list[int]) -> TypeInfo:
+def _(
+    x: TypeInfo,
+    indices: TypeInfo,
+    shape: TypeInfo | None,
+    *,
+    kernel_shape: list[int],
+    pads: list[int],
+    strides: list[int],
+) -> TypeInfo:
     if shape is not None:
         known = shape.const
         return x.with_shape(tuple(int(v) for v in known) if known is not None else (None,) * x.rank)
@@ -167,8 +182,15 @@ def _(x: TypeInfo, indices: TypeInfo, shape: TypeInfo | None, *, kernel_shape: l
 
 
 @max_unpool.reference
-def _(x: np.ndarray, indices: np.ndarray, shape: np.ndarray | None, *, kernel_shape: list[int],
-      pads: list[int], strides: list[int]) -> np.ndarray:
+def _(
+    x: np.ndarray,
+    indices: np.ndarray,
+    shape: np.ndarray | None,
+    *,
+    kernel_shape: list[int],
+    pads: list[int],
+    strides: list[int],
+) -> np.ndarray:
     """Puts each x at its flat index of a zero tensor; indices refer to the inferred shape"""
     inferred = tuple(int(d or 0) for d in _unpooled(x.shape, kernel_shape, pads, strides))
     y = np.zeros(math.prod(inferred), x.dtype)
@@ -206,7 +228,8 @@ def _(x: np.ndarray, *, count_include_pad: int, **attrs: Any) -> np.ndarray:
         ones = np.pad(ones, widths, constant_values=1)
         # cells past the pads, which only ceil_mode reaches, never count
         extra = [(0, 0)] * 2 + [
-            (0, max(0, a - b)) for a, b in zip(window.padded(x[:1, :1], 0).shape[2:], ones.shape[2:])
+            (0, max(0, a - b))
+            for a, b in zip(window.padded(x[:1, :1], 0).shape[2:], ones.shape[2:])
         ]
         counted = np.pad(ones, extra)
     else:
@@ -239,7 +262,9 @@ def _(x: np.ndarray, *, p: int, **attrs: Any) -> np.ndarray:
 # ---- global forms
 
 
-def _global(name: str, fn: Callable[..., np.ndarray], *, native: bool = False, **attrs: Any) -> OpDef:
+def _global(
+    name: str, fn: Callable[..., np.ndarray], *, native: bool = False, **attrs: Any
+) -> OpDef:
     op = define_op(name, inputs="x", attrs=attrs, layout="channels_last", source=f"ONNX {name}-22")
 
     @op.infer
@@ -254,10 +279,14 @@ def _global(name: str, fn: Callable[..., np.ndarray], *, native: bool = False, *
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     if native:
-        op.kernel("cpu", "f32_pool", accepts_pitch=True, when=lambda node, types: _flat(node, types))
+        op.kernel(
+            "cpu", "f32_pool", accepts_pitch=True, when=lambda node, types: _flat(node, types)
+        )
     return op
 
 
 _global("GlobalAveragePool", lambda x, a: np.mean(x, axis=a, keepdims=True), native=True)
 _global("GlobalMaxPool", lambda x, a: np.max(x, axis=a, keepdims=True), native=True)
-_global("GlobalLpPool", lambda x, a, p: np.sum(np.abs(x) ** p, axis=a, keepdims=True) ** (1 / p), p=2)
+_global(
+    "GlobalLpPool", lambda x, a, p: np.sum(np.abs(x) ** p, axis=a, keepdims=True) ** (1 / p), p=2
+)

@@ -29,10 +29,14 @@ def requantize(acc: Array, scale: Array, zero_point: Array) -> Array:
 
 def per_axis(v: Array, axis: int, rank: int) -> Array:
     """One number, or one per index of axis, made to broadcast."""
-    return v.reshape(()) if v.size == 1 else v.reshape([-1 if i == axis else 1 for i in range(rank)])
+    return (
+        v.reshape(()) if v.size == 1 else v.reshape([-1 if i == axis else 1 for i in range(rank)])
+    )
 
 
-def integer_conv(x: Array, x_zero: Array | None, w: Array, w_zero: Array | None, attrs: dict[str, Any]) -> Array:
+def integer_conv(
+    x: Array, x_zero: Array | None, w: Array, w_zero: Array | None, attrs: dict[str, Any]
+) -> Array:
     """Σ (x − x_zp)·(w − w_zp), exact; padding counts as x_zp, that is 0. → int64 (N,O,*S')"""
     xf, wf = x.astype(np.float64), w.astype(np.float64)
     if x_zero is not None:
@@ -69,16 +73,36 @@ qlinear_conv = define_op(
 
 
 @qlinear_conv.infer
-def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, w_scale: TypeInfo, w_zero: TypeInfo,
-      y_scale: TypeInfo, y_zero: TypeInfo, b: TypeInfo | None, **attrs: Any) -> TypeInfo:
+def _(
+    x: TypeInfo,
+    x_scale: TypeInfo,
+    x_zero: TypeInfo,
+    w: TypeInfo,
+    w_scale: TypeInfo,
+    w_zero: TypeInfo,
+    y_scale: TypeInfo,
+    y_zero: TypeInfo,
+    b: TypeInfo | None,
+    **attrs: Any,
+) -> TypeInfo:
     if w_scale.is_static and w.is_static and w_scale.size not in (1, w.dims[0]):
         raise ShapeError(f"{w_scale.size} weight scales for {w.dims[0]} output channels")
     return TypeInfo(y_zero.dtype, _conv_shape(x, w, attrs).shape)
 
 
 @qlinear_conv.reference
-def _(x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, w_zero: Array, y_scale: Array,
-      y_zero: Array, b: Array | None, **attrs: Any) -> Array:
+def _(
+    x: Array,
+    x_scale: Array,
+    x_zero: Array,
+    w: Array,
+    w_scale: Array,
+    w_zero: Array,
+    y_scale: Array,
+    y_zero: Array,
+    b: Array | None,
+    **attrs: Any,
+) -> Array:
     """Quantised convolution; w_scale and w_zp per tensor or per output channel, b int32 of scale x_s·w_s"""
     acc = integer_conv(x, x_zero, w, w_zero, attrs)
     if b is not None:
@@ -99,7 +123,9 @@ conv_integer = define_op(
 
 
 @conv_integer.infer
-def _(x: TypeInfo, w: TypeInfo, x_zero: TypeInfo | None, w_zero: TypeInfo | None, **attrs: Any) -> TypeInfo:
+def _(
+    x: TypeInfo, w: TypeInfo, x_zero: TypeInfo | None, w_zero: TypeInfo | None, **attrs: Any
+) -> TypeInfo:
     return TypeInfo(DType.I32, _conv_shape(x, w, attrs).shape)
 
 

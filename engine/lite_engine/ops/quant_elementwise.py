@@ -45,12 +45,22 @@ def _binary(name: str, fn: Callable[[Array, Array], Array]) -> OpDef:
     op.infer(lambda a, a_s, a_z, b, *_: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape)))
 
     @op.reference
-    def _(a: Array, a_scale: Array, a_zero: Array | None, b: Array, b_scale: Array, b_zero: Array | None,
-          y_scale: Array, y_zero: Array | None) -> Array:
+    def _(
+        a: Array,
+        a_scale: Array,
+        a_zero: Array | None,
+        b: Array,
+        b_scale: Array,
+        b_zero: Array | None,
+        y_scale: Array,
+        y_zero: Array | None,
+    ) -> Array:
         y = fn(_real(a, a_scale, a_zero), _real(b, b_scale, b_zero))
         return _quantised(y, y_scale, y_zero, a.dtype)
 
-    op.cost(lambda a, a_s, a_z, b, *_: Cost(flops=8 * product(broadcast_shapes(a.shape, b.shape) or ())))
+    op.cost(
+        lambda a, a_s, a_z, b, *_: Cost(flops=8 * product(broadcast_shapes(a.shape, b.shape) or ()))
+    )
     return op
 
 
@@ -71,14 +81,23 @@ def _unary(name: str, fn: Callable[..., Array], layout: str, flops: int, **attrs
     op.infer(lambda x, *_, **__: TypeInfo(x.dtype, x.shape))
 
     @op.reference
-    def _(x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None, **attrs: Any) -> Array:
+    def _(
+        x: Array,
+        x_scale: Array,
+        x_zero: Array | None,
+        y_scale: Array,
+        y_zero: Array | None,
+        **attrs: Any,
+    ) -> Array:
         return _quantised(fn(_real(x, x_scale, x_zero), **attrs), y_scale, y_zero, x.dtype)
 
     op.cost(lambda x, *_, **__: Cost(flops=flops * x.size))
     return op
 
 
-_unary("QLinearLeakyRelu", lambda x, alpha: np.where(x < 0, alpha * x, x), "elementwise", 6, alpha=0.01)
+_unary(
+    "QLinearLeakyRelu", lambda x, alpha: np.where(x < 0, alpha * x, x), "elementwise", 6, alpha=0.01
+)
 _unary("QLinearSigmoid", _sigmoid, "elementwise", 14)
 _unary("QLinearSoftmax", lambda x, axis, opset: softmax(x, axis), "axis", 16, axis=-1, opset=13)
 
@@ -103,8 +122,16 @@ def _(x: TypeInfo, *_: Any, channels_last: int, **attrs: Any) -> TypeInfo:
 
 
 @qlinear_average_pool.reference
-def _(x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None, *,
-      channels_last: int, **attrs: Any) -> Array:
+def _(
+    x: Array,
+    x_scale: Array,
+    x_zero: Array | None,
+    y_scale: Array,
+    y_zero: Array | None,
+    *,
+    channels_last: int,
+    **attrs: Any,
+) -> Array:
     """AveragePool of the real values"""
     assert average_pool._reference is not None
     y = average_pool._reference(_real(x, x_scale, x_zero), **attrs)
@@ -131,12 +158,16 @@ qlinear_global_average_pool.infer(
 
 
 @qlinear_global_average_pool.reference
-def _(x: Array, x_scale: Array, x_zero: Array, y_scale: Array, y_zero: Array, *, channels_last: int) -> Array:
+def _(
+    x: Array, x_scale: Array, x_zero: Array, y_scale: Array, y_zero: Array, *, channels_last: int
+) -> Array:
     """Mean over the spatial axes, summed as integers"""
     axes = tuple(range(2, x.ndim))
     total = (x.astype(np.int64) - int(x_zero.reshape(()))).sum(axes, keepdims=True)
     count = x.size // max(1, total.size)
-    scale = x_scale.reshape(()).astype(np.float32) / (y_scale.reshape(()).astype(np.float32) * np.float32(count))
+    scale = x_scale.reshape(()).astype(np.float32) / (
+        y_scale.reshape(()).astype(np.float32) * np.float32(count)
+    )
     q = np.rint(total.astype(np.float32) * scale) + y_zero.reshape(()).astype(np.float32)
     return saturate(q, x.dtype)
 

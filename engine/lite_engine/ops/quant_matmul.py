@@ -18,7 +18,13 @@ Array = np.ndarray
 
 def _by_row(v: Array, rank: int) -> Array:
     """Parameters of the left matrix: one, or one per row."""
-    return v[..., None] if v.ndim > 1 and v.shape[-1] != 1 else v if v.ndim > 1 else per_axis(v, max(0, rank - 2), rank)
+    return (
+        v[..., None]
+        if v.ndim > 1 and v.shape[-1] != 1
+        else v
+        if v.ndim > 1
+        else per_axis(v, max(0, rank - 2), rank)
+    )
 
 
 def _by_column(v: Array, rank: int) -> Array:
@@ -45,14 +51,30 @@ qlinear_matmul = define_op(
 
 
 @qlinear_matmul.infer
-def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, b_scale: TypeInfo, b_zero: TypeInfo,
-      y_scale: TypeInfo, y_zero: TypeInfo) -> TypeInfo:
+def _(
+    a: TypeInfo,
+    a_scale: TypeInfo,
+    a_zero: TypeInfo,
+    b: TypeInfo,
+    b_scale: TypeInfo,
+    b_zero: TypeInfo,
+    y_scale: TypeInfo,
+    y_zero: TypeInfo,
+) -> TypeInfo:
     return TypeInfo(y_zero.dtype, matmul_shape(a, b).shape)
 
 
 @qlinear_matmul.reference
-def _(a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero: Array, y_scale: Array,
-      y_zero: Array) -> Array:
+def _(
+    a: Array,
+    a_scale: Array,
+    a_zero: Array,
+    b: Array,
+    b_scale: Array,
+    b_zero: Array,
+    y_scale: Array,
+    y_zero: Array,
+) -> Array:
     """y = clamp(round(acc · a_s·b_s/y_s) + y_zp); a's parameters may be per row, b's per column"""
     acc = integer_matmul(a, a_zero, b, b_zero)
     rank = acc.ndim
@@ -87,16 +109,41 @@ def _oriented(a: Any, b: Any, trans_a: int, trans_b: int) -> tuple[Any, Any]:
 
 
 @qgemm.infer
-def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, b_scale: TypeInfo, b_zero: TypeInfo,
-      c: TypeInfo | None, y_scale: TypeInfo | None, y_zero: TypeInfo | None, *, alpha: float, transA: int,
-      transB: int) -> TypeInfo:
+def _(
+    a: TypeInfo,
+    a_scale: TypeInfo,
+    a_zero: TypeInfo,
+    b: TypeInfo,
+    b_scale: TypeInfo,
+    b_zero: TypeInfo,
+    c: TypeInfo | None,
+    y_scale: TypeInfo | None,
+    y_zero: TypeInfo | None,
+    *,
+    alpha: float,
+    transA: int,
+    transB: int,
+) -> TypeInfo:
     left, right = _oriented(a, b, transA, transB)
     return TypeInfo(DType.F32 if y_zero is None else y_zero.dtype, matmul_shape(left, right).shape)
 
 
 @qgemm.reference
-def _(a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero: Array, c: Array | None,
-      y_scale: Array | None, y_zero: Array | None, *, alpha: float, transA: int, transB: int) -> Array:
+def _(
+    a: Array,
+    a_scale: Array,
+    a_zero: Array,
+    b: Array,
+    b_scale: Array,
+    b_zero: Array,
+    c: Array | None,
+    y_scale: Array | None,
+    y_zero: Array | None,
+    *,
+    alpha: float,
+    transA: int,
+    transB: int,
+) -> Array:
     """acc = (A − a_zp)·(B − b_zp) + c, c int32 of scale α·a_s·b_s; float output without y_scale"""
     left, right = _oriented(a, b, transA, transB)
     acc = integer_matmul(left, a_zero.reshape(()), right, b_zero)
@@ -109,14 +156,25 @@ def _(a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, b_zero:
 
 
 @qgemm.cost
-def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, *_: Any, alpha: float, transA: int,
-      transB: int) -> Cost:
+def _(
+    a: TypeInfo,
+    a_scale: TypeInfo,
+    a_zero: TypeInfo,
+    b: TypeInfo,
+    *_: Any,
+    alpha: float,
+    transA: int,
+    transB: int,
+) -> Cost:
     left, right = _oriented(a, b, transA, transB)
     return Cost(macs=matmul_macs(left, right), flops=4 * matmul_shape(left, right).size)
 
 
 matmul_integer = define_op(
-    "MatMulInteger", inputs="a b a_zero_point? b_zero_point?", source="ONNX MatMulInteger-10", tolerance=0
+    "MatMulInteger",
+    inputs="a b a_zero_point? b_zero_point?",
+    source="ONNX MatMulInteger-10",
+    tolerance=0,
 )
 matmul_integer.infer(lambda a, b, *_: TypeInfo(DType.I32, matmul_shape(a, b).shape))
 
@@ -134,12 +192,21 @@ matmul_integer_to_float = define_op(
     inputs="a b a_scale b_scale a_zero_point? b_zero_point? bias?",
     source="com.microsoft MatMulIntegerToFloat-1",
 )
-matmul_integer_to_float.infer(lambda a, b, a_scale, *_: TypeInfo(a_scale.dtype, matmul_shape(a, b).shape))
+matmul_integer_to_float.infer(
+    lambda a, b, a_scale, *_: TypeInfo(a_scale.dtype, matmul_shape(a, b).shape)
+)
 
 
 @matmul_integer_to_float.reference
-def _(a: Array, b: Array, a_scale: Array, b_scale: Array, a_zero: Array | None, b_zero: Array | None,
-      bias: Array | None) -> Array:
+def _(
+    a: Array,
+    b: Array,
+    a_scale: Array,
+    b_scale: Array,
+    a_zero: Array | None,
+    b_zero: Array | None,
+    bias: Array | None,
+) -> Array:
     """y = acc · a_s·b_s + bias"""
     acc = integer_matmul(a, a_zero, b, b_zero)
     y = acc.astype(np.float32) * (a_scale.reshape(()) * _by_column(b_scale, acc.ndim))
@@ -149,7 +216,9 @@ def _(a: Array, b: Array, a_scale: Array, b_scale: Array, a_zero: Array | None, 
 matmul_integer_to_float.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b)))
 
 dynamic_quantize_matmul = define_op(
-    "DynamicQuantizeMatMul", inputs="a b b_scale b_zero_point? bias?", source="com.microsoft DynamicQuantizeMatMul-1"
+    "DynamicQuantizeMatMul",
+    inputs="a b b_scale b_zero_point? bias?",
+    source="com.microsoft DynamicQuantizeMatMul-1",
 )
 dynamic_quantize_matmul.infer(lambda a, b, *_: matmul_shape(a, b))
 

@@ -53,14 +53,30 @@ def saturate(q: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 @quantize_linear.infer
-def _(x: TypeInfo, scale: TypeInfo, zero_point: TypeInfo | None, *, output_dtype: DType | None, **_: Any) -> TypeInfo:
+def _(
+    x: TypeInfo,
+    scale: TypeInfo,
+    zero_point: TypeInfo | None,
+    *,
+    output_dtype: DType | None,
+    **_: Any,
+) -> TypeInfo:
     dtype = zero_point.dtype if zero_point is not None else output_dtype or DType.U8
     return TypeInfo(dtype, x.shape)
 
 
 @quantize_linear.reference
-def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, *, axis: int, block_size: int,
-      output_dtype: DType | None, precision: int, saturate: int) -> np.ndarray:
+def _(
+    x: np.ndarray,
+    scale: np.ndarray,
+    zero_point: np.ndarray | None,
+    *,
+    axis: int,
+    block_size: int,
+    output_dtype: DType | None,
+    precision: int,
+    saturate: int,
+) -> np.ndarray:
     """q = clamp(round_half_even(x / scale) + zero_point)"""
     dtype = zero_point.dtype if zero_point is not None else (output_dtype or DType.U8).np
     s = spread(scale, x.shape, axis, block_size)
@@ -75,19 +91,39 @@ _saturate = saturate  # the attribute of the same name hides it above
 
 
 @dequantize_linear.infer
-def _(x: TypeInfo, scale: TypeInfo, zero_point: TypeInfo | None, *, output_dtype: DType | None, **_: Any) -> TypeInfo:
+def _(
+    x: TypeInfo,
+    scale: TypeInfo,
+    zero_point: TypeInfo | None,
+    *,
+    output_dtype: DType | None,
+    **_: Any,
+) -> TypeInfo:
     return TypeInfo(output_dtype or scale.dtype, x.shape)
 
 
 @dequantize_linear.reference
-def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, *, axis: int, block_size: int,
-      output_dtype: DType | None) -> np.ndarray:
+def _(
+    x: np.ndarray,
+    scale: np.ndarray,
+    zero_point: np.ndarray | None,
+    *,
+    axis: int,
+    block_size: int,
+    output_dtype: DType | None,
+) -> np.ndarray:
     """y = (x − zero_point) · scale"""
     wide = x.astype(np.int32) if x.dtype.kind in "iu" else x
     if zero_point is not None:
         wide = wide - spread(zero_point, x.shape, axis, block_size).astype(wide.dtype)
     s = spread(scale, x.shape, axis, block_size)
-    out = np.float32 if output_dtype is DType.BF16 else output_dtype.np if output_dtype else scale.dtype
+    out = (
+        np.float32
+        if output_dtype is DType.BF16
+        else output_dtype.np
+        if output_dtype
+        else scale.dtype
+    )
     return (wide.astype(np.result_type(s, np.float32)) * s).astype(out)
 
 
@@ -95,7 +131,10 @@ quantize_linear.cost(lambda x, *_, **__: Cost(flops=4 * x.size))
 dequantize_linear.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
 
 dynamic_quantize_linear = define_op(
-    "DynamicQuantizeLinear", inputs="x", outputs="y y_scale y_zero_point", source="ONNX DynamicQuantizeLinear-11"
+    "DynamicQuantizeLinear",
+    inputs="x",
+    outputs="y y_scale y_zero_point",
+    source="ONNX DynamicQuantizeLinear-11",
 )
 dynamic_quantize_linear.infer(
     lambda x: [TypeInfo(DType.U8, x.shape), TypeInfo(DType.F32, ()), TypeInfo(DType.U8, ())]

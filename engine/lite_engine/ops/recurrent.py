@@ -82,7 +82,8 @@ def _run(
     last = [np.zeros((cell.directions, batch, hidden), x.dtype) for _ in range(states)]
     for d in range(cell.directions):
         now = [
-            np.zeros((batch, hidden), x.dtype) if s is None else s[d].astype(x.dtype) for s in initial
+            np.zeros((batch, hidden), x.dtype) if s is None else s[d].astype(x.dtype)
+            for s in initial
         ]
         backwards = cell.reverse(d, attrs)
         for i in range(steps):
@@ -103,7 +104,9 @@ def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> O
     )
 
     @op.infer
-    def _(x: TypeInfo, w: TypeInfo, r: TypeInfo, *rest: TypeInfo | None, n_outputs: int, **attrs: Any) -> list[TypeInfo]:
+    def _(
+        x: TypeInfo, w: TypeInfo, r: TypeInfo, *rest: TypeInfo | None, n_outputs: int, **attrs: Any
+    ) -> list[TypeInfo]:
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
             raise ShapeError("x, w and r have rank 3")
         steps, batch, width = x.dims
@@ -127,7 +130,9 @@ def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> O
     return op
 
 
-def _unpack(x: Array, states: Sequence[Array | None], layout: int) -> tuple[Array, list[Array | None]]:
+def _unpack(
+    x: Array, states: Sequence[Array | None], layout: int
+) -> tuple[Array, list[Array | None]]:
     """Time-major x and direction-major states."""
     if not layout:
         return x, list(states)
@@ -140,12 +145,27 @@ def _pack(outs: list[Array], layout: int, n_outputs: int) -> list[Array]:
     return outs[:n_outputs]
 
 
-lstm = _define("LSTM", 4, "x w r b? sequence_lens? initial_h? initial_c? p?", "y y_h y_c", input_forget=0)
+lstm = _define(
+    "LSTM", 4, "x w r b? sequence_lens? initial_h? initial_c? p?", "y y_h y_c", input_forget=0
+)
 
 
 @lstm.reference
-def _(x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None, h0: Array | None, c0: Array | None,
-      p: Array | None, *, input_forget: int, layout: int, n_outputs: int, **attrs: Any) -> list[Array]:
+def _(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None,
+    lengths: Array | None,
+    h0: Array | None,
+    c0: Array | None,
+    p: Array | None,
+    *,
+    input_forget: int,
+    layout: int,
+    n_outputs: int,
+    **attrs: Any,
+) -> list[Array]:
     """Gates in the order i, o, f, c: C = f∘C + i∘g, H = o∘h(C). w (D,4H,I), r (D,4H,H), b (D,8H), p (D,3H)"""
     cell, hidden = Cell(("sigmoid", "tanh", "tanh"), attrs), r.shape[2]
     x, (h0, c0) = _unpack(x, (h0, c0), layout)
@@ -170,8 +190,19 @@ gru = _define("GRU", 3, "x w r b? sequence_lens? initial_h?", "y y_h", linear_be
 
 
 @gru.reference
-def _(x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None, h0: Array | None, *,
-      linear_before_reset: int, layout: int, n_outputs: int, **attrs: Any) -> list[Array]:
+def _(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None,
+    lengths: Array | None,
+    h0: Array | None,
+    *,
+    linear_before_reset: int,
+    layout: int,
+    n_outputs: int,
+    **attrs: Any,
+) -> list[Array]:
     """Gates in the order z, r, h: H = (1 − z)∘h + z∘H. w (D,3H,I), r (D,3H,H), b (D,6H)"""
     cell, hidden = Cell(("sigmoid", "tanh"), attrs), r.shape[2]
     x, (h0,) = _unpack(x, (h0,), layout)
@@ -194,8 +225,18 @@ rnn = _define("RNN", 1, "x w r b? sequence_lens? initial_h?", "y y_h")
 
 
 @rnn.reference
-def _(x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None, h0: Array | None, *,
-      layout: int, n_outputs: int, **attrs: Any) -> list[Array]:
+def _(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None,
+    lengths: Array | None,
+    h0: Array | None,
+    *,
+    layout: int,
+    n_outputs: int,
+    **attrs: Any,
+) -> list[Array]:
     """H = f(x·Wᵀ + H·Rᵀ + Wb + Rb). w (D,H,I), r (D,H,H), b (D,2H)"""
     cell, hidden = Cell(("tanh",), attrs), r.shape[2]
     x, (h0,) = _unpack(x, (h0,), layout)

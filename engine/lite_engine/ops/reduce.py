@@ -12,7 +12,9 @@ from ._core import Cost, OpDef, define_op
 from ._helpers import known_ints, normalise_axes, normalise_axis, unknown_dims, wide
 
 
-def _reduced(x: TypeInfo, axes: TypeInfo | None, *, keepdims: int, noop_with_empty_axes: int) -> TypeInfo:
+def _reduced(
+    x: TypeInfo, axes: TypeInfo | None, *, keepdims: int, noop_with_empty_axes: int
+) -> TypeInfo:
     given = known_ints(axes)
     if axes is not None and given is None:
         return TypeInfo(x.dtype, unknown_dims(x.rank) if keepdims else None)
@@ -49,7 +51,11 @@ def _reduction(
     ) -> np.ndarray:
         if (axes is None or axes.size == 0) and noop_with_empty_axes:
             return np.asarray(alone(x)).astype(x.dtype, copy=False)
-        chosen = normalise_axes(axes.ravel(), x.ndim) if axes is not None and axes.size else range(x.ndim)
+        chosen = (
+            normalise_axes(axes.ravel(), x.ndim)
+            if axes is not None and axes.size
+            else range(x.ndim)
+        )
         return np.asarray(fn(wide(x), tuple(chosen), bool(keepdims))).astype(x.dtype, copy=False)
 
     run.__doc__ = fn.__doc__
@@ -91,24 +97,36 @@ def _mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> Any:
     return np.mean(x, axis=axes, keepdims=keep)
 
 
-_reduction("ReduceSum", lambda x, a, k: np.sum(x, axis=a, keepdims=k), "ONNX ReduceSum-13", native=True)
+_reduction(
+    "ReduceSum", lambda x, a, k: np.sum(x, axis=a, keepdims=k), "ONNX ReduceSum-13", native=True
+)
 _reduction("ReduceMean", _mean, "ONNX ReduceMean-18", native=True)
 _reduction("ReduceMax", _extreme(np.maximum, True), "ONNX ReduceMax-20", native=True)
 _reduction("ReduceMin", _extreme(np.minimum, False), "ONNX ReduceMin-20", native=True)
 _reduction("ReduceProd", lambda x, a, k: np.prod(x, axis=a, keepdims=k), "ONNX ReduceProd-18")
 _reduction(
-    "ReduceL1", lambda x, a, k: np.sum(np.abs(x), axis=a, keepdims=k), "ONNX ReduceL1-18", alone=np.abs
+    "ReduceL1",
+    lambda x, a, k: np.sum(np.abs(x), axis=a, keepdims=k),
+    "ONNX ReduceL1-18",
+    alone=np.abs,
 )
 _reduction(
-    "ReduceL2", lambda x, a, k: np.sqrt(np.sum(np.square(x), axis=a, keepdims=k)), "ONNX ReduceL2-18",
-    alone=np.abs, native=True,
+    "ReduceL2",
+    lambda x, a, k: np.sqrt(np.sum(np.square(x), axis=a, keepdims=k)),
+    "ONNX ReduceL2-18",
+    alone=np.abs,
+    native=True,
 )
 _reduction(
-    "ReduceSumSquare", lambda x, a, k: np.sum(np.square(x), axis=a, keepdims=k),
-    "ONNX ReduceSumSquare-18", alone=np.square,
+    "ReduceSumSquare",
+    lambda x, a, k: np.sum(np.square(x), axis=a, keepdims=k),
+    "ONNX ReduceSumSquare-18",
+    alone=np.square,
 )
 _reduction(
-    "ReduceLogSum", lambda x, a, k: np.log(np.sum(x, axis=a, keepdims=k)), "ONNX ReduceLogSum-18",
+    "ReduceLogSum",
+    lambda x, a, k: np.log(np.sum(x, axis=a, keepdims=k)),
+    "ONNX ReduceLogSum-18",
     alone=np.log,
 )
 _reduction("ReduceLogSumExp", _log_sum_exp, "ONNX ReduceLogSumExp-18")

@@ -71,14 +71,24 @@ def resize_plan(
 
 
 @resize.infer
-def _(x: TypeInfo, roi: TypeInfo | None, scales: TypeInfo | None, sizes: TypeInfo | None, *,
-      axes: list[int] | None, keep_aspect_ratio_policy: str, **_: Any) -> TypeInfo:
+def _(
+    x: TypeInfo,
+    roi: TypeInfo | None,
+    scales: TypeInfo | None,
+    sizes: TypeInfo | None,
+    *,
+    axes: list[int] | None,
+    keep_aspect_ratio_policy: str,
+    **_: Any,
+) -> TypeInfo:
     given = scales if scales is not None else sizes
     if given is None:
         raise ShapeError("neither scales nor sizes are given")
     if given.const is None:
         return x.with_shape(unknown_dims(x.rank))
-    factors = None if scales is None or scales.const is None else [float(s) for s in scales.const.ravel()]
+    factors = (
+        None if scales is None or scales.const is None else [float(s) for s in scales.const.ravel()]
+    )
     out, _factor = resize_plan(x.dims, factors, known_ints(sizes), axes, keep_aspect_ratio_policy)
     return x.with_shape(tuple(out))
 
@@ -190,7 +200,9 @@ def _(
             window = (float(roi[i]), float(roi[len(chosen) + i]))
         if n_in == n_out and factor[axis] == 1 and window == (0.0, 1.0):
             continue
-        position = source_positions(n_in, n_out, factor[axis], coordinate_transformation_mode, window)
+        position = source_positions(
+            n_in, n_out, factor[axis], coordinate_transformation_mode, window
+        )
         y = _resample(y, axis, position, factor[axis], mode=mode, **kernel)
         if coordinate_transformation_mode == "tf_crop_and_resize":
             beyond = (position < 0) | (position > n_in - 1)
@@ -208,7 +220,9 @@ def _rounded(y: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.clip(y, info.min, info.max).astype(dtype)
 
 
-def _resample(y: np.ndarray, axis: int, position: np.ndarray, scale: float, *, mode: str, **kernel: Any) -> np.ndarray:
+def _resample(
+    y: np.ndarray, axis: int, position: np.ndarray, scale: float, *, mode: str, **kernel: Any
+) -> np.ndarray:
     if mode == "nearest":
         at = np.clip(_nearest(position, kernel["nearest_mode"]), 0, y.shape[axis] - 1)
         return np.take(y, at.astype(int), axis)
@@ -218,7 +232,9 @@ def _resample(y: np.ndarray, axis: int, position: np.ndarray, scale: float, *, m
 
 
 @resize.cost
-def _(x: TypeInfo, roi: TypeInfo | None, scales: TypeInfo | None, sizes: TypeInfo | None, **attrs: Any) -> Cost:
+def _(
+    x: TypeInfo, roi: TypeInfo | None, scales: TypeInfo | None, sizes: TypeInfo | None, **attrs: Any
+) -> Cost:
     assert resize._infer is not None
     y = resize._infer(x, roi, scales, sizes, **attrs)
     per_output = {"nearest": 0, "linear": 8, "cubic": 36}.get(attrs["mode"], 8)

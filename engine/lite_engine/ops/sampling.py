@@ -29,7 +29,7 @@ def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
         taps = []
         for p in at:
             low = np.floor(p).astype(int)
-            reach = range(0, 2) if mode == "linear" else range(-1, 3)
+            reach = range(2) if mode == "linear" else range(-1, 3)
             taps.append([(low + r, _kernel(p - (low + r), mode, -0.75)) for r in reach])
     y = 0
     for corner in itertools.product(*taps):
@@ -65,7 +65,11 @@ grid_sample.infer(lambda x, grid, **_: x.with_shape((*x.dims[:2], *grid.dims[1:-
 def _(x: Array, grid: Array, *, align_corners: int, mode: str, padding_mode: str) -> Array:
     """x (N,C,*S), grid (N,*O,n) of positions in [−1, 1], innermost axis first → (N,C,*O)"""
     kind = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
-    if kind not in ("nearest", "linear", "cubic") or padding_mode not in ("zeros", "border", "reflection"):
+    if kind not in ("nearest", "linear", "cubic") or padding_mode not in (
+        "zeros",
+        "border",
+        "reflection",
+    ):
         raise ShapeError(f"mode {mode!r}, padding {padding_mode!r}")
     out = []
     for image, positions in zip(wide(x), wide(grid)):
@@ -92,7 +96,11 @@ def _cubic(image: Array, at: list[Array], padding: str, align_corners: int) -> A
     # far positions need no more than a mirrored (or clamped) copy of 2 cells around the picture
     clipped = []
     for axis, (p, size) in enumerate(zip(at, image.shape[1:]), start=1):
-        reach = np.arange(int(np.floor(p.min())) - 1, int(np.floor(p.max())) + 4) if p.size else np.arange(1)
+        reach = (
+            np.arange(int(np.floor(p.min())) - 1, int(np.floor(p.max())) + 4)
+            if p.size
+            else np.arange(1)
+        )
         if padding == "reflection":
             low, high = (0, size - 1) if align_corners else (-0.5, size - 0.5)
             source = np.clip(np.rint(_reflect(reach.astype(float), low, high)), 0, size - 1)
@@ -106,7 +114,11 @@ def _cubic(image: Array, at: list[Array], padding: str, align_corners: int) -> A
 grid_sample.cost(lambda x, grid, **_: Cost(flops=product(grid.dims[:-1]) * int(x.dims[1]) * 8))
 
 affine_grid = define_op(
-    "AffineGrid", inputs="theta size", attrs={"align_corners": 0}, attr_inputs=("size",), source="ONNX AffineGrid-20"
+    "AffineGrid",
+    inputs="theta size",
+    attrs={"align_corners": 0},
+    attr_inputs=("size",),
+    source="ONNX AffineGrid-20",
 )
 
 
@@ -148,8 +160,18 @@ roi_align.infer(
 
 
 @roi_align.reference
-def _(x: Array, rois: Array, batch: Array, *, coordinate_transformation_mode: str, mode: str, output_height: int,
-      output_width: int, sampling_ratio: int, spatial_scale: float) -> Array:
+def _(
+    x: Array,
+    rois: Array,
+    batch: Array,
+    *,
+    coordinate_transformation_mode: str,
+    mode: str,
+    output_height: int,
+    output_width: int,
+    sampling_ratio: int,
+    spatial_scale: float,
+) -> Array:
     """Bilinear samples on an even grid in each cell of each region (x1,y1,x2,y2), averaged (or their maximum)"""
     half = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
     y = np.zeros((len(rois), x.shape[1], output_height, output_width), wide(x).dtype)
@@ -169,7 +191,9 @@ def _(x: Array, rois: Array, batch: Array, *, coordinate_transformation_mode: st
     return y.astype(x.dtype)
 
 
-def _region(image: Array, points: list[Array], counts: list[int], cells: tuple[int, int], mode: str) -> Array:
+def _region(
+    image: Array, points: list[Array], counts: list[int], cells: tuple[int, int], mode: str
+) -> Array:
     """Samples (C, cells·counts) reduced to cells; points more than 1 outside count as 0."""
     weights, places, valid = [], [], []
     for p, size in zip(points, image.shape[1:]):
@@ -192,7 +216,10 @@ def _region(image: Array, points: list[Array], counts: list[int], cells: tuple[i
 
 
 max_roi_pool = define_op(
-    "MaxRoiPool", inputs="x rois", attrs={"pooled_shape": REQUIRED, "spatial_scale": 1.0}, source="ONNX MaxRoiPool-22"
+    "MaxRoiPool",
+    inputs="x rois",
+    attrs={"pooled_shape": REQUIRED, "spatial_scale": 1.0},
+    source="ONNX MaxRoiPool-22",
 )
 max_roi_pool.infer(
     lambda x, rois, *, pooled_shape, **_: x.with_shape((rois.dims[0], x.dims[1], *pooled_shape))
@@ -211,7 +238,9 @@ def _(x: Array, rois: Array, *, pooled_shape: list[int], spatial_scale: float) -
             (low_y, high_y, pooled_shape[0], x.shape[2]), (low_x, high_x, pooled_shape[1], x.shape[3]),
         ):  # fmt: skip
             step = max(high - low + 1, 1) / cells
-            edges = [(math.floor(c * step) + low, math.ceil((c + 1) * step) + low) for c in range(cells)]
+            edges = [
+                (math.floor(c * step) + low, math.ceil((c + 1) * step) + low) for c in range(cells)
+            ]
             spans.append([(min(max(a, 0), size), min(max(b, 0), size)) for a, b in edges])
         for r, (top, bottom) in enumerate(spans[0]):
             for c, (left, right) in enumerate(spans[1]):
@@ -239,7 +268,15 @@ def _(x: TypeInfo, image: TypeInfo, block: TypeInfo, **_: Any) -> TypeInfo:
 
 
 @col2im.reference
-def _(x: Array, image: Array, block: Array, *, dilations: list[int], pads: list[int], strides: list[int]) -> Array:
+def _(
+    x: Array,
+    image: Array,
+    block: Array,
+    *,
+    dilations: list[int],
+    pads: list[int],
+    strides: list[int],
+) -> Array:
     """Adds columns (N, C·block, L) back to the image they were cut from"""
     sizes, kernel = [int(d) for d in image], [int(d) for d in block]
     n = len(sizes)
@@ -250,15 +287,27 @@ def _(x: Array, image: Array, block: Array, *, dilations: list[int], pads: list[
     columns = x.reshape(x.shape[0], channels, *kernel, *out)
     y = np.zeros((x.shape[0], channels, *room), x.dtype)
     for tap in np.ndindex(*kernel):
-        at = tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilations, out, strides))
+        at = tuple(
+            slice(t * d, t * d + (o - 1) * s + 1, s)
+            for t, d, o, s in zip(tap, dilations, out, strides)
+        )
         y[(slice(None), slice(None), *at)] += columns[(slice(None), slice(None), *tap)]
-    return y[(slice(None), slice(None), *(slice(pads[i], pads[i] + s) for i, s in enumerate(sizes)))]
+    return y[
+        (slice(None), slice(None), *(slice(pads[i], pads[i] + s) for i, s in enumerate(sizes)))
+    ]
 
 
 deform_conv = define_op(
     "DeformConv",
     inputs="x w offset b? mask?",
-    attrs={"dilations": [], "group": 1, "kernel_shape": [], "offset_group": 1, "pads": [], "strides": []},
+    attrs={
+        "dilations": [],
+        "group": 1,
+        "kernel_shape": [],
+        "offset_group": 1,
+        "pads": [],
+        "strides": [],
+    },
     source="ONNX DeformConv-22",
 )
 deform_conv.infer(
@@ -267,8 +316,20 @@ deform_conv.infer(
 
 
 @deform_conv.reference
-def _(x: Array, w: Array, offset: Array, b: Array | None, mask: Array | None, *, dilations: list[int], group: int,
-      kernel_shape: list[int], offset_group: int, pads: list[int], strides: list[int]) -> Array:
+def _(
+    x: Array,
+    w: Array,
+    offset: Array,
+    b: Array | None,
+    mask: Array | None,
+    *,
+    dilations: list[int],
+    group: int,
+    kernel_shape: list[int],
+    offset_group: int,
+    pads: list[int],
+    strides: list[int],
+) -> Array:
     """Convolution whose window elements are moved by `offset` (N, og·K·2, H', W') and weighted by `mask`"""
     kernel, out = list(w.shape[2:]), offset.shape[2:]
     n = len(kernel)
@@ -283,7 +344,8 @@ def _(x: Array, w: Array, offset: Array, b: Array | None, mask: Array | None, *,
         columns = np.zeros((x.shape[0], x.shape[1], *out), y.dtype)
         for i, g in itertools.product(range(x.shape[0]), range(offset_group)):
             at = [
-                grids[a] * strides[a] - pads[a] + tap[a] * dilations[a] + moves[(i, g, *tap, a)] for a in range(n)
+                grids[a] * strides[a] - pads[a] + tap[a] * dilations[a] + moves[(i, g, *tap, a)]
+                for a in range(n)
             ]
             channels = slice(g * per_offset, (g + 1) * per_offset)
             part = sample(wide(x[i, channels]), at, "linear", "zeros")

@@ -138,8 +138,15 @@ def suppress(boxes: np.ndarray, order: np.ndarray, limit: int, threshold: float)
 
 
 @nms.reference
-def _(boxes: np.ndarray, scores: np.ndarray, most: np.ndarray | None, iou: np.ndarray | None,
-      least: np.ndarray | None, *, center_point_box: int) -> np.ndarray:
+def _(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    most: np.ndarray | None,
+    iou: np.ndarray | None,
+    least: np.ndarray | None,
+    *,
+    center_point_box: int,
+) -> np.ndarray:
     """boxes (B,N,4), scores (B,C,N) → (selected,3) of batch, class, box: greedy, best score first"""
     limit = 0 if most is None else int(most.ravel()[0])
     threshold = 0.0 if iou is None else float(iou.ravel()[0])

@@ -16,7 +16,6 @@ from ._helpers import (
     const_ints,
     known_ints,
     normalise_axes,
-    normalise_axis,
     product,
     same_type,
     unknown_dims,
@@ -38,12 +37,16 @@ dropout = define_op(
 
 
 @dropout.infer
-def _(x: TypeInfo, ratio: TypeInfo | None, mode: TypeInfo | None, *, n_outputs: int, **_: Any) -> list[TypeInfo]:
+def _(
+    x: TypeInfo, ratio: TypeInfo | None, mode: TypeInfo | None, *, n_outputs: int, **_: Any
+) -> list[TypeInfo]:
     return [same_type(x), TypeInfo(DType.BOOL, x.shape)][:n_outputs]
 
 
 @dropout.reference
-def _(x: np.ndarray, ratio: np.ndarray | None, mode: np.ndarray | None, *, seed: int, n_outputs: int) -> Any:
+def _(
+    x: np.ndarray, ratio: np.ndarray | None, mode: np.ndarray | None, *, seed: int, n_outputs: int
+) -> Any:
     """y = x; the mask is all true"""
     if mode is not None and bool(mode) and (ratio is None or float(ratio) != 0):
         raise UnsupportedOperatorError("Dropout in training mode; export the model for inference")
@@ -154,7 +157,12 @@ def _(x: np.ndarray, axes: np.ndarray) -> np.ndarray:
 unsqueeze.cost(lambda x, axes: _FREE)
 
 flatten = define_op(
-    "Flatten", inputs="x", attrs={"axis": 1}, layout="view", axis_attrs=("axis",), source="ONNX Flatten-25"
+    "Flatten",
+    inputs="x",
+    attrs={"axis": 1},
+    layout="view",
+    axis_attrs=("axis",),
+    source="ONNX Flatten-25",
 )
 
 

@@ -20,7 +20,9 @@ def _axis(rank: int, given: int | None) -> int:
 
 
 @dft.infer
-def _(x: TypeInfo, length: TypeInfo | None, axis: TypeInfo | None, *, inverse: int, onesided: int) -> TypeInfo:
+def _(
+    x: TypeInfo, length: TypeInfo | None, axis: TypeInfo | None, *, inverse: int, onesided: int
+) -> TypeInfo:
     given, n = known_ints(axis), known_ints(length)
     last = 1 if onesided and inverse else 2
     if axis is not None and given is None:
@@ -33,8 +35,14 @@ def _(x: TypeInfo, length: TypeInfo | None, axis: TypeInfo | None, *, inverse: i
 
 
 @dft.reference
-def _(x: np.ndarray, length: np.ndarray | None, axis: np.ndarray | None, *, inverse: int,
-      onesided: int) -> np.ndarray:
+def _(
+    x: np.ndarray,
+    length: np.ndarray | None,
+    axis: np.ndarray | None,
+    *,
+    inverse: int,
+    onesided: int,
+) -> np.ndarray:
     """Discrete Fourier transform along axis; the last axis holds real (and imaginary) parts"""
     at = _axis(x.ndim, None if axis is None else int(axis.ravel()[0]))
     if x.shape[-1] not in (1, 2):
@@ -50,12 +58,22 @@ def _(x: np.ndarray, length: np.ndarray | None, axis: np.ndarray | None, *, inve
 
 
 stft = define_op(
-    "STFT", inputs="signal frame_step window? frame_length?", attrs={"onesided": 1}, source="ONNX STFT-17"
+    "STFT",
+    inputs="signal frame_step window? frame_length?",
+    attrs={"onesided": 1},
+    source="ONNX STFT-17",
 )
 
 
 @stft.infer
-def _(signal: TypeInfo, step: TypeInfo, window: TypeInfo | None, length: TypeInfo | None, *, onesided: int) -> TypeInfo:
+def _(
+    signal: TypeInfo,
+    step: TypeInfo,
+    window: TypeInfo | None,
+    length: TypeInfo | None,
+    *,
+    onesided: int,
+) -> TypeInfo:
     n, hop = known_ints(length), known_ints(step)
     frame = n[0] if n else window.dims[0] if window is not None else None
     size = signal.dims[1]
@@ -67,10 +85,22 @@ def _(signal: TypeInfo, step: TypeInfo, window: TypeInfo | None, length: TypeInf
 
 
 @stft.reference
-def _(signal: np.ndarray, step: np.ndarray, window: np.ndarray | None, length: np.ndarray | None, *,
-      onesided: int) -> np.ndarray:
+def _(
+    signal: np.ndarray,
+    step: np.ndarray,
+    window: np.ndarray | None,
+    length: np.ndarray | None,
+    *,
+    onesided: int,
+) -> np.ndarray:
     """Fourier transforms of overlapping frames: (B,T,1|2) → (B,frames,bins,2)"""
-    frame = int(length.ravel()[0]) if length is not None else window.shape[0] if window is not None else 0
+    frame = (
+        int(length.ravel()[0])
+        if length is not None
+        else window.shape[0]
+        if window is not None
+        else 0
+    )
     hop = int(step.ravel()[0])
     if frame < 1 or hop < 1 or signal.shape[1] < frame:
         raise ShapeError(f"frame of {frame} and step {hop} on a signal of {signal.shape[1]}")
@@ -97,8 +127,15 @@ def _(bins: TypeInfo, length: TypeInfo, *_: TypeInfo, output_datatype: DType) ->
 
 
 @mel_weight_matrix.reference
-def _(bins: np.ndarray, length: np.ndarray, rate: np.ndarray, low: np.ndarray, high: np.ndarray, *,
-      output_datatype: DType) -> np.ndarray:
+def _(
+    bins: np.ndarray,
+    length: np.ndarray,
+    rate: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    output_datatype: DType,
+) -> np.ndarray:
     """(spectrum bins, mel bins): triangles between points that are even on the mel scale"""
     n, size = int(bins), int(length) // 2 + 1
     edges = 2595 * np.log10(1 + np.array([float(low), float(high)]) / 700)

@@ -30,9 +30,16 @@ def _hardmax(x: np.ndarray, axis: int) -> np.ndarray:
     return y
 
 
-def _along_axis(name: str, fn: Callable[..., np.ndarray], flops: int, *, native: bool = False) -> OpDef:
+def _along_axis(
+    name: str, fn: Callable[..., np.ndarray], flops: int, *, native: bool = False
+) -> OpDef:
     op = define_op(
-        name, inputs="x", attrs={"axis": -1}, layout="axis", axis_attrs=("axis",), source=f"ONNX {name}-13"
+        name,
+        inputs="x",
+        attrs={"axis": -1},
+        layout="axis",
+        axis_attrs=("axis",),
+        source=f"ONNX {name}-13",
     )
 
     @op.infer

@@ -42,7 +42,9 @@ def slices_of(
     axes = list(range(len(starts))) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise ShapeError(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps")
+        raise ShapeError(
+            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps"
+        )
     out = [slice(None)] * rank
     for start, end, axis, step in zip(starts, ends, normalise_axes(axes, rank), steps):
         if step == 0:
@@ -52,7 +54,9 @@ def slices_of(
 
 
 @slice_op.infer
-def _(x: TypeInfo, starts: TypeInfo, ends: TypeInfo, axes: TypeInfo | None, steps: TypeInfo | None) -> TypeInfo:
+def _(
+    x: TypeInfo, starts: TypeInfo, ends: TypeInfo, axes: TypeInfo | None, steps: TypeInfo | None
+) -> TypeInfo:
     given = [None if v is None else known_ints(v) for v in (starts, ends, axes, steps)]
     if any(v is not None and g is None for v, g in zip((starts, ends, axes, steps), given)):
         touched = known_ints(axes)
@@ -99,7 +103,9 @@ def _parts(size: int, given: list[int] | None, count: int) -> list[int]:
 
 
 @split.infer
-def _(x: TypeInfo, sizes: TypeInfo | None, *, axis: int, num_outputs: int | None, n_outputs: int) -> list[TypeInfo]:
+def _(
+    x: TypeInfo, sizes: TypeInfo | None, *, axis: int, num_outputs: int | None, n_outputs: int
+) -> list[TypeInfo]:
     at = normalise_axis(axis, x.rank)
     given, d = known_ints(sizes), x.dims[at]
     if isinstance(d, int) and (sizes is None or given is not None):
@@ -110,7 +116,9 @@ def _(x: TypeInfo, sizes: TypeInfo | None, *, axis: int, num_outputs: int | None
 
 
 @split.reference
-def _(x: np.ndarray, sizes: np.ndarray | None, *, axis: int, num_outputs: int | None, n_outputs: int) -> Any:
+def _(
+    x: np.ndarray, sizes: np.ndarray | None, *, axis: int, num_outputs: int | None, n_outputs: int
+) -> Any:
     """Consecutive parts along axis"""
     given = None if sizes is None else [int(v) for v in sizes]
     ends = np.cumsum(_parts(x.shape[axis], given, n_outputs))[:-1]
@@ -176,13 +184,16 @@ def _widths(rank: int, pads: list[int], axes: list[int] | None) -> list[tuple[in
 
 
 @pad.infer
-def _(x: TypeInfo, pads: TypeInfo, value: TypeInfo | None, axes: TypeInfo | None, *, mode: str) -> TypeInfo:
+def _(
+    x: TypeInfo, pads: TypeInfo, value: TypeInfo | None, axes: TypeInfo | None, *, mode: str
+) -> TypeInfo:
     given = known_ints(pads)
     if given is None or (axes is not None and axes.const is None):
         return x.with_shape(unknown_dims(x.rank))
     widths = _widths(x.rank, given, known_ints(axes))
     out = tuple(
-        d + sum(w) if isinstance(d, int) else d if w == (0, 0) else None for d, w in zip(x.dims, widths)
+        d + sum(w) if isinstance(d, int) else d if w == (0, 0) else None
+        for d, w in zip(x.dims, widths)
     )
     if any(isinstance(d, int) and d < 0 for d in out):
         raise ShapeError(f"pads {given} remove more than there is")
@@ -190,7 +201,9 @@ def _(x: TypeInfo, pads: TypeInfo, value: TypeInfo | None, axes: TypeInfo | None
 
 
 @pad.reference
-def _(x: np.ndarray, pads: np.ndarray, value: np.ndarray | None, axes: np.ndarray | None, *, mode: str) -> np.ndarray:
+def _(
+    x: np.ndarray, pads: np.ndarray, value: np.ndarray | None, axes: np.ndarray | None, *, mode: str
+) -> np.ndarray:
     """Adds (or, when negative, removes) elements at both ends of axes: constant, edge, reflect, wrap"""
     chosen = None if axes is None else [int(a) for a in axes]
     widths = _widths(x.ndim, [int(p) for p in pads], chosen)
@@ -300,7 +313,9 @@ space_to_depth.kernel("cpu", "copy_space_to_depth", dtype=ANY)
 
 # ---- triangles, orders, crops
 
-trilu = define_op("Trilu", inputs="x k?", attrs={"upper": 1}, attr_inputs=("k",), source="ONNX Trilu-14")
+trilu = define_op(
+    "Trilu", inputs="x k?", attrs={"upper": 1}, attr_inputs=("k",), source="ONNX Trilu-14"
+)
 trilu.infer(same_type)
 
 
@@ -328,7 +343,11 @@ def _(x: np.ndarray, lengths: np.ndarray, *, batch_axis: int, time_axis: int) ->
 
 
 center_crop_pad = define_op(
-    "CenterCropPad", inputs="x shape", attrs={"axes": None}, attr_inputs=("shape",), source="ONNX CenterCropPad-18"
+    "CenterCropPad",
+    inputs="x shape",
+    attrs={"axes": None},
+    attr_inputs=("shape",),
+    source="ONNX CenterCropPad-18",
 )
 
 

@@ -38,9 +38,19 @@ def _pool(tokens: list[int], counts: list[int]) -> dict[tuple[int, ...], int]:
 
 
 @tf_idf.reference
-def _(x: np.ndarray, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str,
-      ngram_counts: list[int], ngram_indexes: list[int], pool_int64s: list[int], pool_strings: list[str],
-      weights: list[float]) -> np.ndarray:
+def _(
+    x: np.ndarray,
+    *,
+    max_gram_length: int,
+    max_skip_count: int,
+    min_gram_length: int,
+    mode: str,
+    ngram_counts: list[int],
+    ngram_indexes: list[int],
+    pool_int64s: list[int],
+    pool_strings: list[str],
+    weights: list[float],
+) -> np.ndarray:
     """How often each n-gram of the pool occurs in each row, tokens up to max_skip_count apart, weighted"""
     if pool_strings:
         raise ShapeError("string tokens are not supported")
@@ -54,7 +64,9 @@ def _(x: np.ndarray, *, max_gram_length: int, max_skip_count: int, min_gram_leng
         for n in range(min_gram_length, max_gram_length + 1):
             for step in range(1, (max_skip_count if n > 1 else 0) + 2):
                 for at in range(len(row) - (n - 1) * step):
-                    number = grams.get(tuple(int(t) for t in row[at : at + (n - 1) * step + 1 : step]))
+                    number = grams.get(
+                        tuple(int(t) for t in row[at : at + (n - 1) * step + 1 : step])
+                    )
                     if number is not None:
                         counts[i, ngram_indexes[number]] += 1
     if mode == "IDF":

@@ -27,8 +27,11 @@ def match(path: Path) -> bool:
     if path.suffix.lower() in (".onnx", ".ort") or not (start := head(path)):
         return path.suffix.lower() == ".onnx"
     # an ONNX ModelProto starts with ir_version, a small varint
-    return start[0] == 0x08 and 1 <= start[1] <= 32 and start[2] >> 3 in _FIRST_FIELDS and (
-        _looks_like_model(path)
+    return (
+        start[0] == 0x08
+        and 1 <= start[1] <= 32
+        and start[2] >> 3 in _FIRST_FIELDS
+        and (_looks_like_model(path))
     )
 
 
@@ -53,6 +56,6 @@ def open(path: Path, **_: Any) -> Graph:
     return graph
 
 
-def read_bytes(data: Buffer | bytes, folder: Path = Path(".")) -> Graph:
+def read_bytes(data: Buffer | bytes, folder: Path = Path()) -> Graph:
     """A serialised ModelProto; external data is looked for in `folder`."""
     return ModelReader(Message(data), folder).graph()

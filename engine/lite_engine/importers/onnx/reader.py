@@ -68,9 +68,7 @@ class ModelReader:
     def __init__(self, model: Message, folder: Path) -> None:
         self.model = model
         self.tensors = TensorReader(folder)
-        self.functions = {
-            (f.text(10), f.text(1), f.text(13)): f for f in model.messages(25)
-        }
+        self.functions = {(f.text(10), f.text(1), f.text(13)): f for f in model.messages(25)}
         self._node_names: set[str] = set()
         self._node_count = 0
         self._serial = 0
@@ -97,8 +95,14 @@ class ModelReader:
 
     def _graph(self, proto: Message, opsets: dict[str, int], outer: Scope | None) -> Graph:
         graph = Graph(proto.text(2))
-        scope = Scope(graph, opsets, outer=outer, depth=outer.depth if outer else 0,
-                      attrs=outer.attrs if outer else {}, prefix=outer.prefix if outer else "")
+        scope = Scope(
+            graph,
+            opsets,
+            outer=outer,
+            depth=outer.depth if outer else 0,
+            attrs=outer.attrs if outer else {},
+            prefix=outer.prefix if outer else "",
+        )
         self._initialisers(proto, scope)
         for info in proto.messages(11):
             name = info.text(1)
@@ -144,8 +148,12 @@ class ModelReader:
             twice = any(v is value for v in graph.outputs[:i])
             if not twice and (name in scope.values or value.is_const):
                 continue
-            node = Node("Identity", [value], [Value(self.unique(f"{value.name}.out"))],
-                        name=self._node_name("", value.name))
+            node = Node(
+                "Identity",
+                [value],
+                [Value(self.unique(f"{value.name}.out"))],
+                name=self._node_name("", value.name),
+            )
             node.output.dtype, node.output.shape = value.dtype, value.shape
             graph.nodes.append(node)
             graph.outputs[i] = node.output
@@ -183,8 +191,15 @@ class ModelReader:
             attrs[key] = dtype_of(attrs[key], label) if attrs[key] else None
             if attrs[key] is None:
                 del attrs[key]
-        call = Call(op, inputs, [v or Value(self.unique(f"{label}.unused")) for v in outputs], attrs,
-                    label, domain, scope.opsets.get(domain, 1))
+        call = Call(
+            op,
+            inputs,
+            [v or Value(self.unique(f"{label}.unused")) for v in outputs],
+            attrs,
+            label,
+            domain,
+            scope.opsets.get(domain, 1),
+        )
         if domain:
             vendor_op(call)
         emit = self._emitter(scope, call)
@@ -202,8 +217,15 @@ class ModelReader:
         ) -> Value:
             name = self._node_name(scope.prefix, call.label)
             outs = outputs or [Value(self.unique(call.label))]
-            node = Node(op, inputs, outs, attrs, name=name, sources=(scope.prefix + call.label,),
-                        domain=call.domain)
+            node = Node(
+                op,
+                inputs,
+                outs,
+                attrs,
+                name=name,
+                sources=(scope.prefix + call.label,),
+                domain=call.domain,
+            )
             scope.graph.nodes.append(node)
             try:
                 types = infer_node(node)
@@ -222,7 +244,9 @@ class ModelReader:
             return None
         value = scope.look_up(name)
         if value is None and not scope.is_absent(name):
-            raise ModelFormatError(f"{label}: input {name!r} is made by no node, input or initialiser")
+            raise ModelFormatError(
+                f"{label}: input {name!r} is made by no node, input or initialiser"
+            )
         return value
 
     def _output(self, scope: Scope, name: str, hints: dict[str, Message]) -> Value | None:
@@ -294,7 +318,8 @@ class ModelReader:
                 array, dtype, _ = self.tensors.read_sparse(sparse)
                 return Value("", dtype, const=array)
         raise UnsupportedOperatorError(
-            f"{label}: attribute {attr.text(1)!r} has a type (kind {kind}) that is not supported", (label,)
+            f"{label}: attribute {attr.text(1)!r} has a type (kind {kind}) that is not supported",
+            (label,),
         )
 
     def _constant(
@@ -303,8 +328,12 @@ class ModelReader:
         if len(attrs) != 1 or len(outputs) != 1 or outputs[0] is None:
             raise ModelFormatError(f"{label}: a Constant has one value and one output")
         ((key, given),) = attrs.items()
-        types = {"value_float": np.float32, "value_floats": np.float32,
-                 "value_int": np.int64, "value_ints": np.int64}
+        types = {
+            "value_float": np.float32,
+            "value_floats": np.float32,
+            "value_int": np.int64,
+            "value_ints": np.int64,
+        }
         out = outputs[0]
         if key in ("value", "sparse_value") and isinstance(given, Value):
             out.const, out.dtype = given.const, given.dtype
@@ -312,7 +341,9 @@ class ModelReader:
             out.const = np.array(given, types[key])
             out.dtype = DType.of(out.const)
         else:
-            raise UnsupportedOperatorError(f"{label}: constants of kind {key} are not supported", (label,))
+            raise UnsupportedOperatorError(
+                f"{label}: constants of kind {key} are not supported", (label,)
+            )
         assert out.const is not None
         out.shape = out.const.shape
 
@@ -329,7 +360,9 @@ class ModelReader:
     ) -> None:
         """A function's nodes in place of its call."""
         if scope.depth >= MAX_CALL_DEPTH:
-            raise ModelFormatError(f"{label}: functions call each other more than {MAX_CALL_DEPTH} deep")
+            raise ModelFormatError(
+                f"{label}: functions call each other more than {MAX_CALL_DEPTH} deep"
+            )
         defaults = {a.text(1): self._attribute(a, scope, label) for a in function.messages(11)}
         inner = Scope(
             scope.graph,
@@ -406,7 +439,9 @@ def _in_order(protos: list[Message], scope: Scope) -> list[Message]:
                 heapq.heappush(ready, j)
     if len(order) != len(protos):
         at = next(i for i, n in enumerate(waiting) if n > 0)
-        raise ModelFormatError(f"the graph has a cycle through {protos[at].text(3) or protos[at].text(4)}")
+        raise ModelFormatError(
+            f"the graph has a cycle through {protos[at].text(3) or protos[at].text(4)}"
+        )
     return [protos[i] for i in order]
 
 

@@ -26,7 +26,16 @@ _OTHER = {
     8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
     19: "float8e5m2", 20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
 }  # fmt: skip
-_INT32_DATA = (DType.U8, DType.I8, DType.U16, DType.I16, DType.I32, DType.BOOL, DType.F16, DType.BF16)
+_INT32_DATA = (
+    DType.U8,
+    DType.I8,
+    DType.U16,
+    DType.I16,
+    DType.I32,
+    DType.BOOL,
+    DType.F16,
+    DType.BF16,
+)
 
 
 def dtype_of(code: int, where: str) -> DType:
@@ -135,7 +144,9 @@ class TensorReader:
         )
         if indices.ndim == 2:
             indices = np.ravel_multi_index(tuple(indices.T), dims)
-        if indices.size != values.size or (indices.size and not 0 <= indices.min() <= indices.max() < count):
+        if indices.size != values.size or (
+            indices.size and not 0 <= indices.min() <= indices.max() < count
+        ):
             raise ModelFormatError(f"{name}: sparse indices do not fit dimensions {dims}")
         dense = np.zeros(count, dtype.np)
         dense[indices] = values
@@ -151,7 +162,9 @@ def _typed_fields(tensor: Message, dtype: DType) -> np.ndarray:
     if dtype is DType.I64:
         return np.array(tensor.ints(7), np.int64)
     if dtype in (DType.U32, DType.U64):
-        return np.array([v & 0xFFFFFFFFFFFFFFFF for v in tensor.ints(11)], np.uint64).astype(dtype.np)
+        return np.array([v & 0xFFFFFFFFFFFFFFFF for v in tensor.ints(11)], np.uint64).astype(
+            dtype.np
+        )
     assert dtype in _INT32_DATA
     values = np.array(tensor.ints(5), np.int64)
     if dtype is DType.F16:
@@ -169,7 +182,8 @@ def read_type(type_proto: Message | None, where: str) -> tuple[DType | None, Sha
     for number, kind in ((4, "sequence"), (5, "map"), (9, "optional"), (8, "sparse tensor")):
         if number in type_proto:
             raise UnsupportedOperatorError(
-                f"{where}: values of type {kind} are not supported; export with tensors only", (where,)
+                f"{where}: values of type {kind} are not supported; export with tensors only",
+                (where,),
             )
     tensor = type_proto.message(1)
     if tensor is None:

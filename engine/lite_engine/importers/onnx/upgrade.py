@@ -117,7 +117,12 @@ def _(call: Call, emit: Emit) -> None:
 def _(call: Call, emit: Emit) -> None:
     """Slices name their axes, so that a change of layout can remap them."""
     starts = call.input(1)
-    if call.input(3) is None and starts is not None and starts.shape and isinstance(starts.shape[0], int):
+    if (
+        call.input(3) is None
+        and starts is not None
+        and starts.shape
+        and isinstance(starts.shape[0], int)
+    ):
         call.set_input(3, call.constant("axes", range(starts.shape[0])))
 
 
@@ -169,7 +174,9 @@ def _(call: Call, emit: Emit) -> None:
     if axis is None:
         return
     if tiles is None or tiles.const is None or axis.const is None or rank is None:
-        raise UnsupportedOperatorError(f"{call.label}: Tile-1 with computed axis; export with opset 13", (call.label,))
+        raise UnsupportedOperatorError(
+            f"{call.label}: Tile-1 with computed axis; export with opset 13", (call.label,)
+        )
     repeats = [1] * rank
     repeats[int(axis.const.ravel()[0])] = int(tiles.const.ravel()[0])
     call.inputs = [call.inputs[0], call.constant("repeats", repeats)]
@@ -189,7 +196,11 @@ def _(call: Call, emit: Emit) -> None:
     mode = {"bilinear": "linear"}.get(attrs.get("mode", "nearest"), attrs.get("mode", "nearest"))
     call.op = "Resize"
     call.inputs = [call.inputs[0], None, call.input(1)]
-    call.attrs = {"mode": mode, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    call.attrs = {
+        "mode": mode,
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    }
 
 
 @upgrades("Resize", before=11)
@@ -213,7 +224,8 @@ def _(call: Call, emit: Emit) -> None:
 def _(call: Call, emit: Emit) -> None:
     if call.attrs.pop("spatial", 1) == 0:
         raise UnsupportedOperatorError(
-            f"{call.label}: BatchNormalization with spatial=0; export with opset 9 or newer", (call.label,)
+            f"{call.label}: BatchNormalization with spatial=0; export with opset 9 or newer",
+            (call.label,),
         )
     if call.version < 7 and not call.attrs.pop("is_test", 0):
         # opset 6 exporters left is_test at 0 in inference graphs that have one output
@@ -347,7 +359,11 @@ def _(call: Call, emit: Emit) -> None:
     per_channel = call.constant("groups", np.arange(channels) // (channels // groups))
     for i in (1, 2):
         value = call.input(i)
-        if value is None or value.shape is None or math.prod(d for d in value.shape if isinstance(d, int)) != groups:
+        if (
+            value is None
+            or value.shape is None
+            or math.prod(d for d in value.shape if isinstance(d, int)) != groups
+        ):
             continue
         call.inputs[i] = emit("Gather", [value, per_channel])
 

@@ -23,9 +23,7 @@ def vendor_op(call: Call) -> None:
     """Gives a call of another domain its name in our registry."""
     if call.domain == "com.microsoft":
         _microsoft(call)
-    elif call.domain == "ai.onnx.ml" and find_op(call.op) is not None:
-        call.version = 99
-    elif call.domain == "ai.onnx.preview" and find_op(call.op) is not None:
+    elif (call.domain == "ai.onnx.ml" and find_op(call.op) is not None) or (call.domain == "ai.onnx.preview" and find_op(call.op) is not None):
         call.version = 99
     else:
         call.op = f"{call.domain}::{call.op}"
