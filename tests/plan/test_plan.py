@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from lite_engine import Predictor
 from lite_engine.errors import ShapeError
 from lite_engine.plan import Plan, cut, lifetimes, make_plan
+from lite_engine.runtime import host_target
 
-from tests.small_models import Builder, attention, classifier
+from tests.small_models import Builder, attention, classifier, image
 
 
 def ops(plan: Plan) -> list[str]:
@@ -72,3 +75,36 @@ def test_unary_runs_in_place() -> None:
     y = b.add("Sigmoid", y, name="act")
     plan = make_plan(b.done(b.conv(y, 8, 8, 1)), "cpu")
     assert plan.tensors[plan.tensor_of["act"]].alias_of is not None
+
+
+def joined():
+    """A fire module: two convolutions side by side, joined, cut again."""
+    b = Builder((1, 8, 9, 9), "joined")
+    left = b.conv(b.x, 8, 12, 1, name="left", activation="Relu")
+    right = b.conv(b.x, 8, 20, 3, name="right")
+    y = b.add("Concat", left, right, name="join", axis=1)
+    parts = b.graph.add("Split", [y, b.ints(7, 25)], {"axis": 1}, outputs=2, name="cut").outputs
+    first = b.conv(parts[0], 7, 5, 1, name="first")
+    second = b.conv(parts[1], 25, 6, 3, name="second")
+    return b.done(b.add("GlobalAveragePool", first), b.add("GlobalAveragePool", second))
+
+
+def test_pieces_of_a_join_are_views() -> None:
+    plan = make_plan(joined(), "cpu")
+    whole = plan.tensors[plan.tensor_of["join"]]
+    right = plan.tensors[plan.tensor_of["right"]]
+    assert right.alias_of == whole.index and right.pitch == 32 and right.alias_offset == 12 * 4
+    assert right.offset == whole.offset + 48
+    second = plan.tensors[plan.tensor_of["cut:1"]]
+    assert plan.root(second.index) is whole and second.pitch == 32
+
+
+@pytest.mark.cpu
+def test_views_give_the_right_numbers() -> None:
+    graph = joined()
+    feeds = image(graph)
+    names = [v.name for n in graph.nodes for v in n.outputs]
+    native = Predictor(graph, host_target(), threads=2).run(feeds, taps=names)
+    exact = Predictor(graph, "reference").run(feeds, taps=names)
+    for name in names:
+        np.testing.assert_allclose(native[name], exact[name], rtol=1e-4, atol=1e-5, err_msg=name)

@@ -11,6 +11,7 @@ from .memory import Span, assign_offsets, lifetimes, reuse_in_place
 from .model import ALIGNMENT, Placement, Plan, PlanTensor, Step, channels_last, row_major
 from .segment import Segment, cut
 from .select import kernels_for, select
+from .views import share_buffers
 
 STORAGE = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
 
@@ -36,6 +37,7 @@ def make_plan(
     plan = Lowering(
         fixed, backend, storage=storage, tuning=tuning, overrides=overrides, faults=faults
     ).run()
+    share_buffers(plan)
     reuse_in_place(plan)
     assign_offsets(plan)
     return plan

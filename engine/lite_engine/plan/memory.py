@@ -98,8 +98,17 @@ def assign_offsets(plan: Plan) -> None:
     plan.arena_bytes = max((s.offset + s.size for s in placed), default=0)
     for tensor in plan.tensors:
         if tensor.alias_of is not None:
-            tensor.offset = plan.root(tensor.index).offset
+            tensor.offset = _alias_offset(plan, tensor)
             tensor.role = plan.root(tensor.index).role
+
+
+def _alias_offset(plan: Plan, tensor: PlanTensor) -> int:
+    """Position of an alias in the arena: its owner's, plus the way to it."""
+    at = 0
+    while tensor.alias_of is not None:
+        at += tensor.alias_offset
+        tensor = plan.tensors[tensor.alias_of]
+    return at + tensor.offset
 
 
 def _best_fit(span: Span, placed: list[Span]) -> int:

@@ -31,7 +31,7 @@ class PlanTensor:
     """A value as it lies in memory.
 
     `dims` are physical, outermost first; physical axis i holds logical axis `layout[i]`.
-    `offset` is in bytes in the arena; an alias has the offset of `alias_of`. `data` is set for
+    `offset` is in bytes in the arena; an alias lies `alias_offset` bytes after `alias_of`. `data` is set for
     weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
     `shape_known` is False for a value whose shape depends on data: its `dims` are then empty.
     """
@@ -47,6 +47,7 @@ class PlanTensor:
     halo: tuple[int, int, int, int] = (0, 0, 0, 0)
     data: np.ndarray | None = None
     alias_of: int | None = None
+    alias_offset: int = 0
     space: str = "host"
     halo_value: int = 0
     shape_known: bool = True

@@ -177,6 +177,7 @@ enum : uint32_t {
   kAcceptsPitch = 1, kAcceptsHalo = 2,
   kInPlace = 4,        // an output may start where an input of the same byte size starts
   kOneThread = 8,      // run is called by one thread only, with thread 0 of threads 1
+  kOverlaps = 16,      // inputs may lie inside outputs and the other way round (views of one buffer)
 };
 
 struct Kernel {

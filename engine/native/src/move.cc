@@ -30,13 +30,21 @@ State* make_state(Step& step, Env& env, int parts) {
   return state;
 }
 
+bool in_place(const CopyPlan& plan) {
+  for (int i = 0; i < plan.rank; ++i)
+    if (plan.axes[i].from != plan.axes[i].to) return false;
+  return true;
+}
+
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& state = *static_cast<const State*>(step.state);
   for (int i = 0; i < state.count; ++i) {
     const Part& part = state.parts[i];
     const int64_t element = part.plan.element;
-    run_copy(part.plan, step.inputs[part.input]->data + part.from * element,
-             step.outputs[part.output]->data + part.to * element, thread, threads);
+    const uint8_t* from = step.inputs[part.input]->data + part.from * element;
+    uint8_t* to = step.outputs[part.output]->data + part.to * element;
+    if (from == to && in_place(part.plan)) continue;   // the planner laid the piece where it belongs
+    run_copy(part.plan, from, to, thread, threads);
   }
 }
 
@@ -254,8 +262,8 @@ constexpr uint32_t kViews = kAcceptsPitch | kAcceptsHalo;
 const Kernel kMove[] = {
     {"Relayout Transpose", "copy_relayout", prepare_relayout, run, kViews},
     {"Copy Identity Reshape Flatten Squeeze Unsqueeze Dropout", "copy", prepare_copy, run, kViews},
-    {"Concat", "copy_concat", prepare_concat, run, kViews},
-    {"Split", "copy_split", prepare_split, run, kViews},
+    {"Concat", "copy_concat", prepare_concat, run, kViews | kOverlaps},
+    {"Split", "copy_split", prepare_split, run, kViews | kOverlaps},
     {"Slice", "copy_slice", prepare_slice, run, kViews},
     {"Expand", "copy_expand", prepare_expand, run, kViews},
     {"Tile", "copy_tile", prepare_tile, run, kViews},

@@ -71,7 +71,7 @@ bool check_places(lite_program* p, const Step& step) {
                         step.outputs[other]->name);
     for (int i = 0; i < step.num_inputs; ++i) {
       const Tensor* in = step.inputs[i];
-      if (!in || !overlap(p->program, *in, *out)) continue;
+      if (!in || step.kernel->flags & kOverlaps || !overlap(p->program, *in, *out)) continue;
       if (!(step.kernel->flags & kInPlace) || !same_place(*p, *in, *out))
         return env.fail("output '%s' overwrites input '%s'", out->name, in->name);
     }

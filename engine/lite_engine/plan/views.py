@@ -1,0 +1,117 @@
+"""Concat and Split without copies: their pieces become views of one buffer.
+
+A piece of a join along the innermost physical axis is a tensor with the whole's row pitch. Its producer
+writes it in place when that kernel accepts a pitch; the Concat step stays in the plan, finds its pieces
+where they belong, and copies only those that could not be laid there.
+"""
+
+from __future__ import annotations
+
+from ..ops import find_op
+from .model import Plan, PlanTensor, Step
+
+
+def share_buffers(plan: Plan) -> None:
+    """Rewrites the tensors of eligible Concat and Split steps. Runs before storage is reused."""
+    use = _Use(plan)
+    for step in plan.steps:
+        if step.backend != "cpu" or step.op not in ("Concat", "Split"):
+            continue
+        if step.op == "Concat":
+            _join(plan, step, use)
+        else:
+            _cut(plan, step, use)
+
+
+class _Use:
+    """Who makes and who reads each tensor, and in which segment."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.makers: dict[int, Step] = {}
+        self.readers: dict[int, list[Step]] = {}
+        self.segment: dict[int, int] = {}
+        self.aliased = {t.alias_of for t in plan.tensors if t.alias_of is not None}
+        self.outputs = {plan.root(i).index for i in plan.outputs}
+        for number, (_, steps) in enumerate(plan.segments()):
+            for step in steps:
+                self.segment[step.index] = number
+                for index in step.inputs:
+                    self.readers.setdefault(index, []).append(step)
+                for index in step.outputs:
+                    self.makers[index] = step
+
+
+def _is_free(tensor: PlanTensor, use: _Use) -> bool:
+    """Storage of its own in the arena, that no view looks at and the caller does not get."""
+    return (
+        tensor.role == "arena"
+        and tensor.alias_of is None
+        and tensor.index not in use.aliased
+        and tensor.index not in use.outputs
+        and bool(tensor.dims)
+    )
+
+
+def _accepts_pitch(step: Step) -> bool:
+    if step.op == "Relayout":
+        return True
+    op = find_op(step.op)
+    return op is not None and any(
+        k.accepts_pitch for k in op.kernels if k.backend == "cpu" and k.name == step.kernel
+    )
+
+
+def _fits(tensor: PlanTensor, home: Step, use: _Use) -> bool:
+    """Whether a tensor may be a pitched view: all who touch it are in `home`'s segment and can."""
+    steps = [*use.readers.get(tensor.index, ()), use.makers[tensor.index]]
+    return _is_free(tensor, use) and all(
+        s is home or (use.segment[s.index] == use.segment[home.index] and _accepts_pitch(s))
+        for s in steps
+    )
+
+
+def _innermost(step: Step, whole: PlanTensor) -> bool:
+    axis = int(step.attrs.get("axis", 0))
+    return bool(whole.dims) and axis % len(whole.dims) == len(whole.dims) - 1
+
+
+def _lay(plan: Plan, piece: PlanTensor, whole: PlanTensor, at: int) -> None:
+    """Makes `piece` the elements from `at` on of every row of `whole`."""
+    piece.alias_of = whole.index
+    piece.alias_offset = at * whole.dtype.itemsize
+    piece.pitch = whole.pitch
+
+
+def _join(plan: Plan, step: Step, use: _Use) -> None:
+    whole = plan.tensors[step.outputs[0]]
+    if not _innermost(step, whole) or not _is_free(whole, use):
+        return
+    at, laid = 0, False
+    for index in step.inputs:
+        piece = plan.tensors[index]
+        once = step.inputs.count(index) == 1 and index in use.makers
+        if once and use.makers[index].op != "Split" and _fits(piece, step, use):
+            _lay(plan, piece, whole, at)
+            laid = True
+        at += piece.dims[-1]
+    if laid:
+        use.aliased.add(whole.index)
+
+
+def _cut(plan: Plan, step: Step, use: _Use) -> None:
+    whole = plan.tensors[step.inputs[0]]
+    if not _innermost(step, whole) or whole.role != "arena" or plan.root(whole.index).role != "arena":
+        return
+    if use.segment.get(getattr(use.makers.get(plan.root(whole.index).index), "index", -1)) != (
+        use.segment[step.index]
+    ):
+        return
+    at, laid = 0, False
+    for index in step.outputs:
+        piece = plan.tensors[index]
+        if index in use.readers and _fits(piece, step, use):
+            _lay(plan, piece, whole, at)
+            laid = True
+        at += piece.dims[-1]
+    if laid:
+        use.aliased.add(whole.index)
