@@ -1,31 +1,60 @@
-"""Widgets that draw plain data: profiles, comparisons and graphs of small inference engines."""
+"""Widgets that draw plain data: profiles, comparisons and graphs of small inference engines.
 
-from .copies_table import CopiesTable
-from .error_strip import DifferencePane, ErrorStrip, difference_detail
-from .graph_view import GraphView
-from .latency_chart import LatencyChart
-from .layer_table import LayerTable
-from .memory_map import MemoryMap
-from .overview_strip import OverviewStrip
-from .roofline import Roofline
-from .timing_line import TimingLine
-from .transition_matrix import TransitionMatrix
-from .type_summary import TypeSummary
-from .waterfall import Waterfall
+Each widget takes dicts (see `lite_widgets.data`) and gives a selection back; none knows the
+engine. Names are loaded when they are first used, so that the Jupyter server, which imports this
+package only for its netron handlers, does not pay for all of them.
+"""
 
-__all__ = [
-    "CopiesTable",
-    "DifferencePane",
-    "ErrorStrip",
-    "GraphView",
-    "LatencyChart",
-    "LayerTable",
-    "MemoryMap",
-    "OverviewStrip",
-    "Roofline",
-    "TimingLine",
-    "TransitionMatrix",
-    "TypeSummary",
-    "Waterfall",
-    "difference_detail",
-]
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "BundleList": "bundle_list",
+    "CodeDrawer": "code_drawer",
+    "CopiesTable": "copies_table",
+    "DataTable": "data_table",
+    "DifferencePane": "error_strip",
+    "DoctorCards": "doctor_cards",
+    "DropZone": "drop_zone",
+    "ErrorStrip": "error_strip",
+    "FactsCard": "facts_card",
+    "GraphView": "graph_view",
+    "Inspector": "inspector",
+    "LatencyChart": "latency_chart",
+    "LayerTable": "layer_table",
+    "MemoryMap": "memory_map",
+    "NetronView": "netron_view",
+    "Notice": "notice",
+    "OverviewStrip": "overview_strip",
+    "RangePlot": "range_plot",
+    "ResultCard": "result_card",
+    "Roofline": "roofline",
+    "SensitivityList": "sensitivity_list",
+    "SourceCode": "source_code",
+    "Stages": "stages",
+    "StepHeader": "step_header",
+    "Stepper": "stepper",
+    "TabBar": "tab_bar",
+    "Tabbed": "workbench_view",
+    "TimingLine": "timing_line",
+    "TopBar": "top_bar",
+    "TradeOff": "trade_off",
+    "TransitionMatrix": "transition_matrix",
+    "TypeSummary": "type_summary",
+    "Waterfall": "waterfall",
+    "WorkbenchView": "workbench_view",
+    "columns": "workbench_view",
+    "difference_detail": "error_strip",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lite_widgets' has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -95,3 +95,9 @@ export function totals(profile) {
   }
   return [...sums.values()].sort((a, b) => b.value - a.value || b.macs - a.macs);
 }
+
+/** FLOP per byte moved, or null. */
+export function intensity(row) {
+  const moved = row.bytes || (row.gbytes_per_s || 0) * 1e6 * (row.median_ms || 0);
+  return row.macs > 0 && moved > 0 ? (2 * row.macs) / moved : null;
+}

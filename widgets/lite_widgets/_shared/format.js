@@ -1,6 +1,6 @@
-// How numbers are written: one unit per column, a thin space before units, a true minus.
+// How numbers are written: one unit per column, a narrow no-break space before units, a true minus.
 
-export const THIN = "\u2009";
+export const THIN = "\u202f";
 const MINUS = "\u2212";
 export const NONE = "\u2013";
 

@@ -40,8 +40,8 @@ function profileColumns(c) {
   const columns = [
     { id: "index", head: "#", num: true, cell: (r, i) => html`<span class="mu">${isCopy(r) ? "" : i + 1}</span>` },
     { id: "name", head: "Layer", cls: "cut name", cell: (r) => (isCopy(r) ? html`<i class="mu">${r.name}</i>` : html`${dot(r.backend, dark)} ${r.name}`) },
-    { id: "op", head: "Op", cls: "mu cut hide-n", cell: (r) => (isCopy(r) ? "copy" : r.op) },
-    { id: "kernel", head: "Kernel", cls: "mono mu cut hide-n kernel", cell: (r) => r.kernel || "" },
+    { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => (isCopy(r) ? "copy" : r.op) },
+    { id: "kernel", head: "Kernel", cls: "mono mu cut hide-t kernel", cell: (r) => r.kernel || "" },
     { id: "value", head: e.unit, num: true, down: true, cell: (r) => fixed(e.value(r), e.unit === "ms" ? 3 : 2) },
   ];
   if (!baseline && !profile.emulated && profile.layers.some((r) => r.ci_ms)) columns.push(
@@ -49,7 +49,7 @@ function profileColumns(c) {
   columns.push({ head: "Share", cell: (r) => html`${bar(e.value(r) / e.max, isCopy(r) ? stripes : e.fill(r), 44)} <span class="mu">${percent((100 * e.value(r)) / e.total)}</span>` });
   if (baseline) columns.push({ id: "change", head: `Δ ${baseline.backend}`, num: true, down: true,
     cell: (r) => (isCopy(r) ? "new" : change(r) === null ? NONE : html`<span style="color:${scale("change", change(r) > 0 ? 0.97 : 0.03, dark)}">${signed(change(r))}</span>`) });
-  if (!profile.emulated) columns.push({ id: "gflops", head: "GFLOP/s", num: true, down: true, cls: "hide-n", cell: (r) => (r.gflops > 0 ? fixed(r.gflops, r.gflops < 1 ? 2 : 1) : NONE) });
+  if (!profile.emulated) columns.push({ id: "gflops", head: "GFLOP/s", num: true, down: true, cls: "hide-t", cell: (r) => (r.gflops > 0 ? fixed(r.gflops, r.gflops < 1 ? 2 : 1) : NONE) });
   return { rows: profile.layers, columns, value: e.value, total: e.total, of: e.unit === "ms" ? "time" : "instructions",
     keys: { index: (r, i) => i, name: (r) => r.name, op: (r) => r.op, kernel: (r) => r.kernel || "", value: e.value, change, gflops: (r) => r.gflops || null } };
 }
@@ -63,11 +63,11 @@ function errorColumns(c) {
   return { rows: comparison.layers, value: () => 1, total: comparison.layers.length, of: null, columns: [
     { id: "index", head: "#", num: true, cell: (r, i) => html`<span class="mu">${i + 1}</span>` },
     { id: "name", head: "Layer", cls: "cut name", cell: (r) => r.name },
-    { id: "op", head: "Op", cls: "mu cut hide-n", cell: (r) => r.op },
+    { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => r.op },
     { id: "iso", head: "isolated", num: true, down: true, cell: (r) => html`<span class="${over(iso(r))}">${error(iso(r))}</span>` },
     { id: "acc", head: "accumulated", num: true, down: true, cell: (r) => html`<span class="${over(r.rel_l2)}">${error(r.rel_l2)}</span>` },
-    { head: "max abs", num: true, cls: "hide-n", cell: (r) => error(r.max_abs) },
-    { head: "NaN", num: true, cls: "hide-n", cell: (r) => r.nan_b || 0 },
+    { head: "max abs", num: true, cls: "hide-t", cell: (r) => error(r.max_abs) },
+    { head: "NaN", num: true, cls: "hide-t", cell: (r) => r.nan_b || 0 },
     { head: "", cell: (r) => words[judged.get(r.name).state] },
   ], keys: { index: (r, i) => i, name: (r) => r.name, op: (r) => r.op, iso, acc: (r) => r.rel_l2 } };
 }
@@ -97,7 +97,7 @@ export default widget({
     },
     head(c) {
       const sort = c.get("sort"), id = sort.replace("-", ""), down = sort.startsWith("-");
-      return html`<tr>${c.local.table.columns.map((col) => html`<th class="${col.num ? "num" : ""} ${(col.cls || "").includes("hide-n") ? "hide-n" : ""}"${col.id === id
+      return html`<tr>${c.local.table.columns.map((col) => html`<th class="${col.num ? "num" : ""} ${((col.cls || "").match(/hide-\w/) || [""])[0]}"${col.id === id
         ? html` aria-sort="${down ? "descending" : "ascending"}"` : ""}>${col.id ? html`<button type="button" data-sort="${col.id}" data-focus="sort-${col.id}">${col.head}${
         col.id === id ? (down ? " ↓" : " ↑") : ""}</button>` : col.head}</th>`)}</tr>`;
     },

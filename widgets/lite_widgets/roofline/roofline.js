@@ -2,17 +2,11 @@
 import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { log } from "../_shared/scale.js";
-import { encode, isCopy, rowTip } from "../_shared/encode.js";
+import { encode, intensity, isCopy, rowTip } from "../_shared/encode.js";
 import { fixed, ms, THIN } from "../_shared/format.js";
 import { empty } from "../_shared/parts.js";
 
 const LEFT = 48, RIGHT = 16, TOP = 24, BOTTOM = 36;
-
-/** FLOP per byte moved, or null. */
-export function intensity(row) {
-  const moved = row.bytes || (row.gbytes_per_s || 0) * 1e6 * (row.median_ms || 0);
-  return row.macs > 0 && moved > 0 ? (2 * row.macs) / moved : null;
-}
 
 /** [{row, x, y, roof, part}]: part is the share of its own roof that a layer reaches. */
 export function points(profile, roof) {
@@ -27,14 +21,15 @@ const decades = (lo, hi) => Array.from({ length: Math.floor(hi) - Math.ceil(lo) 
 export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const off = new Set(hidden);
   const shown = all.filter((p) => !off.has(p.row.type));
-  const xs = all.map((p) => p.x), ys = all.map((p) => p.y);
+  const seen = all.filter((p) => p.row.median_ms > 0.003 * all[0].row.median_ms);   // sorted: slowest first
+  const xs = seen.map((p) => p.x), ys = seen.map((p) => p.y);
   const knee = roof.gflops / roof.gbytes_per_s;
   const x0 = Math.min(0.2, ...xs) / 1.4, x1 = Math.max(knee * 3, ...xs) * 1.6;
   const y0 = Math.max(Math.min(1, ...ys) / 1.6, 0.01), y1 = Math.max(roof.gflops, ...ys) * 2;
   const bottom = height - BOTTOM, right = width - RIGHT;
-  const X = log([x0, x1], [LEFT, right]), Y = log([y0, y1], [bottom, TOP]);
+  const inX = log([x0, x1], [LEFT, right]), X = (v) => Math.max(LEFT, Math.min(right, inX(v))), Y = log([y0, y1], [bottom, TOP]);
   const clampY = (v) => Math.min(bottom - 3, Y(v));
-  const angle = (Math.atan2(Y(10) - Y(1), X(10) - X(1)) * 180) / Math.PI;
+  const angle = (Math.atan2(Y(10) - Y(1), inX(10) - inX(1)) * 180) / Math.PI;
   const startX = Math.max(x0, y0 / roof.gbytes_per_s);
   const grid = join([...decades(Math.log10(x0), Math.log10(x1)).map((v) => html`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP}" y2="${bottom}"/><text x="${X(v)}" y="${bottom + 14}" text-anchor="middle">${+v.toPrecision(1)}</text>`),
     ...decades(Math.log10(y0), Math.log10(y1)).map((v) => html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}"/><text x="${LEFT - 6}" y="${Y(v) + 4}" text-anchor="end">${+v.toPrecision(1)}</text>`)]);

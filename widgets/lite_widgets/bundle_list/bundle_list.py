@@ -1,0 +1,36 @@
+"""BundleList: what goes to the device; ticks change the total."""
+
+from __future__ import annotations
+
+import traitlets as t
+
+from .._base import LiteWidget, PlainList
+from .._svg import bytes_text, table
+
+
+class BundleList(LiteWidget):
+    """Files of a bundle with their sizes.
+
+    items   [{"id", "file", "what", "bytes", "fixed": always in}]
+    chosen  ids of the ticked ones (fixed ones need not be listed); set by ticks.
+
+    Action {"id": "write"}: the button with the total.
+    """
+
+    items = PlainList(need=("id", "file", "bytes"))
+    chosen = t.List(t.Unicode())
+    title = t.Unicode("Bundle")
+    note = t.Unicode("")
+    button = t.Unicode("Write bundle")
+
+    def total_bytes(self) -> int:
+        """Return the size of everything that goes in."""
+        return sum(item["bytes"] for item in self._inside())
+
+    def _inside(self) -> list[dict]:
+        return [i for i in self.items if i.get("fixed") or i["id"] in self.chosen]
+
+    def static_html(self) -> str:
+        """Return the files that go in."""
+        rows = [[i["file"], i.get("what", ""), bytes_text(i["bytes"])] for i in self._inside()]
+        return table(["File", "What", "Size"], rows, f"total {bytes_text(self.total_bytes())}")

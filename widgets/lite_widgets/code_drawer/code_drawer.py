@@ -1,0 +1,33 @@
+"""CodeDrawer: every click as a line of Python."""
+
+from __future__ import annotations
+
+import html
+
+import traitlets as t
+
+from .._base import LiteWidget
+
+
+class CodeDrawer(LiteWidget):
+    """One line at the bottom: the Python of the last click. Open, it lists all of them.
+
+    lines    the whole walk so far, one statement each.
+    opened   is the list open? Set by the button.
+
+    Actions: {"id": "insert"} (insert as cells), {"id": "export"} (export notebook).
+    `add(line)` appends a line unless it repeats the last one.
+    """
+
+    lines = t.List(t.Unicode())
+    opened = t.Bool(False)
+    can_insert = t.Bool(True)
+
+    def add(self, line: str) -> None:
+        """Append one statement; the same twice in a row is written once."""
+        if self.lines[-1:] != [line]:
+            self.lines = [*self.lines, line]
+
+    def static_html(self) -> str:
+        """Return the lines as code."""
+        return f"<pre>{html.escape(chr(10).join(self.lines))}</pre>"

@@ -1,0 +1,5 @@
+"""What can run here."""
+
+from .doctor_cards import DoctorCards
+
+__all__ = ["DoctorCards"]

@@ -1,0 +1,5 @@
+"""Everything about one layer."""
+
+from .inspector import Inspector
+
+__all__ = ["Inspector"]

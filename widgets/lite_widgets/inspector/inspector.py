@@ -1,0 +1,49 @@
+"""Inspector: everything about the selected layer, and what to try."""
+
+from __future__ import annotations
+
+import traitlets as t
+
+from .._base import LiteWidget, Plain, PlainList
+from .._svg import number, table
+
+
+class Inspector(LiteWidget):
+    """Kernel and why, shapes, sources, time and rate, other backends, advice, overrides.
+
+    layer     one row of data.Profile, or None: "pick a layer".
+    count     how many layers there are; total_ms of the profile.
+    roof      data.Roof: adds the share of the layer's roof.
+    others    [{"backend", "median_ms"}] of the same layer elsewhere.
+    advice    {"text", "button": word, "code": Python} or None.
+    backends, precisions     what an override may choose; empty lists hide the choice.
+    override_backend, override_precision   "" = as planned; set by the choices.
+    measured  {"before_ms", "after_ms", "text"}: the result of the last try, or None.
+
+    Actions: {"id": "advice", "code"}, {"id": "measure", "layer", "backend", "precision"}.
+    """
+
+    layer = Plain(need=("name",))
+    count = t.Int(0)
+    total_ms = t.Float(0.0)
+    emulated = t.Bool(False)
+    roof = Plain(need=("gflops", "gbytes_per_s"))
+    others = PlainList(need=("backend",))
+    advice = Plain(need=("text",))
+    backends = t.List(t.Unicode())
+    precisions = t.List(t.Unicode())
+    override_backend = t.Unicode("")
+    override_precision = t.Unicode("")
+    measured = Plain(need=("before_ms", "after_ms"))
+
+    def static_html(self) -> str:
+        """Return the facts as a table."""
+        if not self.layer:
+            return ""
+        row = self.layer
+        facts = [
+            ["Kernel", f"{row.get('kernel', '')} {row.get('why', '')}"],
+            ["Time", f"{number(row.get('median_ms'))} ms"],
+            ["From", " + ".join(row.get("sources") or [])],
+        ]
+        return table([row["name"], str(row.get("op", ""))], facts) + self._static_caption()

@@ -1,0 +1,5 @@
+"""What is wrong, where, and the fix."""
+
+from .notice import Notice
+
+__all__ = ["Notice"]

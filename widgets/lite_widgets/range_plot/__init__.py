@@ -1,0 +1,5 @@
+"""What clipping cuts off."""
+
+from .range_plot import RangePlot
+
+__all__ = ["RangePlot"]

@@ -1,0 +1,5 @@
+"""What a model answered."""
+
+from .result_card import ResultCard
+
+__all__ = ["ResultCard"]

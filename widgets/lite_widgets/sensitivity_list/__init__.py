@@ -1,0 +1,5 @@
+"""Which layers mind being quantized."""
+
+from .sensitivity_list import SensitivityList
+
+__all__ = ["SensitivityList"]

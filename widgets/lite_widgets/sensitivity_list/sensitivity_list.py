@@ -1,0 +1,37 @@
+"""SensitivityList: accuracy lost when only one layer is quantized."""
+
+from __future__ import annotations
+
+import traitlets as t
+
+from .._base import LiteWidget, PlainList
+from .._svg import ACCENT, INK, SOFT, Picture
+
+
+class SensitivityList(LiteWidget):
+    """One bar per layer, worst first; layers kept in float are in accent.
+
+    layers  [{"name", "cost": points of accuracy lost alone}]
+    kept    names kept in float.
+    most    how many get a bar.
+    """
+
+    layers = PlainList(need=("name", "cost"))
+    kept = t.List(t.Unicode())
+    most = t.Int(16)
+
+    def static_svg(self) -> str | None:
+        """Return the bars."""
+        shown = sorted(self.layers, key=lambda row: -(row["cost"] or 0))[: self.most]
+        if not shown:
+            return None
+        picture = Picture(560, 22 * len(shown) + 24, "Which layers mind")
+        top = max(shown[0]["cost"], 1e-9)
+        for i, row in enumerate(shown):
+            y = 8 + 22 * i
+            picture.text(150, y + 12, row["name"][-24:], anchor="end", fill=INK)
+            fill = ACCENT if row["name"] in self.kept else SOFT
+            picture.rect(158, y + 4, 340 * (row["cost"] or 0) / top, 8, fill)
+            picture.text(550, y + 12, f"{row['cost']:.2f}", anchor="end")
+        picture.text(8, picture.height - 6, "points of accuracy lost when only this layer is int8")
+        return str(picture)

@@ -1,0 +1,30 @@
+"""SourceCode: the same few lines in several languages."""
+
+from __future__ import annotations
+
+import html
+
+import traitlets as t
+
+from .._base import LiteWidget
+
+
+class SourceCode(LiteWidget):
+    """Sample code with a Copy button.
+
+    sources   {language: text}
+    language  the shown one; set by the choice.
+    """
+
+    title = t.Unicode("Code")
+    sources = t.Dict()
+    language = t.Unicode("")
+
+    @t.observe("sources")
+    def _first(self, change: dict) -> None:
+        if self.language not in change["new"]:
+            self.language = next(iter(change["new"]), "")
+
+    def static_html(self) -> str:
+        """Return the text of the shown language."""
+        return f"<pre>{html.escape(self.sources.get(self.language, ''))}</pre>"

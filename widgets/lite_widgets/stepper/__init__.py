@@ -1,0 +1,5 @@
+"""The walk."""
+
+from .stepper import Stepper
+
+__all__ = ["Stepper"]

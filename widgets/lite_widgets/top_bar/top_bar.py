@@ -1,0 +1,29 @@
+"""TopBar: what is open, in which version, and what is running; Cancel is always here."""
+
+from __future__ import annotations
+
+import traitlets as t
+
+from .._base import LiteWidget, Plain
+
+
+class TopBar(LiteWidget):
+    """The top line of the Workbench.
+
+    title     the model's file name.
+    versions  names of the model's versions; version is the chosen one (set by the choice).
+    job       None, or {"title", "done", "total", "left"}: shown with a bar and Cancel.
+    note      shown when no job runs ("kernel idle").
+
+    Action {"id": "cancel"}.
+    """
+
+    title = t.Unicode("")
+    versions = t.List(t.Unicode())
+    version = t.Unicode("")
+    job = Plain(need=("title",))
+    note = t.Unicode("")
+
+    def static_html(self) -> str:
+        """Return nothing: a saved notebook has no job and no choices."""
+        return ""

@@ -1,0 +1,90 @@
+"""TradeOff: accuracy against latency and size; drag the budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets as t
+
+from .._base import LiteWidget, Plain, PlainList
+from .._svg import ACCENT, INK, SOFT, Picture, bytes_text, number
+
+_LEFT, _SIZE = 56, (560, 360)
+
+
+class TradeOff(LiteWidget):
+    """Every version as a circle (area: file size); the best one within the budget is filled.
+
+    points    [data.TradeOffPoint]; those of `method` are joined, other methods are dotted.
+    method    whose versions may be chosen.
+    float_    {"accuracy", "latency_ms", "bytes"} of the unquantized model.
+    budget    points of accuracy that may be lost; set by dragging.
+    best      index into `points` of the best version within the budget (-1 for none); made from
+              them, also while dragging in the page.
+    metric    what accuracy is: "lines read right", "top-1", …
+    """
+
+    points = PlainList(need=("method", "accuracy", "latency_ms", "bytes"))
+    method = t.Unicode("kl")
+    float_ = Plain(need=("accuracy", "latency_ms", "bytes"))
+    budget = t.Float(0.5)
+    best = t.Int(-1)
+    metric = t.Unicode("accuracy")
+    backend = t.Unicode("x86")
+    height = t.Int(392)
+
+    @t.observe("points", "method", "float_", "budget")
+    def _choose(self, _change: Any) -> None:
+        self.best = self.choose(self.budget)
+
+    def choose(self, budget: float) -> int:
+        """Return the index of the fastest version that loses at most `budget` points, or -1."""
+        if not self.float_:
+            return -1
+        floor = self.float_["accuracy"] - budget - 1e-9
+        inside = [
+            i for i, p in enumerate(self.points)
+            if p["method"] == self.method and p["accuracy"] >= floor
+        ]  # fmt: skip
+        return min(inside, key=lambda i: self.points[i]["latency_ms"], default=-1)
+
+    def static_svg(self) -> str | None:
+        """Return versions, budget and the chosen one."""
+        if not self.points or not self.float_:
+            return None
+        everything = [*self.points, self.float_]
+        width, height = _SIZE
+        top, bottom, right = 28, height - 36, width - 20
+        fast = min(p["latency_ms"] for p in everything) * 0.85
+        slow = max(p["latency_ms"] for p in everything) * 1.08
+        low = min(p["accuracy"] for p in everything) - 0.3
+        high = max(p["accuracy"] for p in everything) + 0.4
+
+        def x(p: dict) -> float:
+            return _LEFT + (right - _LEFT) * (p["latency_ms"] - fast) / (slow - fast)
+
+        def y(accuracy: float) -> float:
+            return bottom - (bottom - top) * (accuracy - low) / (high - low)
+
+        picture = Picture(width, height, "Accuracy against latency")
+        marks = [low + (high - low) * i / 4 for i in range(5)]
+        picture.grid(marks, y, _LEFT, right, [f"{m:.1f} %" for m in marks])
+        limit = y(self.float_["accuracy"] - self.budget)
+        picture.line(_LEFT, limit, right, limit, ACCENT, stroke_width=1.5)
+        picture.text(right, limit + 13, f"budget {number(-self.budget, 1)} points", anchor="end",
+                     fill=ACCENT)  # fmt: skip
+        most = max(p["bytes"] for p in everything)
+        for i, p in enumerate(self.points):
+            mine = p["method"] == self.method
+            radius = 2.2 + 5 * p["bytes"] / most
+            fill = ACCENT if i == self.best else "#fff"
+            picture.circle(x(p), y(p["accuracy"]), radius if mine else 2, fill, stroke=SOFT)
+        picture.circle(x(self.float_), y(self.float_["accuracy"]), 7, SOFT)
+        picture.text(x(self.float_), y(self.float_["accuracy"]) - 11, "fp32", anchor="end", fill=INK)
+        if self.best >= 0:
+            p = self.points[self.best]
+            note = f"{p['accuracy']:.1f} %, {p['latency_ms']:.2f} ms, {bytes_text(p['bytes'])}"
+            picture.text(x(p) + 10, y(p["accuracy"]) - 10, note, fill=INK, bold=True)
+        picture.text((_LEFT + right) / 2, height - 6, f"latency on {self.backend}, ms", anchor="middle")
+        picture.text(8, 14, self.metric)
+        return str(picture)

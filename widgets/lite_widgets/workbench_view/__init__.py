@@ -1,0 +1,5 @@
+"""The frame of the Workbench: top bar, stepper, the body of each step, code drawer."""
+
+from .workbench_view import Tabbed, WorkbenchView, columns
+
+__all__ = ["Tabbed", "WorkbenchView", "columns"]
