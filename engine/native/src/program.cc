@@ -56,10 +56,13 @@ bool truncated(Env& env, const char* where) {
 
 // Fills size and bytes from dims, pitch and halo; false when a product leaves the sane range.
 bool measure(Tensor* tensor) {
-  int64_t size = 1, rows = 1;
+  // `bound` takes empty axes as 1: any partial product of dims stays in range for kernels, too.
+  int64_t size = 1, bound = 1, rows = 1;
   for (int i = 0; i < tensor->rank; ++i) {
-    if (tensor->dims[i] < 0 || tensor->dims[i] > kMaxElements) return false;
-    if (__builtin_mul_overflow(size, tensor->dims[i], &size) || size > kMaxElements) return false;
+    const int64_t dim = tensor->dims[i];
+    if (dim < 0 || dim > kMaxElements) return false;
+    if (__builtin_mul_overflow(bound, dim ? dim : 1, &bound) || bound > kMaxElements) return false;
+    size *= dim;
     if (i + 1 == tensor->rank) break;
     int64_t extent = tensor->dims[i];
     if (tensor->rank == 4 && i == 1) extent += tensor->halo[0] + tensor->halo[2];
