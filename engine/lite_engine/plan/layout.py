@@ -48,7 +48,8 @@ def reshaped(
 
     The shapes are cut into groups of axes with equal products ((N),(C),(H·W) for NCHW → N,C,HW).
     A group's input axes must lie side by side in logical order; the groups keep the order that the
-    innermost axes of the input's memory have. So splitting an axis never copies, and channels-last survives.
+    innermost axes of the input's memory have. So splitting an axis never copies, and
+    channels-last survives.
     """
     groups = _equal_groups(shape, out_shape)
     order = sorted(groups, key=lambda g: max((layout.index(a) for a in g[0]), default=-1))

@@ -31,7 +31,8 @@ class PlanTensor:
     """A value as it lies in memory.
 
     `dims` are physical, outermost first; physical axis i holds logical axis `layout[i]`.
-    `offset` is in bytes in the arena; an alias lies `alias_offset` bytes after `alias_of`. `data` is set for
+    `offset` is in bytes in the arena; an alias lies `alias_offset` bytes after `alias_of`.
+    `data` is set for
     weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
     `shape_known` is False for a value whose shape depends on data: its `dims` are then empty.
     """

@@ -1,7 +1,9 @@
 """Concat and Split without copies: their pieces become views of one buffer.
 
-A piece of a join along the innermost physical axis is a tensor with the whole's row pitch. Its producer
-writes it in place when that kernel accepts a pitch; the Concat step stays in the plan, finds its pieces
+A piece of a join along the innermost physical axis is a tensor with the whole's row pitch. Its
+producer
+writes it in place when that kernel accepts a pitch; the Concat step stays in the plan, finds its
+pieces
 where they belong, and copies only those that could not be laid there.
 """
 
