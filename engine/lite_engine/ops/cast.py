@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._core import REQUIRED, Cost, define_op
+from ._helpers import ANY
 
 cast = define_op(
     "Cast", inputs="x", attrs={"to": REQUIRED, "saturate": 1, "round_mode": "up"}, layout="elementwise",
@@ -50,6 +51,7 @@ def _(x: np.ndarray, *, to: DType, saturate: int, round_mode: str) -> np.ndarray
 
 
 cast.cost(lambda x, **_: Cost(flops=x.size))
+cast.kernel("cpu", "cast", dtype=ANY)
 
 cast_like = define_op(
     "CastLike",

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Dim, DType, TypeInfo
+from ..ir import Dim, DType, Node, TypeInfo
 from ._core import Cost, define_op
-from ._helpers import normalise_axis, same_type
+from ._helpers import ANY, normalise_axis, same_type
 
 gather = define_op("Gather", inputs="x indices", attrs={"axis": 0}, source="ONNX Gather-13")
 
@@ -27,6 +27,7 @@ def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
 
 
 gather.cost(lambda *_, **__: Cost())
+gather.kernel("cpu", "copy_gather", dtype=ANY)
 
 gather_elements = define_op(
     "GatherElements", inputs="x indices", attrs={"axis": 0}, source="ONNX GatherElements-13"
@@ -49,6 +50,8 @@ def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
     return np.take_along_axis(x[window], at, axis)
 
 
+gather_elements.kernel("cpu", "copy_gather_elements", dtype=ANY)
+
 gather_nd = define_op(
     "GatherND", inputs="x indices", attrs={"batch_dims": 0}, source="ONNX GatherND-13"
 )
@@ -70,6 +73,9 @@ def _(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
     extra = indices.ndim - 1 - batch_dims
     leading = tuple(g.reshape(*batch, *[1] * extra) for g in grids)
     return x[(*leading, *np.moveaxis(indices, -1, 0))]
+
+
+gather_nd.kernel("cpu", "copy_gather_nd", dtype=ANY)
 
 
 # ---- scatter
@@ -106,6 +112,12 @@ def _(
     return y
 
 
+def _no_reduction(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return node.attrs.get("reduction", "none") == "none" or "a reduction"
+
+
+scatter_elements.kernel("cpu", "copy_scatter_elements", dtype=ANY, when=_no_reduction)
+
 scatter_nd = define_op(
     "ScatterND", inputs="x indices updates", attrs={"reduction": "none"}, source="ONNX ScatterND-18"
 )
@@ -119,6 +131,8 @@ def _(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str
     _combine(y, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
     return y
 
+
+scatter_nd.kernel("cpu", "copy_scatter_nd", dtype=ANY, when=_no_reduction)
 
 tensor_scatter = define_op(
     "TensorScatter", inputs="past update write_indices?", attrs={"axis": -2, "mode": "linear"},

@@ -11,8 +11,21 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._core import Cost, OpDef, define_op
-from ._helpers import bool_type, broadcast_shapes, product
+from ._helpers import ANY, bool_type, broadcast_shapes, product
 from .activation import apply_activation
+
+
+#: The kernels for any type compute in int64 or double: they cannot order large u64.
+_COUNTED = ANY.replace("u64,", "")
+
+
+def _alike(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    kinds = {t.dtype for t in types if t is not None}
+    return len(kinds) == 1 or "the operands differ in type"
+
+
+def _plain(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return not node.attrs.get("activation") or "a fused activation"
 
 
 def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
@@ -31,7 +44,8 @@ def _binary(
     op.reference(fn)
     op.cost(_broadcast_cost)
     if native:
-        op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True)
+        op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_alike)
+    op.kernel("cpu", "any_binary", dtype=_COUNTED, accepts_pitch=True, rank=1, when=_plain)
     return op
 
 
@@ -40,6 +54,7 @@ def _compare(name: str, fn: Callable[..., Any], source: str) -> OpDef:
     op.infer(bool_type)
     op.reference(fn)
     op.cost(_broadcast_cost)
+    op.kernel("cpu", "any_binary", dtype=_COUNTED, accepts_pitch=True)
     return op
 
 
@@ -88,7 +103,7 @@ _binary("Sub", np.subtract, "ONNX Sub-14", native=True)
 _binary("Mul", np.multiply, "ONNX Mul-14", native=True)
 _binary("Div", _div, "ONNX Div-14", native=True)
 _binary("Pow", _pow, "ONNX Pow-15", native=True)
-_binary("Mod", _mod, "ONNX Mod-13", fmod=0)
+_binary("Mod", _mod, "ONNX Mod-13", native=True, fmod=0)
 _binary("And", np.logical_and, "ONNX And-7")
 _binary("Or", np.logical_or, "ONNX Or-7")
 _binary("Xor", np.logical_xor, "ONNX Xor-7")
@@ -96,7 +111,7 @@ _binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18")
 _binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18")
 _binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18")
 _binary("BitShift", _shift, "ONNX BitShift-11", direction="LEFT")
-_binary("SquaredDifference", lambda a, b: np.square(a - b), "TFLite SQUARED_DIFFERENCE: y = (a−b)²")
+_binary("SquaredDifference", lambda a, b: np.square(a - b), "TFLite SQUARED_DIFFERENCE: y = (a−b)²", native=True)
 
 _compare("Equal", np.equal, "ONNX Equal-19")
 _compare("Greater", np.greater, "ONNX Greater-13")
@@ -123,6 +138,7 @@ def _variadic(name: str, fn: Callable[..., Any], source: str, *, native: bool = 
     op.cost(_broadcast_cost)
     if native:
         op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_two_inputs)
+        op.kernel("cpu", "any_binary", dtype=_COUNTED, accepts_pitch=True, rank=1, when=_two_inputs)
     return op
 
 
@@ -132,7 +148,7 @@ def _two_inputs(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 _variadic("Max", lambda xs: reduce(np.maximum, xs), "ONNX Max-13", native=True)
 _variadic("Min", lambda xs: reduce(np.minimum, xs), "ONNX Min-13", native=True)
-_variadic("Sum", lambda xs: reduce(np.add, xs), "ONNX Sum-13")
+_variadic("Sum", lambda xs: reduce(np.add, xs), "ONNX Sum-13", native=True)
 _variadic("Mean", lambda xs: reduce(np.add, xs) / len(xs), "ONNX Mean-13")
 
 where = define_op("Where", inputs="condition a b", layout="elementwise", source="ONNX Where-16")
@@ -149,3 +165,6 @@ def _(condition: TypeInfo, a: TypeInfo, b: TypeInfo) -> TypeInfo:
 def _(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """y = condition ? a : b"""
     return np.where(condition, a, b)
+
+
+where.kernel("cpu", "any_where", dtype="bool", accepts_pitch=True)

@@ -30,6 +30,8 @@ def _unary(
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     if native:
         op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
+    if name in ("Abs", "Neg", "Sign", "BitwiseNot"):
+        op.kernel("cpu", "any_unary", dtype="f16,bf16,f64,i8,u8,i16,u16,i32,u32,i64", rank=1)
     return op
 
 
@@ -38,6 +40,7 @@ def _test(name: str, fn: Callable[..., Any], source: str, **attrs: Any) -> OpDef
     op = define_op(name, inputs="x", attrs=attrs, layout="elementwise", source=source)
     op.infer(lambda x, **_: TypeInfo(DType.BOOL, x.shape))
     op.reference(fn)
+    op.kernel("cpu", "any_unary", dtype="bool" if name == "Not" else "f32,f16,bf16,f64")
     return op
 
 
@@ -60,22 +63,22 @@ _unary("Reciprocal", _reciprocal, "ONNX Reciprocal-13", flops=4, native=True)
 _unary("Floor", np.floor, "ONNX Floor-13", native=True)
 _unary("Ceil", np.ceil, "ONNX Ceil-13", native=True)
 _unary("Round", np.rint, "ONNX Round-22: half to even", native=True)
-_unary("Sign", np.sign, "ONNX Sign-13")
+_unary("Sign", np.sign, "ONNX Sign-13", native=True)
 _unary("Erf", erf, "ONNX Erf-13", flops=14, native=True)
-_unary("Sin", np.sin, "ONNX Sin-22", flops=12)
-_unary("Cos", np.cos, "ONNX Cos-22", flops=12)
-_unary("Tan", np.tan, "ONNX Tan-22", flops=16)
-_unary("Asin", np.arcsin, "ONNX Asin-22", flops=16)
-_unary("Acos", np.arccos, "ONNX Acos-22", flops=16)
-_unary("Atan", np.arctan, "ONNX Atan-22", flops=16)
-_unary("Sinh", np.sinh, "ONNX Sinh-22", flops=16)
-_unary("Cosh", np.cosh, "ONNX Cosh-22", flops=16)
-_unary("Asinh", np.arcsinh, "ONNX Asinh-22", flops=16)
-_unary("Acosh", np.arccosh, "ONNX Acosh-22", flops=16)
-_unary("Atanh", np.arctanh, "ONNX Atanh-22", flops=16)
+_unary("Sin", np.sin, "ONNX Sin-22", flops=12, native=True)
+_unary("Cos", np.cos, "ONNX Cos-22", flops=12, native=True)
+_unary("Tan", np.tan, "ONNX Tan-22", flops=16, native=True)
+_unary("Asin", np.arcsin, "ONNX Asin-22", flops=16, native=True)
+_unary("Acos", np.arccos, "ONNX Acos-22", flops=16, native=True)
+_unary("Atan", np.arctan, "ONNX Atan-22", flops=16, native=True)
+_unary("Sinh", np.sinh, "ONNX Sinh-22", flops=16, native=True)
+_unary("Cosh", np.cosh, "ONNX Cosh-22", flops=16, native=True)
+_unary("Asinh", np.arcsinh, "ONNX Asinh-22", flops=16, native=True)
+_unary("Acosh", np.arccosh, "ONNX Acosh-22", flops=16, native=True)
+_unary("Atanh", np.arctanh, "ONNX Atanh-22", flops=16, native=True)
 _unary("BitwiseNot", np.invert, "ONNX BitwiseNot-18")
-_unary("Square", np.square, "TFLite SQUARE: y = x²")
-_unary("Rsqrt", lambda x: 1 / np.sqrt(x), "TFLite RSQRT: y = 1/√x", flops=5)
+_unary("Square", np.square, "TFLite SQUARE: y = x²", native=True)
+_unary("Rsqrt", lambda x: 1 / np.sqrt(x), "TFLite RSQRT: y = 1/√x", flops=5, native=True)
 _test("Not", np.logical_not, "ONNX Not-1")
 _test("IsNaN", np.isnan, "ONNX IsNaN-20")
 _test("IsInf", _is_inf, "ONNX IsInf-20", detect_negative=1, detect_positive=1)

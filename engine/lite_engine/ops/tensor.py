@@ -217,6 +217,7 @@ def _(
 
 
 pad.cost(lambda *_, **__: _MOVE)
+pad.kernel("cpu", "copy_pad", dtype=ANY, accepts_pitch=True, accepts_halo=True)
 
 tile = define_op(
     "Tile", inputs="x repeats", layout="axis", attr_inputs=("repeats",), per_axis_attrs=("repeats",),
