@@ -95,6 +95,54 @@ class Pieces(nn.Layer):
         return mask, paddle.clip(t, -1.0, 2.0), i, paddle.cumsum(t, axis=1), F.one_hot(index, 1024)
 
 
+class Yolo(nn.Layer):
+    """A one-stage head: boxes of two scales, then suppression."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.LayerList([nn.Conv2D(3, 2 * 8, 3, s, padding=1) for s in (2, 4)])
+
+    def forward(self, x):
+        from paddle.vision import ops
+
+        size = paddle.full([1, 2], 128, "int32")
+        found = [
+            ops.yolo_box(h(x) * 3, size, anchors, 3, 0.3, down, clip_bbox=True, scale_x_y=1.05)
+            for h, anchors, down in zip(self.heads, ([10, 13, 16, 30], [33, 23, 30, 61]), (8, 16))
+        ]
+        boxes = paddle.concat([b for b, _ in found], axis=1)
+        scores = paddle.concat([s for _, s in found], axis=1).transpose([0, 2, 1])
+        out, count, index = ops.matrix_nms(
+            boxes, scores, 0.2, 0.1, 50, 20, background_label=-1, return_index=True)
+        return boxes, scores, out, count
+
+
+class Anchored(nn.Layer):
+    """Priors of a feature map, decoded boxes, regions aligned, a deformable convolution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2D(3, 4, 3, 8, padding=1)
+        self.loc = nn.Conv2D(4, 16, 3, padding=1)
+        self.offset = nn.Conv2D(4, 18, 3, padding=1)
+        self.weight = self.create_parameter([5, 4, 3, 3])
+
+    def forward(self, x):
+        from paddle.vision import ops
+
+        y = self.conv(x)
+        priors, variances = ops.prior_box(
+            y, x, [8.0], [16.0], [1.0, 2.0], [0.1, 0.1, 0.2, 0.2], flip=True, clip=True)
+        priors, variances = priors.reshape([-1, 4]), variances.reshape([-1, 4])
+        deltas = self.loc(y).transpose([0, 2, 3, 1]).reshape([1, -1, 4])
+        boxes = ops.box_coder(priors, variances, deltas, "decode_center_size", axis=0)
+        pixels = paddle.clip(boxes[0], 0, 1)[:7] * 64
+        regions = ops.roi_align(
+            y, pixels, paddle.full([1], 7, "int32"), 3, 1 / 8, sampling_ratio=2, aligned=True)
+        bent = ops.deform_conv2d(y, self.offset(y), self.weight, padding=1)
+        return boxes, regions, bent
+
+
 class Activations(nn.Layer):
     """Every activation once."""
 
@@ -123,12 +171,14 @@ ZOO: dict[str, Network] = {
     "shufflenet_v2": (lambda: models.shufflenet_v2_x0_25(num_classes=10), image()),
     "squeezenet": (lambda: models.squeezenet1_1(num_classes=10), image()),
     "densenet121": (lambda: models.densenet121(num_classes=10), image()),
-    "googlenet": (lambda: models.googlenet(num_classes=10), image()),
+    "googlenet": (lambda: models.googlenet(num_classes=10), image(224)),
     "inception_v3": (lambda: models.inception_v3(num_classes=10), image(160)),
     "sequence": (Sequence, [(2, 7, 12)]),
     "attention": (Attention, image(16)),
     "upsampling": (Upsampling, [(1, 3, 5, 6)]),
     "pieces": (Pieces, [(1, 3, 12, 10)]),
+    "yolo": (Yolo, image(32)),
+    "anchored": (Anchored, image(64)),
     "activations": (Activations, [(1, 2, 3, 4)]),
 }
 

@@ -124,7 +124,7 @@ class _Reader:
     def _parameter(self, item: dict[str, Any]) -> None:
         name = str(item["A"][3])
         var = self._describe(name, item["O"]["TT"])
-        var.persistable = True
+        var.persistable = bool((item.get("OA") or [1])[0])
         self.names[int(item["O"].get("%", item["O"].get("#", 0)))] = name
 
     def _pd_op_data(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:

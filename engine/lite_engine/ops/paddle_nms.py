@@ -1,0 +1,146 @@
+"""Suppression of overlapping boxes. Names and semantics are Paddle's; sizes depend on the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import DType, TypeInfo
+from ._core import define_op
+from .paddle_box_coder import iou
+
+_COMMON = {
+    "background_label": 0, "score_threshold": 0.0, "nms_top_k": -1, "keep_top_k": -1,
+    "normalized": 1,
+}  # fmt: skip
+
+
+def _rows(scores: TypeInfo) -> list[TypeInfo]:
+    """Types of (label, score, box) rows, their indices and their number per image."""
+    images = scores.dims[0] if scores.rank == 3 else None
+    return [
+        TypeInfo(DType.F32, (None, 6)),
+        TypeInfo(DType.I32, (None, 1)),
+        TypeInfo(DType.I32, (images,)),
+    ]
+
+
+multiclass_nms = define_op(
+    "multiclass_nms",
+    inputs="boxes scores",
+    outputs="out index count",
+    attrs={**_COMMON, "nms_threshold": 0.3, "nms_eta": 1.0},
+    source="Paddle multiclass_nms, multiclass_nms2, multiclass_nms3",
+)
+
+
+@multiclass_nms.infer
+def _(boxes: TypeInfo, scores: TypeInfo, **attrs: Any) -> list[TypeInfo]:
+    return _rows(scores)
+
+
+def keep_by_overlap(
+    boxes: np.ndarray, order: np.ndarray, threshold: float, eta: float, normalized: bool
+) -> list[int]:
+    """Greedy suppression: a box stays when it overlaps no kept one by more than the threshold.
+
+    The threshold shrinks by `eta` while it is above one half.
+    """
+    kept: list[int] = []
+    for index in order:
+        if kept and iou(boxes[kept], boxes[index], normalized).max() > threshold:
+            continue
+        kept.append(int(index))
+        if eta < 1 and threshold > 0.5:
+            threshold *= eta
+    return kept
+
+
+def _best(scores: np.ndarray, threshold: float, count: int) -> np.ndarray:
+    """Indices above the threshold, best first, at most `count` (−1: all)."""
+    candidates = np.flatnonzero(scores > threshold)
+    order = candidates[np.argsort(-scores[candidates], kind="stable")]
+    return order[:count] if count > -1 else order
+
+
+def _per_class(boxes: np.ndarray, label: int) -> np.ndarray:
+    """Boxes (M, 4), or of one class from (M, C, 4)."""
+    return boxes[:, label] if boxes.ndim == 3 else boxes
+
+
+def _one_image(boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]) -> list[list[float]]:
+    """Rows (label, score, x1, y1, x2, y2, index), by label."""
+    rows = []
+    for label in range(scores.shape[0]):
+        if label == attrs["background_label"]:
+            continue
+        own = _per_class(boxes, label)
+        order = _best(scores[label], attrs["score_threshold"], attrs["nms_top_k"])
+        for i in keep_by_overlap(
+            own, order, attrs["nms_threshold"], attrs["nms_eta"], bool(attrs["normalized"])
+        ):
+            rows.append([label, scores[label, i], *own[i], i])
+    if -1 < attrs["keep_top_k"] < len(rows):
+        rows = sorted(rows, key=lambda r: -r[1])[: attrs["keep_top_k"]]
+        rows.sort(key=lambda r: r[0])
+    return rows
+
+
+@multiclass_nms.reference
+def _(boxes: np.ndarray, scores: np.ndarray, **attrs: Any) -> list[np.ndarray]:
+    """boxes (N, M, 4), scores (N, C, M) → rows (K, 6), indices (K, 1), rows per image (N,)"""
+    return _collect(
+        [_one_image(b, s, attrs) for b, s in zip(boxes, scores)], boxes.shape[1], boxes.dtype
+    )
+
+
+def _collect(images: list[list[list[float]]], boxes: int, dtype: np.dtype) -> list[np.ndarray]:
+    flat = [[*r[:6], i * boxes + r[6]] for i, rows in enumerate(images) for r in rows]
+    table = np.asarray(flat, np.float64).reshape(-1, 7)
+    counts = np.asarray([len(rows) for rows in images], np.int32)
+    return [table[:, :6].astype(dtype), table[:, 6:].astype(np.int32), counts]
+
+
+matrix_nms = define_op(
+    "matrix_nms",
+    inputs="boxes scores",
+    outputs="out index count",
+    attrs={**_COMMON, "post_threshold": 0.0, "use_gaussian": 0, "gaussian_sigma": 2.0},
+    source="Paddle matrix_nms (Wang 2020, SOLOv2)",
+)
+
+
+@matrix_nms.infer
+def _(boxes: TypeInfo, scores: TypeInfo, **attrs: Any) -> list[TypeInfo]:
+    return _rows(scores)
+
+
+def _decayed(boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
+    """Scores (best first) lowered by the overlap with better boxes of the same class."""
+    overlap = np.tril(iou(boxes[:, None], boxes[None], bool(attrs["normalized"])), -1)
+    worst = overlap.max(axis=1, initial=0.0)
+    if attrs["use_gaussian"]:
+        decay = np.exp((worst[None] ** 2 - overlap**2) * attrs["gaussian_sigma"])
+    else:
+        decay = (1 - overlap) / (1 - worst[None])
+    lower = np.tril(np.ones_like(overlap, bool), -1)
+    return np.asarray(scores * np.where(lower, decay, 1.0).min(axis=1, initial=1.0))
+
+
+@matrix_nms.reference
+def _(boxes: np.ndarray, scores: np.ndarray, **attrs: Any) -> list[np.ndarray]:
+    """boxes (N, M, 4), scores (N, C, M) → rows (K, 6) best first, indices (K, 1), counts (N,)"""
+    images = []
+    for own, table in zip(boxes, scores):
+        rows: list[list[float]] = []
+        for label in range(table.shape[0]):
+            order = _best(table[label], attrs["score_threshold"], attrs["nms_top_k"])
+            if label == attrs["background_label"] or not len(order):
+                continue
+            for i, score in zip(order, _decayed(own[order], table[label, order], attrs)):
+                if score > attrs["post_threshold"]:
+                    rows.append([label, score, *own[i], i])
+        rows.sort(key=lambda r: -r[1])
+        images.append(rows[: attrs["keep_top_k"]] if attrs["keep_top_k"] > -1 else rows)
+    return _collect(images, boxes.shape[1], boxes.dtype)

@@ -1,0 +1,60 @@
+"""Networks made by the paddlepaddle package agree with its own output, in both saved forms.
+
+Needs LITE_TEST_PADDLE=python of an environment with paddlepaddle 3 (PIR), and for the older form
+LITE_TEST_PADDLE2=python of one with 2.6; the package is too heavy for our own environment.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine.importers import load
+
+from tests.importers.golden_runs import relative_error, run_graph
+
+MAKER = Path(__file__).with_name("make_paddle_zoo.py")
+SMALL = ["lenet", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2", "squeezenet", "resnet18",
+         "sequence", "attention", "upsampling", "pieces", "activations", "yolo", "anchored"]  # fmt: skip
+LARGE = ["alexnet", "vgg11", "resnet50", "resnext50", "wide_resnet50", "mobilenet_v1",
+         "mobilenet_v3_large", "densenet121", "googlenet", "inception_v3"]  # fmt: skip
+FORMS = {"pir": "LITE_TEST_PADDLE", "program": "LITE_TEST_PADDLE2"}
+
+
+def python_of(form: str) -> str:
+    python = os.environ.get(FORMS[form])
+    if not python:
+        pytest.skip(f"{FORMS[form]} is not set to a python with paddlepaddle")
+    return python
+
+
+@pytest.fixture(scope="session", params=FORMS)
+def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    """Answers the folder of a network, saved on first use."""
+    form = request.param
+    python, out = python_of(form), tmp_path_factory.mktemp(form)
+
+    def folder(name: str) -> Path:
+        command = [python, str(MAKER), str(out), form, name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return out / name
+
+    return folder
+
+
+def check(folder: Path) -> None:
+    case = np.load(folder / "case.npz")
+    graph = load(folder)
+    feeds = {v.name: case[f"in{i}"] for i, v in enumerate(graph.inputs)}
+    for i, y in enumerate(run_graph(graph, feeds).values()):
+        assert relative_error(y, case[f"out{i}"]) <= 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL + LARGE)
+def test_agrees_with_paddle(saved, name: str) -> None:
+    check(saved(name))
