@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lite_engine.importers import onnx as onnx_importer
 from lite_engine.ir import Journal
-from lite_engine.passes import BEFORE_QUANTIZING, PIPELINE, optimize_graph
+from lite_engine.passes import PIPELINE, optimize_graph
 from lite_engine.passes._core import P
 
 zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tree only")
@@ -53,21 +53,18 @@ def test_the_given_graph_is_not_touched(bench):
     assert bench.shape_of(graph) == before
 
 
-def test_only_the_quantizer_keeps_additions(bench):
-    text = """
-        input x: f32[1,2,4,4]
-        const w: f32[2,2,1,1] = rand
-        "c": c = Conv(x, w)
-        "y": y = Add(c, x)
-        output y
-    """
-    graph = bench.graph(text)
-    assert [n.op for n in optimize_graph(graph).nodes] == ["Conv"]
-    assert [n.op for n in optimize_graph(graph, passes=BEFORE_QUANTIZING).nodes] == ["Conv", "Add"]
-
-
 def test_every_pass_has_a_name_of_its_kind():
-    kinds = ("fold-", "fuse-", "drop-", "merge-", "recompose-", "decompose-", "hoist-", "layout-")
+    kinds = (
+        "fold-",
+        "fuse-",
+        "drop-",
+        "merge-",
+        "recompose-",
+        "decompose-",
+        "hoist-",
+        "layout-",
+        "quantize-",
+    )
     assert all(p.name.startswith(kinds) for p in PIPELINE)
 
 

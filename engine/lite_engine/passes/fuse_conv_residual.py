@@ -16,8 +16,6 @@ class fuse_conv_residual:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.conv.attrs.get("activation"):
             return skip("an activation comes between", m.conv)
-        if m.add.attrs.get("activation"):
-            return skip("the addition carries an activation", m.add)
         if m.other.is_const:
             return skip("the other operand is constant", m.add)
         if not same_shape(m.conv.output, m.other):
@@ -29,7 +27,8 @@ class fuse_conv_residual:
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         inputs = [m.x, m.w, m.bound.get("b"), m.other]
-        return graph.replace([m.conv, m.add], "Conv", inputs, m.conv.attrs, name=m.conv.name)
+        attrs = {**m.conv.attrs, **m.add.attrs}  # an activation behind the addition comes along
+        return graph.replace([m.conv, m.add], "Conv", inputs, attrs, name=m.conv.name)
 
 
 def _takes(graph: Graph, rival: Node, m: Match) -> bool:

@@ -18,6 +18,7 @@ from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
+from .quantize_fuse_qdq import quantize_fuse_qdq
 from .recompose_activations import recompose_activations
 from .recompose_layer_norm import (
     fuse_norm_affine,
@@ -59,10 +60,14 @@ FUSE: list[Pass] = [
 VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, drop_identity]
 FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
 
+INTEGERS: list[Pass] = [quantize_fuse_qdq, drop_identity, drop_duplicates]
+
 #: What every target gets.
-PIPELINE: list[Pass] = [*CLEAN, *RECOMPOSE, *FUSE, fuse_conv_residual, *FINISH]
-#: The same without residual inputs: the quantiser wants every addition to have ranges of its own.
-BEFORE_QUANTIZING: list[Pass] = [*CLEAN, *RECOMPOSE, *FUSE, *FINISH]
+PIPELINE: list[Pass] = [*CLEAN, *RECOMPOSE, *FUSE, fuse_conv_residual, *FINISH, *INTEGERS]
+#: Again for a graph whose symbolic shapes have been fixed since: what needs equal sizes.
+SPECIALISED: list[Pass] = [
+    fold_constants, drop_identity, fold_average_pool, fuse_conv_residual, *FINISH, *INTEGERS,
+]  # fmt: skip
 
 
 def optimize_graph(

@@ -1,0 +1,469 @@
+"""DequantizeLinear → operator → QuantizeLinear becomes an integer operator.
+
+    DQ(x), DQ(W), DQ(b) → Conv → Q        QLinearConv
+    DQ(a), DQ(B) → Gemm / MatMul → Q      QGemm / QLinearMatMul
+    DQ(a), DQ(b) → Add / Mul → Q          QLinearAdd / QLinearMul
+    DQ(x) → pooling, Softmax, Concat → Q  QLinear…
+    DQ(x) → any unary function → Q        QLookup: 256 answers
+    DQ(x) → view or MaxPool → Q           the same operator on integers
+
+A fused Relu or Clip is free when the output's integers end where it clamps, else a table follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import DType, Graph, Journal, Node, Value
+from ..ops import run_node
+from ..ops.activation import FUSABLE
+from ._core import graph_pass, infer_new
+
+NAME = "quantize-fuse-qdq"
+VIEWS = (
+    "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Identity", "Expand",
+    "DepthToSpace", "SpaceToDepth", "ChannelShuffle", "Gather",
+)  # fmt: skip
+KEEPING = (*VIEWS, "MaxPool", "GlobalMaxPool", "Resize", "Pad", "Split")
+UNARY = (
+    *FUSABLE, "Abs", "Exp", "Neg", "Sqrt", "Square", "Rsqrt", "Log", "Floor", "Ceil", "Round",
+    "Celu", "Selu", "Softsign", "Sin", "Cos", "Reciprocal", "Swish",
+)  # fmt: skip
+_EIGHT_BITS = (DType.I8, DType.U8)
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """Integers of a real tensor: the value and its parameters as graph values."""
+
+    value: Value
+    scale: Value
+    zero: Value
+    axis: int
+
+    @property
+    def scalar(self) -> tuple[float, int]:
+        """Scale and zero point of per-tensor parameters."""
+        assert self.scale.const is not None and self.zero.const is not None
+        return float(self.scale.const.ravel()[0]), int(self.zero.const.ravel()[0])
+
+    @property
+    def per_tensor(self) -> bool:
+        return self.scale.const is not None and self.scale.const.size == 1
+
+    def same_as(self, other: Quantised) -> bool:
+        same_type = self.value.dtype is other.value.dtype
+        return self.per_tensor and other.per_tensor and same_type and self.scalar == other.scalar
+
+
+@graph_pass(NAME)
+def quantize_fuse_qdq(graph: Graph, journal: Journal) -> int:
+    count = _move_views(graph, journal)
+    for node in list(graph.nodes):
+        if node.op == "Split" and _fuse_split(graph, node):
+            journal.rewrote(NAME, (node.name,), (node.name,))
+            count += 1
+    for q in [n for n in graph.nodes if n.op == "QuantizeLinear"]:
+        node = q.inputs[0].producer if q.inputs[0] is not None else None
+        if node is None or node.op == "Split":
+            continue
+        before = (node.name, q.name)
+        made = _fuse(graph, node, q)
+        if isinstance(made, str):
+            if made:
+                journal.refused(NAME, before, made)
+            continue
+        infer_new(made)
+        journal.rewrote(NAME, before, tuple(n.name for n in made))
+        count += 1
+    return count
+
+
+def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
+    """The integer nodes in place of node → Q, or why there are none; "" for no such place."""
+    if node.op == "DequantizeLinear":
+        return _requantize(graph, node, q)
+    inputs = [dequantised(graph, v) for v in node.inputs]
+    if not any(inputs):
+        return ""
+    if graph.sole_reader(node.output) is not q or len(node.outputs) != 1:
+        return f"{node.op} output has another reader"
+    y = _written(graph, q)
+    if y is None or y.value.dtype not in _EIGHT_BITS:
+        return "the output is not quantised to 8 bits per tensor"
+    handler = _HANDLERS.get(node.op)
+    if handler is None:
+        return f"{node.op} has no integer form"
+    return handler(graph, node, q, inputs, y)
+
+
+# ---------------------------------------------------------------- reading parameters
+
+
+def dequantised(graph: Graph, value: Value | None) -> Quantised | None:
+    """What a DequantizeLinear reads, when its parameters are constants."""
+    dq = None if value is None else value.producer
+    if dq is None or dq.op != "DequantizeLinear":
+        return None
+    return _parameters(graph, dq, dq.inputs[0])
+
+
+def _written(graph: Graph, q: Node) -> Quantised | None:
+    found = _parameters(graph, q, q.output)
+    return found if found is not None and found.per_tensor else None
+
+
+def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantised | None:
+    scale, zero = node.inputs[1], node.input(2)
+    if value is None or scale is None or scale.const is None or value.dtype is None:
+        return None
+    if node.attrs.get("block_size", 0) or (zero is not None and zero.const is None):
+        return None
+    if zero is None:
+        name = graph.unique(f"{value.name}.zero_point")
+        zero = graph.constant(np.zeros(scale.const.shape, value.dtype.np), name)
+    rank = len(value.shape or ())
+    axis = node.attrs.get("axis", 1)
+    return Quantised(value, scale, zero, axis % rank if rank else 0)
+
+
+def _activation(found: Quantised | None) -> bool:
+    """Is it an 8-bit tensor with one scale?"""
+    return found is not None and found.per_tensor and found.value.dtype in _EIGHT_BITS
+
+
+# ---------------------------------------------------------------- heavy operators
+
+
+def _conv(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    x, w = inputs[0], inputs[1]
+    if node.input(3) is not None:
+        return "a residual is added before the rounding"
+    if not _activation(x) or w is None or w.value.dtype not in _EIGHT_BITS:
+        return "input or weight is not quantised to 8 bits"
+    assert x is not None
+    if not w.per_tensor and w.axis != 0:
+        return f"the weight has a scale per axis {w.axis}, not per output channel"
+    bias = _bias(graph, node, x, w)
+    if isinstance(bias, str):
+        return bias
+    operands = [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
+    return _with_clamp(graph, node, q, "QLinearConv", operands, y)
+
+
+def _gemm(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    a, b = inputs[0], inputs[1]
+    if not _activation(a) or b is None or b.value.dtype not in _EIGHT_BITS:
+        return "input or weight is not quantised to 8 bits"
+    assert a is not None
+    if node.attrs.get("beta", 1.0) != 1 and node.input(2) is not None:
+        return "beta is not 1"
+    columns = 0 if node.attrs.get("transB", 0) else 1
+    if not b.per_tensor and b.axis != columns:
+        return f"the weight has a scale per axis {b.axis}, not per column"
+    bias = _bias(graph, node, a, b)
+    if isinstance(bias, str):
+        return bias
+    operands = [a.value, a.scale, a.zero, b.value, b.scale, b.zero, bias, y.scale, y.zero]
+    return _with_clamp(graph, node, q, "QGemm", operands, y)
+
+
+def _matmul(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    a, b = inputs[0], inputs[1]
+    if not _activation(a) or b is None or b.value.dtype not in _EIGHT_BITS:
+        return "an operand is not quantised to 8 bits"
+    assert a is not None
+    if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
+        return f"the weight has a scale per axis {b.axis}, not per column"
+    operands = [a.value, a.scale, a.zero, b.value, b.scale, b.zero, y.scale, y.zero]
+    return _with_clamp(graph, node, q, "QLinearMatMul", operands, y)
+
+
+def _bias(graph: Graph, node: Node, x: Quantised, w: Quantised) -> Value | str | None:
+    """The bias as int32 of scale α·x_scale·w_scale; a text when it is not constant."""
+    value = node.input(2)
+    if value is None:
+        return None
+    found = dequantised(graph, value)
+    assert w.scale.const is not None
+    scale = np.float32(x.scalar[0] * node.attrs.get("alpha", 1.0)) * w.scale.const.ravel()
+    if found is not None and found.value.const is not None:
+        assert found.scale.const is not None and found.zero.const is not None
+        integers, own = found.value.const, found.scale.const.ravel()
+        plain = integers.dtype == np.int32 and not found.zero.const.any()
+        if plain and np.allclose(own, scale, rtol=1e-5, atol=0):
+            return found.value
+        real = (integers - found.zero.const.astype(np.int64)) * own.astype(np.float64)
+    elif value.const is not None:
+        real = value.const.astype(np.float64)
+    else:
+        return "the bias is not constant"
+    limits = np.iinfo(np.int32)
+    array = np.clip(np.rint(real.ravel() / scale), limits.min, limits.max).astype(np.int32)
+    return graph.constant(array, graph.unique(f"{node.name}.bias"))
+
+
+# ---------------------------------------------------------------- clamps and tables
+
+
+def _with_clamp(
+    graph: Graph, node: Node, q: Node, op: str, operands: list[Value | None], y: Quantised
+) -> list[Node] | str:
+    """The integer operator; behind it a table where a fused clamp is not the integers' own end."""
+    act, params = node.attrs.get("activation", ""), node.attrs.get("activation_params", [])
+    if act not in ("", "Relu", "Clip"):
+        return f"the fused {act} needs a range of its own before it"
+    attrs = {
+        k: v for k, v in node.attrs.items() if not k.startswith("activation") and k not in ("beta",)
+    }
+    while operands and operands[-1] is None:
+        operands.pop()
+    low, high = (0.0, np.inf) if act == "Relu" else params if act else (-np.inf, np.inf)
+    dtype = y.value.dtype
+    assert dtype is not None
+    info, (scale, zero) = np.iinfo(dtype.np), y.scalar
+    bounds = [int(np.clip(np.rint(b / scale) + zero, info.min, info.max)) for b in (low, high)]
+    if bounds == [info.min, info.max]:
+        return [graph.replace([node, q], op, operands, attrs, name=node.name)]
+    table = np.clip(np.arange(info.min, info.max + 1), *bounds)
+    inner = graph.add(
+        op, operands, attrs, name=graph.unique(node.name), sources=node.sources, before=q
+    )
+    inner.output.dtype, inner.output.shape = dtype, node.output.shape
+    attrs = {"table": [int(t) for t in table], "output_dtype": str(dtype)}
+    return [inner, graph.replace([node, q], "QLookup", [inner.output], attrs, name=node.name)]
+
+
+def _table(x: Quantised, y: Quantised, node: Node | None) -> list[int]:
+    """Answers of a unary node (None: the identity) for all 256 inputs."""
+    assert x.value.dtype is not None and y.value.dtype is not None
+    source, target = np.iinfo(x.value.dtype.np), np.iinfo(y.value.dtype.np)
+    (x_scale, x_zero), (y_scale, y_zero) = x.scalar, y.scalar
+    real = (np.arange(source.min, source.max + 1) - x_zero).astype(np.float32) * np.float32(x_scale)
+    if node is not None:
+        rest = [None if v is None else v.const for v in node.inputs[1:]]
+        real = run_node(node, [real, *rest])[0]
+    steps = np.nan_to_num(np.rint(real / np.float32(y_scale)) + np.float32(y_zero))
+    return [int(v) for v in np.clip(steps, target.min, target.max)]
+
+
+def _lookup_attrs(x: Quantised, y: Quantised, node: Node | None) -> dict[str, Any]:
+    return {"table": _table(x, y, node), "output_dtype": str(y.value.dtype)}
+
+
+def _unary(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    x = inputs[0]
+    if not _activation(x):
+        return "its input is not quantised to 8 bits"
+    if any(v is not None and v.const is None for v in node.inputs[1:]):
+        return "a parameter is not constant"
+    assert x is not None
+    return [
+        graph.replace([node, q], "QLookup", [x.value], _lookup_attrs(x, y, node), name=node.name)
+    ]
+
+
+def _requantize(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
+    """DQ → Q with nothing between: nothing, or a table from one scale to the other."""
+    x, y = dequantised(graph, dq.output), _written(graph, q)
+    if not _activation(x) or y is None or y.value.dtype not in _EIGHT_BITS:
+        return "not 8 bits per tensor on both sides"
+    assert x is not None
+    if x.same_as(y):
+        return [graph.replace([q], "Identity", [x.value], name=q.name)]
+    return [graph.replace([q], "QLookup", [x.value], _lookup_attrs(x, y, None), name=q.name)]
+
+
+# ---------------------------------------------------------------- element-wise, pooling, joining
+
+
+def _binary(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    a, b = inputs
+    if a is None or b is None or not _activation(a) or not _activation(b):
+        return "an operand is not quantised to 8 bits"
+    if not a.value.dtype is b.value.dtype is y.value.dtype:
+        return "the operands differ in type"
+    operands = [a.value, a.scale, a.zero, b.value, b.scale, b.zero, y.scale, y.zero]
+    return _with_clamp(graph, node, q, f"QLinear{node.op}", operands, y)
+
+
+def _simple(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    """Pooling and Softmax: one input, one output, attributes as they are."""
+    x = inputs[0]
+    if not _activation(x) or x is None or x.value.dtype is not y.value.dtype:
+        return "input and output are not quantised alike to 8 bits"
+    operands = [x.value, x.scale, x.zero, y.scale, y.zero]
+    return [graph.replace([node, q], f"QLinear{node.op}", operands, node.attrs, name=node.name)]
+
+
+def _concat(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    parts = [i for i in inputs if i is not None and _activation(i)]
+    if len(parts) != len(inputs):
+        return "an input is not quantised to 8 bits"
+    if any(p.value.dtype is not y.value.dtype for p in parts):
+        return "the inputs differ in type"
+    if all(p.same_as(y) for p in parts):
+        values = [p.value for p in parts]
+        return [graph.replace([node, q], "Concat", values, node.attrs, name=node.name)]
+    operands = [y.scale, y.zero]
+    for part in parts:
+        operands += [part.value, part.scale, part.zero]
+    return [graph.replace([node, q], "QLinearConcat", operands, node.attrs, name=node.name)]
+
+
+def _keeping(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    """Operators that choose among numbers work on integers; other parameters take a table."""
+    x = inputs[0]
+    if not _activation(x):
+        return "its input is not quantised to 8 bits"
+    assert x is not None
+    reason = why_not_keeping(node)
+    if reason:
+        return reason
+    rest = list(node.inputs[1:])
+    if node.op == "Pad":
+        rest = _pad_value(graph, node, x)
+    if x.same_as(y):
+        return [graph.replace([node, q], node.op, [x.value, *rest], node.attrs, name=node.name)]
+    inner = graph.add(
+        node.op, [x.value, *rest], node.attrs, name=graph.unique(node.name), sources=node.sources,
+        before=q,
+    )  # fmt: skip
+    inner.output.dtype, inner.output.shape = x.value.dtype, node.output.shape
+    attrs = _lookup_attrs(x, y, None)
+    return [inner, graph.replace([node, q], "QLookup", [inner.output], attrs, name=node.name)]
+
+
+def why_not_keeping(node: Node) -> str:
+    """Why an operator that looks like a choice computes new numbers, "" when it does not."""
+    if node.op == "Resize" and node.attrs.get("mode", "nearest") != "nearest":
+        return "interpolation makes new numbers"
+    if node.op == "Pad" and node.attrs.get("mode", "constant") == "constant":
+        value = node.input(2)
+        if value is not None and value.const is None:
+            return "the padding value is not constant"
+    return ""
+
+
+def _pad_value(graph: Graph, node: Node, x: Quantised) -> list[Value | None]:
+    """Pad's other inputs with its value in integers; an absent one is the zero point."""
+    pads, value, axes = node.inputs[1], node.input(2), node.input(3)
+    scale, zero = x.scalar
+    real = 0.0 if value is None or value.const is None else float(value.const.ravel()[0])
+    assert x.value.dtype is not None
+    info = np.iinfo(x.value.dtype.np)
+    number = np.clip(np.rint(real / scale) + zero, info.min, info.max)
+    const = graph.constant(number.astype(x.value.dtype.np), graph.unique(f"{node.name}.value"))
+    return [pads, const, *([axes] if axes is not None else [])]
+
+
+def _fuse_split(graph: Graph, node: Node) -> bool:
+    """DQ → Split → Q on every output: the Split works on integers."""
+    x = dequantised(graph, node.inputs[0])
+    if not _activation(x):
+        return False
+    assert x is not None
+    readers = [graph.sole_reader(v) for v in node.outputs]
+    qs = [r for r in readers if r is not None and r.op == "QuantizeLinear"]
+    if len(qs) != len(node.outputs):
+        return False
+    if not all((y := _written(graph, q)) is not None and x.same_as(y) for q in qs):
+        return False
+    outputs = [q.output for q in qs]
+    for q in qs:
+        q.inputs = ()  # type: ignore[assignment]
+        graph.nodes.remove(q)
+    node.set_input(0, x.value)
+    node.outputs = outputs
+    for value in outputs:
+        value.producer = node
+    node.sources = tuple(dict.fromkeys((*node.sources, *(s for q in qs for s in q.sources))))
+    return True
+
+
+# ---------------------------------------------------------------- views that stand between
+
+
+def _move_views(graph: Graph, journal: Journal) -> int:
+    """view → Q becomes Q → view where an operator waits before the view, and DQ → view becomes
+    view → DQ where one waits behind it."""
+    count = 0
+    for node in list(graph.nodes):
+        if node.op not in VIEWS or not node.inputs or node.inputs[0] is None:
+            continue
+        producer, reader = node.inputs[0].producer, graph.sole_reader(node.output)
+        after = reader is not None and reader.op == "QuantizeLinear"
+        if producer is not None and producer.op == "DequantizeLinear" and not after:
+            x = dequantised(graph, node.inputs[0])
+            if x is not None and x.per_tensor:
+                _sink_dequantize(graph, node, producer)
+                count += 1
+        elif after and producer is not None and graph.sole_reader(node.inputs[0]) is node:
+            assert reader is not None
+            if _written(graph, reader) is not None and producer.op in _HANDLERS:
+                _hoist_quantize(graph, node, reader)
+                count += 1
+    if count:
+        journal.rewrote(NAME, (f"{count} views",))
+    return count
+
+
+def _sink_dequantize(graph: Graph, view: Node, dq: Node) -> None:
+    moved = graph.add(
+        view.op, [dq.inputs[0], *view.inputs[1:]], view.attrs, name=graph.unique(view.name),
+        sources=view.sources, before=view,
+    )  # fmt: skip
+    assert dq.inputs[0] is not None
+    moved.output.dtype, moved.output.shape = dq.inputs[0].dtype, view.output.shape
+    attrs = {k: v for k, v in dq.attrs.items() if k != "axis"}
+    sources = view.sources
+    new = graph.replace([view], "DequantizeLinear", [moved.output, *dq.inputs[1:]], attrs)
+    new.sources = (*dq.sources, *sources)
+
+
+def _hoist_quantize(graph: Graph, view: Node, q: Node) -> None:
+    attrs = {k: v for k, v in q.attrs.items() if k != "axis"}
+    moved = graph.add(
+        "QuantizeLinear", [view.inputs[0], *q.inputs[1:]], attrs, name=graph.unique(q.name),
+        sources=q.sources, before=view,
+    )  # fmt: skip
+    assert view.inputs[0] is not None
+    moved.output.dtype, moved.output.shape = q.output.dtype, view.inputs[0].shape
+    sources = view.sources
+    new = graph.replace(
+        [view, q], view.op, [moved.output, *view.inputs[1:]], view.attrs, name=view.name
+    )
+    new.sources = sources
+
+
+Handler = Callable[[Graph, Node, Node, "list[Quantised | None]", Quantised], "list[Node] | str"]
+_HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(KEEPING, _keeping),
+    **dict.fromkeys(UNARY, _unary),
+    **dict.fromkeys(("Add", "Mul"), _binary),
+    **dict.fromkeys(("AveragePool", "GlobalAveragePool", "Softmax"), _simple),
+    "Concat": _concat,
+    "Conv": _conv,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+}

@@ -1,0 +1,172 @@
+"""Calibration: samples through the float graph → statistics of every activation → `Ranges`."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import CalibrationError
+from ..ir import Graph
+from ._run import Run, reference_run
+from .observers import Range, range_of
+from .samples import read_samples
+from .statistics import Statistics
+
+#: progress(done, total); total is 0 when the number of samples is not known
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Calibration:
+    """Statistics by value name. `samples` is how many samples they come from."""
+
+    statistics: dict[str, Statistics] = field(default_factory=dict)
+    samples: int = 0
+    cancelled: bool = False
+
+    def ranges(self, method: str = "kl") -> Ranges:
+        values = {name: range_of(s, method) for name, s in self.statistics.items()}
+        seen = {name: range_of(s, "minmax") for name, s in self.statistics.items()}
+        return Ranges(values, seen, method, self.samples)
+
+    def save(self, path: str | Path) -> None:
+        """One `.npz`, from which `load` resumes."""
+        arrays: dict[str, np.ndarray] = {"samples": np.array(self.samples)}
+        for name, statistics in self.statistics.items():
+            arrays.update({f"{k}/{name}": v for k, v in statistics.arrays().items()})
+        with Path(path).open("wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    @staticmethod
+    def load(path: str | Path) -> Calibration:
+        """Raises CalibrationError when the file is not a calibration."""
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                parts: dict[str, dict[str, np.ndarray]] = {}
+                for key in data.files:
+                    kind, _, name = key.partition("/")
+                    if name:
+                        parts.setdefault(name, {})[kind] = data[key]
+                found = {name: Statistics.from_arrays(p) for name, p in parts.items()}
+                return Calibration(found, int(data["samples"]))
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise CalibrationError(f"{path}: not a saved calibration ({error})") from None
+
+
+@dataclass
+class Ranges:
+    """Value name → (low, high), each holding 0; `seen` is all that occurred."""
+
+    values: dict[str, Range]
+    seen: dict[str, Range] = field(default_factory=dict)
+    method: str = ""
+    samples: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "samples": self.samples,
+            "values": {k: list(v) for k, v in self.values.items()},
+            "seen": {k: list(v) for k, v in self.seen.items()},
+        }
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Ranges:
+        values, seen = (
+            {k: (float(v[0]), float(v[1])) for k, v in data.get(key, {}).items()}
+            for key in ("values", "seen")
+        )
+        return Ranges(values, seen, data.get("method", ""), int(data.get("samples", 0)))
+
+
+def activations(graph: Graph) -> list[str]:
+    """Names of the floating-point values that are computed or fed."""
+    return [
+        v.name
+        for v in graph.values()
+        if not v.is_const and v.dtype is not None and v.dtype.is_float
+    ]
+
+
+def calibrate(
+    graph: Graph,
+    source: Any,
+    *,
+    run: Run = reference_run,
+    taps: Sequence[str] | None = None,
+    progress: Progress | None = None,
+    cancel: Callable[[], bool] | None = None,
+    resume: Calibration | None = None,
+    limit: int | None = None,
+) -> Calibration:
+    """Runs samples through the float graph and keeps statistics of `taps`, or of all activations.
+
+    Memory does not grow with the number of samples. `resume` continues an interrupted calibration:
+    as many samples as it holds are passed over. Raises CalibrationError for fewer than two samples,
+    samples that are all the same, or NaN and infinity in any value.
+    """
+    samples = read_samples(source, graph)
+    names = list(taps) if taps is not None else activations(graph)
+    out = resume or Calibration()
+    out.cancelled = False
+    total = min(len(samples), limit) if limit else len(samples)
+    done, first, differ = 0, None, False
+    for index, feed in enumerate(samples):
+        if limit is not None and index >= limit:
+            break
+        mark = [zlib.crc32(np.ascontiguousarray(x)) for x in feed.values()]
+        first = first or mark
+        differ = differ or mark != first
+        done = index + 1
+        if done <= out.samples:
+            continue
+        if cancel is not None and cancel():
+            out.cancelled = True
+            return out
+        _observe(graph, run(graph, feed, names), names, out, done)
+        if progress is not None:
+            progress(done, total)
+    _check(graph, out, done, differ)
+    return out
+
+
+def _observe(
+    graph: Graph, found: dict[str, np.ndarray], names: Sequence[str], out: Calibration, index: int
+) -> None:
+    for name in names:
+        statistics = out.statistics.setdefault(name, Statistics())
+        if name in found and not statistics.update(found[name]):
+            raise CalibrationError(
+                f"NaN or infinity in {_where(graph, name)} with calibration sample {index}; "
+                "check the sample and the pre-processing"
+            )
+    out.samples = index
+
+
+def _where(graph: Graph, name: str) -> str:
+    producer = graph.find(name).producer
+    return (
+        f"{name} (input)" if producer is None else f"{name} (made by {producer.op} {producer.name})"
+    )
+
+
+def _check(graph: Graph, out: Calibration, count: int, differ: bool) -> None:
+    if count < 2:
+        raise CalibrationError(
+            f"{count} calibration sample{'s' * (count != 1)}; at least 2 are needed, "
+            "20 to 500 are usual"
+        )
+    if not differ:
+        raise CalibrationError(f"all {count} calibration samples are the same; give different ones")
+    for value in graph.inputs:
+        statistics = out.statistics.get(value.name)
+        if statistics is not None and statistics.is_constant:
+            raise CalibrationError(
+                f"input {value.name} is {statistics.low:g} in every sample; "
+                "check the pre-processing"
+            )

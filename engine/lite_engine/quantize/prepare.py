@@ -1,0 +1,62 @@
+"""The float graph as the quantiser wants it: one range for every number that integers will hold.
+
+Residual inputs become additions again and activations other than clamps become nodes of their own:
+Conv(x, w, b, r){HardSwish} → Conv, Add, HardSwish. Relu and Clip stay, they are free in integers.
+"""
+
+from __future__ import annotations
+
+from ..ir import Graph, Node, Value
+from ..ops import get_op, infer_types
+
+#: Activations that cost nothing: the integer range of the output clamps.
+CLAMPS = ("Relu", "Clip")
+
+
+def prepare(graph: Graph) -> Graph:
+    """A copy with residuals and activations split off. New values are named after the old ones."""
+    out = graph.copy()
+    for node in list(out.nodes):
+        if node.op == "Conv" and node.input(3) is not None:
+            node = _split_residual(out, node)
+        if node.attrs.get("activation") and node.attrs["activation"] not in CLAMPS:
+            _split_activation(out, node)
+    infer_types(out)
+    return out
+
+
+def _split_residual(graph: Graph, conv: Node) -> Node:
+    """Conv and Add; the Add carries the activation and makes the old output value."""
+    residual = conv.inputs[3]
+    attrs = {k: v for k, v in conv.attrs.items() if not k.startswith("activation")}
+    fused = {k: v for k, v in conv.attrs.items() if k.startswith("activation")}
+    before = _insert(graph, conv, attrs, list(conv.inputs[:3]), ".conv")
+    return graph.replace([conv], "Add", [before, residual], fused, name=f"{conv.name}.add")
+
+
+def _split_activation(graph: Graph, node: Node) -> None:
+    op = node.attrs["activation"]
+    params = list(node.attrs.get("activation_params", []))
+    attrs = {k: v for k, v in node.attrs.items() if not k.startswith("activation")}
+    before = _insert(graph, node, attrs, list(node.inputs), ".linear")
+    own = activation_attrs(op, params)
+    graph.replace([node], op, [before], own, name=f"{node.name}.{op.lower()}")
+
+
+def activation_attrs(op: str, params: list[float]) -> dict[str, object]:
+    """Attributes of the operator that a fused activation stands for (not Clip)."""
+    if op == "Gelu":
+        return {"approximate": "tanh" if params and params[0] else "none"}
+    return dict(zip(get_op(op).attrs, params))
+
+
+def _insert(
+    graph: Graph, node: Node, attrs: dict[str, object], inputs: list[Value | None], suffix: str
+) -> Value:
+    """The node without its tail, before itself; its output is named after the old one."""
+    made = graph.add(
+        node.op, inputs, attrs, outputs=[f"{node.output.name}{suffix}"],
+        name=f"{node.name}{suffix}", sources=node.sources, before=node,
+    )  # fmt: skip
+    made.output.dtype, made.output.shape = node.output.dtype, node.output.shape
+    return made.output

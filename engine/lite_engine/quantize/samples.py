@@ -1,0 +1,153 @@
+"""Calibration samples: a folder of images, an `.npz`, arrays, or feeds → one feed at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import CalibrationError, ShapeError, UsageError
+from ..ir import Graph, Value
+from ..preprocess import Preprocess, guess, is_image
+
+Feed = dict[str, np.ndarray]
+
+
+class Samples:
+    """An iterable of feeds that knows its length when that can be known.
+
+    `names` are file names where the samples are files. It can be iterated several times unless it
+    was made of a generator.
+    """
+
+    def __init__(self, items: Iterable[Any], graph: Graph, names: list[str] | None = None) -> None:
+        self.items, self.graph, self.names = items, graph, names or []
+
+    def __len__(self) -> int:
+        try:
+            return len(self.items)  # type: ignore[arg-type]
+        except TypeError:
+            return 0
+
+    def __iter__(self) -> Iterator[Feed]:
+        for item in self.items:
+            yield feed_of(self.graph, item)
+
+
+def read_samples(source: Any, graph: Graph) -> Samples:
+    """A folder, an `.npz` path, a dict of stacked arrays, or an iterable of feeds, arrays, images.
+
+    Raises CalibrationError when there is nothing usable.
+    """
+    if isinstance(source, Samples):
+        return source
+    if isinstance(source, (str, Path)):
+        return _from_path(Path(source), graph)
+    if isinstance(source, Mapping):
+        return Samples(_unstack(dict(source), graph), graph)
+    if isinstance(source, np.ndarray):
+        return Samples(_unstack({_only_input(graph).name: source}, graph), graph)
+    if not isinstance(source, Iterable):
+        raise CalibrationError(
+            f"calibration data is a {type(source).__name__}; give a folder of images, "
+            "a .npz file or an iterable of inputs"
+        )
+    return Samples(source, graph)
+
+
+def _from_path(path: Path, graph: Graph) -> Samples:
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.is_file() and is_image(p))
+        if not files:
+            raise CalibrationError(f"{path} holds no images (.png .jpg .bmp …)")
+        return Samples(files, graph, [p.name for p in files])
+    if not path.exists():
+        raise CalibrationError(f"{path} does not exist; give a folder of images or a .npz file")
+    if path.suffix == ".npz":
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                arrays = {k: data[k] for k in data.files}
+        except (OSError, ValueError, EOFError) as error:
+            raise CalibrationError(f"{path}: not a .npz file ({error})") from None
+        return Samples(_unstack(arrays, graph), graph)
+    if is_image(path):
+        return Samples([path], graph, [path.name])
+    raise CalibrationError(f"{path}: neither a folder of images nor a .npz file")
+
+
+def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
+    """Arrays with a leading sample axis, or as many samples as their batch axis holds.
+
+    Unknown names are allowed when there is one array and one input.
+    """
+    inputs = {v.name: v for v in graph.inputs}
+    if len(arrays) == 1 and len(inputs) == 1:
+        arrays = {next(iter(inputs)): next(iter(arrays.values()))}
+    missing = [n for n in inputs if n not in arrays]
+    if missing:
+        raise CalibrationError(f"no array called {missing[0]!r}; there are: {', '.join(arrays)}")
+    counts = {len(arrays[n]) for n in inputs if arrays[n].ndim}
+    if len(counts) != 1:
+        raise CalibrationError("the arrays differ in their number of samples")
+    out = []
+    for i in range(counts.pop()):
+        feed = {}
+        for name, value in inputs.items():
+            x, rank = arrays[name], len(value.shape or ())
+            feed[name] = x[i] if x.ndim == rank + 1 else x[i : i + 1]
+        out.append(feed)
+    return out
+
+
+def _only_input(graph: Graph) -> Value:
+    if len(graph.inputs) != 1:
+        names = ", ".join(v.name for v in graph.inputs)
+        raise CalibrationError(
+            f"the model has several inputs ({names}): give each sample as a dict"
+        )
+    return graph.inputs[0]
+
+
+def feed_of(graph: Graph, item: Any) -> Feed:
+    """One sample as a feed. Raises CalibrationError."""
+    if isinstance(item, Mapping):
+        missing = [v.name for v in graph.inputs if v.name not in item]
+        if missing:
+            raise CalibrationError(f"a calibration sample has no {missing[0]!r}")
+        return {v.name: np.asarray(item[v.name]) for v in graph.inputs}
+    value = _only_input(graph)
+    try:
+        if isinstance(item, (str, Path)) or _is_picture(item, value):
+            return {value.name: _image(graph, value, item)}
+    except (UsageError, ShapeError) as error:
+        raise CalibrationError(f"calibration image {item}: {error}") from None
+    x = np.asarray(item[0] if isinstance(item, tuple) else item)
+    if x.dtype.kind not in "fiub":
+        raise CalibrationError(f"a calibration sample is a {type(item).__name__}, not an array")
+    x = x[None] if x.ndim + 1 == len(value.shape or ()) else x
+    wanted = value.dtype
+    return {value.name: x.astype(wanted.np, copy=False) if wanted is not None else x}
+
+
+def _is_picture(item: Any, value: Value) -> bool:
+    """An (H,W,3) uint8 array for a model that takes floats."""
+    return (
+        isinstance(item, np.ndarray)
+        and item.dtype == np.uint8
+        and item.ndim == 3
+        and item.shape[2] in (1, 3)
+        and value.dtype is not None
+        and value.dtype.is_float
+    )
+
+
+def _image(graph: Graph, value: Value, item: Any) -> np.ndarray:
+    """An image through the model's own pre-processing (`metadata["preprocess"]`)."""
+    auto = guess(value.shape or ())
+    given = graph.metadata.get("preprocess")
+    spec = Preprocess.from_dict(given) if given else auto
+    if spec.size is None:
+        spec = Preprocess(spec.mean, spec.std, spec.colour, spec.layout, auto.size)
+    return spec.apply(item)

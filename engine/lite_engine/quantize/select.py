@@ -1,0 +1,121 @@
+"""Which nodes compute in integers.
+
+Heavy operators (a constant weight times an activation) are worth it by themselves. Light ones join
+when their input is in integers already and a reader wants integers as well; views follow their
+input. So no conversion is made for the sake of a cheap node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..ir import DType, Graph, Node, Value
+from ..ops.activation import FUSABLE
+
+#: operator → (input of the weight, axis of its output channels)
+WEIGHTED = {"Conv": (1, 0), "Gemm": (1, 1), "MatMul": (1, 1)}
+JOINING = ("Add", "Mul", "AveragePool", "GlobalAveragePool", "Concat", *FUSABLE)
+VIEWS = (
+    "MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split",
+    "Identity", "DepthToSpace", "SpaceToDepth", "ChannelShuffle", "Gather", "Expand",
+)  # fmt: skip
+
+
+def weight_axis(node: Node) -> int:
+    """Axis of the weight that runs over the output channels."""
+    if node.op == "Gemm":
+        return 0 if node.attrs.get("transB", 0) else 1
+    return WEIGHTED[node.op][1]
+
+
+def why_float(node: Node, keep: frozenset[str] = frozenset()) -> str:
+    """Why a node cannot compute in integers, "" when it can."""
+    if node.name in keep:
+        return "kept in floating point on request"
+    x = node.inputs[0] if node.inputs else None
+    if x is None or x.dtype is not DType.F32:
+        return "its input is not f32"
+    if node.op in WEIGHTED:
+        return _why_not_weighted(node)
+    if node.op in VIEWS:
+        return "" if len(node.outputs) == 1 or node.op == "Split" else "it has several outputs"
+    if node.op in JOINING:
+        if node.op in ("Add", "Mul") and any(_shapeless(v) for v in node.inputs):
+            return "a shape is not known"
+        return ""
+    if node.op == "Resize":
+        return "" if node.attrs.get("mode", "nearest") == "nearest" else "it interpolates"
+    return f"{node.op} has no integer form"
+
+
+def _why_not_weighted(node: Node) -> str:
+    weight, bias = node.inputs[1], node.input(2)
+    if weight is None or weight.const is None:
+        return "its weight is not constant"
+    if bias is not None and (bias.const is None or bias.const.size != _channels(node, weight)):
+        return "its bias is not one constant per output channel"
+    if node.op == "MatMul" and weight.const.ndim != 2:
+        return "its weight is a stack of matrices"
+    if node.op == "Gemm":
+        plain = node.attrs.get("alpha", 1.0) == 1 and node.attrs.get("beta", 1.0) == 1
+        return "" if plain and not node.attrs.get("transA", 0) else "alpha, beta or transA"
+    return ""
+
+
+def _channels(node: Node, weight: Value) -> int:
+    assert weight.const is not None
+    return int(weight.const.shape[weight_axis(node)])
+
+
+def _shapeless(value: Value | None) -> bool:
+    return value is None or value.shape is None
+
+
+def integer_nodes(
+    graph: Graph, keep: frozenset[str] = frozenset()
+) -> tuple[set[str], dict[str, str]]:
+    """(names of the nodes that compute in integers, name → why the others do not)."""
+    why = {n.name: why_float(n, keep) for n in graph.nodes}
+    able = {name for name, reason in why.items() if not reason}
+    chosen = {n.name for n in graph.nodes if n.name in able and n.op in WEIGHTED}
+    for node in graph.nodes:  # forward: an input in integers
+        if node.name in able and node.op not in WEIGHTED and _fed(node, chosen):
+            chosen.add(node.name)
+    for node in reversed(graph.nodes):  # backward: a reader that wants integers
+        if node.name in chosen and node.op not in WEIGHTED and not _wanted(graph, node, chosen):
+            chosen.discard(node.name)
+    for node in graph.nodes:
+        if node.name in able and node.name not in chosen:
+            why[node.name] = "a conversion would cost more than it saves"
+    return chosen, {k: v for k, v in why.items() if k not in chosen}
+
+
+def _fed(node: Node, chosen: set[str]) -> bool:
+    data = [v for v in node.inputs if v is not None and not v.is_const and _is_float(v)]
+    made = [v for v in data if v.producer is not None and v.producer.name in chosen]
+    if node.op in ("Add", "Mul", "Concat"):
+        return bool(made)
+    return bool(made) and made[0] is data[0]
+
+
+def _is_float(value: Value) -> bool:
+    return value.dtype is None or value.dtype.is_float
+
+
+def _wanted(graph: Graph, node: Node, chosen: set[str]) -> bool:
+    return any(r.name in chosen for v in node.outputs for r in v.readers)
+
+
+def conversions(graph: Graph, chosen: Mapping[str, object] | set[str]) -> list[tuple[str, str]]:
+    """(value, "quantize" | "dequantize") for every crossing between floats and integers."""
+    out = []
+    for value in graph.values():
+        if value.is_const or not _is_float(value):
+            continue
+        made = value.producer is not None and value.producer.name in chosen
+        readers = {r.name in chosen for r in value.readers}
+        if made and (False in readers or graph.is_output(value)):
+            out.append((value.name, "dequantize"))
+        if not made and True in readers:
+            out.append((value.name, "quantize"))
+    return out

@@ -1,0 +1,175 @@
+"""What calibration keeps of a tensor: constant memory, however many samples pass by.
+
+Minimum and maximum, their running means, a histogram that widens by powers of two, minimum, maximum
+and mean of each channel. Every calibration method is a function of these (`observers.py`), so the
+method may be chosen after the samples have run.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+BINS = 4096
+#: Elements of one tensor and sample that enter the histogram; larger tensors are sampled evenly.
+SAMPLED_ELEMS = 16384
+#: Weight of the newest sample in the moving average.
+MOMENTUM = 0.1
+
+
+class Statistics:
+    """Running statistics of one tensor. `counts[i]` covers [−edge + i·w, −edge + (i+1)·w),
+    w = 2·edge / BINS."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self.low, self.high = math.inf, -math.inf
+        self.moving = (0.0, 0.0)
+        self.mean_low, self.mean_high = 0.0, 0.0
+        self.edge = 0.0
+        self.counts = np.zeros(BINS, np.int64)
+        self.channel_low: np.ndarray | None = None
+        self.channel_high: np.ndarray | None = None
+        self.channel_sum: np.ndarray | None = None
+        self.per_channel = 0  # elements behind each entry of channel_sum
+
+    def update(self, x: np.ndarray) -> bool:
+        """Adds a tensor (N,C,…). False, and nothing changed, when it holds NaN or infinity."""
+        if x.size == 0:
+            return True
+        x = x.astype(np.float32, copy=False)
+        channels, lows, highs = self._extremes(x)
+        low, high = float(lows.min()), float(highs.max())
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return False
+        self.samples += 1
+        n = self.samples
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        self.mean_low += (low - self.mean_low) / n
+        self.mean_high += (high - self.mean_high) / n
+        rate = 1.0 if n == 1 else MOMENTUM
+        old_low, old_high = self.moving
+        self.moving = (old_low + rate * (low - old_low), old_high + rate * (high - old_high))
+        if channels is not None:
+            self._add_channels(channels, lows, highs)
+        self._add_histogram(x.reshape(-1), max(abs(low), abs(high)))
+        return True
+
+    @staticmethod
+    def _extremes(x: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """(N·…, C, …) view or None, minima, maxima (per channel when there is a channel axis)."""
+        if x.ndim < 2:
+            return None, np.atleast_1d(x.min()), np.atleast_1d(x.max())
+        flat = np.ascontiguousarray(x).reshape(x.shape[0], x.shape[1], -1)
+        return flat, flat.min(axis=2).min(axis=0), flat.max(axis=2).max(axis=0)
+
+    def _add_channels(self, flat: np.ndarray, lows: np.ndarray, highs: np.ndarray) -> None:
+        sums = flat.sum(axis=(0, 2), dtype=np.float64)
+        if self.channel_low is None or self.channel_low.shape != lows.shape:
+            self.channel_low, self.channel_high = lows.copy(), highs.copy()
+            self.channel_sum, self.per_channel = sums, flat.shape[0] * flat.shape[2]
+            return
+        assert self.channel_high is not None and self.channel_sum is not None
+        np.minimum(self.channel_low, lows, out=self.channel_low)
+        np.maximum(self.channel_high, highs, out=self.channel_high)
+        self.channel_sum += sums
+        self.per_channel += flat.shape[0] * flat.shape[2]
+
+    def _add_histogram(self, flat: np.ndarray, reach: float) -> None:
+        if reach > self.edge:
+            self._widen(reach)
+        if self.edge == 0:
+            self.counts[BINS // 2] += min(flat.size, SAMPLED_ELEMS)
+            return
+        step = max(1, flat.size // SAMPLED_ELEMS) | 1  # odd: does not lock onto rows or channels
+        picked = flat[self.samples % step :: step] if flat.size > SAMPLED_ELEMS else flat
+        index = ((picked + np.float32(self.edge)) * np.float32(BINS / (2 * self.edge))).astype(
+            np.int32
+        )
+        self.counts += np.bincount(np.clip(index, 0, BINS - 1), minlength=BINS)
+
+    def _widen(self, reach: float) -> None:
+        """Doubles the edge until it reaches; pairs of bins become one."""
+        if self.edge == 0:
+            zeros = self.counts[BINS // 2]
+            self.edge = 2.0 ** math.ceil(math.log2(reach))
+            self.counts[:] = 0
+            self.counts[BINS // 2] = zeros
+            return
+        while self.edge < reach:
+            merged = self.counts.reshape(-1, 2).sum(axis=1)
+            self.counts = np.zeros(BINS, np.int64)
+            self.counts[BINS // 4 : 3 * BINS // 4] = merged
+            self.edge *= 2
+
+    # ---- reading
+    @property
+    def centres(self) -> np.ndarray:
+        """Middle of each bin; the bins next to 0 count as 0, where a ReLU puts half its output."""
+        width = 2 * self.edge / BINS
+        middles = -self.edge + (np.arange(BINS) + 0.5) * width
+        middles[BINS // 2] = 0.0
+        return middles
+
+    @property
+    def channel_mean(self) -> np.ndarray | None:
+        if self.channel_sum is None:
+            return None
+        return self.channel_sum / max(1, self.per_channel)
+
+    def dead_channels(self) -> list[int]:
+        """Channels that had one and the same value throughout."""
+        if self.channel_low is None or self.channel_high is None:
+            return []
+        return [int(i) for i in np.flatnonzero(self.channel_high == self.channel_low)]
+
+    @property
+    def is_constant(self) -> bool:
+        return self.samples > 0 and self.low == self.high
+
+    def to_dict(self, bins: int = 64) -> dict[str, Any]:
+        """For people and pictures: the histogram is reduced to `bins` over the seen range."""
+        inside = self.counts > 0
+        centres = self.centres
+        low, high = (self.low, self.high) if self.samples else (0.0, 0.0)
+        counts, edges = np.histogram(
+            centres[inside], bins=bins, range=(low, max(high, low + 1e-12)),
+            weights=self.counts[inside],
+        )  # fmt: skip
+        return {
+            "samples": self.samples,
+            "min": low,
+            "max": high,
+            "histogram": [int(c) for c in counts],
+            "edges": [float(edges[0]), float(edges[-1])],
+            "dead_channels": self.dead_channels(),
+        }
+
+    # ---- keeping (calibration may be interrupted and resumed)
+    def arrays(self) -> dict[str, np.ndarray]:
+        numbers = [self.samples, self.low, self.high, *self.moving, self.mean_low, self.mean_high,
+                   self.edge, self.per_channel]  # fmt: skip
+        out = {"numbers": np.array(numbers, np.float64), "counts": self.counts}
+        for key in ("channel_low", "channel_high", "channel_sum"):
+            array = getattr(self, key)
+            if array is not None:
+                out[key] = array
+        return out
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, np.ndarray]) -> Statistics:
+        """Raises KeyError or ValueError for arrays that `arrays` did not make."""
+        out = Statistics()
+        n = [float(v) for v in arrays["numbers"]]
+        samples, out.low, out.high, first, second, out.mean_low, out.mean_high, out.edge, per = n
+        out.samples, out.per_channel, out.moving = int(samples), int(per), (first, second)
+        counts = arrays["counts"].astype(np.int64)
+        if counts.shape != (BINS,):
+            raise ValueError(f"a histogram has {counts.size} bins, not {BINS}")
+        out.counts = counts
+        for key in ("channel_low", "channel_high", "channel_sum"):
+            if key in arrays:
+                setattr(out, key, arrays[key])
+        return out
