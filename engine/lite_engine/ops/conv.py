@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
+from ._conditions import constant
 from ._core import Cost, define_op
 from ._helpers import wide, window_output, window_pads
 from .activation import apply_activation
@@ -138,7 +139,7 @@ def _rank4(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if x is None or x.rank not in (3, 4):
         return "only 1-D and 2-D convolutions have this kernel"
-    return (types[1] is not None and types[1].const is not None) or "the weight is not constant"
+    return constant(1, 2)(node, types)
 
 
 def _depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -177,6 +178,7 @@ conv.kernel(
     "cpu",
     "f32_conv2d_depthwise",
     accepts_pitch=True,
+    accepts_halo=True,
     when=_depthwise,
     rank=0,
     why="one filter per channel",
@@ -185,6 +187,7 @@ conv.kernel(
     "cpu",
     "f32_conv2d_winograd43",
     accepts_pitch=True,
+    accepts_halo=True,
     when=_winograd43,
     rank=1,
     why="3x3 stride 1: F(4,3) needs 4x fewer multiplications",
@@ -193,6 +196,7 @@ conv.kernel(
     "cpu",
     "f32_conv2d_winograd23",
     accepts_pitch=True,
+    accepts_halo=True,
     when=_winograd,
     rank=2,
     why="3x3 stride 1 on a small map: F(2,3) keeps the weights small",
@@ -201,6 +205,7 @@ conv.kernel(
     "cpu",
     "f32_conv2d_gemm",
     accepts_pitch=True,
+    accepts_halo=True,
     when=_rank4,
     rank=3,
     why="general convolution as GEMM over taps",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
+from ._conditions import all_of, constant, rank
 from ._core import Cost, define_op
 from ._helpers import product, wide
 from .activation import apply_activation
@@ -118,11 +120,17 @@ def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> Cost:
     return Cost(macs=x.size * product(w.dims[1:]))
 
 
-def _flat(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    x, w = types[0], types[1]
-    if x is None or x.rank not in (3, 4):
-        return "only 1-D and 2-D transposed convolutions have this kernel"
-    return (w is not None and w.const is not None) or "the weight is not constant"
+def _strides(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return (
+        math.prod(node.attrs.get("strides") or [1]) <= 4096 or "strides whose product exceeds 4096"
+    )
 
 
-conv_transpose.kernel("cpu", "f32_conv_transpose", when=_flat)
+conv_transpose.kernel(
+    "cpu",
+    "f32_deconv2d",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=all_of(rank(3, 4), constant(1, 2), _strides),
+    why="one stride-1 GEMM over taps per remainder of the stride",
+)

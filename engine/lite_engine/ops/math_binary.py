@@ -111,7 +111,12 @@ _binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18")
 _binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18")
 _binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18")
 _binary("BitShift", _shift, "ONNX BitShift-11", direction="LEFT")
-_binary("SquaredDifference", lambda a, b: np.square(a - b), "TFLite SQUARED_DIFFERENCE: y = (a−b)²", native=True)
+_binary(
+    "SquaredDifference",
+    lambda a, b: np.square(a - b),
+    "TFLite SQUARED_DIFFERENCE: y = (a−b)²",
+    native=True,
+)
 
 _compare("Equal", np.equal, "ONNX Equal-19")
 _compare("Greater", np.greater, "ONNX Greater-13")

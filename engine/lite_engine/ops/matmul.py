@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import TypeInfo
+from ..ir import Node, TypeInfo
+from ._conditions import all_of, attr, constant
 from ._core import Cost, define_op
 from ._helpers import broadcast_shapes, product, wide
 from .activation import apply_activation
@@ -116,5 +117,23 @@ def _(a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int,
     return Cost(macs=outputs * product((inner,)), flops=outputs * (c is not None))
 
 
-gemm.kernel("cpu", "f32_gemm", accepts_pitch=True, why="dense matrix product")
+def _bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """c is a constant row (or number), or a matrix of the output's shape with beta 1."""
+    c = types[2] if len(types) > 2 else None
+    if c is None or not c.is_static:
+        return c is None or "the shape of c is not known"
+    y = node.output.shape or (0,)
+    if c.const is not None and (c.size == 1 or (c.dims[-1] == y[-1] and c.size == y[-1])):
+        return True
+    whole = c.shape == y and node.attrs.get("beta", 1.0) == 1.0
+    return whole or "c is neither one row nor as large as the output"
+
+
+gemm.kernel(
+    "cpu",
+    "f32_gemm",
+    accepts_pitch=True,
+    when=all_of(constant(1), attr("transA", 0), _bias),
+    why="dense matrix product",
+)
 matmul.kernel("cpu", "f32_matmul", accepts_pitch=True, why="dense matrix product")

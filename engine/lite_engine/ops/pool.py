@@ -143,7 +143,7 @@ def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any
 
 
 max_pool.cost(lambda x, *, storage_order, **attrs: _window_cost(x, **attrs))
-max_pool.kernel("cpu", "f32_pool", accepts_pitch=True, when=_flat)
+max_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=_flat)
 
 max_unpool = define_op(
     "MaxUnpool", inputs="x indices output_shape?",
@@ -239,7 +239,7 @@ def _(x: np.ndarray, *, count_include_pad: int, **attrs: Any) -> np.ndarray:
 
 
 average_pool.cost(lambda x, *, count_include_pad, **attrs: _window_cost(x, **attrs))
-average_pool.kernel("cpu", "f32_pool", accepts_pitch=True, when=_flat)
+average_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=_flat)
 
 lp_pool = define_op(
     "LpPool", inputs="x", attrs={**_WINDOW, "p": 2}, layout="channels_last", source="ONNX LpPool-22"
@@ -279,9 +279,7 @@ def _global(
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     if native:
-        op.kernel(
-            "cpu", "f32_pool", accepts_pitch=True, when=lambda node, types: _flat(node, types)
-        )
+        op.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=_flat)
     return op
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import DType, TypeInfo
+from ..ir import DType, Node, TypeInfo
+from ._conditions import all_of, constant, of_type, rank
 from ._core import Cost, define_op
 from .conv import conv, conv_window, correlate
 from .quantize import saturate
@@ -67,6 +68,7 @@ qlinear_conv = define_op(
     inputs="x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b?",
     attrs=_WINDOW,
     layout="channels_last",
+    attr_inputs=("x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point"),
     source="ONNX QLinearConv-10",
     tolerance=0,
 )
@@ -115,6 +117,31 @@ def _(
 def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, *_: Any, **attrs: Any) -> Cost:
     return _conv_cost(x, w, attrs)
 
+
+def _symmetric(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Weight zero points are 0 (i8) or 128 (u8)."""
+    w, zero = types[3], types[5]
+    if w is None or zero is None or zero.const is None:
+        return "the weight's zero point is not constant"
+    neutral = 128 if w.dtype is DType.U8 else 0
+    return bool((zero.const == neutral).all()) or f"the weight's zero point is not {neutral}"
+
+
+#: What the integer GEMM takes: one scale for x and y, symmetric constant weights.
+INTEGER_GEMM = all_of(
+    constant(1, 2, 3, 4, 5, 6, 7, 8),
+    of_type(3, dtype="i8,u8"),
+    of_type(7, dtype="i8,u8"),
+    _symmetric,
+)
+qlinear_conv.kernel(
+    "cpu",
+    "i8_conv2d_gemm",
+    dtype="i8,u8",
+    accepts_pitch=True,
+    when=all_of(rank(3, 4), INTEGER_GEMM),
+    why="integer convolution as GEMM over taps",
+)
 
 conv_integer = define_op(
     "ConvInteger", inputs="x w x_zero_point? w_zero_point?", attrs=_WINDOW, layout="channels_last",

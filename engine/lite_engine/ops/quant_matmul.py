@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import DType, TypeInfo
+from ..ir import DType, Node, TypeInfo
+from ._conditions import all_of, attr
 from ._core import Cost, define_op
 from .matmul import matmul_macs, matmul_shape
-from .quant_conv import per_axis, requantize
+from .quant_conv import INTEGER_GEMM, per_axis, requantize
 from .quantize import dynamic_quantize
 
 Array = np.ndarray
+_PARAMETERS = (
+    "a_scale", "a_zero_point", "b_scale", "b_zero_point", "y_scale", "y_zero_point",
+)  # fmt: skip
 
 
 def _by_row(v: Array, rank: int) -> Array:
@@ -45,6 +49,7 @@ def integer_matmul(a: Array, a_zero: Array | None, b: Array, b_zero: Array | Non
 qlinear_matmul = define_op(
     "QLinearMatMul",
     inputs="a a_scale a_zero_point b b_scale b_zero_point y_scale y_zero_point",
+    attr_inputs=_PARAMETERS,
     source="ONNX QLinearMatMul-21",
     tolerance=0,
 )
@@ -91,6 +96,7 @@ qgemm = define_op(
     "QGemm",
     inputs="a a_scale a_zero_point b b_scale b_zero_point c? y_scale? y_zero_point?",
     attrs={"alpha": 1.0, "transA": 0, "transB": 0},
+    attr_inputs=_PARAMETERS,
     source="com.microsoft QGemm-1",
     tolerance=0,
 )
@@ -168,6 +174,31 @@ def _(
 ) -> Cost:
     left, right = _oriented(a, b, transA, transB)
     return Cost(macs=matmul_macs(left, right), flops=4 * matmul_shape(left, right).size)
+
+
+def _quantised_output(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return len(types) > 8 or "its output is float"
+
+
+def _matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    b = types[3]
+    return (b is not None and b.rank == 2) or "b is a batch of matrices"
+
+
+def _one_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    a = types[1]
+    return (a is not None and a.is_static and a.size == 1) or "a has a scale per row"
+
+
+_KERNEL = all_of(INTEGER_GEMM, _matrix, _one_scale)
+qlinear_matmul.kernel("cpu", "i8_gemm", dtype="i8,u8", when=_KERNEL, why="integer matrix product")
+qgemm.kernel(
+    "cpu",
+    "i8_gemm",
+    dtype="i8,u8",
+    when=all_of(_quantised_output, _KERNEL, attr("transA", 0), attr("alpha", 1.0)),
+    why="integer matrix product",
+)
 
 
 matmul_integer = define_op(

@@ -246,7 +246,3 @@ def _(
         return (cell.apply(d, 0, xt @ w[d].T + h @ r[d].T + sum(np.split(bias[d], 2))),)
 
     return _pack(_run(step, 1, x, lengths, (h0,), hidden, cell, attrs), layout, n_outputs)
-
-
-lstm.kernel("cpu", "f32_lstm")
-gru.kernel("cpu", "f32_gru")

@@ -32,7 +32,7 @@ def _reduction(
     source: str,
     *,
     alone: Callable[[np.ndarray], Any] = lambda x: x,
-    native: bool = False,
+    native: bool = True,
 ) -> OpDef:
     """`fn(x, axes, keepdims)`; `alone` is applied when no axis is reduced (no-op with empty axes)."""
     op = define_op(
@@ -97,12 +97,10 @@ def _mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> Any:
     return np.mean(x, axis=axes, keepdims=keep)
 
 
-_reduction(
-    "ReduceSum", lambda x, a, k: np.sum(x, axis=a, keepdims=k), "ONNX ReduceSum-13", native=True
-)
-_reduction("ReduceMean", _mean, "ONNX ReduceMean-18", native=True)
-_reduction("ReduceMax", _extreme(np.maximum, True), "ONNX ReduceMax-20", native=True)
-_reduction("ReduceMin", _extreme(np.minimum, False), "ONNX ReduceMin-20", native=True)
+_reduction("ReduceSum", lambda x, a, k: np.sum(x, axis=a, keepdims=k), "ONNX ReduceSum-13")
+_reduction("ReduceMean", _mean, "ONNX ReduceMean-18")
+_reduction("ReduceMax", _extreme(np.maximum, True), "ONNX ReduceMax-20")
+_reduction("ReduceMin", _extreme(np.minimum, False), "ONNX ReduceMin-20")
 _reduction("ReduceProd", lambda x, a, k: np.prod(x, axis=a, keepdims=k), "ONNX ReduceProd-18")
 _reduction(
     "ReduceL1",
@@ -130,8 +128,12 @@ _reduction(
     alone=np.log,
 )
 _reduction("ReduceLogSumExp", _log_sum_exp, "ONNX ReduceLogSumExp-18")
-_reduction("ReduceAny", lambda x, a, k: np.any(x, axis=a, keepdims=k), "TFLite REDUCE_ANY")
-_reduction("ReduceAll", lambda x, a, k: np.all(x, axis=a, keepdims=k), "TFLite REDUCE_ALL")
+_reduction(
+    "ReduceAny", lambda x, a, k: np.any(x, axis=a, keepdims=k), "TFLite REDUCE_ANY", native=False
+)
+_reduction(
+    "ReduceAll", lambda x, a, k: np.all(x, axis=a, keepdims=k), "TFLite REDUCE_ALL", native=False
+)
 
 
 def _arg(name: str, pick: Callable[..., np.ndarray]) -> OpDef:

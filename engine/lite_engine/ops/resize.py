@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
+from ._conditions import all_of, attr, rank
 from ._core import Cost, define_op
 from ._helpers import known_ints, normalise_axes, unknown_dims, wide
 
@@ -241,16 +242,22 @@ def _(
     return Cost(flops=y.size * per_output)  # type: ignore[union-attr]
 
 
-def _simple(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    attrs = resize.filled_attrs(node)
-    x = types[0]
-    if x is None or x.rank != 4 or attrs["axes"] is not None:
-        return "only rank 4 without axes has this kernel"
-    if attrs["mode"] == "cubic" or attrs["antialias"]:
-        return "cubic or antialiased"
-    if attrs["coordinate_transformation_mode"] in ("tf_crop_and_resize", "half_pixel_symmetric"):
-        return f"coordinates {attrs['coordinate_transformation_mode']}"
-    return attrs["keep_aspect_ratio_policy"] == "stretch" or "keeps the aspect ratio"
+def _spatial_only(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x, y = types[0], node.output.shape
+    same = x is not None and x.shape is not None and y is not None and x.shape[:2] == y[:2]
+    return same or "batch or channels are resized"
 
 
-resize.kernel("cpu", "f32_resize", when=_simple)
+resize.kernel(
+    "cpu", "f32_resize", accepts_pitch=True, accepts_halo=True,
+    when=all_of(
+        rank(3, 4),
+        attr("axes", None),
+        attr("keep_aspect_ratio_policy", "stretch"),
+        attr(
+            "coordinate_transformation_mode", "half_pixel", "asymmetric", "align_corners",
+            "pytorch_half_pixel", "tf_half_pixel_for_nn", "half_pixel_symmetric",
+        ),
+        _spatial_only,
+    ),
+)  # fmt: skip

@@ -1,0 +1,93 @@
+"""Conditions of kernels, as small functions to combine: each answers True, or why not.
+
+op.kernel("cpu", "f32_gemm", when=all_of(constant(1), attr("transA", 0)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir import DType, Node, TypeInfo
+from ._core import get_op
+
+Types = list[TypeInfo | None]
+Condition = Callable[[Node, Types], bool | str]
+
+
+def all_of(*conditions: Condition) -> Condition:
+    """The first reason of those that do not hold."""
+
+    def check(node: Node, types: Types) -> bool | str:
+        for condition in conditions:
+            answer = condition(node, types)
+            if answer is not True:
+                return answer
+        return True
+
+    return check
+
+
+def rank(*ranks: int) -> Condition:
+    """The first input has one of these ranks."""
+
+    def check(node: Node, types: Types) -> bool | str:
+        x = types[0]
+        if x is not None and x.shape is not None and len(x.shape) in ranks:
+            return True
+        return f"its rank is not {' or '.join(map(str, ranks))}"
+
+    return check
+
+
+def constant(*indices: int) -> Condition:
+    """These inputs are constants, or absent."""
+
+    def check(node: Node, types: Types) -> bool | str:
+        for i in indices:
+            info = types[i] if i < len(types) else None
+            if info is not None and info.const is None:
+                return f"its {get_op(node.op).input_name(i)} is computed, not constant"
+        return True
+
+    return check
+
+
+def of_type(*indices: int, dtype: str = "f32") -> Condition:
+    """These inputs have one of the element types, or are absent."""
+    wanted = {DType(d) for d in dtype.split(",")}
+
+    def check(node: Node, types: Types) -> bool | str:
+        for i in indices:
+            info = types[i] if i < len(types) else None
+            if info is not None and info.dtype not in wanted:
+                return f"its {get_op(node.op).input_name(i)} is {info.dtype}"
+        return True
+
+    return check
+
+
+def one_type(node: Node, types: Types) -> bool | str:
+    """All inputs have one element type."""
+    found = {t.dtype for t in types if t is not None}
+    return len(found) == 1 or f"inputs of types {', '.join(sorted(found))}"
+
+
+def two_inputs(node: Node, types: Types) -> bool | str:
+    return len(types) == 2 or "not two inputs"
+
+
+def one_output(node: Node, types: Types) -> bool | str:
+    if len(node.outputs) == 1:
+        return True
+    return f"its output {get_op(node.op).outputs[1]} is asked for"
+
+
+def attr(name: str, *values: Any) -> Condition:
+    """The attribute (default filled in) is one of these."""
+
+    def check(node: Node, types: Types) -> bool | str:
+        given = get_op(node.op).filled_attrs(node)[name]
+        return given in values or f"{name} is {given}"
+
+    return check
