@@ -22,7 +22,7 @@ from ..ops import find_op, infer_node, run_node
 #: Results of folding are kept when they are not larger than this or than what they replace.
 FOLD_LIMIT_BYTES = 1 << 20
 #: Kept although their inputs are constant: they are the quantised form of a weight.
-_NEVER_FOLDED = ("QuantizeLinear", "DequantizeLinear", "RandomNormal", "RandomUniform")
+_NEVER_FOLDED = ("DequantizeLinear", "RandomNormal", "RandomUniform")
 
 Operand = Value | np.ndarray | np.generic | float | int | Sequence[int] | None
 
@@ -162,6 +162,16 @@ class Emitter:
         if params and params[0] is not None and params[0].shape:
             attrs["axis"] = perm.index(int(attrs.get("axis", 1)) % len(perm))
         return self("DequantizeLinear", self.transpose(weight, perm), *params, **attrs)
+
+    def reshape_weight(self, x: Value, shape: Sequence[int]) -> Value:
+        """reshape that keeps a dequantised constant next to its reader (one scale only)."""
+        node = x.producer
+        if node is None or node.op != "DequantizeLinear" or node.inputs[0] is None:
+            return self.reshape(x, shape)
+        weight, scale, *zero = node.inputs
+        if weight.const is None or scale is None or scale.shape:
+            return self.reshape(x, shape)
+        return self("DequantizeLinear", self.reshape(weight, shape), scale, *zero)
 
     def reshape(self, x: Operand, shape: Sequence[int]) -> Value:
         """x with another shape; one size may be -1, 0 is a size of zero."""

@@ -204,61 +204,62 @@ def strided_slice(
 ) -> Value:
     """Python-like slicing: each bit of a mask belongs to one entry of begin/end/strides."""
     steps = emit.ints(strides, "the list of strides")
-    if begin.const is None or end.const is None:
-        if begin_mask or end_mask or ellipsis_mask or new_axis_mask:
-            emit.ints(begin, "begin")
-            emit.ints(end, "end")
-        return _computed_slice(emit, x, begin, end, steps, shrink_axis_mask)
-    starts, ends = emit.ints(begin, "begin"), emit.ints(end, "end")
-    rank, entries = emit.rank(x), len(steps)
-    added = bin(new_axis_mask & ~ellipsis_mask & ((1 << entries) - 1)).count("1")
+    rank, count = emit.rank(x), len(steps)
+    added = sum(new_axis_mask >> i & 1 and not ellipsis_mask >> i & 1 for i in range(count))
     axis, out_axis = 0, 0
-    cut: list[tuple[int, int, int, int]] = []
+    cut: list[tuple[int, int]] = []  # entry and the axis that it cuts
     drop: list[int] = []
     new: list[int] = []
-    for i in range(entries):
-        bit = 1 << i
-        if ellipsis_mask & bit:
-            skipped = rank - (entries - 1 - added)
-            axis += max(0, skipped)
-            out_axis += max(0, skipped)
-        elif new_axis_mask & bit:
+    for i in range(count):
+        if ellipsis_mask >> i & 1:
+            skipped = max(0, rank - (count - 1 - added))
+            axis, out_axis = axis + skipped, out_axis + skipped
+        elif new_axis_mask >> i & 1:
             new.append(out_axis)
             out_axis += 1
-        elif shrink_axis_mask & bit:
-            cut.append((axis, starts[i], starts[i] + 1 if starts[i] != -1 else _END, 1))
-            drop.append(axis)
-            axis += 1
         else:
-            forward = steps[i] > 0
-            start = (0 if forward else _END) if begin_mask & bit else starts[i]
-            stop = (_END if forward else -_END) if end_mask & bit else ends[i]
-            if (start, stop, steps[i]) != (0, _END, 1):
-                cut.append((axis, start, stop, steps[i]))
+            cut.append((i, axis))
+            if shrink_axis_mask >> i & 1:
+                drop.append(axis)
+            else:
+                out_axis += 1
             axis += 1
-            out_axis += 1
     if axis > rank or 0 in steps:
-        raise ModelFormatError(f"{emit.source}: {entries} slices of {x.type}, strides {steps}")
-    if cut:
-        at, begins, stops, by = (list(column) for column in zip(*cut))
-        x = emit("Slice", x, begins, stops, at, by)
+        raise ModelFormatError(f"{emit.source}: {count} slices of {x.type}, strides {steps}")
+    x = _cut(emit, x, begin, end, steps, cut, drop, begin_mask, end_mask)
     if drop:
         x = squeeze(emit, x, drop)
     return emit("Unsqueeze", x, new) if new else x
 
 
-def _computed_slice(
-    emit: Emitter, x: Value, begin: Value, end: Value, steps: list[int], shrink: int
+def _cut(
+    emit: Emitter, x: Value, begin: Value, end: Value, steps: list[int],
+    cut: list[tuple[int, int]], drop: list[int], begin_mask: int, end_mask: int,
 ) -> Value:
-    """begin and end come from the graph: no masks but shrink, whose end is begin + 1."""
-    axes = list(range(len(steps)))
-    first, stop = emit.cast(begin, DType.I64), emit.cast(end, DType.I64)
-    drop = [i for i in axes if shrink >> i & 1]
-    if drop:
-        one = np.array([i in drop for i in axes])
-        stop = emit("Where", one, emit("Add", first, [1]), stop)
-    x = emit("Slice", x, first, stop, axes, steps)
-    return squeeze(emit, x, drop) if drop else x
+    """The Slice of a strided slice; begin and end may be computed."""
+    entries = [i for i, _ in cut]
+    axes = [a for _, a in cut]
+    by = [1 if a in drop else steps[i] for i, a in cut]
+    low = [0 if steps[i] > 0 else _END for i in entries]
+    high = [_END if steps[i] > 0 else -_END for i in entries]
+    free_low = np.array([begin_mask >> i & 1 and a not in drop for i, a in cut], np.bool_)
+    free_high = np.array([end_mask >> i & 1 and a not in drop for i, a in cut], np.bool_)
+    starts = emit("Gather", emit.cast(begin, DType.I64), entries, axis=0)
+    stops = emit("Gather", emit.cast(end, DType.I64), entries, axis=0)
+    single = np.array([a in drop for a in axes])
+    if single.any():  # the element after the start; the last one has none after it
+        last = emit("Equal", starts, emit.const([-1]))
+        after = emit("Where", last, emit.const([_END]), emit("Add", starts, emit.const([1])))
+        stops = emit("Where", single, after, stops)
+    if free_low.any():
+        starts = emit("Where", free_low, low, starts)
+    if free_high.any():
+        stops = emit("Where", free_high, high, stops)
+    whole = (
+        starts.const is not None and stops.const is not None and set(by) <= {1}
+        and not starts.const.any() and bool((stops.const == _END).all())
+    )
+    return x if whole or not axes else emit("Slice", x, starts, stops, axes, by)
 
 
 def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int = 0) -> Value:
@@ -406,25 +407,66 @@ def where_indices(emit: Emitter, condition: Value) -> Value:
 
 
 
-def fake_quant(
-    emit: Emitter, x: Value, low: float, high: float, bits: int, narrow: bool
-) -> Value:
-    """FakeQuantWithMinMax as QuantizeLinear and DequantizeLinear.
+def _nudged(
+    low: np.ndarray, high: np.ndarray, bits: int, narrow: bool, where: str
+) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """Scale, zero point and the first and last step of a fake quantization.
 
     The range is nudged so that 0 is exactly a step, as TensorFlow does:
     s = (high − low) / (qmax − qmin), z = round(qmin − low / s).
     """
-    if not 2 <= bits <= 8 or not low <= 0 <= high or low == high:
+    fits = (low <= 0).all() and (high >= 0).all() and (low < high).all()
+    if not 2 <= bits <= 8 or not fits:
         raise ModelFormatError(
-            f"{emit.source}: fake quantization of {bits} bits over {low}..{high};"
-            " 2 to 8 bits over a range that holds 0 are read"
+            f"{where}: fake quantization of {bits} bits; 2 to 8 bits over ranges that hold 0 are read"
         )
     qmin, qmax = int(narrow), (1 << bits) - 1
-    scale = np.float32((high - low) / (qmax - qmin))
-    zero = int(np.clip(np.floor(qmin - low / scale + 0.5), qmin, qmax))
+    scale = ((high - low) / (qmax - qmin)).astype(np.float32)
+    zero = np.clip(np.floor(qmin - low / scale + 0.5), qmin, qmax).astype(np.uint8)
+    return scale, zero, qmin, qmax
+
+
+def fake_quant(emit: Emitter, x: Value, low: float, high: float, bits: int, narrow: bool) -> Value:
+    """FakeQuantWithMinMax as QuantizeLinear and DequantizeLinear."""
+    scale, zero, qmin, qmax = _nudged(
+        np.float32(low), np.float32(high), bits, narrow, emit.source
+    )
     if (qmin, qmax) != (0, 255):
-        x = clip(emit, x, float((qmin - zero) * scale), float((qmax - zero) * scale))
-    params = (np.array(scale, np.float32), np.array(zero, np.uint8))
+        x = clip(emit, x, float((qmin - int(zero)) * scale), float((qmax - int(zero)) * scale))
+    params = (np.asarray(scale), np.asarray(zero))
     stored = emit("QuantizeLinear", x, *params)
     stored.quant = QuantParams(*params)
     return emit("DequantizeLinear", stored, *params)
+
+
+def fake_quant_channels(
+    emit: Emitter, x: Value, low: np.ndarray, high: np.ndarray, bits: int, narrow: bool
+) -> Value:
+    """The same with one range per element of the last axis."""
+    scale, zero, qmin, qmax = _nudged(low, high, bits, narrow, emit.source)
+    if (qmin, qmax) != (0, 255):
+        at = zero.astype(np.float32)
+        x = emit("Min", emit("Max", x, (qmin - at) * scale), (qmax - at) * scale)
+    axis = emit.rank(x) - 1
+    stored = emit("QuantizeLinear", x, scale, zero, axis=axis)
+    stored.quant = QuantParams(scale, zero, axis)
+    return emit("DequantizeLinear", stored, scale, zero, axis=axis)
+
+
+def non_max_suppression(
+    emit: Emitter, boxes: Value, scores: Value, limit: Value, iou: Value | float,
+    low: Value | float,
+) -> Value:
+    """boxes (P,4) y0,x0,y1,x1 and scores (P,) → i32 positions of what is kept, best first."""
+    found = emit(
+        "NonMaxSuppression", emit("Unsqueeze", boxes, [0]), emit("Unsqueeze", scores, [0, 1]),
+        emit.reshape(emit.cast(limit, DType.I64), [1]), _vector(emit, iou), _vector(emit, low),
+    )
+    return emit.cast(emit("Gather", found, np.array(2, np.int64), axis=1), DType.I32)
+
+
+def _vector(emit: Emitter, number: Value | float) -> Value:
+    """One number as (1,) f32."""
+    if isinstance(number, Value):
+        return emit.reshape(number, [1])
+    return emit.const(np.array([number], np.float32))

@@ -1,0 +1,165 @@
+"""TensorFlow: a frozen GraphDef (`.pb`) or a SavedModel (folder with `saved_model.pb`).
+
+No TensorFlow is needed: functions are inlined, variables read from the bundle become constants.
+Inputs are the placeholders (or the signature's inputs), outputs the nodes that nobody reads (or
+the signature's outputs), in the file's NHWC order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...ir import DType, Graph, Shape, Value
+from .._emit import Emitter
+from .._file import head, map_file
+from .._protobuf import Message
+from . import ops_basic, ops_nn
+from ._translate import OPS, Nodes
+from .functions import Flat, Ref, split_ref
+from .graphdef import DTYPES, STRING, GraphDef, read_graph
+from .saved_model import Signature, read_saved_model
+
+__all__ = ["match", "open", "ops_basic", "ops_nn"]
+
+#: leaves that are not results
+_NO_RESULT = ("Const", "HostConst", "NoOp", "Assert", "Placeholder", "SaveV2", "RestoreV2",
+              "MergeSummary", "ScalarSummary", "HistogramSummary", "ImageSummary", "Assign",
+              "AssignVariableOp", "VariableV2", "VarHandleOp", "PlaceholderWithDefault")  # fmt: skip
+
+
+def match(path: Path) -> bool:
+    """A SavedModel folder or file, or a file whose first field is a node of a GraphDef."""
+    if path.is_dir():
+        return (path / "saved_model.pb").is_file()
+    if path.name == "saved_model.pb":
+        return True
+    return path.is_file() and _looks_like_graph(path)
+
+
+def _looks_like_graph(path: Path) -> bool:
+    """Field 1, a message with a name and an operator (fields 1 and 2) in its first bytes."""
+    start = head(path, 4096)
+    if len(start) < 8 or start[0] != 0x0A:
+        return False
+    try:
+        view = memoryview(start)
+        at = 2
+        while start[at - 1] & 0x80:
+            at += 1
+        name_at = at
+        if view[name_at] != 0x0A:
+            return False
+        size = view[name_at + 1]
+        op_at = name_at + 2 + size
+        return size < 0x80 and view[op_at] == 0x12 and bytes(view[op_at + 2 : op_at + 3]).isalpha()
+    except IndexError:
+        return False
+
+
+def open(
+    path: Path, *, outputs: Sequence[str] = (), signature: str = "serving_default"
+) -> Graph:
+    """`outputs` names the nodes to keep (all leaves by default); `signature` picks one of a
+    SavedModel. Raises ModelFormatError, UnsupportedOperatorError."""
+    folder = path if path.is_dir() else path.parent if path.name == "saved_model.pb" else None
+    if folder is not None:
+        saved = read_saved_model(folder, signature)
+        return _build(path, saved.graph, saved.flat, saved.signature, saved.variables, outputs)
+    graph = read_graph(Message(map_file(path)))
+    if not graph.nodes:
+        raise ModelFormatError(f"{path}: no nodes; not a GraphDef")
+    return _build(path, graph, Flat(graph), None, {}, outputs)
+
+
+def _build(
+    path: Path, source: GraphDef, flat: Flat, signature: Signature | None,
+    variables: dict[str, Any], outputs: Sequence[str],
+) -> Graph:
+    graph = Graph(path.stem if path.name != "saved_model.pb" else path.parent.name)
+    graph.metadata = {"format": "tensorflow", "producer": f"GraphDef {source.producer}"}
+    emit = Emitter(graph)
+    nodes = Nodes(emit, flat, variables)
+    wanted = _wanted(flat, signature, outputs)
+    order = flat.order([ref for _, ref in wanted])
+    _check_operators(flat, order)
+    _add_inputs(nodes, order, signature)
+    for name in order:
+        nodes.translate(name)
+    emit.finish([(name, nodes.value(ref)) for name, ref in wanted])
+    return graph
+
+
+def _wanted(
+    flat: Flat, signature: Signature | None, outputs: Sequence[str]
+) -> list[tuple[str, Ref]]:
+    """Output names and the node outputs they stand for."""
+    if outputs:
+        return [(name.removesuffix(":0"), split_ref(name)) for name in outputs]
+    if signature is not None:
+        return list(signature.outputs.items())
+    read = {flat.resolve(ref)[0] for refs in flat.inputs.values() for ref in refs}
+    leaves = [n for n, node in flat.nodes.items() if n not in read and node.op not in _NO_RESULT]
+    if not leaves:
+        raise ModelFormatError("tensorflow: no node is left unread; name the outputs with outputs=")
+    return [(name, (name, 0)) for name in leaves]
+
+
+def _add_inputs(nodes: Nodes, order: list[str], signature: Signature | None) -> None:
+    """Graph inputs: the signature's, or the placeholders in the file's order."""
+    emit, flat, needed = nodes.emit, nodes.flat, set(order)
+    names: dict[str, str] = {n: n for n, node in flat.nodes.items() if node.op == "Placeholder"}
+    if signature is not None:
+        given = {flat.resolve(ref)[0]: key for key, ref in signature.inputs.items()}
+        names = {n: given.get(n, n) for n in [*given, *(n for n in names if n not in given)]}
+    for node_name, name in names.items():
+        if node_name not in needed:
+            continue
+        node = flat.nodes[node_name]
+        code = node.attrs.type("dtype")
+        dtype = DTYPES.get(code)
+        shape = node.attrs.shape("shape")
+        if dtype is None and code == STRING:
+            dtype, shape = DType.U8, (None,)  # the bytes of a file
+        if dtype is None:
+            raise UnsupportedOperatorError(
+                f"input {name} has element type {code}, which is not a number", (node_name,)
+            )
+        shapes = node.attrs.shapes("_output_shapes")
+        if not shape and shapes and shapes[0] is not None:
+            shape = shapes[0]
+        value = Value(emit.unique(name), dtype, _symbols(shape, name))
+        nodes.emit.graph.inputs.append(value)
+        nodes.values[node_name, 0] = value
+
+
+def _symbols(shape: Shape | None, name: str) -> Shape | None:
+    """Open sizes get names: N for the batch."""
+    if shape is None:
+        return None
+    return tuple(
+        d if d is not None else "N" if i == 0 and len(shape) > 1 else f"{name}:{i}"
+        for i, d in enumerate(shape)
+    )
+
+
+def _check_operators(flat: Flat, order: list[str]) -> None:
+    known = {*OPS, "Placeholder"}
+    missing = [(n, flat.nodes[n].op) for n in order if flat.nodes[n].op not in known]
+    if not missing:
+        return
+    counts = Counter(op for _, op in missing)
+    names = ", ".join(f"{op} ({n}x)" if n > 1 else op for op, n in counts.items())
+    hint = "replace them, or name outputs in front of them with outputs="
+    if counts.keys() & {"Switch", "Merge", "Enter", "While", "StatelessWhile", "If", "StatelessIf"}:
+        hint = "control flow is not read: export for inference, with training switches frozen"
+    elif counts.keys() & {"DecodeJpeg", "DecodePng", "DecodeImage", "ParseExample", "ParseExampleV2"}:
+        hint = "cut the graph behind the decoding and feed the decoded tensor"
+    raise UnsupportedOperatorError(
+        f"TensorFlow operators that are not read: {names}; {hint}", tuple(n for n, _ in missing)
+    )
+
+

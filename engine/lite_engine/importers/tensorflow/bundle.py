@@ -1,0 +1,120 @@
+"""Reader of TensorFlow's variable bundles: `variables.index` and `variables.data-xxxxx-of-xxxxx`.
+
+The index is a LevelDB-like table: its last 48 bytes hold the place of the index block (two
+varint pairs) and a magic number; a block holds entries whose keys share a prefix with the key before,
+then the restart offsets. The key "" holds the header, every other key an entry with type, shape,
+shard, offset and size.
+Source: tensor_bundle.proto, LevelDB "table format".
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import ModelFormatError
+from ...ir import DType
+from .._file import map_file
+from .._protobuf import Message, read_varint
+from .graphdef import DTYPES, read_shape
+
+_MAGIC = 0xDB4775248B80FB57
+_FOOTER, _TRAILER = 48, 5
+MAX_SHARDS = 4096
+
+
+class Bundle:
+    """Variables by key; arrays are views of the mapped shards."""
+
+    def __init__(self, prefix: Path) -> None:
+        self._prefix = prefix
+        index = prefix.with_name(prefix.name + ".index")
+        entries = dict(_table(map_file(index), index))
+        header = Message(entries.pop(b"", b""))
+        self._shards = header.int(1, 1)
+        if not 0 < self._shards <= MAX_SHARDS:
+            raise ModelFormatError(f"{index}: {self._shards} shards")
+        if header.int(2):
+            raise ModelFormatError(f"{index}: written on a big-endian machine; save it again")
+        self._entries = {k.decode("utf-8", "replace"): v for k, v in entries.items()}
+        self._maps: dict[int, memoryview] = {}
+
+    def keys(self) -> list[str]:
+        return list(self._entries)
+
+    def read(self, key: str) -> tuple[np.ndarray, DType]:
+        """Raises ModelFormatError for an unknown key and for what is not a plain tensor."""
+        if key not in self._entries:
+            raise ModelFormatError(f"{self._prefix}: no variable {key!r}")
+        entry = Message(self._entries[key])
+        if 7 in entry:
+            raise ModelFormatError(f"{self._prefix}: {key!r} is stored in slices; save it whole")
+        dtype = DTYPES.get(entry.int(1))
+        proto = entry.message(2)
+        shape = () if proto is None else read_shape(proto)
+        if dtype is None or shape is None or None in shape:
+            raise ModelFormatError(f"{self._prefix}: {key!r} is not a tensor of numbers")
+        sizes = tuple(int(d) for d in shape)  # type: ignore[arg-type]
+        view = self._shard(entry.int(3))
+        offset, size = entry.int(4), entry.int(5)
+        if size != math.prod(sizes) * dtype.itemsize or not 0 <= offset <= len(view) - size:
+            raise ModelFormatError(f"{self._prefix}: {key!r} lies outside its shard")
+        data = np.frombuffer(view[offset : offset + size], dtype.np.newbyteorder("<"))
+        return data.reshape(sizes), dtype
+
+    def _shard(self, number: int) -> memoryview:
+        if not 0 <= number < self._shards:
+            raise ModelFormatError(f"{self._prefix}: shard {number} of {self._shards}")
+        if number not in self._maps:
+            name = f"{self._prefix.name}.data-{number:05d}-of-{self._shards:05d}"
+            self._maps[number] = map_file(self._prefix.with_name(name))
+        return self._maps[number]
+
+
+def _table(view: memoryview, path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Every (key, value) of the table."""
+    if len(view) < _FOOTER or struct.unpack_from("<Q", view, len(view) - 8)[0] != _MAGIC:
+        raise ModelFormatError(f"{path}: not the index of a variable bundle")
+    footer = view[len(view) - _FOOTER :]
+    _, at = _handle(footer, 0)
+    place, _ = _handle(footer, at)
+    for _, value in _entries(_block(view, *place, path), path):
+        place, _ = _handle(memoryview(value), 0)
+        yield from _entries(_block(view, *place, path), path)
+
+
+def _handle(data: memoryview, at: int) -> tuple[tuple[int, int], int]:
+    offset, at = read_varint(data, at)
+    size, at = read_varint(data, at)
+    return (offset, size), at
+
+
+def _block(view: memoryview, offset: int, size: int, path: Path) -> memoryview:
+    if offset + size + _TRAILER > len(view):
+        raise ModelFormatError(f"{path}: a block lies outside the file")
+    if view[offset + size] != 0:
+        raise ModelFormatError(f"{path}: a compressed block; save the variables again")
+    return view[offset : offset + size]
+
+
+def _entries(block: memoryview, path: Path) -> Iterator[tuple[bytes, bytes]]:
+    if len(block) < 4:
+        raise ModelFormatError(f"{path}: a block is too short")
+    restarts = struct.unpack_from("<I", block, len(block) - 4)[0]
+    end = len(block) - 4 - 4 * restarts
+    if end < 0:
+        raise ModelFormatError(f"{path}: a block has {restarts} restart points")
+    at, key = 0, b""
+    while at < end:
+        shared, at = read_varint(block, at)
+        own, at = read_varint(block, at)
+        size, at = read_varint(block, at)
+        if shared > len(key) or at + own + size > end:
+            raise ModelFormatError(f"{path}: an entry is cut off")
+        key = key[:shared] + bytes(block[at : at + own])
+        yield key, bytes(block[at + own : at + own + size])
+        at += own + size

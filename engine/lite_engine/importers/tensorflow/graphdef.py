@@ -1,0 +1,218 @@
+"""GraphDef's messages as plain records: nodes, attributes, tensors, functions.
+
+Field numbers from TensorFlow's graph.proto, node_def.proto, attr_value.proto, tensor.proto,
+tensor_shape.proto, function.proto, types.proto.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...ir import DType, Shape
+from .._protobuf import Message
+
+#: DataType → DType; strings, complex numbers, resources and variants are not tensors here
+DTYPES = {
+    1: DType.F32, 2: DType.F64, 3: DType.I32, 4: DType.U8, 5: DType.I16, 6: DType.I8, 9: DType.I64,
+    10: DType.BOOL, 14: DType.BF16, 17: DType.U16, 19: DType.F16, 22: DType.U32, 23: DType.U64,
+}  # fmt: skip
+STRING, RESOURCE = 7, 20
+#: a constant given as one repeated number may not be larger
+MAX_SPLAT_BYTES = 1 << 28
+MAX_RANK = 8
+
+
+class Attrs:
+    """Attributes of a node, decoded when asked for."""
+
+    def __init__(self, message: Message) -> None:
+        self._values = dict(map_entries(message, 5))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def int(self, name: str, default: int = 0) -> int:
+        value = self._values.get(name)
+        return default if value is None or 3 not in value else value.int(3)
+
+    def float(self, name: str, default: float = 0.0) -> float:
+        value = self._values.get(name)
+        return default if value is None or 4 not in value else value.float(4)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self._values.get(name)
+        return default if value is None or 5 not in value else bool(value.int(5))
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self._values.get(name)
+        return default if value is None else value.text(2, default)
+
+    def type(self, name: str) -> int:
+        value = self._values.get(name)
+        return 0 if value is None else value.int(6)
+
+    def dtype(self, name: str, default: DType) -> DType:
+        return DTYPES.get(self.type(name), default) if name in self else default
+
+    def ints(self, name: str) -> list[int]:
+        value = self._values.get(name)
+        items = None if value is None else value.message(1)
+        return [] if items is None else items.ints(3)
+
+    def shape(self, name: str) -> Shape | None:
+        value = self._values.get(name)
+        message = None if value is None else value.message(7)
+        return None if message is None else read_shape(message)
+
+    def shapes(self, name: str) -> list[Shape | None]:
+        value = self._values.get(name)
+        items = None if value is None else value.message(1)
+        return [] if items is None else [read_shape(m) for m in items.messages(7)]
+
+    def tensor(self, name: str) -> Message | None:
+        value = self._values.get(name)
+        return None if value is None else value.message(8)
+
+    def function(self, name: str) -> str:
+        """Name of a function attribute."""
+        value = self._values.get(name)
+        message = None if value is None else value.message(10)
+        return "" if message is None else message.text(1)
+
+
+@dataclass
+class NodeDef:
+    """One node; `inputs` are "node", "node:1" or, in functions, "node:output:0"; no control inputs."""
+
+    name: str
+    op: str
+    inputs: list[str]
+    attrs: Attrs
+
+
+@dataclass
+class FunctionDef:
+    name: str
+    args: list[str]
+    #: outputs in order: a reference to a node of the body each
+    returns: list[str]
+    nodes: list[NodeDef]
+
+
+@dataclass
+class GraphDef:
+    nodes: list[NodeDef]
+    functions: dict[str, FunctionDef] = field(default_factory=dict)
+    producer: int = 0
+
+
+def map_entries(message: Message, number: int) -> Iterator[tuple[str, Message]]:
+    """A protobuf map: entries with key 1 and value 2."""
+    for entry in message.messages(number):
+        value = entry.message(2)
+        if value is not None:
+            yield entry.text(1), value
+
+
+def read_graph(message: Message) -> GraphDef:
+    functions = {}
+    library = message.message(2)
+    if library is not None:
+        for entry in library.messages(1):
+            function = _function(entry)
+            functions[function.name] = function
+    versions = message.message(4)
+    return GraphDef(
+        [_node(m) for m in message.messages(1)], functions, 0 if versions is None else versions.int(1)
+    )
+
+
+def _node(message: Message) -> NodeDef:
+    inputs = [i for i in message.texts(3) if not i.startswith("^")]
+    return NodeDef(message.text(1), message.text(2), inputs, Attrs(message))
+
+
+def _function(message: Message) -> FunctionDef:
+    signature = message.message(1)
+    if signature is None:
+        raise ModelFormatError("tensorflow: a function has no signature")
+    returned = {}
+    for entry in message.messages(4):
+        returned[entry.text(1)] = entry.text(2)
+    outputs = [m.text(1) for m in signature.messages(3)]
+    missing = [o for o in outputs if o not in returned]
+    if missing:
+        raise ModelFormatError(f"tensorflow: {signature.text(1)} does not return {missing[0]!r}")
+    return FunctionDef(
+        signature.text(1),
+        [m.text(1) for m in signature.messages(2)],
+        [returned[o] for o in outputs],
+        [_node(m) for m in message.messages(3)],
+    )
+
+
+def read_shape(message: Message) -> Shape | None:
+    """None when the rank is unknown; None for a size of -1."""
+    if message.int(3):
+        return None
+    sizes = [m.int(1) for m in message.messages(2)]
+    if len(sizes) > MAX_RANK:
+        raise ModelFormatError(f"tensorflow: a tensor has {len(sizes)} axes")
+    return tuple(None if d < 0 else d for d in sizes)
+
+
+#: field of TensorProto that holds the numbers of a type, and its form on the wire
+_VALUE_FIELDS = {
+    DType.F32: (5, np.float32), DType.F64: (6, np.float64), DType.I32: (7, None), DType.U8: (7, None),
+    DType.I16: (7, None), DType.I8: (7, None), DType.U16: (7, None), DType.I64: (10, None),
+    DType.BOOL: (11, None), DType.U32: (16, None), DType.U64: (17, None), DType.F16: (13, None),
+    DType.BF16: (13, None),
+}  # fmt: skip
+
+
+def read_tensor(message: Message, where: str) -> tuple[np.ndarray, DType]:
+    """The array of a TensorProto (a view of the file where possible). Raises ModelFormatError,
+    UnsupportedOperatorError for strings and complex numbers."""
+    code = message.int(1)
+    dtype = DTYPES.get(code)
+    if dtype is None:
+        what = "a string" if code == STRING else f"of type {code}"
+        raise UnsupportedOperatorError(f"{where}: the constant is {what}", (where,))
+    proto = message.message(2)
+    dims = () if proto is None else read_shape(proto)
+    if dims is None or any(d is None for d in dims):
+        raise ModelFormatError(f"tensorflow: the constant {where} has an open shape")
+    shape = tuple(int(d) for d in dims)  # type: ignore[arg-type]
+    count = math.prod(shape)
+    content = message.bytes(4)
+    if content is not None and len(content):
+        if len(content) != count * dtype.itemsize:
+            raise ModelFormatError(
+                f"tensorflow: {where} is {dtype}{list(shape)} and has {len(content)} bytes"
+            )
+        return np.frombuffer(content, dtype.np.newbyteorder("<")).reshape(shape), dtype
+    number, wire = _VALUE_FIELDS[dtype]
+    values = np.array(message.ints(number)) if wire is None else message.fixed(number, wire)
+    if dtype in (DType.F16, DType.BF16):
+        values = values.astype(np.uint16).view(dtype.np)
+    else:
+        values = values.astype(dtype.np)
+    return _filled(values, shape, count, dtype, where), dtype
+
+
+def _filled(
+    values: np.ndarray, shape: tuple[int, ...], count: int, dtype: DType, where: str
+) -> np.ndarray:
+    """The last number is repeated to fill the shape; no number at all means zeros."""
+    if len(values) == count:
+        return values.reshape(shape)
+    if len(values) > count or count * dtype.itemsize > MAX_SPLAT_BYTES:
+        raise ModelFormatError(f"tensorflow: {where} has {len(values)} numbers for {list(shape)}")
+    out = np.full(count, values[-1] if len(values) else 0, dtype.np)
+    out[: len(values)] = values
+    return out.reshape(shape)

@@ -1,0 +1,319 @@
+"""Constants, arithmetic, reductions, shapes and moving elements of TensorFlow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import ModelFormatError
+from ...ir import DType, Value
+from .. import _tf_ops as tf
+from ._translate import Call, Result, op
+
+
+@op("Const", "HostConst")
+def const(c: Call) -> Value:
+    return c.constant()
+
+
+@op(
+    "Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot", "EnsureShape",
+    "PlaceholderWithDefault",
+)  # fmt: skip
+def identity(c: Call) -> Value:
+    """A placeholder with a default takes it: such inputs switch training on and off."""
+    return c.x()
+
+
+@op("IdentityN")
+def identity_n(c: Call) -> Result:
+    return c.xs()
+
+
+@op("ReadVariableOp")
+def read_variable(c: Call) -> Value:
+    return c.x()
+
+
+@op("VarHandleOp", "VariableV2", "Variable")
+def variable(c: Call) -> Value:
+    if c.name not in c.nodes.variables:
+        raise ModelFormatError(
+            f"tensorflow: variable {c.name} has no value; freeze the graph, or give the SavedModel"
+            " folder with its variables"
+        )
+    array, dtype = c.nodes.variables[c.name]
+    return c.emit.const(array, c.name, dtype)
+
+
+@op(*tf.SAME)
+def same(c: Call) -> Value:
+    return c.emit(tf.SAME[c.node.op], *c.xs())
+
+
+@op("Rsqrt")
+def rsqrt(c: Call) -> Value:
+    return tf.rsqrt(c.emit, c.x())
+
+
+@op("Square")
+def square(c: Call) -> Value:
+    return tf.square(c.emit, c.x())
+
+
+@op("SquaredDifference")
+def squared_difference(c: Call) -> Value:
+    return tf.squared_difference(c.emit, c.x(0), c.x(1))
+
+
+@op("NotEqual")
+def not_equal(c: Call) -> Value:
+    return tf.not_equal(c.emit, c.x(0), c.x(1))
+
+
+@op("Div")
+def div(c: Call) -> Value:
+    return c.emit("Div", c.x(0), c.x(1))
+
+
+@op("DivNoNan")
+def div_no_nan(c: Call) -> Value:
+    return tf.div_no_nan(c.emit, c.x(0), c.x(1))
+
+
+@op("FloorDiv")
+def floor_div(c: Call) -> Value:
+    return tf.floor_div(c.emit, c.x(0), c.x(1))
+
+
+@op("FloorMod")
+def floor_mod(c: Call) -> Value:
+    return tf.floor_mod(c.emit, c.x(0), c.x(1))
+
+
+@op("Mod", "TruncateMod")
+def truncate_mod(c: Call) -> Value:
+    return c.emit("Mod", c.x(0), c.x(1), fmod=1)
+
+
+@op("AddN")
+def add_n(c: Call) -> Value:
+    return c.emit("Sum", *c.xs())
+
+
+@op("ZerosLike")
+def zeros_like(c: Call) -> Value:
+    x = c.x()
+    return c.emit("Mul", x, tf.scalar(c.emit, x, 0))
+
+
+@op("OnesLike")
+def ones_like(c: Call) -> Value:
+    x = c.x()
+    return c.emit("Expand", tf.scalar(c.emit, x, 1), c.emit("Shape", x))
+
+
+@op(*tf.REDUCE)
+def reduce(c: Call) -> Value:
+    keep = c.attrs.flag("keep_dims", c.attrs.flag("keepdims"))
+    return tf.reduce(c.emit, tf.REDUCE[c.node.op], c.x(0), c.x(1), keep)
+
+
+@op("All", "Any")
+def reduce_bool(c: Call) -> Value:
+    return tf.reduce_bool(c.emit, c.x(0), c.x(1), c.attrs.flag("keep_dims"), c.node.op == "All")
+
+
+@op("ArgMax", "ArgMin")
+def arg_extreme(c: Call) -> Value:
+    return tf.arg_extreme(c.emit, c.node.op, c.x(0), c.x(1), c.attrs.dtype("output_type", DType.I64))
+
+
+@op("Cumsum")
+def cumsum(c: Call) -> Value:
+    (axis,) = c.ints(1, "the axis")
+    return c.emit(
+        "CumSum", c.x(), np.array(axis, np.int64), exclusive=int(c.attrs.flag("exclusive")),
+        reverse=int(c.attrs.flag("reverse")),
+    )
+
+
+@op("Cast")
+def cast(c: Call) -> Value:
+    """Floats to integers cut off, which ONNX's Cast does too."""
+    return c.emit.cast(c.x(), c.attrs.dtype("DstT", DType.F32))
+
+
+# ---- shapes
+
+
+@op("Reshape")
+def reshape(c: Call) -> Value:
+    return tf.reshape(c.emit, c.x(0), c.x(1))
+
+
+@op("Squeeze")
+def squeeze(c: Call) -> Value:
+    return tf.squeeze(c.emit, c.x(), c.attrs.ints("squeeze_dims") or c.attrs.ints("axis"))
+
+
+@op("ExpandDims")
+def expand_dims(c: Call) -> Value:
+    return tf.expand_dims(c.emit, c.x(0), c.x(1))
+
+
+@op("Transpose")
+def transpose(c: Call) -> Value:
+    return c.emit.transpose(c.x(0), c.ints(1, "the order of axes"))
+
+
+@op("Shape")
+def shape(c: Call) -> Value:
+    return tf.shape_of(c.emit, c.x(), c.attrs.dtype("out_type", DType.I32))
+
+
+@op("Size")
+def size(c: Call) -> Value:
+    return c.emit.cast(c.emit("Size", c.x()), c.attrs.dtype("out_type", DType.I32))
+
+
+@op("Rank")
+def rank(c: Call) -> Value:
+    return c.emit.const(np.array(c.emit.rank(c.x()), np.int32))
+
+
+@op("Range")
+def range_(c: Call) -> Value:
+    return c.emit("Range", c.x(0), c.x(1), c.x(2))
+
+
+@op("Fill")
+def fill(c: Call) -> Value:
+    return tf.fill(c.emit, c.x(0), c.x(1))
+
+
+@op("BroadcastTo")
+def broadcast_to(c: Call) -> Value:
+    return c.emit("Expand", c.x(0), c.emit.cast(c.x(1), DType.I64))
+
+
+# ---- moving elements
+
+
+@op("ConcatV2")
+def concat(c: Call) -> Value:
+    (axis,) = c.ints(-1, "the axis")
+    parts = c.xs()[:-1]
+    return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=axis)
+
+
+@op("Concat")
+def concat_v1(c: Call) -> Value:
+    (axis,) = c.ints(0, "the axis")
+    parts = c.xs()[1:]
+    return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=axis)
+
+
+@op("Pack")
+def pack(c: Call) -> Value:
+    return tf.pack(c.emit, c.xs(), c.attrs.int("axis"))
+
+
+@op("Unpack")
+def unpack(c: Call) -> Result:
+    return tf.unpack(c.emit, c.x(), c.attrs.int("num"), c.attrs.int("axis"))
+
+
+@op("Split")
+def split(c: Call) -> Result:
+    return tf.split(c.emit, c.x(1), c.x(0), c.attrs.int("num_split", 1))
+
+
+@op("SplitV")
+def split_v(c: Call) -> Result:
+    count = c.attrs.int("num_split", 1)
+    return tf.split_sizes(c.emit, c.x(0), c.x(1), c.x(2), count)
+
+
+@op("Slice")
+def slice_(c: Call) -> Value:
+    return tf.slice_(c.emit, c.x(0), c.x(1), c.x(2))
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+@op("StridedSlice")
+def strided_slice(c: Call) -> Value:
+    masks = {m: c.attrs.int(m) for m in _MASKS}
+    return tf.strided_slice(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), **masks)
+
+
+@op("Pad", "PadV2")
+def pad(c: Call) -> Value:
+    return tf.pad(c.emit, c.x(0), c.x(1), c.x(2) if c.node.op == "PadV2" else None)
+
+
+@op("MirrorPad")
+def mirror_pad(c: Call) -> Value:
+    return tf.mirror_pad(c.emit, c.x(0), c.x(1), c.attrs.text("mode") == "SYMMETRIC")
+
+
+@op("Gather", "GatherV2", "ResourceGather")
+def gather(c: Call) -> Value:
+    axis = c.ints(2, "the axis")[0] if len(c.refs) > 2 else 0
+    return tf.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.int("batch_dims"))
+
+
+@op("GatherNd")
+def gather_nd(c: Call) -> Value:
+    return c.emit("GatherND", c.x(0), c.emit.cast(c.x(1), DType.I64), batch_dims=0)
+
+
+@op("ScatterNd")
+def scatter_nd(c: Call) -> Value:
+    return tf.scatter_nd(c.emit, c.x(0), c.x(1), c.x(2))
+
+
+@op("TensorScatterUpdate")
+def tensor_scatter_update(c: Call) -> Value:
+    return c.emit("ScatterND", c.x(0), c.emit.cast(c.x(1), DType.I64), c.x(2))
+
+
+@op("Tile")
+def tile(c: Call) -> Value:
+    return tf.tile(c.emit, c.x(0), c.x(1))
+
+
+@op("ReverseV2")
+def reverse(c: Call) -> Value:
+    return tf.reverse(c.emit, c.x(0), c.x(1))
+
+
+@op("ReverseSequence")
+def reverse_sequence(c: Call) -> Value:
+    return c.emit(
+        "ReverseSequence", c.x(0), c.emit.cast(c.x(1), DType.I64),
+        batch_axis=c.attrs.int("batch_dim"), time_axis=c.attrs.int("seq_dim"),
+    )
+
+
+@op("TopKV2")
+def top_k(c: Call) -> Result:
+    return tf.top_k(c.emit, c.x(0), c.x(1))
+
+
+@op("OneHot")
+def one_hot(c: Call) -> Value:
+    return tf.one_hot(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), c.attrs.int("axis", -1))
+
+
+@op("Select", "SelectV2")
+def select(c: Call) -> Value:
+    if c.node.op == "SelectV2":
+        return c.emit("Where", c.x(0), c.x(1), c.x(2))
+    return tf.select(c.emit, c.x(0), c.x(1), c.x(2))
+
+
+@op("Where")
+def where(c: Call) -> Value:
+    return tf.where_indices(c.emit, c.x())

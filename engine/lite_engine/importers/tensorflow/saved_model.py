@@ -1,0 +1,125 @@
+"""SavedModel: the serving graph, its signature, and the variables as constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import LiteError, ModelFormatError
+from ...ir import DType
+from .._file import map_file
+from .._protobuf import Message
+from .bundle import Bundle
+from .functions import Flat, Ref, split_ref
+from .graphdef import GraphDef, map_entries, read_graph
+
+_PASS = ("Identity", "ReadVariableOp")
+_HANDLES = ("VarHandleOp", "VariableV2", "Variable")
+
+
+@dataclass
+class Signature:
+    """Keys of inputs and outputs, and the node outputs that they name."""
+
+    inputs: dict[str, Ref]
+    outputs: dict[str, Ref]
+
+
+@dataclass
+class SavedModel:
+    graph: GraphDef
+    flat: Flat
+    signature: Signature
+    variables: dict[str, tuple[np.ndarray, DType]]
+
+
+def read_saved_model(folder: Path, key: str) -> SavedModel:
+    """Raises ModelFormatError that names the signatures there are."""
+    path = folder / "saved_model.pb"
+    message = Message(map_file(path))
+    metas = message.messages(2)
+    serving = [m for m in metas if "serve" in _tags(m)] or metas
+    if not serving:
+        raise ModelFormatError(f"{path}: holds no graph")
+    meta = serving[0]
+    proto = meta.message(2)
+    if proto is None:
+        raise ModelFormatError(f"{path}: holds no graph")
+    graph = read_graph(proto)
+    flat = Flat(graph)
+    return SavedModel(graph, flat, _signature(meta, key, path), _variables(flat, folder))
+
+
+def _tags(meta: Message) -> list[str]:
+    info = meta.message(1)
+    return [] if info is None else info.texts(4)
+
+
+def _signature(meta: Message, key: str, path: Path) -> Signature:
+    found = dict(map_entries(meta, 5))
+    usable = {k: m for k, m in found.items() if not k.startswith("__") and 2 in m}
+    if key not in usable:
+        if key != "serving_default" or len(usable) != 1:
+            names = ", ".join(usable) or "none"
+            raise ModelFormatError(f"{path}: no signature {key!r}; there are: {names}")
+        key = next(iter(usable))
+    chosen = usable[key]
+    return Signature(_tensors(chosen, 1), _tensors(chosen, 2))
+
+
+def _tensors(signature: Message, number: int) -> dict[str, Ref]:
+    """Sorted by key, as serving does; entries without a tensor name are left out."""
+    pairs = [(k, m.text(1)) for k, m in map_entries(signature, number)]
+    return {k: split_ref(name) for k, name in sorted(pairs) if name}
+
+
+def _variables(flat: Flat, folder: Path) -> dict[str, tuple[np.ndarray, DType]]:
+    """Contents of each variable, by the name of its handle node.
+
+    Which entry of the bundle belongs to which variable is what the restoring part of the graph says:
+    Assign(handle, RestoreV2(prefix, names):i) means names[i].
+    """
+    prefix = folder / "variables" / "variables"
+    if not prefix.with_name("variables.index").is_file():
+        return {}
+    bundle = Bundle(prefix)
+    out: dict[str, tuple[np.ndarray, DType]] = {}
+    for name, node in flat.nodes.items():
+        if node.op not in ("Assign", "AssignVariableOp") or len(flat.inputs[name]) < 2:
+            continue
+        handle, value = (_origin(flat, ref) for ref in flat.inputs[name][:2])
+        if handle is None or value is None or flat.nodes[handle[0]].op not in _HANDLES:
+            continue
+        if flat.nodes[value[0]].op != "RestoreV2":
+            continue
+        keys = _strings(flat, flat.inputs[value[0]][1])
+        if value[1] < len(keys):
+            try:
+                out[handle[0]] = bundle.read(keys[value[1]])
+            except LiteError:
+                continue  # counters and optimiser slots; a variable that is read and has no value
+                # is named when the graph is translated
+    return out
+
+
+def _origin(flat: Flat, ref: Ref) -> Ref | None:
+    """Where a value comes from, through what only passes it on."""
+    for _ in range(64):
+        ref = flat.resolve(ref)
+        node = flat.nodes.get(ref[0])
+        if node is None:
+            return None
+        if node.op not in _PASS or not flat.inputs[ref[0]]:
+            return ref
+        ref = flat.inputs[ref[0]][0]
+    return None
+
+
+def _strings(flat: Flat, ref: Ref) -> list[str]:
+    """Contents of a constant list of strings."""
+    found = _origin(flat, ref)
+    node = None if found is None else flat.nodes[found[0]]
+    tensor = None if node is None or node.op != "Const" else node.attrs.tensor("value")
+    return [] if tensor is None else tensor.texts(8)
