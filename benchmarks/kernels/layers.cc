@@ -3,8 +3,9 @@
 //   layers [--check] [--threads N] [--isa NAME] [--seconds S] [--cold] < layers.txt
 //
 // One layer per line: kernel H W C N kh kw stride pad dilation group activation residual
-// (activation "-" for none). Prints ms (minimum), GFLOP/s and the share of the FMA peak that the
-// program measures itself between the layers; --check also compares with a double-precision loop.
+// (activation "-" for none). Prints the minimal ms and GFLOP/s; --check also compares float layers
+// with a double-precision loop; --cold flushes the caches between runs.
+// Integer kernels (i8_...) run on u8 activations and i8 weights.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,19 +40,21 @@ struct Random {
 struct Buffer {
   std::vector<float> memory;
   Tensor tensor{};
-  void make(const char* name, std::vector<int64_t> dims, Role role, Random* random) {
+  void make(const char* name, std::vector<int64_t> dims, Role role, Random* random,
+            DType dtype = DType::kF32) {
     tensor.name = name;
-    tensor.dtype = DType::kF32;
+    tensor.dtype = dtype;
     tensor.role = role;
     tensor.rank = static_cast<uint8_t>(dims.size());
     tensor.size = 1;
     for (size_t i = 0; i < dims.size(); ++i) tensor.size *= tensor.dims[i] = dims[i];
     tensor.pitch = dims.back();
-    tensor.bytes = tensor.size * 4;
+    tensor.bytes = tensor.size * dtype_bytes(dtype);
     memory.assign(tensor.size + 16, 0.0f);
     if (random) for (float& v : memory) v = random->next();
     uintptr_t at = reinterpret_cast<uintptr_t>(memory.data());
     tensor.data = reinterpret_cast<uint8_t*>((at + 63) / 64 * 64);
+    if (random && dtype == DType::kI32) memset(tensor.data, 0, tensor.bytes);
   }
 };
 
@@ -151,17 +154,24 @@ int main(int argc, char** argv) {
     const int ow = transposed ? (l.w - 1) * l.s + rw - 2 * l.p : (l.w + 2 * l.p - rw) / l.s + 1;
     Random random;
     Buffer x, w, b, r, y;
-    x.make("x", {1, l.h, l.w, l.c}, Role::kInput, &random);
+    const bool bytes = strncmp(l.kernel, "i8_", 3) == 0;
+    const DType type = bytes ? DType::kU8 : DType::kF32, w_type = bytes ? DType::kI8 : DType::kF32;
+    x.make("x", {1, l.h, l.w, l.c}, Role::kInput, &random, type);
     if (transposed) w.make("w", {l.c, l.n / l.g, l.kh, l.kw}, Role::kWeight, &random);
-    else w.make("w", {l.n, l.c / l.g, l.kh, l.kw}, Role::kWeight, &random);
-    b.make("b", {l.n}, Role::kWeight, &random);
-    y.make("y", {1, oh, ow, l.n}, Role::kOutput, nullptr);
+    else w.make("w", {l.n, l.c / l.g, l.kh, l.kw}, Role::kWeight, &random, w_type);
+    b.make("b", {l.n}, Role::kWeight, &random, bytes ? DType::kI32 : DType::kF32);
+    y.make("y", {1, oh, ow, l.n}, Role::kOutput, nullptr, type);
     if (l.residual) r.make("r", {1, oh, ow, l.n}, Role::kArena, &random);
-    Tensor* inputs[] = {&x.tensor, &w.tensor, &b.tensor, l.residual ? &r.tensor : nullptr};
+    Tensor* const residual = l.residual ? &r.tensor : nullptr;
+    Tensor* inputs[9] = {&x.tensor, &w.tensor, &b.tensor, residual};
+    Tensor* const integer_inputs[9] = {&x.tensor, nullptr, nullptr, &w.tensor, nullptr,
+                                       nullptr,   nullptr, nullptr, &b.tensor};
+    if (bytes) memcpy(inputs, integer_inputs, sizeof inputs);
     Tensor* outputs[] = {&y.tensor};
     const int64_t strides[] = {l.s, l.s}, dilations[] = {l.d, l.d}, group[] = {l.g};
     const int64_t pads[] = {l.p, l.p, l.p, l.p};
-    Attr attrs[5] = {};
+    const double scale[] = {0.01};
+    Attr attrs[8] = {};
     attrs[0] = {"strides", AttrKind::kInts, 2, {strides}};
     attrs[1] = {"dilations", AttrKind::kInts, 2, {dilations}};
     attrs[2] = {"pads", AttrKind::kInts, 4, {pads}};
@@ -169,12 +179,19 @@ int main(int argc, char** argv) {
     attrs[4].name = "activation";
     attrs[4].kind = AttrKind::kString;
     attrs[4].string = strcmp(l.act, "-") ? l.act : "";
+    const char* scales[] = {"x_scale", "w_scale", "y_scale"};
+    for (int i = 0; i < 3; ++i) {
+      attrs[5 + i].name = scales[i];
+      attrs[5 + i].kind = AttrKind::kFloats;
+      attrs[5 + i].count = 1;
+      attrs[5 + i].floats = scale;
+    }
     Step step{};
     step.name = "layer";
-    step.op = transposed ? "ConvTranspose" : "Conv";
-    step.num_inputs = 4;
+    step.op = bytes ? "QLinearConv" : transposed ? "ConvTranspose" : "Conv";
+    step.num_inputs = bytes ? 9 : 4;
     step.num_outputs = 1;
-    step.num_attrs = 5;
+    step.num_attrs = bytes ? 8 : 5;
     step.inputs = inputs;
     step.outputs = outputs;
     step.attrs = attrs;
@@ -199,6 +216,7 @@ int main(int argc, char** argv) {
       allocator.release();
       continue;
     }
+    step.shared = aligned_alloc(64, (step.shared_bytes / 64 + 2) * 64);
     std::vector<void*> scratch;
     for (int i = 0; i < threads; ++i)
       scratch.push_back(aligned_alloc(64, (step.scratch_bytes / 64 + 2) * 64));
@@ -218,7 +236,7 @@ int main(int argc, char** argv) {
     total_flop += flop;
     printf("%4dx%-4d %4d->%-4d k%dx%d s%d g%-4d %9.4f ms %7.1f GFLOP/s  %s", l.h, l.w, l.c, l.n,
            l.kh, l.kw, l.s, l.g, best * 1e3, flop / best * 1e-9, step.variant);
-    if (check) {
+    if (check && !bytes) {
       const double e =
           reference_error(l, oh, ow, x.tensor.as<float>(), w.tensor.as<float>(),
                           b.tensor.as<float>(), l.residual ? r.tensor.as<float>() : nullptr,
@@ -228,6 +246,7 @@ int main(int argc, char** argv) {
     }
     printf("\n");
     for (void* p : scratch) free(p);
+    free(step.shared);
     allocator.release();
   }
   printf("total %.3f ms, %.1f GFLOP/s\n", total_ms, total_flop / total_ms * 1e-6);

@@ -14,7 +14,7 @@ from .tiny import run_step
 
 pytestmark = pytest.mark.cpu
 
-GEMM = "i8_conv2d_gemm"
+GEMM, DEPTHWISE = "i8_conv2d_gemm", "i8_conv2d_depthwise"
 U8, I8 = np.uint8, np.int8
 
 # kernel, x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type
@@ -33,6 +33,15 @@ CONVS: list[tuple] = [
     (GEMM, (1, 3, 3, 4), 6, (3, 3), {"pads": [3, 3, 3, 3]}, U8, I8, U8),
     (GEMM, (1, 16, 16, 64), 64, (1, 1), {"activation": "Clip", "activation_params": [-0.5, 0.5]},
      U8, I8, U8),
+    (GEMM, (2, 9, 10, 18), 20, (3, 3), {"pads": [0, 1, 1, 0]}, I8, I8, U8),
+    (DEPTHWISE, (1, 8, 8, 64), 64, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
+    (DEPTHWISE, (2, 7, 9, 70), 70, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
+    (DEPTHWISE, (1, 9, 9, 20), 20, (3, 3), {"pads": [0, 0, 1, 1], "strides": [2, 2]}, U8, U8, I8),
+    (DEPTHWISE, (1, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2]}, I8, U8, U8),
+    (DEPTHWISE, (1, 9, 8, 17), 17, (5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}, U8, I8, U8),
+    (DEPTHWISE, (1, 9, 1, 5), 5, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
+    (DEPTHWISE, (1, 1, 3, 130), 130, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
+    (DEPTHWISE, (1, 5, 1, 4), 4, (1, 1), {"activation": "Relu"}, U8, I8, U8),
 ]
 
 
@@ -67,7 +76,8 @@ def scales(quant, names=("x", "w")) -> np.ndarray:
                          CONVS)
 def test_qlinear_conv(kernel, x_dims, out_c, k, options, x_type, w_type, y_type, isa):
     rng = np.random.default_rng(3)
-    group = options.get("group", 1)
+    options = {"group": x_dims[3] if kernel == DEPTHWISE else 1, **options}
+    group = options["group"]
     info = np.iinfo(x_type)
     x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
     w = rng.integers(-127, 128, (out_c, x_dims[3] // group, *k)).astype(np.int64)

@@ -79,7 +79,8 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   g->group_weights = g->panels ? (g->panels - 1) * g->panel_weights +
                                      depth * panel_columns(g->out_c, g->panels - 1)
                                : 0;
-  if (!kBytesInPlace) {
+  g->copied = !kBytes || g->in_c % kDepth != 0;
+  if (g->copied) {
     // From here on the input is the copy.
     const int64_t padded = g->depth_groups * kDepth;
     s.in.pixel = g->groups * padded;
@@ -89,7 +90,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
     for (int i = 0; i < 4; ++i) s.in.halo[i] = 0;
     size_t pixels, bytes;
     if (!mul_size(static_cast<size_t>(s.in.images * s.in.h), static_cast<size_t>(s.in.row), &pixels) ||
-        !mul_size(pixels, 2, &bytes)) {
+        !mul_size(pixels, sizeof(Operand), &bytes)) {
       return env.fail("input too large");
     }
     step.shared_bytes = bytes + 64;
@@ -97,7 +98,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   }
   g->tap_x = s.dilation[1] * s.in.pixel * kOperandBytes;
   g->tap_y = s.dilation[0] * s.in.row * kOperandBytes;
-  g->joined_taps = g->tap_x == g->in_c * kOperandBytes && g->in_c % kDepth == 0;
+  g->joined_taps = g->tap_x == g->depth_groups * kDepth * kOperandBytes;
   flatten_pointwise(&s);
   if (!make_strips(s, kTileRows, env, &g->list)) return false;
 
@@ -110,9 +111,9 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   if (!packed || !biases || !scale) return env.out_of_memory();
   const Packer packer{s, weights, join, *g};
   packer.weights(packed);
-  // In place the stored byte stands for value + offset: the zero point moves with it.
+  // The byte as it is multiplied stands for value + offset: the zero point moves with it.
   const int32_t offset = kDotSigned ? (quant.x_signed ? 0 : -128) : (quant.x_signed ? 128 : 0);
-  packer.biases(bias, kBytesInPlace ? quant.x_zero + offset : 0, biases);
+  packer.biases(bias, kBytes ? quant.x_zero + offset : 0, biases);
   for (int64_t i = 0; i < g->groups * g->out_c; ++i)
     scale[i / g->out_c * g->panels * kTileColumns + i % g->out_c] = quant.scale[i];
   g->weights = packed;
@@ -129,21 +130,35 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   return true;
 }
 
-void widen_input(const PixelView& v, const uint8_t* x, bool is_signed, int32_t zero, int64_t groups,
-                 int64_t padded, int16_t* out, int thread, int threads) {
+OperandForm operand_form(const QuantParams& q) {
+  if (kBytes) return {static_cast<uint8_t>(q.x_signed != kDotSigned ? 0x80 : 0), 0};
+  return {static_cast<uint8_t>(q.x_signed ? 0x80 : 0), q.x_signed ? q.x_zero + 128 : q.x_zero};
+}
+
+void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64_t groups,
+                   int64_t padded, Operand* out, int thread, int threads) {
   int64_t begin, end;
   share(v.images * v.h, 1, thread, threads, &begin, &end);
   const int64_t channels = v.c / groups;
-  const uint8_t flip = is_signed ? 0x80 : 0;
-  const int32_t shift = is_signed ? zero + 128 : zero;
   for (int64_t row = begin; row < end; ++row) {
     const uint8_t* from = x + v.origin + row / v.h * v.image + row % v.h * v.row;
-    int16_t* to = out + row * v.w * groups * padded;
-    for (int64_t pixel = 0; pixel < v.w; ++pixel, from += v.pixel) {
+    Operand* to = out + row * v.w * groups * padded;
+    int64_t pixel = 0;
+    if (kBytes && channels == 3 && groups == 1) {
+      // Images: four bytes at once, the fourth belongs to the next pixel (the last one has none).
+      const uint32_t flip = form.flip * 0x010101u;
+      for (; pixel + 1 < v.w; ++pixel, from += v.pixel, to += padded) {
+        uint32_t four;
+        memcpy(&four, from, sizeof four);
+        four = (four & 0xffffffu) ^ flip;
+        memcpy(to, &four, sizeof four);
+      }
+    }
+    for (; pixel < v.w; ++pixel, from += v.pixel) {
       for (int64_t g = 0; g < groups; ++g, to += padded) {
         const uint8_t* source = from + g * channels;
         for (int64_t c = 0; c < channels; ++c)
-          to[c] = static_cast<int16_t>((source[c] ^ flip) - shift);
+          to[c] = static_cast<Operand>((source[c] ^ form.flip) - form.shift);
         for (int64_t c = channels; c < padded; ++c) to[c] = 0;
       }
     }
@@ -152,14 +167,15 @@ void widen_input(const PixelView& v, const uint8_t* x, bool is_signed, int32_t z
 
 void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Tensor& y, int phase,
                   int thread, int threads) {
-  if (!kBytesInPlace && phase == 0) {
-    widen_input(g.input, x.data, g.quant.x_signed, g.quant.x_zero, g.groups,
-                g.depth_groups * kDepth, static_cast<int16_t*>(step.shared), thread, threads);
+  const int64_t padded = g.depth_groups * kDepth;
+  if (g.copied && phase == 0) {
+    copy_operands(g.input, x.data, operand_form(g.quant), g.groups, padded,
+                  static_cast<Operand*>(step.shared), thread, threads);
     return;
   }
-  const uint8_t* input = kBytesInPlace ? x.data : static_cast<const uint8_t*>(step.shared);
-  const bool flip = kBytesInPlace && g.quant.x_signed != kDotSigned;
-  const int64_t group_input = (kBytesInPlace ? g.in_c : g.depth_groups * kDepth) * kOperandBytes;
+  const uint8_t* input = g.copied ? static_cast<const uint8_t*>(step.shared) : x.data;
+  const bool flip = !g.copied && g.quant.x_signed != kDotSigned;
+  const int64_t group_input = padded * kOperandBytes;
   const int64_t window_columns = g.groups * g.panels * kTileColumns;
   int64_t channel_out = 0, column = 0;
   const IntWeight* weights = nullptr;
@@ -179,7 +195,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     channel_out = group * g.out_c + n0;
     column = p * kTileColumns;
     t.columns = static_cast<int32_t>(g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns);
-    tap_weights = g.depth_groups * kDepth * tile_vectors(t.columns) * kLanes;
+    tap_weights = padded * tile_vectors(t.columns) * kLanes;
     t.w_y = g.kernel_w * tap_weights;
     t.scale = g.scale + column;
   };
@@ -190,8 +206,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.a = group_start + s.a * kOperandBytes + m0 * t.lda;
     t.taps_y = s.ky1 - s.ky0;
     t.taps_x = g.joined_taps ? 1 : kernel_w;
-    t.groups = (kBytesInPlace ? g.in_c / kDepth : g.depth_groups) * (g.joined_taps ? kernel_w : 1);
-    t.tail = kBytesInPlace ? static_cast<int32_t>(g.in_c % kDepth) : 0;
+    t.groups = g.depth_groups * (g.joined_taps ? kernel_w : 1);
     t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * tap_weights;
     t.bias = g.bias + s.window * window_columns + column;
     t.c = y.data + s.c + m0 * s.ldc + channel_out;

@@ -16,6 +16,7 @@ struct IntWeightView {
 struct IntGemm {
   StripList list;
   PixelView input;                  // the tensor itself
+  bool copied;                      // the GEMM reads Step::shared instead
   int64_t kernel_w, in_c, out_c;    // of one packed group
   int64_t depth_groups;             // groups of kDepth products per tap
   int64_t tap_x, tap_y;             // bytes
@@ -30,14 +31,21 @@ struct IntGemm {
   ThreadGrid grid;
 };
 
-// Sets phases and shared memory of the step: without bytes in place, phase 0 copies the input.
+// Sets phases and shared memory of the step: phase 0 copies the input where that is needed.
 bool prepare_int_gemm(ConvShape shape, const IntWeightView& weights, const int32_t* bias,
                       const QuantParams& quant, Step& step, Env& env, IntGemm* gemm);
 void run_int_gemm(const IntGemm& gemm, const Step& step, const Tensor& x, const Tensor& y,
                   int phase, int thread, int threads);
 
-// Copies bytes minus zero point as int16: [image][row][pixel][group][padded channels].
-void widen_input(const PixelView& view, const uint8_t* x, bool is_signed, int32_t zero,
-                 int64_t groups, int64_t padded, int16_t* out, int thread, int threads);
+// The form of a stored byte in which the dot products read it: as Operand, flipped or centred.
+struct OperandForm {
+  uint8_t flip;
+  int32_t shift;        // subtracted after the flip
+};
+OperandForm operand_form(const QuantParams&);
+
+// Copies a tensor: [image][row][pixel][group][channels, padded with zeros].
+void copy_operands(const PixelView& view, const uint8_t* x, OperandForm form, int64_t groups,
+                   int64_t padded, Operand* out, int thread, int threads);
 
 }  // namespace lite::LITE_ISA

@@ -124,14 +124,6 @@ void tile(const IntTile& t) {
         }
         group<kFlip>(acc, a, lda, w);
       }
-      if (kBytesInPlace && t.tail) {
-        // The weights of the missing bytes are zero; what lies behind the row is not read.
-        uint8_t last[kRows][4] = {};
-        for (int m = 0; m < kRows; ++m)
-          for (int i = 0; i < t.tail; ++i) last[m][i] = a[m * lda + i];
-        group<kFlip>(acc, last[0], 4, w);
-        w += kStep;
-      }
     }
   }
   finish(t, acc);
@@ -155,10 +147,10 @@ void tile(const IntTile& t) {
 #define LITE_TILES LITE_TILES_8
 #endif
 
-// Copied operands are never flipped.
+// int16 operands are never flipped.
 const IntTileFn kIntTile[2][2][kTileRows] = {
     {{LITE_TILES(false, 1)}, {LITE_TILES(false, 2)}},
-    {{LITE_TILES(kBytesInPlace, 1)}, {LITE_TILES(kBytesInPlace, 2)}},
+    {{LITE_TILES(kBytes, 1)}, {LITE_TILES(kBytes, 2)}},
 };
 
 }  // namespace lite::LITE_ISA

@@ -5,8 +5,9 @@
 //   AArch64 dot   activations as signed bytes, read in place; 4 products per lane (sdot)
 //   x86 without   activations copied as int16 minus zero point; 2 products per lane (pmaddwd)
 //   NEON without  the same copy; 1 product per lane (smlal)
-// In place, bytes of the other signedness are flipped by 128 on the fly (0x80 exclusive or), and
-// the zero point is folded into the bias of each tap window. All variants give the same integers.
+// Bytes of the other signedness are flipped by 128 (0x80 exclusive or) as they are read, and their
+// zero point is folded into the bias of each tap window. Channels that do not fill whole groups are
+// copied, padded. All variants give the same integers.
 #pragma once
 
 #include "f32_tile.h"
@@ -14,30 +15,33 @@
 namespace lite::LITE_ISA {
 
 #if defined(__AVX512VNNI__)
-constexpr bool kBytesInPlace = true, kDotSigned = false;
+constexpr bool kBytes = true, kDotSigned = false;
 constexpr int kDepth = 4;
 typedef int8_t IntWeight;
+typedef uint8_t Operand;
 #elif defined(__ARM_FEATURE_DOTPROD)
-constexpr bool kBytesInPlace = true, kDotSigned = true;
+constexpr bool kBytes = true, kDotSigned = true;
 constexpr int kDepth = 4;
 typedef int8_t IntWeight;
+typedef uint8_t Operand;
 #elif defined(__SSE2__)
-constexpr bool kBytesInPlace = false, kDotSigned = true;
+constexpr bool kBytes = false, kDotSigned = true;
 constexpr int kDepth = 2;
 typedef int16_t IntWeight;
+typedef int16_t Operand;
 #else
-constexpr bool kBytesInPlace = false, kDotSigned = true;
+constexpr bool kBytes = false, kDotSigned = true;
 constexpr int kDepth = 1;
 typedef int16_t IntWeight;
+typedef int16_t Operand;
 #endif
-constexpr int kOperandBytes = kBytesInPlace ? 1 : 2;
+constexpr int kOperandBytes = sizeof(Operand);
 
 struct IntTile {
   const uint8_t* a;
   ptrdiff_t lda, tap_y, tap_x;      // bytes
   int32_t taps_y, taps_x;
   ptrdiff_t groups;                 // of kDepth products
-  int32_t tail;                     // products after the last whole group (bytes in place only)
   const IntWeight* w;               // [ky][kx][group][column][kDepth]
   ptrdiff_t w_y;                    // elements from one row of taps to the next
   const int32_t* bias;              // kTileColumns
@@ -56,21 +60,19 @@ extern const IntTileFn kIntTile[2][2][kTileRows];
 
 typedef uint8_t B __attribute__((vector_size(4 * kLanes)));
 
-// Four vectors → the unsigned bytes clamp(v + zero, 0, 255), in order.
-LITE_INLINE B narrow(I v0, I v1, I v2, I v3, int32_t zero) {
+// Four vectors → the unsigned bytes clamp(v + zero, 0, 255), in the order that undoes interleave():
+// within each 16 bytes four from every vector.
+LITE_INLINE B narrow_lanes(I v0, I v1, I v2, I v3, int32_t zero) {
 #if defined(__AVX512F__)
   const __m512i low = _mm512_packs_epi32((__m512i)v0, (__m512i)v1);
   const __m512i high = _mm512_packs_epi32((__m512i)v2, (__m512i)v3);
   const __m512i z = _mm512_set1_epi16(static_cast<int16_t>(zero));
-  const __m512i bytes = _mm512_packus_epi16(_mm512_adds_epi16(low, z), _mm512_adds_epi16(high, z));
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  return (B)_mm512_permutexvar_epi32(order, bytes);
+  return (B)_mm512_packus_epi16(_mm512_adds_epi16(low, z), _mm512_adds_epi16(high, z));
 #elif defined(__AVX2__)
   const __m256i low = _mm256_packs_epi32((__m256i)v0, (__m256i)v1);
   const __m256i high = _mm256_packs_epi32((__m256i)v2, (__m256i)v3);
   const __m256i z = _mm256_set1_epi16(static_cast<int16_t>(zero));
-  const __m256i bytes = _mm256_packus_epi16(_mm256_adds_epi16(low, z), _mm256_adds_epi16(high, z));
-  return (B)_mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  return (B)_mm256_packus_epi16(_mm256_adds_epi16(low, z), _mm256_adds_epi16(high, z));
 #elif defined(__SSE2__)
   const __m128i low = _mm_packs_epi32((__m128i)v0, (__m128i)v1);
   const __m128i high = _mm_packs_epi32((__m128i)v2, (__m128i)v3);
@@ -81,6 +83,73 @@ LITE_INLINE B narrow(I v0, I v1, I v2, I v3, int32_t zero) {
   const int16x8_t low = vcombine_s16(vqmovn_s32((int32x4_t)v0), vqmovn_s32((int32x4_t)v1));
   const int16x8_t high = vcombine_s16(vqmovn_s32((int32x4_t)v2), vqmovn_s32((int32x4_t)v3));
   return (B)vcombine_u8(vqmovun_s16(vqaddq_s16(low, z)), vqmovun_s16(vqaddq_s16(high, z)));
+#endif
+}
+
+// The same bytes, all of v0 first, then v1 and so on.
+LITE_INLINE B narrow(I v0, I v1, I v2, I v3, int32_t zero) {
+  const B b = narrow_lanes(v0, v1, v2, v3, zero);
+#if defined(__AVX512F__)
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return (B)_mm512_permutexvar_epi32(order, (__m512i)b);
+#elif defined(__AVX2__)
+  return (B)_mm256_permutevar8x32_epi32((__m256i)b, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+#else
+  return b;
+#endif
+}
+
+// Four vectors of bytes → four vectors of 32-bit lanes with one byte of each.
+LITE_INLINE void interleave(B a, B b, B c, B d, I out[4]) {
+#if defined(__AVX512F__)
+#define LITE_UNPACK(half, bits, x, y) _mm512_unpack##half##_epi##bits((__m512i)(x), (__m512i)(y))
+#elif defined(__AVX2__)
+#define LITE_UNPACK(half, bits, x, y) _mm256_unpack##half##_epi##bits((__m256i)(x), (__m256i)(y))
+#elif defined(__SSE2__)
+#define LITE_UNPACK(half, bits, x, y) _mm_unpack##half##_epi##bits((__m128i)(x), (__m128i)(y))
+#else
+  const uint8x16_t va = (uint8x16_t)a, vb = (uint8x16_t)b, vc = (uint8x16_t)c, vd = (uint8x16_t)d;
+  const uint16x8_t ab0 = (uint16x8_t)vzip1q_u8(va, vb), ab1 = (uint16x8_t)vzip2q_u8(va, vb);
+  const uint16x8_t cd0 = (uint16x8_t)vzip1q_u8(vc, vd), cd1 = (uint16x8_t)vzip2q_u8(vc, vd);
+  out[0] = (I)vzip1q_u16(ab0, cd0);
+  out[1] = (I)vzip2q_u16(ab0, cd0);
+  out[2] = (I)vzip1q_u16(ab1, cd1);
+  out[3] = (I)vzip2q_u16(ab1, cd1);
+#endif
+#if defined(__SSE2__)
+  const auto ab0 = LITE_UNPACK(lo, 8, a, b), ab1 = LITE_UNPACK(hi, 8, a, b);
+  const auto cd0 = LITE_UNPACK(lo, 8, c, d), cd1 = LITE_UNPACK(hi, 8, c, d);
+  out[0] = (I)LITE_UNPACK(lo, 16, ab0, cd0);
+  out[1] = (I)LITE_UNPACK(hi, 16, ab0, cd0);
+  out[2] = (I)LITE_UNPACK(lo, 16, ab1, cd1);
+  out[3] = (I)LITE_UNPACK(hi, 16, ab1, cd1);
+#undef LITE_UNPACK
+#endif
+}
+
+LITE_INLINE B load_bytes(const uint8_t* p) {
+  B v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+LITE_INLINE void store_bytes(uint8_t* p, B v) { memcpy(p, &v, sizeof v); }
+// The first n bytes, 0 < n <= 4 * kLanes; nothing else is touched.
+LITE_INLINE B load_bytes(const uint8_t* p, int n) {
+#if defined(__AVX512BW__)
+  return (B)_mm512_maskz_loadu_epi8(~0ull >> (64 - n), p);
+#else
+  uint8_t whole[4 * kLanes] = {};
+  for (int i = 0; i < n; ++i) whole[i] = p[i];
+  return load_bytes(whole);
+#endif
+}
+LITE_INLINE void store_bytes(uint8_t* p, B v, int n) {
+#if defined(__AVX512BW__)
+  _mm512_mask_storeu_epi8(p, ~0ull >> (64 - n), (__m512i)v);
+#else
+  uint8_t whole[4 * kLanes];
+  store_bytes(whole, v);
+  for (int i = 0; i < n; ++i) p[i] = whole[i];
 #endif
 }
 
