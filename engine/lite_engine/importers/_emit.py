@@ -37,6 +37,8 @@ class Emitter:
         self.fold_shapes = fold_shapes
         #: name of the file's node that is being translated
         self.source = ""
+        #: what SpaceToBatch made, by the id of its value (see `_dilation`)
+        self.blocked: dict[int, Any] = {}
         self._names: dict[str, int] = {}
 
     def unique(self, stem: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ModelFormatError, UnsupportedOperatorError
 from ..ir import DType, QuantParams, Value
+from ._dilation import Blocked, undo_blocks
 from ._emit import Emitter
 
 _END = np.iinfo(np.int64).max
@@ -284,7 +285,7 @@ def space_to_batch(
     n = len(block)
     _check_blocks(emit, x, block)
     pairs = np.array(emit.ints(pads, "the padding"), np.int64).reshape(n, 2)
-    rank = emit.rank(x)
+    rank, source = emit.rank(x), x
     if pairs.any():
         full = np.zeros((rank, 2), np.int64)
         full[1 : n + 1] = pairs
@@ -301,7 +302,9 @@ def space_to_batch(
     x = emit.reshape(x, _one_open(emit, inner + dims[n + 1 :]))
     perm = [2 + 2 * i for i in range(n)] + [0] + [1 + 2 * i for i in range(n)]
     x = emit.transpose(x, perm + list(range(2 * n + 1, rank + n)))
-    return emit.reshape(x, _one_open(emit, outer + dims[n + 1 :]))
+    x = emit.reshape(x, _one_open(emit, outer + dims[n + 1 :]))
+    emit.blocked[id(x)] = Blocked(source, tuple(block), pairs)
+    return x
 
 
 def batch_to_space(emit: Emitter, x: Value, block: Sequence[int], crops: Value) -> Value:
@@ -309,6 +312,9 @@ def batch_to_space(emit: Emitter, x: Value, block: Sequence[int], crops: Value) 
     n = len(block)
     _check_blocks(emit, x, block)
     pairs = np.array(emit.ints(crops, "the crops"), np.int64).reshape(n, 2)
+    dilated = undo_blocks(emit, x, block, pairs)
+    if dilated is not None:
+        return dilated
     rank, dims = emit.rank(x), emit.dims(x)
     batch = None if dims[0] is None else dims[0] // int(np.prod(block))
     x = emit.reshape(x, _one_open(emit, [*block, batch, *dims[1:]]))
