@@ -17,6 +17,7 @@ from .fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
 from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
+from .layout_sink_transposes import layout_sink_transposes
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
 from .quantize_fuse_qdq import quantize_fuse_qdq
 from .recompose_activations import recompose_activations
@@ -34,6 +35,7 @@ CLEAN: list[Pass] = [
     fold_constants,
     drop_identity,
     drop_duplicates,
+    layout_sink_transposes,
     merge_transposes,
 ]
 RECOMPOSE: list[Pass] = [
