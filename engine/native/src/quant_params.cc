@@ -42,11 +42,15 @@ bool clamp_range(const Step& step, Env& env, float y_scale, QuantParams* q) {
 }  // namespace
 
 bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor& w,
-                       const Tensor& y, const char* x_name, const char* w_name, int64_t channels,
-                       QuantParams* q) {
+                       const Tensor& y, const Tensor* bias, const char* x_name, const char* w_name,
+                       int64_t channels, int64_t depth, QuantParams* q) {
   if (!is_byte(x) || !is_byte(w) || !is_byte(y))
     return env.fail("takes i8 and u8, got %s, %s -> %s", dtype_name(x.dtype), dtype_name(w.dtype),
                     dtype_name(y.dtype));
+  if (bias && (bias->dtype != DType::kI32 || !is_weight(*bias) || bias->size != channels ||
+               !is_dense(*bias))) {
+    return env.fail("bias must be an i32 constant, one per channel");
+  }
   q->x_signed = x.dtype == DType::kI8;
   q->w_unsigned = w.dtype == DType::kU8;
   q->y_signed = y.dtype == DType::kI8;
@@ -82,6 +86,10 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
     if (!(w_scale >= 0) || isinf(w_scale)) return env.fail("%s holds a bad number", name);
     const float product = x_scale * w_scale;
     q->scale[c] = product / y_scale;
+    const double most = 255.0 * 128.0 * static_cast<double>(depth) +
+                        (bias ? fabs(static_cast<double>(bias->as<int32_t>()[c])) : 0.0);
+    if (most > INT32_MAX || most * q->scale[c] > INT32_MAX)
+      return env.fail("sums of channel %lld may leave int32", static_cast<long long>(c));
   }
   return true;
 }

@@ -20,8 +20,10 @@ struct QuantParams {
 // Reads attributes x_scale, x_zero_point, w_scale (one or per channel), w_zero_point, y_scale,
 // y_zero_point (a_..., b_... for matrix products). Weights must be symmetric: zero point 0 (i8) or
 // 128 (u8). A fused activation must be a clamp.
+// `depth`: products per output; with the bias (or nullptr) it bounds what a sum can be.
 bool read_quant_params(const Step&, Env&, const Tensor& x, const Tensor& w, const Tensor& y,
-                       const char* x_name, const char* w_name, int64_t channels, QuantParams*);
+                       const Tensor* bias, const char* x_name, const char* w_name,
+                       int64_t channels, int64_t depth, QuantParams*);
 
 // Weight as the signed number it stands for.
 LITE_INLINE int32_t signed_weight(const Tensor& w, bool is_unsigned, int64_t i) {

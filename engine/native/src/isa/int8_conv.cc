@@ -7,13 +7,6 @@
 namespace lite::LITE_ISA {
 namespace {
 
-bool check_bias(const Tensor* b, int64_t channels, Env& env) {
-  if (!b) return true;
-  if (b->dtype != DType::kI32 || !is_weight(*b) || b->size != channels || !is_dense(*b))
-    return env.fail("bias must be an i32 constant, one per channel");
-  return true;
-}
-
 IntGemm* new_state(Step& step, Env& env) {
   IntGemm* g = static_cast<IntGemm*>(env.allocate(sizeof(IntGemm)));
   step.state = g;
@@ -27,8 +20,10 @@ bool prepare_conv(Step& step, Env& env) {
   ConvShape s;
   QuantParams quant;
   if (!read_conv_shape(step, env, o, false, &s)) return false;
-  if (!check_bias(o.b, s.out.c, env)) return false;
-  if (!read_quant_params(step, env, *o.x, *o.w, *o.y, "x", "w", s.out.c, &quant)) return false;
+  if (!read_quant_params(step, env, *o.x, *o.w, *o.y, o.b, "x", "w", s.out.c,
+                         s.group_in * s.kernel[0] * s.kernel[1], &quant)) {
+    return false;
+  }
   IntGemm* g = new_state(step, env);
   if (!g) return env.out_of_memory();
   const int64_t kh = s.kernel[0], kw = s.kernel[1];
@@ -55,8 +50,7 @@ bool prepare_gemm(Step& step, Env& env) {
   if ((trans_b ? b->dims[1] : b->dims[0]) != k || last_dim(*y) != n || row_count(*y) != rows)
     return env.fail("dims of a, b and y do not agree");
   QuantParams quant;
-  if (!check_bias(bias, n, env)) return false;
-  if (!read_quant_params(step, env, *a, *b, *y, "a", "b", n, &quant)) return false;
+  if (!read_quant_params(step, env, *a, *b, *y, bias, "a", "b", n, k, &quant)) return false;
   ConvShape s{};
   s.in = {1, 1, rows, k, rows * k, rows * k, k, 0, {0, 0, 0, 0}};
   s.out = {1, 1, rows, n, rows * n, rows * n, n, 0, {0, 0, 0, 0}};

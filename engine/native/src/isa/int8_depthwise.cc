@@ -2,8 +2,9 @@
 //
 // Four neighbouring columns are interleaved so that each 32-bit lane holds four taps of one channel
 // and one dot product adds all of them; packing to bytes undoes the interleaving. At stride 1 the
-// same four columns serve two outputs. Columns and rows of padding point at the zero point, so that
-// every output sees all taps and the zero point is one constant of the bias.
+// same four columns serve two outputs. 3x3 tiles overlap their quads by two columns, whose half of
+// the interleaving is shared. Columns and rows of padding point at the zero point, so that every
+// output sees all taps and the zero point is one constant of the bias.
 #include "int8_tile.h"
 #include "conv_strips.h"
 #include "quant_params.h"
@@ -26,8 +27,11 @@ typedef int16_t TapWeight;
 struct IntDepthwise {
   ConvShape shape;
   QuantParams quant;
-  int32_t outputs;            // per tile: 2 at stride 1, else 1
-  int32_t quads;              // groups of four columns per kernel row
+  bool paired;                // 3x3 of stride 1 or 2: two quads that share two of six columns
+  int32_t outputs;            // per quad of columns: 2 at stride 1, else 1
+  int32_t tile_outputs;
+  int32_t quads;              // per kernel row, without overlap
+  int32_t columns;            // pointers per kernel row
   int64_t blocks, block_weights, rows_of_taps;
   const TapWeight* weights;   // [block][ky][quad][output][vector][lane][tap]
   const int32_t* bias;        // in interleaved order
@@ -79,38 +83,35 @@ LITE_INLINE I dot_four(I acc, I x, const TapWeight* w) {
 }
 
 struct TileArgs {
-  const uint8_t* const* pointers;   // [ky][quad][4]
+  const uint8_t* const* pointers;   // [ky][column]
   uint8_t* out;
   int64_t begin, end;               // channels
 };
 
-template <int kOutputs, bool kPart>
-LITE_INLINE void block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
-  const TapWeight* w = d.weights + c / kBlock * d.block_weights;
-  I acc[kOutputs][4];
+template <bool kPart>
+LITE_INLINE B read(const uint8_t* p, int part, B flip) {
+  return (kPart ? load_bytes(p, part) : load_bytes(p)) ^ flip;
+}
+
+template <int kOutputs>
+LITE_INLINE void start(const IntDepthwise& d, int64_t c, I (&acc)[kOutputs][4]) {
   LITE_UNROLL for (int i = 0; i < 4; ++i) {
     const I b = load(d.bias + c + i * kLanes);
     LITE_UNROLL for (int o = 0; o < kOutputs; ++o) acc[o][i] = b;
   }
-  const B flip = splat_byte(d.flip ? 0x80 : 0);
-  const uint8_t* const* p = t.pointers;
-  for (int64_t q = d.rows_of_taps * d.quads; q > 0; --q, p += 4, w += kOutputs * kQuadWeights) {
-    B x[4];
-    LITE_UNROLL for (int j = 0; j < 4; ++j)
-      x[j] = (kPart ? load_bytes(p[j] + c, part) : load_bytes(p[j] + c)) ^ flip;
-    I quad[4];
-    interleave(x[0], x[1], x[2], x[3], quad);
-    LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
-      LITE_UNROLL for (int i = 0; i < 4; ++i)
-        acc[o][i] = dot_four(acc[o][i], quad[i], w + o * kQuadWeights + i * kBlock);
-  }
+}
+
+template <int kOutputs, bool kPart>
+LITE_INLINE void finish(const IntDepthwise& d, const TileArgs& t, int64_t c, int part,
+                        I (&acc)[kOutputs][4]) {
   const uint8_t y_flip = d.quant.y_signed ? 0x80 : 0;
   const B low = splat_byte(static_cast<uint8_t>(d.quant.low + y_flip));
   const B high = splat_byte(static_cast<uint8_t>(d.quant.high + y_flip));
   const int32_t zero = d.quant.y_zero + y_flip;
+  F scale[4];
+  LITE_UNROLL for (int i = 0; i < 4; ++i) scale[i] = load(d.scale + c + i * kLanes);
   LITE_UNROLL for (int o = 0; o < kOutputs; ++o) {
-    LITE_UNROLL for (int i = 0; i < 4; ++i)
-      acc[o][i] = rescale(acc[o][i], load(d.scale + c + i * kLanes));
+    LITE_UNROLL for (int i = 0; i < 4; ++i) acc[o][i] = rescale(acc[o][i], scale[i]);
     const B bytes = narrow_lanes(acc[o][0], acc[o][1], acc[o][2], acc[o][3], zero);
     const B y = min(high, max(low, bytes)) ^ splat_byte(y_flip);
     uint8_t* to = t.out + o * d.shape.out.pixel + c;
@@ -119,12 +120,68 @@ LITE_INLINE void block(const IntDepthwise& d, const TileArgs& t, int64_t c, int 
   }
 }
 
-template <int kOutputs>
+// Any kernel: quads of columns one after the other.
+template <int kOutputs, bool kPart>
+LITE_INLINE void block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
+  const TapWeight* w = d.weights + c / kBlock * d.block_weights;
+  I acc[kOutputs][4];
+  start(d, c, acc);
+  const B flip = splat_byte(d.flip ? 0x80 : 0);
+  const uint8_t* const* p = t.pointers;
+  for (int64_t q = d.rows_of_taps * d.quads; q > 0; --q, p += 4, w += kOutputs * kQuadWeights) {
+    B x[4];
+    LITE_UNROLL for (int j = 0; j < 4; ++j) x[j] = read<kPart>(p[j] + c, part, flip);
+    I quad[4];
+    interleave(x[0], x[1], x[2], x[3], quad);
+    LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
+      LITE_UNROLL for (int i = 0; i < 4; ++i)
+        acc[o][i] = dot_four(acc[o][i], quad[i], w + o * kQuadWeights + i * kBlock);
+  }
+  finish<kOutputs, kPart>(d, t, c, part, acc);
+}
+
+// 3x3: six columns make two quads; kOutputs of each.
+template <int kOutputs, bool kPart>
+LITE_INLINE void paired_block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
+  const TapWeight* w = d.weights + c / kBlock * d.block_weights;
+  I acc[2 * kOutputs][4];
+  start(d, c, acc);
+  const B flip = splat_byte(d.flip ? 0x80 : 0);
+  const uint8_t* const* p = t.pointers;
+  for (int ky = 3; ky > 0; --ky, p += 6, w += kOutputs * kQuadWeights) {
+    B low[3], high[3];
+    LITE_UNROLL for (int j = 0; j < 3; ++j)
+      interleave_pair(read<kPart>(p[2 * j] + c, part, flip),
+                      read<kPart>(p[2 * j + 1] + c, part, flip), &low[j], &high[j]);
+    LITE_UNROLL for (int q = 0; q < 2; ++q) {
+      I quad[4];
+      interleave_pairs(low[q], low[q + 1], quad);
+      interleave_pairs(high[q], high[q + 1], quad + 2);
+      LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
+        LITE_UNROLL for (int i = 0; i < 4; ++i) {
+          I& sum = acc[q * kOutputs + o][i];
+          sum = dot_four(sum, quad[i], w + o * kQuadWeights + i * kBlock);
+        }
+    }
+  }
+  finish<2 * kOutputs, kPart>(d, t, c, part, acc);
+}
+
+template <int kOutputs, bool kPaired>
 void tile(const IntDepthwise& d, const TileArgs& t) {
   int64_t c = t.begin;
-  for (; c + kBlock <= t.end; c += kBlock) block<kOutputs, false>(d, t, c, 0);
-  if (c < t.end) block<kOutputs, true>(d, t, c, static_cast<int>(t.end - c));
+  for (; c + kBlock <= t.end; c += kBlock) {
+    if (kPaired) paired_block<kOutputs, false>(d, t, c, 0);
+    else block<kOutputs, false>(d, t, c, 0);
+  }
+  if (c < t.end) {
+    const int part = static_cast<int>(t.end - c);
+    if (kPaired) paired_block<kOutputs, true>(d, t, c, part);
+    else block<kOutputs, true>(d, t, c, part);
+  }
 }
+
+using TileFn = void (*)(const IntDepthwise&, const TileArgs&);
 
 void pack(const IntDepthwise& d, const Tensor& w, const int32_t* bias, TapWeight* out,
           int32_t* biases, float* scales) {
@@ -168,10 +225,16 @@ bool prepare(Step& step, Env& env) {
   if (!read_conv_shape(step, env, o, false, &s)) return false;
   if (s.group_in != 1 || s.group_out != 1)
     return env.fail("takes one input and one output channel per group");
-  if (b && b->dtype != DType::kI32) return env.fail("bias must be i32");
-  if (!read_quant_params(step, env, *o.x, *o.w, *o.y, "x", "w", s.out.c, &d->quant)) return false;
+  if (!read_quant_params(step, env, *o.x, *o.w, *o.y, b, "x", "w", s.out.c,
+                         s.kernel[0] * s.kernel[1], &d->quant)) {
+    return false;
+  }
   d->outputs = s.stride[1] == 1 && s.dilation[1] == 1 && s.out.w > 1 ? 2 : 1;
+  d->paired = s.kernel[0] == 3 && s.kernel[1] == 3 && s.stride[1] <= 2 && s.dilation[1] == 1 &&
+              s.out.w >= 2 * d->outputs;
+  d->tile_outputs = d->paired ? 2 * d->outputs : d->outputs;
   d->quads = static_cast<int32_t>((s.kernel[1] + d->outputs - 1 + 3) / 4);
+  d->columns = d->paired ? 6 : 4 * d->quads;
   d->rows_of_taps = s.kernel[0];
   d->blocks = (s.out.c + kBlock - 1) / kBlock;
   d->block_weights = s.kernel[0] * d->quads * d->outputs * kQuadWeights;
@@ -189,11 +252,12 @@ bool prepare(Step& step, Env& env) {
   d->bias = biases;
   d->scale = scales;
   d->padding = padding;
-  step.scratch_bytes = static_cast<size_t>(d->rows_of_taps * d->quads * 4) * sizeof(uint8_t*);
+  step.scratch_bytes = static_cast<size_t>(d->rows_of_taps * d->columns) * sizeof(uint8_t*);
   const double taps = static_cast<double>(d->rows_of_taps * d->quads);
   d->grid = choose_grid(env.threads, s.out.images * s.out.h, d->blocks,
                         static_cast<double>(s.out.w) * taps * 8, 0, 0);
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, d->outputs, kBlock);
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, d->tile_outputs,
+              kBlock);
   return true;
 }
 
@@ -201,15 +265,22 @@ bool prepare(Step& step, Env& env) {
 void point(const IntDepthwise& d, const uint8_t* image, int64_t y, int64_t x,
            const uint8_t** pointers) {
   const ConvShape& s = d.shape;
-  const int64_t columns = s.kernel[1] + d.outputs - 1;
-  for (int64_t ky = 0; ky < s.kernel[0]; ++ky) {
+  // Columns past the last tap meet zero weights: any readable pixel will do.
+  const int64_t used = (d.tile_outputs - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1;
+  const int64_t first = x * s.stride[1] - s.pad[1], step = s.dilation[1];
+  const bool all = first >= 0 && first + (d.columns - 1) * step < s.in.w;
+  for (int64_t ky = 0; ky < s.kernel[0]; ++ky, pointers += d.columns) {
     const int64_t iy = y * s.stride[0] - s.pad[0] + ky * s.dilation[0];
     const bool in_rows = iy >= 0 && iy < s.in.h;
-    const uint8_t* row = in_rows ? image + iy * s.in.row : nullptr;
-    for (int64_t j = 0; j < 4 * d.quads; ++j) {
-      const int64_t ix = x * s.stride[1] - s.pad[1] + j * s.dilation[1];
-      const bool inside = in_rows && j < columns && ix >= 0 && ix < s.in.w;
-      *pointers++ = inside ? row + ix * s.in.pixel : d.padding;
+    if (in_rows && all) {
+      const uint8_t* from = image + iy * s.in.row + first * s.in.pixel;
+      for (int64_t j = 0; j < d.columns; ++j) pointers[j] = from + j * step * s.in.pixel;
+      continue;
+    }
+    for (int64_t j = 0; j < d.columns; ++j) {
+      const int64_t ix = first + j * step;
+      const bool inside = in_rows && j * step < used && ix >= 0 && ix < s.in.w;
+      pointers[j] = inside ? image + iy * s.in.row + ix * s.in.pixel : d.padding;
     }
   }
 }
@@ -223,6 +294,8 @@ void run(const Step& step, int, int thread, int, void* scratch) {
         &row_end);
   share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &block_begin, &block_end);
   const uint8_t** pointers = static_cast<const uint8_t**>(scratch);
+  const TileFn run_tile = d.paired ? (d.outputs == 2 ? tile<2, true> : tile<1, true>)
+                                   : (d.outputs == 2 ? tile<2, false> : tile<1, false>);
   TileArgs t;
   t.pointers = pointers;
   t.begin = block_begin * kBlock;
@@ -231,17 +304,12 @@ void run(const Step& step, int, int thread, int, void* scratch) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
     const uint8_t* in = step.inputs[0]->data + s.in.origin + image * s.in.image;
     uint8_t* out = step.outputs[0]->data + s.out.origin + image * s.out.image + y * s.out.row;
-    for (int64_t x = 0; x < s.out.w;) {
+    for (int64_t x = 0; x < s.out.w; x += d.tile_outputs) {
+      // The last tile of a row overlaps the one before rather than being narrower.
+      if (x + d.tile_outputs > s.out.w) x = s.out.w - d.tile_outputs;
       point(d, in, y, x, pointers);
       t.out = out + x * s.out.pixel;
-      if (d.outputs == 1) {
-        tile<1>(d, t);
-        x += 1;
-      } else {
-        tile<2>(d, t);
-        // The last pair of an odd row overlaps the one before.
-        x += x + 3 == s.out.w ? 1 : 2;
-      }
+      run_tile(d, t);
     }
   }
 }

@@ -99,32 +99,46 @@ LITE_INLINE B narrow(I v0, I v1, I v2, I v3, int32_t zero) {
 #endif
 }
 
-// Four vectors of bytes → four vectors of 32-bit lanes with one byte of each.
-LITE_INLINE void interleave(B a, B b, B c, B d, I out[4]) {
+// Bytes a0 b0 a1 b1 ... of (each 16 bytes of) two vectors: the low and the high half of them.
+LITE_INLINE void interleave_pair(B a, B b, B* low, B* high) {
 #if defined(__AVX512F__)
-#define LITE_UNPACK(half, bits, x, y) _mm512_unpack##half##_epi##bits((__m512i)(x), (__m512i)(y))
+  *low = (B)_mm512_unpacklo_epi8((__m512i)a, (__m512i)b);
+  *high = (B)_mm512_unpackhi_epi8((__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
-#define LITE_UNPACK(half, bits, x, y) _mm256_unpack##half##_epi##bits((__m256i)(x), (__m256i)(y))
+  *low = (B)_mm256_unpacklo_epi8((__m256i)a, (__m256i)b);
+  *high = (B)_mm256_unpackhi_epi8((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
-#define LITE_UNPACK(half, bits, x, y) _mm_unpack##half##_epi##bits((__m128i)(x), (__m128i)(y))
+  *low = (B)_mm_unpacklo_epi8((__m128i)a, (__m128i)b);
+  *high = (B)_mm_unpackhi_epi8((__m128i)a, (__m128i)b);
 #else
-  const uint8x16_t va = (uint8x16_t)a, vb = (uint8x16_t)b, vc = (uint8x16_t)c, vd = (uint8x16_t)d;
-  const uint16x8_t ab0 = (uint16x8_t)vzip1q_u8(va, vb), ab1 = (uint16x8_t)vzip2q_u8(va, vb);
-  const uint16x8_t cd0 = (uint16x8_t)vzip1q_u8(vc, vd), cd1 = (uint16x8_t)vzip2q_u8(vc, vd);
-  out[0] = (I)vzip1q_u16(ab0, cd0);
-  out[1] = (I)vzip2q_u16(ab0, cd0);
-  out[2] = (I)vzip1q_u16(ab1, cd1);
-  out[3] = (I)vzip2q_u16(ab1, cd1);
+  *low = (B)vzip1q_u8((uint8x16_t)a, (uint8x16_t)b);
+  *high = (B)vzip2q_u8((uint8x16_t)a, (uint8x16_t)b);
 #endif
-#if defined(__SSE2__)
-  const auto ab0 = LITE_UNPACK(lo, 8, a, b), ab1 = LITE_UNPACK(hi, 8, a, b);
-  const auto cd0 = LITE_UNPACK(lo, 8, c, d), cd1 = LITE_UNPACK(hi, 8, c, d);
-  out[0] = (I)LITE_UNPACK(lo, 16, ab0, cd0);
-  out[1] = (I)LITE_UNPACK(hi, 16, ab0, cd0);
-  out[2] = (I)LITE_UNPACK(lo, 16, ab1, cd1);
-  out[3] = (I)LITE_UNPACK(hi, 16, ab1, cd1);
-#undef LITE_UNPACK
+}
+
+// The same with 16-bit pairs: lanes of four bytes, one of each of four vectors.
+LITE_INLINE void interleave_pairs(B ab, B cd, I out[2]) {
+#if defined(__AVX512F__)
+  out[0] = (I)_mm512_unpacklo_epi16((__m512i)ab, (__m512i)cd);
+  out[1] = (I)_mm512_unpackhi_epi16((__m512i)ab, (__m512i)cd);
+#elif defined(__AVX2__)
+  out[0] = (I)_mm256_unpacklo_epi16((__m256i)ab, (__m256i)cd);
+  out[1] = (I)_mm256_unpackhi_epi16((__m256i)ab, (__m256i)cd);
+#elif defined(__SSE2__)
+  out[0] = (I)_mm_unpacklo_epi16((__m128i)ab, (__m128i)cd);
+  out[1] = (I)_mm_unpackhi_epi16((__m128i)ab, (__m128i)cd);
+#else
+  out[0] = (I)vzip1q_u16((uint16x8_t)ab, (uint16x8_t)cd);
+  out[1] = (I)vzip2q_u16((uint16x8_t)ab, (uint16x8_t)cd);
 #endif
+}
+
+LITE_INLINE void interleave(B a, B b, B c, B d, I out[4]) {
+  B ab[2], cd[2];
+  interleave_pair(a, b, &ab[0], &ab[1]);
+  interleave_pair(c, d, &cd[0], &cd[1]);
+  interleave_pairs(ab[0], cd[0], out);
+  interleave_pairs(ab[1], cd[1], out + 2);
 }
 
 LITE_INLINE B load_bytes(const uint8_t* p) {
@@ -157,9 +171,7 @@ LITE_INLINE B min(B a, B b) { return a < b ? a : b; }
 LITE_INLINE B max(B a, B b) { return a > b ? a : b; }
 LITE_INLINE B splat_byte(uint8_t v) { return v - B{}; }
 
-// round(sum * scale), never past what int32 holds. The cap leaves every byte result as it is.
-LITE_INLINE I rescale(I sum, F scale) {
-  return to_int(min(splat(1e9f), to_float(sum) * scale));
-}
+// round(sum * scale); read_quant_params makes sure that int32 holds it.
+LITE_INLINE I rescale(I sum, F scale) { return to_int(to_float(sum) * scale); }
 
 }  // namespace lite::LITE_ISA
