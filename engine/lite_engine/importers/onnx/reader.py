@@ -7,6 +7,7 @@ inferred, so that upgrades may ask for ranks and constants of what came before.
 from __future__ import annotations
 
 import heapq
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -89,6 +90,7 @@ class ModelReader:
             "producer": f"{self.model.text(2)} {self.model.text(3)}".strip(),
             "properties": {e.text(1): e.text(2) for e in self.model.messages(14)},
         }
+        graph.metadata.update(_travelling(graph.metadata["properties"]))
         return graph
 
     # ---- graphs
@@ -443,6 +445,19 @@ def _in_order(protos: list[Message], scope: Scope) -> list[Message]:
             f"the graph has a cycle through {protos[at].text(3) or protos[at].text(4)}"
         )
     return [protos[i] for i in order]
+
+
+def _travelling(properties: dict[str, str]) -> dict[str, Any]:
+    """Pre-processing and labels kept as JSON in the model's own metadata properties."""
+    found: dict[str, Any] = {}
+    for key, kind in (("preprocess", dict), ("labels", list)):
+        try:
+            value = json.loads(properties.get(key, "null"))
+        except (ValueError, RecursionError):
+            continue  # somebody else's property of that name
+        if isinstance(value, kind):
+            found[key] = value
+    return found
 
 
 def _names_read(proto: Message) -> Iterator[str]:
