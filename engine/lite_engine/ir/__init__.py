@@ -1,6 +1,6 @@
 """The graph: typed operators, values, journal, text form, verifier."""
 
-from .graph import Graph, Node, Value, copy_graph, node_reads, walk
+from .graph import Graph, Node, Value, captured, copy_graph, node_reads, walk
 from .journal import Entry, Journal
 from .text import from_text, to_text
 from .types import Dim, DType, QuantParams, Shape, TypeInfo, format_shape
@@ -17,6 +17,7 @@ __all__ = [
     "Shape",
     "TypeInfo",
     "Value",
+    "captured",
     "copy_graph",
     "format_shape",
     "from_text",

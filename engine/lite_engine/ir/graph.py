@@ -307,6 +307,24 @@ def node_reads(node: Node) -> Iterator[Value]:
         yield from sub.outputs
 
 
+def captured(node: Node) -> list[Value]:
+    """Values of the surrounding graph that a node's subgraphs read; constants are not among them."""
+    inner: set[int] = set()
+
+    def collect(graph: Graph) -> None:
+        inner.update(id(v) for v in graph.inputs)
+        for each in graph.nodes:
+            inner.update(id(v) for v in each.outputs)
+            for _, sub in each.subgraphs():
+                collect(sub)
+
+    for _, sub in node.subgraphs():
+        collect(sub)
+    given = {id(v) for v in node.inputs}
+    reads = {id(v): v for v in node_reads(node) if not v.is_const}
+    return [v for key, v in reads.items() if key not in inner and key not in given]
+
+
 def copy_graph(graph: Graph, outer: dict[int, Value] | None = None) -> Graph:
     """Structural copy; `outer` maps values of the surrounding graph to their copies."""
     mapped: dict[int, Value] = dict(outer or {})

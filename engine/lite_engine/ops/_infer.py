@@ -61,11 +61,9 @@ def fold_constants(graph: Graph, keep: Container[str] = ()) -> int:
         arrays = None if node.op in keep else _foldable(node)
         if arrays is None:
             continue
-        outputs = run_node(node, arrays)
-        before = sum(a.nbytes for a in arrays if a is not None)
-        if sum(o.nbytes for o in outputs) > max(FOLD_LIMIT_BYTES, before):
+        if _grows(node, arrays):
             continue
-        _make_constant(graph, node, outputs)
+        _make_constant(graph, node, run_node(node, arrays))
         folded += 1
     return folded
 
@@ -86,6 +84,16 @@ def _foldable(node: Node) -> list[np.ndarray | None] | None:
     if get_op(node.op, node.name)._reference is None:
         return None
     return arrays
+
+
+def _grows(node: Node, arrays: list[np.ndarray | None]) -> bool:
+    """Whether the folded constants would be large, and larger than what they replace."""
+    before = sum(a.nbytes for a in arrays if a is not None)
+    after = 0
+    for value in node.outputs:
+        if value.dtype is not None and value.type.is_static:
+            after += value.type.nbytes
+    return after > max(FOLD_LIMIT_BYTES, before)
 
 
 def _make_constant(graph: Graph, node: Node, arrays: list[np.ndarray]) -> None:
@@ -123,7 +131,12 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 f"input {value.name} has shape {value.type if value.dtype else '?'}; "
                 f"fix it with --shape {value.name}:1x3x224x224 (your numbers)"
             )
-    for node in list(out.nodes):
+    waiting = list(reversed(out.nodes))
+    while waiting:
+        node = waiting.pop()
+        if node.op == "If" and (taken := _inline_branch(out, node)) is not None:
+            waiting.extend(reversed(taken))
+            continue
         for value in node.outputs:
             value.shape = None
         try:
@@ -133,14 +146,35 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 v is not None and (v.dtype is None or not v.type.is_static) for v in node.inputs
             ):
                 continue  # reads a value whose shape depends on data
+            if any(True for _ in node.subgraphs()):
+                continue  # a branch that these shapes never take need not fit them
             raise ShapeError(f"{error}; the model does not fit these input shapes") from None
         for value, info in zip(node.outputs, types, strict=False):
             value.dtype, value.shape = info.dtype, info.shape
         arrays = _foldable(node)
-        if arrays is not None:
+        if arrays is not None and not _grows(node, arrays):
             _make_constant(out, node, run_node(node, arrays))
     out.remove_unread()
     return out
+
+
+def _inline_branch(graph: Graph, node: Node) -> list[Node] | None:
+    """An If whose condition is constant: the taken branch's nodes in its place, None otherwise."""
+    condition = node.inputs[0]
+    if condition is None or condition.const is None or condition.const.size != 1:
+        return None
+    branch = node.attrs["then_branch" if condition.const.item() else "else_branch"]
+    at, names = graph.nodes.index(node), {v.name for v in graph.values()}
+    for inner in branch.nodes:
+        for value in inner.outputs:
+            if value.name in names:
+                value.name = graph.unique(value.name)
+    graph.nodes[at:at] = branch.nodes
+    for old, new in zip(list(node.outputs), branch.outputs):
+        graph.replace_uses(old, new)
+        _replace_in_subgraphs(graph, old, new)
+    graph.remove(node)
+    return list(branch.nodes)
 
 
 def check_shape(value: Value, given: Shape) -> Shape:

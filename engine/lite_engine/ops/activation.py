@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import TypeInfo
+from ._conditions import attr
 from ._core import Cost, OpDef, define_op, get_op
 from ._helpers import same_type, typed
 
@@ -36,7 +37,8 @@ def _unary(
     op.infer(same_type)
     op.reference(fn)
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
-    op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
+    plain = attr("alpha", 1.0) if name == "Swish" else None  # the native one has no alpha
+    op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True, when=plain)
     return op
 
 

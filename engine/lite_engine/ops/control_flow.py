@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Graph, Node, Shape, TypeInfo, Value
 from ._core import REQUIRED, define_op
-from ._helpers import wide
+from ._helpers import normalise_axis, wide
 from ._infer import infer_types
 from .softmax import softmax
 
@@ -55,6 +55,12 @@ def _common(a: Shape | None, b: Shape | None) -> Shape | None:
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b))
+
+
+def _learn(value: Value, given: TypeInfo) -> None:
+    """A subgraph input that the file leaves untyped has the type of what it is given."""
+    value.dtype = value.dtype or given.dtype
+    value.shape = given.shape if value.shape is None else value.shape
 
 
 def _known(value: Value) -> TypeInfo:
@@ -113,8 +119,15 @@ def _(
     n_outputs: int,
     **attrs: Any,
 ) -> list[TypeInfo]:
-    infer_types(body)
     states = len(xs) - num_scan_inputs
+    if not batched:
+        for value, state in zip(body.inputs, xs[:states]):
+            _learn(value, state)  # states keep their shape from step to step
+        axes = _padded(attrs["scan_input_axes"], num_scan_inputs)
+        for value, x, axis in zip(body.inputs[states:], xs[states:], axes):
+            at = normalise_axis(axis, x.rank)
+            _learn(value, x.with_shape((*x.dims[:at], *x.dims[at + 1 :])))
+    infer_types(body)
     results = [_known(v) for v in body.outputs]
     if batched:
         return [r.with_shape(None) for r in results][:n_outputs]

@@ -61,7 +61,7 @@ gather_nd = define_op(
 def _(x: TypeInfo, indices: TypeInfo, *, batch_dims: int) -> TypeInfo:
     depth = indices.dims[-1]
     if not isinstance(depth, int):
-        raise ShapeError("the last dimension of indices is not known")
+        return x.with_shape(None)
     return x.with_shape((*indices.dims[:-1], *x.dims[batch_dims + depth :]))
 
 

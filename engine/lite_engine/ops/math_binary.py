@@ -45,7 +45,9 @@ def _binary(
     op.cost(_broadcast_cost)
     if native:
         op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_alike)
-    op.kernel("cpu", "any_binary", dtype=_COUNTED, accepts_pitch=True, rank=1, when=_plain)
+    # signed shifts drag the sign along in NumPy, and do not in the kernel
+    kinds = "u8,u16,u32" if name == "BitShift" else _COUNTED
+    op.kernel("cpu", "any_binary", dtype=kinds, accepts_pitch=True, rank=1, when=_plain)
     return op
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import TypeInfo
 from ._core import REQUIRED, Cost, define_op
-from ._helpers import const_ints, product, wide
+from ._helpers import known_ints, product, unknown_dims, wide
 from .resize import _kernel
 
 Array = np.ndarray
@@ -124,7 +124,12 @@ affine_grid = define_op(
 
 @affine_grid.infer
 def _(theta: TypeInfo, size: TypeInfo, *, align_corners: int) -> TypeInfo:
-    n, _, *spatial = const_ints(size, "size")
+    given = known_ints(size)
+    if given is None:
+        return theta.with_shape(
+            unknown_dims(theta.dims[2] + 1) if isinstance(theta.dims[2], int) else None
+        )
+    n, _, *spatial = given
     return theta.with_shape((n, *spatial, len(spatial)))
 
 
@@ -262,9 +267,14 @@ col2im = define_op(
 
 @col2im.infer
 def _(x: TypeInfo, image: TypeInfo, block: TypeInfo, **_: Any) -> TypeInfo:
-    cells = math.prod(const_ints(block, "block_shape"))
-    channels = x.dims[1] // cells if isinstance(x.dims[1], int) else None
-    return x.with_shape((x.dims[0], channels, *const_ints(image, "image_shape")))
+    sizes, window = known_ints(image), known_ints(block)
+    n = image.dims[0]
+    if sizes is None:
+        sizes = list(unknown_dims(n) or ()) if isinstance(n, int) else None  # type: ignore[arg-type]
+    if sizes is None:
+        return x.with_shape(None)
+    channels = x.dims[1] // math.prod(window) if isinstance(x.dims[1], int) and window else None
+    return x.with_shape((x.dims[0], channels, *sizes))
 
 
 @col2im.reference

@@ -13,7 +13,6 @@ from ._core import Cost, define_op
 from ._helpers import (
     ANY,
     broadcast_shapes,
-    const_ints,
     known_ints,
     normalise_axes,
     product,
@@ -117,9 +116,13 @@ squeeze = define_op(
 def _(x: TypeInfo, axes: TypeInfo | None) -> TypeInfo:
     if axes is None:
         if not x.is_static:
-            raise ShapeError("axes are not given and the shape is not fixed")
+            return x.with_shape(None)
         return x.with_shape(tuple(d for d in x.dims if d != 1))
-    gone = normalise_axes(const_ints(axes, "axes"), x.rank)
+    given = known_ints(axes)
+    if given is None:
+        count = axes.dims[0] if axes.shape else 1
+        return x.with_shape(unknown_dims(x.rank - count if isinstance(count, int) else None))
+    gone = normalise_axes(given, x.rank)
     for i in gone:
         if isinstance(x.dims[i], int) and x.dims[i] != 1:
             raise ShapeError(f"axis {i} has size {x.dims[i]}, not 1")
@@ -142,7 +145,10 @@ unsqueeze = define_op(
 
 @unsqueeze.infer
 def _(x: TypeInfo, axes: TypeInfo) -> TypeInfo:
-    given = const_ints(axes, "axes")
+    given = known_ints(axes)
+    if given is None:
+        count = axes.dims[0] if axes.shape else 1
+        return x.with_shape(unknown_dims(x.rank + count if isinstance(count, int) else None))
     new = normalise_axes(given, x.rank + len(given))
     rest = iter(x.dims)
     return x.with_shape(tuple(1 if i in new else next(rest) for i in range(x.rank + len(given))))

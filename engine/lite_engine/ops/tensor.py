@@ -11,7 +11,6 @@ from ..ir import Dim, TypeInfo
 from ._core import REQUIRED, Cost, define_op
 from ._helpers import (
     ANY,
-    const_ints,
     known_ints,
     normalise_axes,
     normalise_axis,
@@ -354,9 +353,9 @@ center_crop_pad = define_op(
 
 @center_crop_pad.infer
 def _(x: TypeInfo, shape: TypeInfo, *, axes: list[int] | None) -> TypeInfo:
-    wanted = const_ints(shape, "shape")
     out: list[Dim] = list(x.dims)
     chosen = normalise_axes(axes, x.rank) if axes is not None else range(x.rank)
+    wanted: list[Dim] = list(known_ints(shape) or [None] * len(chosen))
     for axis, d in zip(chosen, wanted):
         out[axis] = d
     return x.with_shape(tuple(out))

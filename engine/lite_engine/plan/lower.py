@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import DType, Graph, Node, TypeInfo, Value
+from ..ir import DType, Graph, Node, TypeInfo, Value, captured
 from ..ops import OpDef, get_op
 from . import layout as lay
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
@@ -388,6 +388,7 @@ class Lowering:
         inputs = []
         for value in node.inputs:
             inputs.append(-1 if value is None else self._reference_input(value))
+        inputs += [self._reference_input(value) for value in captured(node)]
         outputs = [self._reference_output(value) for value in node.outputs]
         types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
         step = Step(

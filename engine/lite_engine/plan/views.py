@@ -88,6 +88,9 @@ def _join(plan: Plan, step: Step, use: _Use) -> None:
     whole = plan.tensors[step.outputs[0]]
     if not _innermost(step, whole) or not _is_free(whole, use):
         return
+    here = use.segment[step.index]
+    if any(use.segment[s.index] != here for s in use.readers.get(whole.index, ())):
+        return  # a segment's outputs are dense, and so are views of them
     at, laid = 0, False
     for index in step.inputs:
         piece = plan.tensors[index]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Graph, Node, Value
+from ...ir import Graph, Node, Value, captured
 from ...ops import get_op
 from ...plan import PlanTensor, Segment, Step
 from ...plan.faults import apply_fault
@@ -79,7 +79,11 @@ class ReferenceExecutable:
             a if t is None or a is None or not t.shape_known else t.to_logical(a)
             for t, a in zip(tensors, given)
         ]
-        results = evaluate(step.node, logical, {})
+        # what subgraphs capture follows the node's own inputs
+        count = len(step.node.inputs)
+        outer = {id(v): a for v, a in zip(captured(step.node), logical[count:]) if a is not None}
+        outer |= {id(v): a for v, a in zip(step.node.inputs, logical) if v is not None and a is not None}
+        results = evaluate(step.node, logical[:count], outer)
         return [np.ascontiguousarray(r) if r.ndim else r for r in results]
 
     def times(self) -> list[StepTime]:

@@ -76,12 +76,12 @@ class TensorReader:
                     f"{name}: {len(raw)} bytes of data for {count} elements of {dtype}"
                 )
             array = np.frombuffer(raw, dtype.np)
-            if not array.flags.aligned:
-                array = array.copy()
         else:
             array = _typed_fields(tensor, dtype)
             if array.size != count:
                 raise ModelFormatError(f"{name}: {array.size} elements for dimensions {dims}")
+        if not array.flags.aligned:  # native code takes element-aligned arrays only
+            array = array.copy()
         return array.reshape(dims), dtype
 
     def _four_bit(self, tensor: Message, name: str, count: int, dtype: DType) -> np.ndarray:
