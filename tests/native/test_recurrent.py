@@ -1,0 +1,42 @@
+"""LSTM, GRU and RNN kernels against the operators' definitions."""
+
+import numpy as np
+import pytest
+from tiny import check, isas
+
+pytestmark = pytest.mark.cpu
+rng = np.random.default_rng(13)
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def cell(op, steps, batch, width, hidden, directions, states):
+    def f(*shape):
+        # contracting: an error must not grow from step to step
+        return (rng.normal(size=shape) / np.sqrt(hidden)).astype(np.float32)
+
+    g = GATES[op]
+    x = f(steps, batch, width)
+    inputs = [x, f(directions, g * hidden, width), f(directions, g * hidden, hidden),
+              f(directions, 2 * g * hidden), None]
+    inputs += [f(directions, batch, hidden) if states else None for _ in range(1 + (op == "LSTM"))]
+    return inputs
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_recurrent(op, direction, isa):
+    for steps, batch, width, hidden in [(1, 1, 3, 4), (5, 2, 7, 17), (9, 3, 16, 33), (4, 1, 5, 16)]:
+        inputs = cell(op, steps, batch, width, hidden, 1 + (direction == "bidirectional"), steps > 4)
+        attrs = {"hidden_size": hidden, "direction": direction}
+        check(op, f"f32_{op.lower()}", inputs, attrs, constant=[1, 2, 3], isas=[isa], threads=[1, 3],
+              n_outputs=3 if op == "LSTM" else 2, tolerance=3e-6)
+
+
+@pytest.mark.parametrize("attrs", [
+    {"linear_before_reset": 1}, {"activations": ["Relu", "Tanh"]}, {"activations": ["Sigmoid", "Sigmoid"]},
+])  # fmt: skip
+def test_gru_variants(attrs):
+    inputs = cell("GRU", 6, 2, 5, 21, 1, True)
+    check("GRU", "f32_gru", inputs, {"hidden_size": 21, **attrs}, constant=[1, 2, 3], n_outputs=2,
+          tolerance=3e-6)
