@@ -1,0 +1,62 @@
+"""Writing `.nb` files that Paddle-Lite loads.
+
+    write_nb(graph, "m.nb", targets=["arm"], weight_bits=8)
+
+A graph is optimised by the passes that Paddle-Lite's operators can express, lowered to Paddle
+operators, given a kernel per operator for the target, and encoded. Same graph, same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...errors import UnsupportedOperatorError, UsageError
+from ...importers.paddle.program import Program
+from ...ir import Graph, Shape
+from ...ops import specialise
+from ...passes import optimize_graph
+from ...passes.pipeline import CLEAN, FINISH, FUSE, RECOMPOSE
+from . import lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
+from .container import encode_nb
+from .lower import lower, lowered_ops
+
+_PASSES = [*CLEAN, *RECOMPOSE, *FUSE, *FINISH]
+
+
+def nb_program(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Program:
+    """The Paddle program of a graph. Symbolic dimensions without a given size become 1, and -1 in
+    the file. Raises UnsupportedOperatorError, ShapeError."""
+    fixed = {}
+    for value in graph.inputs:
+        given = (shapes or {}).get(value.name, value.shape or ())
+        fixed[value.name] = tuple(d if isinstance(d, int) else 1 for d in given)
+    program = lower(optimize_graph(specialise(graph, fixed), passes=_PASSES))
+    for value in graph.inputs:
+        declared = tuple(d if isinstance(d, int) else -1 for d in value.shape or ())
+        if value.name in program.blocks[0].vars and value.name not in (shapes or {}):
+            program.blocks[0].vars[value.name].shape = declared
+    return program
+
+
+def write_nb(
+    graph: Graph,
+    path: str | Path,
+    *,
+    targets: Sequence[str] = ("arm",),
+    weight_bits: int | None = None,
+    fp16: bool = False,
+    shapes: Mapping[str, Shape] | None = None,
+) -> Path:
+    """Writes a `.nb` file (to a temporary name, then renamed) and answers its path."""
+    program = nb_program(graph, shapes)
+    data = encode_nb(program)
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+    return path
+
+
+__all__ = ["lowered_ops", "nb_program", "write_nb"]

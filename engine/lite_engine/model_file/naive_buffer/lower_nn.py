@@ -1,0 +1,358 @@
+"""Lowerings of layers: convolution, pooling, matrix products, normalisation, resizing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import Node, Value
+from ...ops._helpers import window_pads
+from .lower import Writer, lowers
+
+#: Activations that Paddle-Lite's convolutions run themselves.
+_CONV_ACTS = ("Relu", "Relu6", "LeakyRelu", "HardSwish")
+
+
+def act_attrs(name: str, params: list[float]) -> dict[str, Any] | None:
+    """Attributes of an activation fused into conv2d, None when Paddle-Lite cannot fuse it."""
+    if name == "Relu":
+        return {"with_act": True, "act_type": "relu", "fuse_relu": True}
+    if name == "Clip" and params and params[0] == 0.0 and params[1] == 6.0:
+        return {"with_act": True, "act_type": "relu6", "fuse_brelu_threshold": 6.0}
+    if name == "LeakyRelu":
+        alpha = float(params[0]) if params else 0.01
+        return {"with_act": True, "act_type": "leaky_relu", "leaky_relu_alpha": alpha}
+    if name == "HardSwish":
+        return {
+            "with_act": True, "act_type": "hard_swish", "hard_swish_threshold": 6.0,
+            "hard_swish_scale": 6.0, "hard_swish_offset": 3.0,
+        }  # fmt: skip
+    return None
+
+
+def activation_op(w: Writer, x: str, out: Value | str, name: str, params: list[float]) -> None:
+    """A separate activation operator."""
+    values = [float(p) for p in params]
+    plain = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh"}
+    if name in plain:
+        w.add(plain[name], {"X": x}, {"Out": out})
+    elif name == "Clip":
+        if values == [0.0, 6.0]:
+            w.add("relu6", {"X": x}, {"Out": out}, threshold=6.0)
+        else:
+            w.add("clip", {"X": x}, {"Out": out}, min=values[0], max=values[1])
+    elif name == "LeakyRelu":
+        w.add("leaky_relu", {"X": x}, {"Out": out}, alpha=values[0] if values else 0.01)
+    elif name == "HardSigmoid":
+        slope, offset = values or [0.2, 0.5]
+        w.add("hard_sigmoid", {"X": x}, {"Out": out}, slope=slope, offset=offset)
+    elif name == "HardSwish":
+        w.add("hard_swish", {"X": x}, {"Out": out}, threshold=6.0, scale=6.0, offset=3.0)
+    elif name == "Silu":
+        w.add("swish", {"X": x}, {"Out": out}, beta=1.0)
+    elif name == "Gelu":
+        w.add("gelu", {"X": x}, {"Out": out}, approximate=bool(values and values[0]))
+    elif name == "Elu":
+        w.add("elu", {"X": x}, {"Out": out}, alpha=values[0] if values else 1.0)
+    elif name == "Softplus":
+        w.add("softplus", {"X": x}, {"Out": out}, beta=1.0, threshold=20.0)
+    elif name == "Mish":
+        w.add("mish", {"X": x}, {"Out": out}, threshold=20.0)
+    else:
+        raise w.refuse(f"Paddle-Lite has no activation {name}")
+
+
+def with_activation(w: Writer, node: Node, attrs: dict[str, Any]) -> Value | str:
+    """Where the operator itself writes: the node's output, or a variable before the activation."""
+    return w.like(node.output, "before") if attrs.get("activation") else node.output
+
+
+def finish_activation(w: Writer, node: Node, attrs: dict[str, Any], written: Value | str) -> None:
+    if attrs.get("activation"):
+        params = list(attrs["activation_params"])
+        activation_op(w, str(written), node.output, attrs["activation"], params)
+
+
+def _window(w: Writer, node: Node, attrs: dict[str, Any], kernel: list[int]) -> dict[str, Any]:
+    """strides, paddings [top, bottom, left, right] and dilations of a 2-D window."""
+    n = len(kernel)
+    strides = list(attrs["strides"]) or [1] * n
+    dilations = list(attrs.get("dilations") or []) or [1] * n
+    sizes = [1] * n
+    if attrs["auto_pad"] not in ("NOTSET", "", "VALID"):
+        sizes = w.dims(node.inputs[0])[2:]
+    pads = window_pads(sizes, kernel, strides, attrs["pads"], dilations, attrs["auto_pad"])
+    if n == 1:
+        strides, dilations = [1, *strides], [1, *dilations]
+        pads = [0, pads[0], 0, pads[1]]
+    if len(pads) != 4:
+        raise w.refuse("only 1-D and 2-D windows are written")
+    paddings = [pads[0], pads[2], pads[1], pads[3]]
+    if paddings[0] == paddings[1] and paddings[2] == paddings[3]:
+        paddings = [paddings[0], paddings[2]]
+    return {"strides": strides, "paddings": paddings, "dilations": dilations}
+
+
+def _as_image(w: Writer, x: Value) -> str:
+    """(N, C, L) as (N, C, 1, L)"""
+    shape = list(x.shape or ())
+    out = w.variable(f"{x.name}/image", x.dtype, [*shape[:2], 1, *shape[2:]])
+    w.add("unsqueeze2", {"X": x}, {"Out": out, "XShape": w.like(x, "xshape")}, axes=[2])
+    return out
+
+
+@lowers("Conv")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    x, weight = node.inputs[0], node.inputs[1]
+    assert x is not None and weight is not None
+    kernel = w.array(weight, "weight")
+    flat = kernel.ndim == 3
+    if flat:
+        kernel = kernel[:, :, None]
+    if kernel.ndim != 4:
+        raise w.refuse("only 1-D and 2-D convolutions are written")
+    window = _window(w, node, attrs, list(node.inputs[1].shape[2:]))  # type: ignore[union-attr, index, arg-type]
+    group = attrs["group"]
+    depthwise = group > 1 and kernel.shape[1] == 1 and kernel.shape[0] == group
+    residual = node.input(3)
+    name, params = attrs["activation"], list(attrs["activation_params"])
+    fused = act_attrs(name, params) if name and residual is None and not flat else None
+    separate = bool(name) and fused is None
+    target: Value | str = node.output
+    steps = [*(["conv"] if residual is not None else []), *(["act"] if separate else [])]
+    if steps or flat:
+        target = w.like(node.output, "conv")
+    _conv(w, node, kernel, target, x if not flat else _as_image(w, x), depthwise,
+          {**window, "groups": group, **(fused or {})})  # fmt: skip
+    if flat:
+        after = w.like(node.output, "line") if steps else node.output
+        w.add("squeeze2", {"X": target}, {"Out": after, "XShape": w.like(x, "xshape")}, axes=[2])
+        target = after
+    if residual is not None:
+        after = w.like(node.output, "sum") if separate else node.output
+        w.add("elementwise_add", {"X": target, "Y": residual}, {"Out": after}, axis=-1)
+        target = after
+    if separate:
+        activation_op(w, str(target), node.output, name, params)
+
+
+def _conv(
+    w: Writer, node: Node, kernel: np.ndarray, out: Value | str, x: Value | str, depthwise: bool,
+    attrs: dict[str, Any],
+) -> None:  # fmt: skip
+    weight = node.inputs[1]
+    assert weight is not None
+    name = (
+        w.name(weight) if kernel.ndim == len(weight.shape or ()) else w.weight(kernel, weight.name)
+    )
+    w.add(
+        "depthwise_conv2d" if depthwise else "conv2d",
+        {"Input": x, "Filter": name, "Bias": node.input(2)}, {"Output": out},
+        data_format="NCHW", padding_algorithm="EXPLICIT", use_cudnn=False, **attrs,
+    )  # fmt: skip
+
+
+@lowers("ConvTranspose")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    kernel = w.array(node.inputs[1], "weight")
+    if kernel.ndim != 4 or list(attrs.get("output_shape") or []):
+        raise w.refuse("only 2-D transposed convolutions with plain padding are written")
+    window = _window(w, node, attrs, list(kernel.shape[2:]))
+    group = attrs["group"]
+    depthwise = group > 1 and kernel.shape[1] == 1 and kernel.shape[0] == group
+    out = with_activation(w, node, attrs)
+    w.add(
+        "depthwise_conv2d_transpose" if depthwise else "conv2d_transpose",
+        {"Input": node.inputs[0], "Filter": node.inputs[1], "Bias": node.input(2)}, {"Output": out},
+        groups=group, output_padding=list(attrs["output_padding"] or [0, 0]), output_size=[],
+        data_format="NCHW", padding_algorithm="EXPLICIT", use_cudnn=False, **window,
+    )  # fmt: skip
+    finish_activation(w, node, attrs, out)
+
+
+def _pool(w: Writer, node: Node, **attrs: Any) -> None:
+    default = {
+        "ksize": [1, 1], "strides": [1, 1], "paddings": [0, 0], "global_pooling": False,
+        "adaptive": False, "ceil_mode": False, "exclusive": True, "data_format": "NCHW",
+        "padding_algorithm": "EXPLICIT", "use_cudnn": False,
+    }  # fmt: skip
+    w.add("pool2d", {"X": node.inputs[0]}, {"Out": node.output}, **{**default, **attrs})
+
+
+@lowers("MaxPool", "AveragePool")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    kernel = list(attrs["kernel_shape"])
+    if len(kernel) != 2 or len(node.outputs) > 1:
+        raise w.refuse("only 2-D pooling without indices is written")
+    window = _window(w, node, attrs, kernel)
+    if window.pop("dilations") != [1, 1]:
+        raise w.refuse("dilated pooling is not known to Paddle-Lite")
+    average = node.op == "AveragePool"
+    _pool(
+        w, node, pooling_type="avg" if average else "max", ksize=kernel,
+        ceil_mode=bool(attrs["ceil_mode"]),
+        exclusive=not attrs["count_include_pad"] if average else True, **window,
+    )  # fmt: skip
+
+
+@lowers("GlobalAveragePool", "GlobalMaxPool")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    if w.rank(node.inputs[0]) != 4:
+        raise w.refuse("only 2-D pooling is written")
+    kind = "avg" if node.op == "GlobalAveragePool" else "max"
+    _pool(w, node, pooling_type=kind, global_pooling=True)
+
+
+@lowers("AdaptivePool")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    size = list(attrs["output_size"])
+    if len(size) != 2:
+        raise w.refuse("only 2-D pooling is written")
+    _pool(w, node, pooling_type=attrs["mode"], adaptive=True, ksize=size)
+
+
+@lowers("Gemm")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    """α·A·B + β·C as fc: constants take the factors in"""
+    weight = w.array(node.inputs[1], "weight").astype(np.float32)
+    weight = weight.T if attrs["transB"] else weight
+    if attrs["transA"]:
+        raise w.refuse("a transposed first operand is not written")
+    bias = None
+    if node.input(2) is not None:
+        bias = w.array(node.input(2), "bias").astype(np.float32).reshape(-1) * attrs["beta"]
+        bias = np.broadcast_to(bias, weight.shape[1:]).astype(np.float32)
+    stem = node.inputs[1].name if node.inputs[1] is not None else "weight"
+    _fc(w, node, attrs, weight * np.float32(attrs["alpha"]), stem, bias, 1)
+
+
+def _fc(
+    w: Writer, node: Node, attrs: dict[str, Any], weight: np.ndarray, stem: str,
+    bias: np.ndarray | None, columns: int,
+) -> None:  # fmt: skip
+    out = with_activation(w, node, attrs)
+    relu = attrs["activation"] == "Relu"
+    w.add(
+        "fc",
+        {
+            "Input": node.inputs[0], "W": w.weight(weight, stem),
+            "Bias": None if bias is None else w.weight(bias, f"{stem}.bias"),
+        },
+        {"Out": node.output if relu else out},
+        in_num_col_dims=columns, op_type="mul", **({"activation_type": "relu"} if relu else {}),
+    )  # fmt: skip
+    if not relu:
+        finish_activation(w, node, attrs, out)
+
+
+@lowers("MatMul")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    x, y = node.inputs[0], node.inputs[1]
+    assert x is not None and y is not None
+    if y.const is not None and y.const.ndim == 2 and w.rank(x) >= 2:
+        _fc(w, node, attrs, y.const.astype(np.float32), y.name, None, w.rank(x) - 1)
+        return
+    out = with_activation(w, node, attrs)
+    w.add("matmul_v2", {"X": x, "Y": y}, {"Out": out}, trans_x=False, trans_y=False, alpha=1.0)
+    finish_activation(w, node, attrs, out)
+
+
+@lowers("BatchNormalization")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    x, scale, bias, mean, variance = node.inputs[:5]
+    w.add(
+        "batch_norm",
+        {"X": x, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance},
+        {
+            "Y": node.output, "MeanOut": w.name(mean), "VarianceOut": w.name(variance),  # type: ignore[arg-type]
+            "SavedMean": w.like(mean, "saved"), "SavedVariance": w.like(variance, "saved"),  # type: ignore[arg-type]
+        },
+        epsilon=float(attrs["epsilon"]), momentum=float(attrs["momentum"]), is_test=True,
+        use_global_stats=False, data_layout="NCHW",
+    )  # fmt: skip
+
+
+@lowers("LayerNormalization")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    x = node.inputs[0]
+    axis = attrs["axis"] % w.rank(x)
+    flat = [None if v is None else w.weight(w.array(v, "scale").reshape(-1), v.name)
+            for v in (node.inputs[1], node.input(2))]  # fmt: skip
+    rows = list(x.shape or ())[:axis]  # type: ignore[union-attr]
+    saved = [w.variable(f"{node.output.name}/{s}", None, rows) for s in ("mean", "variance")]
+    w.add(
+        "layer_norm", {"X": x, "Scale": flat[0], "Bias": flat[1]},
+        {"Y": node.output, "Mean": saved[0], "Variance": saved[1]},
+        begin_norm_axis=axis, epsilon=float(attrs["epsilon"]),
+    )  # fmt: skip
+
+
+@lowers("InstanceNormalization")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    x, scale, bias = node.inputs[:3]
+    w.add(
+        "instance_norm", {"X": x, "Scale": scale, "Bias": bias},
+        {
+            "Y": node.output, "SavedMean": w.like(node.output, "mean"),
+            "SavedVariance": w.like(node.output, "variance"),
+        },
+        epsilon=float(attrs["epsilon"]),
+    )  # fmt: skip
+
+
+@lowers("GroupNormalization")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    x, scale, bias = node.inputs[:3]
+    w.add(
+        "group_norm", {"X": x, "Scale": scale, "Bias": bias},
+        {
+            "Y": node.output, "Mean": w.like(node.output, "mean"),
+            "Variance": w.like(node.output, "variance"),
+        },
+        epsilon=float(attrs["epsilon"]), groups=int(attrs["num_groups"]), data_layout="NCHW",
+    )  # fmt: skip
+
+
+@lowers("LRN")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    size = int(attrs["size"])
+    w.add(
+        "lrn", {"X": node.inputs[0]}, {"Out": node.output, "MidOut": w.like(node.output, "mid")},
+        n=size, alpha=float(attrs["alpha"]) / size, beta=float(attrs["beta"]),
+        k=float(attrs["bias"]), norm_region="AcrossChannels",
+    )  # fmt: skip
+
+
+_INTERP = {
+    ("nearest", "asymmetric"): ("nearest_interp_v2", False, 1),
+    ("nearest", "align_corners"): ("nearest_interp_v2", True, 1),
+    ("linear", "asymmetric"): ("bilinear_interp_v2", False, 1),
+    ("linear", "half_pixel"): ("bilinear_interp_v2", False, 0),
+    ("linear", "pytorch_half_pixel"): ("bilinear_interp_v2", False, 0),
+    ("linear", "align_corners"): ("bilinear_interp_v2", True, 1),
+}
+
+
+@lowers("Resize")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    mode = (attrs["mode"], attrs["coordinate_transformation_mode"])
+    x, scales = node.inputs[0], node.input(2)
+    before, after = w.dims(x), w.dims(node.output)
+    whole = len(before) == 4 and all(b and a % b == 0 for a, b in zip(after[2:], before[2:]))
+    if mode == ("nearest", "half_pixel") and whole:
+        # with whole factors both coordinates round to the same pixel
+        mode = ("nearest", "asymmetric")
+    if mode not in _INTERP or before[:2] != after[:2] or len(before) != 4:
+        raise w.refuse(f"{mode[0]} resizing with {mode[1]} coordinates is not known to Paddle-Lite")
+    if mode == ("nearest", "asymmetric") and not whole and attrs["nearest_mode"] != "floor":
+        raise w.refuse(f"nearest resizing rounds {attrs['nearest_mode']}, Paddle-Lite down")
+    kind, align, align_mode = _INTERP[mode]
+    factor = []
+    if scales is not None and scales.const is not None and scales.const.size == 4:
+        factor = [float(s) for s in scales.const[2:]]
+    w.add(
+        kind, {"X": x}, {"Out": node.output}, align_corners=align, align_mode=align_mode,
+        interp_method="nearest" if mode[0] == "nearest" else "bilinear", data_layout="NCHW",
+        out_d=0, out_h=-1 if factor else after[2], out_w=-1 if factor else after[3], scale=factor,
+    )  # fmt: skip
