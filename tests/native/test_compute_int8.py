@@ -71,21 +71,17 @@ def scales(quant, names=("x", "w")) -> np.ndarray:
     return product / np.float32(quant["y_scale"])
 
 
-@pytest.mark.parametrize("isa", native.isas())
-@pytest.mark.parametrize(("kernel", "x_dims", "out_c", "k", "options", "x_type", "w_type", "y_type"),
-                         CONVS)
-def test_qlinear_conv(kernel, x_dims, out_c, k, options, x_type, w_type, y_type, isa):
+def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
+    """(inputs, attributes, expected output) of one QLinearConv; constants are at 3 and 8."""
     rng = np.random.default_rng(3)
     options = {"group": x_dims[3] if kernel == DEPTHWISE else 1, **options}
-    group = options["group"]
     info = np.iinfo(x_type)
     x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
-    w = rng.integers(-127, 128, (out_c, x_dims[3] // group, *k)).astype(np.int64)
+    w = rng.integers(-127, 128, (out_c, x_dims[3] // options["group"], *k)).astype(np.int64)
     b = rng.integers(-3000, 3000, out_c).astype(np.int32)
     quant = quant_case(rng, w[0].size, out_c, x_type, w_type, y_type)
     geometry = {n: v for n, v in options.items() if not n.startswith("activation")}
-    centred = x.astype(np.int64) - quant["x_zero_point"]
-    acc = conv(centred, w, **geometry) + b
+    acc = conv(x.astype(np.int64) - quant["x_zero_point"], w, **geometry) + b
     low, high = -np.inf, np.inf
     if options.get("activation") == "Relu":
         low = quant["y_zero_point"]
@@ -94,11 +90,17 @@ def test_qlinear_conv(kernel, x_dims, out_c, k, options, x_type, w_type, y_type,
                      for v in options["activation_params"])
     want = requantise(acc, scales(quant), quant["y_zero_point"], y_type, low, high)
     stored = (w + (128 if w_type is U8 else 0)).astype(w_type)
-    none = [None] * 2
-    inputs = [x, *none, stored, *none, *none, b]
+    none = [None, None]
+    return [x, *none, stored, *none, *none, b], {**options, **quant}, want
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("case", CONVS, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}")
+def test_qlinear_conv(case, isa):
+    inputs, attrs, want = int_conv_case(*case)
     for threads in (1, 3):
-        (got,) = run_step("QLinearConv", kernel, inputs, [np.zeros_like(want)],
-                          {**options, **quant}, constant=(3, 8), threads=threads, max_isa=isa)
+        (got,) = run_step("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs,
+                          constant=(3, 8), threads=threads, max_isa=isa)
         assert np.array_equal(got, want)
 
 
