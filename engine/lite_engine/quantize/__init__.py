@@ -1,28 +1,45 @@
 """Graph + samples → ranges → a quantised graph in QDQ form."""
 
 from ._run import Run, reference_run
+from .analyze import analyze, choose, sensitivity, trade_off
 from .calibrate import Calibration, Ranges, calibrate
+from .equalize import equalize
+from .guard import Verdict, judge
 from .observers import METHODS
+from .post_training import Options, Quantised, build, quantize
 from .prepare import prepare
 from .samples import Samples, read_samples
 from .scheme import Scheme
 from .select import conversions, integer_nodes
 from .static import quantize_static
 from .statistics import Statistics
+from .weight_only import quantize_weights
 
 __all__ = [
     "METHODS",
     "Calibration",
+    "Options",
+    "Quantised",
     "Ranges",
     "Run",
     "Samples",
     "Scheme",
     "Statistics",
+    "Verdict",
+    "analyze",
+    "build",
     "calibrate",
+    "choose",
     "conversions",
+    "equalize",
     "integer_nodes",
+    "judge",
     "prepare",
+    "quantize",
     "quantize_static",
+    "quantize_weights",
     "read_samples",
     "reference_run",
+    "sensitivity",
+    "trade_off",
 ]

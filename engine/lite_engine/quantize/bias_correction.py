@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..ir import Graph, Node
-from .scheme import Scheme, weight_params
+from .rounding import sum_preserving
+from .scheme import Rounding, Scheme, shaped_scale, weight_scale
 from .select import WEIGHTED, integer_nodes, weight_axis
-from .static import Rounding
 from .statistics import Statistics
 
 
@@ -22,7 +22,7 @@ def corrected_biases(
     graph: Graph,
     statistics: Mapping[str, Statistics],
     scheme: Scheme,
-    rounding: Rounding | None = None,
+    rounding: Rounding = sum_preserving,
 ) -> dict[str, np.ndarray]:
     """Node name → corrected float bias, for `quantize_static(..., biases=…)`.
 
@@ -38,21 +38,14 @@ def corrected_biases(
         if mean is None or weight is None or weight.const is None:
             continue
         axis = weight_axis(node) if scheme.per_channel else None
-        q, scale = weight_params(weight.const, axis)
-        if rounding is not None:
-            q = rounding(node, weight.const, scale, axis)
-        error = _dequantised(q, scale, axis) - weight.const
+        scale = weight_scale(weight.const, axis)
+        q = rounding(node, weight.const, scale, axis)
+        error = q * shaped_scale(scale, q.ndim, axis) - weight.const
         shift = _shift(node, error, mean)
         if shift is not None:
             old = np.zeros(len(shift)) if bias is None or bias.const is None else bias.const.ravel()
             out[node.name] = (old - shift).astype(np.float32)
     return out
-
-
-def _dequantised(q: np.ndarray, scale: np.ndarray, axis: int | None) -> np.ndarray:
-    if axis is None:
-        return q * scale
-    return q * scale.reshape([-1 if i == axis else 1 for i in range(q.ndim)])
 
 
 def _shift(node: Node, error: np.ndarray, mean: np.ndarray) -> np.ndarray | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import UsageError
-from ..ir import DType, QuantParams
+from ..ir import DType, Node, QuantParams
 from .observers import Range
+
+
+#: rounding(node, weight, scale, axis) → integers of the weight
+Rounding = Callable[[Node, np.ndarray, np.ndarray, "int | None"], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -58,22 +63,27 @@ def _params(scale: float, zero: int, dtype: DType) -> QuantParams:
     return QuantParams(np.array(scale, np.float32), np.array(zero, dtype.np))
 
 
-def weight_params(w: np.ndarray, axis: int | None, bits: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Symmetric integers of a weight and their scales: i8 or i16, −max…max, per `axis` or one.
-
-    Returns (q like w, scale f32 (C,) or ()).
-    """
-    top = (1 << (bits - 1)) - 1
-    kind = np.int8 if bits == 8 else np.int16
+def weight_scale(w: np.ndarray, axis: int | None, bits: int = 8) -> np.ndarray:
+    """Scale of symmetric integers −max…max: f32 (C,) per `axis`, or ()."""
     others = tuple(i for i in range(w.ndim) if i != axis) if axis is not None else None
     reach = np.abs(w).max(axis=others) if w.size else np.zeros(())
     # the smallest normal float keeps a channel of zeros (or denormals) from dividing by 0
-    scale = np.maximum(reach / top, np.finfo(np.float32).tiny).astype(np.float32)
-    shaped = (
-        scale if axis is None else scale.reshape([-1 if i == axis else 1 for i in range(w.ndim)])
-    )
-    q = np.clip(np.rint(w / shaped), -top, top).astype(kind)
-    return q, scale
+    return np.maximum(reach / _top(bits), np.finfo(np.float32).tiny).astype(np.float32)
+
+
+def shaped_scale(scale: np.ndarray, rank: int, axis: int | None) -> np.ndarray:
+    """The scale, made to broadcast against a weight."""
+    if axis is None or scale.ndim == 0:
+        return scale
+    return scale.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def clip_weight(q: np.ndarray, bits: int = 8) -> np.ndarray:
+    return np.clip(q, -_top(bits), _top(bits)).astype(np.int8 if bits == 8 else np.int16)
+
+
+def _top(bits: int) -> int:
+    return (1 << (bits - 1)) - 1
 
 
 def bias_integers(bias: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ their names; `passes/quantize_fuse_qdq` then turns DQ → operator → Q into in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from ..ir import Graph, Node, QuantParams, Value
 from ..ops import infer_types
 from .calibrate import Ranges
 from .observers import Range
-from .scheme import Scheme, activation_params, bias_integers, weight_params
+from .rounding import sum_preserving
+from .scheme import Rounding, Scheme, activation_params, bias_integers, weight_scale
 from .select import VIEWS, WEIGHTED, integer_nodes, weight_axis
 
-#: round(node, weight, scale) → integers; None rounds to nearest
-Rounding = Callable[[Node, np.ndarray, np.ndarray, int | None], np.ndarray]
 #: Operators whose output has the parameters of their input.
 KEEPING = (*VIEWS, "Resize")
 #: Inputs of a Concat share its scale unless they would lose more than this factor of resolution.
@@ -32,7 +31,7 @@ def quantize_static(
     ranges: Ranges,
     scheme: Scheme | None = None,
     *,
-    rounding: Rounding | None = None,
+    rounding: Rounding = sum_preserving,
     biases: Mapping[str, np.ndarray] | None = None,
 ) -> Graph:
     """The QDQ form of a graph that `prepare` made.
@@ -114,7 +113,7 @@ class _Writer:
         chosen: set[str],
         params: dict[int, QuantParams],
         scheme: Scheme,
-        rounding: Rounding | None,
+        rounding: Rounding,
         biases: dict[str, np.ndarray],
     ) -> None:
         self.graph, self.chosen, self.params = graph, chosen, params
@@ -195,9 +194,8 @@ class _Writer:
         weight, bias = node.inputs[1], node.input(2)
         assert weight is not None and weight.const is not None
         axis = weight_axis(node) if self.scheme.per_channel else None
-        q, scale = weight_params(weight.const, axis)
-        if self.rounding is not None:
-            q = self.rounding(node, weight.const, scale, axis)
+        scale = weight_scale(weight.const, axis)
+        q = self.rounding(node, weight.const, scale, axis)
         name = f"{node.name}.weight"
         params = QuantParams(scale, np.zeros(scale.shape, q.dtype), axis)
         const = self.graph.constant(q, f"{name}.q")

@@ -1,0 +1,111 @@
+"""No quantised model is saved unseen: it is compared with its float parent first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import CalibrationError
+from ..ir import Graph
+from ._run import Feeds, Run, reference_run
+from .metrics import Errors
+from .select import integer_nodes
+
+#: Mean SQNR of the outputs below which a model is refused.
+THRESHOLD_DB = 10.0
+WORST = 5
+
+
+@dataclass
+class Verdict:
+    """Outputs and layers of a quantised graph against its float parent."""
+
+    outputs: dict[str, dict[str, float | None]]
+    layers: list[dict[str, Any]]  # name, op, sqnr_db, drop_db; in the order of the graph
+    sqnr_db: float
+    threshold_db: float
+    samples: int
+
+    @property
+    def passed(self) -> bool:
+        return self.sqnr_db >= self.threshold_db
+
+    @property
+    def worst(self) -> list[dict[str, Any]]:
+        """Layers that lose most against what reaches them."""
+        return sorted(self.layers, key=lambda layer: -layer["drop_db"])[:WORST]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "passed": self.passed,
+            "sqnr_db": round(self.sqnr_db, 3),
+            "threshold_db": self.threshold_db,
+            "samples": self.samples,
+            "outputs": self.outputs,
+            "layers": self.layers,
+            "worst": [layer["name"] for layer in self.worst],
+            "advice": self.advice(),
+        }
+
+    def advice(self) -> str:
+        names = ",".join(layer["name"] for layer in self.worst[:3])
+        return (
+            f"keep {names} in floating point, take another method (mse, minmax, kl), "
+            "give more varied samples, or turn on adaptive rounding"
+        )
+
+    def require(self) -> None:
+        """Raises CalibrationError when the quantised model is not good enough."""
+        if not self.passed:
+            worst = ", ".join(f"{w['name']} (−{w['drop_db']:.1f} dB)" for w in self.worst[:3])
+            raise CalibrationError(
+                f"the quantised model is {self.sqnr_db:.1f} dB from its float parent, below the "
+                f"threshold of {self.threshold_db:g} dB; worst layers: {worst}; {self.advice()}, "
+                "or --force"
+            )
+
+
+def judge(
+    graph: Graph,
+    quantised: Graph,
+    feeds: Iterable[Feeds],
+    *,
+    run: Run = reference_run,
+    threshold_db: float = THRESHOLD_DB,
+    keep_float: frozenset[str] = frozenset(),
+) -> Verdict:
+    """Runs both graphs on samples that calibration did not see.
+
+    `graph` is the prepared float graph, `quantised` its QDQ form: their values have the same names.
+    """
+    chosen, _ = integer_nodes(graph, keep_float)
+    nodes = [n for n in graph.nodes if n.name in chosen]
+    names = [v.name for n in nodes for v in n.outputs]
+    outputs = [v.name for v in graph.outputs]
+    errors, count = Errors(), 0
+    for feed in feeds:
+        errors.add(run(graph, feed, names), run(quantised, feed, names))
+        count += 1
+    if not count:
+        raise CalibrationError("no sample to compare the quantised model with")
+    layers = []
+    for node in nodes:
+        own = errors[node.output.name].sqnr_db
+        before = [errors[v.name].sqnr_db for v in node.inputs if v is not None and v.name in errors]
+        layers.append(
+            {
+                "name": node.name,
+                "op": node.op,
+                "sqnr_db": round(own, 3),
+                "drop_db": round(max(0.0, min(before, default=50.0) - own), 3),
+                "sources": list(node.sources),
+            }
+        )
+    return Verdict(
+        {n: errors[n].to_dict() for n in outputs if n in errors},
+        layers,
+        errors.sqnr_db(outputs),
+        threshold_db,
+        count,
+    )
