@@ -53,6 +53,18 @@ def constant(*indices: int) -> Condition:
     return check
 
 
+def absent(*indices: int) -> Condition:
+    """These optional inputs are not given."""
+
+    def check(node: Node, types: Types) -> bool | str:
+        for i in indices:
+            if i < len(types) and types[i] is not None:
+                return f"it has {get_op(node.op).input_name(i)}"
+        return True
+
+    return check
+
+
 def of_type(*indices: int, dtype: str = "f32") -> Condition:
     """These inputs have one of the element types, or are absent."""
     wanted = {DType(d) for d in dtype.split(",")}

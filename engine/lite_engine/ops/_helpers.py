@@ -12,6 +12,8 @@ from ..ir import Dim, DType, Shape, TypeInfo
 
 #: Element types of kernels that only move elements.
 ANY = ",".join(DType)
+#: Element types of kernels that compute in int64 or double: they cannot order large u64.
+COUNTED = ANY.replace("u64,", "")
 
 
 def normalise_axis(axis: int, rank: int) -> int:

@@ -179,6 +179,8 @@ def _(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis: int) 
     return np.where(hit, values[1], values[0]).astype(values.dtype)
 
 
+one_hot.kernel("cpu", "copy_one_hot", dtype=ANY)
+
 non_zero = define_op("NonZero", inputs="x", source="ONNX NonZero-13")
 non_zero.infer(lambda x: TypeInfo(DType.I64, (None if x.shape is None else x.rank, None)))
 non_zero.reference(lambda x: np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1))

@@ -11,12 +11,8 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._core import Cost, OpDef, define_op
-from ._helpers import ANY, bool_type, broadcast_shapes, product
+from ._helpers import COUNTED, bool_type, broadcast_shapes, product
 from .activation import apply_activation
-
-
-#: The kernels for any type compute in int64 or double: they cannot order large u64.
-_COUNTED = ANY.replace("u64,", "")
 
 
 def _alike(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -46,7 +42,7 @@ def _binary(
     if native:
         op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_alike)
     # signed shifts drag the sign along in NumPy, and do not in the kernel
-    kinds = "u8,u16,u32" if name == "BitShift" else _COUNTED
+    kinds = "u8,u16,u32" if name == "BitShift" else COUNTED
     op.kernel("cpu", "any_binary", dtype=kinds, accepts_pitch=True, rank=1, when=_plain)
     return op
 
@@ -56,7 +52,7 @@ def _compare(name: str, fn: Callable[..., Any], source: str) -> OpDef:
     op.infer(bool_type)
     op.reference(fn)
     op.cost(_broadcast_cost)
-    op.kernel("cpu", "any_binary", dtype=_COUNTED, accepts_pitch=True)
+    op.kernel("cpu", "any_binary", dtype=COUNTED, accepts_pitch=True)
     return op
 
 
@@ -145,7 +141,7 @@ def _variadic(name: str, fn: Callable[..., Any], source: str, *, native: bool = 
     op.cost(_broadcast_cost)
     if native:
         op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_two_inputs)
-        op.kernel("cpu", "any_binary", dtype=_COUNTED, accepts_pitch=True, rank=1, when=_two_inputs)
+        op.kernel("cpu", "any_binary", dtype=COUNTED, accepts_pitch=True, rank=1, when=_two_inputs)
     return op
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import Dim, TypeInfo
+from ..ir import Dim, Node, TypeInfo
+from ._conditions import absent, all_of, attr, constant
 from ._core import Cost, OpDef, define_op
 from .activation import _sigmoid
 
@@ -246,3 +247,14 @@ def _(
         return (cell.apply(d, 0, xt @ w[d].T + h @ r[d].T + sum(np.split(bias[d], 2))),)
 
     return _pack(_run(step, 1, x, lengths, (h0,), hidden, cell, attrs), layout, n_outputs)
+
+
+def _plain_cells(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    names = {n.lower() for n in node.attrs.get("activations", ())}
+    return names <= {"sigmoid", "tanh", "relu"} or f"activations {', '.join(sorted(names))}"
+
+
+_native = (constant(1, 2, 3), absent(4), attr("clip", 0), _plain_cells)
+lstm.kernel("cpu", "f32_lstm", when=all_of(*_native, absent(7), attr("input_forget", 0)))
+gru.kernel("cpu", "f32_gru", when=all_of(*_native))
+rnn.kernel("cpu", "f32_rnn", when=all_of(*_native))

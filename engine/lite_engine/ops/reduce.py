@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import DType, TypeInfo
+from ..ir import DType, Node, TypeInfo
 from ._core import Cost, OpDef, define_op
-from ._helpers import known_ints, normalise_axes, normalise_axis, unknown_dims, wide
+from ._helpers import COUNTED, known_ints, normalise_axes, normalise_axis, unknown_dims, wide
 
 
 def _reduced(
@@ -24,6 +24,11 @@ def _reduced(
     if keepdims:
         return x.with_shape(tuple(1 if i in chosen else d for i, d in enumerate(x.dims)))
     return x.with_shape(tuple(d for i, d in enumerate(x.dims) if i not in chosen))
+
+
+def _has_elements(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x = types[0]
+    return x is None or not x.is_static or x.size > 0 or "reduces nothing"
 
 
 def _reduction(
@@ -62,7 +67,7 @@ def _reduction(
     op.reference(run)
     op.cost(lambda x, axes, **_: Cost(flops=x.size))
     if native:
-        op.kernel("cpu", "f32_reduce")
+        op.kernel("cpu", "f32_reduce", when=_has_elements)
     return op
 
 
@@ -162,6 +167,7 @@ def _arg(name: str, pick: Callable[..., np.ndarray]) -> OpDef:
         return np.asarray(y, np.int64)
 
     op.cost(lambda x, **_: Cost(flops=x.size))
+    op.kernel("cpu", "any_arg", dtype=COUNTED)
     return op
 
 

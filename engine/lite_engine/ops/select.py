@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
 from ._core import Cost, OpDef, define_op
-from ._helpers import known_ints, normalise_axis, same_type
+from ._helpers import COUNTED, known_ints, normalise_axis, same_type
 
 top_k = define_op(
     "TopK", inputs="x k", outputs="values indices", attrs={"axis": -1, "largest": 1, "sorted": 1},
@@ -39,6 +39,9 @@ def _(x: np.ndarray, k: np.ndarray, *, axis: int, largest: int, sorted: int) -> 
         order = np.argsort(x, axis, kind="stable")
     order = np.take(order, range(count), axis)
     return np.take_along_axis(x, order, axis), order.astype(np.int64)
+
+
+top_k.kernel("cpu", "any_top_k", dtype=COUNTED)
 
 
 unique = define_op(
@@ -93,6 +96,7 @@ def _cumulative(name: str, ufunc: np.ufunc, start: int, source: str) -> OpDef:
         y = ufunc.accumulate(y, at, dtype=x.dtype)
         return np.flip(y, at).copy() if reverse else y
 
+    op.kernel("cpu", "any_cumulate", dtype=COUNTED)
     return op
 
 

@@ -326,6 +326,9 @@ def _(x: np.ndarray, k: np.ndarray | None, *, upper: int) -> np.ndarray:
     return np.triu(x, diagonal) if upper else np.tril(x, diagonal)
 
 
+trilu.kernel("cpu", "copy_trilu", dtype=ANY)
+
+
 reverse_sequence = define_op(
     "ReverseSequence", inputs="x sequence_lens", attrs={"batch_axis": 1, "time_axis": 0},
     source="ONNX ReverseSequence-10",
