@@ -23,8 +23,13 @@ from onnx.backend.test import loader
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 _TRAINING = {
-    "Adagrad", "Adam", "Momentum", "Gradient", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
-}  # fmt: skip
+    "Adagrad",
+    "Adam",
+    "Momentum",
+    "Gradient",
+    "NegativeLogLikelihoodLoss",
+    "SoftmaxCrossEntropyLoss",
+}
 _STRINGS = {"StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch"}
 _RANDOM = {"Bernoulli", "RandomUniformLike", "RandomNormalLike", "RandomUniform", "RandomNormal"}
 _SMALL_FLOATS = {17, 18, 19, 20, 21, 22, 23, 24, 25, 26}
@@ -93,7 +98,19 @@ def scope_of(model: onnx.ModelProto) -> str:
     return "8-, 4- and 2-bit types" if codes & _SMALL_FLOATS else ""
 
 
-def _plain(array: Any) -> np.ndarray:
+def scope(case: Any) -> str:
+    """`scope_of` its model; the name tells of training."""
+    found = scope_of(onnx.ModelProto.FromString(model_bytes(case)))
+    return found or ("training and loss" if "training" in case.name else "")
+
+
+def unsupported() -> list[str]:
+    """Lines `name: reason` of onnx_unsupported.txt."""
+    lines = Path(__file__).with_name("onnx_unsupported.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def plain(array: Any) -> np.ndarray:
     """bfloat16 as its bits; everything else as it is."""
     if isinstance(array, onnx.TensorProto):
         array = numpy_helper.to_array(array)
@@ -103,18 +120,16 @@ def _plain(array: Any) -> np.ndarray:
 
 def run(case: Any) -> Outcome:
     data = model_bytes(case)
-    scope = scope_of(onnx.ModelProto.FromString(data))
-    if "training" in case.name:
-        scope = scope or "training and loss"
+    left_out = scope(case)
     try:
         graph = importer.read_bytes(data, Path(case.model_dir or "."))
         for inputs, wanted in data_sets(case):
             taps: dict[str, np.ndarray] = {}
-            outputs = run_graph(graph, [_plain(a) for a in inputs[: len(graph.inputs)]], taps=taps)
+            outputs = run_graph(graph, [plain(a) for a in inputs[: len(graph.inputs)]], taps=taps)
             _check_types(graph, taps)
-            _compare(case, outputs, wanted, [str(v.dtype) for v in graph.outputs])
+            compare(case, outputs, wanted, [str(v.dtype) for v in graph.outputs])
     except UnsupportedOperatorError as error:
-        return Outcome(case.name, case.kind, scope, f"unsupported: {error}")
+        return Outcome(case.name, case.kind, left_out, f"unsupported: {error}")
     except (
         LiteError,
         AssertionError,
@@ -126,9 +141,9 @@ def run(case: Any) -> Outcome:
     ) as error:
         lines = [s.strip() for s in str(error).splitlines() if s.strip()]
         return Outcome(
-            case.name, case.kind, scope, f"{type(error).__name__}: {' '.join(lines[:3])}"
+            case.name, case.kind, left_out, f"{type(error).__name__}: {' '.join(lines[:3])}"
         )
-    return Outcome(case.name, case.kind, scope, "")
+    return Outcome(case.name, case.kind, left_out, "")
 
 
 def _check_types(graph: Graph, taps: dict[str, np.ndarray]) -> None:
@@ -145,10 +160,10 @@ def _check_types(graph: Graph, taps: dict[str, np.ndarray]) -> None:
             assert fits, f"{value} is inferred, shape {got.shape} came out"
 
 
-def _compare(case: Any, outputs: list[np.ndarray], wanted: list[Any], dtypes: list[str]) -> None:
+def compare(case: Any, outputs: list[np.ndarray], wanted: list[Any], dtypes: list[str]) -> None:
     assert len(outputs) >= len(wanted), f"{len(outputs)} outputs instead of {len(wanted)}"
     for got, expected, dtype in zip(outputs, wanted, dtypes):
-        expected = _plain(expected)
+        expected = plain(expected)
         assert got.shape == expected.shape, f"shape {got.shape} instead of {expected.shape}"
         assert got.dtype == expected.dtype, f"dtype {got.dtype} instead of {expected.dtype}"
         if dtype == "bf16":
@@ -161,9 +176,8 @@ def main() -> None:
         for case in sorted(cases(kind), key=lambda c: c.name):
             outcome = run(case)
             if not outcome.passed:
-                print(
-                    f"{outcome.name}: {f'[{outcome.scope}] ' if outcome.scope else ''}{outcome.reason}"
-                )
+                family = f"[{outcome.scope}] " if outcome.scope else ""
+                print(f"{outcome.name}: {family}{outcome.reason}")
 
 
 if __name__ == "__main__":

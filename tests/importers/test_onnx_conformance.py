@@ -6,18 +6,12 @@ numbers leaves out (training, sequences, strings, random generators, small float
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("onnx", reason="pip install onnx")
 from tests.importers import onnx_cases
 
-LISTED = {
-    line.split(": ", 1)[0]: line.split(": ", 1)[1]
-    for line in Path(__file__).with_name("onnx_unsupported.txt").read_text("utf-8").splitlines()
-    if line and not line.startswith("#")
-}
+LISTED = dict(line.split(": ", 1) for line in onnx_cases.unsupported())
 
 
 @pytest.mark.parametrize("kind", onnx_cases.KINDS)
@@ -27,8 +21,10 @@ def test_cases(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     passed = [o for o in wanted if o.passed]
     beyond = sum(o.passed for o in outcomes) - len(passed)
     with capsys.disabled():
-        print(f"\nONNX {kind} cases: {len(passed)} of {len(wanted)} pass; of {len(outcomes) - len(wanted)}"
-              f" in families left out, {beyond} pass")  # fmt: skip
+        print(
+            f"\nONNX {kind} cases: {len(passed)} of {len(wanted)} pass;"
+            f" of {len(outcomes) - len(wanted)} in families left out, {beyond} pass"
+        )
     broken = [f"{o.name}: {o.reason}" for o in outcomes if not o.passed and o.name not in LISTED]
     assert not broken, "not in onnx_unsupported.txt:\n" + "\n".join(broken)
     fixed = [o.name for o in outcomes if o.passed and o.name in LISTED]
