@@ -1,4 +1,4 @@
-"""Channels-last convolutions in plain NumPy (float64 or int64): what the kernel tests compare with."""
+"""Channels-last convolutions in plain NumPy (float64 or int64), for the kernel tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def same_pads(size: int, k: int, stride: int, dilation: int, lower: bool) -> tup
 def conv(x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1, auto_pad="",
          fill=0) -> np.ndarray:
     """x (N,H,W,C), w (O,C/group,kh,kw) → (N,H',W',O); padding holds `fill`."""
-    n, h, width, c = x.shape
+    _, h, width, _ = x.shape
     o, cg, kh, kw = w.shape
     (t, le, b, r), (sh, sw), (dh, dw) = pads, strides, dilations
     if auto_pad.startswith("SAME"):
@@ -25,7 +25,7 @@ def conv(x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1, 
     padded = np.pad(x.astype(wide), ((0, 0), (t, b), (le, r), (0, 0)), constant_values=fill)
     oh = (h + t + b - (kh - 1) * dh - 1) // sh + 1
     ow = (width + le + r - (kw - 1) * dw - 1) // sw + 1
-    y = np.zeros((n, oh, ow, o), wide)
+    y = np.zeros((x.shape[0], oh, ow, o), wide)
     og = o // group
     for ky in range(kh):
         for kx in range(kw):

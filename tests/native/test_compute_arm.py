@@ -1,4 +1,4 @@
-"""The compute kernels' cases on AArch64, all in one program file run by `lite_run` under emulation."""
+"""The compute kernels on AArch64: all cases in one program that `lite_run` runs, emulated."""
 
 from __future__ import annotations
 
