@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelFormatError, VersionError
+from ..paddle.params import aligned
 from ..paddle.program import (
     ATTR_TYPES,
     DENSE_TENSOR,
@@ -204,4 +205,4 @@ def _param(table: Table) -> tuple[str, np.ndarray]:
     raw = memoryview(b"") if raw is None else raw
     if any(d < 0 for d in dims) or math.prod(dims) * dtype.itemsize != len(raw):
         raise ModelFormatError(f"naive buffer: {name!r} has shape {dims} and {len(raw)} bytes")
-    return name, np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims)
+    return name, aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import ModelFormatError
 from ...ir import DType
+from ..paddle.params import aligned
 from ..paddle.program import (
     DENSE_TENSOR,
     FEED_LIST,
@@ -153,4 +154,4 @@ def _param(r: _Reader) -> tuple[str, np.ndarray]:
     raw = r.bytes(r.take("Q"))
     if dtype is None or any(d < 0 for d in dims) or math.prod(dims) * dtype.itemsize != len(raw):
         raise ModelFormatError(f"naive buffer: {name!r} has shape {dims} and {len(raw)} bytes")
-    return name, np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims)
+    return name, aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))

@@ -55,7 +55,13 @@ def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
     if nbytes > len(data) - at:
         raise ModelFormatError(f"{where}: {nbytes} bytes announced, {len(data) - at} left")
     array = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<")).reshape(dims)
-    return (_widen(array) if dtype is DType.BF16 else array), at + nbytes
+    return (_widen(array) if dtype is DType.BF16 else aligned(array)), at + nbytes
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """The array itself, or a copy when its elements lie at odd addresses of the file: the native
+    runtime takes no unaligned weights."""
+    return array if array.flags.aligned else array.copy()
 
 
 def _widen(bits: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...errors import UnsupportedOperatorError, UsageError
 from ...importers.paddle.program import Program
 from ...ir import Graph, Shape
 from ...ops import specialise
