@@ -196,6 +196,15 @@ class PlainList(t.List):
         return rows
 
 
+class Binary(t.Bytes):
+    """Bytes; from the page they come as a memoryview, which is made bytes here."""
+
+    def validate(self, obj: Any, value: Any) -> bytes:
+        if isinstance(value, (bytearray, memoryview)):
+            value = bytes(value)
+        return super().validate(obj, value)
+
+
 class Float32(t.Bytes):
     """A long array as float32 bytes in C order; accepts anything that NumPy can make one of."""
 

@@ -7,7 +7,10 @@ selection: they are unique within one model.
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:  # typing has it from Python 3.11 on
+    from typing import NotRequired
 
 
 class CopyInfo(TypedDict):

@@ -78,8 +78,8 @@ export function contrast(a, b) {
   return (x + 0.05) / (y + 0.05);
 }
 
-/** Black or white, whichever contrasts more with this fill. */
-export const inkOn = (hex) => (contrast(hex, "#1a1a1a") >= contrast(hex, "#ffffff") ? "#1a1a1a" : "#ffffff");
+/** Black or white, whichever contrasts more with this fill: at least 4.58 to 1 on any colour. */
+export const inkOn = (hex) => (contrast(hex, "#000000") >= contrast(hex, "#ffffff") ? "#000000" : "#ffffff");
 
 export const backend = (name, dark) => (BACKENDS[name] || BACKENDS.reference)[dark ? "dark" : "light"];
 export const backendName = (name) => (BACKENDS[name] ? BACKENDS[name].name : name || "other");

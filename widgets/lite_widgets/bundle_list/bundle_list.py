@@ -12,6 +12,7 @@ class BundleList(LiteWidget):
     """Files of a bundle with their sizes.
 
     items   [{"id", "file", "what", "bytes", "fixed": always in}]
+    title, note, button   of the header; the button says the total after its word.
     chosen  ids of the ticked ones (fixed ones need not be listed); set by ticks.
 
     Action {"id": "write"}: the button with the total.

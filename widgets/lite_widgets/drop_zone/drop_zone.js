@@ -27,11 +27,10 @@ async function send(c, file) {
     c.model.set("data", data);
     c.model.set("piece", { name: file.name, size: file.size, offset, seq });
     c.model.save_changes();
-    if (offset + PIECE >= file.size) break;
     const said = await answer;
     if (me !== c.local.sending) return;
     if (said.error) { note(c, said.error); return; }
-    note(c, `${file.name}, ${bytes(said.offset)} of ${bytes(file.size)}`);
+    note(c, said.offset < file.size ? `${file.name}, ${bytes(said.offset)} of ${bytes(file.size)}` : `${file.name}, ${bytes(file.size)}`);
   }
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import traitlets as t
 
-from .._base import LiteWidget
+from .._base import Binary, LiteWidget
 
 _MOST_BYTES = 1 << 30
 
@@ -30,7 +30,7 @@ class DropZone(LiteWidget):
     picked = t.Unicode("")
     preview = t.Bool(False)
     piece = t.Dict()
-    data = t.Bytes(b"")
+    data = Binary()
     received = t.Dict()
 
     def __init__(self, **kwargs: Any) -> None:
@@ -44,7 +44,7 @@ class DropZone(LiteWidget):
         self._listeners.append(callback)
 
     def _take(self, change: dict[str, Any]) -> None:
-        piece, data = change["new"], bytes(self.data)
+        piece, data = change["new"], self.data
         if not piece:
             return
         size, offset = int(piece.get("size", -1)), int(piece.get("offset", -1))

@@ -156,7 +156,7 @@ export default widget({
     const pane = (name, label, note) => html`<div class="half"><div class="gv" data-pane="${name}" data-keys data-lasso="shift" tabindex="0"
       role="application" data-focus="pane-${name}" aria-label="${label}. Arrow keys move the selection, Enter opens or closes its block."></div>${
       both ? html`<div class="cap lg"><span>${note}</span></div>` : ""}</div>`;
-    return html`<div class="card gcard" style="height:${c.get("height")}px"><div class="ch"><h3>${c.get("title")}</h3>
+    return html`<div class="card gcard${c.get("comparison") ? " errors" : ""}" style="height:${c.get("height")}px"><div class="ch"><h3>${c.get("title")}</h3>
       <input type="search" placeholder="Find a layer" aria-label="Find a layer" data-find="layer" data-focus="find">${legend(c)}
       <span class="sp"></span><span class="row" style="gap:4px"><button type="button" class="btn sm hide-s" data-all>Open blocks</button>
       <button type="button" class="btn sm sqb" data-zoom="-1" aria-label="Zoom out">−</button><button type="button" class="btn sm sqb" data-zoom="1" aria-label="Zoom in">+</button></span></div>

@@ -12,7 +12,7 @@ class Inspector(LiteWidget):
     """Kernel and why, shapes, sources, time and rate, other backends, advice, overrides.
 
     layer     one row of data.Profile, or None: "pick a layer".
-    count     how many layers there are; total_ms of the profile.
+    count     how many layers there are; total_ms of the profile; emulated: instructions, no ms.
     roof      data.Roof: adds the share of the layer's roof.
     others    [{"backend", "median_ms"}] of the same layer elsewhere.
     advice    {"text", "button": word, "code": Python} or None.

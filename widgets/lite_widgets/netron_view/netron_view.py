@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traitlets as t
 
-from .._base import LiteWidget
+from .._base import Binary, LiteWidget
 from .._svg import table
 
 
@@ -21,7 +21,7 @@ class NetronView(LiteWidget):
     lite_widgets.netron_view.extension``); where it is missing the view says so, with the fix.
     """
 
-    model = t.Bytes(b"")
+    model = Binary()
     name = t.Unicode("model.onnx")
     sources = t.Dict()
     colours = t.Dict()

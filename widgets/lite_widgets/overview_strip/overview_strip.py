@@ -14,6 +14,7 @@ class OverviewStrip(LiteWidget):
 
     profile     data.Profile: colours are those of `colour_by`; or
     comparison  data.Comparison: colours are errors against `tolerance`.
+    hidden_types  faded layer types (follows TypeSummary).
     """
 
     profile = Plain(rows="layers", need=("layers",))

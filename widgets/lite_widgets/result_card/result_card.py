@@ -6,7 +6,7 @@ import base64
 
 import traitlets as t
 
-from .._base import LiteWidget, PlainList
+from .._base import Binary, LiteWidget, PlainList
 from .._svg import table
 
 
@@ -27,7 +27,7 @@ class ResultCard(LiteWidget):
     aside = t.Unicode("")
     kind = t.Enum(["text", "top", "boxes", "values"], "top")
     items = PlainList(need=("label",))
-    image = t.Bytes(b"")
+    image = Binary()
 
     def static_html(self) -> str:
         """Return picture and answer."""

@@ -19,7 +19,7 @@ export function sentence(profile) {
   const said = [`${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, min ${ms(t.min)}, p90 ${ms(t.p90)}.`,
     `Layers add up to ${ms(a.layers)}${THIN}ms (${percent((100 * a.layers) / a.total)}), ${rest >= 0 ? `the rest is ${rest}${THIN}µs between layers` : `${-rest}${THIN}µs more than the whole: the clock of each layer costs that`}.`];
   if (profile.overhead_ms > 0) said.push(`Profiler adds ${percent((100 * profile.overhead_ms) / a.total)}.`);
-  if (profile.rankable_us > 0) said.push(`Layers closer than ${ms(profile.rankable_us)}${THIN}µs cannot be ranked.`);
+  if (profile.rankable_us > 0) said.push(`Layers closer than ${+profile.rankable_us.toPrecision(2)}${THIN}µs cannot be ranked.`);
   return said.join(" ");
 }
 

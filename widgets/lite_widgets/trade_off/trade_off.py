@@ -21,7 +21,7 @@ class TradeOff(LiteWidget):
     budget    points of accuracy that may be lost; set by dragging.
     best      index into `points` of the best version within the budget (-1 for none); made from
               them, also while dragging in the page.
-    metric    what accuracy is: "lines read right", "top-1", …
+    metric    what accuracy is: "lines read right", "top-1", …; backend: where latency was measured.
     """
 
     points = PlainList(need=("method", "accuracy", "latency_ms", "bytes"))

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+const at = (name) => import(`../../../widgets/lite_widgets/${name}.js`);
+const paint = { dark: false, id: "t", copy: "url(#c)", carried: "url(#e)" };
+const row = (name, ms, more = {}) => ({ name, op: "Conv", type: "Conv", block: name[0], median_ms: ms, backend: "x86", kernel: "k", dtype: "fp32", gflops: 1, ...more });
+const profile = { backend: "x86", layers: [row("a/1", 1), row("a/2", 3, { type: "MatMul" }), row("b/1", 0.5), row("copy", 0.5, { type: "Copy", op: "Copy" })], total_ms: { median: 5.1, min: 5, p90: 5.2 } };
+
+test("latency chart: order, slowest first, what is left out is said", async () => {
+  const { arrange, latencySvg, pareto } = await at("latency_chart/latency_chart");
+  const { encode } = await at("_shared/encode");
+  assert.deepEqual(arrange(profile, "time").rows.map((r) => r.name), ["a/2", "a/1", "b/1", "copy"]);
+  const few = arrange(profile, "order", 2);
+  assert.deepEqual([few.rows.map((r) => r.name), few.more, few.moreValue], [["a/1", "a/2"], 2, 1]);
+  assert.equal(pareto(arrange(profile, "time").rows, (r) => r.median_ms), 2);
+  const e = encode(profile, { by: "time", paint });
+  const { text } = latencySvg(profile.layers, { width: 600, e, sort: "order", paint });
+  assert.equal(text.match(/data-k=/g).length, 4);
+  assert.ok(text.includes('fill="url(#c)"'), "copies are hatched");
+});
+
+test("encoding falls back to time where the data lack the wanted colour", async () => {
+  const { colourOptions, encode, totals } = await at("_shared/encode");
+  assert.equal(encode(profile, { by: "change", paint }).by, "time");
+  assert.deepEqual(colourOptions({ ...profile, emulated: true }, null).map((o) => o[0]), ["time", "type", "backend", "precision"]);
+  const faded = encode(profile, { by: "type", hidden: ["MatMul"], paint });
+  assert.notEqual(faded.fill(profile.layers[1]), encode(profile, { by: "type", paint }).fill(profile.layers[1]));
+  assert.deepEqual(totals(profile).map((t) => [t.type, t.layers, t.value]), [["MatMul", 1, 3], ["Conv", 2, 1.5], ["Copy", 1, 0.5]]);
+});
+
+const compared = (errors) => ({ a: "x86", b: "opencl", tolerance: 1e-2, layers: errors.map(([iso, acc, nan = 0], i) => ({
+  name: `l${i}`, op: i % 2 ? "Mul" : "Conv", block: "m", rel_l2: acc, nan_a: 0, nan_b: nan, isolated: iso === null ? null : { rel_l2: iso } })) });
+
+test("judging: own, carried, within; a tolerance per operator; NaN counts as over", async () => {
+  const { judge } = await at("_shared/judge");
+  const data = compared([[1e-4, 1e-4], [8e-2, 8e-2], [1e-4, 5e-2], [1e-4, null, 3]]);
+  assert.deepEqual(judge(data, 1e-2).layers.map((l) => l.state), ["within", "own", "carried", "carried"]);
+  const loose = judge(data, 1e-2, { byOp: { Mul: 0.5 } });
+  assert.deepEqual([loose.layers[1].state, loose.first, loose.own], ["within", 2, []]);
+});
+
+test("error strip: the axis does not depend on the tolerance; steps follow the operators", async () => {
+  const { logRange, steps, stripSvg } = await at("error_strip/error_strip");
+  const { judge } = await at("_shared/judge");
+  const data = compared([[1e-4, 1e-4], [8e-2, 8e-2], [1e-4, 5e-2]]);
+  assert.deepEqual(logRange(judge(data, 1e-5).layers), logRange(judge(data, 0.5).layers));
+  const path = steps([{ tol: 1 }, { tol: 2 }, { tol: 1 }], (i) => i * 10, (v) => v * 100);
+  assert.equal(path, "M0.0 100.0H10.0V200.0H20.0V100.0H30.0");
+  const { text } = stripSvg(judge(data, 1e-2), { width: 600, height: 210, tolerance: 1e-2, metric: "rel_l2", paint, anyNan: false });
+  assert.ok(text.includes('role="slider"') && text.includes('aria-valuetext="1.0e−2"'));
+  assert.ok(!/NaN|undefined/.test(text));
+});
+
+test("difference map: profiles, concentration, lens, pixels", async () => {
+  const d = await at("error_strip/difference_pane");
+  const w = 160, h = 12, values = new Float32Array(w * h);
+  for (let y = 0; y < h; y++) values[y * w + 159] = 2;
+  const p = d.profiles(values, [h, w]);
+  assert.equal(p.max, 2);
+  assert.deepEqual(d.concentration(p.columns), { index: 159, share: 1, edge: "the last" });
+  assert.deepEqual(d.lensWindow([h, w], 159, 6), { x: 144, y: 0, w: 16, h: 12 });
+  const pixels = d.mapPixels(values, 2, false);
+  assert.equal(pixels[3], 0);
+  assert.equal(pixels[159 * 4 + 3], 255);
+  values[0] = Infinity;
+  assert.equal(d.profiles(values, [h, w]).broken, 1);
+});
+
+test("table: filter, sort both ways, missing values last, only the window is made", async () => {
+  const { slice, view } = await at("layer_table/layer_table");
+  const rows = [{ name: "a", op: "Conv", g: 2 }, { name: "b", op: "Mul", g: null }, { name: "c", op: "Conv", g: 5 }];
+  const names = (options) => view(rows, { keys: { g: (r) => r.g, name: (r) => r.name }, ...options }).map((x) => x.row.name);
+  assert.deepEqual(names({ sort: "-g" }), ["c", "a", "b"]);
+  assert.deepEqual(names({ sort: "g" }), ["a", "c", "b"]);
+  assert.deepEqual(names({ filter: "conv" }), ["a", "c"]);
+  const [first, last] = slice(10000, 5000, 400);
+  assert.ok(last - first < 60 && first * 26 <= 5000 && last * 26 >= 5400);
+});
+
+test("roofline: share of the own roof", async () => {
+  const { points } = await at("roofline/roofline");
+  const roof = { gflops: 100, gbytes_per_s: 10 };
+  const layers = [row("m", 1, { macs: 500, bytes: 1000, gflops: 5 }), row("c", 2, { macs: 50000, bytes: 1000, gflops: 50 }), row("n", 3, { macs: 0, gflops: null })];
+  assert.deepEqual(points({ layers }, roof).map((p) => [p.row.name, p.x, p.part]), [["c", 100, 0.5], ["m", 1, 0.5]]);
+});
+
+test("memory: the peak is the highest end, and whose it is", async () => {
+  const { memorySvg, peakOf } = await at("memory_map/memory_map");
+  const tensors = [{ name: "a", first: 0, last: 1, offset: 0, bytes: 10 }, { name: "b", first: 1, last: 2, offset: 10, bytes: 30 }];
+  const p = peakOf(tensors, 3);
+  assert.deepEqual([p.peak, p.top.name, p.step, p.alive], [40, "b", 1, 40]);
+  assert.ok(!memorySvg({ tensors, steps: ["x", "y", "z"] }, { width: 400, height: 200, dark: false }).text.includes("NaN"));
+});
+
+test("waterfall: bars join the two totals exactly", async () => {
+  const { bars } = await at("waterfall/waterfall");
+  const changes = [["a", -2], ["b", 1], ["c", -0.5], ["d", 0.25]].map(([name, delta_ms]) => ({ name, names: [name], delta_ms, kind: "changed" }));
+  const all = bars(changes, 10, 8.75, 2);
+  assert.deepEqual(all.map((b) => b.name), ["a", "b", "2 more"]);
+  assert.deepEqual([all[0].from, all[2].to], [10, 8.75]);
+  all.slice(1).forEach((b, i) => assert.equal(b.from, all[i].to));
+});
+
+test("trade-off: the fastest version within the budget", async () => {
+  const { choose, frame } = await at("trade_off/trade_off");
+  const points = [[98, 3], [97, 2], [98.3, 4]].map(([accuracy, latency_ms]) => ({ method: "kl", accuracy, latency_ms, kept: [], bytes: 1 }));
+  const fp = { accuracy: 98.4, latency_ms: 6, bytes: 4 };
+  assert.deepEqual([0.5, 2, 0.1, 0].map((b) => choose(points, "kl", fp, b)), [0, 1, 2, -1]);
+  assert.equal(choose(points, "mse", fp, 9), -1);
+  assert.ok(frame(points, fp).y[0] < 97);
+});
+
+test("types, ranges, sensitivity, transitions, upload, netron names", async () => {
+  const { clipped } = await at("range_plot/range_plot");
+  assert.equal(clipped({ low: 0, high: 4, counts: [1, 1, 1, 1], clip_low: null, clip_high: 3 }), 0.25);
+  const { worst } = await at("sensitivity_list/sensitivity_list");
+  assert.deepEqual([worst([{ cost: 1 }, { cost: 3 }, { cost: 2 }], 2).shown.map((l) => l.cost), worst([{ cost: 1 }, { cost: 3 }, { cost: 2 }], 2).rest], [[3, 2], 1]);
+  const { matrix } = await at("transition_matrix/transition_matrix");
+  const m = matrix([{ source: "x86", target: "opencl", ms: 2 }]);
+  assert.deepEqual([m.names, m.at("x86", "opencl").ms, m.at("opencl", "x86")], [["opencl", "x86"], 2, null]);
+  const { PIECE, offsets } = await at("drop_zone/drop_zone");
+  assert.deepEqual([offsets(0), offsets(PIECE), offsets(PIECE + 1)], [[0], [0], [0, PIECE]]);
+  const { baseUrl, layersOf, nodesOf } = await at("netron_view/netron_view");
+  const sources = { "b/dw": ["Conv_1", "Relu_2"] };
+  assert.deepEqual([nodesOf(["b/dw", "x"], sources), layersOf(["Relu_2", "Conv_1", "y"], sources)], [["Conv_1", "Relu_2", "x"], ["b/dw", "y"]]);
+  const doc = (text) => ({ getElementById: () => (text ? { textContent: text } : null), body: { dataset: {} } });
+  assert.deepEqual([baseUrl(doc('{"baseUrl":"/user/NAME/"}')), baseUrl(doc("")), baseUrl(doc('{"baseUrl":"/hub"}'))], ["/user/NAME/", "/", "/hub/"]);
+});
+
+test("timing: what the layers do not explain is the rest, never hidden", async () => {
+  const { account, sentence } = await at("timing_line/timing_line");
+  assert.ok(Math.abs(account(profile).rest - 0.1) < 1e-9);
+  assert.ok(sentence(profile).includes("the rest is 100"));
+  assert.ok(sentence({ ...profile, emulated: true }).includes("mean nothing"));
+});

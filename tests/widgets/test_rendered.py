@@ -1,0 +1,259 @@
+"""Widgets in a real browser, both themes: drawn, operated by mouse and keyboard, linked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import lite_widgets as lw
+from tests.widgets import samples
+from tests.widgets.showcase import difference, showcase, trade_off
+
+pytestmark = pytest.mark.browser
+SAVED = "() => Object.assign({}, ...window.saved[%d])"
+
+
+def saved(page, i=0):
+    """What widget i sent to Python so far, later changes over earlier ones."""
+    page.wait_for_timeout(200)  # soft changes are sent at most every 120 ms
+    return page.evaluate(SAVED % i)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1100, 700, 340])
+def test_everything_draws_without_errors_or_requests(mount, theme, width):
+    widgets = [w for w in showcase()]
+    page = mount(widgets, theme=theme, width=width)
+    for i, widget in enumerate(widgets):
+        box = page.locator(f"#w{i} .lite")
+        assert box.get_attribute("data-theme") == theme
+        assert box.bounding_box()["height"] > 20, type(widget).__name__
+        html = box.inner_html()
+        assert "NaN" not in html.replace(">NaN<", "") and "undefined" not in html, type(widget)
+        over = box.evaluate("e => e.querySelector('.frame').scrollWidth - e.clientWidth")
+        assert over <= 1, f"{type(widget).__name__} is {over} px too wide at {width}"
+    keep = os.environ.get("LITE_TEST_SHOTS")
+    if keep:
+        Path(keep).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{keep}/widgets-{theme}-{width}.png", full_page=True)
+
+
+def test_theme_is_followed_live(mount):
+    page = mount([lw.LatencyChart(profile=samples.profile())])
+    before = page.locator(".lite-latency [data-k='b5/dw'] .mark").get_attribute("fill")
+    page.evaluate("() => document.body.setAttribute('data-jp-theme-light', 'false')")
+    page.wait_for_function("() => document.querySelector('.lite').dataset.theme === 'dark'")
+    after = page.locator(".lite-latency [data-k='b5/dw'] .mark").get_attribute("fill")
+    assert before != after
+
+
+def test_a_click_selects_in_every_linked_view_within_100_ms(mount):
+    profile = samples.profile()
+    page = mount([lw.LatencyChart(profile=profile, link="x"), lw.LayerTable(profile=profile, link="x"),
+                  lw.GraphView(graph=samples.graph(), profile=profile, link="x"),
+                  lw.LayerTable(profile=profile, link="other")])  # fmt: skip
+    took = page.evaluate(
+        """async () => {
+            const bar = document.querySelector('#w0 [data-k="b8/project"] .hit'), began = performance.now();
+            bar.dispatchEvent(new MouseEvent('click', { bubbles: true }));
+            const done = () => document.querySelector('#w1 tr.sel') && document.querySelector('#w2 .slice g.sel');
+            while (!done() && performance.now() - began < 2000) await new Promise(requestAnimationFrame);
+            return performance.now() - began; }"""
+    )
+    assert took < 100, f"{took:.0f} ms"
+    assert page.locator("#w1 tr.sel").inner_text().startswith("52")
+    assert page.locator("#w3 tr.sel").count() == 0
+    assert saved(page)["selected"] == ["b8/project"] and saved(page, 1) == {}
+
+
+def test_keyboard_multiselect_escape_and_live_region(mount):
+    page = mount([lw.LatencyChart(profile=samples.profile(), selected=["b1/dw"])])
+    page.focus(".lite-latency [data-keys]")
+    page.keyboard.press("ArrowRight")
+    assert saved(page)["selected"] == ["b1/se/pool"]
+    assert "b1/se/pool, " in page.locator(".sr").inner_text()
+    page.keyboard.press("Shift+ArrowRight")
+    assert saved(page)["selected"] == ["b1/se/pool", "b1/se/fc1"]
+    page.keyboard.press("Escape")
+    assert saved(page)["selected"] == [] and page.locator(".sel[data-k]").count() == 0
+
+
+def test_lasso_selects_what_it_touches(mount):
+    page = mount([lw.LatencyChart(profile=samples.profile())])
+    box = page.locator("[data-part=chart]").bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] + 160, steps=4)
+    page.mouse.up()
+    names = saved(page)["selected"]
+    assert 3 <= len(names) <= 12 and "b1/project" in names
+
+
+def test_graph_opens_finds_zooms_and_lassos(mount):
+    graph = lw.GraphView(graph=samples.graph(), profile=samples.profile())
+    page = mount([graph], width=400)
+    assert page.locator("[data-block][aria-expanded=true]").count() >= 1
+    page.fill("[data-find]", "head/fc2")
+    assert saved(page)["selected"] == ["head/fc2"] and "head" in saved(page)["open_blocks"]
+    assert page.locator(".slice g.sel").count() == 1
+    page.locator("[data-block=head]").focus()
+    page.keyboard.press("Enter")
+    assert "head" not in saved(page)["open_blocks"]
+    page.click("[data-all]")
+    assert len(saved(page)["open_blocks"]) == 11
+    width = page.locator(".slice").bounding_box()["width"]
+    page.click("[data-zoom='1']")
+    assert page.locator(".slice").bounding_box()["width"] > width * 1.1
+
+
+def test_source_graph_is_linked_through_the_fusion_map(mount):
+    view = lw.GraphView(graph=samples.graph(), source_graph=samples.source_graph(),
+                        profile=samples.profile(), selected=["b5/dw"])  # fmt: skip
+    page = mount([view], width=1000)
+    sources = next(n["sources"] for n in samples.graph()["nodes"] if n["name"] == "b5/dw")
+    lit = page.locator("[data-pane=source] g.sel").evaluate_all("all => all.map(e => e.dataset.src)")
+    assert lit == sources
+    page.locator("[data-pane=source] g[data-src].sel").first.locator("xpath=following::*[@data-src][4]").click()
+    assert saved(page)["selected"] not in ([], ["b5/dw"])
+
+
+def test_a_thousand_nodes_open_and_scroll(mount):
+    big = samples.long_chain(1000)
+    page = mount([lw.GraphView(graph=big.graph, profile=big.profile)], width=500)
+    took = page.evaluate("() => { const t = performance.now(); document.querySelector('[data-all]').click(); return performance.now() - t; }")  # noqa: E501
+    assert took < 1000, f"opening all blocks took {took:.0f} ms"
+    frames = page.evaluate(
+        """async () => { const pane = document.querySelector('[data-pane=main]'), began = performance.now(); let n = 0;
+            while (performance.now() - began < 1000) { pane.scrollTop += 80; await new Promise(requestAnimationFrame); n++; }
+            return n; }"""  # noqa: E501
+    )
+    assert frames >= 30, f"{frames} frames a second while scrolling"
+    assert page.locator(".slice g[data-k]").count() < 120
+
+
+def test_tolerance_is_dragged_and_followed_and_operable_by_keys(mount):
+    comparison = samples.comparison()
+    page = mount([lw.ErrorStrip(comparison=comparison, link="c"),
+                  lw.GraphView(graph=samples.graph(), comparison=comparison, link="c")])  # fmt: skip
+    assert "goes wrong at b3/dw" in page.locator(".verdict .what").inner_text()
+    before = page.locator(".verdict").bounding_box()
+    line = page.locator("[data-drag] rect").last.bounding_box()
+    page.mouse.move(line["x"] + 4, line["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(line["x"] + 4, line["y"] + 90, steps=6)
+    assert "size of rounding" in page.locator(".verdict .what").inner_text()
+    assert page.locator(".verdict").bounding_box() == before, "nothing may shift under the pointer"
+    page.mouse.up()
+    low = saved(page)["tolerance"]
+    assert low < 1e-3 and page.evaluate("() => models[1].get('tolerance')") == low
+    page.focus("[data-drag=tolerance]")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert saved(page)["tolerance"] > low * 1.4
+    page.click("[data-action=usual]")
+    assert saved(page)["tolerance"] == 1e-2
+    page.click("[data-action=show]")
+    assert saved(page)["selected"] == ["b3/dw"]
+    page.click("[data-action=run_on_a]")
+    assert saved(page)["action"] == {"id": "run_on_a", "layer": "b3/dw", "seq": 1}
+
+
+def test_difference_pane_magnifies_and_chooses_channels(mount):
+    page = mount([difference()], width=680)
+    page.wait_for_timeout(150)
+    assert "column 159 (the last)" in page.locator("[data-part=map]").inner_text()
+    assert "x 159" in page.locator(".lens small").inner_text()
+    painted = page.evaluate(
+        "() => { const c = document.querySelector('[data-map]'); const d = c.getContext('2d')"
+        ".getImageData(0, 0, c.width, c.height).data; let n = 0;"
+        "for (let i = 3; i < d.length; i += 4) n += d[i] > 40; return [c.width, c.height, n]; }"
+    )
+    assert painted[:2] == [160, 12] and 0 < painted[2] <= 12
+    page.locator("[data-map]").hover(position={"x": 3, "y": 3})
+    assert "x 0" in page.locator(".lens small").inner_text() or "x 1" in page.locator(".lens small").inner_text()  # noqa: E501
+    page.click("[data-channel='7']")
+    assert saved(page)["channel"] == 7
+    page.focus("[data-part=channels]")
+    page.keyboard.press("ArrowRight")
+    assert saved(page)["channel"] == 8
+    page.click("[data-value=accumulated]")
+    assert saved(page)["kind"] == "accumulated"
+
+
+def test_table_sorts_filters_and_stays_small(mount):
+    big = samples.long_chain(1000)
+    page = mount([lw.LayerTable(profile=big.profile)])
+    assert page.locator("tbody tr[data-k]").count() < 80
+    page.click("[data-sort=value]")
+    assert saved(page)["sort"] == "-value"
+    first = float(page.locator("tbody tr[data-k]").first.locator("td").nth(4).inner_text())
+    assert first == max(round(r["median_ms"], 3) for r in big.profile["layers"])
+    page.fill("[data-find]", "stage7/unit3")
+    page.wait_for_timeout(250)
+    assert page.evaluate("() => document.activeElement.dataset.find") == "filter"
+    assert "of 1000 rows" in page.locator("[data-part=count]").inner_text()
+    page.locator(".tw").evaluate("e => { e.scrollTop = 1e6; }")
+
+
+def test_types_untick_and_the_chart_fades(mount):
+    profile = samples.profile()
+    page = mount([lw.TypeSummary(profile=profile, link="t"), lw.LatencyChart(profile=profile, link="t")])
+    bar = page.locator("#w1 [data-k='b5/dw'] .mark")
+    before = bar.get_attribute("fill")
+    page.click("[data-type='Depthwise conv']")
+    assert saved(page)["hidden_types"] == ["Depthwise conv"]
+    assert bar.get_attribute("fill") != before
+
+
+def test_budget_moves_the_choice(mount):
+    page = mount([trade_off()])
+    page.focus("[data-drag=budget]")
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    state = saved(page)
+    assert state["budget"] == 0.9 and state["best"] >= 0
+    assert "everywhere" in page.locator("[data-part=summary]").inner_text()
+
+
+def test_states_stand_in_place_of_the_plot(mount):
+    page = mount([
+        lw.LatencyChart(status={"kind": "error", "what": "**No images.**", "fix": "mogrify x"}),
+        lw.LatencyChart(profile=samples.profile(), status={"kind": "loading", "title": "Profiling",
+                                                           "done": 3, "total": 10}),
+        lw.LatencyChart(status={"kind": "empty", "title": "Nothing yet", "button": "Profile"}),
+    ])  # fmt: skip
+    assert page.locator("#w0 [role=alert]").count() == 1 and page.locator("#w0 svg.chart").count() == 0
+    assert page.locator("#w1 svg.chart").count() == 1 and "3 of 10" in page.locator("#w1").inner_text()
+    page.click("#w1 [data-action=cancel]")
+    assert saved(page, 1)["action"]["id"] == "cancel"
+    page.click("#w2 [data-action=start]")
+    assert saved(page, 2)["action"]["id"] == "start"
+
+
+def test_hostile_names_stay_text(mount):
+    profile = samples.profile()
+    evil = '<img src=x onerror="window.hacked=1">"\'&'
+    profile["layers"][3]["name"] = evil
+    graph = samples.graph()
+    graph["nodes"][3]["name"] = evil
+    page = mount([lw.LatencyChart(profile=profile, selected=[evil]), lw.LayerTable(profile=profile),
+                  lw.GraphView(graph=graph, profile=profile, selected=[evil])])  # fmt: skip
+    page.hover("#w0 g.sel .hit")
+    assert page.evaluate("() => window.hacked") is None
+    assert page.locator("#w0 g.sel").count() == 1 and "<img" in page.locator("#w0 .tip").inner_text()
+
+
+def test_reduced_motion_and_first_paint(chromium, tmp_path):
+    from tests.widgets import host_page
+
+    context = chromium.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    steps = [{"name": "Profile", "state": "running", "result": "3 of 5"}]
+    page.goto(host_page.write(tmp_path / "p.html", [lw.Stepper(steps=steps), *showcase()]))
+    page.evaluate("() => window.ready")
+    assert page.locator(".spin").first.evaluate("e => getComputedStyle(e).animationName") == "none"
+    took = page.evaluate("() => models.reduce((sum, m) => sum + m.took, 0)")
+    assert took < 1500, f"all {len(showcase())} widgets took {took:.0f} ms to draw"
+    context.close()

@@ -1,0 +1,71 @@
+"""The verdict in Python and in JavaScript: same cases, same words."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lite_widgets.error_strip import judge, verdict
+from tests.widgets import samples
+
+_JUDGE = Path(__file__).parents[2] / "widgets/lite_widgets/_shared/judge.js"
+
+
+def _case(errors, **more):
+    layers = [
+        {"name": f"l{i}", "op": "Conv", "block": "m", "rel_l2": acc, "nan_a": 0, "nan_b": nan,
+         "isolated": None if iso is None else {"rel_l2": iso, "nan_b": 0}}
+        for i, (iso, acc, nan) in enumerate(errors)
+    ]  # fmt: skip
+    return {"a": "x86", "b": "opencl", "tolerance": 1e-2, "layers": layers, **more}
+
+
+CASES = {
+    "guilty": (samples.comparison(), 1e-2),
+    "rounding": (samples.comparison(), 1e-4),
+    "blind": (samples.comparison(), 0.5),
+    "agrees": (_case([(1e-5, 1e-5, 0), (1e-5, 2e-5, 0)]), 1e-2),
+    "adds-up": (_case([(1e-3, 1e-3, 0), (9e-3, 3e-2, 0)]), 1e-2),
+    "unknown": (_case([(None, 1e-3, 0), (None, 3e-2, 0)]), 1e-2),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case(case):
+    comparison, tolerance = CASES[case]
+    said = verdict(comparison, tolerance, judge(comparison, tolerance))
+    assert said["case"] == case
+    if case == "guilty":
+        assert said["layer"] == samples.GUILTY and "7.9e−2" in said["text"]
+
+
+def test_not_a_number_without_an_isolated_pass_is_said():
+    comparison = _case([(1e-5, 1e-5, 0), (None, None, 4)])
+    said = verdict(comparison, 1e-2, judge(comparison, 1e-2))
+    assert said["case"] == "unknown" and "not numbers" in said["text"]
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no node; sudo apt-get install nodejs")
+def test_javascript_says_the_same():
+    script = (
+        f'import {{ judge, verdict }} from "{_JUDGE.as_uri()}";'
+        "const cases = JSON.parse(process.argv[1]);"
+        "console.log(JSON.stringify(cases.map(([c, t]) => {"
+        " const j = judge(c, t); const v = verdict(c, t, j);"
+        " return [v.case, v.kind, v.text, j.first, j.own, j.layers.map((l) => l.state)]; })));"
+    )
+    cases = list(CASES.values())
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", script, json.dumps(cases)],
+        capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    for (comparison, tolerance), said in zip(cases, json.loads(done.stdout), strict=True):
+        judged = judge(comparison, tolerance)
+        ours = verdict(comparison, tolerance, judged)
+        states = [layer["state"] for layer in judged["layers"]]
+        assert said == [ours["case"], ours["kind"], ours["text"], judged["first"], judged["own"],
+                        states]  # fmt: skip
