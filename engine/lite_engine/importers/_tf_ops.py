@@ -471,6 +471,19 @@ def non_max_suppression(
     return emit.cast(emit("Gather", found, np.array(2, np.int64), axis=1), DType.I32)
 
 
+def padded_suppression(
+    emit: Emitter, boxes: Value, scores: Value, limit: Value, iou: Value, low: Value
+) -> list[Value]:
+    """positions and scores filled up with zeros to `limit`, and how many there are."""
+    kept = non_max_suppression(emit, boxes, scores, limit, iou, low)
+    count = emit.reshape(emit("Size", kept), [1])
+    missing = emit("Sub", emit.reshape(emit.cast(limit, DType.I64), [1]), count)
+    pads = emit("Concat", emit.const([0]), missing, axis=0)
+    best = emit("Gather", scores, kept, axis=0)
+    filled = [emit("Pad", v, pads, None, mode="constant") for v in (kept, best)]
+    return [*filled, emit("Squeeze", emit.cast(count, DType.I32), [0])]
+
+
 def _vector(emit: Emitter, number: Value | float) -> Value:
     """One number as (1,) f32."""
     if isinstance(number, Value):

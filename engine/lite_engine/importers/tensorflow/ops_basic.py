@@ -95,6 +95,12 @@ def truncate_mod(c: Call) -> Value:
     return c.emit("Mod", c.x(0), c.x(1), fmod=1)
 
 
+@op("Erfc")
+def erfc(c: Call) -> Value:
+    x = c.x()
+    return c.emit("Sub", tf.scalar(c.emit, x, 1), c.emit("Erf", x))
+
+
 @op("AddN")
 def add_n(c: Call) -> Value:
     return c.emit("Sum", *c.xs())

@@ -163,6 +163,11 @@ class Tensors:
         tensor = self.tensor(index)
         if index in self.values:
             raise ModelFormatError(f"tflite: tensor {tensor.name} is made twice")
+        if tensor.dtype is None or tensor.type_name == "int4":
+            raise UnsupportedOperatorError(
+                f"{tensor.name}: computed tensors of type {tensor.type_name} are not supported;"
+                " convert with 8-bit or float activations", (tensor.name,)
+            )
         if self.is_quantised(index) and not is_raw:
             value = self.quantise(value, index)
         elif self.is_quantised(index):

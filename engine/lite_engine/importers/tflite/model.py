@@ -175,7 +175,7 @@ def _tensor(table: Table, buffers: Sequence[memoryview], index: int) -> Tensor:
     return Tensor(
         name,
         dtype,
-        TYPE_NAMES.get(code, f"type {code}") if dtype is None else str(dtype),
+        TYPE_NAMES.get(code) or (f"type {code}" if dtype is None else str(dtype)),
         shape,
         signature if len(signature) == len(shape) else shape,
         _quantization(table.table(4), name),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...errors import ModelFormatError
+from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc, _tf_ops
-from ._translate import Call, builtin
+from ._translate import Call, Result, builtin
 
 
 @builtin("CONV_2D")
@@ -181,3 +181,17 @@ def batch_matmul(c: Call) -> Value:
 @builtin("EMBEDDING_LOOKUP")
 def embedding_lookup(c: Call) -> Value:
     return c.emit("Gather", c.x(1), c.emit.cast(c.raw(0), DType.I64), axis=0)
+
+
+@builtin("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def non_max_suppression(c: Call) -> Result:
+    """boxes, scores, limit, overlap, least score (and the width of soft suppression)."""
+    soft = c.op.code.endswith("V5")
+    if soft and (c.raw(5).const is None or c.raw(5).const.any()):
+        raise UnsupportedOperatorError(
+            f"{c.emit.source}: soft suppression is not read; use the hard one", (c.emit.source,)
+        )
+    kept, best, count = _tf_ops.padded_suppression(
+        c.emit, c.x(0), c.x(1), c.raw(2), c.x(3), c.x(4)
+    )
+    return [kept, best, count] if soft else [kept, count]

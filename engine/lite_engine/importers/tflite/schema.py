@@ -19,7 +19,7 @@ TENSOR_TYPES = {
 }  # fmt: skip
 INT4 = 17
 TYPE_NAMES = {5: "string", 8: "complex64", 11: "complex128", 13: "resource", 14: "variant",
-              19: "int2", 20: "uint4", 21: "float8", 22: "float8"}  # fmt: skip
+              17: "int4", 19: "int2", 20: "uint4", 21: "float8", 22: "float8"}  # fmt: skip
 
 CUSTOM = 32
 

@@ -1,0 +1,60 @@
+"""Real Caffe models against recorded outputs of OpenCV, and against the same net elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.importers import load
+from lite_engine.ops import infer_types
+from lite_engine.passes import optimize_graph
+
+from tests.importers.golden_runs import Golden, relative_error, run_graph
+
+pytestmark = pytest.mark.models
+
+NETS = [
+    "caffe/mtcnn/det1.caffemodel__face.jpg",
+    "caffe/mtcnn/det2.caffemodel__face.jpg",
+    "caffe/mtcnn/det3.caffemodel__face.jpg",
+    "caffe/yufacedetectnet-open-v1.caffemodel__face.jpg",
+    "ultraface_rfb320/RFB-320.caffemodel__face.jpg",
+    "ultraface_rfb320/RFB-320.caffemodel__grace_hopper.bmp",
+]
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_goldens(models_dir, name):
+    golden = Golden(models_dir, models_dir / f"goldens/{name}.npz")
+    graph = load(models_dir / golden.meta["model"])
+    x = golden.feed()
+    if graph.inputs[0].shape != x.shape:  # PNet: the declared size is only a default
+        graph.inputs[0].shape = x.shape
+        infer_types(graph)
+    for model in (graph, optimize_graph(graph)):
+        found = run_graph(model, {graph.inputs[0].name: x})
+        assert sorted(found) == sorted(golden.names)
+        for index, output in enumerate(golden.names):
+            assert relative_error(found[output], golden.wanted(index)) < 1e-4
+
+
+def test_priors_fold_away(models_dir):
+    graph = optimize_graph(load(models_dir / "caffe/yufacedetectnet-open-v1.prototxt"))
+    ops = {n.op for n in graph.nodes}
+    assert "DetectionOutput" in ops and not {"PriorBox", "Shape"} & ops
+
+
+def test_ultraface_agrees_with_onnx_and_tflite(models_dir):
+    """One network in three formats (max abs 9e-7 to ONNX's raw boxes before decoding, 3e-4 to TFLite)."""
+    folder = models_dir / "ultraface_rfb320"
+    golden = Golden(models_dir, models_dir / "goldens/ultraface_rfb320/RFB-320.caffemodel__face.jpg.npz")
+    x = golden.feed()
+    caffe = load(folder / "RFB-320.caffemodel")
+    tflite = load(folder / "version-RFB-320_without_postprocessing.tflite")
+    onnx = load(folder / "version-RFB-320.onnx")
+    a = run_graph(caffe, {caffe.inputs[0].name: x})
+    b = run_graph(tflite, {tflite.inputs[0].name: np.ascontiguousarray(x.transpose(0, 2, 3, 1))})
+    c = run_graph(onnx, {onnx.inputs[0].name: x})
+    assert np.abs(a["boxes"] - b["Identity"]).max() < 1e-2
+    assert np.abs(a["scores"] - b["Identity_1"]).max() < 1e-3
+    assert np.abs(a["scores"] - c["scores"]).max() < 1e-5
+    assert (c["scores"][0, :, 1] > 0.7).sum() > 0
