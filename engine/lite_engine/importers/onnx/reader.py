@@ -81,6 +81,7 @@ class ModelReader:
             raise ModelFormatError("not an ONNX model: it holds no graph")
         if not opsets:
             raise ModelFormatError("the model does not say its opset version")
+        self._check_expansion(proto)
         graph = self._graph(proto, opsets, None)
         graph.metadata = {
             "format": "onnx",
@@ -92,6 +93,26 @@ class ModelReader:
         }
         graph.metadata.update(_travelling(graph.metadata["properties"]))
         return graph
+
+    def _check_expansion(self, proto: Message) -> None:
+        """Functions that call each other can stand for more nodes than any memory holds."""
+        if not self.functions:
+            return
+        sizes: dict[tuple[str, str, str], int] = {}
+
+        def size(nodes: list[Message], depth: int) -> int:
+            if depth > MAX_CALL_DEPTH:
+                raise ModelFormatError(f"functions call each other more than {MAX_CALL_DEPTH} deep")
+            total = 0
+            for node in nodes:
+                key = (node.text(7), node.text(4), node.text(8))
+                if key in self.functions and key not in sizes:
+                    sizes[key] = size(self.functions[key].messages(7), depth + 1)
+                total += sizes.get(key, 1)
+            return total
+
+        if (total := size(proto.messages(1), 0)) > MAX_NODES:
+            raise ModelFormatError(f"its functions stand for {total} nodes, more than {MAX_NODES}")
 
     # ---- graphs
 

@@ -1,0 +1,251 @@
+"""Damaged and hostile ONNX files: an error of ours, never a crash or a hang; speed and memory."""
+
+from __future__ import annotations
+
+import random
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine.errors import LiteError, ModelFormatError
+from lite_engine.importers import load
+from lite_engine.importers import onnx as importer
+from lite_engine.ir import verify
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+SECONDS = 6.0
+
+
+def small_model() -> bytes:
+    """Conv → Relu → Reshape → Gemm → Softmax with its weights, an If, and a function."""
+    rng = np.random.default_rng(0)
+
+    def const(name: str, *shape: int) -> onnx.TensorProto:
+        return numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
+
+    branch = [
+        helper.make_graph(
+            [helper.make_node(op, ["p"], [f"{op}_out"])],
+            op,
+            [],
+            [helper.make_tensor_value_info(f"{op}_out", TensorProto.FLOAT, None)],
+        )
+        for op in ("Relu", "Neg")
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Twice", ["c"], ["t"], domain="local"),
+        helper.make_node("Reshape", ["t", "shape"], ["f"]),
+        helper.make_node("Gemm", ["f", "g"], ["p"], transB=1),
+        helper.make_node("If", ["flag"], ["q"], then_branch=branch[0], else_branch=branch[1]),
+        helper.make_node("Softmax", ["q"], ["y"], axis=-1),
+    ]
+    weights = [
+        const("w", 4, 3, 3, 3),
+        const("g", 5, 256),
+        numpy_helper.from_array(np.array([0, -1], np.int64), "shape"),
+        numpy_helper.from_array(np.array(True), "flag"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 8, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 5])],
+        weights,
+    )
+    twice = helper.make_function(
+        "local", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])],
+        [helper.make_opsetid("", 17)],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    return helper.make_model(graph, opset_imports=opsets, functions=[twice]).SerializeToString()
+
+
+def attempt(data: bytes) -> None:
+    """Reads bytes as a file would be; only errors of ours may come out."""
+    try:
+        graph = importer.read_bytes(data)
+        verify(graph)
+    except LiteError:
+        return
+    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
+        return  # importers.load turns these into ModelFormatError
+
+
+def test_good_model_reads() -> None:
+    graph = importer.read_bytes(small_model())
+    assert [n.op for n in graph.nodes] == ["Conv", "Add", "Reshape", "Gemm", "If", "Softmax"]
+    assert graph.inputs[0].shape == ("n", 3, 8, 8)
+    assert graph.nodes[1].sources[0].endswith("/b")
+    verify(graph)
+
+
+def test_every_truncation() -> None:
+    data = small_model()
+    step = max(1, len(data) // 400)
+    for size in range(0, len(data), step):
+        attempt(data[:size])
+
+
+def test_flipped_bytes() -> None:
+    data, rng = small_model(), random.Random(7)
+    until = time.monotonic() + SECONDS
+    for _ in range(1500):
+        if time.monotonic() > until:
+            break
+        damaged = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            damaged[rng.randrange(len(data))] = rng.randrange(256)
+        attempt(bytes(damaged))
+
+
+def test_load_says_which_file(tmp_path: Path) -> None:
+    path = tmp_path / "cut.onnx"
+    path.write_bytes(small_model()[:-40])
+    with pytest.raises(ModelFormatError, match=r"cut\.onnx"):
+        importer.open(path)
+
+
+def _model(nodes: list, inputs: list, outputs: list, weights: list = (), **kw: object) -> bytes:
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(weights))
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], **kw
+    ).SerializeToString()
+
+
+def _value(name: str) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])
+
+
+def test_huge_dimensions_allocate_nothing() -> None:
+    weight = TensorProto(name="w", data_type=1, dims=[1 << 40, 1 << 20], raw_data=b"1234")
+    data = _model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], [_value("x")], [_value("y")], [weight]
+    )
+    tracemalloc.start()
+    with pytest.raises(ModelFormatError, match="bytes of data"):
+        importer.read_bytes(data)
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+
+
+def test_cycle() -> None:
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Relu", ["a"], ["b"])]
+    with pytest.raises(ModelFormatError, match="cycle"):
+        importer.read_bytes(_model(nodes, [_value("x")], [_value("b")]))
+
+
+def test_out_of_order_is_sorted() -> None:
+    nodes = [helper.make_node("Relu", ["a"], ["y"]), helper.make_node("Neg", ["x"], ["a"])]
+    graph = importer.read_bytes(_model(nodes, [_value("x")], [_value("y")]))
+    assert [n.op for n in graph.nodes] == ["Neg", "Relu"]
+
+
+@pytest.mark.parametrize("location", ["../outside.bin", "/etc/hostname", "a/../../outside.bin"])
+def test_external_data_stays_inside(tmp_path: Path, location: str) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "outside.bin").write_bytes(b"\0" * 8)
+    weight = TensorProto(name="w", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
+    weight.external_data.add(key="location", value=location)
+    data = _model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], [_value("x")], [_value("y")], [weight]
+    )
+    (folder / "m.onnx").write_bytes(data)
+    with pytest.raises(ModelFormatError, match="outside"):
+        importer.open(folder / "m.onnx")
+
+
+def test_external_data_is_a_view(tmp_path: Path) -> None:
+    wanted = np.arange(2, dtype=np.float32)
+    (tmp_path / "w.bin").write_bytes(b"\0" * 64 + wanted.tobytes())
+    weight = TensorProto(name="w", data_type=1, dims=[2], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "w.bin"), ("offset", "64"), ("length", "8")):
+        weight.external_data.add(key=key, value=value)
+    data = _model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], [_value("x")], [_value("y")], [weight]
+    )
+    (tmp_path / "m.onnx").write_bytes(data)
+    graph = importer.open(tmp_path / "m.onnx")
+    np.testing.assert_array_equal(graph.find("w").const, wanted)
+
+
+def test_recursive_function() -> None:
+    call = helper.make_node("F", ["a"], ["b"], domain="local")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    function = helper.make_function("local", "F", ["a"], ["b"], [call], opsets)
+    node = helper.make_node("F", ["x"], ["y"], domain="local")
+    graph = helper.make_graph([node], "g", [_value("x")], [_value("y")])
+    model = helper.make_model(graph, opset_imports=opsets, functions=[function])
+    with pytest.raises(ModelFormatError, match="deep"):
+        importer.read_bytes(model.SerializeToString())
+
+
+def test_function_bomb_is_bounded() -> None:
+    """Functions that call the next one ten times each: 10^8 nodes when expanded."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    functions = []
+    for level in range(8):
+        body, domain = ("Relu", "") if level == 7 else (f"F{level + 1}", "local")
+        chain = [helper.make_node(body, [f"v{i}"], [f"v{i + 1}"], domain=domain) for i in range(10)]
+        functions.append(helper.make_function("local", f"F{level}", ["v0"], ["v10"], chain, opsets))
+    node = helper.make_node("F0", ["x"], ["y"], domain="local")
+    graph = helper.make_graph([node], "g", [_value("x")], [_value("y")])
+    model = helper.make_model(graph, opset_imports=opsets, functions=functions)
+    start = time.monotonic()
+    with pytest.raises(ModelFormatError, match="nodes"):
+        importer.read_bytes(model.SerializeToString())
+    assert time.monotonic() - start < 5
+
+
+def test_deep_nesting() -> None:
+    """An If inside an If, a hundred times: the reader stops at its depth, not at Python's."""
+    inner = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [], [_value("y")])
+    for _ in range(25):
+        node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
+        inner = helper.make_graph([node], "g", [], [_value("y")])
+        if inner.ByteSize() > 1 << 19:
+            break
+    flag = numpy_helper.from_array(np.array(True), "c")
+    graph = helper.make_graph(list(inner.node), "g", [_value("x")], [_value("y")], [flag])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    attempt(model.SerializeToString())
+
+
+def test_names_become_unique() -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="n"),
+        helper.make_node("Neg", ["a"], ["y"], name="n"),
+    ]
+    graph = importer.read_bytes(_model(nodes, [_value("x")], [_value("y")]))
+    assert len({n.name for n in graph.nodes}) == 2
+    assert [n.sources for n in graph.nodes] == [("n",), ("n",)]
+    verify(graph)
+
+
+def test_fast_and_lean(tmp_path: Path) -> None:
+    """A file of 100 MB: under 2 s, and no more than 1.2 times its size beside the mapped file."""
+    rng, layers = np.random.default_rng(0), 25
+    weights = [
+        numpy_helper.from_array(rng.standard_normal((1024, 1024)).astype(np.float32), f"w{i}")
+        for i in range(layers)
+    ]
+    nodes = [helper.make_node("MatMul", [f"h{i}", f"w{i}"], [f"h{i + 1}"]) for i in range(layers)]
+    ins = [helper.make_tensor_value_info("h0", TensorProto.FLOAT, [1, 1024])]
+    outs = [helper.make_tensor_value_info(f"h{layers}", TensorProto.FLOAT, [1, 1024])]
+    path = tmp_path / "large.onnx"
+    path.write_bytes(_model(nodes, ins, outs, weights))
+    size = path.stat().st_size
+    del weights
+    tracemalloc.start()
+    start = time.monotonic()
+    graph = load(path)
+    seconds, peak = time.monotonic() - start, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(graph.nodes) == layers
+    assert seconds < 2
+    assert peak <= 1.2 * size
