@@ -1,10 +1,11 @@
 // Times and checks single convolution layers, straight through the kernel interface.
 //
-//   layers [--check] [--threads N] [--isa NAME] [--seconds S] [--cold] < layers.txt
+//   layers [--check] [--threads N] [--isa NAME] [--seconds S] [--cold MB] < layers.txt
 //
 // One layer per line: kernel H W C N kh kw stride pad dilation group activation residual
 // (activation "-" for none). Prints the minimal ms and GFLOP/s; --check also compares float layers
-// with a double-precision loop; --cold flushes the caches between runs.
+// with a double-precision loop; --cold writes so many MB of other data
+// between runs (2: past the second-level cache, 64: past all caches).
 // Integer kernels (i8_...) run on u8 activations and i8 weights.
 #include <math.h>
 #include <stdio.h>
@@ -126,19 +127,20 @@ void work(void* context, int thread) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool check = false, cold = false;
+  bool check = false;
+  size_t cold_bytes = 0;
   int threads = 1;
   const char* max_isa = nullptr;
   double seconds = 0.05;
   for (int i = 1; i < argc; ++i) {
     if (!strcmp(argv[i], "--check")) check = true;
-    else if (!strcmp(argv[i], "--cold")) cold = true;
+    else if (!strcmp(argv[i], "--cold")) cold_bytes = strtoul(argv[++i], nullptr, 10) << 20;
     else if (!strcmp(argv[i], "--threads")) threads = atoi(argv[++i]);
     else if (!strcmp(argv[i], "--isa")) max_isa = argv[++i];
     else if (!strcmp(argv[i], "--seconds")) seconds = atof(argv[++i]);
   }
   ThreadPool* pool = acquire_pool(threads, false);
-  std::vector<float> flush(cold ? 12 << 20 : 0);
+  std::vector<float> flush(cold_bytes / sizeof(float));
   char line[512];
   Layer l;
   double total_ms = 0, total_flop = 0;
