@@ -6,7 +6,7 @@ All results are plain JSON data, and every point of a trade-off carries what rep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,7 @@ def analyze(
     feeds: Sequence[Feeds],
     *,
     run: Run = reference_run,
+    biases: Mapping[str, np.ndarray] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Everything about each integer layer of a quantised graph, worst for the output first.
@@ -46,7 +47,7 @@ def analyze(
     chosen, why = integer_nodes(parent, scheme.keep_float)
     nodes = [n for n in parent.nodes if n.name in chosen]
     accumulated, isolated = _errors(parent, quantised, nodes, feeds, run)
-    ranking = sensitivity(parent, ranges, scheme, feeds, run=run, progress=progress)
+    ranking = sensitivity(parent, ranges, scheme, feeds, run=run, biases=biases, progress=progress)
     order = {entry["name"]: i for i, entry in enumerate(ranking)}
     alone = {entry["name"]: entry["output_sqnr_db"] for entry in ranking}
     layers = [
@@ -190,6 +191,7 @@ def sensitivity(
     feeds: Sequence[Feeds],
     *,
     run: Run = reference_run,
+    biases: Mapping[str, np.ndarray] | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Each weighted layer alone in integers: SQNR of the outputs, most sensitive first."""
@@ -201,7 +203,8 @@ def sensitivity(
     found = []
     for index, node in enumerate(layers):
         single = replace(scheme, keep_float=everything - {node.name})
-        errors = _output_errors(quantize_static(parent, ranges, single), feeds, wants, run)
+        graph = quantize_static(parent, ranges, single, biases=biases)
+        errors = _output_errors(graph, feeds, wants, run)
         found.append(
             {
                 "name": node.name,
@@ -234,7 +237,7 @@ def trade_off(
     counts: Sequence[int] | None = None,
     done: Sequence[dict[str, Any]] = (),
     cost: Callable[[Node, bool], float] | None = None,
-    biases: dict[str, np.ndarray] | None = None,
+    biases: Mapping[str, np.ndarray] | None = None,
     progress: Progress | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..errors import UsageError
 from ..ir import Graph
 from ._run import Run, reference_run
@@ -72,6 +74,7 @@ class Quantised:
     ranges: Ranges | None = None
     verdict: Verdict | None = None
     held: list[Feed] = field(default_factory=list)
+    biases: dict[str, np.ndarray] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         chosen, why = integer_nodes(self.parent, self.options.scheme.keep_float)
@@ -141,7 +144,7 @@ def quantize(
         return out
     out.held = samples.held or samples.spare
     out.ranges = calibration.ranges(options.method)
-    out.graph = build(parent, calibration, options, samples, run)
+    out.graph, out.biases = build(parent, calibration, options, samples, run)
     out.verdict = judge(
         parent, out.graph, out.held, run=run, threshold_db=options.threshold_db,
         keep_float=options.scheme.keep_float,
@@ -157,13 +160,14 @@ def build(
     options: Options,
     samples: Any,
     run: Run = reference_run,
-) -> Graph:
-    """The QDQ graph of a prepared graph from finished statistics."""
+) -> tuple[Graph, dict[str, np.ndarray]]:
+    """(QDQ graph of a prepared graph, its corrected float biases) from finished statistics."""
     rounding: Rounding = nearest if options.rounding == "nearest" else sum_preserving
     if options.rounding == "adaptive":
         rounding = adaptive_rounding(parent, samples, options.scheme, run=run)
-    biases = None
+    biases: dict[str, np.ndarray] = {}
     if options.bias_correction:
         biases = corrected_biases(parent, calibration.statistics, options.scheme, rounding)
     ranges = calibration.ranges(options.method)
-    return quantize_static(parent, ranges, options.scheme, rounding=rounding, biases=biases)
+    graph = quantize_static(parent, ranges, options.scheme, rounding=rounding, biases=biases)
+    return graph, biases

@@ -12,7 +12,6 @@ from ..errors import UsageError
 from ..ir import DType, Node, QuantParams
 from .observers import Range
 
-
 #: rounding(node, weight, scale, axis) → integers of the weight
 Rounding = Callable[[Node, np.ndarray, np.ndarray, "int | None"], np.ndarray]
 

@@ -100,7 +100,9 @@ def _share_concat(graph: Graph, chosen: set[str], low_high: dict[int, Range]) ->
             own = low_high[id(value)]
             fits = (high - low) <= SHARED_LOSS * max(own[1] - own[0], 1e-12)
             plain = value.producer.name in chosen and value.producer.op not in KEEPING
-            if fits and plain:
+            # a ReLU is free only while the integers end at 0
+            free = not value.producer.attrs.get("activation") or own[0] < 0 or low == 0
+            if fits and plain and free:
                 low_high[id(value)] = (low, high)
 
 

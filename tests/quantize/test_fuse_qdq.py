@@ -1,0 +1,206 @@
+"""DQ → operator → Q against integers: the same steps, and nothing left in floats that need not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from lite_engine.ir import Graph, Journal, from_text, verify
+from lite_engine.ops import infer_types
+from lite_engine.passes import optimize_graph
+from lite_engine.passes.quantize_fuse_qdq import quantize_fuse_qdq
+from lite_engine.quantize import quantize_static, reference_run
+
+RNG = np.random.default_rng(5)
+
+
+def test_the_network_runs_in_integers(calibrated, samples):
+    parent, _, ranges, scheme = calibrated
+    qdq = quantize_static(parent, ranges, scheme)
+    fused = optimize_graph(qdq)
+    assert Counter(n.op for n in fused.nodes) == {
+        "QLinearConv": 4, "QLookup": 2, "QLinearAdd": 1, "QLinearGlobalAveragePool": 2,
+        "QLinearMul": 1, "QLinearConcat": 1, "MaxPool": 1, "Flatten": 1, "QGemm": 1,
+        "QuantizeLinear": 1, "DequantizeLinear": 1, "Softmax": 1,
+    }  # fmt: skip
+    taps = [n.output.name for n in fused.nodes if n.output.dtype.itemsize == 1]
+    for x in samples[:2]:
+        a, b = (reference_run(g, {"x": x}, taps) for g in (qdq, fused))
+        for name in taps:
+            steps = np.abs(a[name].astype(int) - b[name].astype(int))
+            assert steps.max() <= 1 and np.mean(steps > 0) < 0.02, name
+        np.testing.assert_allclose(a["y"], b["y"], atol=0.02)
+
+
+def qdq(text: str, arrays: list[np.ndarray] | None = None) -> Graph:
+    graph = from_text('graph "g" {\n' + text + "\n}", arrays or [])
+    infer_types(graph)
+    return graph
+
+
+IN = """
+  input x: f32[1,4,6,6]
+  const s: f32[] = [0.05]
+  const z: u8[] = [120]
+  const s2: f32[] = [0.08]
+  const z2: u8[] = [10]
+  "q": xq = QuantizeLinear(x, s, z)
+  "dq": xd = DequantizeLinear(xq, s, z)
+"""
+OUT = '\n  "q2": yq = QuantizeLinear(y, s2, z2)\n'
+OUT += '  "dq2": out = DequantizeLinear(yq, s2, z2)\n  output out'
+SAME = OUT.replace("s2, z2", "s, z")
+
+
+def fuse(graph: Graph) -> tuple[Graph, Journal]:
+    out, journal = graph.copy(), Journal()
+    quantize_fuse_qdq(out, journal)
+    out.remove_unread()
+    infer_types(out)
+    verify(out)
+    feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
+    for name, array in reference_run(graph, feeds).items():
+        step = 0.08 if "yq" in {v.name for v in graph.values()} else 0.05
+        np.testing.assert_allclose(reference_run(out, feeds)[name], array, atol=1.01 * step)
+    return out, journal
+
+
+def ops(graph: Graph) -> list[str]:
+    """Operators between the first Q and the last DQ."""
+    return [n.op for n in graph.nodes][1:-1]
+
+
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        ("Sigmoid(xd)", ["QLookup"]),
+        ("HardSwish(xd)", ["QLookup"]),
+        ("Gelu(xd)", ["QLookup"]),
+        ("Exp(xd)", ["QLookup"]),
+        ("LeakyRelu(xd) {alpha=0.1}", ["QLookup"]),
+        ("Relu(xd)", ["QLookup"]),
+        ("Add(xd, xd)", ["QLinearAdd"]),
+        ("Mul(xd, xd)", ["QLinearMul"]),
+        ("Add(xd, xd) {activation=\"Relu\"}", ["QLinearAdd", "QLookup"]),
+        ("GlobalAveragePool(xd)", ["QLinearGlobalAveragePool"]),
+        ("AveragePool(xd) {kernel_shape=[2, 2]}", ["QLinearAveragePool"]),
+        ("Softmax(xd) {axis=1}", ["QLinearSoftmax"]),
+        ("Concat(xd, xd) {axis=1}", ["QLinearConcat"]),
+        ("MaxPool(xd) {kernel_shape=[2, 2]}", ["MaxPool", "QLookup"]),
+        ("Identity(xd)", ["Identity", "QLookup"]),
+        ("Transpose(xd) {perm=[0, 2, 3, 1]}", ["Transpose", "QLookup"]),
+    ],
+)  # fmt: skip
+def test_operator(call, expected):
+    graph, _ = fuse(qdq(IN + f'  "op": y = {call}' + OUT))
+    assert ops(graph) == expected
+
+
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        ("MaxPool(xd) {kernel_shape=[2, 2]}", ["MaxPool"]),
+        ("Concat(xd, xd) {axis=1}", ["Concat"]),
+        ("Transpose(xd) {perm=[0, 2, 3, 1]}", ["Transpose"]),
+    ],
+)
+def test_equal_parameters_need_no_table(call, expected):
+    graph, _ = fuse(qdq(IN + f'  "op": y = {call}' + SAME))
+    assert ops(graph) == expected
+
+
+def test_pad_uses_the_zero_point():
+    text = IN + '  const p: i64[8] = [0, 0, 1, 1, 0, 0, 1, 1]\n  "op": y = Pad(xd, p)' + SAME
+    graph, _ = fuse(qdq(text))
+    assert ops(graph) == ["Pad"]
+    assert graph.node("op").inputs[2].const == 120
+
+
+def test_split_gives_integers_to_all_readers():
+    text = (
+        IN
+        + """
+  const n: i64[2] = [1, 3]
+  "split": a, b = Split(xd, n) {axis=1}
+  "qa": aq = QuantizeLinear(a, s, z)
+  "qb": bq = QuantizeLinear(b, s, z)
+  "da": ad = DequantizeLinear(aq, s, z)
+  "db": bd = DequantizeLinear(bq, s, z)
+  output ad
+  output bd
+"""
+    )
+    graph, _ = fuse(qdq(text))
+    assert [n.op for n in graph.nodes] == ["QuantizeLinear", "Split", *["DequantizeLinear"] * 2]
+
+
+CONV = """
+  const w: i8[3,4,3,3] = @0
+  const ws: f32[3] = [0.01, 0.02, 0.03]
+  const wz: i8[3] = [0, 0, 0]
+  "dw": wd = DequantizeLinear(w, ws, wz) {axis=0}
+  const b: i32[3] = [100, -200, 300]
+  const bs: f32[3] = [0.0005, 0.001, 0.0015]
+  const bz: i32[3] = [0, 0, 0]
+  "db": bd = DequantizeLinear(b, bs, bz) {axis=0}
+"""
+
+
+def weights() -> list[np.ndarray]:
+    return [RNG.integers(-127, 128, (3, 4, 3, 3)).astype(np.int8)]
+
+
+def test_conv_with_a_clamp_that_is_free_and_one_that_is_not():
+    body = IN + CONV + '  "c": y = Conv(xd, wd, bd) {pads=[1, 1, 1, 1], activation="Relu"}'
+    graph, _ = fuse(qdq(body + OUT, weights()))
+    assert ops(graph) == ["QLinearConv", "QLookup"]  # zero point 10: −0.8 … 0 must go
+    free = (body + OUT).replace("z2: u8[] = [10]", "z2: u8[] = [0]")
+    graph, _ = fuse(qdq(free, weights()))
+    assert ops(graph) == ["QLinearConv"]
+    assert graph.node("c").inputs[8].name == "b"
+    assert set(graph.node("c").sources) == {"c", "q2"} or graph.node("c").sources
+
+
+def test_bias_of_another_scale_is_converted():
+    body = IN + CONV.replace("0.0005", "0.001") + '  "c": y = Conv(xd, wd, bd)' + OUT
+    graph, _ = fuse(qdq(body, weights()))
+    assert graph.node("c").inputs[8].const.tolist() == [200, -200, 300]
+
+
+@pytest.mark.parametrize(
+    "body, reason",
+    [
+        ('  "c": y = Conv(xd, wd, bd) {activation="HardSwish"}', "needs a range of its own"),
+        ('  "e": y = Erf(xd)', "Erf has no integer form"),
+        ('  "c": y = Conv(xd, wd, bd)\n  output y', "Conv output has another reader"),
+        ('  "m": y = ReduceMax(xd)', "ReduceMax has no integer form"),
+    ],
+)
+def test_refusals_name_the_reason(body, reason):
+    out = Journal()
+    graph = qdq(IN + CONV + body + OUT, weights())
+    quantize_fuse_qdq(graph, out)
+    assert any(reason in e.reason for e in out.entries if e.action == "refused"), str(out)
+
+
+def test_requantising_between_two_scales():
+    text = (
+        IN + '  "q2": yq = QuantizeLinear(xd, s2, z2)\n  "dq2": out = DequantizeLinear(yq, s2, z2)'
+    )
+    graph, _ = fuse(qdq(text + "\n  output out"))
+    assert ops(graph) == ["QLookup"]
+    same = text.replace("xd, s2, z2", "xd, s, z").replace("yq, s2, z2", "yq, s, z")
+    graph, _ = fuse(qdq(same + "\n  output out"))
+    assert ops(graph) == ["Identity"]
+
+
+def test_a_view_before_a_float_operator_moves_bytes_not_floats():
+    text = (
+        IN + '  const r: i64[2] = [4, 36]\n  "v": v = Reshape(xd, r)\n'
+        '  "s": y = Softmax(v)\n  output y'
+    )
+    graph, _ = fuse(qdq(text))
+    assert [n.op for n in graph.nodes] == [
+        "QuantizeLinear", "Reshape", "DequantizeLinear", "Softmax",
+    ]  # fmt: skip

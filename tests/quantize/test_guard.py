@@ -1,0 +1,158 @@
+"""Comparison with the parent, sensitivity, trade-off: the results people decide by."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lite_engine.errors import CalibrationError, UsageError
+from lite_engine.quantize import (
+    Options,
+    Scheme,
+    analyze,
+    calibrate,
+    choose,
+    judge,
+    prepare,
+    quantize,
+    quantize_static,
+    sensitivity,
+    trade_off,
+)
+from lite_engine.quantize.metrics import Error
+
+
+def test_the_whole_way(network, samples):
+    seen = []
+    result = quantize(network, samples, progress=lambda done, total: seen.append(total))
+    assert result.verdict.passed and result.verdict.samples == 2
+    assert result.calibration.samples == 10 and set(seen) == {10}
+    assert result.verdict.outputs["y"]["top1_agreement"] == 1.0
+    data = json.loads(json.dumps(result.to_dict()))
+    assert data["conversions"] == [["x", "quantize"], ["l", "dequantize"]]
+    assert data["guard"]["passed"] and data["samples"] == 10
+    assert Options.from_dict(data["options"]) == result.options
+
+
+def test_the_same_options_give_the_same_numbers(network, samples):
+    first = quantize(network, samples, Options(rounding="adaptive"))
+    again = quantize(network, samples, Options.from_dict(first.options.to_dict()))
+    a, b = ({v.name: v.const for v in r.graph.constants()} for r in (first, again))
+    assert a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
+
+
+def test_cancelled_and_resumed(network, samples):
+    calls = iter(range(100))
+    part = quantize(network, samples, cancel=lambda: next(calls) >= 4)
+    assert part.graph is None and part.calibration.cancelled and part.calibration.samples == 4
+    rest = quantize(network, samples, resume=part.calibration)
+    whole = quantize(network, samples)
+    assert rest.ranges.values == whole.ranges.values and rest.verdict.passed
+
+
+def damaged(network, name: str = "point"):
+    """One filter of a layer a thousand times as loud: one scale for all weights fails there."""
+    out = network.copy()
+    weight = out.node(name).inputs[1]
+    weight.const = weight.const.copy()
+    weight.const[0] *= 1000
+    weight.const[1:] *= 0.5
+    return out
+
+
+def test_sensitivity_puts_the_damaged_layer_first(network, samples):
+    parent = prepare(damaged(network))
+    calibration = calibrate(parent, samples)
+    scheme = Scheme(per_channel=False)
+    ranking = sensitivity(parent, calibration.ranges("minmax"), scheme, [{"x": samples[0]}])
+    assert ranking[0]["name"].startswith("point")
+    assert {r["op"] for r in ranking} == {"Conv", "Gemm"}
+
+
+def test_a_bad_model_is_refused_with_the_layers_and_what_to_try(network, samples):
+    options = Options(method="minmax", scheme=Scheme(per_channel=False), threshold_db=60)
+    with pytest.raises(CalibrationError, match="below the threshold of 60 dB") as error:
+        quantize(damaged(network), samples, options)
+    for part in ("worst layers:", "keep ", "adaptive rounding", "--force"):
+        assert part in str(error.value)
+    forced = quantize(damaged(network), samples, options, force=True)
+    assert not forced.verdict.passed and forced.graph is not None
+
+
+def test_two_samples_are_enough_and_compared_on_themselves(network, samples):
+    assert quantize(network, samples[:2]).verdict.samples == 2
+
+
+def test_nothing_to_compare_with(calibrated):
+    parent, _, ranges, scheme = calibrated
+    with pytest.raises(CalibrationError, match="no sample"):
+        judge(parent, quantize_static(parent, ranges, scheme), [])
+
+
+def test_analysis_is_complete_and_plain(calibrated, samples):
+    parent, calibration, ranges, scheme = calibrated
+    graph = quantize_static(parent, ranges, scheme)
+    feeds = [{"x": x} for x in samples[:2]]
+    data = json.loads(json.dumps(analyze(parent, graph, calibration, ranges, scheme, feeds)))
+    layers = {layer["name"]: layer for layer in data["layers"]}
+    assert len(layers) == len(parent.nodes) - 1  # all but the Softmax
+    stem = layers["stem"]
+    assert stem["weight"]["shape"] == [8, 3, 3, 3] and stem["weight"]["sqnr_db"] > 35
+    assert sum(stem["activation"]["histogram"]) > 0 and 0 <= stem["activation"]["clipped"] < 0.05
+    for name in ("point", "fc"):
+        layer = next(v for k, v in layers.items() if k.startswith(name))
+        assert layer["isolated"]["sqnr_db"] >= layer["accumulated"]["sqnr_db"] - 1
+    ranks = sorted(v["rank"] for v in layers.values() if v["rank"] is not None)
+    assert ranks == list(range(len(data["ranking"])))
+
+
+def test_trade_off_goes_from_integers_to_floats_and_resumes(calibrated, samples):
+    parent, _, ranges, scheme = calibrated
+    feeds = [{"x": x} for x in samples[:2]]
+    ranking = [r["name"] for r in sensitivity(parent, ranges, scheme, feeds)]
+    calls = iter(range(100))
+    part = trade_off(parent, ranges, scheme, ranking, feeds, cancel=lambda: next(calls) >= 2)
+    assert len(part) == 2
+    runs = []
+    points = trade_off(
+        parent, ranges, scheme, ranking, feeds, done=json.loads(json.dumps(part)),
+        progress=lambda done, total: runs.append(done),
+    )  # fmt: skip
+    assert [p["float_layers"] for p in points] == list(range(len(ranking) + 1))
+    assert points[:2] == part
+    assert points[-1]["sqnr_db"] == 150 and points[0]["cost"] < points[-1]["cost"]
+    assert points[0]["size_bytes"] < points[-1]["size_bytes"]
+    again = Scheme.from_dict(points[1]["scheme"])
+    assert again == replace(scheme, keep_float=frozenset(ranking[:1]))
+
+
+def test_budgets():
+    points = [
+        {"sqnr_db": 12, "top1_agreement": 0.9, "cost": 1.0, "size_bytes": 100},
+        {"sqnr_db": 20, "top1_agreement": 1.0, "cost": 2.0, "size_bytes": 200},
+        {"sqnr_db": 150, "top1_agreement": 1.0, "cost": 4.0, "size_bytes": 400},
+    ]
+    assert choose(points, min_sqnr_db=15) is points[1]
+    assert choose(points, min_top1=0.8) is points[0]
+    assert choose(points, max_cost=3) is points[1]
+    assert choose(points, max_bytes=150) is points[0]
+    assert choose(points, min_sqnr_db=15, max_cost=1) is None
+
+
+def test_options_are_checked():
+    with pytest.raises(UsageError, match="method 'best'"):
+        Options(method="best")
+    with pytest.raises(UsageError, match="nearest, sums, adaptive"):
+        Options(rounding="up")
+
+
+def test_error_measures():
+    error = Error()
+    error.add(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, 3.1]]))
+    assert error.sqnr_db == pytest.approx(10 * np.log10(14 / 0.01), abs=1e-6)
+    assert error.top1 == 1.0 and 0.99 < error.cosine < 1
+    error.add(np.array([[1.0, 2.0, 3.0]]), np.array([[4.0, 2.0, 3.0]]))
+    assert error.top1 == 0.5
+    assert Error().sqnr_db == 150

@@ -1,0 +1,236 @@
+"""From ranges to a QDQ graph, and what keeps it close to its parent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.errors import CalibrationError, UsageError
+from lite_engine.ir import DType, Graph, from_text, verify
+from lite_engine.ops import infer_types
+from lite_engine.quantize import (
+    Ranges,
+    Scheme,
+    conversions,
+    equalize,
+    integer_nodes,
+    prepare,
+    quantize_static,
+    quantize_weights,
+    reference_run,
+)
+from lite_engine.quantize.bias_correction import corrected_biases
+from lite_engine.quantize.rounding import adaptive_rounding, nearest, preserve_sums
+from lite_engine.quantize.scheme import activation_params, weight_scale
+
+RNG = np.random.default_rng(3)
+
+
+def test_prepare_changes_no_number(network, samples):
+    parent = prepare(network)
+    verify(parent)
+    ops = [n.op for n in parent.nodes]
+    assert ops.count("HardSwish") == ops.count("HardSigmoid") == ops.count("Add") == 1
+    assert all(n.input(3) is None for n in parent.nodes if n.op == "Conv")
+    a, b = (reference_run(g, {"x": samples[0]})["y"] for g in (network, parent))
+    np.testing.assert_allclose(a, b, rtol=1e-6)
+    assert {s for n in parent.nodes for s in n.sources} == {n.name for n in network.nodes}
+
+
+@pytest.mark.parametrize(
+    "scheme", [Scheme(), Scheme("i8"), Scheme("i8", symmetric=True), Scheme("u8", symmetric=True)]
+)
+def test_outputs_stay_close(calibrated, samples, sqnr, scheme):
+    parent, calibration, ranges, _ = calibrated
+    biases = corrected_biases(parent, calibration.statistics, scheme)
+    graph = quantize_static(parent, ranges, scheme, biases=biases)
+    verify(graph)
+    for x in samples[:3]:
+        want, got = (reference_run(g, {"x": x}, ["l"])["l"] for g in (parent, graph))
+        assert sqnr(want, got) > 22
+
+
+def test_names_types_and_constants(calibrated):
+    parent, _, ranges, scheme = calibrated
+    graph = quantize_static(parent, ranges, scheme)
+    assert [v.name for v in graph.outputs] == ["y"] and [v.name for v in graph.inputs] == ["x"]
+    assert {v.name for v in parent.values() if not v.is_const} <= {v.name for v in graph.values()}
+    weight = graph.find("stem.weight.q")
+    assert weight.const.dtype == np.int8 and weight.const.min() >= -127
+    assert graph.find("stem.weight.q.scale").const.shape == (8,)
+    assert graph.find("stem.bias.q").const.dtype == np.int32
+    assert graph.find("c0.q").dtype is DType.U8 and graph.find("c0.q").quant is not None
+
+
+def test_views_and_concat_share_parameters(calibrated):
+    parent, _, ranges, scheme = calibrated
+    graph = quantize_static(parent, ranges, scheme)
+    scales = {n: float(graph.find(f"{n}.q").quant.scale) for n in ("j", "m", "s", "a", "f")}
+    assert scales["m"] == scales["j"] == scales["s"]
+    assert scales["f"] == scales["a"]
+
+
+def test_only_what_pays_becomes_integer(calibrated):
+    parent = calibrated[0]
+    chosen, why = integer_nodes(parent)
+    assert why == {"prob": "Softmax has no integer form"}
+    assert conversions(parent, chosen) == [("x", "quantize"), ("l", "dequantize")]
+    chosen, why = integer_nodes(parent, frozenset({"fc"}))
+    assert why["fc"] == "kept in floating point on request"
+    assert why["flat"] == "a conversion would cost more than it saves"
+
+
+def test_kept_layers_stay_float(calibrated, samples):
+    parent, _, ranges, _ = calibrated
+    everything = frozenset(n.name for n in parent.nodes)
+    graph = quantize_static(parent, ranges, Scheme(keep_float=everything))
+    a, b = (reference_run(g, {"x": samples[0]})["y"] for g in (parent, graph))
+    np.testing.assert_array_equal(a, b)
+
+
+def test_missing_range_is_named(calibrated):
+    parent, _, ranges, _ = calibrated
+    values = {k: v for k, v in ranges.values.items() if k != "c2.conv"}
+    with pytest.raises(CalibrationError, match="c2"):
+        quantize_static(parent, Ranges({k: v for k, v in values.items() if "c2" not in k}))
+
+
+def test_activation_parameters_represent_zero_exactly():
+    for low, high in ((-1.0, 3.0), (0.0, 6.0), (-2.0, 0.0), (0.1, 4.0), (0.0, 0.0)):
+        p = activation_params((low, high), Scheme())
+        assert 0 <= p.zero_point <= 255
+        step, zero = float(p.scale), int(p.zero_point)
+        assert (0 - zero) * step <= min(low, 0) + step and (255 - zero) * step >= high - step
+    assert activation_params((0.0, 6.0), Scheme()).zero_point == 0  # ReLU is free
+    with pytest.raises(UsageError, match="u4"):
+        Scheme("u4")
+
+
+# ---- weights
+
+
+def test_sums_are_preserved():
+    w = RNG.standard_normal((16, 8, 3, 3)).astype(np.float32)
+    scale = weight_scale(w, 0)
+    steps = w / scale[:, None, None, None]
+    q = preserve_sums(w, scale, 0)
+    assert q.dtype == np.int8 and np.abs(q - steps).max() < 1.01
+    assert np.abs((q - steps).sum(axis=(1, 2, 3))).max() <= 0.5 + 1e-3
+    plain = np.rint(steps)
+    noise, more = np.square(plain - steps).mean(), np.square(q - steps).mean()
+    assert more < 1.8 * noise
+
+
+@pytest.mark.parametrize(
+    "axis, shape", [(1, (6, 12)), (0, (12, 6)), (None, (5, 4, 3, 3)), (1, (4, 5, 2, 2))]
+)
+def test_sums_along_any_axis(axis, shape):
+    w = RNG.standard_normal(shape).astype(np.float32)
+    q = preserve_sums(w, weight_scale(w, axis), axis)
+    assert q.shape == w.shape and q.dtype == np.int8
+
+
+def _layer(group: int = 1) -> tuple[Graph, list[dict]]:
+    """A convolution behind a ReLU: its inputs are correlated and have a mean."""
+    w = RNG.standard_normal((6, 6 // group, 3, 3)).astype(np.float32)
+    text = f"""graph "g" {{
+      input x: f32[1,6,12,12]
+      const w: f32[6,{6 // group},3,3] = @0
+      const b: f32[6] = [0, 0, 0, 0, 0, 0]
+      "c": y = Conv(x, w, b) {{group={group}, pads=[1, 1, 1, 1]}}
+      output y
+    }}"""
+    graph = from_text(text, [w])
+    infer_types(graph)
+    feeds = []
+    for _ in range(4):
+        base = RNG.standard_normal((1, 1, 12, 12))
+        x = np.maximum(base + 0.3 * RNG.standard_normal((1, 6, 12, 12)) + 0.5, 0)
+        feeds.append({"x": x.astype(np.float32)})
+    return graph, feeds
+
+
+@pytest.mark.parametrize("group", [1, 6])
+def test_adaptive_rounding_lowers_the_output_error(group):
+    graph, feeds = _layer(group)
+    rounding = adaptive_rounding(graph, feeds, Scheme())
+    node, w = graph.nodes[0], graph.nodes[0].inputs[1].const
+    scale = 8 * weight_scale(w, 0)  # coarse steps, so that rounding matters
+    want = reference_run(graph, feeds[0])["y"]
+    errors = []
+    for method in (nearest, rounding):
+        copy = graph.copy()
+        copy.nodes[0].inputs[1].const = (
+            method(node, w, scale, 0) * scale[:, None, None, None]
+        ).astype(np.float32)
+        errors.append(np.square(reference_run(copy, feeds[0])["y"] - want).mean())
+    assert errors[1] < 0.9 * errors[0]
+
+
+def test_bias_correction_removes_the_mean_shift(calibrated, samples):
+    parent, calibration, ranges, scheme = calibrated
+    biases = corrected_biases(parent, calibration.statistics, scheme, nearest)
+    shifts = []
+    for use in ({}, biases):
+        graph = quantize_static(parent, ranges, scheme, rounding=nearest, biases=use)
+        diff = [
+            reference_run(graph, {"x": x}, ["c1.linear"])["c1.linear"]
+            - reference_run(parent, {"x": x}, ["c1.linear"])["c1.linear"]
+            for x in samples
+        ]
+        shifts.append(np.abs(np.mean(diff, axis=(0, 1, 3, 4))).mean())
+    assert shifts[1] <= shifts[0]
+
+
+def test_equalisation_keeps_the_function_and_evens_the_channels():
+    text = """graph "g" {
+      input x: f32[1,4,8,8]
+      const w1: f32[4,4,1,1] = @0
+      const b1: f32[4] = @1
+      const w2: f32[4,1,3,3] = @2
+      const w3: f32[5,4,1,1] = @3
+      "a": a = Conv(x, w1, b1) {activation="Relu"}
+      "b": b = Conv(a, w2) {group=4, activation="Relu"}
+      "c": y = Conv(b, w3)
+      output y
+    }"""
+    spread = np.array([1, 10, 100, 0.1], np.float32)
+    arrays = [
+        RNG.standard_normal((4, 4, 1, 1)) * spread[:, None, None, None],
+        RNG.standard_normal(4) * spread,
+        RNG.standard_normal((4, 1, 3, 3)),
+        RNG.standard_normal((5, 4, 1, 1)) / spread[:, None, None],
+    ]
+    graph = from_text(text, [a.astype(np.float32) for a in arrays])
+    infer_types(graph)
+    even = graph.copy()
+    assert equalize(even) == [("a", "b"), ("b", "c")]
+    x = {"x": RNG.standard_normal((1, 4, 8, 8)).astype(np.float32)}
+    a, b = (reference_run(g, x)["y"] for g in (graph, even))
+    np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(a).max())
+
+    def unevenness(g: Graph) -> float:
+        reach = np.abs(g.nodes[0].inputs[1].const).max(axis=(1, 2, 3))
+        return float(reach.max() / reach.min())
+
+    assert unevenness(even) < 0.2 * unevenness(graph)
+
+
+@pytest.mark.parametrize("bits, share, least_db", [(8, 0.28, 30), (16, 0.53, 70)])
+def test_weight_only(sqnr, bits, share, least_db):
+    big = from_text(
+        'graph "g" {\n  input x: f32[1,64,8,8]\n  const w: f32[96,64,3,3] = @0\n'
+        '  "c": y = Conv(x, w) {pads=[1, 1, 1, 1]}\n  output y\n}',
+        [RNG.standard_normal((96, 64, 3, 3)).astype(np.float32)],
+    )
+    small = quantize_weights(big, bits)
+    verify(small)
+    sizes = [sum(v.const.nbytes for v in g.constants()) for g in (small, big)]
+    assert sizes[0] / sizes[1] < share
+    x = {"x": RNG.standard_normal((1, 64, 8, 8)).astype(np.float32)}
+    want, got = (reference_run(g, x)["y"] for g in (big, small))
+    assert sqnr(want, got) > least_db
+
+
+def test_weight_only_of_other_widths(network):
+    with pytest.raises(UsageError, match="4 bits"):
+        quantize_weights(network, 4)
