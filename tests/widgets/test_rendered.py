@@ -25,7 +25,7 @@ def saved(page, i=0):
 @pytest.mark.parametrize("width", [1100, 700, 340])
 def test_everything_draws_without_errors_or_requests(mount, theme, width):
     widgets = [w for w in showcase()]
-    page = mount(widgets, theme=theme, width=width)
+    page, wide = mount(widgets, theme=theme, width=width), []
     for i, widget in enumerate(widgets):
         box = page.locator(f"#w{i} .lite")
         assert box.get_attribute("data-theme") == theme
@@ -33,7 +33,8 @@ def test_everything_draws_without_errors_or_requests(mount, theme, width):
         html = box.inner_html()
         assert "NaN" not in html.replace(">NaN<", "") and "undefined" not in html, type(widget)
         over = box.evaluate("e => e.querySelector('.frame').scrollWidth - e.clientWidth")
-        assert over <= 1, f"{type(widget).__name__} is {over} px too wide at {width}"
+        wide += [f"{type(widget).__name__} {over} px"] if over > 1 else []
+    assert not wide, f"too wide at {width}: {wide}"
     keep = os.environ.get("LITE_TEST_SHOTS")
     if keep:
         Path(keep).mkdir(parents=True, exist_ok=True)

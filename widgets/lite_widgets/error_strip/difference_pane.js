@@ -61,7 +61,7 @@ function paintMap(canvas, pixels, [h, w]) {
 function mapMarkup(c, width) {
   const [h, w] = c.get("map_shape");
   const { columns, max } = c.local.profiles;
-  const lens = w > 24 || h > 24;
+  const lens = (w > 24 || h > 24) && width > LEFT + LENS + 160;
   const room = width - LEFT - 8 - (lens ? LENS + 12 : 0);
   const high = Math.round(Math.max(h < 4 ? 24 : 72, Math.min(168, (room / w) * h)));
   c.local.mapBox = { left: LEFT, top: 40, width: room, height: high };
@@ -142,8 +142,8 @@ function figures(c) {
   const l = c.get("layer"), tol = c.get("tolerance");
   const row = (name, f) => (f ? html`<tr><td>${name}</td><td class="num${(f.rel_l2 ?? 0) > tol ? " over" : ""}">${error(f.rel_l2)}</td><td class="num">${error(f.max_abs)}</td>
     <td class="num">${error(f.cosine === null || f.cosine === undefined ? null : 1 - f.cosine)}</td><td class="num">${fixed(f.sqnr_db, 1)}${THIN}dB</td><td class="num${(f.nan_b || 0) > (f.nan_a || 0) ? " over" : ""}">${f.nan_b ?? 0}</td></tr>` : html`<tr><td>${name}</td><td class="mu" colspan="5">not measured</td></tr>`);
-  return html`<table><thead><tr><th></th><th class="num">rel. L2</th><th class="num">max abs</th><th class="num">1 − cosine</th><th class="num">SQNR</th><th class="num">NaN</th></tr></thead>
-    <tbody>${row("isolated", l.isolated)}${row("accumulated", l)}</tbody></table>`;
+  return html`<div class="tw"><table><thead><tr><th></th><th class="num">rel. L2</th><th class="num">max abs</th><th class="num">1 − cosine</th><th class="num">SQNR</th><th class="num">NaN</th></tr></thead>
+    <tbody>${row("isolated", l.isolated)}${row("accumulated", l)}</tbody></table></div>`;
 }
 
 function where(c) {
