@@ -79,19 +79,23 @@ def _variables(flat: Flat, folder: Path) -> dict[str, tuple[np.ndarray, DType]]:
     """Contents of each variable, by the name of its handle node.
 
     Which entry of the bundle belongs to which variable is what the restoring part of the graph says:
-    Assign(handle, RestoreV2(prefix, names):i) means names[i].
+    Assign(handle, RestoreV2(prefix, names):i) means names[i]. A variable that another one starts
+    from, Assign(other, Read(handle)), was a copy when the model was saved.
     """
     prefix = folder / "variables" / "variables"
     if not prefix.with_name("variables.index").is_file():
         return {}
     bundle = Bundle(prefix)
     out: dict[str, tuple[np.ndarray, DType]] = {}
+    copies: list[tuple[str, str]] = []
     for name, node in flat.nodes.items():
         if node.op not in ("Assign", "AssignVariableOp") or len(flat.inputs[name]) < 2:
             continue
         handle, value = (_origin(flat, ref) for ref in flat.inputs[name][:2])
         if handle is None or value is None or flat.nodes[handle[0]].op not in _HANDLES:
             continue
+        if flat.nodes[value[0]].op in _HANDLES:
+            copies.append((handle[0], value[0]))
         if flat.nodes[value[0]].op != "RestoreV2":
             continue
         keys = _strings(flat, flat.inputs[value[0]][1])
@@ -101,6 +105,9 @@ def _variables(flat: Flat, folder: Path) -> dict[str, tuple[np.ndarray, DType]]:
             except LiteError:
                 continue  # counters and optimiser slots; a variable that is read and has no value
                 # is named when the graph is translated
+    for copy, original in copies:
+        if copy in out:
+            out.setdefault(original, out[copy])
     return out
 
 
