@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tiny import check, isas, run_step
+from .tiny import check, isas, run_step
 
 pytestmark = pytest.mark.cpu
 UNARY = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,25 @@ def to_channels_last(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(array, 1, -1)) if array.ndim > 2 else array
 
 
-def check(
+@dataclass
+class Case:
+    """One kernel call with what it should give, in physical order."""
+
+    op: str
+    kernel: str
+    inputs: list[np.ndarray | None]
+    wanted: list[np.ndarray]
+    attrs: dict[str, Any]
+    constant: Sequence[int]
+    tolerance: float
+
+    def plan(self, *, all_constant: bool = False) -> Plan:
+        constant = range(len(self.inputs)) if all_constant else self.constant
+        return one_step_plan(
+            self.op, self.kernel, self.inputs, self.wanted, self.attrs, constant)
+
+
+def make_case(
     op: str,
     kernel: str,
     inputs: Sequence[np.ndarray | None],
@@ -106,11 +125,9 @@ def check(
     constant: Sequence[int] = (),
     as_attrs: dict[str, int] | None = None,
     tolerance: float = 2e-6,
-    isas: Sequence[str | None] = (None,),
-    threads: Sequence[int] = (1, 2),
     n_outputs: int = 1,
-) -> None:
-    """The kernel agrees with the operator's reference on every instruction set and thread count.
+) -> Case:
+    """A case from logical inputs.
 
     `channels_last` lists inputs that the kernel sees channels-last (its output is then too);
     `as_attrs` maps attribute names to inputs that the kernel gets as attributes.
@@ -124,15 +141,27 @@ def check(
     native_attrs = {**get_op(op).attrs, **attrs}
     for name, index in as_attrs.items():
         value = given[index]
-        native_attrs[name] = None if value is None else value.ravel().tolist()
+        flat = None if value is None else value.ravel().tolist()
+        if flat and channels_last and name in get_op(op).per_axis_attrs:
+            flat = [flat[0], *flat[2:], flat[1]]
+        native_attrs[name] = flat
         given[index] = None
     while given and given[-1] is None:
         given.pop()
+    return Case(op, kernel, given, wanted, native_attrs, constant, tolerance)
+
+
+def check(
+    *args: Any, isas: Sequence[str | None] = (None,), threads: Sequence[int] = (1, 2), **more: Any
+) -> None:
+    """The case of these arguments agrees on every instruction set and thread count."""
+    case = make_case(*args, **more)
     for isa in isas:
         for count in threads:
-            got = run_step(op, kernel, given, wanted, native_attrs, constant, max_isa=isa, threads=count)
-            for g, w in zip(got, wanted):
-                assert_close(g, w, tolerance, f"{kernel} {isa} {count} threads")
+            got = run_step(case.op, case.kernel, case.inputs, case.wanted, case.attrs,
+                           case.constant, max_isa=isa, threads=count)
+            for g, w in zip(got, case.wanted):
+                assert_close(g, w, case.tolerance, f"{case.kernel} {isa} {count} threads")
 
 
 def assert_close(got: np.ndarray, wanted: np.ndarray, tolerance: float, what: str) -> None:
@@ -146,7 +175,8 @@ def assert_close(got: np.ndarray, wanted: np.ndarray, tolerance: float, what: st
     same = (a == b) | np.isnan(b)
     finite = b[np.isfinite(b)]
     scale = max(1.0, float(np.abs(finite).max())) if finite.size else 1.0
-    error = np.where(same, 0, np.abs(a - b) / scale)
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0, np.abs(a - b) / scale)
     worst = int(np.argmax(error)) if error.size else 0
     assert error.size == 0 or error.flat[worst] <= tolerance, (
         f"{what}: element {np.unravel_index(worst, b.shape)} is {a.flat[worst]!r}, "

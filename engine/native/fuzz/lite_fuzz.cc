@@ -1,7 +1,7 @@
 // lite_fuzz: damages a .lite file and its program again and again and runs what still loads. Built
 // by the sanitized builds only, which stop at the first bad access.
 //
-//   lite_fuzz model.lite SCRATCH_FILE SEED SECONDS
+//   lite_fuzz model.lite SCRATCH_FILE SEED MILLISECONDS
 //
 // The same seed gives the same damages. Prints how many were refused and how many ran.
 #include <stdint.h>
@@ -25,6 +25,12 @@ uint64_t next() {   // xorshift64*
   return state * 0x2545f4914f6cdd1dull;
 }
 size_t below(size_t n) { return n ? next() % n : 0; }
+
+int64_t now_ms() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1000000;
+}
 
 struct Bytes {
   uint8_t* data;
@@ -136,7 +142,7 @@ void fuzz_file(const Bytes& original, const char* scratch) {
 
 int main(int argc, char** argv) {
   if (argc != 5) {
-    fprintf(stderr, "usage: lite_fuzz model.lite SCRATCH_FILE SEED SECONDS\n");
+    fprintf(stderr, "usage: lite_fuzz model.lite SCRATCH_FILE SEED MILLISECONDS\n");
     return 2;
   }
   char error[256];
@@ -163,8 +169,8 @@ int main(int argc, char** argv) {
     weight_bytes[i] = row[1];
   }
   state = strtoull(argv[3], nullptr, 10) * 2654435761u + 88172645463325252ull;
-  const time_t end = time(nullptr) + strtol(argv[4], nullptr, 10);
-  for (int i = 0; time(nullptr) < end; ++i) {
+  const int64_t end = now_ms() + strtol(argv[4], nullptr, 10);
+  for (int i = 0; now_ms() < end; ++i) {
     if (i % 8 == 0) fuzz_file(whole, argv[2]);
     else if (program) fuzz_program(static_cast<const uint8_t*>(program), program_bytes, weights,
                                    weight_bytes, count);
