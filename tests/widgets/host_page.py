@@ -81,7 +81,7 @@ def page(widgets: Sequence[Any], *, theme: str = "light", width: int = 1100) -> 
         f'<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>widgets</title>'
         f'<body data-jp-theme-light="{str(theme == "light").lower()}" style="margin:16px;'
         f'{_THEMES[theme]}"><div style="width:{width}px">{boxes}</div>'
-        f"<script>window.widgets={data}</script><script type=\"module\">{_SCRIPT}</script></body>"
+        f'<script>window.widgets={data}</script><script type="module">{_SCRIPT}</script></body>'
     )
 
 

@@ -107,7 +107,9 @@ def profile(backend: str = "x86") -> dict:
         moved = 4 * (sum(_elements(shapes[i]) for i in node["inputs"])
                      + _elements(node["output_shapes"][0])) + node["weights"]  # fmt: skip
         fallback = backend == "opencl" and (
-            node["name"] == "b7/se/pool" or node["block"] == "head" or node["name"].endswith("transpose")
+            node["name"] == "b7/se/pool"
+            or node["block"] == "head"
+            or node["name"].endswith("transpose")
         )
         on = "x86" if fallback else backend
         rate = RATES[on].get(node["type"], 1e9)
@@ -159,7 +161,9 @@ def comparison() -> dict:
         iso = {"MatMul": 1.1e-6, "Layout": 1e-7}.get(node["type"], 3.4e-4) * rng.uniform(0.7, 1.4)
         if node["name"] == GUILTY:
             iso, seen, carried = 7.91e-2, True, 7.9e-2
-        carried = carried * rng.uniform(0.97, 1.06) if seen else (carried**2 + (iso / 2) ** 2) ** 0.5
+        carried = (
+            carried * rng.uniform(0.97, 1.06) if seen else (carried**2 + (iso / 2) ** 2) ** 0.5
+        )
         acc = carried * (0.12 if seen and "/se/" in node["name"] else 1.0)
         figures = lambda e: {"rel_l2": e, "max_abs": e * 36.8, "mean_abs": e * 2.1,  # noqa: E731
                              "cosine": 1 - e * e / 2, "sqnr_db": 22.0}  # fmt: skip

@@ -6,9 +6,9 @@ import math
 import random
 from typing import Any
 
+import lite_widgets as lw
 import numpy as np
 
-import lite_widgets as lw
 from tests.widgets import samples
 
 ROOF = {"gflops": 118, "gbytes_per_s": 19.4, "what": "2 threads, AVX2 + FMA"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from lite_widgets._bundle import BundleError, bundle
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import lite_widgets as lw
 import pytest
 
-import lite_widgets as lw
 from tests.widgets import samples
 from tests.widgets.showcase import difference, showcase, trade_off
 
@@ -114,16 +114,22 @@ def test_source_graph_is_linked_through_the_fusion_map(mount):
                         profile=samples.profile(), selected=["b5/dw"])  # fmt: skip
     page = mount([view], width=1000)
     sources = next(n["sources"] for n in samples.graph()["nodes"] if n["name"] == "b5/dw")
-    lit = page.locator("[data-pane=source] g.sel").evaluate_all("all => all.map(e => e.dataset.src)")
+    lit = page.locator("[data-pane=source] g.sel").evaluate_all(
+        "all => all.map(e => e.dataset.src)"
+    )
     assert lit == sources
-    page.locator("[data-pane=source] g[data-src].sel").first.locator("xpath=following::*[@data-src][4]").click()
+    page.locator("[data-pane=source] g[data-src].sel").first.locator(
+        "xpath=following::*[@data-src][4]"
+    ).click()
     assert saved(page)["selected"] not in ([], ["b5/dw"])
 
 
 def test_a_thousand_nodes_open_and_scroll(mount):
     big = samples.long_chain(1000)
     page = mount([lw.GraphView(graph=big.graph, profile=big.profile)], width=500)
-    took = page.evaluate("() => { const t = performance.now(); document.querySelector('[data-all]').click(); return performance.now() - t; }")  # noqa: E501
+    took = page.evaluate(
+        "() => { const t = performance.now(); document.querySelector('[data-all]').click(); return performance.now() - t; }"
+    )  # noqa: E501
     assert took < 1000, f"opening all blocks took {took:.0f} ms"
     frames = page.evaluate(
         """async () => { const pane = document.querySelector('[data-pane=main]'), began = performance.now(); let n = 0;
@@ -173,7 +179,10 @@ def test_difference_pane_magnifies_and_chooses_channels(mount):
     )
     assert painted[:2] == [160, 12] and 0 < painted[2] <= 12
     page.locator("[data-map]").hover(position={"x": 3, "y": 3})
-    assert "x 0" in page.locator(".lens small").inner_text() or "x 1" in page.locator(".lens small").inner_text()  # noqa: E501
+    assert (
+        "x 0" in page.locator(".lens small").inner_text()
+        or "x 1" in page.locator(".lens small").inner_text()
+    )  # noqa: E501
     page.click("[data-channel='7']")
     assert saved(page)["channel"] == 7
     page.focus("[data-part=channels]")
@@ -200,7 +209,9 @@ def test_table_sorts_filters_and_stays_small(mount):
 
 def test_types_untick_and_the_chart_fades(mount):
     profile = samples.profile()
-    page = mount([lw.TypeSummary(profile=profile, link="t"), lw.LatencyChart(profile=profile, link="t")])
+    page = mount(
+        [lw.TypeSummary(profile=profile, link="t"), lw.LatencyChart(profile=profile, link="t")]
+    )
     bar = page.locator("#w1 [data-k='b5/dw'] .mark")
     before = bar.get_attribute("fill")
     page.click("[data-type='Depthwise conv']")
@@ -225,8 +236,12 @@ def test_states_stand_in_place_of_the_plot(mount):
                                                            "done": 3, "total": 10}),
         lw.LatencyChart(status={"kind": "empty", "title": "Nothing yet", "button": "Profile"}),
     ])  # fmt: skip
-    assert page.locator("#w0 [role=alert]").count() == 1 and page.locator("#w0 svg.chart").count() == 0
-    assert page.locator("#w1 svg.chart").count() == 1 and "3 of 10" in page.locator("#w1").inner_text()
+    assert (
+        page.locator("#w0 [role=alert]").count() == 1 and page.locator("#w0 svg.chart").count() == 0
+    )
+    assert (
+        page.locator("#w1 svg.chart").count() == 1 and "3 of 10" in page.locator("#w1").inner_text()
+    )
     page.click("#w1 [data-action=cancel]")
     assert saved(page, 1)["action"]["id"] == "cancel"
     page.click("#w2 [data-action=start]")
@@ -243,7 +258,9 @@ def test_hostile_names_stay_text(mount):
                   lw.GraphView(graph=graph, profile=profile, selected=[evil])])  # fmt: skip
     page.hover("#w0 g.sel .hit")
     assert page.evaluate("() => window.hacked") is None
-    assert page.locator("#w0 g.sel").count() == 1 and "<img" in page.locator("#w0 .tip").inner_text()
+    assert (
+        page.locator("#w0 g.sel").count() == 1 and "<img" in page.locator("#w0 .tip").inner_text()
+    )
 
 
 def test_reduced_motion_and_first_paint(chromium, tmp_path):

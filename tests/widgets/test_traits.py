@@ -7,12 +7,12 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
+import lite_widgets as lw
 import numpy as np
 import pytest
 import traitlets as t
-
-import lite_widgets as lw
 from lite_widgets._base import LiteWidget
+
 from tests.widgets import samples
 from tests.widgets.showcase import showcase
 
@@ -102,7 +102,11 @@ def test_not_a_number_becomes_none_and_numpy_becomes_python():
     [
         (["a/x", "a/y", "b/x", "b/y"], None, ["a", "a", "b", "b"]),
         (["/m/a/x", "/m/a/y", "/m/b/x", "/m/b/y"], None, ["m/a", "m/a", "m/b", "m/b"]),
-        (["a/x", "a/y", "a/z", "b/x", "b/y", "a/t", "a/u"], None, ["a"] * 3 + ["b"] * 2 + ["a (2)"] * 2),
+        (
+            ["a/x", "a/y", "a/z", "b/x", "b/y", "a/t", "a/u"],
+            None,
+            ["a"] * 3 + ["b"] * 2 + ["a (2)"] * 2,
+        ),
         ([f"conv_{i}" for i in range(6)], [8, 8, 8, 4, 4, 4], ["part 1"] * 3 + ["part 2"] * 3),
     ],
 )
@@ -217,6 +221,8 @@ def test_package_exports_what_it_says_and_knows_no_engine():
         _ = lw.Nothing
     assert dir(lw) == lw.__all__
     code = "import sys, lite_widgets as w; [getattr(w, n) for n in w.__all__]; "
-    code += "sys.exit(any(m.split('.')[0] in ('lite_engine', 'lite_workbench') for m in sys.modules))"
+    code += (
+        "sys.exit(any(m.split('.')[0] in ('lite_engine', 'lite_workbench') for m in sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
     importlib.import_module("lite_widgets.data")

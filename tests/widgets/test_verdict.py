@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from lite_widgets.error_strip import judge, verdict
+
 from tests.widgets import samples
 
 _JUDGE = Path(__file__).parents[2] / "widgets/lite_widgets/_shared/judge.js"

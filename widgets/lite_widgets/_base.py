@@ -139,7 +139,9 @@ def plain(value: Any, where: str) -> Any:
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    raise TypeError(f"{where}: {type(value).__name__} is not plain data; pass dicts, lists, numbers")
+    raise TypeError(
+        f"{where}: {type(value).__name__} is not plain data; pass dicts, lists, numbers"
+    )
 
 
 class Plain(t.Dict):

@@ -49,9 +49,7 @@ class _Scope:
     def __init__(self, variable: str, names: list[str], body: str) -> None:
         self.variable = variable
         self.names = frozenset(names)
-        self.text = (
-            f"const {variable} = (() => {{\n{body.strip()}\nreturn {{ {', '.join(names)} }};\n}})();"
-        )
+        self.text = f"const {variable} = (() => {{\n{body.strip()}\nreturn {{ {', '.join(names)} }};\n}})();"
 
 
 def _read(path: Path) -> str:

@@ -19,13 +19,18 @@ _FAMILIES = (
     (r"pool|reduce", "Pool"),
     (r"norm|lrn", "Norm"),
     (r"lstm|gru|rnn|scan|loop", "Recurrent"),
-    (r"reshape|transpose|concat|split|slice|squeeze|flatten|gather|pad|tile|expand|shuffle"
-     r"|resize|upsample|interp|layout|shape|stack|space|depth", "Layout"),
+    (
+        r"reshape|transpose|concat|split|slice|squeeze|flatten|gather|pad|tile|expand|shuffle"
+        r"|resize|upsample|interp|layout|shape|stack|space|depth",
+        "Layout",
+    ),
     (r"relu|sigmoid|swish|tanh|softmax|gelu|elu|activation|clip|softplus|mish", "Activation"),
     (r"quantize|calib", "Quantize"),
     (r"box|nms|prior|yolo|roi|topk|argmax|nonmax", "Detection"),
-    (r"add|sub|mul|div|pow|sqrt|exp|log|max|min|abs|neg|elementwise|scale|sum|where|equal",
-     "Elementwise"),
+    (
+        r"add|sub|mul|div|pow|sqrt|exp|log|max|min|abs|neg|elementwise|scale|sum|where|equal",
+        "Elementwise",
+    ),
 )
 _CHUNK = 12
 

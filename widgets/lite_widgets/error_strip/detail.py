@@ -22,7 +22,9 @@ def difference_detail(
     """
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape:
-        raise ValueError(f"the two outputs have shapes {a.shape} and {b.shape}; compare like with like")
+        raise ValueError(
+            f"the two outputs have shapes {a.shape} and {b.shape}; compare like with like"
+        )
     with np.errstate(invalid="ignore", over="ignore"):
         signed = b.astype(np.float64) - a.astype(np.float64)
     broken = ~np.isfinite(signed)
@@ -34,7 +36,9 @@ def difference_detail(
     )
     chosen = int(np.argmax(by_channel)) if channel is None else min(channel, len(picture) - 1)
     worst = np.unravel_index(int(np.argmax(size)), size.shape) if size.size else ()
-    rms = float(np.sqrt(np.mean(np.square(a[np.isfinite(a)].astype(np.float64))))) if a.size else 0.0
+    rms = (
+        float(np.sqrt(np.mean(np.square(a[np.isfinite(a)].astype(np.float64))))) if a.size else 0.0
+    )
     return {
         "shape": list(a.shape),
         "worst": {"index": [int(i) for i in worst], "a": _number(a, worst), "b": _number(b, worst)},

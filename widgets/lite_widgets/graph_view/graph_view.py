@@ -49,7 +49,9 @@ class GraphView(LiteWidget):
             return None
         emulated = bool(self.profile and self.profile.get("emulated"))
         rows = {row["name"]: row for row in (self.profile or {}).get("layers", [])}
-        cost = {n["name"]: row_value(rows.get(n["name"], {}), emulated) for n in self.graph["nodes"]}
+        cost = {
+            n["name"]: row_value(rows.get(n["name"], {}), emulated) for n in self.graph["nodes"]
+        }
         most = max([*cost.values(), 1e-12])
         blocks = [(k, list(v)) for k, v in groupby(self.graph["nodes"], lambda n: n["block"])]
         picture = Picture(_WIDTH, 34 * len(blocks) + 24, f"Graph of {self.graph.get('name', '')}")

@@ -74,7 +74,9 @@ class AssetHandler(_Handler):
         if Path(name).name != name or path.suffix not in _SUFFIXES or not path.is_file():
             raise tornado.web.HTTPError(404)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        self.send(path.read_bytes(), "text/javascript; charset=utf-8" if name[-3:] == ".js" else kind)
+        self.send(
+            path.read_bytes(), "text/javascript; charset=utf-8" if name[-3:] == ".js" else kind
+        )
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:

@@ -37,4 +37,3 @@ class Notice(LiteWidget):
         text = " ".join(html.escape(part) for part in parts if part)
         fix = f"<pre>{html.escape(self.fix)}</pre>" if self.fix else ""
         return f"<div>{text}{fix}</div>"
-

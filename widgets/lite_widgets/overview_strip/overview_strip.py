@@ -38,5 +38,7 @@ class OverviewStrip(LiteWidget):
         picture = Picture(760, 32, "Every layer once")
         scale = "time" if self.profile else "over"
         for i, weight in enumerate(weights):
-            picture.rect(8 + i * step, 8, max(step - 0.6, 0.5), 16, ramp(scale, (weight / most) ** 0.5))
+            picture.rect(
+                8 + i * step, 8, max(step - 0.6, 0.5), 16, ramp(scale, (weight / most) ** 0.5)
+            )
         return str(picture)

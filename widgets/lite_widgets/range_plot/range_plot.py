@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import traitlets as t
-
 from .._base import LiteWidget, Plain
 from .._svg import ACCENT, BAD, SOFT, Picture
 

@@ -80,11 +80,15 @@ class TradeOff(LiteWidget):
             fill = ACCENT if i == self.best else "#fff"
             picture.circle(x(p), y(p["accuracy"]), radius if mine else 2, fill, stroke=SOFT)
         picture.circle(x(self.float_), y(self.float_["accuracy"]), 7, SOFT)
-        picture.text(x(self.float_), y(self.float_["accuracy"]) - 11, "fp32", anchor="end", fill=INK)
+        picture.text(
+            x(self.float_), y(self.float_["accuracy"]) - 11, "fp32", anchor="end", fill=INK
+        )
         if self.best >= 0:
             p = self.points[self.best]
             note = f"{p['accuracy']:.1f} %, {p['latency_ms']:.2f} ms, {bytes_text(p['bytes'])}"
             picture.text(x(p) + 10, y(p["accuracy"]) - 10, note, fill=INK, bold=True)
-        picture.text((_LEFT + right) / 2, height - 6, f"latency on {self.backend}, ms", anchor="middle")
+        picture.text(
+            (_LEFT + right) / 2, height - 6, f"latency on {self.backend}, ms", anchor="middle"
+        )
         picture.text(8, 14, self.metric)
         return str(picture)
