@@ -126,7 +126,7 @@ def run(case: Any) -> Outcome:
         for inputs, wanted in data_sets(case):
             taps: dict[str, np.ndarray] = {}
             outputs = run_graph(graph, [plain(a) for a in inputs[: len(graph.inputs)]], taps=taps)
-            _check_types(graph, taps)
+            check_types(graph, taps)
             compare(case, outputs, wanted, [str(v.dtype) for v in graph.outputs])
     except UnsupportedOperatorError as error:
         return Outcome(case.name, case.kind, left_out, f"unsupported: {error}")
@@ -146,7 +146,7 @@ def run(case: Any) -> Outcome:
     return Outcome(case.name, case.kind, left_out, "")
 
 
-def _check_types(graph: Graph, taps: dict[str, np.ndarray]) -> None:
+def check_types(graph: Graph, taps: dict[str, np.ndarray]) -> None:
     """What inference said holds for what came out."""
     for value in graph.values():
         got = taps.get(value.name)

@@ -189,6 +189,9 @@ class OpDef:
         except ShapeError as error:
             shapes = ", ".join("-" if t is None else str(t) for t in types)
             raise ShapeError(f"{node.name} ({self.name} of {shapes}): {error}") from None
+        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+            # attributes of a wrong type or length, as only a damaged file has them
+            raise ShapeError(f"{node.name} ({self.name}): {error}") from error
         return [out] if isinstance(out, TypeInfo) else list(out)
 
     def run(self, node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
@@ -204,7 +207,7 @@ class OpDef:
         try:
             with np.errstate(all="ignore"):
                 out = self._reference(*args, **attrs)
-        except (ValueError, IndexError, TypeError) as error:
+        except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
             raise ShapeError(f"{node.name} ({self.name}): {error}") from error
         outs = [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
         return _narrowed(node, outs)

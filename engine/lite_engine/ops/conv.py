@@ -63,6 +63,8 @@ def _(
         raise ShapeError(f"{channels} channels, weight takes {group} groups of {in_group}")
     if isinstance(out_channels, int) and (group <= 0 or out_channels % group):
         raise ShapeError(f"{out_channels} output channels do not split into {group} groups")
+    if any(not isinstance(d, int) for d in w.dims[2:]):
+        return x.with_shape((x.dims[0], out_channels, *[None] * (x.rank - 2)))
     kernel, strides, pads, dilations = conv_window(x, w, attrs)
     n = len(kernel)
     spatial = [

@@ -80,9 +80,11 @@ def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> TypeInfo:
         raise ShapeError(f"input rank {x.rank} and weight rank {w.rank}")
     if isinstance(x.dims[1], int) and isinstance(w.dims[0], int) and x.dims[1] != w.dims[0]:
         raise ShapeError(f"{x.dims[1]} channels, weight takes {w.dims[0]}")
-    kernel = [int(d or 0) for d in w.dims[2:]]  # type: ignore[call-overload]
-    window = transposed_window(x.dims, kernel, attrs)
     channels = w.dims[1] * attrs["group"] if isinstance(w.dims[1], int) else None
+    if any(not isinstance(d, int) for d in w.dims[2:]):
+        return x.with_shape((x.dims[0], channels, *[None] * (x.rank - 2)))
+    kernel = [int(d) for d in w.dims[2:]]  # type: ignore[arg-type]
+    window = transposed_window(x.dims, kernel, attrs)
     return x.with_shape((x.dims[0], channels, *window["out"]))
 
 
