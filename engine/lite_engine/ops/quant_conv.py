@@ -134,11 +134,33 @@ INTEGER_GEMM = all_of(
     of_type(7, dtype="i8,u8"),
     _symmetric,
 )
+
+
+def _one_filter_per_channel(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x, w = types[0], types[3]
+    if x is None or w is None:
+        return "an input is missing"
+    depthwise = node.attrs.get("group", 1) == x.dims[1] == w.dims[0] and w.dims[1] == 1
+    return depthwise or "not depthwise"
+
+
+qlinear_conv.kernel(
+    "cpu",
+    "i8_conv2d_depthwise",
+    dtype="i8,u8",
+    accepts_pitch=True,
+    accepts_halo=True,
+    rank=0,
+    when=all_of(rank(3, 4), INTEGER_GEMM, _one_filter_per_channel),
+    why="one integer filter per channel",
+)
 qlinear_conv.kernel(
     "cpu",
     "i8_conv2d_gemm",
     dtype="i8,u8",
     accepts_pitch=True,
+    accepts_halo=True,
+    rank=1,
     when=all_of(rank(3, 4), INTEGER_GEMM),
     why="integer convolution as GEMM over taps",
 )
