@@ -79,6 +79,29 @@ def of_type(*indices: int, dtype: str = "f32") -> Condition:
     return check
 
 
+def neighbours(node: Node, types: Types) -> bool | str:
+    """The reduced axes lie side by side in memory, in row-major and in channels-last order."""
+    x = types[0]
+    if x is None or x.shape is None:
+        return "its rank is not known"
+    given = node.attrs.get("axes")
+    if len(types) > 1 and types[1] is not None:
+        const = types[1].const
+        if const is None:
+            return "its axes are computed"
+        given = const.ravel().tolist()
+    axes = {int(a) % len(x.shape) for a in given} if given else set(range(len(x.shape)))
+    rest = set(range(2, len(x.shape)))
+    alike = len(axes) == 1 or (axes >= rest and (0 not in axes or 1 in axes))
+    return alike or "the reduced axes are apart in memory"
+
+
+def separate_axes(node: Node, types: Types) -> bool | str:
+    """At most six axes: what the strided copy of a device walks."""
+    ranks = [len(t.shape) for t in types if t is not None and t.shape is not None]
+    return all(r <= 6 for r in ranks) or "more than six axes"
+
+
 def one_type(node: Node, types: Types) -> bool | str:
     """All inputs have one element type."""
     found = {t.dtype for t in types if t is not None}

@@ -39,6 +39,7 @@ def _unary(
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     plain = attr("alpha", 1.0) if name == "Swish" else None  # the native one has no alpha
     op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True, when=plain)
+    op.kernel("opencl", "unary", dtype="f32,f16", when=plain)
     return op
 
 
@@ -153,6 +154,7 @@ def _(x: np.ndarray, low: np.ndarray | None, high: np.ndarray | None) -> np.ndar
 
 
 clip.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
+clip.kernel("opencl", "unary", dtype="f32,f16")
 
 
 def apply_activation(name: str, params: Sequence[float], y: np.ndarray) -> np.ndarray:

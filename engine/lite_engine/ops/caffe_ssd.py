@@ -57,7 +57,8 @@ def _(map_shape: TypeInfo, image_shape: TypeInfo, **attrs: Any) -> Cost:
 
 @prior_box.reference
 def _(map_shape: np.ndarray, image_shape: np.ndarray, **attrs: Any) -> np.ndarray:
-    """Shapes of a map and of the image, both (4,) → (1,2,H·W·P·4): corners x0,y0,x1,y1 relative to the
+    """Shapes of a map and of the image, both (4,) → (1,2,H·W·P·4): corners x0,y0,x1,y1 relative to
+    the
     image, then their variances."""
     height, width = (int(v) for v in map_shape[2:])
     image_h, image_w = (given or int(own) for given, own in zip(attrs["image"], image_shape[2:]))
@@ -124,7 +125,8 @@ def _(
     """locations (N,P·L·4), confidences (N,P·C), priors (1,2,P·4) → (1,1,D,7): image, label, score,
     x0, y0, x1, y1, by label and then by falling score. L is 1 when all classes share the locations.
 
-    With keep_top_k D is N·keep_top_k and rows of zeros follow what is found (OpenCV does so, and the
+    With keep_top_k D is N·keep_top_k and rows of zeros follow what is found (OpenCV does so, and
+    the
     shape is known); without it D is what is found, or one row of −1 per image."""
     batch, classes = confidences.shape[0], attrs["num_classes"]
     count = priors.shape[2] // 4
@@ -142,8 +144,12 @@ def _(
 
 
 def _detect(
-    image: int, offsets: np.ndarray, scores: np.ndarray, anchors: np.ndarray,
-    variances: np.ndarray, attrs: dict[str, Any],
+    image: int,
+    offsets: np.ndarray,
+    scores: np.ndarray,
+    anchors: np.ndarray,
+    variances: np.ndarray,
+    attrs: dict[str, Any],
 ) -> list[list[float]]:
     """Rows of one image."""
     found: list[tuple[float, int, np.ndarray]] = []
@@ -160,7 +166,11 @@ def _detect(
         if attrs["nms_top_k"] > -1:
             candidates = candidates[: attrs["nms_top_k"]]
         kept = suppress(
-            corners[candidates], column[candidates], -np.inf, attrs["nms_threshold"], len(candidates)
+            corners[candidates],
+            column[candidates],
+            -np.inf,
+            attrs["nms_threshold"],
+            len(candidates),
         )
         found += [(float(column[candidates[k]]), label, corners[candidates[k]]) for k in kept]
     if -1 < attrs["keep_top_k"] < len(found):

@@ -78,3 +78,4 @@ def _(x: np.ndarray, *, to: DType) -> np.ndarray:
     if to.itemsize != x.itemsize:
         raise ShapeError(f"{x.dtype} and {to} differ in size")
     return np.ascontiguousarray(x).view(to.np).reshape(x.shape)
+cast.kernel("opencl", "cast", dtype="f32,f16,i8,u8,i16,u16,i32,u32,i64,u64,bool")

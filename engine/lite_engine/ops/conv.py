@@ -212,3 +212,27 @@ conv.kernel(
     rank=3,
     why="general convolution as GEMM over taps",
 )
+
+
+def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    ok = _rank4(node, types)
+    bias = types[2] if len(types) > 2 else None
+    if ok is not True:
+        return ok
+    return bias is None or bias.const is not None or "the bias is not constant"
+
+
+def _one_group(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    ok = _device_conv(node, types)
+    return ok if ok is not True else node.attrs.get("group", 1) == 1 or "grouped"
+
+
+def _device_depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    ok = _device_conv(node, types)
+    return ok if ok is not True else _depthwise(node, types)
+
+
+_BOTH = "f32,f16"
+conv.kernel("opencl", "conv2d_depthwise", dtype=_BOTH, when=_device_depthwise, rank=0, why="one filter per channel")
+conv.kernel("opencl", "conv2d", dtype=_BOTH, when=_one_group, rank=3, why="implicit GEMM in registers")
+conv.kernel("opencl", "conv2d_grouped", dtype=_BOTH, when=_device_conv, rank=4, why="one output a work-item")

@@ -136,3 +136,7 @@ conv_transpose.kernel(
     when=all_of(rank(3, 4), constant(1, 2), _strides),
     why="one stride-1 GEMM over taps per remainder of the stride",
 )
+conv_transpose.kernel(
+    "opencl", "deconv2d", dtype="f32,f16", when=all_of(rank(4), constant(1, 2)),
+    why="each output gathers the inputs that reach it",
+)  # fmt: skip

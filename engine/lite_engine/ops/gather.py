@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
+from ._conditions import of_type
 from ._core import Cost, define_op
 from ._helpers import ANY, normalise_axis, same_type
 
@@ -212,3 +213,5 @@ array_feature_extractor.infer(
     lambda x, y: x.with_shape((*(x.dims[:-1] or (1,)), y.size if y.is_static else None))
 )
 array_feature_extractor.reference(lambda x, y: np.atleast_2d(np.take(x, y.ravel(), -1)))
+
+gather.kernel("opencl", "copy_gather", dtype=ANY, when=of_type(1, dtype="i64,i32"))

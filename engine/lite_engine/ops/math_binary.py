@@ -41,6 +41,8 @@ def _binary(
     op.cost(_broadcast_cost)
     if native:
         op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_alike)
+        if name in ("Add", "Sub", "Mul", "Div", "Pow", "PRelu"):
+            op.kernel("opencl", "binary", dtype="f32,f16", when=_alike)
     # signed shifts drag the sign along in NumPy, and do not in the kernel
     kinds = "u8,u16,u32" if name == "BitShift" else COUNTED
     op.kernel("cpu", "any_binary", dtype=kinds, accepts_pitch=True, rank=1, when=_plain)
@@ -141,6 +143,8 @@ def _variadic(name: str, fn: Callable[..., Any], source: str, *, native: bool = 
     op.cost(_broadcast_cost)
     if native:
         op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_two_inputs)
+        if name in ("Min", "Max"):
+            op.kernel("opencl", "binary", dtype="f32,f16", when=_two_inputs)
         op.kernel("cpu", "any_binary", dtype=COUNTED, accepts_pitch=True, rank=1, when=_two_inputs)
     return op
 

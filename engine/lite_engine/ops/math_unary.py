@@ -15,6 +15,13 @@ from ._helpers import same_type, typed
 erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
+#: Functions that the OpenCL kernel has.
+_ON_DEVICE = (
+    "Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Erf", "Sin",
+    "Cos",
+)  # fmt: skip
+
+
 def _unary(
     name: str,
     fn: Callable[..., Any],
@@ -30,6 +37,8 @@ def _unary(
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     if native:
         op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
+        if name in _ON_DEVICE:
+            op.kernel("opencl", "unary", dtype="f32,f16")
     if name in ("Abs", "Neg", "Sign", "BitwiseNot"):
         op.kernel("cpu", "any_unary", dtype="f16,bf16,f64,i8,u8,i16,u16,i32,u32,i64", rank=1)
     return op

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
-from ._conditions import all_of, attr, constant
+from ._conditions import all_of, attr, constant, rank
 from ._core import Cost, define_op
 from ._helpers import broadcast_shapes, product, wide
 from .activation import apply_activation
@@ -136,4 +136,22 @@ gemm.kernel(
     when=all_of(constant(1), attr("transA", 0), _bias),
     why="dense matrix product",
 )
+def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Ranks of 2 or more, and no batch axis of one operand that only partly repeats."""
+    a, b = types[0], types[1]
+    if a is None or b is None or a.rank < 2 or b.rank < 2:
+        return "vectors"
+    left, right = a.dims[:-2], b.dims[:-2]
+    whole = all(set(x) <= {1} for x in (left,)) or all(set(x) <= {1} for x in (right,))
+    return left == right or whole or "batches repeat in part"
+
+
 matmul.kernel("cpu", "f32_matmul", accepts_pitch=True, why="dense matrix product")
+gemm.kernel(
+    "opencl",
+    "gemm",
+    dtype="f32,f16",
+    when=all_of(constant(1, 2), attr("transA", 0), attr("beta", 1.0), rank(2), _bias),
+    why="dense matrix product in registers",
+)
+matmul.kernel("opencl", "matmul", dtype="f32,f16", when=_device_matmul, why="matrix product")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
+from ._conditions import all_of, constant, one_output
 from ._core import Cost, define_op
 from ._helpers import normalise_axis, same_type, wide
 
@@ -254,3 +255,6 @@ def _(x: np.ndarray, *, axes: list[int]) -> np.ndarray:
     mean = xw.mean(tuple(axes), keepdims=True)
     deviation = np.sqrt(np.square(xw - mean).mean(tuple(axes), keepdims=True)) + 1e-9
     return ((xw - mean) / deviation).astype(x.dtype)
+batch_norm.kernel("opencl", "batch_norm", dtype="f32,f16", when=constant(1, 2, 3, 4))
+instance_norm.kernel("opencl", "instance_norm", dtype="f32,f16", when=constant(1, 2))
+layer_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1, 2), one_output))

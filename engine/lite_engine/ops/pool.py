@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
-from ._core import REQUIRED, Cost, OpDef, define_op
+from ._core import REQUIRED, Cost, OpDef, define_op, get_op
 from ._helpers import product, wide, window_output, window_pads
 
 _WINDOW: dict[str, Any] = {
@@ -288,3 +288,8 @@ _global("GlobalMaxPool", lambda x, a: np.max(x, axis=a, keepdims=True), native=T
 _global(
     "GlobalLpPool", lambda x, a, p: np.sum(np.abs(x) ** p, axis=a, keepdims=True) ** (1 / p), p=2
 )
+
+for _op in (max_pool, average_pool):
+    _op.kernel("opencl", "pool", dtype="f32,f16", when=_flat)
+for _name in ("GlobalAveragePool", "GlobalMaxPool"):
+    get_op(_name).kernel("opencl", "reduce", dtype="f32,f16")

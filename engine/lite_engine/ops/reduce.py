@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import DType, Node, TypeInfo
+from ._conditions import all_of, neighbours
 from ._core import Cost, OpDef, define_op
 from ._helpers import COUNTED, known_ints, normalise_axes, normalise_axis, unknown_dims, wide
 
@@ -24,6 +25,13 @@ def _reduced(
     if keepdims:
         return x.with_shape(tuple(1 if i in chosen else d for i, d in enumerate(x.dims)))
     return x.with_shape(tuple(d for i, d in enumerate(x.dims) if i not in chosen))
+
+
+#: Reductions that the OpenCL kernel has.
+_ON_DEVICE = (
+    "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+    "ReduceSumSquare",
+)  # fmt: skip
 
 
 def _has_elements(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -68,6 +76,8 @@ def _reduction(
     op.cost(lambda x, axes, **_: Cost(flops=x.size))
     if native:
         op.kernel("cpu", "f32_reduce", when=_has_elements)
+        if name in _ON_DEVICE:
+            op.kernel("opencl", "reduce", dtype="f32,f16", when=all_of(_has_elements, neighbours))
     return op
 
 

@@ -242,6 +242,11 @@ def _(
     return Cost(flops=y.size * per_output)  # type: ignore[union-attr]
 
 
+def _off_the_crop(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    mode = node.attrs.get("coordinate_transformation_mode", "half_pixel")
+    return mode != "tf_crop_and_resize" or "crops have no table"
+
+
 def _spatial_only(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x, y = types[0], node.output.shape
     same = x is not None and x.shape is not None and y is not None and x.shape[:2] == y[:2]
@@ -260,4 +265,9 @@ resize.kernel(
         ),
         _spatial_only,
     ),
+)  # fmt: skip
+resize.kernel(
+    "opencl", "resize", dtype="f32,f16",
+    when=all_of(rank(4), attr("axes", None), _off_the_crop, _spatial_only),
+    why="taps of each row and column from a table",
 )  # fmt: skip

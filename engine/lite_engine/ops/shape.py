@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ShapeError, UnsupportedOperatorError
 from ..ir import Dim, DType, TypeInfo
+from ._conditions import separate_axes
 from ._core import Cost, define_op
 from ._helpers import (
     ANY,
@@ -266,3 +267,5 @@ def _(x: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 expand.cost(lambda x, shape: Cost())
 expand.kernel("cpu", "copy_expand", dtype=ANY)
+
+expand.kernel("opencl", "copy_expand", dtype=ANY, when=separate_axes)

@@ -52,6 +52,7 @@ def _along_axis(
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     if native:
         op.kernel("cpu", "f32_softmax")
+        op.kernel("opencl", "softmax", dtype="f32,f16")
     return op
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
+from ._conditions import all_of, attr, separate_axes
 from ._core import REQUIRED, Cost, define_op
 from ._helpers import (
     ANY,
@@ -380,3 +381,7 @@ def _(x: np.ndarray, shape: np.ndarray, *, axes: list[int] | None) -> np.ndarray
             widths[axis % x.ndim] = (begin, wanted - have - begin)
             y = np.pad(y, widths)
     return y
+
+for _op in (slice_op, split, concat):
+    _op.kernel("opencl", _op.kernels[0].name, dtype=ANY, when=separate_axes)
+pad.kernel("opencl", "copy_pad", dtype=ANY, when=all_of(separate_axes, attr("mode", "constant")))

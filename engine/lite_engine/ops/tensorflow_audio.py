@@ -35,10 +35,10 @@ def _(
     """Bytes (B,) u8 of a 16-bit PCM file → samples (S,C) f32 in [−1, 1) and the rate, i32; cut or
     filled with zeros to the desired samples, with the last channel to the desired channels."""
     samples, rate = read_wav(data.tobytes())
-    if 0 <= desired_samples:
+    if desired_samples >= 0:
         missing = max(0, desired_samples - len(samples))
         samples = np.pad(samples[:desired_samples], [(0, missing), (0, 0)])
-    if 0 <= desired_channels:
+    if desired_channels >= 0:
         missing = max(0, desired_channels - samples.shape[1])
         samples = np.pad(samples[:, :desired_channels], [(0, 0), (0, missing)], mode="edge")
     return samples.astype(np.float32) / np.float32(32768), np.array(rate, np.int32)
@@ -94,9 +94,7 @@ def _(samples: TypeInfo, *, window_size: int, stride: int, magnitude_squared: bo
 
 
 @spectrogram.reference
-def _(
-    samples: np.ndarray, *, window_size: int, stride: int, magnitude_squared: bool
-) -> np.ndarray:
+def _(samples: np.ndarray, *, window_size: int, stride: int, magnitude_squared: bool) -> np.ndarray:
     """Samples (S,C) → |FFT|, or its square, of Hann windows: (C, frames, bins)."""
     frames = max(0, 1 + (len(samples) - window_size) // stride)
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window_size) / window_size)
@@ -126,13 +124,21 @@ def _(spectrum: TypeInfo, rate: TypeInfo, *, dct_coefficient_count: int, **_: fl
 
 @mfcc.reference
 def _(
-    spectrum: np.ndarray, rate: np.ndarray, *, upper_frequency_limit: float,
-    lower_frequency_limit: float, filterbank_channel_count: int, dct_coefficient_count: int,
+    spectrum: np.ndarray,
+    rate: np.ndarray,
+    *,
+    upper_frequency_limit: float,
+    lower_frequency_limit: float,
+    filterbank_channel_count: int,
+    dct_coefficient_count: int,
 ) -> np.ndarray:
     """Squared magnitudes (C, frames, bins) → mel-frequency cepstral coefficients (C, frames, D):
     DCT-II of ln max(mel energies, 1e-12)."""
     bank = mel_filters(
-        spectrum.shape[2], float(rate), lower_frequency_limit, upper_frequency_limit,
+        spectrum.shape[2],
+        float(rate),
+        lower_frequency_limit,
+        upper_frequency_limit,
         filterbank_channel_count,
     )
     energies = np.log(np.maximum(np.sqrt(spectrum.astype(np.float64)) @ bank, 1e-12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import TypeInfo
+from ..ir import Dim, TypeInfo
 from ._core import Cost, define_op
 from ._helpers import known_ints
 
@@ -20,12 +20,18 @@ crop_and_resize = define_op(
 
 @crop_and_resize.infer
 def _(
-    image: TypeInfo, boxes: TypeInfo, index: TypeInfo, size: TypeInfo, *, method: str,
+    image: TypeInfo,
+    boxes: TypeInfo,
+    index: TypeInfo,
+    size: TypeInfo,
+    *,
+    method: str,
     extrapolation_value: float,
 ) -> TypeInfo:
     if image.rank != 4 or boxes.rank != 2:
         raise ShapeError("image (N,H,W,C) and boxes (B,4) are needed")
-    wanted = known_ints(size) or [None, None]
+    known = known_ints(size)
+    wanted: list[Dim] = [None, None] if known is None else list(known)
     return image.with_shape((boxes.dims[0], *wanted, image.dims[3]))
 
 
@@ -36,7 +42,12 @@ def _(image: TypeInfo, boxes: TypeInfo, index: TypeInfo, size: TypeInfo, **_: ob
 
 @crop_and_resize.reference
 def _(
-    image: np.ndarray, boxes: np.ndarray, index: np.ndarray, size: np.ndarray, *, method: str,
+    image: np.ndarray,
+    boxes: np.ndarray,
+    index: np.ndarray,
+    size: np.ndarray,
+    *,
+    method: str,
     extrapolation_value: float,
 ) -> np.ndarray:
     """image (N,H,W,C), boxes (B,4) y0,x0,y1,x1 in [0,1], index (B,), size (2,) → (B,h,w,C).

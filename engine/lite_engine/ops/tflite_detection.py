@@ -95,7 +95,10 @@ def suppress(
 def _fast(corners: np.ndarray, scores: np.ndarray, attrs: Any) -> list[tuple[float, int, int]]:
     """Suppression on each anchor's best score; then its best classes."""
     kept = suppress(
-        corners, scores.max(axis=1), attrs["score_threshold"], attrs["iou_threshold"],
+        corners,
+        scores.max(axis=1),
+        attrs["score_threshold"],
+        attrs["iou_threshold"],
         attrs["max_detections"],
     )
     found = []
@@ -111,7 +114,10 @@ def _regular(corners: np.ndarray, scores: np.ndarray, attrs: Any) -> list[tuple[
         (float(scores[anchor, label]), anchor, label)
         for label in range(scores.shape[1])
         for anchor in suppress(
-            corners, scores[:, label], attrs["score_threshold"], attrs["iou_threshold"],
+            corners,
+            scores[:, label],
+            attrs["score_threshold"],
+            attrs["iou_threshold"],
             attrs["detections_per_class"],
         )
     ]

@@ -45,7 +45,8 @@ def _(x: TypeInfo, **_: object) -> Cost:
 def _(
     x: np.ndarray, *, kernel_shape: list[int], strides: list[int], padding: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Maximum of each window and where it lies inside it, ky·kw + kx, as f32; the first of equals."""
+    """Maximum of each window and where it lies inside it, ky·kw + kx, as f32; the first of
+    equals."""
     pads = _pads(list(x.shape[1:3]), kernel_shape, strides, padding)
     padded = np.pad(
         x, [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)], constant_values=-np.inf
@@ -68,9 +69,7 @@ def _(
 ) -> TypeInfo:
     if x.rank != 4:
         raise ShapeError("(N,H,W,C) is needed")
-    spatial = [
-        d * k if isinstance(d, int) else None for d, k in zip(x.dims[1:3], kernel_shape)
-    ]
+    spatial = [d * k if isinstance(d, int) else None for d, k in zip(x.dims[1:3], kernel_shape)]
     return x.with_shape((x.dims[0], *spatial, x.dims[3]))
 
 
@@ -81,7 +80,12 @@ def _(x: TypeInfo, positions: TypeInfo, **_: object) -> Cost:
 
 @unpool.reference
 def _(
-    x: np.ndarray, positions: np.ndarray, *, kernel_shape: list[int], strides: list[int], padding: str
+    x: np.ndarray,
+    positions: np.ndarray,
+    *,
+    kernel_shape: list[int],
+    strides: list[int],
+    padding: str,
 ) -> np.ndarray:
     """Each element at its position inside its window of (N,H·kh,W·kw,C); zeros elsewhere."""
     batch, height, width, channels = x.shape
@@ -92,7 +96,7 @@ def _(
         for n, s, k, total in zip((height, width), strides, kernel_shape, size)
     ]
     ky, kx = np.divmod(positions.astype(np.int64), kernel_shape[1])
-    n, y, xx, c = np.indices(x.shape)
+    n, y, xx, c = (np.asarray(i) for i in np.indices(x.shape))
     rows, cols = y * strides[0] - offset[0] + ky, xx * strides[1] - offset[1] + kx
     inside = (rows >= 0) & (rows < size[0]) & (cols >= 0) & (cols < size[1])
     out[n[inside], rows[inside], cols[inside], c[inside]] = x[inside]

@@ -1,0 +1,155 @@
+"""Launches of convolutions, transposed convolutions and Gemm: weights packed here, once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir import DType
+from ...ops.conv import conv_window
+from ...ops.conv_transpose import transposed_window
+from ...plan import Plan, PlanTensor, Step
+from .device import Device
+from .launch import Launch, activation_options, join, storage_option
+from .steps import builds
+
+
+def _weight(plan: Plan, index: int) -> np.ndarray:
+    data = plan.tensors[index].data
+    assert data is not None, "the registry's condition asks for constant weights"
+    return np.asarray(data, np.float32)
+
+
+def _bias(plan: Plan, step: Step, index: int, count: int, pad: int) -> np.ndarray:
+    bias = np.zeros(pad, np.float32)
+    if index < len(step.inputs) and step.inputs[index] >= 0:
+        bias[:count] = np.ravel(_weight(plan, step.inputs[index]))
+    return bias
+
+
+def _options(step: Step, y: PlanTensor, residual: PlanTensor | None, v: int = 4, tm: int = 4) -> str:
+    """Weights are kept in the activations' storage type."""
+    half = y.dtype is DType.F16
+    lines = [
+        "#define W_T half" if half else "#define W_T float",
+        "#define LOADW(p, i) PASTE(vload_half, V)(0, (p) + (i))" if half
+        else "#define LOADW(p, i) PASTE(vload, V)(0, (p) + (i))",
+        "#define LDW(p, i) vload_half((i), (p))" if half else "#define LDW(p, i) (p)[i]",
+        f"#define V {v}",
+        f"#define TM {tm}",
+    ]
+    lines += ["#define RESIDUAL"] if residual is not None else []
+    return join(storage_option(y.dtype), *lines, activation_options(step))
+
+
+def _stored(weight: np.ndarray, y: PlanTensor) -> np.ndarray:
+    kind = np.float16 if y.dtype is DType.F16 else np.float32
+    return np.ascontiguousarray(weight, kind)
+
+
+def _geometry(step: Step, plan: Plan) -> tuple[PlanTensor, PlanTensor, list[int], list[int]]:
+    """x, y, [M, H, W, C, OH, OW, O] and [KH, KW, SH, SW, PT, PL, DH, DW]; rank 3 gets H = 1."""
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    w = _weight(plan, step.inputs[1])
+    one = [1] * (4 - len(x.dims))
+    xd = [x.dims[0], *one, *x.dims[1:]]
+    yd = [y.dims[0], *one, *y.dims[1:]]
+    logical = np.empty((x.dims[0], x.dims[-1], *x.dims[1:-1]), np.uint8)
+    kernel, strides, pads, dilations = conv_window(logical, w, step.attrs)
+    begin = pads[: len(kernel)]
+    window = [
+        *one, *kernel, *one, *strides, *[0] * len(one), *begin, *one, *dilations,
+    ]
+    sizes = [yd[0] * yd[1] * yd[2], *xd[1:], *yd[1:]]
+    return x, y, sizes, window
+
+
+def _residual(step: Step, plan: Plan) -> PlanTensor | None:
+    if len(step.inputs) > 3 and step.inputs[3] >= 0:
+        return plan.tensors[step.inputs[3]]
+    return None
+
+
+def tile(device: Device, outputs: int) -> tuple[int, int]:
+    """(channels, pixels) a work-item makes: wide vectors on CPUs, small tiles on GPUs."""
+    if device.is_cpu:
+        return (16, 8) if outputs >= 16 else (8, 8) if outputs >= 8 else (4, 8)
+    return 4, 4
+
+
+@builds("conv2d")
+def conv(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y, sizes, window = _geometry(step, plan)
+    w = _weight(plan, step.inputs[1])
+    count = w.shape[0]
+    taps = np.moveaxis(w.reshape(*w.shape[:2], -1), 1, 2).reshape(count, -1)  # (O, KH·KW·C)
+    return _tiled(step, plan, device, x, y, sizes, window, taps, 2)
+
+
+def _tiled(
+    step: Step, plan: Plan, device: Device, x: PlanTensor, y: PlanTensor, sizes: list[int],
+    window: list[int], taps: np.ndarray, bias_at: int,
+) -> list[Launch]:
+    """taps (O, K) packed as (blocks, K, V)."""
+    count = taps.shape[0]
+    v, tm = tile(device, count)
+    blocks = -(-count // v)
+    padded = np.zeros((blocks * v, taps.shape[1]), np.float32)
+    padded[:count] = taps
+    packed = padded.reshape(blocks, v, -1).transpose(0, 2, 1)
+    residual = _residual(step, plan) if step.op == "Conv" else None
+    bias = _bias(plan, step, bias_at, count, blocks * v)
+    args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
+    grid = (blocks, -(-sizes[0] // tm))
+    return [Launch("conv", "conv", args, grid, _options(step, y, residual, v, tm))]
+
+
+@builds("conv2d_depthwise")
+def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y, sizes, window = _geometry(step, plan)
+    w = _weight(plan, step.inputs[1])
+    packed = w.reshape(w.shape[0], -1).T
+    residual = _residual(step, plan)
+    bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
+    args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
+    return [Launch("conv", "conv_depthwise", args, (sizes[3], sizes[0]), _options(step, y, residual))]
+
+
+@builds("conv2d_grouped")
+def grouped(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y, sizes, window = _geometry(step, plan)
+    w = _weight(plan, step.inputs[1])
+    packed = np.moveaxis(w.reshape(*w.shape[:2], -1), 0, 2).transpose(1, 0, 2)
+    residual = _residual(step, plan)
+    bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
+    group = int(step.attrs.get("group", 1))
+    args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window, group]
+    return [Launch("conv", "conv_grouped", args, (sizes[6], sizes[0]), _options(step, y, residual))]
+
+
+@builds("deconv2d")
+def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    w = _weight(plan, step.inputs[1])  # (C, O/g, KH, KW)
+    group = int(step.attrs.get("group", 1))
+    logical = (x.dims[0], x.dims[-1], *x.dims[1:-1])
+    found = transposed_window(logical, list(w.shape[2:]), step.attrs)
+    cin, per = w.shape[0] // group, w.shape[1]
+    packed = w.reshape(group, cin, per, -1).transpose(3, 1, 0, 2).reshape(-1, group * per)
+    bias = _bias(plan, step, 2, group * per, group * per)
+    m = y.dims[0] * y.dims[1] * y.dims[2]
+    sizes = [m, *x.dims[1:], y.dims[1], y.dims[2], y.dims[3]]
+    window = [*w.shape[2:], *found["strides"], *found["pads"][:2], *found["dilations"]]
+    args = [x, _stored(packed, y), bias, y, *sizes, *window, group]
+    return [Launch("conv", "deconv", args, (sizes[6], m), _options(step, y, None))]
+
+
+@builds("gemm")
+def gemm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    """A (M,K) with constant B as a 1x1 convolution of M pixels."""
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    b = _weight(plan, step.inputs[1])
+    taps = b if step.attrs.get("transB") else b.T
+    taps = taps * np.float32(step.attrs.get("alpha", 1.0))
+    m, k = x.dims
+    sizes = [m, m, 1, k, m, 1, taps.shape[0]]
+    return _tiled(step, plan, device, x, y, sizes, [1] * 4 + [0, 0, 1, 1], taps, 2)

@@ -1,0 +1,253 @@
+"""The chosen OpenCL device: context, queue, programs built and cached."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import settings
+from ...errors import BackendUnavailableError
+from . import discover
+
+KERNELS = Path(__file__).parent / "kernels"
+BUILD_OPTIONS = ("-cl-mad-enable",)
+_PROBE_SOURCE = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
+
+
+@dataclass(frozen=True)
+class DeviceReport:
+    """One device of one platform; `reason` says why it cannot be used, empty when it can."""
+
+    index: int
+    platform: str
+    name: str
+    kind: str  # "GPU" | "CPU" | "other"
+    version: str
+    driver: str
+    compute_units: int
+    global_memory_bytes: int
+    fp16: bool
+    image2d: bool
+    reason: str
+
+
+@dataclass
+class Device:
+    """A usable device. One queue for all; `lock` guards building and enqueueing."""
+
+    report: DeviceReport
+    cl: Any
+    device: Any
+    context: Any
+    queue: Any
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _programs: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.report.kind == "CPU"
+
+    def program(self, file: str, defines: str = "") -> Any:
+        """The built program of kernels/FILE.cl after `#define` lines. Raises BackendUnavailableError with the build log."""
+        with self.lock:
+            key = (file, defines)
+            if key not in self._programs:
+                self._programs[key] = self._build(file, defines)
+            return self._programs[key]
+
+    def _build(self, file: str, defines: str) -> Any:
+        parts = [(KERNELS / name).read_text() for name in ("common.h", f"{file}.cl")]
+        source = "\n".join([defines, *parts])
+        options = list(BUILD_OPTIONS)
+        cached = self._cache_path(source, " ".join(options))
+        if cached.is_file():
+            try:
+                binary = cached.read_bytes()
+                return self.cl.Program(self.context, [self.device], [binary]).build(options)
+            except (self.cl.Error, OSError):
+                cached.unlink(missing_ok=True)  # stale or damaged: built again below
+        try:
+            program = self.cl.Program(self.context, source).build(options, cache_dir=False)
+        except self.cl.Error as error:
+            raise BackendUnavailableError(
+                f"{self.report.name} cannot build {file}.cl: {_first_error(str(error))}"
+            ) from None
+        self._store(cached, program)
+        return program
+
+    def _cache_path(self, source: str, options: str) -> Path:
+        r = self.report
+        text = "\0".join([r.platform, r.name, r.version, r.driver, options, source])
+        name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return settings.cache_dir() / "opencl" / f"{name}.bin"
+
+    def _store(self, path: Path, program: Any) -> None:
+        """Keeps the binary; a full or read-only disk only costs the next start time."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_suffix(f".{os.getpid()}.tmp")
+            temporary.write_bytes(program.get_info(self.cl.program_info.BINARIES)[0])
+            temporary.replace(path)
+        except OSError:
+            return
+
+    def buffer(self, nbytes: int, data: np.ndarray | None = None) -> Any:
+        """Device memory. Raises BackendUnavailableError when there is not enough."""
+        flags = self.cl.mem_flags.READ_WRITE
+        try:
+            if data is None:
+                return self.cl.Buffer(self.context, flags, max(nbytes, 4))
+            flags |= self.cl.mem_flags.COPY_HOST_PTR
+            return self.cl.Buffer(self.context, flags, hostbuf=np.ascontiguousarray(data))
+        except self.cl.Error as error:
+            raise BackendUnavailableError(
+                f"{self.report.name}: {nbytes} bytes of memory are not to be had ({error})"
+            ) from None
+
+
+def _first_error(log: str) -> str:
+    lines = [x.strip() for x in log.splitlines() if "error" in x.lower()]
+    return lines[0] if lines else log.strip().splitlines()[0] if log.strip() else "no build log"
+
+
+def import_pyopencl() -> Any:
+    """pyopencl, told about a driver library that has no ICD file. Raises BackendUnavailableError."""
+    named = settings.get("LITE_OPENCL_LIBRARY")
+    tried = discover.attempts()
+    if not any(a.good for a in tried):
+        reason, fix = discover.why_not()
+        raise BackendUnavailableError(f"{reason}; {fix}")
+    if named:
+        if not tried[0].good:
+            raise BackendUnavailableError(
+                f"LITE_OPENCL_LIBRARY={named}: {tried[0].reason}; {discover.fix_for(tried[0].reason)}"
+            )
+        os.environ["OCL_ICD_VENDORS"] = named
+    elif "OCL_ICD_VENDORS" not in os.environ:
+        good = [a for a in tried if a.good]
+        if all(a.found_by.startswith("vendor") for a in good):
+            os.environ["OCL_ICD_VENDORS"] = good[0].candidate
+    try:
+        import pyopencl
+    except ImportError:
+        raise BackendUnavailableError(
+            "pyopencl is not installed; pip install 'lite-workbench[opencl]'"
+        ) from None
+    return pyopencl
+
+
+@lru_cache(maxsize=1)
+def reports() -> tuple[DeviceReport, ...]:
+    """Every device of every platform. Raises BackendUnavailableError when there is no platform."""
+    cl = import_pyopencl()
+    out: list[DeviceReport] = []
+    for device in _all_devices(cl):
+        out.append(_report(cl, device, len(out)))
+    if not out:
+        raise BackendUnavailableError("OpenCL has platforms but no device; install a driver")
+    return tuple(out)
+
+
+def _all_devices(cl: Any) -> list[Any]:
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error as error:
+        reason, fix = discover.why_not()
+        raise BackendUnavailableError(f"no OpenCL platform ({error}; {reason}); {fix}") from None
+    devices = []
+    for platform in platforms:
+        try:
+            devices += platform.get_devices()
+        except cl.Error:
+            continue  # a platform without devices
+    return devices
+
+
+def _report(cl: Any, device: Any, index: int) -> DeviceReport:
+    kind = {cl.device_type.GPU: "GPU", cl.device_type.CPU: "CPU"}.get(device.type & 6, "other")
+    return DeviceReport(
+        index,
+        device.platform.name.strip(),
+        device.name.strip(),
+        kind,
+        device.version.strip(),
+        device.driver_version.strip(),
+        device.max_compute_units,
+        device.global_mem_size,
+        has_fp16(cl, device),
+        bool(device.image_support),
+        _probe(cl, device),
+    )
+
+
+def has_fp16(cl: Any, device: Any) -> bool:
+    """Half arithmetic. NVIDIA's driver has it without listing the extension, so it is asked."""
+    if "cl_khr_fp16" in device.extensions.split():
+        return True
+    if "NVIDIA" not in device.platform.name:
+        return False
+    source = (
+        "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
+        "kernel void h(global half *x) { x[get_global_id(0)] *= (half)2; }"
+    )
+    try:
+        cl.Program(cl.Context([device]), source).build(cache_dir=False)
+    except cl.Error:
+        return False
+    return True
+
+
+def _probe(cl: Any, device: Any) -> str:
+    """Builds and runs a trivial kernel; why it failed, empty when the numbers are right."""
+    try:
+        context = cl.Context([device])
+        queue = cl.CommandQueue(context)
+        values = np.arange(4, dtype=np.float32)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        buffer = cl.Buffer(context, flags, hostbuf=values)
+        cl.Program(context, _PROBE_SOURCE).build(cache_dir=False).twice(queue, (4,), None, buffer)
+        cl.enqueue_copy(queue, values, buffer)
+    except cl.Error as error:
+        return f"a trivial kernel does not run: {_first_error(str(error))}"
+    return "" if np.array_equal(values, [0, 2, 4, 6]) else "a trivial kernel gives wrong numbers"
+
+
+def choose() -> DeviceReport:
+    """LITE_OPENCL_DEVICE (index or part of the name), else the first usable GPU, else the first usable.
+
+    Raises BackendUnavailableError naming each device and why it is out.
+    """
+    found = reports()
+    wanted = settings.get("LITE_OPENCL_DEVICE")
+    if wanted is not None:
+        match = [r for r in found if wanted == str(r.index) or wanted.lower() in r.name.lower()]
+        if not match:
+            names = ", ".join(f"{r.index} {r.name}" for r in found)
+            raise BackendUnavailableError(f"LITE_OPENCL_DEVICE={wanted} is none of: {names}")
+        found = tuple(match)
+    usable = [r for r in found if not r.reason]
+    if not usable:
+        raise BackendUnavailableError("; ".join(f"{r.name}: {r.reason}" for r in found))
+    return min(usable, key=lambda r: (r.kind != "GPU", r.index))
+
+
+@lru_cache(maxsize=4)
+def open_device(report: DeviceReport) -> Device:
+    """The device ready for use. Raises BackendUnavailableError."""
+    cl = import_pyopencl()
+    device = _all_devices(cl)[report.index]
+    try:
+        context = cl.Context([device])
+        queue = cl.CommandQueue(
+            context, properties=cl.command_queue_properties.PROFILING_ENABLE
+        )
+    except cl.Error as error:
+        raise BackendUnavailableError(f"{report.name} cannot be opened: {error}") from None
+    return Device(report, cl, device, context, queue)

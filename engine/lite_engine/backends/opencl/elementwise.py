@@ -1,0 +1,121 @@
+"""Launches of unary, binary, cast and normalisation-by-constants steps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...ir import DType
+from ...ops import get_op
+from ...plan import Plan, PlanTensor, Step
+from .device import Device
+from .launch import (
+    Launch,
+    activation_options,
+    function_options,
+    join,
+    storage_option,
+    strides_of,
+)
+from .steps import builds
+
+_OPERATORS = {
+    "Add": "((p)+(q))",
+    "Sub": "((p)-(q))",
+    "Mul": "((p)*(q))",
+    "Div": "((p)/(q))",
+    "Min": "fmin(p,q)",
+    "Max": "fmax(p,q)",
+    "Pow": "pow(p,q)",
+    "PRelu": "((p)<0.0f?(p)*(q):(p))",
+}
+
+
+@builds("unary")
+def unary(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    params = [step.attrs[k] for k in _parameters(step) if step.attrs.get(k) is not None]
+    if step.op == "Clip":
+        params = [step.attrs.get("min"), step.attrs.get("max")]
+        params = [float(np.ravel(p)[0]) if p is not None else None for p in params]
+    options = join(storage_option(y.dtype), function_options(step.op, params))
+    return [Launch("unary", "unary", [x, y, y.size], (y.size,), options)]
+
+
+def _parameters(step: Step) -> list[str]:
+    return [k for k in get_op(step.op).attrs if k not in ("activation", "activation_params")]
+
+
+def collapsed(
+    dims: tuple[int, ...], *strides: list[int], limit: int = 6
+) -> tuple[list[int], list[list[int]]] | None:
+    """Axes merged where every operand walks them as one, padded to `limit` axes in front.
+
+    None when more than `limit` axes stay.
+    """
+    axes = [
+        (d, [s[i] for s in strides]) for i, d in enumerate(dims) if d != 1
+    ]
+    merged: list[tuple[int, list[int]]] = []
+    for d, steps in axes:
+        if merged and all(outer == inner * d for outer, inner in zip(merged[-1][1], steps)):
+            merged[-1] = (merged[-1][0] * d, steps)
+        else:
+            merged.append((d, steps))
+    if len(merged) > limit:
+        return None
+    pad = [(1, [0] * len(strides))] * (limit - len(merged))
+    full = [*pad, *merged]
+    return [d for d, _ in full], [[s[i] for _, s in full] for i in range(len(strides))]
+
+
+def broadcast_strides(tensor: PlanTensor, dims: tuple[int, ...]) -> list[int]:
+    """Element strides of an operand over the output's axes; 0 where it repeats."""
+    padded = (1,) * (len(dims) - len(tensor.dims)) + tensor.dims
+    return [0 if d == 1 else s for d, s in zip(padded, strides_of(padded))]
+
+
+@builds("binary")
+def binary(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    a, b = (plan.tensors[i] for i in step.inputs[:2])
+    y = plan.tensors[step.outputs[0]]
+    options = join(
+        storage_option(y.dtype), f"#define OP(p,q) {_OPERATORS[step.op]}", activation_options(step)
+    )
+    if a.dims == y.dims and b.dims == y.dims:
+        return [Launch("binary", "binary_same", [a, b, y, y.size], (y.size,), options)]
+    merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
+    assert merged is not None, "the registry's condition keeps larger ranks away"
+    dims, (sa, sb) = merged
+    return [Launch("binary", "binary", [a, b, y, y.size, *dims[1:], *sa, *sb], (y.size,), options)]
+
+
+@builds("cast")
+def cast(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    options = [f"#define TI {_c_type(x.dtype)}", f"#define TO {_c_type(y.dtype)}"]
+    options += ["#define FROM_HALF"] if x.dtype is DType.F16 else []
+    options += ["#define TO_HALF"] if y.dtype is DType.F16 else []
+    options += ["#define TO_BOOL"] if y.dtype is DType.BOOL else []
+    return [Launch("cast", "cast", [x, y, y.size], (y.size,), join(*options))]
+
+
+def _c_type(dtype: DType) -> str:
+    return {
+        DType.F32: "float", DType.F16: "half", DType.F64: "double", DType.I8: "char",
+        DType.U8: "uchar", DType.I16: "short", DType.U16: "ushort", DType.I32: "int",
+        DType.U32: "uint", DType.I64: "long", DType.U64: "ulong", DType.BOOL: "uchar",
+    }[dtype]  # fmt: skip
+
+
+@builds("batch_norm")
+def batch_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    gamma, beta, mean, var = (plan.tensors[i].data for i in step.inputs[1:5])
+    assert gamma is not None and beta is not None and mean is not None and var is not None
+    factor = gamma / np.sqrt(var + np.float32(step.attrs.get("epsilon", 1e-5)))
+    scale, offset = factor.astype(np.float32), (beta - mean * factor).astype(np.float32)
+    options = join(storage_option(y.dtype), activation_options(step))
+    args = [x, scale, offset, y, y.size, math.prod(scale.shape)]
+    return [Launch("reduce", "affine", args, (y.size,), options)]

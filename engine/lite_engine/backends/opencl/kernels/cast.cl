@@ -1,0 +1,17 @@
+// y[i] = (TO)x[i]; half through vload_half and vstore_half.
+kernel void cast(global const TI *x, global TO *y, int n) {
+  const int i = get_global_id(0);
+  if (i >= n) return;
+#ifdef FROM_HALF
+  const float v = vload_half(i, x);
+#else
+  const TI v = x[i];
+#endif
+#if defined(TO_HALF)
+  vstore_half((float)v, i, y);
+#elif defined(TO_BOOL)
+  y[i] = v != 0;
+#else
+  y[i] = (TO)v;
+#endif
+}

@@ -1,0 +1,105 @@
+"""What a step becomes on the device: kernel calls as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...ir import DType
+from ...plan import PlanTensor, Step
+
+
+@dataclass
+class Launch:
+    """One kernel call. `args` are PlanTensors, arrays (uploaded once), ints and floats; `options` are
+    `#define` lines put before the source."""
+
+    file: str
+    kernel: str
+    args: list[Any]
+    global_size: tuple[int, ...]
+    options: str = ""
+    local_size: tuple[int, ...] | None = None
+
+
+#: Unary functions as OpenCL expressions of x; a and b are the step's constants.
+FUNCTIONS = {
+    "Identity": "(x)",
+    "Relu": "fmax((x),0.0f)",
+    "Clip": "fmin(fmax((x),ACT_A),ACT_B)",
+    "LeakyRelu": "((x)<0.0f?ACT_A*(x):(x))",
+    "Sigmoid": "SIGMOID(x)",
+    "Tanh": "tanh(x)",
+    "HardSigmoid": "clamp(ACT_A*(x)+ACT_B,0.0f,1.0f)",
+    "HardSwish": "((x)*clamp((x)/6.0f+0.5f,0.0f,1.0f))",
+    "Silu": "((x)*SIGMOID(x))",
+    "Gelu": "(0.5f*(x)*(1.0f+erf((x)*0.70710678f)))",
+    "GeluTanh": "(0.5f*(x)*(1.0f+tanh(0.79788456f*((x)+0.044715f*(x)*(x)*(x)))))",
+    "Elu": "((x)<0.0f?ACT_A*expm1(x):(x))",
+    "Selu": "(ACT_B*((x)<0.0f?ACT_A*expm1(x):(x)))",
+    "Softplus": "SOFTPLUS(x)",
+    "Softsign": "((x)/(1.0f+fabs(x)))",
+    "Mish": "((x)*tanh(SOFTPLUS(x)))",
+    "Erf": "erf(x)",
+    "Exp": "exp(x)",
+    "Log": "log(x)",
+    "Sqrt": "sqrt(x)",
+    "Reciprocal": "(1.0f/(x))",
+    "Abs": "fabs(x)",
+    "Neg": "(-(x))",
+    "Floor": "floor(x)",
+    "Ceil": "ceil(x)",
+    "Round": "rint(x)",
+    "Sign": "sign(x)",
+    "Sin": "sin(x)",
+    "Cos": "cos(x)",
+}
+_INFINITY = 3.4e38
+
+
+def storage_option(dtype: DType) -> str:
+    return "#define HALF" if dtype is DType.F16 else ""
+
+
+def function_options(name: str, params: list[Any]) -> str:
+    """Definitions that make ACT the named function with its constants."""
+    if not name:
+        return ""
+    if name == "Gelu" and params and params[0] in (1, 1.0, "tanh"):
+        name, params = "GeluTanh", []
+    if name == "Clip":
+        low, high = (*params, None, None)[:2]
+        params = [-_INFINITY if low is None else low, _INFINITY if high is None else high]
+    constants = [float(min(max(p, -_INFINITY), _INFINITY)) for p in params if not isinstance(p, str)]
+    lines = [f"#define ACT(x) {FUNCTIONS[name]}"]
+    lines += [f"#define ACT_{letter} {value!r}f" for letter, value in zip("AB", constants)]
+    return "\n".join(lines)
+
+
+def activation_options(step: Step) -> str:
+    """Options of a step's fused activation, empty without one."""
+    name = step.attrs.get("activation", "")
+    params = list(step.attrs.get("activation_params") or [])
+    if name and not params:
+        from ...ops import get_op
+
+        params = [v for v in get_op(name).attrs.values() if isinstance(v, float)]
+    return function_options(name, params)
+
+
+def join(*options: str) -> str:
+    return "\n".join(o for o in options if o)
+
+
+def strides_of(dims: tuple[int, ...]) -> list[int]:
+    """Row-major element strides."""
+    out, step = [], 1
+    for d in reversed(dims):
+        out.append(step)
+        step *= d
+    return out[::-1]
+
+
+def element_type(tensor: PlanTensor) -> str:
+    """Integer type of a tensor's element size, for copies."""
+    return {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}[tensor.dtype.itemsize]

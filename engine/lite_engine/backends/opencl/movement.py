@@ -1,0 +1,165 @@
+"""Launches of steps that only move elements: layouts, joins, cuts, paddings, gathers, resizes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...errors import UnsupportedOperatorError
+from ...ir import DType
+from ...ops.resize import axis_weights, resize_plan, source_positions
+from ...plan import Plan, PlanTensor, Step
+from .device import Device
+from .elementwise import broadcast_strides, collapsed
+from .launch import Launch, element_type, join, storage_option, strides_of
+from .steps import builds
+
+
+def strided_copy(
+    x: PlanTensor,
+    y: PlanTensor,
+    dims: tuple[int, ...],
+    x_strides: list[int],
+    y_strides: list[int],
+    x_at: int = 0,
+    y_at: int = 0,
+) -> Launch:
+    """y[y_at + i·y_strides] = x[x_at + i·x_strides] for every i below dims."""
+    merged = collapsed(dims, x_strides, y_strides)
+    if merged is None:
+        raise UnsupportedOperatorError(f"{y.name}: a copy over more than six separate axes")
+    d, (sx, sy) = merged
+    n = math.prod(dims)
+    args = [x, y, n, *d[1:], x_at, *sx, y_at, *sy]
+    return Launch("copy", "copy", args, (n,), f"#define E {element_type(y)}\n#define I int")
+
+
+@builds("copy_relayout", "copy_transpose")
+def relayout(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    perm = step.attrs.get("perm") or list(range(len(x.dims)))[::-1]
+    source = strides_of(x.dims)
+    return [strided_copy(x, y, y.dims, [source[p] for p in perm], strides_of(y.dims))]
+
+
+@builds("copy")
+def copy(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    return [strided_copy(x, y, (y.size,), [1], [1])]
+
+
+@builds("copy_concat")
+def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    y = plan.tensors[step.outputs[0]]
+    axis, at, out = int(step.attrs["axis"]) % len(y.dims), 0, []
+    for index in step.inputs:
+        x = plan.tensors[index]
+        sy = strides_of(y.dims)
+        out.append(strided_copy(x, y, x.dims, strides_of(x.dims), sy, 0, at * sy[axis]))
+        at += x.dims[axis]
+    return out
+
+
+@builds("copy_split")
+def split(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x = plan.tensors[step.inputs[0]]
+    axis, at, out = int(step.attrs["axis"]) % len(x.dims), 0, []
+    for index in step.outputs:
+        y = plan.tensors[index]
+        sx = strides_of(x.dims)
+        out.append(strided_copy(x, y, y.dims, sx, strides_of(y.dims), at * sx[axis], 0))
+        at += y.dims[axis]
+    return out
+
+
+@builds("copy_slice")
+def slice_(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    starts = list(np.ravel(step.attrs["starts"]))
+    axes = step.attrs.get("axes")
+    axes = list(range(len(starts))) if axes is None else list(np.ravel(axes))
+    steps = step.attrs.get("steps")
+    steps = [1] * len(starts) if steps is None else list(np.ravel(steps))
+    strides = strides_of(x.dims)
+    at, walk = 0, list(strides)
+    for start, axis, pace in zip(starts, axes, steps):
+        axis, d = int(axis) % len(x.dims), x.dims[int(axis) % len(x.dims)]
+        first = int(start) + (d if start < 0 else 0)
+        first = min(max(first, 0), d - 1 if pace < 0 else d)
+        at += first * strides[axis]
+        walk[axis] = strides[axis] * int(pace)
+    return [strided_copy(x, y, y.dims, walk, strides_of(y.dims), at, 0)]
+
+
+@builds("copy_pad")
+def pad(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    rank = len(x.dims)
+    pads = [int(p) for p in np.ravel(step.attrs["pads"])]
+    value = step.attrs.get("constant_value")
+    value = 0.0 if value is None else float(np.ravel(value)[0])
+    fill = np.array(value, y.dtype.np).reshape(1)
+    raw = fill.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[y.dtype.itemsize])[0]
+    options = f"#define E {element_type(y)}\n#define I int"
+    filled = Launch("copy", "fill", [y, y.size, raw], (y.size,), options)
+    sx, sy = strides_of(x.dims), strides_of(y.dims)
+    low = [max(-p, 0) for p in pads[:rank]]
+    dims = tuple(
+        d - b - max(-p, 0) for d, b, p in zip(x.dims, low, pads[rank:])
+    )
+    x_at = sum(b * s for b, s in zip(low, sx))
+    y_at = sum(max(p, 0) * s for p, s in zip(pads, sy))
+    return [filled, strided_copy(x, y, dims, sx, sy, x_at, y_at)]
+
+
+@builds("copy_expand")
+def expand(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    return [strided_copy(x, y, y.dims, broadcast_strides(x, y.dims), strides_of(y.dims))]
+
+
+@builds("copy_gather")
+def gather(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, index = (plan.tensors[i] for i in step.inputs[:2])
+    y = plan.tensors[step.outputs[0]]
+    axis = int(step.attrs.get("axis", 0)) % len(x.dims)
+    inner = math.prod(x.dims[axis + 1 :])
+    kind = {DType.I64: "long", DType.I32: "int"}[index.dtype]
+    options = f"#define E {element_type(y)}\n#define I {kind}"
+    args = [x, index, y, y.size, x.dims[axis], index.size, inner]
+    return [Launch("copy", "gather", args, (y.size,), options)]
+
+
+@builds("resize")
+def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    """Every mode is a small table of source places and weights per output row and column."""
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    tables = [_taps(step, x, y, axis) for axis in (1, 2)]
+    taps = max(i.shape[1] for i, _ in tables)
+    args: list[object] = [x]
+    for places, weights in tables:
+        wide = taps - places.shape[1]
+        args.append(np.pad(places, ((0, 0), (0, wide))).astype(np.int32))
+        args.append(np.pad(weights, ((0, 0), (0, wide))).astype(np.float32))
+    args += [y, y.size, *x.dims[1:], y.dims[1], y.dims[2]]
+    options = join(storage_option(y.dtype), f"#define TAPS {taps}")
+    return [Launch("resize", "resize", args, (y.size,), options)]
+
+
+def _taps(step: Step, x: PlanTensor, y: PlanTensor, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n_out, taps) source places and weights of one axis, from the operator's own definition."""
+    a = step.attrs
+    given = [None if a.get(k) is None else list(np.ravel(a[k])) for k in ("scales", "sizes", "axes")]
+    scales, sizes, axes = (v or None for v in given)
+    _, factors = resize_plan(x.dims, scales, sizes, axes, a["keep_aspect_ratio_policy"])
+    mode = a["coordinate_transformation_mode"]
+    position = source_positions(x.dims[axis], y.dims[axis], factors[axis], mode)
+    matrix = axis_weights(
+        x.dims[axis], position, factors[axis], mode=a["mode"], nearest_mode=a["nearest_mode"],
+        cubic_coeff_a=a["cubic_coeff_a"], exclude_outside=a["exclude_outside"],
+        antialias=a["antialias"],
+    )  # fmt: skip
+    count = max(1, int((matrix != 0).sum(1).max()))
+    places = np.argsort(matrix == 0, axis=1, kind="stable")[:, :count]
+    return places, np.take_along_axis(matrix, places, 1)

@@ -1,0 +1,155 @@
+"""Launches of reductions, softmax, normalisations, pooling and matrix products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...ops.pool import Window
+from ...plan import Plan, PlanTensor, Step
+from .device import Device
+from .launch import Launch, activation_options, join, storage_option
+from .steps import builds
+
+#: Reduction → (start, fold, finish)
+_FOLDS = {
+    "ReduceSum": ("0.0f", "((s)+(v))", "(s)"),
+    "ReduceMean": ("0.0f", "((s)+(v))", "((s)/(n))"),
+    "ReduceMax": ("-INFINITY", "fmax(s,v)", "(s)"),
+    "ReduceMin": ("INFINITY", "fmin(s,v)", "(s)"),
+    "ReduceProd": ("1.0f", "((s)*(v))", "(s)"),
+    "ReduceL1": ("0.0f", "((s)+fabs(v))", "(s)"),
+    "ReduceL2": ("0.0f", "((s)+(v)*(v))", "sqrt(s)"),
+    "ReduceSumSquare": ("0.0f", "((s)+(v)*(v))", "(s)"),
+    "GlobalAveragePool": ("0.0f", "((s)+(v))", "((s)/(n))"),
+    "GlobalMaxPool": ("-INFINITY", "fmax(s,v)", "(s)"),
+}
+FOLDED = frozenset(_FOLDS)
+
+
+def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
+    """(outer, n, inner) of neighbouring axes."""
+    low, high = min(axes), max(axes)
+    return math.prod(dims[:low]), math.prod(dims[low : high + 1]), math.prod(dims[high + 1 :])
+
+
+def reduced_axes(step: Step, rank: int) -> list[int]:
+    if step.op.startswith("Global"):
+        return list(range(1, rank - 1))
+    given = step.attrs.get("axes")
+    if given is None or np.size(given) == 0:
+        return list(range(rank))
+    return sorted(int(a) % rank for a in np.ravel(given))
+
+
+@builds("reduce")
+def reduce(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    outer, n, inner = blocks(x.dims, reduced_axes(step, len(x.dims)))
+    start, fold, done = _FOLDS[step.op]
+    return [_reduction("reduce", x, y, [outer, n, inner], start, fold, done)]
+
+
+def _reduction(
+    kernel: str, x: PlanTensor, y: PlanTensor, sizes: list[int], *macros: str, more: str = ""
+) -> Launch:
+    start, fold, done = macros or ("0.0f", "(s)", "(s)")
+    options = join(
+        storage_option(x.dtype),
+        f"#define START {start}",
+        f"#define STEP(s,v) {fold}",
+        f"#define DONE(s,n) {done}",
+        "#define SIGN 1.0f" if "SIGN" not in more else "",
+        more,
+    )
+    return Launch("reduce", kernel, [x, y, *sizes], (sizes[0] * sizes[2],), options)
+
+
+@builds("softmax")
+def softmax(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    axis = int(step.attrs.get("axis", -1)) % len(x.dims)
+    more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
+    return [_reduction("softmax", x, y, list(blocks(x.dims, [axis])), more=more)]
+
+
+@builds("arg")
+def arg(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    axis = int(step.attrs.get("axis", 0)) % len(x.dims)
+    more = f"#define SIGN {'-1.0f' if step.op == 'ArgMin' else '1.0f'}"
+    more += "\n#define LAST" if step.attrs.get("select_last_index") else ""
+    return [_reduction("arg", x, y, list(blocks(x.dims, [axis])), more=more)]
+
+
+@builds("layer_norm")
+def layer_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    axis = int(step.attrs.get("axis", -1)) % len(x.dims)
+    outer, n, inner = blocks(x.dims, list(range(axis, len(x.dims))))
+    return [_normalise(step, plan, x, y, (outer, n, inner), "#define PER_N")]
+
+
+@builds("instance_norm")
+def instance_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    sizes = (x.dims[0], math.prod(x.dims[1:-1]), x.dims[-1])
+    return [_normalise(step, plan, x, y, sizes, "")]
+
+
+def _normalise(
+    step: Step, plan: Plan, x: PlanTensor, y: PlanTensor, sizes: tuple[int, int, int], more: str
+) -> Launch:
+    count = sizes[1] if more else sizes[2]
+    scale = _vector(plan, step, 1, np.ones(count, np.float32))
+    offset = _vector(plan, step, 2, np.zeros(count, np.float32))
+    options = join(storage_option(y.dtype), activation_options(step), more, _NO_FOLD)
+    args = [x, scale, offset, y, *sizes, float(step.attrs.get("epsilon", 1e-5))]
+    return Launch("reduce", "normalise", args, (sizes[0] * sizes[2],), options)
+
+
+_NO_FOLD = "#define START 0.0f\n#define STEP(s,v) (s)\n#define DONE(s,n) (s)\n#define SIGN 1.0f"
+
+
+def _vector(plan: Plan, step: Step, index: int, otherwise: np.ndarray) -> Any:
+    if index < len(step.inputs) and step.inputs[index] >= 0:
+        data = plan.tensors[step.inputs[index]].data
+        assert data is not None, "the registry's condition asks for constants"
+        return np.ascontiguousarray(data, np.float32)
+    return otherwise
+
+
+@builds("pool")
+def pool(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    one = (1,) * (4 - len(x.dims))
+    xd, yd = (x.dims[0], *one, *x.dims[1:]), (y.dims[0], *one, *y.dims[1:])
+    window = Window((x.dims[0], x.dims[-1], *x.dims[1:-1]), step.attrs)
+    begin, end = window.pads[: len(window.kernel)], window.pads[len(window.kernel) :]
+    zero = (0,) * len(one)
+    geometry = [
+        *one, *window.kernel, *one, *window.strides, *zero, *begin, *zero, *end, *one,
+        *window.dilations,
+    ]  # fmt: skip
+    options = [storage_option(y.dtype)]
+    if step.op == "AveragePool":
+        options.append("#define AVERAGE")
+        options += ["#define COUNT_PAD"] if step.attrs.get("count_include_pad") else []
+    args = [x, y, y.size, *xd[1:], yd[1], yd[2], *geometry]
+    return [Launch("pool", "pool", args, (y.size,), join(*options))]
+
+
+@builds("matmul")
+def matmul(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    a, b = (plan.tensors[i] for i in step.inputs[:2])
+    y = plan.tensors[step.outputs[0]]
+    m, k = a.dims[-2:]
+    n = b.dims[-1]
+    batch = math.prod(y.dims[:-2])
+    repeat_a = 0 if math.prod(a.dims[:-2]) == 1 else m * k
+    repeat_b = 0 if math.prod(b.dims[:-2]) == 1 else k * n
+    options = join(storage_option(y.dtype), activation_options(step))
+    args = [a, b, y, m, n, k, repeat_a, repeat_b]
+    return [Launch("matmul", "matmul", args, (-(-n // 4), m, batch), options)]
