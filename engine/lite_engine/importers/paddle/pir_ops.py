@@ -1,13 +1,15 @@
 """PIR operators in terms of ProgramDesc's: the one table that bridges the two.
 
 A line is `pir [= legacy] : inputs -> outputs [renamed attributes]`. Inputs and outputs are slots in
-PIR's order; `_` is ignored. `attr@Tensor@List` is an argument that became an attribute when its
-value is constant, else the tensor slot (the list slot when it is a list of tensors).
+PIR's order; `_` is ignored. `attr@Tensor@List` is an argument that is an attribute when its
+value is constant, else the tensor slot (the list slot for a list of tensors); `attr@Name+` is
+short for `attr@NameTensor@NameTensorList`. An indented line continues the one before.
 Source: Paddle ops.yaml and op_compat.yaml.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _TABLE = """
@@ -49,7 +51,8 @@ ceil : X -> Out
 celu : X -> Out
 channel_shuffle : X -> Out
 clip : X min@Min max@Max -> Out
-collect_fpn_proposals : MultiLevelRois MultiLevelScores MultiLevelRoIsNum -> FpnRois RoisNum [post_nms_topn=post_nms_topN]
+collect_fpn_proposals : MultiLevelRois MultiLevelScores MultiLevelRoIsNum -> FpnRois RoisNum
+    [post_nms_topn=post_nms_topN]
 concat : X axis@AxisTensor -> Out
 conv2d : Input Filter -> Output
 conv2d_transpose : Input Filter output_size -> Output
@@ -90,11 +93,13 @@ fmin = elementwise_min : X Y -> Out
 frobenius_norm : X axis -> Out [axis=dim keepdim=keep_dim]
 full_batch_size_like = fill_constant_batch_size_like : Input -> Out
 full_like = fill_any_like : X value -> Out
-full_with_tensor = fill_constant : ValueTensor shape@ShapeTensor@ShapeTensorList -> Out
+full_with_tensor = fill_constant : ValueTensor shape@Shape+ -> Out
 gather : X Index axis@Axis -> Out
 gather_nd : X Index -> Out
 gelu : X -> Out
-generate_proposals = generate_proposals_v2 : Scores BboxDeltas ImShape Anchors Variances -> RpnRois RpnRoiProbs RpnRoisNum [pre_nms_top_n=pre_nms_topN post_nms_top_n=post_nms_topN]
+generate_proposals = generate_proposals_v2 : Scores BboxDeltas ImShape Anchors Variances
+    -> RpnRois RpnRoiProbs RpnRoisNum
+    [pre_nms_top_n=pre_nms_topN post_nms_top_n=post_nms_topN]
 greater_equal : X Y -> Out
 greater_than : X Y -> Out
 grid_sample = grid_sampler : X Grid -> Output
@@ -131,15 +136,15 @@ logsumexp : X -> Out
 masked_select : X Mask -> Y
 matmul = matmul_v2 : X Y -> Out [transpose_x=trans_x transpose_y=trans_y]
 matrix_nms : BBoxes Scores -> Out Index RoisNum
-max = reduce_max : X axis@AxisTensor@AxisTensorList -> Out [axis=dim keepdim=keep_dim]
+max = reduce_max : X axis@Axis+ -> Out [axis=dim keepdim=keep_dim]
 max_pool2d_with_index : X kernel_size -> Out Mask [kernel_size=ksize]
 maximum = elementwise_max : X Y -> Out
-mean = reduce_mean : X axis@AxisTensor@AxisTensorList -> Out [axis=dim keepdim=keep_dim]
+mean = reduce_mean : X axis@Axis+ -> Out [axis=dim keepdim=keep_dim]
 mean_all = mean : X -> Out
 memcpy_d2h : X -> Out
 memcpy_h2d : X -> Out
 meshgrid : X -> Out
-min = reduce_min : X axis@AxisTensor@AxisTensorList -> Out [axis=dim keepdim=keep_dim]
+min = reduce_min : X axis@Axis+ -> Out [axis=dim keepdim=keep_dim]
 minimum = elementwise_min : X Y -> Out
 mish : X -> Out
 moving_average_abs_max_scale : X _ _ -> Out _ _ _
@@ -181,8 +186,8 @@ scatter : X Ids Updates -> Out
 scatter_nd_add : X Index Updates -> Out
 selu : X -> Out
 sequence_mask : X maxlen@MaxLenTensor -> Y
-set_value : Input starts@StartsTensor@StartsTensorList ends@EndsTensor@EndsTensorList steps@StepsTensor@StepsTensorList -> Out
-set_value_with_tensor = set_value : Input ValueTensor starts@StartsTensor@StartsTensorList ends@EndsTensor@EndsTensorList steps@StepsTensor@StepsTensorList -> Out
+set_value : Input starts@Starts+ ends@Ends+ steps@Steps+ -> Out
+set_value_with_tensor = set_value : Input ValueTensor starts@Starts+ ends@Ends+ steps@Steps+ -> Out
 shape : Input -> Out
 shape64 = shape : Input -> Out
 share_data : X -> Out
@@ -191,7 +196,7 @@ sign : X -> Out
 silu : X -> Out
 sin : X -> Out
 sinh : X -> Out
-slice : Input starts@StartsTensor@StartsTensorList ends@EndsTensor@EndsTensorList -> Out
+slice : Input starts@Starts+ ends@Ends+ -> Out
 softmax : X -> Out
 softplus : X -> Out
 softshrink : X -> Out
@@ -200,12 +205,12 @@ split : X sections@@SectionsTensorList axis@AxisTensor -> Out
 split_with_num = split : X axis@AxisTensor -> Out
 sqrt : X -> Out
 square : X -> Out
-squeeze = squeeze2 : X axis@AxesTensor@AxesTensorList -> Out [axis=axes]
+squeeze = squeeze2 : X axis@Axes+ -> Out [axis=axes]
 stack : X -> Y
 stanh : X -> Out
-strided_slice : Input starts@StartsTensor@StartsTensorList ends@EndsTensor@EndsTensorList strides@StridesTensor@StridesTensorList -> Out
+strided_slice : Input starts@Starts+ ends@Ends+ strides@Strides+ -> Out
 subtract = elementwise_sub : X Y -> Out
-sum = reduce_sum : X axis@AxisTensor@AxisTensorList -> Out [axis=dim keepdim=keep_dim dtype=out_dtype]
+sum = reduce_sum : X axis@Axis+ -> Out [axis=dim keepdim=keep_dim dtype=out_dtype]
 swish : X -> Out
 sync_batch_norm : X Mean Variance Scale Bias -> Y _ _ _ _ _ [data_format=data_layout]
 take_along_axis : Input Index -> Result [axis=Axis]
@@ -223,7 +228,7 @@ triu = tril_triu : X -> Out
 unbind : X -> Out
 unfold : X -> Y
 unique : X -> Out Indices Index Counts
-unsqueeze = unsqueeze2 : X axis@AxesTensor@AxesTensorList -> Out [axis=axes]
+unsqueeze = unsqueeze2 : X axis@Axes+ -> Out [axis=axes]
 unstack : X -> Y
 where : Condition X Y -> Out
 yolo_box : X ImgSize -> Boxes Scores
@@ -253,10 +258,12 @@ def _parse(line: str) -> tuple[str, PirOp]:
     inputs, _, rest = rest.partition("->")
     outputs, _, renames = rest.partition("[")
     attrs = dict(pair.split("=") for pair in renames.rstrip("] ").split())
+    inputs = re.sub(r"@(\w+)\+", r"@\1Tensor@\1TensorList", inputs)
     return name, PirOp(legacy or name, tuple(inputs.split()), tuple(outputs.split()), attrs)
 
 
-PIR_OPS: dict[str, PirOp] = dict(_parse(line) for line in _TABLE.strip().splitlines())
+_LINES = _TABLE.strip().replace("\n    ", " ").splitlines()
+PIR_OPS: dict[str, PirOp] = dict(_parse(line) for line in _LINES)
 
 
 def find_pir_op(name: str) -> PirOp | None:

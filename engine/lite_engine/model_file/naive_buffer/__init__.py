@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ...errors import UsageError
 from ...importers.paddle.program import Program
 from ...ir import Graph, Shape
 from ...ops import specialise
@@ -20,6 +21,8 @@ from ...passes.pipeline import CLEAN, FINISH, FUSE, RECOMPOSE
 from . import lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
 from .container import encode_nb
 from .lower import lower, lowered_ops
+from .place import place
+from .quantize import quantize_weights
 
 _PASSES = [*CLEAN, *RECOMPOSE, *FUSE, *FINISH]
 
@@ -48,8 +51,19 @@ def write_nb(
     fp16: bool = False,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Path:
-    """Writes a `.nb` file (to a temporary name, then renamed) and answers its path."""
+    """Writes a `.nb` file (to a temporary name, then renamed) and answers its path.
+
+    `targets` as Paddle-Lite has them: the file holds one kernel per operator, OpenCL's where it is
+    listed and has one, else those of the first CPU. `weight_bits` 8 or 16 stores the weights of
+    convolutions and matrix products as integers; `fp16` computes in half precision on arm.
+    Raises UnsupportedOperatorError naming nodes, UsageError.
+    """
+    if weight_bits not in (None, 8, 16):
+        raise UsageError(f"weights of {weight_bits} bits: choose 8 or 16")
     program = nb_program(graph, shapes)
+    if weight_bits:
+        quantize_weights(program, weight_bits)
+    place(program, targets, fp16=fp16)
     data = encode_nb(program)
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""Program → the bytes of a `.nb` file, meta version 2 (layout: importers/naive_buffer/container.py).
+"""Program → the bytes of a `.nb` file of meta version 2; the importer has its layout.
 
 Attributes and slots are sorted by name, as Paddle-Lite's reader looks them up by bisection.
 """
@@ -24,9 +24,17 @@ from ...ir import DType
 from .flatbuffer import Numbers, Raw, Scalar, Table, encode
 
 META_VERSION = 2
-#: What the 16 bytes for the version of opt say; Paddle-Lite compares it with its own and only warns.
+#: What the 16 bytes for the version of opt say; Paddle-Lite only warns when it has another.
 OPT_VERSION = b"v2.13-rc"
 _MAX_PARAMS = 65535
+
+
+class Long(int):
+    """An attribute that Paddle-Lite reads as 64-bit although it is small."""
+
+
+class Floats(list[float]):
+    """A list of floats that may be empty."""
 
 
 def encode_nb(program: Program) -> bytes:
@@ -76,7 +84,7 @@ def _attr(name: str, value: Any) -> Table:
     if isinstance(value, bool):
         kind, slot, stored = "BOOLEAN", 8, Scalar("?", value)
     elif isinstance(value, int):
-        big = not -(2**31) <= value < 2**31
+        big = isinstance(value, Long) or not -(2**31) <= value < 2**31
         kind, slot = ("LONG", 11) if big else ("INT", 2)
         stored = Scalar("q" if big else "i", value)
     elif isinstance(value, float):
@@ -87,7 +95,7 @@ def _attr(name: str, value: Any) -> Table:
         kind, slot, stored = "STRINGS", 7, list(value)  # type: ignore[assignment]
     elif isinstance(first, bool):
         kind, slot, stored = "BOOLEANS", 9, Numbers("?", list(value))  # type: ignore[assignment]
-    elif isinstance(first, float):
+    elif isinstance(first, float) or isinstance(value, Floats):
         kind, slot, stored = "FLOATS", 6, Numbers("f", list(value))  # type: ignore[assignment]
     else:
         kind, slot, stored = "INTS", 5, Numbers("i", list(value))  # type: ignore[assignment]

@@ -1,7 +1,7 @@
 """Graph → Paddle program: the table of lowerings, and what they write with.
 
-Every operator that Paddle-Lite has a kernel for is written as Paddle's own, with all attributes that
-Paddle-Lite reads (it has no defaults for most). What cannot be written raises
+Every operator that Paddle-Lite has a kernel for is written as Paddle's own, with all attributes
+that Paddle-Lite reads (it has no defaults for most). What cannot be written raises
 UnsupportedOperatorError naming the node.
 """
 

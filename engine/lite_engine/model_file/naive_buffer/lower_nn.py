@@ -10,9 +10,6 @@ from ...ir import Node, Value
 from ...ops._helpers import window_pads
 from .lower import Writer, lowers
 
-#: Activations that Paddle-Lite's convolutions run themselves.
-_CONV_ACTS = ("Relu", "Relu6", "LeakyRelu", "HardSwish")
-
 
 def act_attrs(name: str, params: list[float]) -> dict[str, Any] | None:
     """Attributes of an activation fused into conv2d, None when Paddle-Lite cannot fuse it."""
@@ -159,13 +156,12 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if kernel.ndim != 4 or list(attrs.get("output_shape") or []):
         raise w.refuse("only 2-D transposed convolutions with plain padding are written")
     window = _window(w, node, attrs, list(kernel.shape[2:]))
-    group = attrs["group"]
-    depthwise = group > 1 and kernel.shape[1] == 1 and kernel.shape[0] == group
     out = with_activation(w, node, attrs)
     w.add(
-        "depthwise_conv2d_transpose" if depthwise else "conv2d_transpose",
+        "conv2d_transpose",
         {"Input": node.inputs[0], "Filter": node.inputs[1], "Bias": node.input(2)}, {"Output": out},
-        groups=group, output_padding=list(attrs["output_padding"] or [0, 0]), output_size=[],
+        groups=attrs["group"], output_padding=list(attrs["output_padding"] or [0, 0]),
+        output_size=[],
         data_format="NCHW", padding_algorithm="EXPLICIT", use_cudnn=False, **window,
     )  # fmt: skip
     finish_activation(w, node, attrs, out)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...importers.paddle.program import DTYPE_NUMBERS
 from ...ir import DType, Node, Value
+from .container import Floats, Long
 from .lower import Writer, lowers
 from .lower_nn import activation_op, finish_activation, with_activation
 
@@ -18,6 +19,7 @@ _BINARY = {
     "LessOrEqual": "less_equal", "Greater": "greater_than", "GreaterOrEqual": "greater_equal",
     "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor",
 }  # fmt: skip
+_COMPARE = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
 _ORDERLESS = ("Add", "Mul", "Max", "Min", "Equal", "And", "Or", "Xor")
 
 
@@ -31,7 +33,8 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
         x, y = y, x
     out = with_activation(w, node, attrs)
     if not _as_scale(w, node.op, x, y, out):
-        w.add(_BINARY[node.op], {"X": x, "Y": y}, {"Out": out}, axis=-1)
+        host = {"force_cpu": False} if node.op in _COMPARE else {}
+        w.add(_BINARY[node.op], {"X": x, "Y": y}, {"Out": out}, axis=-1, **host)
     finish_activation(w, node, attrs, out)
 
 
@@ -64,7 +67,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 
 
 _UNARY = {
-    "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Abs": "abs", "Floor": "floor", "Ceil": "ceil",
+    "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Abs": "abs", "Floor": "floor",
     "Erf": "erf", "Sin": "sin", "Cos": "cos", "Reciprocal": "reciprocal", "Not": "logical_not",
     "Softsign": "softsign", "Sign": "sign", "Round": "round",
 }  # fmt: skip
@@ -81,8 +84,8 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
           bias_after_scale=True)  # fmt: skip
 
 
-@lowers("Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Elu", "Softplus",
-        "Mish", "Gelu")  # fmt: skip
+@lowers("Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Elu",
+        "Softplus", "Mish", "Gelu")  # fmt: skip
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     x = node.inputs[0]
     assert x is not None
@@ -230,7 +233,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
               infer_flags=[1], decrease_axis=gone)  # fmt: skip
         return
     if x.const is not None and axis == 0 and x.const.ndim == 2:
-        w.add("lookup_table_v2", {"Ids": index, "W": x}, {"Out": node.output}, padding_idx=-1)
+        w.add("lookup_table_v2", {"Ids": index, "W": x}, {"Out": node.output}, padding_idx=Long(-1))
         return
     if w.rank(index) != 1:
         raise w.refuse("only a list of indices is written")
@@ -261,7 +264,8 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if node.input(2) is not None:
         value = float(w.array(node.input(2), "value").reshape(()))
     w.add("pad2d", {"X": node.inputs[0]}, {"Out": node.output}, mode=modes[attrs["mode"]],
-          paddings=[pads[2], pads[6], pads[3], pads[7]], pad_value=value, data_format="NCHW")  # fmt: skip
+          paddings=[pads[2], pads[6], pads[3], pads[7]], pad_value=value,
+          data_format="NCHW")  # fmt: skip
 
 
 _REDUCE = {"ReduceMean": "reduce_mean", "ReduceSum": "reduce_sum", "ReduceMax": "reduce_max",
@@ -278,7 +282,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 
 @lowers("ArgMax")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    w.add("arg_max", {"X": node.inputs[0]}, {"Out": node.output}, axis=int(attrs["axis"]),
+    w.add("arg_max", {"X": node.inputs[0]}, {"Out": node.output}, axis=Long(attrs["axis"]),
           keepdims=bool(attrs["keepdims"]), dtype=3)  # fmt: skip
 
 
@@ -288,7 +292,8 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
         raise w.refuse("only the largest elements are written")
     values, indices = node.outputs
     w.add("top_k_v2", {"X": node.inputs[0]}, {"Out": values, "Indices": indices},
-          k=w.ints(node.inputs[1], "count")[0], axis=int(attrs["axis"]), sorted=True, largest=True)  # fmt: skip
+          k=w.ints(node.inputs[1], "count")[0], axis=int(attrs["axis"]), sorted=True,
+          largest=True)  # fmt: skip
 
 
 @lowers("Where")
@@ -330,8 +335,9 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 @lowers("box_coder")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     prior, variance, target = node.inputs[:3]
+    given = {**_plain(attrs, ("box_normalized",)), "variance": Floats(attrs["variance"])}
     w.add("box_coder", {"PriorBox": prior, "PriorBoxVar": variance, "TargetBox": target},
-          {"OutputBox": node.output}, **_plain(attrs, ("box_normalized",)))  # fmt: skip
+          {"OutputBox": node.output}, **given)  # fmt: skip
 
 
 @lowers("multiclass_nms")
