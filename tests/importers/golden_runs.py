@@ -1,4 +1,5 @@
-"""Running an imported graph with the NumPy references, and the recorded outputs of other engines."""
+"""Running an imported graph with the NumPy references, and the recorded outputs of other
+engines."""
 
 from __future__ import annotations
 
@@ -7,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
-
 from lite_engine.ir import Graph
 from lite_engine.ops import run_node
+from PIL import Image
 
 
 def run_graph(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

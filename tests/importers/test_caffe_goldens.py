@@ -44,9 +44,12 @@ def test_priors_fold_away(models_dir):
 
 
 def test_ultraface_agrees_with_onnx_and_tflite(models_dir):
-    """One network in three formats (max abs 9e-7 to ONNX's raw boxes before decoding, 3e-4 to TFLite)."""
+    """One network in three formats (max abs 9e-7 to ONNX's raw boxes before decoding, 3e-4 to
+    TFLite)."""
     folder = models_dir / "ultraface_rfb320"
-    golden = Golden(models_dir, models_dir / "goldens/ultraface_rfb320/RFB-320.caffemodel__face.jpg.npz")
+    golden = Golden(
+        models_dir, models_dir / "goldens/ultraface_rfb320/RFB-320.caffemodel__face.jpg.npz"
+    )
     x = golden.feed()
     caffe = load(folder / "RFB-320.caffemodel")
     tflite = load(folder / "version-RFB-320_without_postprocessing.tflite")

@@ -54,8 +54,10 @@ def test_integer_path_equals_default_kernels(models_dir, name):
     """Requantisation is float32(acc)·scale rounded half to even, as in LiteRT's default kernels
     (XNNPACK): every integer is equal.
 
-    LiteRT's reference kernels round twice, first to the multiplier's 31 bits and then away from zero
-    when shifting. Layer by layer (given equal inputs) that moves 0-10 % of the elements by one step;
+    LiteRT's reference kernels round twice, first to the multiplier's 31 bits and then away from
+    zero
+    when shifting. Layer by layer (given equal inputs) that moves 0-10 % of the elements by one
+    step;
     after 28 layers and a softmax it is up to 11 steps, as between LiteRT's own two sets of kernels.
     """
     golden = _golden(models_dir, name)
@@ -106,7 +108,9 @@ def test_metadata_of_quantised_classifier(models_dir):
     assert quant is not None and float(quant.scale) == 0.0078125 and int(quant.zero_point) == 128
 
 
-@pytest.mark.parametrize(("image", "person"), [("tflm_person_96", True), ("tflm_no_person_96", False)])
+@pytest.mark.parametrize(
+    ("image", "person"), [("tflm_person_96", True), ("tflm_no_person_96", False)]
+)
 def test_bad_quantized_dimension_is_a_warning(models_dir, image, person):
     """The file names axis 3 of one-dimensional biases; TFLite Micro accepts it."""
     from PIL import Image

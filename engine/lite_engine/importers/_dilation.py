@@ -1,6 +1,7 @@
 """SpaceToBatch → convolution → BatchToSpace is a dilated convolution.
 
-    conv(pad(x, p) cut into blocks of b), put together, cropped by c  =  conv(pad(x, p − c), dilation b)
+    conv(pad(x, p) cut into blocks of b), put together, cropped by c  =  conv(pad(x, p − c),
+    dilation b)
 
 for a convolution of stride 1 without padding of its own. TensorFlow writes dilated convolutions so.
 """
@@ -30,9 +31,7 @@ class Blocked:
     pads: np.ndarray
 
 
-def undo_blocks(
-    emit: Emitter, x: Value, block: Sequence[int], crops: np.ndarray
-) -> Value | None:
+def undo_blocks(emit: Emitter, x: Value, block: Sequence[int], crops: np.ndarray) -> Value | None:
     """x put together again, computed by one dilated convolution; None when x is something else."""
     chain: list[Node] = []
     value = x

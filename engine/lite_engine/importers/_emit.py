@@ -59,7 +59,9 @@ class Emitter:
         array = np.asarray(data)
         if not isinstance(data, (np.ndarray, np.generic)):
             kind = array.dtype.kind
-            array = array.astype(np.float32 if kind == "f" else np.bool_ if kind == "b" else np.int64)
+            array = array.astype(
+                np.float32 if kind == "f" else np.bool_ if kind == "b" else np.int64
+            )
         return Value(self.unique(name or f"{self.source}/const"), dtype, const=array)
 
     def value(self, operand: Operand) -> Value | None:
@@ -71,9 +73,7 @@ class Emitter:
         """The first output of a new node."""
         return self.outputs(op, inputs, 1, **attrs)[0]
 
-    def outputs(
-        self, op: str, inputs: Sequence[Operand], count: int, **attrs: Any
-    ) -> list[Value]:
+    def outputs(self, op: str, inputs: Sequence[Operand], count: int, **attrs: Any) -> list[Value]:
         """All outputs of a new node with `count` outputs."""
         name = self.unique(f"{self.source}/{op}" if self.source else op)
         outs = [Value(self.unique(f"{name}:{i}" if i else name + ":0")) for i in range(count)]
@@ -171,7 +171,7 @@ class Emitter:
         if node is None or node.op != "DequantizeLinear" or node.inputs[0] is None:
             return self.reshape(x, shape)
         weight, scale, *zero = node.inputs
-        if weight.const is None or scale is None or scale.shape:
+        if weight is None or weight.const is None or scale is None or scale.shape:
             return self.reshape(x, shape)
         return self("DequantizeLinear", self.reshape(weight, shape), scale, *zero)
 
@@ -230,7 +230,12 @@ class Emitter:
 
     def _identity(self, value: Value) -> Value:
         out = Value(self.unique(self.source + ":0"), value.dtype, value.shape, quant=value.quant)
-        node = Node("Identity", [value], [out], name=self.unique(f"{self.source}/Identity"),
-                    sources=(self.source,))
+        node = Node(
+            "Identity",
+            [value],
+            [out],
+            name=self.unique(f"{self.source}/Identity"),
+            sources=(self.source,),
+        )
         self.graph.nodes.append(node)
         return out

@@ -82,8 +82,15 @@ def same_pads(size: int, kernel: int, stride: int, dilation: int) -> tuple[int, 
 
 
 def conv(
-    emit: Emitter, x: Value, w: Value, bias: Value | None, strides: Sequence[int], padding: str,
-    dilations: Sequence[int], group: int = 1, explicit: Sequence[int] = (),
+    emit: Emitter,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    strides: Sequence[int],
+    padding: str,
+    dilations: Sequence[int],
+    group: int = 1,
+    explicit: Sequence[int] = (),
 ) -> Value:
     """x (N,*S,C), w (O,C/g,*K) → (N,O,*S'): the answer is channels-first, for what is fused."""
     first = to_first(emit, x)
@@ -93,7 +100,12 @@ def conv(
 
 
 def conv_transpose(
-    emit: Emitter, x: Value, w: Value, bias: Value | None, strides: Sequence[int], padding: str,
+    emit: Emitter,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    strides: Sequence[int],
+    padding: str,
     size: Sequence[int | None],
 ) -> Value:
     """x (N,*S,C), w (C,O,*K) → (N,O,*size), channels-first.
@@ -121,7 +133,12 @@ def conv_transpose(
 
 
 def pool(
-    emit: Emitter, op: str, x: Value, kernel: Sequence[int], strides: Sequence[int], padding: str,
+    emit: Emitter,
+    op: str,
+    x: Value,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    padding: str,
     explicit: Sequence[int] = (),
 ) -> Value:
     """AveragePool (padding not counted), MaxPool or L2 pooling; channels-first answer."""
@@ -176,6 +193,4 @@ def local_response(
     """y = x / (bias + α·Σx²)^β over 2·radius + 1 channels."""
     size = 2 * radius + 1
     first = to_first(emit, x)
-    return to_last(
-        emit, emit("LRN", first, size=size, alpha=alpha * size, beta=beta, bias=bias)
-    )
+    return to_last(emit, emit("LRN", first, size=size, alpha=alpha * size, beta=beta, bias=bias))

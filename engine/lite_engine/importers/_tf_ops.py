@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ModelFormatError, UnsupportedOperatorError
-from ..ir import DType, QuantParams, Value
+from ..ir import DType, Value
 from ._dilation import Blocked, undo_blocks
 from ._emit import Emitter
 
@@ -200,8 +200,17 @@ def slice_(emit: Emitter, x: Value, begin: Value, size: Value) -> Value:
 
 
 def strided_slice(
-    emit: Emitter, x: Value, begin: Value, end: Value, strides: Value, *, begin_mask: int,
-    end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+    emit: Emitter,
+    x: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    *,
+    begin_mask: int,
+    end_mask: int,
+    ellipsis_mask: int,
+    new_axis_mask: int,
+    shrink_axis_mask: int,
 ) -> Value:
     """Python-like slicing: each bit of a mask belongs to one entry of begin/end/strides."""
     steps = emit.ints(strides, "the list of strides")
@@ -234,8 +243,15 @@ def strided_slice(
 
 
 def _cut(
-    emit: Emitter, x: Value, begin: Value, end: Value, steps: list[int],
-    cut: list[tuple[int, int]], drop: list[int], begin_mask: int, end_mask: int,
+    emit: Emitter,
+    x: Value,
+    begin: Value,
+    end: Value,
+    steps: list[int],
+    cut: list[tuple[int, int]],
+    drop: list[int],
+    begin_mask: int,
+    end_mask: int,
 ) -> Value:
     """The Slice of a strided slice; begin and end may be computed."""
     entries = [i for i, _ in cut]
@@ -257,8 +273,11 @@ def _cut(
     if free_high.any():
         stops = emit("Where", free_high, high, stops)
     whole = (
-        starts.const is not None and stops.const is not None and set(by) <= {1}
-        and not starts.const.any() and bool((stops.const == _END).all())
+        starts.const is not None
+        and stops.const is not None
+        and set(by) <= {1}
+        and not starts.const.any()
+        and bool((stops.const == _END).all())
     )
     return x if whole or not axes else emit("Slice", x, starts, stops, axes, by)
 
@@ -272,10 +291,12 @@ def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int =
     if axis != batch_dims:
         raise UnsupportedOperatorError(
             f"{emit.source}: gather with batch_dims {batch_dims} along axis {axis} is not read; "
-            "export it as a plain gather", (emit.source,)
+            "export it as a plain gather",
+            (emit.source,),
         )
-    return emit("GatherND", x, emit("Unsqueeze", emit.cast(indices, DType.I64), [-1]),
-                batch_dims=batch_dims)
+    return emit(
+        "GatherND", x, emit("Unsqueeze", emit.cast(indices, DType.I64), [-1]), batch_dims=batch_dims
+    )
 
 
 def space_to_batch(
@@ -409,83 +430,3 @@ def l2_normalise(emit: Emitter, x: Value, axis: int, epsilon: float) -> Value:
 def where_indices(emit: Emitter, condition: Value) -> Value:
     """Coordinates of the true elements, one row each, i64."""
     return emit.transpose(emit("NonZero", condition), [1, 0])
-
-
-
-
-def _nudged(
-    low: np.ndarray, high: np.ndarray, bits: int, narrow: bool, where: str
-) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Scale, zero point and the first and last step of a fake quantization.
-
-    The range is nudged so that 0 is exactly a step, as TensorFlow does:
-    s = (high − low) / (qmax − qmin), z = round(qmin − low / s).
-    """
-    fits = (low <= 0).all() and (high >= 0).all() and (low < high).all()
-    if not 2 <= bits <= 8 or not fits:
-        raise ModelFormatError(
-            f"{where}: fake quantization of {bits} bits; 2 to 8 bits over ranges that hold 0 are read"
-        )
-    qmin, qmax = int(narrow), (1 << bits) - 1
-    scale = ((high - low) / (qmax - qmin)).astype(np.float32)
-    zero = np.clip(np.floor(qmin - low / scale + 0.5), qmin, qmax).astype(np.uint8)
-    return scale, zero, qmin, qmax
-
-
-def fake_quant(emit: Emitter, x: Value, low: float, high: float, bits: int, narrow: bool) -> Value:
-    """FakeQuantWithMinMax as QuantizeLinear and DequantizeLinear."""
-    scale, zero, qmin, qmax = _nudged(
-        np.float32(low), np.float32(high), bits, narrow, emit.source
-    )
-    if (qmin, qmax) != (0, 255):
-        x = clip(emit, x, float((qmin - int(zero)) * scale), float((qmax - int(zero)) * scale))
-    params = (np.asarray(scale), np.asarray(zero))
-    stored = emit("QuantizeLinear", x, *params)
-    stored.quant = QuantParams(*params)
-    return emit("DequantizeLinear", stored, *params)
-
-
-def fake_quant_channels(
-    emit: Emitter, x: Value, low: np.ndarray, high: np.ndarray, bits: int, narrow: bool
-) -> Value:
-    """The same with one range per element of the last axis."""
-    scale, zero, qmin, qmax = _nudged(low, high, bits, narrow, emit.source)
-    if (qmin, qmax) != (0, 255):
-        at = zero.astype(np.float32)
-        x = emit("Min", emit("Max", x, (qmin - at) * scale), (qmax - at) * scale)
-    axis = emit.rank(x) - 1
-    stored = emit("QuantizeLinear", x, scale, zero, axis=axis)
-    stored.quant = QuantParams(scale, zero, axis)
-    return emit("DequantizeLinear", stored, scale, zero, axis=axis)
-
-
-def non_max_suppression(
-    emit: Emitter, boxes: Value, scores: Value, limit: Value, iou: Value | float,
-    low: Value | float,
-) -> Value:
-    """boxes (P,4) y0,x0,y1,x1 and scores (P,) → i32 positions of what is kept, best first."""
-    found = emit(
-        "NonMaxSuppression", emit("Unsqueeze", boxes, [0]), emit("Unsqueeze", scores, [0, 1]),
-        emit.reshape(emit.cast(limit, DType.I64), [1]), _vector(emit, iou), _vector(emit, low),
-    )
-    return emit.cast(emit("Gather", found, np.array(2, np.int64), axis=1), DType.I32)
-
-
-def padded_suppression(
-    emit: Emitter, boxes: Value, scores: Value, limit: Value, iou: Value, low: Value
-) -> list[Value]:
-    """positions and scores filled up with zeros to `limit`, and how many there are."""
-    kept = non_max_suppression(emit, boxes, scores, limit, iou, low)
-    count = emit.reshape(emit("Size", kept), [1])
-    missing = emit("Sub", emit.reshape(emit.cast(limit, DType.I64), [1]), count)
-    pads = emit("Concat", emit.const([0]), missing, axis=0)
-    best = emit("Gather", scores, kept, axis=0)
-    filled = [emit("Pad", v, pads, None, mode="constant") for v in (kept, best)]
-    return [*filled, emit("Squeeze", emit.cast(count, DType.I32), [0])]
-
-
-def _vector(emit: Emitter, number: Value | float) -> Value:
-    """One number as (1,) f32."""
-    if isinstance(number, Value):
-        return emit.reshape(number, [1])
-    return emit.const(np.array([number], np.float32))

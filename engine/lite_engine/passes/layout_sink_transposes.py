@@ -5,7 +5,8 @@ For y = Tₚ(x), where axis i of y is axis p[i] of x, and an operator f that tre
     f(Tₚ(x), c) = Tₚ(f′(x, Tₚ⁻¹(c)))        f′: axis a becomes p[a]
     T_q(Tₚ(x)) = T_{p∘q}(x), nothing when p∘q is the identity
 
-Constants are permuted now. A Transpose that moves only axes of size 1 becomes a Reshape, or goes when
+Constants are permuted now. A Transpose that moves only axes of size 1 becomes a Reshape, or goes
+when
 a Reshape follows. What is left behind a DequantizeLinear goes in front of it, where elements are
 smaller and the DequantizeLinear stays next to its operator.
 
@@ -113,7 +114,7 @@ class _Walk:
     def _together(self, node: Node) -> Moved | str | None:
         """Every input counts: element-wise operators with broadcasting, and Concat."""
         found = [f for f in map(behind, node.inputs) if f is not None]
-        x, perm = max(found, key=lambda f: _elements(f[0]) or 0)
+        _, perm = max(found, key=lambda f: _elements(f[0]) or 0)
         rank = len(perm)
         moving, standing = 0, 0
         for value in node.inputs:

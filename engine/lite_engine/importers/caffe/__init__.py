@@ -1,6 +1,7 @@
 """Caffe: a prototxt (the net) with a caffemodel (its weights), today's layers and V1's.
 
-Either file may be given; the other one is looked for beside it, or named by `params`. Outputs are the
+Either file may be given; the other one is looked for beside it, or named by `params`. Outputs are
+the
 blobs that no layer reads, in alphabetical order, as Caffe has them.
 """
 
@@ -15,11 +16,11 @@ from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Graph, Value
 from .._emit import Emitter
 from .._file import head, map_file
-from . import layers_ssd
+from . import layers_pointwise, layers_ssd
 from .layers import LAYERS, Call
 from .model import Net, attach_weights, read_net, read_prototxt
 
-__all__ = ["layers_ssd", "match", "open"]
+__all__ = ["layers_pointwise", "layers_ssd", "match", "open"]
 
 
 def match(path: Path) -> bool:

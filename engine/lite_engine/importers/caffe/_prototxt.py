@@ -111,7 +111,7 @@ class _Parser:
         while at < len(text):
             m = _TOKEN.match(text, at)
             if m is None:
-                raise self._fail(f"unexpected {text[at:at + 20]!r}")
+                raise self._fail(f"unexpected {text[at : at + 20]!r}")
             at = m.end()
             if m.lastgroup:
                 yield m.lastgroup, m.group()

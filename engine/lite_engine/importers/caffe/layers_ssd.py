@@ -17,10 +17,17 @@ def prior_box(c: Call) -> Value:
     steps = [p.float("step_h", p.float("step", 0.0)), p.float("step_w", p.float("step", 0.0))]
     image = [p.int("img_h", p.int("img_size", 0)), p.int("img_w", p.int("img_size", 0))]
     return c.emit(
-        "PriorBox", c.emit("Shape", c.x), c.emit("Shape", c.bottom(1)),
-        min_sizes=sizes, max_sizes=p.floats("max_size"), aspect_ratios=p.floats("aspect_ratio"),
-        flip=p.flag("flip", True), clip=p.flag("clip", False),
-        variances=p.floats("variance") or [0.1], steps=steps, image=image,
+        "PriorBox",
+        c.emit("Shape", c.x),
+        c.emit("Shape", c.bottom(1)),
+        min_sizes=sizes,
+        max_sizes=p.floats("max_size"),
+        aspect_ratios=p.floats("aspect_ratio"),
+        flip=p.flag("flip", True),
+        clip=p.flag("clip", False),
+        variances=p.floats("variance") or [0.1],
+        steps=steps,
+        image=image,
         offset=p.float("offset", 0.5),
     )
 
@@ -37,7 +44,10 @@ def detection_output(c: Call) -> Value:
     if code is None or p.int("num_classes", 0) < 1:
         raise ModelFormatError(f"prototxt: layer {c.layer.name}: code_type or num_classes")
     return c.emit(
-        "DetectionOutput", c.bottom(0), c.bottom(1), c.bottom(2),
+        "DetectionOutput",
+        c.bottom(0),
+        c.bottom(1),
+        c.bottom(2),
         num_classes=p.int("num_classes", 0),
         share_location=p.flag("share_location", True),
         background_label=p.int("background_label_id", 0),

@@ -135,7 +135,11 @@ def _layer(entry: Block) -> Layer:
     if kind.isdigit():
         kind = V1_TYPES.get(int(kind), kind)
     return Layer(
-        entry.text("name"), _V1_BY_NAME.get(kind, kind), entry.texts("bottom"), entry.texts("top"), entry
+        entry.text("name"),
+        _V1_BY_NAME.get(kind, kind),
+        entry.texts("bottom"),
+        entry.texts("top"),
+        entry,
     )
 
 

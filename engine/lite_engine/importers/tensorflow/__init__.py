@@ -26,9 +26,11 @@ from .saved_model import Signature, read_saved_model
 __all__ = ["match", "open", "ops_basic", "ops_nn"]
 
 #: leaves that are not results
-_NO_RESULT = ("Const", "HostConst", "NoOp", "Assert", "Placeholder", "SaveV2", "RestoreV2",
-              "MergeSummary", "ScalarSummary", "HistogramSummary", "ImageSummary", "Assign",
-              "AssignVariableOp", "VariableV2", "VarHandleOp", "PlaceholderWithDefault")  # fmt: skip
+_NO_RESULT = (
+    "Const", "HostConst", "NoOp", "Assert", "Placeholder", "PlaceholderWithDefault", "SaveV2",
+    "RestoreV2", "MergeSummary", "ScalarSummary", "HistogramSummary", "ImageSummary", "Assign",
+    "AssignVariableOp", "VariableV2", "VarHandleOp",
+)  # fmt: skip
 
 
 def match(path: Path) -> bool:
@@ -60,9 +62,7 @@ def _looks_like_graph(path: Path) -> bool:
         return False
 
 
-def open(
-    path: Path, *, outputs: Sequence[str] = (), signature: str = "serving_default"
-) -> Graph:
+def open(path: Path, *, outputs: Sequence[str] = (), signature: str = "serving_default") -> Graph:
     """`outputs` names the nodes to keep (all leaves by default); `signature` picks one of a
     SavedModel. Raises ModelFormatError, UnsupportedOperatorError."""
     folder = path if path.is_dir() else path.parent if path.name == "saved_model.pb" else None
@@ -76,8 +76,12 @@ def open(
 
 
 def _build(
-    path: Path, source: GraphDef, flat: Flat, signature: Signature | None,
-    variables: dict[str, Any], outputs: Sequence[str],
+    path: Path,
+    source: GraphDef,
+    flat: Flat,
+    signature: Signature | None,
+    variables: dict[str, Any],
+    outputs: Sequence[str],
 ) -> Graph:
     graph = Graph(path.stem if path.name != "saved_model.pb" else path.parent.name)
     graph.metadata = {"format": "tensorflow", "producer": f"GraphDef {source.producer}"}
@@ -156,10 +160,14 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
     hint = "replace them, or name outputs in front of them with outputs="
     if counts.keys() & {"Switch", "Merge", "Enter", "While", "StatelessWhile", "If", "StatelessIf"}:
         hint = "control flow is not read: export for inference, with training switches frozen"
-    elif counts.keys() & {"DecodeJpeg", "DecodePng", "DecodeImage", "ParseExample", "ParseExampleV2"}:
+    elif counts.keys() & {
+        "DecodeJpeg",
+        "DecodePng",
+        "DecodeImage",
+        "ParseExample",
+        "ParseExampleV2",
+    }:
         hint = "cut the graph behind the decoding and feed the decoded tensor"
     raise UnsupportedOperatorError(
         f"TensorFlow operators that are not read: {names}; {hint}", tuple(n for n, _ in missing)
     )
-
-

@@ -44,7 +44,8 @@ class Nodes:
         ref = self.flat.resolve(ref)
         if ref not in self.values:
             raise ModelFormatError(
-                f"tensorflow: {self.emit.source} reads output {ref[1]} of {ref[0]}, which is not there"
+                f"tensorflow: {self.emit.source} reads output {ref[1]} of {ref[0]},"
+                " which is not there"
             )
         return self.values[ref]
 

@@ -1,7 +1,8 @@
 """Reader of TensorFlow's variable bundles: `variables.index` and `variables.data-xxxxx-of-xxxxx`.
 
 The index is a LevelDB-like table: its last 48 bytes hold the place of the index block (two
-varint pairs) and a magic number; a block holds entries whose keys share a prefix with the key before,
+varint pairs) and a magic number; a block holds entries whose keys share a prefix with the key
+before,
 then the restart offsets. The key "" holds the header, every other key an entry with type, shape,
 shard, offset and size.
 Source: tensor_bundle.proto, LevelDB "table format".

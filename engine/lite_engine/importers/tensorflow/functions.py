@@ -59,9 +59,7 @@ class Flat:
         return ref
 
     def _add(self, name: str, node: NodeDef, inputs: list[Ref], depth: int) -> None:
-        function = self.functions.get(
-            node.attrs.function("f") if node.op in CALLS else node.op
-        )
+        function = self.functions.get(node.attrs.function("f") if node.op in CALLS else node.op)
         if function is not None:
             self._inline(name, function, inputs, depth)
             return

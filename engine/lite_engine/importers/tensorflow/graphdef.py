@@ -36,7 +36,7 @@ class Attrs:
     def __contains__(self, name: str) -> bool:
         return name in self._values
 
-    def int(self, name: str, default: int = 0) -> int:
+    def number(self, name: str, default: int = 0) -> int:
         value = self._values.get(name)
         return default if value is None or 3 not in value else value.int(3)
 
@@ -87,7 +87,8 @@ class Attrs:
 
 @dataclass
 class NodeDef:
-    """One node; `inputs` are "node", "node:1" or, in functions, "node:output:0"; no control inputs."""
+    """One node; `inputs` are "node", "node:1" or, in functions, "node:output:0"; no control
+    inputs."""
 
     name: str
     op: str
@@ -128,7 +129,9 @@ def read_graph(message: Message) -> GraphDef:
             functions[function.name] = function
     versions = message.message(4)
     return GraphDef(
-        [_node(m) for m in message.messages(1)], functions, 0 if versions is None else versions.int(1)
+        [_node(m) for m in message.messages(1)],
+        functions,
+        0 if versions is None else versions.int(1),
     )
 
 
@@ -168,7 +171,8 @@ def read_shape(message: Message) -> Shape | None:
 
 #: field of TensorProto that holds the numbers of a type, and its form on the wire
 _VALUE_FIELDS = {
-    DType.F32: (5, np.float32), DType.F64: (6, np.float64), DType.I32: (7, None), DType.U8: (7, None),
+    DType.F32: (5, np.float32), DType.F64: (6, np.float64), DType.I32: (7, None), DType.U8: (7,
+    None),
     DType.I16: (7, None), DType.I8: (7, None), DType.U16: (7, None), DType.I64: (10, None),
     DType.BOOL: (11, None), DType.U32: (16, None), DType.U64: (17, None), DType.F16: (13, None),
     DType.BF16: (13, None),

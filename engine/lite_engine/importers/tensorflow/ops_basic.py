@@ -131,14 +131,19 @@ def reduce_bool(c: Call) -> Value:
 
 @op("ArgMax", "ArgMin")
 def arg_extreme(c: Call) -> Value:
-    return tf.arg_extreme(c.emit, c.node.op, c.x(0), c.x(1), c.attrs.dtype("output_type", DType.I64))
+    return tf.arg_extreme(
+        c.emit, c.node.op, c.x(0), c.x(1), c.attrs.dtype("output_type", DType.I64)
+    )
 
 
 @op("Cumsum")
 def cumsum(c: Call) -> Value:
     (axis,) = c.ints(1, "the axis")
     return c.emit(
-        "CumSum", c.x(), np.array(axis, np.int64), exclusive=int(c.attrs.flag("exclusive")),
+        "CumSum",
+        c.x(),
+        np.array(axis, np.int64),
+        exclusive=int(c.attrs.flag("exclusive")),
         reverse=int(c.attrs.flag("reverse")),
     )
 
@@ -221,22 +226,22 @@ def concat_v1(c: Call) -> Value:
 
 @op("Pack")
 def pack(c: Call) -> Value:
-    return tf.pack(c.emit, c.xs(), c.attrs.int("axis"))
+    return tf.pack(c.emit, c.xs(), c.attrs.number("axis"))
 
 
 @op("Unpack")
 def unpack(c: Call) -> Result:
-    return tf.unpack(c.emit, c.x(), c.attrs.int("num"), c.attrs.int("axis"))
+    return tf.unpack(c.emit, c.x(), c.attrs.number("num"), c.attrs.number("axis"))
 
 
 @op("Split")
 def split(c: Call) -> Result:
-    return tf.split(c.emit, c.x(1), c.x(0), c.attrs.int("num_split", 1))
+    return tf.split(c.emit, c.x(1), c.x(0), c.attrs.number("num_split", 1))
 
 
 @op("SplitV")
 def split_v(c: Call) -> Result:
-    count = c.attrs.int("num_split", 1)
+    count = c.attrs.number("num_split", 1)
     return tf.split_sizes(c.emit, c.x(0), c.x(1), c.x(2), count)
 
 
@@ -250,7 +255,7 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 @op("StridedSlice")
 def strided_slice(c: Call) -> Value:
-    masks = {m: c.attrs.int(m) for m in _MASKS}
+    masks = {m: c.attrs.number(m) for m in _MASKS}
     return tf.strided_slice(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), **masks)
 
 
@@ -267,7 +272,7 @@ def mirror_pad(c: Call) -> Value:
 @op("Gather", "GatherV2", "ResourceGather")
 def gather(c: Call) -> Value:
     axis = c.ints(2, "the axis")[0] if len(c.refs) > 2 else 0
-    return tf.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.int("batch_dims"))
+    return tf.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.number("batch_dims"))
 
 
 @op("GatherNd")
@@ -298,8 +303,11 @@ def reverse(c: Call) -> Value:
 @op("ReverseSequence")
 def reverse_sequence(c: Call) -> Value:
     return c.emit(
-        "ReverseSequence", c.x(0), c.emit.cast(c.x(1), DType.I64),
-        batch_axis=c.attrs.int("batch_dim"), time_axis=c.attrs.int("seq_dim"),
+        "ReverseSequence",
+        c.x(0),
+        c.emit.cast(c.x(1), DType.I64),
+        batch_axis=c.attrs.number("batch_dim"),
+        time_axis=c.attrs.number("seq_dim"),
     )
 
 
@@ -310,7 +318,7 @@ def top_k(c: Call) -> Result:
 
 @op("OneHot")
 def one_hot(c: Call) -> Value:
-    return tf.one_hot(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), c.attrs.int("axis", -1))
+    return tf.one_hot(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), c.attrs.number("axis", -1))
 
 
 @op("Select", "SelectV2")

@@ -8,6 +8,8 @@ from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc
 from .. import _tf_ops as tf
+from .._fake_quant import fake_quant, fake_quant_channels
+from .._suppression import non_max_suppression as suppress
 from ._translate import Call, Result, op
 
 
@@ -33,8 +35,15 @@ def depthwise_conv_2d(c: Call) -> Value:
     kh, kw, channels, times = (d or 0 for d in c.emit.dims(c.x(1)))
     w = c.emit.reshape_weight(c.x(1), (kh, kw, 1, channels * times))
     y = _nhwc.conv(
-        c.emit, x, c.emit.transpose(w, (3, 2, 0, 1)), None, c.window("strides"), c.padding,
-        c.window("dilations"), channels, c.explicit_pads,
+        c.emit,
+        x,
+        c.emit.transpose(w, (3, 2, 0, 1)),
+        None,
+        c.window("strides"),
+        c.padding,
+        c.window("dilations"),
+        channels,
+        c.explicit_pads,
     )
     return c.from_first(y)
 
@@ -89,10 +98,16 @@ def batch_norm(c: Call) -> Value:
     if c.attrs.flag("is_training", True) or c.emit.dims(c.x(3)) == [0]:
         raise UnsupportedOperatorError(
             f"{c.name}: batch normalization in training mode; this is a training graph, export it"
-            " for inference (is_training=False)", (c.name,)
+            " for inference (is_training=False)",
+            (c.name,),
         )
     y = c.emit(
-        "BatchNormalization", _nhwc.to_first(c.emit, c.spatial()), c.x(1), c.x(2), c.x(3), c.x(4),
+        "BatchNormalization",
+        _nhwc.to_first(c.emit, c.spatial()),
+        c.x(1),
+        c.x(2),
+        c.x(3),
+        c.x(4),
         epsilon=c.attrs.float("epsilon", 1e-4),
     )
     return c.from_first(y)
@@ -101,8 +116,12 @@ def batch_norm(c: Call) -> Value:
 @op("LRN")
 def lrn(c: Call) -> Value:
     return _nhwc.local_response(
-        c.emit, c.x(), c.attrs.int("depth_radius", 5), c.attrs.float("bias", 1.0),
-        c.attrs.float("alpha", 1.0), c.attrs.float("beta", 0.5),
+        c.emit,
+        c.x(),
+        c.attrs.number("depth_radius", 5),
+        c.attrs.float("bias", 1.0),
+        c.attrs.float("alpha", 1.0),
+        c.attrs.float("beta", 0.5),
     )
 
 
@@ -149,13 +168,13 @@ def resize(c: Call) -> Value:
 
 @op("DepthToSpace")
 def depth_to_space(c: Call) -> Value:
-    y = _nhwc.depth_to_space(c.emit, c.spatial(), c.attrs.int("block_size", 1))
+    y = _nhwc.depth_to_space(c.emit, c.spatial(), c.attrs.number("block_size", 1))
     return y if c.is_channels_last else _nhwc.to_first(c.emit, y)
 
 
 @op("SpaceToDepth")
 def space_to_depth(c: Call) -> Value:
-    y = _nhwc.space_to_depth(c.emit, c.spatial(), c.attrs.int("block_size", 1))
+    y = _nhwc.space_to_depth(c.emit, c.spatial(), c.attrs.number("block_size", 1))
     return y if c.is_channels_last else _nhwc.to_first(c.emit, y)
 
 
@@ -191,9 +210,13 @@ def einsum(c: Call) -> Value:
 
 @op("FakeQuantWithMinMaxArgs")
 def fake_quant_args(c: Call) -> Value:
-    return tf.fake_quant(
-        c.emit, c.x(), c.attrs.float("min", -6.0), c.attrs.float("max", 6.0),
-        c.attrs.int("num_bits", 8), c.attrs.flag("narrow_range"),
+    return fake_quant(
+        c.emit,
+        c.x(),
+        c.attrs.float("min", -6.0),
+        c.attrs.float("max", 6.0),
+        c.attrs.number("num_bits", 8),
+        c.attrs.flag("narrow_range"),
     )
 
 
@@ -201,10 +224,16 @@ def fake_quant_args(c: Call) -> Value:
 def fake_quant_vars(c: Call) -> Value:
     low, high = c.x(1).const, c.x(2).const
     if low is None or high is None:
-        raise ModelFormatError(f"tensorflow: the range of {c.name} is not constant; freeze the graph")
-    return tf.fake_quant(
-        c.emit, c.x(), float(low.ravel()[0]), float(high.ravel()[0]),
-        c.attrs.int("num_bits", 8), c.attrs.flag("narrow_range"),
+        raise ModelFormatError(
+            f"tensorflow: the range of {c.name} is not constant; freeze the graph"
+        )
+    return fake_quant(
+        c.emit,
+        c.x(),
+        float(low.ravel()[0]),
+        float(high.ravel()[0]),
+        c.attrs.number("num_bits", 8),
+        c.attrs.flag("narrow_range"),
     )
 
 
@@ -213,10 +242,16 @@ def fake_quant_per_channel(c: Call) -> Value:
     """One range per element of the last axis."""
     low, high = c.x(1).const, c.x(2).const
     if low is None or high is None:
-        raise ModelFormatError(f"tensorflow: the range of {c.name} is not constant; freeze the graph")
-    return tf.fake_quant_channels(
-        c.emit, c.x(), np.asarray(low, np.float32), np.asarray(high, np.float32),
-        c.attrs.int("num_bits", 8), c.attrs.flag("narrow_range"),
+        raise ModelFormatError(
+            f"tensorflow: the range of {c.name} is not constant; freeze the graph"
+        )
+    return fake_quant_channels(
+        c.emit,
+        c.x(),
+        np.asarray(low, np.float32),
+        np.asarray(high, np.float32),
+        c.attrs.number("num_bits", 8),
+        c.attrs.flag("narrow_range"),
     )
 
 
@@ -226,7 +261,7 @@ def fake_quant_per_channel(c: Call) -> Value:
 @op("NonMaxSuppressionV3", "NonMaxSuppressionV2", "NonMaxSuppression")
 def non_max_suppression(c: Call) -> Value:
     """boxes (P,4), scores (P,) → positions of what is kept."""
-    return tf.non_max_suppression(c.emit, *_nms_inputs(c))
+    return suppress(c.emit, *_nms_inputs(c))
 
 
 @op("NonMaxSuppressionV4")
@@ -236,7 +271,7 @@ def non_max_suppression_count(c: Call) -> Result:
         raise UnsupportedOperatorError(
             f"{c.name}: padded suppression is not read; export without padding", (c.name,)
         )
-    kept = tf.non_max_suppression(c.emit, *_nms_inputs(c))
+    kept = suppress(c.emit, *_nms_inputs(c))
     count = c.emit.cast(c.emit("Size", kept), DType.I32)
     return [kept, count]
 
@@ -252,7 +287,11 @@ def _nms_inputs(c: Call) -> tuple[Value, Value, Value, Value | float, Value | fl
 def crop_and_resize(c: Call) -> Value:
     """image (N,H,W,C), boxes (B,4) as y0,x0,y1,x1, box index (B,), crop size (2,)."""
     return c.emit(
-        "CropAndResize", c.x(0), c.x(1), c.x(2), c.x(3),
+        "CropAndResize",
+        c.x(0),
+        c.x(1),
+        c.x(2),
+        c.x(3),
         method=c.attrs.text("method", "bilinear"),
         extrapolation_value=c.attrs.float("extrapolation_value"),
     )
@@ -264,25 +303,33 @@ def crop_and_resize(c: Call) -> Value:
 @op("DecodeWav")
 def decode_wav(c: Call) -> Result:
     return c.emit.outputs(
-        "DecodeWav", [c.x()], 2, desired_channels=c.attrs.int("desired_channels", -1),
-        desired_samples=c.attrs.int("desired_samples", -1),
+        "DecodeWav",
+        [c.x()],
+        2,
+        desired_channels=c.attrs.number("desired_channels", -1),
+        desired_samples=c.attrs.number("desired_samples", -1),
     )
 
 
 @op("AudioSpectrogram")
 def audio_spectrogram(c: Call) -> Value:
     return c.emit(
-        "AudioSpectrogram", c.x(), window_size=c.attrs.int("window_size"),
-        stride=c.attrs.int("stride"), magnitude_squared=c.attrs.flag("magnitude_squared"),
+        "AudioSpectrogram",
+        c.x(),
+        window_size=c.attrs.number("window_size"),
+        stride=c.attrs.number("stride"),
+        magnitude_squared=c.attrs.flag("magnitude_squared"),
     )
 
 
 @op("Mfcc")
 def mfcc(c: Call) -> Value:
     return c.emit(
-        "Mfcc", c.x(0), c.x(1),
+        "Mfcc",
+        c.x(0),
+        c.x(1),
         upper_frequency_limit=c.attrs.float("upper_frequency_limit", 4000.0),
         lower_frequency_limit=c.attrs.float("lower_frequency_limit", 20.0),
-        filterbank_channel_count=c.attrs.int("filterbank_channel_count", 40),
-        dct_coefficient_count=c.attrs.int("dct_coefficient_count", 13),
+        filterbank_channel_count=c.attrs.number("filterbank_channel_count", 40),
+        dct_coefficient_count=c.attrs.number("dct_coefficient_count", 13),
     )

@@ -78,7 +78,8 @@ def _tensors(signature: Message, number: int) -> dict[str, Ref]:
 def _variables(flat: Flat, folder: Path) -> dict[str, tuple[np.ndarray, DType]]:
     """Contents of each variable, by the name of its handle node.
 
-    Which entry of the bundle belongs to which variable is what the restoring part of the graph says:
+    Which entry of the bundle belongs to which variable is what the restoring part of the graph
+    says:
     Assign(handle, RestoreV2(prefix, names):i) means names[i]. A variable that another one starts
     from, Assign(other, Read(handle)), was a copy when the model was saved.
     """

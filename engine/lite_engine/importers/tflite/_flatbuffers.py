@@ -7,7 +7,8 @@ Fields are named by their slot, the position in the schema's table (a union take
 type and its value). Every offset is checked before it is followed; tables are read only when asked
 for, so an offset cycle costs nothing.
 
-Layout: all numbers little-endian. A table starts with an i32 distance back to its vtable; the vtable
+Layout: all numbers little-endian. A table starts with an i32 distance back to its vtable; the
+vtable
 holds its own size, the table's size, then one u16 offset per slot (0: absent). Vectors and strings
 are a u32 count followed by the elements; references are u32 distances forward.
 Source: FlatBuffers "Internals" document.

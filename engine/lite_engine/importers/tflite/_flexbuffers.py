@@ -1,7 +1,8 @@
 """Reader of FlexBuffers maps of scalars: the options of TFLite's custom operators.
 
 The last byte is the root's width, the one before it the root's packed type (type << 2 | width); the
-root itself lies right before them. A map is a sorted vector of values with a key vector and, after the
+root itself lies right before them. A map is a sorted vector of values with a key vector and, after
+the
 values, one packed type byte each; in front of it lie its size, the key vector's width and offset.
 Offsets go backwards. Source: FlatBuffers "FlexBuffers" document.
 """

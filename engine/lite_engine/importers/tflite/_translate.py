@@ -1,7 +1,8 @@
 """Tensors of one subgraph as graph values, and the registry of operator translators.
 
 A quantised tensor is one integer Value; `real` is its DequantizeLinear, made once and shared. A
-translator answers real numbers and the result is put through QuantizeLinear with the file's scale. An
+translator answers real numbers and the result is put through QuantizeLinear with the file's scale.
+An
 operator that only moves elements (`moves=True`) works on the integers when every quantised tensor
 it touches has the same scale and zero point.
 """
@@ -166,7 +167,8 @@ class Tensors:
         if tensor.dtype is None or tensor.type_name == "int4":
             raise UnsupportedOperatorError(
                 f"{tensor.name}: computed tensors of type {tensor.type_name} are not supported;"
-                " convert with 8-bit or float activations", (tensor.name,)
+                " convert with 8-bit or float activations",
+                (tensor.name,),
             )
         if self.is_quantised(index) and not is_raw:
             value = self.quantise(value, index)
@@ -213,9 +215,7 @@ class Call:
     def index(self, index: int) -> int:
         """Tensor number of an input. Raises ModelFormatError when it is absent."""
         if not self.has(index):
-            raise ModelFormatError(
-                f"tflite: {self.op.code} {self.op.index} has no input {index}"
-            )
+            raise ModelFormatError(f"tflite: {self.op.code} {self.op.index} has no input {index}")
         return self.op.inputs[index]
 
     def tensor(self, index: int) -> Tensor:
@@ -237,9 +237,7 @@ class Call:
 
     def output(self, index: int = 0) -> Tensor:
         if index >= len(self.op.outputs):
-            raise ModelFormatError(
-                f"tflite: {self.op.code} {self.op.index} has no output {index}"
-            )
+            raise ModelFormatError(f"tflite: {self.op.code} {self.op.index} has no output {index}")
         return self.tensors.tensor(self.op.outputs[index])
 
     def output_dtype(self, index: int = 0) -> DType:
@@ -324,7 +322,8 @@ def translate(tensors: Tensors) -> None:
         values = [result] if isinstance(result, Value) else list(result)
         if len(values) < len(op.outputs):
             raise ModelFormatError(
-                f"tflite: {op.code} {op.index} has {len(op.outputs)} outputs, expected {len(values)}"
+                f"tflite: {op.code} {op.index} has {len(op.outputs)} outputs,"
+                f" expected {len(values)}"
             )
         for index, value in zip(op.outputs, values):
             tensors.define(index, value, is_raw=call.is_raw)

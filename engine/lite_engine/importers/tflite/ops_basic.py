@@ -7,6 +7,7 @@ import numpy as np
 from ...errors import ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
+from .._fake_quant import fake_quant as fake_quant_range
 from ._translate import Call, Result, builtin
 
 _UNARY = {
@@ -99,8 +100,11 @@ def arg_extreme(c: Call) -> Value:
 def cumsum(c: Call) -> Value:
     (axis,) = c.ints(1, "the axis")
     return c.emit(
-        "CumSum", c.x(), np.array(axis, np.int64),
-        exclusive=int(c.opt("exclusive")), reverse=int(c.opt("reverse")),
+        "CumSum",
+        c.x(),
+        np.array(axis, np.int64),
+        exclusive=int(c.opt("exclusive")),
+        reverse=int(c.opt("reverse")),
     )
 
 
@@ -122,7 +126,7 @@ def quantize(c: Call) -> Value:
 
 @builtin("FAKE_QUANT")
 def fake_quant(c: Call) -> Value:
-    return tf.fake_quant(
+    return fake_quant_range(
         c.emit, c.x(), c.opt("min"), c.opt("max"), c.opt("num_bits"), c.opt("narrow_range")
     )
 
@@ -246,8 +250,11 @@ def reverse(c: Call) -> Value:
 @builtin("REVERSE_SEQUENCE", moves=True)
 def reverse_sequence(c: Call) -> Value:
     return c.emit(
-        "ReverseSequence", c.x(), c.emit.cast(c.raw(1), DType.I64),
-        batch_axis=c.opt("batch_dim"), time_axis=c.opt("seq_dim"),
+        "ReverseSequence",
+        c.x(),
+        c.emit.cast(c.raw(1), DType.I64),
+        batch_axis=c.opt("batch_dim"),
+        time_axis=c.opt("seq_dim"),
     )
 
 

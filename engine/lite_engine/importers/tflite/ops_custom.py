@@ -57,8 +57,13 @@ def transpose_conv_bias(c: Call) -> Value:
     """x (N,H,W,C), w (O,kh,kw,C), bias (O,); options: padding, stride width, stride height."""
     padding, stride_w, stride_h = _struct(c, 3)
     y = _nhwc.conv_transpose(
-        c.emit, c.x(0), c.weight(1, (3, 0, 1, 2)), c.bias(2), (stride_h, stride_w),
-        _padding(padding, c.emit.source), (None, None),
+        c.emit,
+        c.x(0),
+        c.weight(1, (3, 0, 1, 2)),
+        c.bias(2),
+        (stride_h, stride_w),
+        _padding(padding, c.emit.source),
+        (None, None),
     )
     return _nhwc.to_last(c.emit, y)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc, _tf_ops
+from .._suppression import padded_suppression
 from ._translate import Call, Result, builtin
 
 
@@ -16,8 +17,14 @@ def conv_2d(c: Call) -> Value:
     if channels is None or per_group < 1 or channels % per_group:
         raise ModelFormatError(f"tflite: {c.emit.source}: {channels} channels, weight {per_group}")
     y = _nhwc.conv(
-        c.emit, c.x(0), w, c.bias(2), (c.opt("stride_h"), c.opt("stride_w")), c.padding,
-        (c.opt("dilation_h"), c.opt("dilation_w")), channels // per_group,
+        c.emit,
+        c.x(0),
+        w,
+        c.bias(2),
+        (c.opt("stride_h"), c.opt("stride_w")),
+        c.padding,
+        (c.opt("dilation_h"), c.opt("dilation_w")),
+        channels // per_group,
     )
     return _nhwc.to_last(c.emit, c.activation(y))
 
@@ -32,8 +39,14 @@ def depthwise_conv_2d(c: Call) -> Value:
             f"tflite: {c.emit.source}: {channels} channels, weight {list(c.tensor(1).shape)}"
         )
     y = _nhwc.conv(
-        c.emit, c.x(0), w, c.bias(2), (c.opt("stride_h"), c.opt("stride_w")), c.padding,
-        (c.opt("dilation_h"), c.opt("dilation_w")), channels,
+        c.emit,
+        c.x(0),
+        w,
+        c.bias(2),
+        (c.opt("stride_h"), c.opt("stride_w")),
+        c.padding,
+        (c.opt("dilation_h"), c.opt("dilation_w")),
+        channels,
     )
     return _nhwc.to_last(c.emit, c.activation(y))
 
@@ -42,8 +55,12 @@ def depthwise_conv_2d(c: Call) -> Value:
 def conv_3d(c: Call) -> Value:
     """x (N,D,H,W,C), w (kd,kh,kw,C,O)."""
     y = _nhwc.conv(
-        c.emit, c.x(0), c.weight(1, (4, 3, 0, 1, 2)), c.bias(2),
-        tuple(c.opt(f"stride_{a}") for a in "dhw"), c.padding,
+        c.emit,
+        c.x(0),
+        c.weight(1, (4, 3, 0, 1, 2)),
+        c.bias(2),
+        tuple(c.opt(f"stride_{a}") for a in "dhw"),
+        c.padding,
         tuple(c.opt(f"dilation_{a}") for a in "dhw"),
     )
     return _nhwc.to_last(c.emit, c.activation(y))
@@ -55,8 +72,13 @@ def transpose_conv(c: Call) -> Value:
     shape = c.raw(0).const
     size = [None, None] if shape is None else [int(d) for d in shape.ravel()[1:3]]
     y = _nhwc.conv_transpose(
-        c.emit, c.x(2), c.weight(1, (3, 0, 1, 2)), c.bias(3, 2, 1),
-        (c.opt("stride_h"), c.opt("stride_w")), c.padding, size,
+        c.emit,
+        c.x(2),
+        c.weight(1, (3, 0, 1, 2)),
+        c.bias(3, 2, 1),
+        (c.opt("stride_h"), c.opt("stride_w")),
+        c.padding,
+        size,
     )
     return _nhwc.to_last(c.emit, c.activation(y))
 
@@ -65,8 +87,12 @@ def transpose_conv(c: Call) -> Value:
 def pool_2d(c: Call) -> Value:
     op = {"A": "AveragePool", "M": "MaxPool", "L": "L2Pool"}[c.op.code[0]]
     y = _nhwc.pool(
-        c.emit, op, c.x(), (c.opt("filter_h"), c.opt("filter_w")),
-        (c.opt("stride_h"), c.opt("stride_w")), c.padding,
+        c.emit,
+        op,
+        c.x(),
+        (c.opt("filter_h"), c.opt("filter_w")),
+        (c.opt("stride_h"), c.opt("stride_w")),
+        c.padding,
     )
     return _nhwc.to_last(c.emit, c.activation(y))
 
@@ -187,11 +213,10 @@ def embedding_lookup(c: Call) -> Value:
 def non_max_suppression(c: Call) -> Result:
     """boxes, scores, limit, overlap, least score (and the width of soft suppression)."""
     soft = c.op.code.endswith("V5")
-    if soft and (c.raw(5).const is None or c.raw(5).const.any()):
+    sigma = c.raw(5).const if soft else None
+    if soft and (sigma is None or sigma.any()):
         raise UnsupportedOperatorError(
             f"{c.emit.source}: soft suppression is not read; use the hard one", (c.emit.source,)
         )
-    kept, best, count = _tf_ops.padded_suppression(
-        c.emit, c.x(0), c.x(1), c.raw(2), c.x(3), c.x(4)
-    )
+    kept, best, count = padded_suppression(c.emit, c.x(0), c.x(1), c.raw(2), c.x(3), c.x(4))
     return [kept, best, count] if soft else [kept, count]
