@@ -83,12 +83,18 @@ LITE_INLINE void four_groups(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdif
     const uint8x16_t raw = vld1q_u8(a + m * lda);
     x[m] = vreinterpretq_s8_u8(kFlip ? veorq_u8(raw, vdupq_n_u8(0x80)) : raw);
   }
+  // In-order cores stall on a load that is used at once: rows first, weights one lane ahead.
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) asm("" : "+w"(x[m]) : "w"(x[kRows - 1]));
+  int8x16_t b[2][kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) b[0][n] = vld1q_s8(w + n * kLanes * kDepth);
 #define LITE_LANE(l)                                                                         \
-  LITE_UNROLL for (int n = 0; n < kVectors; ++n) {                                           \
-    const int8x16_t b = vld1q_s8(w + ((l) * kVectors + n) * kLanes * kDepth);                \
+  LITE_UNROLL for (int n = 0; n < kVectors && l < 3; ++n) {                                  \
+    b[(l + 1) % 2][n] = vld1q_s8(w + ((l + 1) * kVectors + n) * kLanes * kDepth);            \
+    asm("" : "+w"(b[(l + 1) % 2][n]));                                                       \
+  }                                                                                          \
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n)                                             \
     LITE_UNROLL for (int m = 0; m < kRows; ++m)                                              \
-      acc[m][n] = (I)vdotq_laneq_s32((int32x4_t)acc[m][n], b, x[m], l);                      \
-  }
+      acc[m][n] = (I)vdotq_laneq_s32((int32x4_t)acc[m][n], b[l % 2][n], x[m], l);
   LITE_LANE(0) LITE_LANE(1) LITE_LANE(2) LITE_LANE(3)
 #undef LITE_LANE
 }
