@@ -22,18 +22,24 @@ import numpy as np
 
 from ..errors import ModelFormatError
 from .graph import Graph, Node, Value
-from .types import DType, Shape
+from .types import Dim, DType, Shape
 
 INLINE_ELEMS = 64
 
 
 def to_text(graph: Graph, arrays: list[np.ndarray] | None = None) -> str:
     """Text of the graph; arrays too large to write out are appended to `arrays`."""
-    arrays = [] if arrays is None else arrays
+    return _graph(graph, [] if arrays is None else arrays, frozenset())
+
+
+def _graph(graph: Graph, arrays: list[np.ndarray], outer: frozenset[int]) -> str:
+    """`outer` are the constants of surrounding graphs, by id(): those are written there."""
     lines = [f"graph {json.dumps(graph.name)} {{"]
     for value in graph.inputs:
         lines.append(f"  input {_name(value)}: {_type(value)}")
-    for value in graph.constants():
+    own = [v for v in graph.constants() if id(v) not in outer]
+    outer = outer.union(map(id, own))
+    for value in own:
         assert value.const is not None
         lines.append(f"  const {_name(value)}: {_type(value)} = {_data(value.const, arrays)}")
     for node in graph.nodes:
@@ -41,8 +47,10 @@ def to_text(graph: Graph, arrays: list[np.ndarray] | None = None) -> str:
         outs = ", ".join(
             _name(v) + (f": {_type(v)}" if v.dtype is not None else "") for v in node.outputs
         )
-        attrs = ", ".join(f"{k}={_attr(v, arrays)}" for k, v in sorted(node.attrs.items()))
-        line = f"  {json.dumps(node.name)}: {outs} = {node.op}({ins})"
+        attrs = ", ".join(
+            f"{_word(k)}={_attr(v, arrays, outer)}" for k, v in sorted(node.attrs.items())
+        )
+        line = f"  {json.dumps(node.name)}: {outs} = {_word(node.op)}({ins})"
         line += f" {{{attrs}}}" if attrs else ""
         line += f" from {json.dumps(list(node.sources))}" if node.sources else ""
         lines.append(line)
@@ -51,11 +59,9 @@ def to_text(graph: Graph, arrays: list[np.ndarray] | None = None) -> str:
 
 
 def _name(value: Value) -> str:
-    return (
-        value.name
-        if re.fullmatch(r"[A-Za-z0-9./:\-]*[A-Za-z./:\-][A-Za-z0-9./:\-]*", value.name)
-        else (json.dumps(value.name))
-    )
+    """Bare where it cannot be taken for a number, a sign or an absent input."""
+    bare = re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9./:\-]*[A-Za-z0-9./\-]", value.name)
+    return value.name if bare else json.dumps(value.name)
 
 
 def _type(value: Value) -> str:
@@ -63,7 +69,16 @@ def _type(value: Value) -> str:
         return "?"
     if value.shape is None:
         return f"{value.dtype}[*]"
-    return f"{value.dtype}[{','.join('?' if d is None else str(d) for d in value.shape)}]"
+    return f"{value.dtype}[{','.join(map(_dim, value.shape))}]"
+
+
+def _dim(dim: Dim) -> str:
+    return "?" if dim is None else str(dim) if isinstance(dim, int) else _word(dim)
+
+
+def _word(text: str) -> str:
+    """An identifier as it is, anything else as a JSON string."""
+    return text if re.fullmatch(r"[A-Za-z_]([\w.:]*\w)?", text, re.ASCII) else json.dumps(text)
 
 
 def _data(array: np.ndarray, arrays: list[np.ndarray]) -> str:
@@ -74,9 +89,9 @@ def _data(array: np.ndarray, arrays: list[np.ndarray]) -> str:
     return f"@{len(arrays) - 1}"
 
 
-def _attr(value: Any, arrays: list[np.ndarray]) -> str:
+def _attr(value: Any, arrays: list[np.ndarray], outer: frozenset[int]) -> str:
     if isinstance(value, Graph):
-        return json.dumps({"graph": to_text(value, arrays)})
+        return json.dumps({"graph": _graph(value, arrays, outer)})
     if isinstance(value, np.ndarray):
         head = {"array": str(DType.of(value)), "shape": list(value.shape)}
         return json.dumps({**head, "data": value.ravel().tolist()})
@@ -189,11 +204,15 @@ class _Parser:
         self.take("[")
         dims: list[int | str | None] = []
         while not self.peek("]"):
+            quoted = self.peek('"')
             dim = self.take()
-            if dim == "*":
+            if dim == "*" and not quoted:
                 self.take("]")
                 return dtype, None
-            dims.append(int(dim) if dim.lstrip("-").isdigit() else None if dim == "?" else dim)
+            if quoted:
+                dims.append(dim)
+            else:
+                dims.append(int(dim) if dim.isdecimal() else None if dim == "?" else dim)
             if self.peek(","):
                 self.take(",")
         self.take("]")
