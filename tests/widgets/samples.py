@@ -11,9 +11,11 @@ from functools import cache
 from types import SimpleNamespace
 
 GUILTY = "b3/dw"
-RATES = {"x86": {"Conv 1×1": 38, "Conv k×k": 22, "Depthwise conv": 8.2, "SE fc": 3.1, "MatMul": 33},
-         "opencl": {"Conv 1×1": 64, "Conv k×k": 30, "Depthwise conv": 19, "SE fc": 6, "MatMul": 40},
-         "arm": {"Conv 1×1": 12, "Conv k×k": 9, "Depthwise conv": 5, "SE fc": 2, "MatMul": 11}}  # fmt: skip
+RATES = {
+    "x86": {"Conv 1×1": 38, "Conv k×k": 22, "Depthwise conv": 8.2, "SE fc": 3.1, "MatMul": 33},
+    "opencl": {"Conv 1×1": 64, "Conv k×k": 30, "Depthwise conv": 19, "SE fc": 6, "MatMul": 40},
+    "arm": {"Conv 1×1": 12, "Conv k×k": 9, "Depthwise conv": 5, "SE fc": 2, "MatMul": 11},
+}
 
 
 class _Net:
@@ -28,9 +30,19 @@ class _Net:
         name = f"{self.block}/{short}"
         sources = [f"{op}_{self.source + i}" for i in range(acts)]
         self.source += acts
-        self.nodes.append({"name": name, "op": op, "type": kind, "inputs": inputs, "macs": macs,
-                           "output_shapes": [out], "sources": sources, "weights": weights,
-                           "block": self.block})  # fmt: skip
+        self.nodes.append(
+            {
+                "name": name,
+                "op": op,
+                "type": kind,
+                "inputs": inputs,
+                "macs": macs,
+                "output_shapes": [out],
+                "sources": sources,
+                "weights": weights,
+                "block": self.block,
+            }
+        )
         return name
 
     def conv(self, short, k, cout, *, dw=False, stride=(1, 1), act=True):
@@ -39,18 +51,34 @@ class _Net:
         kind = "Depthwise conv" if dw else "Conv 1×1" if k == 1 else "Conv k×k"
         macs = h * w * c * (1 if dw else cin) * k * k
         self.shape = [1, c, h, w]
-        self.last = self.add(short, "DepthwiseConv" if dw else "Conv", kind, [self.last], self.shape,
-                             macs=macs, weights=c * (1 if dw else cin) * k * k * 4,
-                             acts=3 if act else 2)  # fmt: skip
+        self.last = self.add(
+            short,
+            "DepthwiseConv" if dw else "Conv",
+            kind,
+            [self.last],
+            self.shape,
+            macs=macs,
+            weights=c * (1 if dw else cin) * k * k * 4,
+            acts=3 if act else 2,
+        )
 
     def squeeze_excite(self):
         _, c, h, w = self.shape
         start = self.last
         pool = self.add("se/pool", "GlobalAveragePool", "Pool", [start], [1, c, 1, 1])
-        down = self.add("se/fc1", "Conv", "SE fc", [pool], [1, c // 4, 1, 1], macs=c * c // 4,
-                        weights=c * c, acts=2)  # fmt: skip
-        up = self.add("se/fc2", "Conv", "SE fc", [down], [1, c, 1, 1], macs=c * c // 4,
-                      weights=c * c, acts=2)  # fmt: skip
+        down = self.add(
+            "se/fc1",
+            "Conv",
+            "SE fc",
+            [pool],
+            [1, c // 4, 1, 1],
+            macs=c * c // 4,
+            weights=c * c,
+            acts=2,
+        )
+        up = self.add(
+            "se/fc2", "Conv", "SE fc", [down], [1, c, 1, 1], macs=c * c // 4, weights=c * c, acts=2
+        )
         self.last = self.add("mul", "Mul", "Elementwise", [start, up], [1, c, h, w])
 
     def unit(self, block, k, grow, cout, *, stride=(1, 1), se=True, expand=True):
@@ -84,10 +112,26 @@ def _nodes() -> tuple[dict, ...]:
     net.last = net.add("squeeze", "Squeeze", "Layout", [net.last], [1, 288, 80])
     net.last = net.add("transpose", "Transpose", "Layout", [net.last], [1, 80, 288])
     net.block = "head"
-    net.last = net.add("fc1", "MatMul", "MatMul", [net.last], [1, 80, 96], macs=80 * 288 * 96,
-                       weights=288 * 96 * 4, acts=3)  # fmt: skip
-    net.last = net.add("fc2", "MatMul", "MatMul", [net.last], [1, 80, 97], macs=80 * 96 * 97,
-                       weights=96 * 97 * 4, acts=2)  # fmt: skip
+    net.last = net.add(
+        "fc1",
+        "MatMul",
+        "MatMul",
+        [net.last],
+        [1, 80, 96],
+        macs=80 * 288 * 96,
+        weights=288 * 96 * 4,
+        acts=3,
+    )
+    net.last = net.add(
+        "fc2",
+        "MatMul",
+        "MatMul",
+        [net.last],
+        [1, 80, 97],
+        macs=80 * 96 * 97,
+        weights=96 * 97 * 4,
+        acts=2,
+    )
     net.add("softmax", "Softmax", "Elementwise", [net.last], [1, 80, 97])
     return tuple(net.nodes)
 
@@ -104,8 +148,14 @@ def profile(backend: str = "x86") -> dict:
     rng, layers = random.Random(11), []
     shapes = {"x": [1, 3, 48, 320]} | {n["name"]: n["output_shapes"][0] for n in _nodes()}
     for node in _nodes():
-        moved = 4 * (sum(_elements(shapes[i]) for i in node["inputs"])
-                     + _elements(node["output_shapes"][0])) + node["weights"]  # fmt: skip
+        moved = (
+            4
+            * (
+                sum(_elements(shapes[i]) for i in node["inputs"])
+                + _elements(node["output_shapes"][0])
+            )
+            + node["weights"]
+        )
         fallback = backend == "opencl" and (
             node["name"] == "b7/se/pool"
             or node["block"] == "head"
@@ -121,37 +171,92 @@ def profile(backend: str = "x86") -> dict:
         )
         if node["name"] == "b7/se/pool" and fallback:
             layers.append(_copy("copy b7/dw → x86", 0.094, 115200, "opencl", "x86"))
-        layers.append({
-            "index": len(layers), "name": node["name"], "op": node["op"], "type": node["type"],
-            "block": node["block"], "sources": node["sources"], "backend": on,
-            "kernel": kernel + {"x86": "_avx2", "opencl": "_buf", "arm": "_neon"}[on],
-            "why": "buffer variant: 1.3× faster than image2d" if on == "opencl" else "only candidate",
-            "input_shapes": [shapes[i] for i in node["inputs"]], "output_shapes": node["output_shapes"],
-            "dtype": "fp16" if on == "opencl" else "fp32", "median_ms": ms, "min_ms": ms * 0.96,
-            "ci_ms": max(ms * 0.012, 0.0007), "share": 0.0, "macs": node["macs"], "bytes": moved,
-            "instructions": int(node["macs"] * 0.4 + moved * 0.55 + 9000),
-            "gflops": 2 * node["macs"] / ms / 1e6 if node["macs"] else None,
-            "gbytes_per_s": moved / ms / 1e6,
-        })  # fmt: skip
+        layers.append(
+            {
+                "index": len(layers),
+                "name": node["name"],
+                "op": node["op"],
+                "type": node["type"],
+                "block": node["block"],
+                "sources": node["sources"],
+                "backend": on,
+                "kernel": kernel + {"x86": "_avx2", "opencl": "_buf", "arm": "_neon"}[on],
+                "why": "buffer variant: 1.3× faster than image2d"
+                if on == "opencl"
+                else "only candidate",
+                "input_shapes": [shapes[i] for i in node["inputs"]],
+                "output_shapes": node["output_shapes"],
+                "dtype": "fp16" if on == "opencl" else "fp32",
+                "median_ms": ms,
+                "min_ms": ms * 0.96,
+                "ci_ms": max(ms * 0.012, 0.0007),
+                "share": 0.0,
+                "macs": node["macs"],
+                "bytes": moved,
+                "instructions": int(node["macs"] * 0.4 + moved * 0.55 + 9000),
+                "gflops": 2 * node["macs"] / ms / 1e6 if node["macs"] else None,
+                "gbytes_per_s": moved / ms / 1e6,
+            }
+        )
         if node["name"] == "b7/se/pool" and fallback:
             layers.append(_copy("copy b7/se/pool → opencl", 0.058, 480, "x86", "opencl"))
     total = sum(row["median_ms"] for row in layers)
     for row in layers:
         row["share"] = row["median_ms"] / total
-    return {"model": "ocr_line.onnx", "backend": backend, "device": "this machine", "threads": 2,
-            "environment": {"isa": "AVX2"}, "first_run_ms": total * 3, "overhead_ms": total * 0.008,
-            "total_ms": {"median": total / 0.9885, "min": total * 0.985, "p90": total * 1.05},
-            "layers": layers, "peak_memory_bytes": 368640, "runs": 50, "rankable_us": 4,
-            "emulated": backend == "arm"}  # fmt: skip
+    return {
+        "model": "ocr_line.onnx",
+        "backend": backend,
+        "device": "this machine",
+        "threads": 2,
+        "environment": {"isa": "AVX2"},
+        "first_run_ms": total * 3,
+        "overhead_ms": total * 0.008,
+        "total_ms": {"median": total / 0.9885, "min": total * 0.985, "p90": total * 1.05},
+        "layers": layers,
+        "peak_memory_bytes": 368640,
+        "runs": 50,
+        "rankable_us": 4,
+        "emulated": backend == "arm",
+    }
 
 
 def _copy(name, ms, size, source, target) -> dict:
-    return {"index": 0, "name": name, "op": "Copy", "median_ms": ms, "min_ms": ms, "share": 0.0,
-            "backend": target, "kernel": "", "why": "", "macs": 0, "dtype": "fp16", "sources": [],
-            "input_shapes": [], "output_shapes": [], "gflops": None, "gbytes_per_s": None,
-            "copy": {"source": source, "target": target, "bytes": size,
-                     "why": "b7/se/pool runs on x86: OpenCL ReduceMean needs keepdims = 1",
-                     "fix": 'session.convert(enable=["reduce_mean_to_gap"])', "gain_ms": 0.19}}  # fmt: skip
+    return {
+        "index": 0,
+        "name": name,
+        "op": "Copy",
+        "median_ms": ms,
+        "min_ms": ms,
+        "share": 0.0,
+        "backend": target,
+        "kernel": "",
+        "why": "",
+        "macs": 0,
+        "dtype": "fp16",
+        "sources": [],
+        "input_shapes": [],
+        "output_shapes": [],
+        "gflops": None,
+        "gbytes_per_s": None,
+        "copy": {
+            "source": source,
+            "target": target,
+            "bytes": size,
+            "why": "b7/se/pool runs on x86: OpenCL ReduceMean needs keepdims = 1",
+            "fix": 'session.convert(enable=["reduce_mean_to_gap"])',
+            "gain_ms": 0.19,
+        },
+    }
+
+
+def _figures(error: float) -> dict:
+    return {
+        "rel_l2": error,
+        "max_abs": error * 36.8,
+        "mean_abs": error * 2.1,
+        "cosine": 1 - error * error / 2,
+        "sqnr_db": 22.0,
+    }
 
 
 def comparison() -> dict:
@@ -165,25 +270,52 @@ def comparison() -> dict:
             carried * rng.uniform(0.97, 1.06) if seen else (carried**2 + (iso / 2) ** 2) ** 0.5
         )
         acc = carried * (0.12 if seen and "/se/" in node["name"] else 1.0)
-        figures = lambda e: {"rel_l2": e, "max_abs": e * 36.8, "mean_abs": e * 2.1,  # noqa: E731
-                             "cosine": 1 - e * e / 2, "sqnr_db": 22.0}  # fmt: skip
-        layers.append({"index": i, "name": node["name"], "op": node["op"], "type": node["type"],
-                       "block": node["block"], **figures(acc), "nan_a": 0, "nan_b": 0,
-                       "range_a": [-0.375, 6.1], "range_b": [-0.375, 6.0], "isolated": figures(iso),
-                       "within": acc <= 1e-2,
-                       **({"hint": "97 % of it sits in the last column, so look at the edge guard of "
-                                   "`dw3x3_x8_buf`."} if node["name"] == GUILTY else {})})  # fmt: skip
-    return {"a": "x86", "b": "opencl", "tolerance": 1e-2, "layers": layers, "agrees": False,
-            "outputs_agree": False, "outputs_note": "41 of 512 lines read differently.",
-            "first_divergence": {"index": 12, "name": GUILTY}}  # fmt: skip
+        layers.append(
+            {
+                "index": i,
+                "name": node["name"],
+                "op": node["op"],
+                "type": node["type"],
+                "block": node["block"],
+                **_figures(acc),
+                "nan_a": 0,
+                "nan_b": 0,
+                "range_a": [-0.375, 6.1],
+                "range_b": [-0.375, 6.0],
+                "isolated": _figures(iso),
+                "within": acc <= 1e-2,
+                **(
+                    {
+                        "hint": "97 % of it sits in the last column, so look at the edge guard "
+                        "of `dw3x3_x8_buf`."
+                    }
+                    if node["name"] == GUILTY
+                    else {}
+                ),
+            }
+        )
+    return {
+        "a": "x86",
+        "b": "opencl",
+        "tolerance": 1e-2,
+        "layers": layers,
+        "agrees": False,
+        "outputs_agree": False,
+        "outputs_note": "41 of 512 lines read differently.",
+        "first_divergence": {"index": 12, "name": GUILTY},
+    }
 
 
 def graph() -> dict:
     """The optimised graph."""
     keys = ("name", "op", "type", "inputs", "output_shapes", "sources", "block")
     nodes = [{k: n[k] for k in keys} for n in _nodes()]
-    return {"name": "ocr_line", "inputs": [{"name": "x", "shape": [1, 3, 48, 320]}],
-            "outputs": [{"name": "text", "shape": [1, 80, 97]}], "nodes": nodes}  # fmt: skip
+    return {
+        "name": "ocr_line",
+        "inputs": [{"name": "x", "shape": [1, 3, 48, 320]}],
+        "outputs": [{"name": "text", "shape": [1, 80, 97]}],
+        "nodes": nodes,
+    }
 
 
 def source_graph() -> dict:
@@ -194,12 +326,23 @@ def source_graph() -> dict:
         inputs = [out_of[i] for i in node["inputs"]]
         for i, source in enumerate(node["sources"]):
             op = node["op"] if i == 0 else ops[min(i, 2)]
-            nodes.append({"name": source, "op": op, "inputs": inputs, "block": node["block"],
-                          "output_shapes": node["output_shapes"]})  # fmt: skip
+            nodes.append(
+                {
+                    "name": source,
+                    "op": op,
+                    "inputs": inputs,
+                    "block": node["block"],
+                    "output_shapes": node["output_shapes"],
+                }
+            )
             inputs = [source]
         out_of[node["name"]] = node["sources"][-1]
-    return {"name": "ocr_line.onnx", "inputs": [{"name": "x", "shape": [1, 3, 48, 320]}],
-            "outputs": [{"name": "text", "shape": [1, 80, 97]}], "nodes": nodes}  # fmt: skip
+    return {
+        "name": "ocr_line.onnx",
+        "inputs": [{"name": "x", "shape": [1, 3, 48, 320]}],
+        "outputs": [{"name": "text", "shape": [1, 80, 97]}],
+        "nodes": nodes,
+    }
 
 
 def long_chain(n: int = 1000) -> SimpleNamespace:
@@ -209,18 +352,47 @@ def long_chain(n: int = 1000) -> SimpleNamespace:
         stage, unit, step = i // (n // 12), (i // 5) % 17, i % 5
         name = f"stage{stage}/unit{unit}/{('conv1', 'act1', 'conv2', 'add', 'act2')[step]}"
         op = ("Conv", "Relu", "Conv", "Add", "Relu")[step]
-        nodes.append({"name": name, "op": op, "inputs": [last, start] if op == "Add" else [last],
-                      "output_shapes": [[1, 64, 56, 56]], "sources": [f"n{i}"]})  # fmt: skip
+        nodes.append(
+            {
+                "name": name,
+                "op": op,
+                "inputs": [last, start] if op == "Add" else [last],
+                "output_shapes": [[1, 64, 56, 56]],
+                "sources": [f"n{i}"],
+            }
+        )
         last = name
         start = name if step == 4 else start
-    layers = [{"index": i, "name": node["name"], "op": node["op"], "backend": "x86", "kernel": "k",
-               "dtype": "fp32", "median_ms": rng.expovariate(20), "min_ms": 0.0, "macs": 1000,
-               "gflops": 10.0, "output_shapes": node["output_shapes"], "sources": node["sources"]}
-              for i, node in enumerate(nodes)]  # fmt: skip
+    layers = [
+        {
+            "index": i,
+            "name": node["name"],
+            "op": node["op"],
+            "backend": "x86",
+            "kernel": "k",
+            "dtype": "fp32",
+            "median_ms": rng.expovariate(20),
+            "min_ms": 0.0,
+            "macs": 1000,
+            "gflops": 10.0,
+            "output_shapes": node["output_shapes"],
+            "sources": node["sources"],
+        }
+        for i, node in enumerate(nodes)
+    ]
     total = sum(row["median_ms"] for row in layers)
     return SimpleNamespace(
-        graph={"name": "long", "inputs": [{"name": "input", "shape": [1, 3, 224, 224]}],
-               "outputs": [{"name": "out", "shape": [1, 10]}], "nodes": nodes},
-        profile={"model": "long", "backend": "x86", "layers": layers, "threads": 2,
-                 "total_ms": {"median": total, "min": total, "p90": total}},
-    )  # fmt: skip
+        graph={
+            "name": "long",
+            "inputs": [{"name": "input", "shape": [1, 3, 224, 224]}],
+            "outputs": [{"name": "out", "shape": [1, 10]}],
+            "nodes": nodes,
+        },
+        profile={
+            "model": "long",
+            "backend": "x86",
+            "layers": layers,
+            "threads": 2,
+            "total_ms": {"median": total, "min": total, "p90": total},
+        },
+    )

@@ -21,10 +21,21 @@ def memory() -> dict[str, Any]:
     arena = 2 * max(sizes)
     for i, (row, size) in enumerate(zip(rows, sizes, strict=True)):
         offset = 0 if i % 2 else arena - size
-        tensors.append({"name": row["name"], "first": i, "last": min(i + 1, len(rows) - 1),
-                        "offset": offset, "bytes": size})  # fmt: skip
-    return {"tensors": tensors, "steps": [r["name"] for r in rows], "arena_bytes": arena,
-            "weight_bytes": 930_000}  # fmt: skip
+        tensors.append(
+            {
+                "name": row["name"],
+                "first": i,
+                "last": min(i + 1, len(rows) - 1),
+                "offset": offset,
+                "bytes": size,
+            }
+        )
+    return {
+        "tensors": tensors,
+        "steps": [r["name"] for r in rows],
+        "arena_bytes": arena,
+        "weight_bytes": 930_000,
+    }
 
 
 def sensitivity() -> list[dict[str, Any]]:
@@ -39,11 +50,16 @@ def trade_off() -> lw.TradeOff:
     """Versions by two methods."""
     order = sensitivity()
     points = [
-        {"method": method, "kept": [row["name"] for row in order[:k]], "latency_ms": 2.5 + k * 0.15,
-         "accuracy": 98.4 - pen * 0.5 * sum(row["cost"] for row in order[k:]),
-         "bytes": 270_000 + k * 40_000}
-        for method, pen in (("kl", 1.0), ("minmax", 1.25)) for k in (0, 1, 2, 3, 4, 6, 8, 11, 15)
-    ]  # fmt: skip
+        {
+            "method": method,
+            "kept": [row["name"] for row in order[:k]],
+            "latency_ms": 2.5 + k * 0.15,
+            "accuracy": 98.4 - pen * 0.5 * sum(row["cost"] for row in order[k:]),
+            "bytes": 270_000 + k * 40_000,
+        }
+        for method, pen in (("kl", 1.0), ("minmax", 1.25))
+        for k in (0, 1, 2, 3, 4, 6, 8, 11, 15)
+    ]
     fp32 = {"accuracy": 98.4, "latency_ms": 5.9, "bytes": 950_000}
     return lw.TradeOff(points=points, float_=fp32, metric="lines read right")
 
@@ -51,10 +67,18 @@ def trade_off() -> lw.TradeOff:
 def ranges() -> dict[str, Any]:
     """A histogram with a tail."""
     counts = [int(10 ** (5 * math.exp(-(((i - 24) / 16) ** 2)))) - 1 for i in range(40)]
-    return {"name": "head/fc2", "kept": True, "cost": 0.86, "low": -6.1, "high": 9.5,
-            "counts": counts + [3 if i % 5 == 1 else 0 for i in range(24)], "clip_low": None,
-            "clip_high": 5.13, "method": "kl",
-            "weights": [[-0.01 * i, 0.012 * i] for i in range(1, 81)]}  # fmt: skip
+    return {
+        "name": "head/fc2",
+        "kept": True,
+        "cost": 0.86,
+        "low": -6.1,
+        "high": 9.5,
+        "counts": counts + [3 if i % 5 == 1 else 0 for i in range(24)],
+        "clip_low": None,
+        "clip_high": 5.13,
+        "method": "kl",
+        "weights": [[-0.01 * i, 0.012 * i] for i in range(1, 81)],
+    }
 
 
 def difference() -> lw.DifferencePane:
@@ -70,14 +94,26 @@ def difference() -> lw.DifferencePane:
 
 
 CARDS = [
-    {"id": "x86", "title": "x86 CPU, this machine", "backend": "x86", "state": "ready",
-     "facts": [["Processor", "8 cores"], ["Instructions", "AVX2, FMA"]]},
-    {"id": "rock", "title": "rock5b, over ssh", "backend": "opencl", "state": "broken",
-     "facts": [["Board", "RK3588"]],
-     "notice": {"what": "**OpenCL is not usable on rock5b.** No ICD file names `libmali.so.1`.",
-                "fix": "echo libmali.so.1 | sudo tee /etc/OpenCL/vendors/mali.icd",
-                "tried": [["✓", "libOpenCL.so.1", "loader found"], ["–", "$OCL_ICD", "not set"]]}},
-]  # fmt: skip
+    {
+        "id": "x86",
+        "title": "x86 CPU, this machine",
+        "backend": "x86",
+        "state": "ready",
+        "facts": [["Processor", "8 cores"], ["Instructions", "AVX2, FMA"]],
+    },
+    {
+        "id": "rock",
+        "title": "rock5b, over ssh",
+        "backend": "opencl",
+        "state": "broken",
+        "facts": [["Board", "RK3588"]],
+        "notice": {
+            "what": "**OpenCL is not usable on rock5b.** No ICD file names `libmali.so.1`.",
+            "fix": "echo libmali.so.1 | sudo tee /etc/OpenCL/vendors/mali.icd",
+            "tried": [["✓", "libOpenCL.so.1", "loader found"], ["–", "$OCL_ICD", "not set"]],
+        },
+    },
+]
 
 
 def showcase() -> list[Any]:
@@ -85,12 +121,19 @@ def showcase() -> list[Any]:
     x86, opencl = samples.profile(), samples.profile("opencl")
     dw = next(row for row in x86["layers"] if row["name"] == "b5/dw")
     return [
-        lw.TopBar(title="ocr_line.onnx", versions=["fp32", "int8"], version="fp32",
-                  job={"title": "Profiling", "done": 31, "total": 50, "left": "about 1 s"}),
+        lw.TopBar(
+            title="ocr_line.onnx",
+            versions=["fp32", "int8"],
+            version="fp32",
+            job={"title": "Profiling", "done": 31, "total": 50, "left": "about 1 s"},
+        ),
         lw.Stepper(current="Profile"),
-        lw.StepHeader(title="Where does the time go?", values={"backend": "x86"},
-                      segments={"name": "backend", "options": [["x86", "x86", "x86"]]},
-                      buttons=[{"id": "run", "label": "Run again", "primary": True}]),
+        lw.StepHeader(
+            title="Where does the time go?",
+            values={"backend": "x86"},
+            segments={"name": "backend", "options": [["x86", "x86", "x86"]]},
+            buttons=[{"id": "run", "label": "Run again", "primary": True}],
+        ),
         lw.TimingLine(profile=x86),
         lw.LatencyChart(profile=x86, link="p"),
         lw.GraphView(graph=samples.graph(), profile=x86, link="p"),
@@ -102,9 +145,15 @@ def showcase() -> list[Any]:
         lw.TransitionMatrix(profile=opencl),
         lw.MemoryMap(memory=memory(), link="p"),
         lw.Waterfall(before=x86, after=opencl),
-        lw.Inspector(layer=dw, count=60, total_ms=5.9, roof=ROOF, backends=["x86", "opencl"],
-                     others=[{"backend": "opencl", "median_ms": 0.331}],
-                     advice={"text": "At 13 % of its roof.", "button": "Try it", "code": "x"}),
+        lw.Inspector(
+            layer=dw,
+            count=60,
+            total_ms=5.9,
+            roof=ROOF,
+            backends=["x86", "opencl"],
+            others=[{"backend": "opencl", "median_ms": 0.331}],
+            advice={"text": "At 13 % of its roof.", "button": "Try it", "code": "x"},
+        ),
         lw.ErrorStrip(comparison=samples.comparison(), link="c"),
         lw.GraphView(graph=samples.graph(), comparison=samples.comparison(), profile=x86, link="c"),
         difference(),
@@ -113,16 +162,26 @@ def showcase() -> list[Any]:
         lw.RangePlot(layer=ranges()),
         lw.SensitivityList(layers=sensitivity(), kept=[r["name"] for r in sensitivity()[:6]]),
         lw.DoctorCards(cards=CARDS, choose=True, chosen=["x86"]),
-        lw.Stages(title="Try on rock5b", stages=[{"name": "Connect", "state": "done", "seconds": 0.4},
-                                                 {"name": "Copy", "state": "running"}]),
+        lw.Stages(
+            title="Try on rock5b",
+            stages=[
+                {"name": "Connect", "state": "done", "seconds": 0.4},
+                {"name": "Copy", "state": "running"},
+            ],
+        ),
         lw.BundleList(items=[{"id": "m", "file": "m.lite", "bytes": 340_000, "fixed": True}]),
-        lw.DataTable(title="Support", columns=[{"id": "op", "head": "Operator"},
-                                               {"id": "x86", "head": "x86", "kind": "check"}],
-                     rows=[{"op": "Conv", "x86": True}, {"op": "Mean", "x86": ["on CPU", "warn"]}]),
+        lw.DataTable(
+            title="Support",
+            columns=[
+                {"id": "op", "head": "Operator"},
+                {"id": "x86", "head": "x86", "kind": "check"},
+            ],
+            rows=[{"op": "Conv", "x86": True}, {"op": "Mean", "x86": ["on CPU", "warn"]}],
+        ),
         lw.FactsCard(title="File", facts=[["Name", "ocr_line.onnx"]]),
         lw.DropZone(accept=".onnx", choices=[["a", "a.onnx"]]),
         lw.ResultCard(kind="text", items=[{"label": c, "score": 0.97} for c in "TOTAL"]),
         lw.SourceCode(sources={"C": "int main(void) { return 0; }"}),
         lw.Notice(kind="warn", what="**Two layers have no kernel.**", fix="session.convert()"),
         lw.CodeDrawer(lines=['session = lw.open("ocr_line.onnx")']),
-    ]  # fmt: skip
+    ]

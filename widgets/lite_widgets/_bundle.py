@@ -19,13 +19,15 @@ from functools import cache
 from pathlib import Path
 
 _IMPORT = re.compile(
-    r'^import\s+(?:\{(?P<names>[^}]*)\}|\*\s+as\s+(?P<space>\w+))\s+from\s+"(?P<path>[^"\n]+)";?[ ]*$',
+    r"^import\s+(?:\{(?P<names>[^}]*)\}|\*\s+as\s+(?P<space>\w+))\s+"
+    r'from\s+"(?P<path>[^"\n]+)";?[ ]*$',
     re.MULTILINE,
 )
 _EXPORT = re.compile(
     r"^export\s+(?P<decl>(?:async\s+function|function|const|class)\s+(?P<name>[A-Za-z_$][\w$]*))",
     re.MULTILINE,
 )
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _LEFT_OVER = re.compile(r"^(?:import\b|export\b).*$", re.MULTILINE)
 
 
@@ -40,7 +42,9 @@ def bundle(entry: Path) -> str:
     source = _read(entry)
     body = _inline(source, entry, scopes, trail=(entry,))
     inlined = [scope.text for scope in scopes.values()]
-    return "\n".join([*inlined, body.strip(), ""])
+    whole = "\n".join([*inlined, body.strip(), ""])
+    # Indentation is a quarter of the text, and every instance of a widget sends it again.
+    return _INDENT.sub("", whole)
 
 
 class _Scope:
@@ -49,7 +53,8 @@ class _Scope:
     def __init__(self, variable: str, names: list[str], body: str) -> None:
         self.variable = variable
         self.names = frozenset(names)
-        self.text = f"const {variable} = (() => {{\n{body.strip()}\nreturn {{ {', '.join(names)} }};\n}})();"
+        exports = ", ".join(names)
+        self.text = f"const {variable} = (() => {{\n{body.strip()}\nreturn {{ {exports} }};\n}})();"
 
 
 def _read(path: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 _FAMILIES = (
@@ -72,7 +73,7 @@ def complete(rows: Any, where: str) -> list[dict[str, Any]]:
 def blocks(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return one block name per row: its own, its name scope, or a stage of equal resolution.
 
-    Name scopes are cut at the depth that gives a readable number of runs (about sqrt(n) … 3·sqrt(n)).
+    Name scopes are cut at the depth that gives a readable number of runs: about 1.6·sqrt(n).
     A copy belongs to the block of the layer after it.
     """
     real = [row for row in rows if row["type"] != "Copy"]
@@ -100,7 +101,7 @@ def _scopes(names: Sequence[str]) -> list[str] | None:
     best, wanted = None, max(2.0, 1.6 * len(names) ** 0.5)
     for depth in range(1, max(map(len, parts))):
         cut = [mark.join(part[: min(depth, len(part) - 1)] or part[:1]) for part in parts]
-        runs = 1 + sum(a != b for a, b in zip(cut, cut[1:], strict=False))
+        runs = 1 + sum(a != b for a, b in pairwise(cut))
         misfit = max(runs / wanted, wanted / runs)
         if best is None or misfit < best[0]:
             best = (misfit, runs, cut)

@@ -31,19 +31,30 @@ export const BACKENDS = {
 };
 
 const PRECISIONS = {
-  fp32: ["#56b4e9", "#56b4e9"], fp16: ["#e69f00", "#e69f00"], int8: ["#009e73", "#2fc29a"],
-  int16: ["#cc79a7", "#d99bbd"], int32: ["#8a7d3b", "#c9b96b"],
+  fp32: ["#56b4e9", "#56b4e9"],
+  fp16: ["#e69f00", "#e69f00"],
+  int8: ["#009e73", "#2fc29a"],
+  int16: ["#cc79a7", "#d99bbd"],
+  int32: ["#8a7d3b", "#c9b96b"],
 };
 
 const TYPES = {
-  "Conv": ["#56b4e9", "#8fd0f5"], "Conv 1×1": ["#0072b2", "#56b4e9"],
-  "Conv k×k": ["#56b4e9", "#8fd0f5"], "Depthwise conv": ["#e69f00", "#e69f00"],
-  "Transposed conv": ["#3a5fa8", "#7f9fe0"], "MatMul": ["#009e73", "#2fb58e"],
-  "SE fc": ["#cc79a7", "#cc79a7"], "Activation": ["#cc79a7", "#d590b6"],
-  "Elementwise": ["#b3a76a", "#c9c2a0"], "Pool": ["#8a9299", "#8a9299"],
-  "Norm": ["#6f8f5b", "#93b57d"], "Layout": ["#c3c9ce", "#5b6166"],
-  "Recurrent": ["#a5673f", "#c98d66"], "Quantize": ["#7b6fb0", "#a79dd8"],
-  "Detection": ["#b0504c", "#dd8783"], "Copy": ["#9aa0a6", "#777777"],
+  Conv: ["#56b4e9", "#8fd0f5"],
+  "Conv 1×1": ["#0072b2", "#56b4e9"],
+  "Conv k×k": ["#56b4e9", "#8fd0f5"],
+  "Depthwise conv": ["#e69f00", "#e69f00"],
+  "Transposed conv": ["#3a5fa8", "#7f9fe0"],
+  MatMul: ["#009e73", "#2fb58e"],
+  "SE fc": ["#cc79a7", "#cc79a7"],
+  Activation: ["#cc79a7", "#d590b6"],
+  Elementwise: ["#b3a76a", "#c9c2a0"],
+  Pool: ["#8a9299", "#8a9299"],
+  Norm: ["#6f8f5b", "#93b57d"],
+  Layout: ["#c3c9ce", "#5b6166"],
+  Recurrent: ["#a5673f", "#c98d66"],
+  Quantize: ["#7b6fb0", "#a79dd8"],
+  Detection: ["#b0504c", "#dd8783"],
+  Copy: ["#9aa0a6", "#777777"],
 };
 const SPARE = ["#7b6fb0", "#6f8f5b", "#a5673f", "#3a8f99", "#b0504c", "#8a7d3b"];
 
@@ -51,7 +62,9 @@ export function mix(a, b, t) {
   const channel = (i) => {
     const from = parseInt(a.slice(i, i + 2), 16);
     const to = parseInt(b.slice(i, i + 2), 16);
-    return Math.round(from * (1 - t) + to * t).toString(16).padStart(2, "0");
+    return Math.round(from * (1 - t) + to * t)
+      .toString(16)
+      .padStart(2, "0");
   };
   return "#" + channel(1) + channel(3) + channel(5);
 }
@@ -79,9 +92,11 @@ export function contrast(a, b) {
 }
 
 /** Black or white, whichever contrasts more with this fill: at least 4.58 to 1 on any colour. */
-export const inkOn = (hex) => (contrast(hex, "#000000") >= contrast(hex, "#ffffff") ? "#000000" : "#ffffff");
+export const inkOn = (hex) =>
+  contrast(hex, "#000000") >= contrast(hex, "#ffffff") ? "#000000" : "#ffffff";
 
-export const backend = (name, dark) => (BACKENDS[name] || BACKENDS.reference)[dark ? "dark" : "light"];
+export const backend = (name, dark) =>
+  (BACKENDS[name] || BACKENDS.reference)[dark ? "dark" : "light"];
 export const backendName = (name) => (BACKENDS[name] ? BACKENDS[name].name : name || "other");
 
 export const precision = (name, dark) => (PRECISIONS[name] || ["#999999", "#999999"])[dark ? 1 : 0];

@@ -7,14 +7,18 @@ import { hatchKey, key, rampLegend, square } from "./parts.js";
 export const isCopy = (row) => row.type === "Copy";
 
 /** Bar value of a row: median ms, or million instructions under emulation. */
-export const valueOf = (profile) => (profile.emulated
-  ? (row) => (row.instructions || 0) / 1e6 : (row) => row.median_ms || 0);
+export const valueOf = (profile) =>
+  profile.emulated ? (row) => (row.instructions || 0) / 1e6 : (row) => row.median_ms || 0;
 
 export const unitOf = (profile) => (profile.emulated ? "M instr." : "ms");
 
 export const COLOUR_WORDS = {
-  time: "time", type: "layer type", backend: "backend", precision: "precision",
-  gflops: "GFLOP/s", change: "change",
+  time: "time",
+  type: "layer type",
+  backend: "backend",
+  precision: "precision",
+  gflops: "GFLOP/s",
+  change: "change",
 };
 
 /** Which encodings this profile can show. */
@@ -22,8 +26,14 @@ export function colourOptions(profile, baseline) {
   const names = ["time", "type", "backend", "precision"];
   if (!profile.emulated && profile.layers.some((r) => r.gflops > 0)) names.push("gflops");
   if (!profile.emulated && baseline) names.push("change");
-  return names.map((n) => [n, n === "time" && profile.emulated ? "instructions"
-    : n === "change" ? `change from ${colour.backendName(baseline.backend)}` : COLOUR_WORDS[n]]);
+  return names.map((n) => [
+    n,
+    n === "time" && profile.emulated
+      ? "instructions"
+      : n === "change"
+        ? `change from ${colour.backendName(baseline.backend)}`
+        : COLOUR_WORDS[n],
+  ]);
 }
 
 const present = (rows, of) => [...new Set(rows.filter((r) => !isCopy(r)).map(of))].filter(Boolean);
@@ -39,8 +49,11 @@ export function encode(profile, { by = "time", baseline = null, hidden = [], roo
   const max = Math.max(...rows.map(value), 1e-9);
   const known = colourOptions(profile, baseline).some(([n]) => n === by) ? by : "time";
   const faded = dark ? "#2a2b2c" : "#f4f5f5";
-  const squares = (names, of, word = (n) => n) => html`${names.map((n) => key(square(of(n, dark)), word(n)))}`;
-  let fill, legend, categorical = false;
+  const squares = (names, of, word = (n) => n) =>
+    html`${names.map((n) => key(square(of(n, dark)), word(n)))}`;
+  let fill,
+    legend,
+    categorical = false;
   if (known === "time") {
     fill = (r) => colour.scale("time", Math.sqrt(value(r) / max), dark);
     legend = rampLegend("time", "0", ms(max) + THIN + unit + ", √ scale", dark);
@@ -50,9 +63,20 @@ export function encode(profile, { by = "time", baseline = null, hidden = [], roo
     legend = rampLegend("rate", "0", ms(top) + THIN + "GFLOP/s" + (roof ? " (roof)" : ""), dark);
   } else if (known === "change") {
     const before = new Map(baseline.layers.map((r) => [r.name, r.median_ms]));
-    fill = (r) => colour.scale("change",
-      before.get(r.name) > 0 && r.median_ms > 0 ? 0.5 + Math.log2(r.median_ms / before.get(r.name)) / 4 : 0.5, dark);
-    legend = rampLegend("change", "4× faster", "4× slower than " + colour.backendName(baseline.backend), dark);
+    fill = (r) =>
+      colour.scale(
+        "change",
+        before.get(r.name) > 0 && r.median_ms > 0
+          ? 0.5 + Math.log2(r.median_ms / before.get(r.name)) / 4
+          : 0.5,
+        dark,
+      );
+    legend = rampLegend(
+      "change",
+      "4× faster",
+      "4× slower than " + colour.backendName(baseline.backend),
+      dark,
+    );
   } else {
     categorical = true;
     const [of, paintOf, word] = {
@@ -66,7 +90,13 @@ export function encode(profile, { by = "time", baseline = null, hidden = [], roo
   if (rows.some(isCopy)) legend = html`${legend}${hatchKey(paint.copy, "copy or cast")}`;
   const off = new Set(hidden);
   return {
-    by: known, value, unit, max, legend, categorical, total: rows.reduce((a, r) => a + value(r), 0),
+    by: known,
+    value,
+    unit,
+    max,
+    legend,
+    categorical,
+    total: rows.reduce((a, r) => a + value(r), 0),
     fill: (r) => (off.has(r.type) ? faded : fill(r)),
   };
 }
@@ -84,9 +114,16 @@ export function rowTip(row, e) {
 
 /** [{type, layers, value, macs, weights}], the costliest type first. */
 export function totals(profile) {
-  const value = valueOf(profile), sums = new Map();
+  const value = valueOf(profile),
+    sums = new Map();
   for (const row of profile.layers) {
-    const entry = sums.get(row.type) || { type: row.type, layers: 0, value: 0, macs: 0, weights: 0 };
+    const entry = sums.get(row.type) || {
+      type: row.type,
+      layers: 0,
+      value: 0,
+      macs: 0,
+      weights: 0,
+    };
     entry.layers++;
     entry.value += value(row);
     entry.macs += row.macs || 0;

@@ -10,7 +10,9 @@ const minus = (text) => text.replace("-", MINUS);
 /** Milliseconds with three significant digits, at most three decimals. */
 export function ms(v) {
   if (missing(v)) return NONE;
-  return minus(v.toFixed(Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : Math.abs(v) >= 1 ? 2 : 3));
+  return minus(
+    v.toFixed(Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : Math.abs(v) >= 1 ? 2 : 3),
+  );
 }
 
 /** For columns: always three decimals, so that the points align. */
@@ -24,10 +26,13 @@ export function error(v) {
   if (missing(v)) return NONE;
   if (v === 0) return "0";
   if (Math.abs(v) >= 0.1 && Math.abs(v) < 1000) return minus(String(+v.toPrecision(2)));
-  return minus(v.toExponential(1)).replace("e-", "e" + MINUS).replace("e+", "e");
+  return minus(v.toExponential(1))
+    .replace("e-", "e" + MINUS)
+    .replace("e+", "e");
 }
 
-export const percent = (v, digits = 1) => (missing(v) ? NONE : minus(v.toFixed(digits)) + THIN + "%");
+export const percent = (v, digits = 1) =>
+  missing(v) ? NONE : minus(v.toFixed(digits)) + THIN + "%";
 
 export function bytes(v) {
   if (missing(v)) return NONE;

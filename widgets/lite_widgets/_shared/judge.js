@@ -3,10 +3,12 @@
 import { error } from "./format.js";
 import { backendName } from "./colour.js";
 
-const over = (value, nan, tolerance) => nan > 0 || (value !== null && value !== undefined && value > tolerance);
+const over = (value, nan, tolerance) =>
+  nan > 0 || (value !== null && value !== undefined && value > tolerance);
 
 /** Tolerance of one layer: an operator may have its own. */
-export const toleranceOf = (row, tolerance, byOp) => (byOp && byOp[row.op] !== undefined ? byOp[row.op] : tolerance);
+export const toleranceOf = (row, tolerance, byOp) =>
+  byOp && byOp[row.op] !== undefined ? byOp[row.op] : tolerance;
 
 /**
  * layers: [{name, op, block, iso, acc, tol, nan, state}], state "within", "own" or "carried";
@@ -15,13 +17,23 @@ export const toleranceOf = (row, tolerance, byOp) => (byOp && byOp[row.op] !== u
 export function judge(comparison, tolerance, { byOp = null, metric = "rel_l2" } = {}) {
   const layers = comparison.layers.map((row) => {
     const tol = toleranceOf(row, tolerance, byOp);
-    const iso = row.isolated ? row.isolated[metric] ?? null : null;
+    const iso = row.isolated ? (row.isolated[metric] ?? null) : null;
     const acc = row[metric] ?? null;
     const nan = Math.max(0, (row.nan_b || 0) - (row.nan_a || 0));
     const isoNan = row.isolated ? row.isolated.nan_b || 0 : 0;
     const own = over(iso, isoNan, tol);
     const state = own ? "own" : over(acc, nan, tol) ? "carried" : "within";
-    return { name: row.name, op: row.op, block: row.block, index: row.index, iso, acc, tol, nan, state };
+    return {
+      name: row.name,
+      op: row.op,
+      block: row.block,
+      index: row.index,
+      iso,
+      acc,
+      tol,
+      nan,
+      state,
+    };
   });
   const first = layers.findIndex((l) => l.state !== "within");
   return { layers, first, own: layers.flatMap((l, i) => (l.state === "own" ? [i] : [])) };
@@ -29,7 +41,8 @@ export function judge(comparison, tolerance, { byOp = null, metric = "rel_l2" } 
 
 /** {case, kind, text, detail, layer}: one sentence, and the evidence under it. */
 export function verdict(comparison, tolerance, judged) {
-  const a = backendName(comparison.a), b = backendName(comparison.b);
+  const a = backendName(comparison.a),
+    b = backendName(comparison.b);
   const usual = comparison.usual_tolerance ?? comparison.tolerance;
   const n = judged.layers.length;
   const guilty = judged.layers[judged.own[0] ?? -1];
@@ -39,36 +52,77 @@ export function verdict(comparison, tolerance, judged) {
     const down = n - judged.layers.indexOf(guilty) - 1;
     const others = judged.own.length - 1;
     const row = comparison.layers[judged.own[0]];
-    const rest = others ? `${others} more of the ${down} layers after it ${others > 1 ? "are" : "is"} wrong too.`
-      : down ? `The ${down} layers after it are right when fed right input; they only carry the error on.` : "It is the last layer.";
-    return { case: "guilty", kind: "error", layer: guilty.name,
-      text: `${b} goes wrong at **${guilty.name}**: given ${a}'s own input, it ${guilty.iso === null
-        ? "makes values that are not numbers" : `is off by **${error(guilty.iso)}**`} (tolerance ${error(guilty.tol)}).`,
-      detail: row.hint ? `${rest} ${row.hint}` : rest };
+    const rest = others
+      ? `${others} more of the ${down} layers after it ${others > 1 ? "are" : "is"} wrong too.`
+      : down
+        ? `The ${down} layers after it are right when fed right input; they only carry the error on.`
+        : "It is the last layer.";
+    return {
+      case: "guilty",
+      kind: "error",
+      layer: guilty.name,
+      text: `${b} goes wrong at **${guilty.name}**: given ${a}'s own input, it ${
+        guilty.iso === null
+          ? "makes values that are not numbers"
+          : `is off by **${error(guilty.iso)}**`
+      } (tolerance ${error(guilty.tol)}).`,
+      detail: row.hint ? `${rest} ${row.hint}` : rest,
+    };
   }
   if (first) {
     const worst = first.iso !== null && first.iso > first.tol ? first.iso : first.acc;
     if (worst !== null && worst <= usual) {
-      return { case: "rounding", kind: "warn", layer: first.name,
+      return {
+        case: "rounding",
+        kind: "warn",
+        layer: first.name,
         text: `At this tolerance the first difference is **${first.name}** (${error(worst)}), which is the size of rounding.`,
-        detail: `No layer up to here is wrong. ${usualSays}` };
+        detail: `No layer up to here is wrong. ${usualSays}`,
+      };
     }
     if (first.iso === null) {
-      return { case: "unknown", kind: "warn", layer: first.name,
+      return {
+        case: "unknown",
+        kind: "warn",
+        layer: first.name,
         text: `${b} leaves the tolerance at **${first.name}** (${first.nan ? "values that are not numbers" : error(first.acc)}, tolerance ${error(first.tol)}).`,
-        detail: "Only accumulated errors are known. The isolated pass tells this layer's own error from what it was fed." };
+        detail:
+          "Only accumulated errors are known. The isolated pass tells this layer's own error from what it was fed.",
+      };
     }
-    return { case: "adds-up", kind: "warn", layer: first.name,
+    return {
+      case: "adds-up",
+      kind: "warn",
+      layer: first.name,
       text: `No layer is wrong by itself, but errors add up: **${first.name}** is the first over the tolerance (${error(first.acc)}).`,
-      detail: `Its own share is ${error(first.iso)}. ${usualSays}` };
+      detail: `Its own share is ${error(first.iso)}. ${usualSays}`,
+    };
   }
-  const largest = judged.layers.reduce((m, l) => (Math.max(l.iso ?? 0, l.iso === null ? l.acc ?? 0 : 0) > (m ? m.iso ?? m.acc ?? 0 : -1) ? l : m), null);
+  const largest = judged.layers.reduce(
+    (m, l) =>
+      Math.max(l.iso ?? 0, l.iso === null ? (l.acc ?? 0) : 0) > (m ? (m.iso ?? m.acc ?? 0) : -1)
+        ? l
+        : m,
+    null,
+  );
   if (comparison.outputs_agree === false) {
-    return { case: "blind", kind: "warn", layer: largest && largest.name,
+    return {
+      case: "blind",
+      kind: "warn",
+      layer: largest && largest.name,
       text: `No layer is over a tolerance of ${error(tolerance)}, but the outputs still differ${comparison.outputs_note ? ": " + comparison.outputs_note : "."}`,
-      detail: largest ? `The largest error is ${error(largest.iso ?? largest.acc)}, at ${largest.name}. ${usualSays}` : usualSays };
+      detail: largest
+        ? `The largest error is ${error(largest.iso ?? largest.acc)}, at ${largest.name}. ${usualSays}`
+        : usualSays,
+    };
   }
-  return { case: "agrees", kind: "done", layer: null,
+  return {
+    case: "agrees",
+    kind: "done",
+    layer: null,
     text: `${a} and ${b} agree on all ${n} layers.`,
-    detail: largest ? `The largest error is ${error(largest.iso ?? largest.acc)}, at ${largest.name} (tolerance ${error(tolerance)}).` : "" };
+    detail: largest
+      ? `The largest error is ${error(largest.iso ?? largest.acc)}, at ${largest.name} (tolerance ${error(tolerance)}).`
+      : "",
+  };
 }

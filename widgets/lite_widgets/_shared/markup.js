@@ -2,8 +2,12 @@
 // made by html`…` itself. Layer names come from model files, which are not ours to trust.
 
 class Markup {
-  constructor(text) { this.text = text; }
-  toString() { return this.text; }
+  constructor(text) {
+    this.text = text;
+  }
+  toString() {
+    return this.text;
+  }
 }
 
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };

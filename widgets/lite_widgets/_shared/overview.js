@@ -8,7 +8,8 @@ const MOST = 300;
 export function bins(rows, weight, most = MOST) {
   const n = Math.min(rows.length, most);
   return Array.from({ length: n }, (_, i) => {
-    const first = Math.floor((i * rows.length) / n), last = Math.floor(((i + 1) * rows.length) / n) - 1;
+    const first = Math.floor((i * rows.length) / n),
+      last = Math.floor(((i + 1) * rows.length) / n) - 1;
     let best = first;
     for (let j = first; j <= last; j++) if (weight(rows[j]) > weight(rows[best])) best = j;
     return { first, last, row: rows[best] };
@@ -16,17 +17,48 @@ export function bins(rows, weight, most = MOST) {
 }
 
 /** marks: row → "first" (flag), hatch: row → pattern or null. */
-export function overview(rows, { height, weight, fill, flag = () => false, hatch = () => null, paint }) {
+export function overview(
+  rows,
+  { height, weight, fill, flag = () => false, hatch = () => null, paint },
+) {
   const all = bins(rows, weight);
   const step = (height - 8) / Math.max(all.length, 1);
-  return html`<svg width="27" height="${height}" style="display:block" aria-hidden="true">${patterns(paint)}${all.map((b, i) => {
-    const y = 4 + i * step, h = Math.max(step - (step > 3 ? 0.6 : 0), 0.8);
-    const pattern = hatch(b.row);
-    return html`<g data-k="${b.row.name}"><rect x="6" y="${y.toFixed(2)}" width="15" height="${h.toFixed(2)}" fill="${fill(b.row)}"/>${
-      pattern ? html`<rect x="6" y="${y.toFixed(2)}" width="15" height="${h.toFixed(2)}" fill="${pattern}" pointer-events="none"/>` : ""}${
-      rows.slice(b.first, b.last + 1).some(flag) ? html`<path d="M1 ${(y + h / 2 - 4).toFixed(1)}l5 4-5 4z" fill="var(--bad)"/>` : ""}<rect
-      class="ring" x="4" y="${(y - 1.2).toFixed(2)}" width="19" height="${(h + 2.4).toFixed(2)}" rx="2"/></g>`;
-  })}</svg>`;
+  return html`<svg width="27" height="${height}" style="display:block" aria-hidden="true">
+    ${patterns(paint)}${all.map((b, i) => {
+      const y = 4 + i * step,
+        h = Math.max(step - (step > 3 ? 0.6 : 0), 0.8);
+      const pattern = hatch(b.row);
+      return html`<g data-k="${b.row.name}"
+        ><rect
+          x="6"
+          y="${y.toFixed(2)}"
+          width="15"
+          height="${h.toFixed(2)}"
+          fill="${fill(b.row)}" />${
+          pattern
+            ? html`<rect
+                x="6"
+                y="${y.toFixed(2)}"
+                width="15"
+                height="${h.toFixed(2)}"
+                fill="${pattern}"
+                pointer-events="none"
+              />`
+            : ""
+        }${
+          rows.slice(b.first, b.last + 1).some(flag)
+            ? html`<path d="M1 ${(y + h / 2 - 4).toFixed(1)}l5 4-5 4z" fill="var(--bad)" />`
+            : ""
+        }<rect
+          class="ring"
+          x="4"
+          y="${(y - 1.2).toFixed(2)}"
+          width="19"
+          height="${(h + 2.4).toFixed(2)}"
+          rx="2"
+      /></g>`;
+    })}
+  </svg>`;
 }
 
 /** Pixel span of rows first…last in a strip of this height. */

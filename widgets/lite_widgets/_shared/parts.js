@@ -14,80 +14,192 @@ export const chip = (text, kind = "") => html`<span class="chip ${kind}">${text}
 export const key = (mark, text) => html`<span>${mark}${text}</span>`;
 
 export function rampLegend(name, from, to, dark) {
-  const cells = Array.from({ length: 18 }, (_, i) =>
-    html`<rect x="${i * 4}" width="4.5" height="8" fill="${scale(name, i / 17, dark)}"/>`);
-  return html`<span>${from}<svg width="72" height="8" style="border-radius:2px" aria-hidden="true">${cells}</svg>${to}</span>`;
+  const cells = Array.from(
+    { length: 18 },
+    (_, i) =>
+      html`<rect x="${i * 4}" width="4.5" height="8" fill="${scale(name, i / 17, dark)}" />`,
+  );
+  return html`<span
+    >${from}<svg width="72" height="8" style="border-radius:2px" aria-hidden="true">${cells}</svg
+    >${to}</span
+  >`;
 }
 
-export const hatchKey = (fill, text) => key(
-  html`<svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" fill="${fill}" stroke="var(--ink2)"/></svg>`, text);
+export const hatchKey = (fill, text) =>
+  key(
+    html`<svg width="10" height="10" aria-hidden="true">
+      <rect width="10" height="10" fill="${fill}" stroke="var(--ink2)" />
+    </svg>`,
+    text,
+  );
 
 /** Options are [value, text] pairs; the change arrives as on.set(name, value). */
-export const select = (name, label, options, current) => html`<label class="lbl">${label}<select
-  class="sel" data-set="${name}" data-focus="set-${name}">${options.map(([v, text]) =>
-  html`<option value="${v}"${v === current ? html` selected` : ""}>${text}</option>`)}</select></label>`;
+export const select = (name, label, options, current) =>
+  html`<label class="lbl"
+    >${label}<select class="sel" data-set="${name}" data-focus="set-${name}">
+      ${options.map(
+        ([v, text]) =>
+          html`<option value="${v}" ${v === current ? html` selected` : ""}>${text}</option>`,
+      )}
+    </select></label
+  >`;
 
-export const segments = (name, options, current, label) => html`<div class="seg" role="group"
-  aria-label="${label}">${options.map(([v, text, mark]) => html`<button type="button" data-set="${name}"
-  data-value="${v}" data-focus="seg-${name}-${v}" aria-pressed="${v === current}">${mark || ""}${text}</button>`)}</div>`;
+export const segments = (name, options, current, label) =>
+  html`<div class="seg" role="group" aria-label="${label}">
+    ${options.map(
+      ([v, text, mark]) =>
+        html`<button
+          type="button"
+          data-set="${name}"
+          data-value="${v}"
+          data-focus="seg-${name}-${v}"
+          aria-pressed="${v === current}"
+        >
+          ${mark || ""}${text}
+        </button>`,
+    )}
+  </div>`;
 
 export const button = (id, text, { kind = "", payload = null, disabled = false } = {}) =>
-  html`<button type="button" class="btn ${kind}" data-action="${id}" data-focus="act-${id}"${payload
-    ? html` data-payload="${JSON.stringify(payload)}"` : ""}${disabled ? html` disabled` : ""}>${text}</button>`;
+  html`<button
+    type="button"
+    class="btn ${kind}"
+    data-action="${id}"
+    data-focus="act-${id}"
+    ${
+      payload ? html` data-payload="${JSON.stringify(payload)}"` : ""
+    }${disabled ? html` disabled` : ""}
+  >
+    ${text}
+  </button>`;
 
-export const bar = (ratio, fill, width = 84) => html`<i class="ib" style="width:${
-  Math.max(Math.min(ratio, 1) * width, ratio > 0 ? 1 : 0).toFixed(1)}px;background:${fill}"></i>`;
+export const bar = (ratio, fill, width = 84) =>
+  html`<i
+    class="ib"
+    style="width:${Math.max(Math.min(ratio, 1) * width, ratio > 0 ? 1 : 0).toFixed(
+      1,
+    )}px;background:${fill}"
+  ></i>`;
 
-export const shareBar = (ratio, fill = "var(--ink2)") => html`<span class="share">${
-  bar(ratio, fill)}<span class="num">${ratio > 0 ? percent(100 * ratio) : "–"}</span></span>`;
+export const shareBar = (ratio, fill = "var(--ink2)") =>
+  html`<span class="share"
+    >${bar(ratio, fill)}<span class="num">${ratio > 0 ? percent(100 * ratio) : "–"}</span></span
+  >`;
 
-export const fixLine = (code) => html`<div class="fix"><span>${code}</span><button type="button"
-  data-copy="${code}" data-focus="copy-${code}">Copy</button></div>`;
+export const fixLine = (code) =>
+  html`<div class="fix">
+    <span>${code}</span
+    ><button type="button" data-copy="${code}" data-focus="copy-${code}">Copy</button>
+  </div>`;
 
 /** `text` with `code` in backticks and **strong** marked; everything else stays text. */
 export function prose(text) {
-  return join(String(text ?? "").split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
-    if (part.startsWith("`") && part.length > 2) return html`<code>${part.slice(1, -1)}</code>`;
-    if (part.startsWith("**") && part.length > 4) return html`<b>${part.slice(2, -2)}</b>`;
-    return part;
-  }));
+  return join(
+    String(text ?? "")
+      .split(/(`[^`]+`|\*\*[^*]+\*\*)/)
+      .map((part) => {
+        if (part.startsWith("`") && part.length > 2) return html`<code>${part.slice(1, -1)}</code>`;
+        if (part.startsWith("**") && part.length > 4) return html`<b>${part.slice(2, -2)}</b>`;
+        return part;
+      }),
+  );
 }
 
 /** {kind, what, where, fix, again, tried, actions: [[id, text, primary?]], detail} → the notice. */
 export function notice({ kind = "error", what, where, detail, fix, again, tried, actions = [] }) {
-  const icon = { error: ICONS.attention, warn: ICONS.warn, info: ICONS.info, done: ICONS.done }[kind];
-  return html`<div class="note ${kind}" role="${kind === "error" ? "alert" : "status"}">${icon}
-  <div class="bd"><div class="what">${prose(what)}${where ? html` <span class="where">${prose(where)}</span>` : ""}</div>
-  ${detail ? html`<small>${prose(detail)}</small>` : ""}${fix ? fixLine(fix) : ""}${again
-    ? html`<div class="row">${button("again", again, { kind: "sm" })}</div>` : ""}${tried && tried.length
-    ? html`<details><summary class="lnk">What was tried (${tried.length})</summary><table>${tried.map((row) =>
-      html`<tr>${row.map((cell, i) => html`<td class="${i === 1 ? "mono" : "wrap"}">${cell}</td>`)}</tr>`)}</table></details>` : ""}</div>
-  <div class="row act">${actions.map(([id, text, primary]) =>
-    button(id, text, { kind: primary ? "sm pri" : "sm" }))}</div></div>`;
+  const icon = { error: ICONS.attention, warn: ICONS.warn, info: ICONS.info, done: ICONS.done }[
+    kind
+  ];
+  return html`<div class="note ${kind}" role="${kind === "error" ? "alert" : "status"}">
+    ${icon}
+    <div class="bd">
+      <div class="what">
+        ${prose(what)}${where ? html` <span class="where">${prose(where)}</span>` : ""}
+      </div>
+      ${detail ? html`<small>${prose(detail)}</small>` : ""}${fix ? fixLine(fix) : ""}${
+        again ? html`<div class="row">${button("again", again, { kind: "sm" })}</div>` : ""
+      }${
+        tried && tried.length
+          ? html`<details>
+              <summary class="lnk">What was tried (${tried.length})</summary>
+              <table>
+                ${tried.map(
+                  (row) =>
+                    html`<tr>
+                      ${row.map((cell, i) => html`<td class="${i === 1 ? "mono" : "wrap"}">${cell}</td>`)}
+                    </tr>`,
+                )}
+              </table>
+            </details>`
+          : ""
+      }
+    </div>
+    <div class="row act">
+      ${actions.map(([id, text, primary]) => button(id, text, { kind: primary ? "sm pri" : "sm" }))}
+    </div>
+  </div>`;
 }
 
 /** {title, done, total, left, text}: what, n of m, time left, Cancel. */
 export function progress({ title, done, total, left, text }) {
   const part = total > 0 ? Math.min(100, (100 * (done || 0)) / total) : 0;
   const counted = [total > 0 ? `${done} of ${total}` : "", left || ""].filter(Boolean).join(" · ");
-  return html`<div class="card progress" role="status"><div class="cb"><div class="row"><b>${title}</b>
-  <span class="mu">${counted}</span><span class="sp"></span>${button("cancel", "Cancel", { kind: "sm" })}</div>
-  <div class="bar" role="progressbar" aria-valuemin="0" aria-valuemax="100" aria-valuenow="${Math.round(part)}"
-  aria-label="${title}"><i style="width:${part}%"></i></div>${text ? html`<small>${text}</small>` : ""}</div></div>`;
+  return html`<div class="card progress" role="status">
+    <div class="cb">
+      <div class="row">
+        <b>${title}</b> <span class="mu">${counted}</span
+        ><span class="sp"></span>${button("cancel", "Cancel", { kind: "sm" })}
+      </div>
+      <div
+        class="bar"
+        role="progressbar"
+        aria-valuemin="0"
+        aria-valuemax="100"
+        aria-valuenow="${Math.round(part)}"
+        aria-label="${title}"
+      >
+        <i style="width:${part}%"></i>
+      </div>
+      ${text ? html`<small>${text}</small>` : ""}
+    </div>
+  </div>`;
 }
 
 export function empty({ title, text, button: label, action = "start" }) {
-  return html`<div class="empty"><h3>${title}</h3>${text ? html`<p class="mu">${prose(text)}</p>` : ""}${
-    label ? button(action, label, { kind: "pri" }) : ""}</div>`;
+  return html`<div class="empty">
+    <h3>${title}</h3>
+    ${text ? html`<p class="mu">${prose(text)}</p>` : ""}${
+      label ? button(action, label, { kind: "pri" }) : ""
+    }
+  </div>`;
 }
 
-export const card = ({ title, legend, controls, body, foot, kind = "" }) => html`<div class="card ${kind}">
-  <div class="ch"><h3>${title}</h3>${legend || ""}<span class="sp"></span>${controls || ""}</div>
-  <div class="cb">${body}</div>${foot || ""}</div>`;
+export const card = ({ title, legend, controls, body, foot, kind = "" }) =>
+  html`<div class="card ${kind}">
+    <div class="ch">
+      <h3>${title}</h3>
+      ${legend || ""}<span class="sp"></span>${controls || ""}
+    </div>
+    <div class="cb">${body}</div>
+    ${foot || ""}
+  </div>`;
 
 /** Hatches live in each drawing: a pattern inside a hidden drawing elsewhere would not paint. */
-export const patterns = (paint) => html`<defs><pattern id="${paint.id}c" width="5" height="5"
-  patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="var(--bg)"/>
-  <rect width="1.6" height="5" fill="var(--ink2)"/></pattern><pattern id="${paint.id}e" width="6" height="6"
-  patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="1.2" height="6" fill="var(--bad)"
-  fill-opacity=".4"/></pattern></defs>`;
+export const patterns = (paint) =>
+  html`<defs
+    ><pattern
+      id="${paint.id}c"
+      width="5"
+      height="5"
+      patternUnits="userSpaceOnUse"
+      patternTransform="rotate(45)"
+      ><rect width="5" height="5" fill="var(--bg)" />
+      <rect width="1.6" height="5" fill="var(--ink2)" /></pattern
+    ><pattern
+      id="${paint.id}e"
+      width="6"
+      height="6"
+      patternUnits="userSpaceOnUse"
+      patternTransform="rotate(45)"
+      ><rect width="1.2" height="6" fill="var(--bad)" fill-opacity=".4" /></pattern
+  ></defs>`;

@@ -4,7 +4,9 @@ import { html, join } from "./markup.js";
 export function nice(max) {
   if (!(max > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(max) + 1e-9);
-  return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((x) => x * power >= max * 0.999999) || 10) * power;
+  return (
+    ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((x) => x * power >= max * 0.999999) || 10) * power
+  );
 }
 
 /** Three to five round values from 0 to max. */
@@ -18,7 +20,8 @@ export function ticks(max, n = 4) {
 }
 
 export function linear(domain, range) {
-  const [a, b] = domain, [p, q] = range;
+  const [a, b] = domain,
+    [p, q] = range;
   const to = (v) => p + ((v - a) / (b - a || 1)) * (q - p);
   to.invert = (x) => a + ((x - p) / (q - p || 1)) * (b - a);
   return to;
@@ -53,13 +56,18 @@ export function fit(text, width, charWidth = 6) {
 
 /** Brackets with block names under a model-order axis. */
 export function brackets(rows, { left, step, y }) {
-  return join(runs(rows, (r) => r.block).map(({ key, first, last }) => {
-    const x0 = left + first * step + 1.5, x1 = left + (last + 1) * step - 1.5;
-    const label = fit(lastPart(key), x1 - x0 + 2);
-    if (x1 - x0 < 2) return html``;
-    return html`<path class="bracket" d="M${x0} ${y}v3H${x1}v-3"/>${label &&
-      html`<text x="${(x0 + x1) / 2}" y="${y + 15}" text-anchor="middle">${label}</text>`}`;
-  }));
+  return join(
+    runs(rows, (r) => r.block).map(({ key, first, last }) => {
+      const x0 = left + first * step + 1.5,
+        x1 = left + (last + 1) * step - 1.5;
+      const label = fit(lastPart(key), x1 - x0 + 2);
+      if (x1 - x0 < 2) return html``;
+      return html`<path class="bracket" d="M${x0} ${y}v3H${x1}v-3" />${
+          label &&
+          html`<text x="${(x0 + x1) / 2}" y="${y + 15}" text-anchor="middle">${label}</text>`
+        }`;
+    }),
+  );
 }
 
 /** 10 with its exponent raised. */

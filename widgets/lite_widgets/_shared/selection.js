@@ -12,12 +12,21 @@ export function afterKey(order, current, pressed) {
   const last = order.length - 1;
   if (last < 0) return null;
   switch (pressed) {
-    case "ArrowRight": case "ArrowDown": return order[Math.min(at + 1, last)];
-    case "ArrowLeft": case "ArrowUp": return order[at < 0 ? last : Math.max(at - 1, 0)];
-    case "PageDown": return order[Math.min(at + 10, last)];
-    case "PageUp": return order[Math.max(at - 10, 0)];
-    case "Home": return order[0];
-    case "End": return order[last];
-    default: return null;
+    case "ArrowRight":
+    case "ArrowDown":
+      return order[Math.min(at + 1, last)];
+    case "ArrowLeft":
+    case "ArrowUp":
+      return order[at < 0 ? last : Math.max(at - 1, 0)];
+    case "PageDown":
+      return order[Math.min(at + 10, last)];
+    case "PageUp":
+      return order[Math.max(at - 10, 0)];
+    case "Home":
+      return order[0];
+    case "End":
+      return order[last];
+    default:
+      return null;
   }
 }

@@ -10,7 +10,7 @@
 //   tip(c, name, element) → tooltip text               reveal(c, name) scroll the name into view
 //   after(c) after each full drawing                   close(c)  when the view goes
 //   set(c, name, value) for [data-set]                 input(c, name, value) for [data-range|find]
-//   drag(c, name, event, phase) for [data-drag]        key(c, event) → true when it was used
+//   drag(c, name, event) for [data-drag]        key(c, event) → true when it was used
 //   click(c, event) → true when it was used            within(c, part, box) → names inside a lasso
 // Markup speaks through attributes: data-k (a layer), data-tip, data-action + data-payload,
 // data-copy, data-set (+ data-value), data-range, data-find, data-drag, data-keys (arrow keys move
@@ -20,6 +20,7 @@ import { html } from "./markup.js";
 import { announce, listen } from "./link.js";
 import { afterClick, afterKey } from "./selection.js";
 import { empty, notice, progress } from "./parts.js";
+import { follow, inside, lasso } from "./pointer.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
 
 const FOLLOWED = ["selected", "tolerance", "hidden_types", "colour_by", "hovered"];
@@ -57,9 +58,13 @@ class View {
   }
 
   // ---- state --------------------------------------------------------------------------------
-  get(name) { return this.model.get(name); }
+  get(name) {
+    return this.model.get(name);
+  }
 
-  has(name) { return this.model.get(name) !== undefined; }
+  has(name) {
+    return this.model.get(name) !== undefined;
+  }
 
   /** Set traits and tell Python. {soft: true}: while dragging, at most every 120 ms. */
   set(values, { soft = false } = {}) {
@@ -82,19 +87,33 @@ class View {
     this.set({ action: { ...payload, id, seq } });
   }
 
-  get selected() { return this.get("selected") || []; }
+  get selected() {
+    return this.get("selected") || [];
+  }
 
-  get current() { const all = this.selected; return all.length ? all[all.length - 1] : null; }
+  get current() {
+    const all = this.selected;
+    return all.length ? all[all.length - 1] : null;
+  }
 
   select(names) {
     this.set({ selected: names });
-    this.say(names.length > 1 ? `${names.length} layers selected` : names.length && this.spec.say
-      ? this.spec.say(this, names[0]) : names[0] || "selection cleared");
+    this.say(
+      names.length > 1
+        ? `${names.length} layers selected`
+        : names.length && this.spec.say
+          ? this.spec.say(this, names[0])
+          : names[0] || "selection cleared",
+    );
   }
 
-  say(text) { this.live.textContent = text; }
+  say(text) {
+    this.live.textContent = text;
+  }
 
-  get dark() { return this.root.dataset.theme === "dark"; }
+  get dark() {
+    return this.root.dataset.theme === "dark";
+  }
 
   /** What drawing functions need to know of the page. */
   get paint() {
@@ -109,8 +128,13 @@ class View {
     const ready = !this.spec.ready || this.spec.ready(this);
     const shown = ready && kind !== "error" && kind !== "empty";
     this.frameBox.hidden = !shown;
-    if (!shown) { this.frameBox.innerHTML = ""; return; }
-    this.keepFocus(this.frameBox, () => { this.frameBox.innerHTML = this.spec.frame(this).text; });
+    if (!shown) {
+      this.frameBox.innerHTML = "";
+      return;
+    }
+    this.keepFocus(this.frameBox, () => {
+      this.frameBox.innerHTML = this.spec.frame(this).text;
+    });
     this.parts(Object.keys(this.spec.parts || {}));
     this.spec.after?.(this);
     this.mark();
@@ -120,27 +144,42 @@ class View {
     const s = this.get("status") || {};
     const waiting = !s.kind && this.spec.ready && !this.spec.ready(this);
     const kinds = {
-      loading: () => progress(s), empty: () => empty(s),
+      loading: () => progress(s),
+      empty: () => empty(s),
       error: () => notice({ ...s, kind: "error" }),
     };
-    const text = kinds[s.kind] ? kinds[s.kind]() : waiting ? empty(this.spec.empty || { title: "Nothing here yet" }) : html``;
-    this.keepFocus(this.statusBox, () => { this.statusBox.innerHTML = text.text; });
+    const text = kinds[s.kind]
+      ? kinds[s.kind]()
+      : waiting
+        ? empty(this.spec.empty || { title: "Nothing here yet" })
+        : html``;
+    this.keepFocus(this.statusBox, () => {
+      this.statusBox.innerHTML = text.text;
+    });
   }
 
   /** Redraw the named parts that are on screen. */
   parts(names) {
     for (const name of names) {
-      if (this.spec.acts?.[name]) { this.spec.acts[name](this); continue; }
+      if (this.spec.acts?.[name]) {
+        this.spec.acts[name](this);
+        continue;
+      }
       const box = this.part(name);
       if (!box) continue;
       const width = box.clientWidth;
       this.widths.set(box, width);
       const text = this.spec.parts[name](this, width, box);
-      if (text !== undefined) this.keepFocus(box, () => { box.innerHTML = text.text; });
+      if (text !== undefined)
+        this.keepFocus(box, () => {
+          box.innerHTML = text.text;
+        });
     }
   }
 
-  part(name) { return this.root.querySelector(`[data-part="${name}"]`); }
+  part(name) {
+    return this.root.querySelector(`[data-part="${name}"]`);
+  }
 
   keepFocus(box, change) {
     const active = this.root.getRootNode().activeElement;
@@ -150,7 +189,8 @@ class View {
     const again = name && this.root.querySelector(`[data-focus="${CSS.escape(name)}"]`);
     if (!again) return;
     again.focus({ preventScroll: true });
-    if (typeof caret === "number" && again.setSelectionRange && again.type === "search") again.setSelectionRange(caret, caret);
+    if (typeof caret === "number" && again.setSelectionRange && again.type === "search")
+      again.setSelectionRange(caret, caret);
   }
 
   /** Redraw later in this frame: many changes, one drawing. */
@@ -170,8 +210,11 @@ class View {
   mark({ reveal = false } = {}) {
     const toggle = (cls, names) => {
       const wanted = new Set(names);
-      for (const old of this.frameBox.querySelectorAll(`.${cls}[data-k]`)) if (!wanted.has(old.dataset.k)) old.classList.remove(cls);
-      for (const name of wanted) for (const e of this.frameBox.querySelectorAll(`[data-k="${CSS.escape(name)}"]`)) e.classList.add(cls);
+      for (const old of this.frameBox.querySelectorAll(`.${cls}[data-k]`))
+        if (!wanted.has(old.dataset.k)) old.classList.remove(cls);
+      for (const name of wanted)
+        for (const e of this.frameBox.querySelectorAll(`[data-k="${CSS.escape(name)}"]`))
+          e.classList.add(cls);
     };
     toggle("sel", this.selected);
     toggle("hov", this.local.hovered ? [this.local.hovered] : []);
@@ -191,12 +234,17 @@ class View {
   // ---- events -------------------------------------------------------------------------------
   #listen() {
     const { model, spec, root } = this;
-    const on = (event, handler) => { model.on(event, handler); this.stops.push(() => model.off(event, handler)); };
-    for (const [trait, names] of Object.entries(spec.watch || {})) on(`change:${trait}`, () => this.later(names));
+    const on = (event, handler) => {
+      model.on(event, handler);
+      this.stops.push(() => model.off(event, handler));
+    };
+    for (const [trait, names] of Object.entries(spec.watch || {}))
+      on(`change:${trait}`, () => this.later(names));
     on("change:status", () => {
       const kind = (this.get("status") || {}).kind;
       const hides = kind === "error" || kind === "empty";
-      if (hides !== this.frameBox.hidden) this.draw(); else this.#drawStatus();
+      if (hides !== this.frameBox.hidden) this.draw();
+      else this.#drawStatus();
     });
     on("change:selected", () => {
       if (spec.selection) this.later(spec.selection);
@@ -204,20 +252,34 @@ class View {
     });
     on("change:theme", () => this.#theme());
     this.stops.push(onThemeChange(() => this.#theme()));
-    this.stops.push(listen(() => this.get("link"), this.uid, (values) => this.#hear(values)));
+    this.stops.push(
+      listen(
+        () => this.get("link"),
+        this.uid,
+        (values) => this.#hear(values),
+      ),
+    );
     const seen = new ResizeObserver(() => this.#resized());
     seen.observe(root);
     this.stops.push(() => seen.disconnect());
     const handlers = {
-      click: (e) => this.#click(e), keydown: (e) => this.#key(e), pointerdown: (e) => this.#pointer(e),
-      change: (e) => this.#change(e), input: (e) => this.#input(e), mouseover: (e) => this.#hover(e),
-      mousemove: (e) => this.#placeTip(e), mouseleave: () => this.#leave(),
+      click: (e) => this.#click(e),
+      keydown: (e) => this.#key(e),
+      pointerdown: (e) => this.#pointer(e),
+      change: (e) => this.#change(e),
+      input: (e) => this.#input(e),
+      mouseover: (e) => this.#hover(e),
+      mousemove: (e) => this.#placeTip(e),
+      mouseleave: () => this.#leave(),
     };
     for (const [event, handler] of Object.entries(handlers)) root.addEventListener(event, handler);
   }
 
   #hear(values) {
-    if ("hovered" in values) { this.local.hovered = values.hovered; this.mark(); }
+    if ("hovered" in values) {
+      this.local.hovered = values.hovered;
+      this.mark();
+    }
     for (const [name, value] of Object.entries(values)) {
       if (name !== "hovered" && this.has(name)) this.model.set(name, value);
     }
@@ -226,7 +288,10 @@ class View {
   #resized() {
     const width = this.root.clientWidth;
     if (this.frameBox.hidden || !width) return;
-    if (width !== this.width) { this.width = width; this.spec.resized?.(this); }
+    if (width !== this.width) {
+      this.width = width;
+      this.spec.resized?.(this);
+    }
     const changed = Object.keys(this.spec.parts || {}).filter((name) => {
       const box = this.part(name);
       return box && box.clientWidth && box.clientWidth !== this.widths.get(box);
@@ -235,7 +300,10 @@ class View {
   }
 
   #click(event) {
-    if (this.swallow) { this.swallow = false; return; }
+    if (this.swallow) {
+      this.swallow = false;
+      return;
+    }
     if (this.spec.click?.(this, event)) return;
     const target = event.target.closest("[data-action],[data-copy],button[data-set],[data-k]");
     if (!target) return;
@@ -243,7 +311,8 @@ class View {
     if (d.action) this.act(d.action, d.payload ? JSON.parse(d.payload) : {});
     else if (d.copy !== undefined) this.#copy(target);
     else if (d.set) this.#put(d.set, d.value);
-    else this.select(afterClick(this.selected, d.k, event.shiftKey || event.ctrlKey || event.metaKey));
+    else
+      this.select(afterClick(this.selected, d.k, event.shiftKey || event.ctrlKey || event.metaKey));
   }
 
   #put(name, value) {
@@ -262,12 +331,18 @@ class View {
       getSelection().selectAllChildren(text);
       target.textContent = "Press Ctrl+C";
     }
-    setTimeout(() => { target.textContent = before; }, 1200);
+    setTimeout(() => {
+      target.textContent = before;
+    }, 1200);
   }
 
   #change(event) {
     const d = event.target.dataset;
-    if (d.set) this.#put(d.set, event.target.type === "checkbox" ? event.target.checked : event.target.value);
+    if (d.set)
+      this.#put(
+        d.set,
+        event.target.type === "checkbox" ? event.target.checked : event.target.value,
+      );
   }
 
   #input(event) {
@@ -277,13 +352,28 @@ class View {
   }
 
   #key(event) {
-    if (this.spec.key?.(this, event)) { event.preventDefault(); return; }
-    if (event.key === "Escape" && this.selected.length) { this.select([]); event.preventDefault(); return; }
-    if (!event.target.closest("[data-keys]") || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (this.spec.key?.(this, event)) {
+      event.preventDefault();
+      return;
+    }
+    if (event.key === "Escape" && this.selected.length) {
+      this.select([]);
+      event.preventDefault();
+      return;
+    }
+    if (
+      !event.target.closest("[data-keys]") ||
+      /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)
+    )
+      return;
     const next = this.spec.order && afterKey(this.spec.order(this), this.current, event.key);
     if (next === null || next === undefined) return;
     event.preventDefault();
-    this.select(event.shiftKey && this.current !== next ? [...this.selected.filter((n) => n !== next), next] : [next]);
+    this.select(
+      event.shiftKey && this.current !== next
+        ? [...this.selected.filter((n) => n !== next), next]
+        : [next],
+    );
   }
 
   #pointer(event) {
@@ -298,43 +388,21 @@ class View {
     return undefined;
   }
 
-  /** Follow the pointer until it is released. */
-  follow(event, move, done) {
-    const stop = (e) => {
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", stop);
-      removeEventListener("pointercancel", stop);
-      done?.(e);
-    };
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", stop);
-    addEventListener("pointercancel", stop);
-  }
-
   #drag(event, name) {
     event.preventDefault();
     this.root.querySelector(`[data-drag="${name}"]`)?.focus({ preventScroll: true });
-    this.follow(event, (e) => this.spec.drag(this, name, e, "move"), (e) => { this.spec.drag(this, name, e, "end"); this.#save(); });
+    follow(
+      (e) => this.spec.drag(this, name, e),
+      () => this.#save(),
+    );
   }
 
   #lasso(event, area) {
-    const box = document.createElement("div");
-    box.className = "lasso";
-    const frame = this.root.getBoundingClientRect();
-    let rect = null;
-    this.follow(event, (e) => {
-      if (!rect && Math.hypot(e.clientX - event.clientX, e.clientY - event.clientY) < 5) return;
-      if (!rect) this.root.appendChild(box);
-      e.preventDefault();
-      rect = { left: Math.min(event.clientX, e.clientX), top: Math.min(event.clientY, e.clientY),
-        right: Math.max(event.clientX, e.clientX), bottom: Math.max(event.clientY, e.clientY) };
-      Object.assign(box.style, { left: rect.left - frame.left + "px", top: rect.top - frame.top + "px",
-        width: rect.right - rect.left + "px", height: rect.bottom - rect.top + "px" });
-    }, () => {
-      box.remove();
-      if (!rect) return;
-      this.swallow = true;
-      setTimeout(() => { this.swallow = false; }, 0);
+    lasso(event, this.root, (rect) => {
+      this.swallow = true; // the click that ends the drag is not a click on a layer
+      setTimeout(() => {
+        this.swallow = false;
+      }, 0);
       this.select(this.spec.within ? this.spec.within(this, area, rect) : inside(area, rect));
     });
   }
@@ -356,9 +424,11 @@ class View {
     if (!this.tipBox.classList.contains("on")) return;
     const frame = this.root.getBoundingClientRect();
     let x = event.clientX - frame.left + 14;
-    if (x + this.tipBox.offsetWidth > frame.width - 8) x = event.clientX - frame.left - this.tipBox.offsetWidth - 10;
+    if (x + this.tipBox.offsetWidth > frame.width - 8)
+      x = event.clientX - frame.left - this.tipBox.offsetWidth - 10;
     let y = event.clientY - frame.top + 16;
-    if (y + this.tipBox.offsetHeight > frame.height) y = event.clientY - frame.top - this.tipBox.offsetHeight - 8;
+    if (y + this.tipBox.offsetHeight > frame.height)
+      y = event.clientY - frame.top - this.tipBox.offsetHeight - 8;
     this.tipBox.style.transform = `translate(${Math.max(0, x)}px, ${y}px)`;
   }
 
@@ -377,14 +447,4 @@ class View {
     for (const stop of this.stops) stop();
     this.root.remove();
   }
-}
-
-/** Names of the marked elements that a rectangle of the page touches. */
-function inside(area, rect) {
-  const names = new Set();
-  for (const e of area.querySelectorAll("[data-k]")) {
-    const b = (e.querySelector(".mark") || e).getBoundingClientRect();
-    if (b.left <= rect.right && b.right >= rect.left && b.top <= rect.bottom && b.bottom >= rect.top) names.add(e.dataset.k);
-  }
-  return [...names];
 }

@@ -11,14 +11,67 @@ export default widget({
   empty: { title: "Nothing to ship yet" },
   ready: (c) => c.get("items").length > 0,
   frame(c) {
-    const items = c.get("items"), chosen = c.get("chosen"), inside = new Set(included(items, chosen).map((i) => i.id));
-    const total = included(items, chosen).reduce((a, i) => a + i.bytes, 0), most = Math.max(...items.map((i) => i.bytes), 1);
-    return html`<div class="card"><div class="ch"><h3>${c.get("title")}</h3><span class="mu">${c.get("note")}</span><span class="sp"></span>${button("write", `${c.get("button")}, ${bytes(total)}`, { kind: "pri" })}</div>
-      <div class="tw"><table><thead><tr><th></th><th>File</th><th class="hide-s">What</th><th class="num">Size</th><th></th></tr></thead><tbody>${items.map((i) => html`<tr><td><input type="checkbox" data-item="${i.id}" data-focus="item-${i.id}" aria-label="${i.file}"${
-        inside.has(i.id) ? html` checked` : ""}${i.fixed ? html` disabled` : ""}></td><td class="mono">${i.file}</td><td class="mu hide-s">${i.what || ""}</td><td class="num">${bytes(i.bytes)}</td><td style="width:84px">${bar(i.bytes / most, inside.has(i.id) ? "var(--accent)" : "var(--track)", 64)}</td></tr>`)}</tbody>
-      <tfoot><tr><td></td><td><b>Total</b></td><td class="hide-s"></td><td class="num"><b>${bytes(total)}</b></td><td></td></tr></tfoot></table></div></div>`;
+    const items = c.get("items"),
+      chosen = c.get("chosen"),
+      inside = new Set(included(items, chosen).map((i) => i.id));
+    const total = included(items, chosen).reduce((a, i) => a + i.bytes, 0),
+      most = Math.max(...items.map((i) => i.bytes), 1);
+    return html`<div class="card">
+      <div class="ch">
+        <h3>${c.get("title")}</h3>
+        <span class="mu">${c.get("note")}</span
+        ><span class="sp"></span
+        >${button("write", `${c.get("button")}, ${bytes(total)}`, { kind: "pri" })}
+      </div>
+      <div class="tw">
+        <table>
+          <thead>
+            <tr>
+              <th></th>
+              <th>File</th>
+              <th class="hide-s">What</th>
+              <th class="num">Size</th>
+              <th></th>
+            </tr>
+          </thead>
+          <tbody>
+            ${items.map(
+              (i) =>
+                html`<tr>
+                  <td>
+                    <input
+                      type="checkbox"
+                      data-item="${i.id}"
+                      data-focus="item-${i.id}"
+                      aria-label="${i.file}"
+                      ${inside.has(i.id) ? html` checked` : ""}${i.fixed ? html` disabled` : ""}
+                    />
+                  </td>
+                  <td class="mono">${i.file}</td>
+                  <td class="mu hide-s">${i.what || ""}</td>
+                  <td class="num">${bytes(i.bytes)}</td>
+                  <td style="width:84px">
+                    ${bar(i.bytes / most, inside.has(i.id) ? "var(--accent)" : "var(--track)", 64)}
+                  </td>
+                </tr>`,
+            )}
+          </tbody>
+          <tfoot>
+            <tr>
+              <td></td>
+              <td><b>Total</b></td>
+              <td class="hide-s"></td>
+              <td class="num"><b>${bytes(total)}</b></td>
+              <td></td>
+            </tr>
+          </tfoot>
+        </table>
+      </div>
+    </div>`;
   },
-  watch: Object.fromEntries(["items", "chosen", "title", "note", "button"].map((n) => [n, ["frame"]])),
+  watch: Object.fromEntries(
+    ["items", "chosen", "title", "note", "button"].map((n) => [n, ["frame"]]),
+  ),
   click(c, event) {
     const id = event.target.closest("[data-item]")?.dataset.item;
     if (!id) return false;

@@ -6,14 +6,37 @@ import { button } from "../_shared/parts.js";
 export default widget({
   name: "code",
   frame(c) {
-    const lines = c.get("lines"), open = c.get("opened");
-    return html`<div class="drawer"><div class="line"><button type="button" class="btn sm" data-open data-focus="open" aria-expanded="${open}">${open ? "▾" : "▸"} Code</button>
-      <span class="last">${open ? html`<span class="mu">every click as a line of Python</span>` : html`<code>${lines[lines.length - 1] || ""}</code>`}</span>
-      <button type="button" class="btn sm" data-copy="${lines.join("\n")}" data-focus="copy">Copy</button>${c.get("can_insert") ? html`<span class="hide-n">${button("insert", "Insert as cells", { kind: "sm" })}</span>` : ""}<span class="hide-n">${button("export", "Export notebook", { kind: "sm" })}</span></div>
-      ${open ? html`<ol>${lines.map((line, i) => html`<li class="${i === lines.length - 1 ? "new" : ""}"><code>${line}</code></li>`)}</ol>` : ""}</div>`;
+    const lines = c.get("lines"),
+      open = c.get("opened");
+    return html`<div class="drawer">
+      <div class="line">
+        <button type="button" class="btn sm" data-open data-focus="open" aria-expanded="${open}">
+          ${open ? "▾" : "▸"} Code
+        </button>
+        <span class="last"
+          >${open ? html`<span class="mu">every click as a line of Python</span>` : html`<code>${lines[lines.length - 1] || ""}</code>`}</span
+        >
+        <button type="button" class="btn sm" data-copy="${lines.join("\n")}" data-focus="copy">
+          Copy</button
+        >${c.get("can_insert") ? html`<span class="hide-n">${button("insert", "Insert as cells", { kind: "sm" })}</span>` : ""}<span
+          class="hide-n"
+          >${button("export", "Export notebook", { kind: "sm" })}</span
+        >
+      </div>
+      ${
+        open
+          ? html`<ol>
+              ${lines.map((line, i) => html`<li class="${i === lines.length - 1 ? "new" : ""}"><code>${line}</code></li>`)}
+            </ol>`
+          : ""
+      }
+    </div>`;
   },
   watch: { lines: ["frame"], opened: ["frame"], can_insert: ["frame"] },
-  after(c) { const list = c.root.querySelector("ol"); if (list) list.scrollTop = list.scrollHeight; },
+  after(c) {
+    const list = c.root.querySelector("ol");
+    if (list) list.scrollTop = list.scrollHeight;
+  },
   click(c, event) {
     if (!event.target.closest("[data-open]")) return false;
     c.set({ opened: !c.get("opened") });

@@ -6,14 +6,26 @@ import { bytes, fixed, ms, percent, plural, THIN } from "../_shared/format.js";
 import { dot, empty } from "../_shared/parts.js";
 import { isCopy } from "../_shared/encode.js";
 
-const side = (name, dark) => (BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name || "–");
+const side = (name, dark) =>
+  BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name || "–";
 
 function advice(info) {
   if (!info.fix) return "";
   const gain = info.gain_ms > 0 ? `: saves about ${info.gain_ms.toFixed(2)}${THIN}ms` : "";
   return /[(=]/.test(info.fix)
-    ? html`<br><span class="mu"><button type="button" class="lnk" data-action="apply" data-focus="fix-${info.fix}" data-payload="${JSON.stringify({ code: info.fix })}" data-tip="${info.fix}">Rewrite it</button>${gain}</span>`
-    : html`<br><span class="mu">${info.fix}${gain}</span>`;
+    ? html`<br /><span class="mu"
+          ><button
+            type="button"
+            class="lnk"
+            data-action="apply"
+            data-focus="fix-${info.fix}"
+            data-payload="${JSON.stringify({ code: info.fix })}"
+            data-tip="${info.fix}"
+          >
+            Rewrite it</button
+          >${gain}</span
+        >`
+    : html`<br /><span class="mu">${info.fix}${gain}</span>`;
 }
 
 export default widget({
@@ -21,17 +33,61 @@ export default widget({
   empty: { title: "Nothing measured yet" },
   ready: (c) => Boolean(c.get("profile")),
   frame(c) {
-    const profile = c.get("profile"), rows = profile.layers.filter(isCopy);
+    const profile = c.get("profile"),
+      rows = profile.layers.filter(isCopy);
     const layers = profile.layers.length - rows.length;
-    if (!rows.length) return html`<div class="card pad">${empty({ title: `No copies, casts or fallbacks on ${backendName(profile.backend)}`, text: `All ${layers} layers run on ${backendName(profile.backend)}.` })}</div>`;
-    const total = rows.reduce((a, r) => a + r.median_ms, 0), all = profile.layers.reduce((a, r) => a + (r.median_ms || 0), 0);
+    if (!rows.length)
+      return html`<div class="card pad">
+        ${empty({ title: `No copies, casts or fallbacks on ${backendName(profile.backend)}`, text: `All ${layers} layers run on ${backendName(profile.backend)}.` })}
+      </div>`;
+    const total = rows.reduce((a, r) => a + r.median_ms, 0),
+      all = profile.layers.reduce((a, r) => a + (r.median_ms || 0), 0);
     const away = profile.layers.filter((r) => !isCopy(r) && r.backend !== profile.backend).length;
-    return html`<div class="card pad"><p><b>${ms(total)}${THIN}ms (${percent((100 * total) / all)}) goes into ${plural(rows.length, "copy").replace("copys", "copies")}</b>${away ? `, because ${plural(away, "layer")} of ${layers} ${away > 1 ? "run" : "runs"} elsewhere` : ""}.</p>
-      <div class="tw" data-keys tabindex="0" role="application" data-focus="table" aria-label="Copies. Arrow keys select."><table><thead><tr><th>Where</th><th>From → to</th><th class="num">Size</th><th class="num">ms</th><th>Why, and what to do</th></tr></thead><tbody>${rows.map((r) => {
-        const info = r.copy || {};
-        return html`<tr data-k="${r.name}"><td>${r.name.replace(/^copy /, "").split(" →")[0]}</td><td>${side(info.source, c.dark)} → ${side(info.target, c.dark)}</td><td class="num">${bytes(info.bytes)}</td><td class="num">${fixed(r.median_ms)}</td><td class="wrap">${info.why || r.why || "–"}${advice(info)}</td></tr>`;
-      })}</tbody></table></div></div>`;
+    return html`<div class="card pad">
+      <p>
+        <b
+          >${ms(total)}${THIN}ms (${percent((100 * total) / all)}) goes into
+          ${plural(rows.length, "copy").replace("copys", "copies")}</b
+        >${away ? `, because ${plural(away, "layer")} of ${layers} ${away > 1 ? "run" : "runs"} elsewhere` : ""}.
+      </p>
+      <div
+        class="tw"
+        data-keys
+        tabindex="0"
+        role="application"
+        data-focus="table"
+        aria-label="Copies. Arrow keys select."
+      >
+        <table>
+          <thead>
+            <tr>
+              <th>Where</th>
+              <th>From → to</th>
+              <th class="num">Size</th>
+              <th class="num">ms</th>
+              <th>Why, and what to do</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${rows.map((r) => {
+              const info = r.copy || {};
+              return html`<tr data-k="${r.name}">
+                <td>${r.name.replace(/^copy /, "").split(" →")[0]}</td>
+                <td>${side(info.source, c.dark)} → ${side(info.target, c.dark)}</td>
+                <td class="num">${bytes(info.bytes)}</td>
+                <td class="num">${fixed(r.median_ms)}</td>
+                <td class="wrap">${info.why || r.why || "–"}${advice(info)}</td>
+              </tr>`;
+            })}
+          </tbody>
+        </table>
+      </div>
+    </div>`;
   },
   watch: { profile: ["frame"] },
-  order: (c) => c.get("profile").layers.filter(isCopy).map((r) => r.name),
+  order: (c) =>
+    c
+      .get("profile")
+      .layers.filter(isCopy)
+      .map((r) => r.name),
 });

@@ -25,7 +25,7 @@ class CopiesTable(LiteWidget):
         for row in rows:
             info = row.get("copy") or {}
             way = f"{info.get('source', '–')} → {info.get('target', '–')}"
-            cells.append([row["name"], way, bytes_text(info.get("bytes")),
-                          number(row.get("median_ms")), info.get("why", row.get("why", ""))])  # fmt: skip
+            size, ms = bytes_text(info.get("bytes")), number(row.get("median_ms"))
+            cells.append([row["name"], way, size, ms, info.get("why", row.get("why", ""))])
         head = ["Where", "From → to", "Size", "ms", "Why"]
         return table(head, cells) + self._static_caption()

@@ -13,9 +13,18 @@ const KINDS = {
     return html`<td>${bar(part ?? 0, "var(--ink2)", 120)} <span class="mu">${text}</span></td>`;
   },
   chip: (v) => html`<td>${v ? chip(v[0], v[1] || "") : ""}</td>`,
-  check: (v) => (Array.isArray(v) ? html`<td>${chip(v[0], v[1] || "warn")}</td>` : v === null || v === undefined ? html`<td class="mu">–</td>`
-    : v ? html`<td><span class="yes" role="img" aria-label="supported">✓</span></td>` : html`<td><span class="no" role="img" aria-label="not supported">✗</span></td>`),
-  action: (v) => html`<td class="wrap">${v ? (v[0] ? html`<button type="button" class="lnk" data-action="${v[0]}" data-payload="${JSON.stringify(v[2] || {})}">${v[1]}</button>` : v[1]) : ""}</td>`,
+  check: (v) =>
+    Array.isArray(v)
+      ? html`<td>${chip(v[0], v[1] || "warn")}</td>`
+      : v === null || v === undefined
+        ? html`<td class="mu">–</td>`
+        : v
+          ? html`<td><span class="yes" role="img" aria-label="supported">✓</span></td>`
+          : html`<td><span class="no" role="img" aria-label="not supported">✗</span></td>`,
+  action: (v) =>
+    html`<td class="wrap">
+      ${v ? (v[0] ? html`<button type="button" class="lnk" data-action="${v[0]}" data-payload="${JSON.stringify(v[2] || {})}">${v[1]}</button>` : v[1]) : ""}
+    </td>`,
   text: (v) => html`<td>${v ?? ""}</td>`,
 };
 
@@ -24,11 +33,53 @@ export default widget({
   empty: { title: "Nothing here yet" },
   ready: (c) => c.get("columns").length > 0,
   frame(c) {
-    const columns = c.get("columns"), cell = (col, row) => (KINDS[col.kind] || KINDS.text)(row[col.id]);
-    return html`<div class="card">${c.get("title") ? html`<div class="ch"><h3>${c.get("title")}</h3><span class="mu">${c.get("note")}</span></div>` : ""}<div class="tw"${c.get("height") ? html` style="max-height:${c.get("height")}px"` : ""} tabindex="0" data-keys data-focus="table"><table><thead><tr>${
-      columns.map((col) => html`<th class="${col.kind === "number" ? "num" : ""}">${col.backend ? html`${dot(col.backend, c.dark)} ` : ""}${col.head}</th>`)}</tr></thead><tbody>${
-      c.get("rows").map((row) => html`<tr${row.name ? html` data-k="${row.name}"` : ""}>${columns.map((col) => cell(col, row))}</tr>`)}</tbody></table></div></div>`;
+    const columns = c.get("columns"),
+      cell = (col, row) => (KINDS[col.kind] || KINDS.text)(row[col.id]);
+    return html`<div class="card">
+      ${
+        c.get("title")
+          ? html`<div class="ch">
+              <h3>${c.get("title")}</h3>
+              <span class="mu">${c.get("note")}</span>
+            </div>`
+          : ""
+      }
+      <div
+        class="tw"
+        ${c.get("height") ? html` style="max-height:${c.get("height")}px"` : ""}
+        tabindex="0"
+        data-keys
+        data-focus="table"
+      >
+        <table>
+          <thead>
+            <tr>
+              ${columns.map(
+                (col) =>
+                  html`<th class="${col.kind === "number" ? "num" : ""}">
+                    ${col.backend ? html`${dot(col.backend, c.dark)} ` : ""}${col.head}
+                  </th>`,
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            ${c
+              .get("rows")
+              .map(
+                (row) =>
+                  html`<tr${row.name ? html` data-k="${row.name}"` : ""}>${columns.map((col) => cell(col, row))}</tr>`,
+              )}
+          </tbody>
+        </table>
+      </div>
+    </div>`;
   },
-  watch: Object.fromEntries(["title", "note", "columns", "rows", "height"].map((n) => [n, ["frame"]])),
-  order: (c) => c.get("rows").map((r) => r.name).filter(Boolean),
+  watch: Object.fromEntries(
+    ["title", "note", "columns", "rows", "height"].map((n) => [n, ["frame"]]),
+  ),
+  order: (c) =>
+    c
+      .get("rows")
+      .map((r) => r.name)
+      .filter(Boolean),
 });

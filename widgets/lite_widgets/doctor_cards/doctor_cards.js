@@ -4,29 +4,65 @@ import { widget } from "../_shared/view.js";
 import { chip, dot, notice, progress, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 
-const STATES = { ready: ["done", "ok", "ready"], limited: ["done", "warn", "limited"], broken: ["attention", "bad", "needs a fix"], running: ["running", "", "checking"] };
+const STATES = {
+  ready: ["done", "ok", "ready"],
+  limited: ["done", "warn", "limited"],
+  broken: ["attention", "bad", "needs a fix"],
+  running: ["running", "", "checking"],
+};
 
 function targetCard(c, card) {
   const [icon, kind, word] = STATES[card.state] || STATES.limited;
-  const tick = c.get("choose") && card.state !== "broken" ? html`<input type="checkbox" data-card="${card.id}" data-focus="tick-${card.id}" aria-label="Use ${card.title}"${c.get("chosen").includes(card.id) ? html` checked` : ""}>` : "";
-  return html`<div class="card" data-id="${card.id}"><div class="ch">${ICONS[icon]}<h3>${card.backend ? html`${dot(card.backend, c.dark)} ` : ""}${card.title}</h3><span class="sp"></span>${chip(card.chip || word, kind)}${tick}</div>
-    <div class="cb"><dl class="kv">${card.facts.map(([k, v]) => html`<dt>${k}</dt><dd>${prose(v)}</dd>`)}</dl>${card.progress ? progress(card.progress) : ""}${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : ""}</div></div>`;
+  const tick =
+    c.get("choose") && card.state !== "broken"
+      ? html`<input
+          type="checkbox"
+          data-card="${card.id}"
+          data-focus="tick-${card.id}"
+          aria-label="Use ${card.title}"
+          ${c.get("chosen").includes(card.id) ? html` checked` : ""}
+        />`
+      : "";
+  return html`<div class="card" data-id="${card.id}">
+    <div class="ch">
+      ${ICONS[icon]}
+      <h3>${card.backend ? html`${dot(card.backend, c.dark)} ` : ""}${card.title}</h3>
+      <span class="sp"></span>${chip(card.chip || word, kind)}${tick}
+    </div>
+    <div class="cb">
+      <dl class="kv">
+        ${card.facts.map(
+          ([k, v]) =>
+            html`<dt>${k}</dt>
+              <dd>${prose(v)}</dd>`,
+        )}
+      </dl>
+      ${card.progress ? progress(card.progress) : ""}${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : ""}
+    </div>
+  </div>`;
 }
 
 export default widget({
   name: "doctor",
-  empty: { title: "Not checked yet", text: "Processors, OpenCL devices, emulators and boards: what works here, and the fix for what does not.", button: "Check this machine", action: "again" },
+  empty: {
+    title: "Not checked yet",
+    text: "Processors, OpenCL devices, emulators and boards: what works here, and the fix for what does not.",
+    button: "Check this machine",
+    action: "again",
+  },
   ready: (c) => c.get("cards").length > 0,
   frame: (c) => html`<div class="two">${c.get("cards").map((card) => targetCard(c, card))}</div>`,
   watch: { cards: ["frame"], choose: ["frame"], chosen: ["frame"] },
   click(c, event) {
     const tick = event.target.closest("[data-card]");
     if (tick) {
-      const id = tick.dataset.card, chosen = c.get("chosen");
+      const id = tick.dataset.card,
+        chosen = c.get("chosen");
       c.set({ chosen: chosen.includes(id) ? chosen.filter((x) => x !== id) : [...chosen, id] });
       return true;
     }
-    const pressed = event.target.closest("[data-action]"), card = pressed && pressed.closest("[data-id]");
+    const pressed = event.target.closest("[data-action]"),
+      card = pressed && pressed.closest("[data-id]");
     if (!card) return false;
     c.act(pressed.dataset.action, { card: card.dataset.id });
     return true;

@@ -6,7 +6,8 @@ import { bytes } from "../_shared/format.js";
 export const PIECE = 3 << 20;
 
 /** Offsets of the pieces of a file: at least one, also for an empty file. */
-export const offsets = (size, piece = PIECE) => Array.from({ length: Math.max(1, Math.ceil(size / piece)) }, (_, i) => i * piece);
+export const offsets = (size, piece = PIECE) =>
+  Array.from({ length: Math.max(1, Math.ceil(size / piece)) }, (_, i) => i * piece);
 
 async function send(c, file) {
   c.local.sending = (c.local.sending || 0) + 1;
@@ -29,8 +30,16 @@ async function send(c, file) {
     c.model.save_changes();
     const said = await answer;
     if (me !== c.local.sending) return;
-    if (said.error) { note(c, said.error); return; }
-    note(c, said.offset < file.size ? `${file.name}, ${bytes(said.offset)} of ${bytes(file.size)}` : `${file.name}, ${bytes(file.size)}`);
+    if (said.error) {
+      note(c, said.error);
+      return;
+    }
+    note(
+      c,
+      said.offset < file.size
+        ? `${file.name}, ${bytes(said.offset)} of ${bytes(file.size)}`
+        : `${file.name}, ${bytes(file.size)}`,
+    );
   }
 }
 
@@ -52,14 +61,37 @@ export default widget({
   name: "drop",
   frame(c) {
     const choices = c.get("choices");
-    return html`<div class="zone"><button type="button" class="btn" data-open data-focus="open">${c.get("label")}</button><input type="file" accept="${c.get("accept")}" hidden>${choices.length ? html`<label class="lbl">or <select class="sel" data-set="picked" data-focus="picked" aria-label="Pick a file"><option value="">pick one</option>${
-      choices.map(([v, text]) => html`<option value="${v}"${v === c.get("picked") ? html` selected` : ""}>${text}</option>`)}</select></label>` : ""}<span class="mu" data-note>or drop it here</span><img hidden alt=""></div>`;
+    return html`<div class="zone">
+      <button type="button" class="btn" data-open data-focus="open">${c.get("label")}</button
+      ><input type="file" accept="${c.get("accept")}" hidden />${
+        choices.length
+          ? html`<label class="lbl"
+              >or
+              <select class="sel" data-set="picked" data-focus="picked" aria-label="Pick a file">
+                <option value="">pick one</option>
+                ${choices.map(
+                  ([v, text]) =>
+                    html`<option value="${v}" ${v === c.get("picked") ? html` selected` : ""}>
+                      ${text}
+                    </option>`,
+                )}
+              </select></label
+            >`
+          : ""
+      }<span class="mu" data-note>or drop it here</span><img hidden alt="" />
+    </div>`;
   },
   watch: { label: ["frame"], accept: ["frame"], choices: ["frame"] },
   after(c) {
-    const zone = c.root.querySelector(".zone"), field = c.root.querySelector("input[type=file]");
-    field.addEventListener("change", () => { if (field.files.length) send(c, field.files[0]); });
-    zone.addEventListener("dragover", (e) => { e.preventDefault(); zone.classList.add("over"); });
+    const zone = c.root.querySelector(".zone"),
+      field = c.root.querySelector("input[type=file]");
+    field.addEventListener("change", () => {
+      if (field.files.length) send(c, field.files[0]);
+    });
+    zone.addEventListener("dragover", (e) => {
+      e.preventDefault();
+      zone.classList.add("over");
+    });
     zone.addEventListener("dragleave", () => zone.classList.remove("over"));
     zone.addEventListener("drop", (e) => {
       e.preventDefault();
@@ -73,5 +105,7 @@ export default widget({
     c.root.querySelector("input[type=file]").click();
     return true;
   },
-  close(c) { if (c.local.url) URL.revokeObjectURL(c.local.url); },
+  close(c) {
+    if (c.local.url) URL.revokeObjectURL(c.local.url);
+  },
 });

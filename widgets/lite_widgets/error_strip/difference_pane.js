@@ -8,26 +8,39 @@ import { float32 } from "../_shared/float32.js";
 import { power } from "../_shared/scale.js";
 import { chip, rampLegend, segments } from "../_shared/parts.js";
 
-const LEFT = 48, LENS_CELLS = 16, LENS = 132, MOST_CHANNELS = 512;
+const LEFT = 48,
+  LENS_CELLS = 16,
+  LENS = 132,
+  MOST_CHANNELS = 512;
 
 /** Column and row means of a map, and its largest finite value. */
 export function profiles(values, [h, w]) {
-  const columns = new Float64Array(w), rows = new Float64Array(h);
-  let max = 0, broken = 0;
-  for (let y = 0; y < h; y++) for (let x = 0; x < w; x++) {
-    const v = values[y * w + x];
-    if (!Number.isFinite(v)) { broken++; continue; }
-    columns[x] += v / h;
-    rows[y] += v / w;
-    if (v > max) max = v;
-  }
+  const columns = new Float64Array(w),
+    rows = new Float64Array(h);
+  let max = 0,
+    broken = 0;
+  for (let y = 0; y < h; y++)
+    for (let x = 0; x < w; x++) {
+      const v = values[y * w + x];
+      if (!Number.isFinite(v)) {
+        broken++;
+        continue;
+      }
+      columns[x] += v / h;
+      rows[y] += v / w;
+      if (v > max) max = v;
+    }
   return { columns, rows, max, broken };
 }
 
 /** Where the error sits along one axis: {index, share, edge} of its largest entry. */
 export function concentration(profile) {
-  let index = 0, sum = 0;
-  profile.forEach((v, i) => { sum += v; if (v > profile[index]) index = i; });
+  let index = 0,
+    sum = 0;
+  profile.forEach((v, i) => {
+    sum += v;
+    if (v > profile[index]) index = i;
+  });
   const edge = index === 0 ? "the first" : index === profile.length - 1 ? "the last" : "";
   return { index, share: sum > 0 ? profile[index] / sum : 0, edge };
 }
@@ -37,8 +50,13 @@ export function mapPixels(values, max, dark) {
   const out = new Uint8ClampedArray(values.length * 4);
   const table = Array.from({ length: 64 }, (_, i) => scale("over", i / 63, dark));
   for (let i = 0; i < values.length; i++) {
-    const v = values[i], t = Number.isFinite(v) ? v / (max || 1) : 1;
-    const hex = Number.isFinite(v) ? table[Math.min(63, Math.floor(t * 63))] : dark ? "#ffffff" : "#000000";
+    const v = values[i],
+      t = Number.isFinite(v) ? v / (max || 1) : 1;
+    const hex = Number.isFinite(v)
+      ? table[Math.min(63, Math.floor(t * 63))]
+      : dark
+        ? "#ffffff"
+        : "#000000";
     for (let k = 0; k < 3; k++) out[i * 4 + k] = parseInt(hex.slice(1 + 2 * k, 3 + 2 * k), 16);
     out[i * 4 + 3] = Math.round(255 * Math.min(1, t * 2.2));
   }
@@ -47,7 +65,8 @@ export function mapPixels(values, max, dark) {
 
 /** The lens shows this square of cells around (x, y), kept inside the map. */
 export function lensWindow([h, w], x, y, cells = LENS_CELLS) {
-  const cw = Math.min(cells, w), ch = Math.min(cells, h);
+  const cw = Math.min(cells, w),
+    ch = Math.min(cells, h);
   const clamp = (v, size, n) => Math.max(0, Math.min(n - size, Math.round(v - size / 2)));
   return { x: clamp(x, cw, w), y: clamp(y, ch, h), w: cw, h: ch };
 }
@@ -65,110 +84,324 @@ function mapMarkup(c, width) {
   const room = width - LEFT - 8 - (lens ? LENS + 12 : 0);
   const high = Math.round(Math.max(h < 4 ? 24 : 72, Math.min(168, (room / w) * h)));
   c.local.mapBox = { left: LEFT, top: 40, width: room, height: high };
-  const cw = room / w, peak = Math.max(...columns, 1e-30);
-  const path = `M${LEFT} 34` + Array.from(columns, (v, i) => `L${(LEFT + i * cw).toFixed(1)} ${(34 - 26 * (v / peak)).toFixed(1)}h${cw.toFixed(2)}`).join("") + "V34z";
-  const at = concentration(columns), right = LEFT + at.index * cw > LEFT + room / 2;
-  const says = at.share > 0.2 && w > 8 ? html`<text class="tbad halo" x="${LEFT + (at.index + (right ? 0 : 1)) * cw + (right ? -8 : 8)}" y="20" text-anchor="${right ? "end" : "start"}">column ${at.index}${at.edge ? ` (${at.edge})` : ""}, ${Math.round(100 * at.share)}${THIN}%</text>` : "";
+  const cw = room / w,
+    peak = Math.max(...columns, 1e-30);
+  const path =
+    `M${LEFT} 34` +
+    Array.from(
+      columns,
+      (v, i) =>
+        `L${(LEFT + i * cw).toFixed(1)} ${(34 - 26 * (v / peak)).toFixed(1)}h${cw.toFixed(2)}`,
+    ).join("") +
+    "V34z";
+  const at = concentration(columns),
+    right = LEFT + at.index * cw > LEFT + room / 2;
+  const says =
+    at.share > 0.2 && w > 8
+      ? html`<text
+          class="tbad halo"
+          x="${LEFT + (at.index + (right ? 0 : 1)) * cw + (right ? -8 : 8)}"
+          y="20"
+          text-anchor="${right ? "end" : "start"}"
+          >column ${at.index}${at.edge ? ` (${at.edge})` : ""},
+          ${Math.round(100 * at.share)}${THIN}%</text
+        >`
+      : "";
   const total = Math.max(40 + high + 34, lens ? 40 + LENS + 20 : 0);
-  return html`<div class="mapbox" style="height:${total}px"><svg class="chart" height="${total}" viewBox="0 0 ${width} ${total}" role="img" aria-label="Difference by position">
-    <rect x="${LEFT}" y="40" width="${room}" height="${high}" fill="var(--sunk)" stroke="var(--line)"/>
-    <path d="${path}" fill="var(--bad)" fill-opacity=".8"/><line class="ax" x1="${LEFT}" x2="${LEFT + room}" y1="34" y2="34"/>
-    <text x="${LEFT - 6}" y="33" text-anchor="end">by col</text>${says}
-    <text x="${LEFT - 6}" y="49" text-anchor="end">y 0</text>${high > 26 && h > 1 ? html`<text x="${LEFT - 6}" y="${40 + high}" text-anchor="end">${h - 1}</text>` : ""}
-    <text x="${LEFT}" y="${54 + high}">x 0</text><text x="${LEFT + room}" y="${54 + high}" text-anchor="end">${w - 1}</text>
-    <text x="${LEFT + room / 2}" y="${54 + high}" text-anchor="middle">|${backendName(c.get("b"))} − ${backendName(c.get("a"))}| in channel ${c.get("channel")}</text>
-    <rect class="lensmark" fill="none" stroke="var(--ink)" x="-10" y="-10" width="0" height="0"/></svg>
-    <canvas class="map" data-map style="left:${LEFT}px;top:40px;width:${room}px;height:${high}px"></canvas>${lens
-    ? html`<div class="lens" style="left:${LEFT + room + 12}px;top:40px;width:${LENS}px"><canvas style="width:${LENS}px;height:${LENS}px"></canvas><small></small></div>` : ""}
-    <div class="lg ramp" style="top:${60 + high}px;left:${LEFT}px">${rampLegend("over", "0", error(max), c.dark)}</div></div>`;
+  return html`<div class="mapbox" style="height:${total}px">
+    <svg
+      class="chart"
+      height="${total}"
+      viewBox="0 0 ${width} ${total}"
+      role="img"
+      aria-label="Difference by position"
+    >
+      <rect
+        x="${LEFT}"
+        y="40"
+        width="${room}"
+        height="${high}"
+        fill="var(--sunk)"
+        stroke="var(--line)"
+      />
+      <path d="${path}" fill="var(--bad)" fill-opacity=".8" />
+      <line class="ax" x1="${LEFT}" x2="${LEFT + room}" y1="34" y2="34" />
+      <text x="${LEFT - 6}" y="33" text-anchor="end">by col</text>
+      ${says}
+      <text x="${LEFT - 6}" y="49" text-anchor="end">y 0</text>
+      ${high > 26 && h > 1 ? html`<text x="${LEFT - 6}" y="${40 + high}" text-anchor="end">${h - 1}</text>` : ""}
+      <text x="${LEFT}" y="${54 + high}">x 0</text>
+      <text x="${LEFT + room}" y="${54 + high}" text-anchor="end">${w - 1}</text>
+      <text x="${LEFT + room / 2}" y="${54 + high}" text-anchor="middle">
+        |${backendName(c.get("b"))} − ${backendName(c.get("a"))}| in channel ${c.get("channel")}
+      </text>
+      <rect class="lensmark" fill="none" stroke="var(--ink)" x="-10" y="-10" width="0" height="0" />
+    </svg>
+    <canvas
+      class="map"
+      data-map
+      style="left:${LEFT}px;top:40px;width:${room}px;height:${high}px"
+    ></canvas
+    >${
+      lens
+        ? html`<div class="lens" style="left:${LEFT + room + 12}px;top:40px;width:${LENS}px">
+            <canvas style="width:${LENS}px;height:${LENS}px"></canvas><small></small>
+          </div>`
+        : ""
+    }
+    <div class="lg ramp" style="top:${60 + high}px;left:${LEFT}px">
+      ${rampLegend("over", "0", error(max), c.dark)}
+    </div>
+  </div>`;
 }
 
 function moveLens(c, x, y) {
-  const lens = c.root.querySelector(".lens"), shapeOf = c.get("map_shape");
+  const lens = c.root.querySelector(".lens"),
+    shapeOf = c.get("map_shape");
   if (!lens) return;
-  const view = lensWindow(shapeOf, x, y), box = c.local.mapBox, [h, w] = shapeOf;
+  const view = lensWindow(shapeOf, x, y),
+    box = c.local.mapBox,
+    [h, w] = shapeOf;
   const canvas = lens.firstElementChild;
   canvas.width = canvas.height = LENS * 2;
   const g = canvas.getContext("2d");
   g.imageSmoothingEnabled = false;
-  g.drawImage(c.root.querySelector("[data-map]"), view.x, view.y, view.w, view.h, 0, 0, LENS * 2, (LENS * 2 * view.h) / view.w);
+  g.drawImage(
+    c.root.querySelector("[data-map]"),
+    view.x,
+    view.y,
+    view.w,
+    view.h,
+    0,
+    0,
+    LENS * 2,
+    (LENS * 2 * view.h) / view.w,
+  );
   canvas.style.height = `${LENS}px`;
-  const i = Math.max(0, Math.min(h - 1, Math.floor(y))) * w + Math.max(0, Math.min(w - 1, Math.floor(x)));
-  lens.lastElementChild.textContent = `×${Math.round((LENS / view.w) / (box.width / w))} · x ${Math.floor(x)}, y ${Math.floor(y)}: ${error(c.local.values[i])}`;
+  const i =
+    Math.max(0, Math.min(h - 1, Math.floor(y))) * w + Math.max(0, Math.min(w - 1, Math.floor(x)));
+  lens.lastElementChild.textContent = `×${Math.round(LENS / view.w / (box.width / w))} · x ${Math.floor(x)}, y ${Math.floor(y)}: ${error(c.local.values[i])}`;
   const mark = c.root.querySelector(".lensmark");
-  const px = box.width / w, py = box.height / h;
-  for (const [name, v] of Object.entries({ x: box.left + view.x * px, y: box.top + view.y * py, width: Math.max(view.w * px, 3), height: view.h * py })) mark.setAttribute(name, v);
+  const px = box.width / w,
+    py = box.height / h;
+  for (const [name, v] of Object.entries({
+    x: box.left + view.x * px,
+    y: box.top + view.y * py,
+    width: Math.max(view.w * px, 3),
+    height: view.h * py,
+  }))
+    mark.setAttribute(name, v);
 }
 
 export function channelStrip(channels, current, { width, dark, explained }) {
   const shown = channels.slice(0, MOST_CHANNELS);
   const most = Math.max(...shown.map((v) => v ?? 0), explained || 0, 1e-30);
   const perRow = Math.max(1, Math.min(shown.length, Math.floor(width / 9)));
-  const rows = Math.ceil(shown.length / perRow), each = Math.ceil(shown.length / rows), cw = width / each;
+  const rows = Math.ceil(shown.length / perRow),
+    each = Math.ceil(shown.length / rows),
+    cw = width / each;
   const cells = shown.map((v, i) => {
     const t = v === null ? 1 : v / most;
-    return html`<rect data-channel="${i}" data-tip="${`channel ${i}\nrms ${v === null ? "not a number" : error(v)}`}" x="${((i % each) * cw).toFixed(2)}" y="${Math.floor(i / each) * 12}" width="${Math.max(cw - 1, 0.8).toFixed(2)}" height="11" fill="${
-      t < 0.06 ? "var(--track)" : scale("over", t, dark)}"${i === current ? html` stroke="var(--ink)" stroke-width="1.6"` : ""}/>`;
+    return html`<rect
+      data-channel="${i}"
+      data-tip="${`channel ${i}\nrms ${v === null ? "not a number" : error(v)}`}"
+      x="${((i % each) * cw).toFixed(2)}"
+      y="${Math.floor(i / each) * 12}"
+      width="${Math.max(cw - 1, 0.8).toFixed(2)}"
+      height="11"
+      fill="${t < 0.06 ? "var(--track)" : scale("over", t, dark)}"
+      ${i === current ? html` stroke="var(--ink)" stroke-width="1.6"` : ""}
+    />`;
   });
-  return html`<svg class="chart" height="${rows * 12}" viewBox="0 0 ${width} ${rows * 12}" role="img" aria-label="Error per channel">${join(cells)}</svg>`;
+  return html`<svg
+    class="chart"
+    height="${rows * 12}"
+    viewBox="0 0 ${width} ${rows * 12}"
+    role="img"
+    aria-label="Error per channel"
+  >
+    ${join(cells)}
+  </svg>`;
 }
 
 export function histogramSvg({ limit, counts }, { width, height = 136, explained, label }) {
-  const top = 22, bottom = height - 30, right = width - 8;
+  const top = 22,
+    bottom = height - 30,
+    right = width - 8;
   const most = Math.max(1, Math.ceil(Math.log10(Math.max(...counts, 1)) + 0.2));
-  const y = (v) => top + (bottom - top) * (1 - v / most), step = (right - LEFT) / counts.length;
+  const y = (v) => top + (bottom - top) * (1 - v / most),
+    step = (right - LEFT) / counts.length;
   const grid = [];
-  for (let e = 0; e <= most; e += most > 4 ? 2 : 1) grid.push(html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${y(e)}" y2="${y(e)}"/><text x="${LEFT - 6}" y="${y(e) + 4}" text-anchor="end">${power(e)}</text>`);
+  for (let e = 0; e <= most; e += most > 4 ? 2 : 1)
+    grid.push(
+      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${y(e)}" y2="${y(e)}" /><text
+          x="${LEFT - 6}"
+          y="${y(e) + 4}"
+          text-anchor="end"
+          >${power(e)}</text
+        >`,
+    );
   const bars = counts.map((n, i) => {
     if (!n) return "";
-    const at = y(Math.log10(n) + 0.08), centre = ((i + 0.5) / counts.length) * 2 * limit - limit;
+    const at = y(Math.log10(n) + 0.08),
+      centre = ((i + 0.5) / counts.length) * 2 * limit - limit;
     const far = explained > 0 && Math.abs(centre) > explained;
-    return html`<rect x="${(LEFT + i * step + 0.5).toFixed(1)}" y="${at.toFixed(1)}" width="${Math.max(step - 1, 0.5).toFixed(1)}" height="${(bottom - at).toFixed(1)}" fill="${far ? "var(--bad)" : "var(--ink2)"}" fill-opacity="${far ? 0.85 : 0.55}"/>`;
+    return html`<rect
+      x="${(LEFT + i * step + 0.5).toFixed(1)}"
+      y="${at.toFixed(1)}"
+      width="${Math.max(step - 1, 0.5).toFixed(1)}"
+      height="${(bottom - at).toFixed(1)}"
+      fill="${far ? "var(--bad)" : "var(--ink2)"}"
+      fill-opacity="${far ? 0.85 : 0.55}"
+    />`;
   });
   const mid = (LEFT + right) / 2;
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Histogram of the difference">${grid}<text x="${LEFT - 6}" y="9" text-anchor="end">values</text>${join(bars)}
-    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}"/><text x="${LEFT}" y="${bottom + 14}">−${error(limit)}</text><text x="${mid}" y="${bottom + 14}" text-anchor="middle">0</text>
-    <text x="${right}" y="${bottom + 14}" text-anchor="end">+${error(limit)}</text><text x="${mid}" y="${height - 3}" text-anchor="middle">${label}</text></svg>`;
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Histogram of the difference"
+  >
+    ${grid}
+    <text x="${LEFT - 6}" y="9" text-anchor="end">values</text>
+    ${join(bars)}
+    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
+    <text x="${LEFT}" y="${bottom + 14}">−${error(limit)}</text>
+    <text x="${mid}" y="${bottom + 14}" text-anchor="middle">0</text>
+    <text x="${right}" y="${bottom + 14}" text-anchor="end">+${error(limit)}</text>
+    <text x="${mid}" y="${height - 3}" text-anchor="middle">${label}</text>
+  </svg>`;
 }
 
 function state(c) {
-  const l = c.get("layer"), tol = c.get("tolerance");
+  const l = c.get("layer"),
+    tol = c.get("tolerance");
   const over = (f) => f && ((f.rel_l2 ?? 0) > tol || (f.nan_b || 0) > (f.nan_a || 0));
   if (over(l.isolated)) return chip("wrong by itself", "bad");
   return over(l) ? chip("carries error from above", "warn") : chip("within tolerance", "ok");
 }
 
 function figures(c) {
-  const l = c.get("layer"), tol = c.get("tolerance");
-  const row = (name, f) => (f ? html`<tr><td>${name}</td><td class="num${(f.rel_l2 ?? 0) > tol ? " over" : ""}">${error(f.rel_l2)}</td><td class="num">${error(f.max_abs)}</td>
-    <td class="num">${error(f.cosine === null || f.cosine === undefined ? null : 1 - f.cosine)}</td><td class="num">${fixed(f.sqnr_db, 1)}${THIN}dB</td><td class="num${(f.nan_b || 0) > (f.nan_a || 0) ? " over" : ""}">${f.nan_b ?? 0}</td></tr>` : html`<tr><td>${name}</td><td class="mu" colspan="5">not measured</td></tr>`);
-  return html`<div class="tw"><table><thead><tr><th></th><th class="num">rel. L2</th><th class="num">max abs</th><th class="num">1 − cosine</th><th class="num">SQNR</th><th class="num">NaN</th></tr></thead>
-    <tbody>${row("isolated", l.isolated)}${row("accumulated", l)}</tbody></table></div>`;
+  const l = c.get("layer"),
+    tol = c.get("tolerance");
+  const row = (name, f) =>
+    f
+      ? html`<tr>
+          <td>${name}</td>
+          <td class="num${(f.rel_l2 ?? 0) > tol ? " over" : ""}">${error(f.rel_l2)}</td>
+          <td class="num">${error(f.max_abs)}</td>
+          <td class="num">
+            ${error(f.cosine === null || f.cosine === undefined ? null : 1 - f.cosine)}
+          </td>
+          <td class="num">${fixed(f.sqnr_db, 1)}${THIN}dB</td>
+          <td class="num${(f.nan_b || 0) > (f.nan_a || 0) ? " over" : ""}">${f.nan_b ?? 0}</td>
+        </tr>`
+      : html`<tr>
+          <td>${name}</td>
+          <td class="mu" colspan="5">not measured</td>
+        </tr>`;
+  return html`<div class="tw">
+    <table>
+      <thead>
+        <tr>
+          <th></th>
+          <th class="num">rel. L2</th>
+          <th class="num">max abs</th>
+          <th class="num">1 − cosine</th>
+          <th class="num">SQNR</th>
+          <th class="num">NaN</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${row("isolated", l.isolated)}${row("accumulated", l)}
+      </tbody>
+    </table>
+  </div>`;
 }
 
 function where(c) {
-  const l = c.get("layer"), d = c.get("detail"), a = backendName(c.get("a")), b = backendName(c.get("b"));
-  const at = d && d.worst && d.worst.index.length ? html`<span>worst at <span class="ink">[${d.worst.index.join(", ")}]</span>: ${a} ${fixed(d.worst.a)}, ${b} ${fixed(d.worst.b)}</span>` : "";
+  const l = c.get("layer"),
+    d = c.get("detail"),
+    a = backendName(c.get("a")),
+    b = backendName(c.get("b"));
+  const at =
+    d && d.worst && d.worst.index.length
+      ? html`<span
+          >worst at <span class="ink">[${d.worst.index.join(", ")}]</span>: ${a}
+          ${fixed(d.worst.a)}, ${b} ${fixed(d.worst.b)}</span
+        >`
+      : "";
   return html`${l.output_shapes || d ? html`<span>out <span class="ink">${shape((l.output_shapes || [])[0] || d.shape)}</span></span>` : ""}${
-    l.kernel ? html`<span>${b} kernel <code class="ink">${l.kernel}</code></span>` : ""}${at}${l.sources && l.sources.length ? html`<span>from <span class="ink">${l.sources.join(", ")}</span></span>` : ""}`;
+    l.kernel ? html`<span>${b} kernel <code class="ink">${l.kernel}</code></span>` : ""
+  }${at}${l.sources && l.sources.length ? html`<span>from <span class="ink">${l.sources.join(", ")}</span></span>` : ""}`;
 }
 
 export default widget({
   name: "difference",
-  empty: { title: "Pick a layer", text: "Click a point in the strip or a node in the graph to see how its two outputs differ." },
+  empty: {
+    title: "Pick a layer",
+    text: "Click a point in the strip or a node in the graph to see how its two outputs differ.",
+  },
   ready: (c) => Boolean(c.get("layer")),
   frame(c) {
     const d = c.get("detail");
-    const evidence = d ? html`<div><h3>Where in the picture</h3><div data-part="map"></div></div>${d.channels.length > 1 ? html`<div><div class="row" style="margin-bottom:6px"><h3>Which channels</h3>
-      <span class="mu">${plural(d.channels.length, "channel")}, click one</span></div><div data-part="channels" tabindex="0" role="application" data-focus="channels" aria-label="Error per channel. Arrow keys choose a channel."></div></div>` : ""}
-      <div><div class="row"><h3>How much</h3><span class="mu">${d.histogram.limit > d.explained ? "coloured: more than the tolerance explains" : "all of it is rounding"}</span></div><div data-part="histogram"></div></div>`
+    const evidence = d
+      ? html`<div>
+            <h3>Where in the picture</h3>
+            <div data-part="map"></div>
+          </div>
+          ${
+            d.channels.length > 1
+              ? html`<div>
+                  <div class="row" style="margin-bottom:6px">
+                    <h3>Which channels</h3>
+                    <span class="mu">${plural(d.channels.length, "channel")}, click one</span>
+                  </div>
+                  <div
+                    data-part="channels"
+                    tabindex="0"
+                    role="application"
+                    data-focus="channels"
+                    aria-label="Error per channel. Arrow keys choose a channel."
+                  ></div>
+                </div>`
+              : ""
+          }
+          <div>
+            <div class="row">
+              <h3>How much</h3>
+              <span class="mu"
+                >${d.histogram.limit > d.explained ? "coloured: more than the tolerance explains" : "all of it is rounding"}</span
+              >
+            </div>
+            <div data-part="histogram"></div>
+          </div>`
       : html`<div class="empty"><p class="mu">Fetching both outputs of this layer…</p></div>`;
-    return html`<div class="card"><div class="ch"><h3>${c.get("layer").name}</h3><span data-part="state"></span><span class="sp"></span>${
-      segments("kind", [["isolated", "Isolated"], ["accumulated", "Accumulated"]], c.get("kind"), "Which error")}</div>
-      <div class="cb body"><div data-part="figures"></div><div class="row mu facts" data-part="where"></div>${evidence}</div></div>`;
+    return html`<div class="card">
+      <div class="ch">
+        <h3>${c.get("layer").name}</h3>
+        <span data-part="state"></span><span class="sp"></span>${segments(
+          "kind",
+          [
+            ["isolated", "Isolated"],
+            ["accumulated", "Accumulated"],
+          ],
+          c.get("kind"),
+          "Which error",
+        )}
+      </div>
+      <div class="cb body">
+        <div data-part="figures"></div>
+        <div class="row mu facts" data-part="where"></div>
+        ${evidence}
+      </div>
+    </div>`;
   },
   parts: {
-    state, figures, where,
+    state,
+    figures,
+    where,
     map(c, width) {
       const [h, w] = c.get("map_shape");
       c.local.values = float32(c.get("map"));
@@ -178,21 +411,45 @@ export default widget({
         const canvas = c.root.querySelector("[data-map]");
         if (!canvas) return;
         paintMap(canvas, mapPixels(c.local.values, c.local.profiles.max, c.dark), [h, w]);
-        moveLens(c, concentration(c.local.profiles.columns).index, concentration(c.local.profiles.rows).index);
+        moveLens(
+          c,
+          concentration(c.local.profiles.columns).index,
+          concentration(c.local.profiles.rows).index,
+        );
       });
       return mapMarkup(c, width);
     },
-    channels: (c, width) => channelStrip(c.get("detail").channels, c.get("channel"), { width, dark: c.dark }),
-    histogram: (c, width) => histogramSvg(c.get("detail").histogram, { width, explained: c.get("detail").explained, label: `${backendName(c.get("b"))} − ${backendName(c.get("a"))}` }),
+    channels: (c, width) =>
+      channelStrip(c.get("detail").channels, c.get("channel"), { width, dark: c.dark }),
+    histogram: (c, width) =>
+      histogramSvg(c.get("detail").histogram, {
+        width,
+        explained: c.get("detail").explained,
+        label: `${backendName(c.get("b"))} − ${backendName(c.get("a"))}`,
+      }),
   },
-  watch: { layer: ["frame"], detail: ["frame"], kind: ["frame"], a: ["frame"], b: ["frame"], map: ["map"], channel: ["map", "channels"], tolerance: ["state", "figures"] },
+  watch: {
+    layer: ["frame"],
+    detail: ["frame"],
+    kind: ["frame"],
+    a: ["frame"],
+    b: ["frame"],
+    map: ["map"],
+    channel: ["map", "channels"],
+    tolerance: ["state", "figures"],
+  },
   after(c) {
     if (c.local.lensOn) return;
     c.local.lensOn = true;
     c.root.addEventListener("pointermove", (e) => {
       if (!e.target.dataset || e.target.dataset.map === undefined) return;
-      const box = e.target.getBoundingClientRect(), [h, w] = c.get("map_shape");
-      moveLens(c, ((e.clientX - box.left) / box.width) * w, ((e.clientY - box.top) / box.height) * h);
+      const box = e.target.getBoundingClientRect(),
+        [h, w] = c.get("map_shape");
+      moveLens(
+        c,
+        ((e.clientX - box.left) / box.width) * w,
+        ((e.clientY - box.top) / box.height) * h,
+      );
     });
   },
   click(c, event) {
@@ -204,7 +461,10 @@ export default widget({
     if (event.target.dataset.part !== "channels") return false;
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (by) {
-      const next = Math.max(0, Math.min(c.get("detail").channels.length - 1, c.get("channel") + by));
+      const next = Math.max(
+        0,
+        Math.min(c.get("detail").channels.length - 1, c.get("channel") + by),
+      );
       c.set({ channel: next });
       c.say(`channel ${next}, ${error(c.get("detail").channels[next])}`);
     }

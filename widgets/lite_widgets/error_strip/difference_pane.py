@@ -51,7 +51,7 @@ class DifferencePane(LiteWidget):
         """Return the two rows of figures."""
         if not self.layer:
             return ""
-        names = ("rel_l2", "max_abs", "cosine", "sqnr_db")
+        names = ("rel_l2", "max_abs", "mean_abs", "sqnr_db")
         pairs = (("isolated", self.layer.get("isolated") or {}), ("accumulated", self.layer))
         rows = [[kind, *(error_text(figures.get(n)) for n in names)] for kind, figures in pairs]
         head = (self.layer["name"], *names)

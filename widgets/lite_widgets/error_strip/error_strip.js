@@ -6,7 +6,11 @@ import { judge, verdict } from "../_shared/judge.js";
 import { error } from "../_shared/format.js";
 import { key, notice, patterns } from "../_shared/parts.js";
 
-const LEFT = 52, RIGHT = 12, TOP = 26, BOTTOM = 28, NAN_ROW = 22;
+const LEFT = 52,
+  RIGHT = 12,
+  TOP = 26,
+  BOTTOM = 28,
+  NAN_ROW = 22;
 const METRICS = { rel_l2: "rel. L2", max_abs: "max abs", mean_abs: "mean abs" };
 
 /** Powers of ten that hold all errors: [low, high], the low one with a margin. Independent of the tolerance. */
@@ -18,60 +22,196 @@ export function logRange(layers) {
 
 /** Runs of equal tolerance, as a stepped line: "M x y H …". */
 export function steps(layers, x, y) {
-  return layers.map((l, i) => `${i ? "V" : `M${x(0).toFixed(1)} `}${y(l.tol).toFixed(1)}H${x(i + 1).toFixed(1)}`).join("");
+  return layers
+    .map(
+      (l, i) => `${i ? "V" : `M${x(0).toFixed(1)} `}${y(l.tol).toFixed(1)}H${x(i + 1).toFixed(1)}`,
+    )
+    .join("");
 }
 
 export function stripSvg(judged, { width, height, tolerance, metric, paint, anyNan }) {
   const { layers, own, first } = judged;
-  const n = layers.length, step = (width - LEFT - RIGHT) / Math.max(n, 1), right = width - RIGHT;
+  const n = layers.length,
+    step = (width - LEFT - RIGHT) / Math.max(n, 1),
+    right = width - RIGHT;
   const [low, high] = logRange(layers);
-  const top = TOP + (anyNan ? NAN_ROW : 0), bottom = height - BOTTOM;
+  const top = TOP + (anyNan ? NAN_ROW : 0),
+    bottom = height - BOTTOM;
   const scale = log([10 ** low, 10 ** high], [bottom, top]);
   const y = (v) => Math.max(top, Math.min(bottom, scale(Math.max(v ?? 0, 10 ** low))));
-  const x = (i) => LEFT + i * step, mid = (i) => LEFT + (i + 0.5) * step;
+  const x = (i) => LEFT + i * step,
+    mid = (i) => LEFT + (i + 0.5) * step;
   const limit = y(tolerance);
   const band = steps(layers, x, y);
   const grid = [];
   for (let e = Math.ceil(low); e <= high; e++) {
-    grid.push(html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}"/>${
-      (e - high) % 2 === 0 ? html`<text x="${LEFT - 8}" y="${y(10 ** e) + 4}" text-anchor="end">${power(e)}</text>` : ""}`);
+    grid.push(
+      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}" />${
+          (e - high) % 2 === 0
+            ? html`<text x="${LEFT - 8}" y="${y(10 ** e) + 4}" text-anchor="end">${power(e)}</text>`
+            : ""
+        }`,
+    );
   }
   const small = step < 7;
   const r = small ? Math.max(step / 3, 0.8) : 2.6;
   const nanY = TOP + 5;
   const marks = layers.map((l, i) => {
-    const bad = l.state === "own", over = l.state !== "within", cx = mid(i).toFixed(2);
-    const iy = y(l.iso), ay = l.nan || l.acc === null ? nanY : y(l.acc);
-    const stem = l.iso === null ? (bad ? html`<path d="M${cx} ${bottom}V${nanY}" stroke="var(--bad)" stroke-width="2.5"/>` : "")
-      : html`<path d="M${cx} ${bottom}V${iy.toFixed(1)}" stroke="${bad ? "var(--bad)" : "var(--ink2)"}" stroke-width="${bad ? 2.5 : small ? 1 : 1.5}" stroke-opacity="${bad ? 1 : 0.45}"/>`;
-    const head = bad ? html`<path d="M${cx} ${((l.iso === null ? nanY : iy) - 6).toFixed(1)}l6 6-6 6-6-6z" fill="var(--bad)"/>`
-      : l.iso === null || step < 3 ? "" : html`<circle cx="${cx}" cy="${iy.toFixed(1)}" r="${(r * 0.92).toFixed(1)}" fill="var(--ink2)"/>`;
-    const ring = step < 3 && !over ? "" : html`<circle class="mark" cx="${cx}" cy="${ay.toFixed(1)}" r="${r.toFixed(1)}" fill="var(--bg)" stroke="${over ? "var(--bad)" : "var(--ink2)"}" stroke-width="1.2"/>`;
-    return html`<g data-k="${l.name}"><rect class="hit" x="${x(i).toFixed(2)}" y="${TOP}" width="${step.toFixed(2)}" height="${bottom - TOP}"/>${stem}${head}${ring}<rect class="ring" x="${(x(i) + 0.5).toFixed(2)}" y="${TOP + 1}" width="${Math.max(step - 1, 1.5).toFixed(2)}" height="${bottom - TOP - 2}" rx="2"/></g>`;
+    const bad = l.state === "own",
+      over = l.state !== "within",
+      cx = mid(i).toFixed(2);
+    const iy = y(l.iso),
+      ay = l.nan || l.acc === null ? nanY : y(l.acc);
+    const stem =
+      l.iso === null
+        ? bad
+          ? html`<path d="M${cx} ${bottom}V${nanY}" stroke="var(--bad)" stroke-width="2.5" />`
+          : ""
+        : html`<path
+            d="M${cx} ${bottom}V${iy.toFixed(1)}"
+            stroke="${bad ? "var(--bad)" : "var(--ink2)"}"
+            stroke-width="${bad ? 2.5 : small ? 1 : 1.5}"
+            stroke-opacity="${bad ? 1 : 0.45}"
+          />`;
+    const head = bad
+      ? html`<path
+          d="M${cx} ${((l.iso === null ? nanY : iy) - 6).toFixed(1)}l6 6-6 6-6-6z"
+          fill="var(--bad)"
+        />`
+      : l.iso === null || step < 3
+        ? ""
+        : html`<circle
+            cx="${cx}"
+            cy="${iy.toFixed(1)}"
+            r="${(r * 0.92).toFixed(1)}"
+            fill="var(--ink2)"
+          />`;
+    const ring =
+      step < 3 && !over
+        ? ""
+        : html`<circle
+            class="mark"
+            cx="${cx}"
+            cy="${ay.toFixed(1)}"
+            r="${r.toFixed(1)}"
+            fill="var(--bg)"
+            stroke="${over ? "var(--bad)" : "var(--ink2)"}"
+            stroke-width="1.2"
+          />`;
+    return html`<g data-k="${l.name}"
+      ><rect
+        class="hit"
+        x="${x(i).toFixed(2)}"
+        y="${TOP}"
+        width="${step.toFixed(2)}"
+        height="${bottom - TOP}" />${stem}${head}${ring}<rect
+        class="ring"
+        x="${(x(i) + 0.5).toFixed(2)}"
+        y="${TOP + 1}"
+        width="${Math.max(step - 1, 1.5).toFixed(2)}"
+        height="${bottom - TOP - 2}"
+        rx="2"
+    /></g>`;
   });
-  const line = layers.map((l, i) => `${i ? "L" : "M"}${mid(i).toFixed(1)} ${(l.nan || l.acc === null ? nanY : y(l.acc)).toFixed(1)}`).join("");
+  const line = layers
+    .map(
+      (l, i) =>
+        `${i ? "L" : "M"}${mid(i).toFixed(1)} ${(l.nan || l.acc === null ? nanY : y(l.acc)).toFixed(1)}`,
+    )
+    .join("");
   const flag = own.length ? own[0] : first;
   const downstream = flag >= 0 && flag < n - 1;
-  const names = own.slice(0, 3).map((i, k) => (k && mid(i) - mid(own[k - 1]) < 60 ? "" : html`<text class="b tbad" x="${
-    Math.min(Math.max(mid(i), LEFT + 24), right - 24)}" y="14" text-anchor="middle">${layers[i].name}</text>`));
-  const after = downstream && own.length ? html`<line x1="${x(flag + 1)}" x2="${right}" y1="${TOP - 6}" y2="${TOP - 6}" stroke="var(--bad)" stroke-opacity=".5"/>${
-    right - x(flag + 1) > 220 ? html`<text class="tbad" x="${right}" y="14" text-anchor="end">${n - flag - 1} layers downstream</text>` : ""}` : "";
+  const names = own
+    .slice(0, 3)
+    .map((i, k) =>
+      k && mid(i) - mid(own[k - 1]) < 60
+        ? ""
+        : html`<text
+            class="b tbad"
+            x="${Math.min(Math.max(mid(i), LEFT + 24), right - 24)}"
+            y="14"
+            text-anchor="middle"
+            >${layers[i].name}</text
+          >`,
+    );
+  const after =
+    downstream && own.length
+      ? html`<line
+            x1="${x(flag + 1)}"
+            x2="${right}"
+            y1="${TOP - 6}"
+            y2="${TOP - 6}"
+            stroke="var(--bad)"
+            stroke-opacity=".5"
+          />${
+            right - x(flag + 1) > 220
+              ? html`<text class="tbad" x="${right}" y="14" text-anchor="end"
+                  >${n - flag - 1} layers downstream</text
+                >`
+              : ""
+          }`
+      : "";
   const labelAt = limit - 6 < top + 8 ? limit + 14 : limit - 6;
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Error per layer">${patterns(paint)}
-    <path d="${band}V${bottom}H${LEFT}z" fill="var(--accent)" fill-opacity=".055"/>${
-    downstream ? html`<rect x="${x(flag + 1)}" y="${TOP}" width="${right - x(flag + 1)}" height="${bottom - TOP}" fill="${paint.carried}" opacity=".3"/>` : ""}${grid}
-    <text x="${LEFT - 8}" y="10" text-anchor="end">${METRICS[metric]}</text>${
-    anyNan ? html`<text x="${LEFT - 8}" y="${nanY + 4}" text-anchor="end" class="tbad">NaN</text>` : ""}
-    <path d="${line}" fill="none" stroke="var(--ink2)" stroke-width="1.2"/>${join(marks)}${names}${after}
-    <g data-drag="tolerance" data-focus="tolerance" tabindex="0" role="slider" class="grip" aria-label="Tolerance" aria-orientation="vertical"
-     aria-valuemin="${low}" aria-valuemax="${high}" aria-valuenow="${Math.log10(tolerance).toFixed(2)}" aria-valuetext="${error(tolerance)}">
-     <rect x="${LEFT - 12}" y="${limit - 12}" width="24" height="24" fill="transparent"/><rect x="${LEFT}" y="${limit - 6}" width="${right - LEFT}" height="12" fill="transparent"/>
-     <path d="${band}" fill="none" stroke="var(--accent)" stroke-width="1.5"/><rect x="${LEFT - 4}" y="${limit - 5}" width="8" height="10" rx="2" fill="var(--accent)"/></g>
-    <text x="${LEFT + 10}" y="${labelAt}" class="b acc halo" pointer-events="none">tolerance ${error(tolerance)}</text>
-    ${brackets(layers, { left: LEFT, step, y: bottom + 4 })}<line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}"/></svg>`;
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Error per layer"
+  >
+    ${patterns(paint)}
+    <path d="${band}V${bottom}H${LEFT}z" fill="var(--accent)" fill-opacity=".055" />
+    ${
+      downstream
+        ? html`<rect
+            x="${x(flag + 1)}"
+            y="${TOP}"
+            width="${right - x(flag + 1)}"
+            height="${bottom - TOP}"
+            fill="${paint.carried}"
+            opacity=".3"
+          />`
+        : ""
+    }${grid}
+    <text x="${LEFT - 8}" y="10" text-anchor="end">${METRICS[metric]}</text>
+    ${
+      anyNan
+        ? html`<text x="${LEFT - 8}" y="${nanY + 4}" text-anchor="end" class="tbad">NaN</text>`
+        : ""
+    }
+    <path d="${line}" fill="none" stroke="var(--ink2)" stroke-width="1.2" />
+    ${join(marks)}${names}${after}
+    <g
+      data-drag="tolerance"
+      data-focus="tolerance"
+      tabindex="0"
+      role="slider"
+      class="grip"
+      aria-label="Tolerance"
+      aria-orientation="vertical"
+      aria-valuemin="${low}"
+      aria-valuemax="${high}"
+      aria-valuenow="${Math.log10(tolerance).toFixed(2)}"
+      aria-valuetext="${error(tolerance)}"
+    >
+      <rect x="${LEFT - 12}" y="${limit - 12}" width="24" height="24" fill="transparent" />
+      <rect x="${LEFT}" y="${limit - 6}" width="${right - LEFT}" height="12" fill="transparent" />
+      <path d="${band}" fill="none" stroke="var(--accent)" stroke-width="1.5" />
+      <rect x="${LEFT - 4}" y="${limit - 5}" width="8" height="10" rx="2" fill="var(--accent)" />
+    </g>
+    <text x="${LEFT + 10}" y="${labelAt}" class="b acc halo" pointer-events="none">
+      tolerance ${error(tolerance)}
+    </text>
+    ${brackets(layers, { left: LEFT, step, y: bottom + 4 })}
+    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
+  </svg>`;
 }
 
-const judged = (c) => judge(c.get("comparison"), c.get("tolerance"), { byOp: c.get("op_tolerances"), metric: c.get("metric") });
+const judged = (c) =>
+  judge(c.get("comparison"), c.get("tolerance"), {
+    byOp: c.get("op_tolerances"),
+    metric: c.get("metric"),
+  });
 
 function setTolerance(c, value, soft = true) {
   const [low, high] = logRange(judged(c).layers);
@@ -81,48 +221,114 @@ function setTolerance(c, value, soft = true) {
 const usual = (c) => c.get("comparison").usual_tolerance ?? c.get("comparison").tolerance;
 
 function actions(c, said) {
-  const show = said.layer && !(c.selected.length === 1 && c.selected[0] === said.layer) ? [["show", "Show it"]] : [];
-  if (said.case === "guilty") return [...show, ["run_on_a", `Run this layer on ${c.get("comparison").a}`]];
+  const show =
+    said.layer && !(c.selected.length === 1 && c.selected[0] === said.layer)
+      ? [["show", "Show it"]]
+      : [];
+  if (said.case === "guilty")
+    return [...show, ["run_on_a", `Run this layer on ${c.get("comparison").a}`]];
   if (said.case === "unknown") return [...show, ["isolate", "Run the isolated pass"]];
-  if (said.case !== "agrees" && Math.abs(c.get("tolerance") / usual(c) - 1) > 0.01) return [...show, ["usual", `Use ${error(usual(c))}`]];
+  if (said.case !== "agrees" && Math.abs(c.get("tolerance") / usual(c) - 1) > 0.01)
+    return [...show, ["usual", `Use ${error(usual(c))}`]];
   return show;
 }
 
 export default widget({
   name: "errors",
-  empty: { title: "Nothing compared yet", text: "Every layer of two backends, precisions or files, on the same input; the graph is not changed and fusions stay." },
+  empty: {
+    title: "Nothing compared yet",
+    text: "Every layer of two backends, precisions or files, on the same input; the graph is not changed and fusions stay.",
+  },
   ready: (c) => Boolean(c.get("comparison") && c.get("comparison").layers.length),
   frame(c) {
     const a = c.get("comparison").a;
-    return html`<div class="verdict" data-part="verdict"></div><div class="card"><div class="ch"><h3>Error per layer</h3><span class="lg">${
-      key(html`<svg width="14" height="12"><path d="M7 12V5" stroke="var(--ink2)" stroke-width="1.5"/><circle cx="7" cy="4" r="2.5" fill="var(--ink2)"/></svg>`, `isolated: fed ${a}'s input`)}${
-      key(html`<svg width="20" height="12"><path d="M0 6h20" stroke="var(--ink2)"/><circle cx="10" cy="6" r="2.8" fill="var(--bg)" stroke="var(--ink2)"/></svg>`, "accumulated: fed its own")}${
-      key(html`<svg width="12" height="12"><path d="M6 0l6 6-6 6-6-6z" fill="var(--bad)"/></svg>`, "over by itself")}</span><span class="sp"></span>
-      <label class="lbl">Tolerance <input type="range" step="0.05" data-range="tolerance" data-focus="tolerance-slider" style="width:120px"><b class="ink" style="min-width:48px" data-part="value"></b></label></div>
-      <div class="cb tight"><div data-part="strip" data-keys data-lasso="drag" tabindex="0" role="application" data-focus="strip"
-      aria-label="Error per layer. Left and right arrow keys select a layer."></div></div></div>`;
+    return html`<div class="verdict" data-part="verdict"></div>
+      <div class="card">
+        <div class="ch">
+          <h3>Error per layer</h3>
+          <span class="lg"
+            >${key(
+              html`<svg width="14" height="12">
+                <path d="M7 12V5" stroke="var(--ink2)" stroke-width="1.5" />
+                <circle cx="7" cy="4" r="2.5" fill="var(--ink2)" />
+              </svg>`,
+              `isolated: fed ${a}'s input`,
+            )}${key(
+              html`<svg width="20" height="12">
+                <path d="M0 6h20" stroke="var(--ink2)" />
+                <circle cx="10" cy="6" r="2.8" fill="var(--bg)" stroke="var(--ink2)" />
+              </svg>`,
+              "accumulated: fed its own",
+            )}${key(
+              html`<svg width="12" height="12">
+                <path d="M6 0l6 6-6 6-6-6z" fill="var(--bad)" />
+              </svg>`,
+              "over by itself",
+            )}</span
+          ><span class="sp"></span>
+          <label class="lbl"
+            >Tolerance
+            <input
+              type="range"
+              step="0.05"
+              data-range="tolerance"
+              data-focus="tolerance-slider"
+              style="width:120px" /><b class="ink" style="min-width:48px" data-part="value"></b
+          ></label>
+        </div>
+        <div class="cb tight">
+          <div
+            data-part="strip"
+            data-keys
+            data-lasso="drag"
+            tabindex="0"
+            role="application"
+            data-focus="strip"
+            aria-label="Error per layer. Left and right arrow keys select a layer."
+          ></div>
+        </div>
+      </div>`;
   },
   parts: {
     verdict(c) {
       const said = verdict(c.get("comparison"), c.get("tolerance"), judged(c));
-      return notice({ kind: said.kind, what: said.text, detail: said.detail, actions: actions(c, said) });
+      return notice({
+        kind: said.kind,
+        what: said.text,
+        detail: said.detail,
+        actions: actions(c, said),
+      });
     },
     value(c) {
-      const slider = c.root.querySelector("[data-range=tolerance]"), [low, high] = logRange(judged(c).layers);
+      const slider = c.root.querySelector("[data-range=tolerance]"),
+        [low, high] = logRange(judged(c).layers);
       slider.min = Math.ceil(low);
       slider.max = high;
-      if (c.root.getRootNode().activeElement !== slider) slider.value = Math.log10(c.get("tolerance"));
+      if (c.root.getRootNode().activeElement !== slider)
+        slider.value = Math.log10(c.get("tolerance"));
       slider.setAttribute("aria-valuetext", error(c.get("tolerance")));
       return html`${error(c.get("tolerance"))}`;
     },
     strip(c, width) {
       if (width < 120) return html``;
       const now = judged(c);
-      return stripSvg(now, { width, height: c.get("height"), tolerance: c.get("tolerance"), metric: c.get("metric"), paint: c.paint,
-        anyNan: now.layers.some((l) => l.nan || (l.acc === null && l.state !== "within")) });
+      return stripSvg(now, {
+        width,
+        height: c.get("height"),
+        tolerance: c.get("tolerance"),
+        metric: c.get("metric"),
+        paint: c.paint,
+        anyNan: now.layers.some((l) => l.nan || (l.acc === null && l.state !== "within")),
+      });
     },
   },
-  watch: { comparison: ["frame"], metric: ["frame"], tolerance: ["verdict", "value", "strip"], op_tolerances: ["verdict", "value", "strip"], height: ["strip"] },
+  watch: {
+    comparison: ["frame"],
+    metric: ["frame"],
+    tolerance: ["verdict", "value", "strip"],
+    op_tolerances: ["verdict", "value", "strip"],
+    height: ["strip"],
+  },
   selection: ["verdict"],
   order: (c) => c.get("comparison").layers.map((l) => l.name),
   say(c, name) {
@@ -131,19 +337,34 @@ export default widget({
   },
   tip(c, name) {
     const l = judged(c).layers.find((x) => x.name === name);
-    return l && `${name}\nisolated ${error(l.iso)} · accumulated ${error(l.acc)}${l.nan ? `\n${l.nan} values are not numbers` : ""}\ntolerance ${error(l.tol)}`;
+    return (
+      l &&
+      `${name}\nisolated ${error(l.iso)} · accumulated ${error(l.acc)}${l.nan ? `\n${l.nan} values are not numbers` : ""}\ntolerance ${error(l.tol)}`
+    );
   },
   input: (c, name, value) => setTolerance(c, 10 ** +value),
   drag(c, name, event) {
-    const svg = c.root.querySelector("[data-part=strip] svg"), box = svg.getBoundingClientRect(), now = judged(c);
+    const svg = c.root.querySelector("[data-part=strip] svg"),
+      box = svg.getBoundingClientRect(),
+      now = judged(c);
     const nan = now.layers.some((l) => l.nan || (l.acc === null && l.state !== "within"));
     const [low, high] = logRange(now.layers);
-    const inverse = log([10 ** low, 10 ** high], [c.get("height") - BOTTOM, TOP + (nan ? NAN_ROW : 0)]).invert;
+    const inverse = log(
+      [10 ** low, 10 ** high],
+      [c.get("height") - BOTTOM, TOP + (nan ? NAN_ROW : 0)],
+    ).invert;
     setTolerance(c, inverse(((event.clientY - box.top) * c.get("height")) / box.height));
   },
   key(c, event) {
     if (!event.target.closest("[data-drag]")) return false;
-    const up = { ArrowUp: 0.1, ArrowRight: 0.1, ArrowDown: -0.1, ArrowLeft: -0.1, PageUp: 0.5, PageDown: -0.5 }[event.key];
+    const up = {
+      ArrowUp: 0.1,
+      ArrowRight: 0.1,
+      ArrowDown: -0.1,
+      ArrowLeft: -0.1,
+      PageUp: 0.5,
+      PageDown: -0.5,
+    }[event.key];
     if (up) setTolerance(c, c.get("tolerance") * 10 ** up, false);
     return Boolean(up);
   },

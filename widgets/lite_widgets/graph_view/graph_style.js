@@ -17,13 +17,21 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
   const sum = (block) => block.nodes.reduce((a, n) => a + value(n), 0);
   const most = Math.max(...[...rows.values()].map((r) => (e ? e.value(r) : 0)), 1e-12);
   const copies = new Map();
-  if (profile && !comparison) profile.layers.forEach((r, i) => {
-    const next = isCopy(r) && profile.layers.slice(i + 1).find((x) => !isCopy(x));
-    if (next) copies.set(next.name, [...(copies.get(next.name) || []), r.name]);
-  });
+  if (profile && !comparison)
+    profile.layers.forEach((r, i) => {
+      const next = isCopy(r) && profile.layers.slice(i + 1).find((x) => !isCopy(x));
+      if (next) copies.set(next.name, [...(copies.get(next.name) || []), r.name]);
+    });
   const shared = {
-    key: "k", cls: () => "", copies: (n) => copies.get(n.name) || [], hatch: () => null, first: () => false,
-    border: () => 1, share: (n) => (profile ? value(n) : 1), rows, e,
+    key: "k",
+    cls: () => "",
+    copies: (n) => copies.get(n.name) || [],
+    hatch: () => null,
+    first: () => false,
+    border: () => 1,
+    share: (n) => (profile ? value(n) : 1),
+    rows,
+    e,
     tip: (name) => (rows.has(name) ? rowTip(rows.get(name), e) : name),
     say: (name) => (rows.has(name) ? `${name}, ${ms(e.value(rows.get(name)))} ${e.unit}` : name),
   };
@@ -33,27 +41,49 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
     const fill = (n) => {
       const l = at.get(n.name);
       if (!l) return quiet;
-      if (l.state === "within") return colour.scale("within", 1 + Math.log10(Math.max(l.acc ?? l.iso ?? 0, 1e-9) / l.tol) / 5, dark);
+      if (l.state === "within")
+        return colour.scale(
+          "within",
+          1 + Math.log10(Math.max(l.acc ?? l.iso ?? 0, 1e-9) / l.tol) / 5,
+          dark,
+        );
       const of = l.state === "own" ? l.iso : l.acc;
       const over = of === null ? 1 : Math.log10(Math.max(of / l.tol, 1)) / 2;
-      return colour.scale("over", l.state === "own" ? 0.45 + over * 0.4 : Math.min(0.4, over * 0.3), dark);
+      return colour.scale(
+        "over",
+        l.state === "own" ? 0.45 + over * 0.4 : Math.min(0.4, over * 0.3),
+        dark,
+      );
     };
     const worst = (block) => Math.max(...block.nodes.map((n) => at.get(n.name)?.acc ?? 0));
     const told = (name, mark) => {
       const l = at.get(name);
       return l ? `${name}${mark}isolated ${error(l.iso)}, accumulated ${error(l.acc)}` : name;
     };
-    return { ...shared, fill, solid: fill, judged, at, tip: (name) => told(name, "\n"), say: (name) => told(name, ", "),
+    return {
+      ...shared,
+      fill,
+      solid: fill,
+      judged,
+      at,
+      tip: (name) => told(name, "\n"),
+      say: (name) => told(name, ", "),
       text: (n) => (at.has(n.name) ? (at.get(n.name).nan ? "NaN" : error(at.get(n.name).acc)) : ""),
       border: (n) => 1 + (profile ? (3 * value(n)) / most : 0),
       first: (n) => at.get(n.name)?.i === judged.first,
       hatch: (n) => (at.get(n.name)?.state === "carried" ? paint.carried : null),
-      note: (block) => `max ${error(worst(block))}` };
+      note: (block) => `max ${error(worst(block))}`,
+    };
   }
-  if (!profile) return { ...shared, fill: () => quiet, solid: () => quiet, text: (n) => n.op, note: () => "" };
+  if (!profile)
+    return { ...shared, fill: () => quiet, solid: () => quiet, text: (n) => n.op, note: () => "" };
   const solid = (n) => (rows.has(n.name) ? e.fill(rows.get(n.name)) : quiet);
-  return { ...shared, solid, fill: (n) => (e.categorical && rows.has(n.name) ? colour.tint(solid(n), dark) : solid(n)),
+  return {
+    ...shared,
+    solid,
+    fill: (n) => (e.categorical && rows.has(n.name) ? colour.tint(solid(n), dark) : solid(n)),
     text: (n) => (rows.has(n.name) ? fixed(value(n), e.unit === "ms" ? 3 : 2) : ""),
     border: (n) => (e.by === "time" ? 1 : 1 + (3 * value(n)) / most),
-    note: (block) => `${ms(sum(block))}${THIN}${e.unit}` };
+    note: (block) => `${ms(sum(block))}${THIN}${e.unit}`,
+  };
 }

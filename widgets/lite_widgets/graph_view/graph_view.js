@@ -20,18 +20,33 @@ export function defaultOpen(blocks, style) {
     return blocks.slice(Math.max(0, i - 1), i + 1).map((b) => b.path);
   }
   const cost = (b) => b.nodes.reduce((a, n) => a + style.share(n), 0);
-  return [...blocks].sort((a, b) => cost(b) - cost(a)).slice(0, 2).map((b) => b.path);
+  return [...blocks]
+    .sort((a, b) => cost(b) - cost(a))
+    .slice(0, 2)
+    .map((b) => b.path);
 }
 
-const styleOf = (c) => graphStyle({
-  profile: c.get("profile"), comparison: c.get("comparison"), tolerance: c.get("tolerance"), byOp: c.get("op_tolerances"),
-  by: c.get("colour_by"), baseline: c.get("baseline"), hidden: c.get("hidden_types"), paint: c.paint,
-});
+const styleOf = (c) =>
+  graphStyle({
+    profile: c.get("profile"),
+    comparison: c.get("comparison"),
+    tolerance: c.get("tolerance"),
+    byOp: c.get("op_tolerances"),
+    by: c.get("colour_by"),
+    baseline: c.get("baseline"),
+    hidden: c.get("hidden_types"),
+    paint: c.paint,
+  });
 
 function legend(c) {
   const { dark } = c.paint;
-  if (c.get("comparison")) return html`<span class="lg">${key(square(colour.scale("within", 0.6, dark)), "within")}${
-    hatchKey(c.paint.carried, "carried")}${key(square("#d55e00"), "own error")}</span>`;
+  if (c.get("comparison"))
+    return html`<span class="lg"
+      >${key(square(colour.scale("within", 0.6, dark)), "within")}${hatchKey(
+        c.paint.carried,
+        "carried",
+      )}${key(square("#d55e00"), "own error")}</span
+    >`;
   return "";
 }
 
@@ -48,13 +63,24 @@ function foot(c) {
 
 const related = (c) => {
   const chosen = new Set(c.selected);
-  return new Set(c.get("graph").nodes.filter((n) => chosen.has(n.name)).flatMap((n) => n.sources || []));
+  return new Set(
+    c
+      .get("graph")
+      .nodes.filter((n) => chosen.has(n.name))
+      .flatMap((n) => n.sources || []),
+  );
 };
 
 function build(c) {
   c.local.style = styleOf(c);
   const main = c.root.querySelector("[data-pane=main]");
-  const pane = new Pane(c, main, c.get("graph"), () => c.local.style, (n) => c.local.style.share(n));
+  const pane = new Pane(
+    c,
+    main,
+    c.get("graph"),
+    () => c.local.style,
+    (n) => c.local.style.share(n),
+  );
   pane.zoom = c.local.zoom || 1;
   pane.onView = (y0, y1) => bracket(c, y0, y1);
   c.local.pane = pane;
@@ -62,13 +88,24 @@ function build(c) {
   c.local.source = null;
   if (side) {
     const made = new Map();
-    for (const n of c.get("graph").nodes) for (const s of n.sources || []) made.set(s, [...(made.get(s) || []), n.name]);
+    for (const n of c.get("graph").nodes)
+      for (const s of n.sources || []) made.set(s, [...(made.get(s) || []), n.name]);
     const plain = graphStyle({ profile: null, comparison: null, paint: c.paint });
     c.local.made = made;
-    c.local.source = new Pane(c, side, c.get("source_graph"), () => {
-      const lit = related(c);
-      return { ...plain, key: "src", cls: (name) => (lit.has(name) ? "sel" : "") + (made.has(name) ? "" : " gone") };
-    }, () => 1);
+    c.local.source = new Pane(
+      c,
+      side,
+      c.get("source_graph"),
+      () => {
+        const lit = related(c);
+        return {
+          ...plain,
+          key: "src",
+          cls: (name) => (lit.has(name) ? "sel" : "") + (made.has(name) ? "" : " gone"),
+        };
+      },
+      () => 1,
+    );
   }
 }
 
@@ -77,10 +114,14 @@ function bracket(c, y0, y1) {
   const names = c.local.rows;
   if (!mark || !names) return;
   const at = c.local.pane.plan.at;
-  let first = -1, last = -1;
+  let first = -1,
+    last = -1;
   names.forEach((row, i) => {
     const b = at.get(row.name);
-    if (b && b.y < y1 && b.y + b.h > y0) { if (first < 0) first = i; last = i; }
+    if (b && b.y < y1 && b.y + b.h > y0) {
+      if (first < 0) first = i;
+      last = i;
+    }
   });
   mark.hidden = first < 0;
   if (first < 0) return;
@@ -100,7 +141,12 @@ function arrange(c) {
   const wanted = c.get("open_blocks");
   c.local.open = wanted || c.local.open || defaultOpen(pane.blocks, style);
   pane.arrange(c.local.open);
-  if (source) source.arrange(c.local.sourceOpen || (c.local.sourceOpen = source.graph.nodes.length <= 40 ? source.allPaths() : source.allPaths().slice(0, 3)));
+  if (source)
+    source.arrange(
+      c.local.sourceOpen ||
+        (c.local.sourceOpen =
+          source.graph.nodes.length <= 40 ? source.allPaths() : source.allPaths().slice(0, 3)),
+    );
   const all = pane.allPaths().length;
   const label = c.root.querySelector("[data-all]");
   if (label) label.textContent = c.local.open.length * 2 > all ? "Close blocks" : "Open blocks";
@@ -109,7 +155,8 @@ function arrange(c) {
 /** Open what hides `name`, then scroll to it. */
 function show(c, name) {
   const { pane, source } = c.local;
-  const target = c.get("graph").nodes.some((n) => n.name === name) ? name
+  const target = c.get("graph").nodes.some((n) => n.name === name)
+    ? name
     : [...c.get("graph").nodes].find((n) => c.local.style.copies(n).includes(name))?.name;
   const trail = target && pane.trail(target);
   if (!trail) return;
@@ -129,9 +176,13 @@ function show(c, name) {
 
 function toggle(c, pane, path) {
   const now = new Set(pane.open);
-  if (now.has(path)) now.delete(path); else now.add(path);
+  if (now.has(path)) now.delete(path);
+  else now.add(path);
   if (pane === c.local.pane) open(c, [...now]);
-  else { c.local.sourceOpen = [...now]; pane.arrange(c.local.sourceOpen); }
+  else {
+    c.local.sourceOpen = [...now];
+    pane.arrange(c.local.sourceOpen);
+  }
 }
 
 function find(c, text, from = -1) {
@@ -139,13 +190,17 @@ function find(c, text, from = -1) {
   if (!q) return;
   const nodes = c.get("graph").nodes;
   const hits = nodes.filter((n) => `${n.name} ${n.op}`.toLowerCase().includes(q));
-  if (!hits.length) { c.say(`nothing called ${text}`); return; }
+  if (!hits.length) {
+    c.say(`nothing called ${text}`);
+    return;
+  }
   const after = hits.find((n) => nodes.indexOf(n) > from) || hits[0];
   c.select([after.name]);
   show(c, after.name);
 }
 
-const paneOf = (c, target) => (target.closest("[data-pane=source]") ? c.local.source : c.local.pane);
+const paneOf = (c, target) =>
+  target.closest("[data-pane=source]") ? c.local.source : c.local.pane;
 
 export default widget({
   name: "graph",
@@ -153,16 +208,51 @@ export default widget({
   ready: (c) => Boolean(c.get("graph") && c.get("graph").nodes.length),
   frame(c) {
     const both = Boolean(c.get("source_graph"));
-    const pane = (name, label, note) => html`<div class="half"><div class="gv" data-pane="${name}" data-keys data-lasso="shift" tabindex="0"
-      role="application" data-focus="pane-${name}" aria-label="${label}. Arrow keys move the selection, Enter opens or closes its block."></div>${
-      both ? html`<div class="cap lg"><span>${note}</span></div>` : ""}</div>`;
-    return html`<div class="card gcard${c.get("comparison") ? " errors" : ""}" style="height:${c.get("height")}px"><div class="ch"><h3>${c.get("title")}</h3>
-      <input type="search" placeholder="Find a layer" aria-label="Find a layer" data-find="layer" data-focus="find">${legend(c)}
-      <span class="sp"></span><span class="row" style="gap:4px"><button type="button" class="btn sm hide-s" data-all>Open blocks</button>
-      <button type="button" class="btn sm sqb" data-zoom="-1" aria-label="Zoom out">−</button><button type="button" class="btn sm sqb" data-zoom="1" aria-label="Zoom in">+</button></span></div>
-      <div class="gr${both ? " both" : ""}">${both ? pane("source", "Graph of the original file", `${c.get("source_graph").nodes.length} nodes as read`) : ""}${
-      pane("main", "Model graph", both ? `${c.get("graph").nodes.length} layers after optimising` : "")}<div class="ov" data-part="overview"></div></div>
-      <div class="lg gf" data-part="foot"></div></div>`;
+    const pane = (name, label, note) =>
+      html`<div class="half">
+        <div
+          class="gv"
+          data-pane="${name}"
+          data-keys
+          data-lasso="shift"
+          tabindex="0"
+          role="application"
+          data-focus="pane-${name}"
+          aria-label="${label}. Arrow keys move the selection, Enter opens or closes its block."
+        ></div>
+        ${both ? html`<div class="cap lg"><span>${note}</span></div>` : ""}
+      </div>`;
+    return html`<div
+      class="card gcard${c.get("comparison") ? " errors" : ""}"
+      style="height:${c.get("height")}px"
+    >
+      <div class="ch">
+        <h3>${c.get("title")}</h3>
+        <input
+          type="search"
+          placeholder="Find a layer"
+          aria-label="Find a layer"
+          data-find="layer"
+          data-focus="find"
+        />${legend(c)} <span class="sp"></span
+        ><span class="row" style="gap:4px"
+          ><button type="button" class="btn sm hide-s" data-all>Open blocks</button>
+          <button type="button" class="btn sm sqb" data-zoom="-1" aria-label="Zoom out">−</button
+          ><button type="button" class="btn sm sqb" data-zoom="1" aria-label="Zoom in">
+            +
+          </button></span
+        >
+      </div>
+      <div class="gr${both ? " both" : ""}">
+        ${both ? pane("source", "Graph of the original file", `${c.get("source_graph").nodes.length} nodes as read`) : ""}${pane(
+          "main",
+          "Model graph",
+          both ? `${c.get("graph").nodes.length} layers after optimising` : "",
+        )}
+        <div class="ov" data-part="overview"></div>
+      </div>
+      <div class="lg gf" data-part="foot"></div>
+    </div>`;
   },
   parts: {
     overview(c, width, box) {
@@ -170,25 +260,50 @@ export default widget({
       if (!style) return undefined;
       c.local.stripHeight = box.clientHeight;
       c.local.rows = c.get("graph").nodes;
-      return html`${overview(c.local.rows, { height: box.clientHeight, weight: style.judged ? (n) => style.at.get(n.name)?.acc ?? 0 : style.share,
-        fill: style.solid, flag: style.first, hatch: style.hatch, paint: c.paint })}<div class="viewport"></div>`;
+      return html`${overview(c.local.rows, {
+          height: box.clientHeight,
+          weight: style.judged ? (n) => style.at.get(n.name)?.acc ?? 0 : style.share,
+          fill: style.solid,
+          flag: style.first,
+          hatch: style.hatch,
+          paint: c.paint,
+        })}
+        <div class="viewport"></div>`;
     },
     foot: (c) => (c.local.style ? foot(c) : undefined),
   },
   acts: {
-    graph(c) {   // redraw in place: same layout, new paint
+    graph(c) {
+      // redraw in place: same layout, new paint
       if (!c.local.pane?.plan) return;
       c.local.style = styleOf(c);
       c.local.pane.paint(true);
       c.parts(["overview", "foot"]);
       bracket(c, ...c.local.pane.view);
     },
-    arrange(c) { if (c.local.pane?.plan) { arrange(c); bracket(c, ...c.local.pane.view); } },
-    sources(c) { c.local.source?.paint(true); },
+    arrange(c) {
+      if (c.local.pane?.plan) {
+        arrange(c);
+        bracket(c, ...c.local.pane.view);
+      }
+    },
+    sources(c) {
+      c.local.source?.paint(true);
+    },
   },
   watch: {
-    graph: ["frame"], source_graph: ["frame"], profile: ["frame"], comparison: ["frame"], height: ["frame"], title: ["frame"],
-    tolerance: ["graph"], op_tolerances: ["graph"], colour_by: ["graph"], baseline: ["graph"], hidden_types: ["graph"], open_blocks: ["arrange"],
+    graph: ["frame"],
+    source_graph: ["frame"],
+    profile: ["frame"],
+    comparison: ["frame"],
+    height: ["frame"],
+    title: ["frame"],
+    tolerance: ["graph"],
+    op_tolerances: ["graph"],
+    colour_by: ["graph"],
+    baseline: ["graph"],
+    hidden_types: ["graph"],
+    open_blocks: ["arrange"],
   },
   selection: ["sources"],
   after(c) {
@@ -198,12 +313,22 @@ export default widget({
     if (!c.root.clientWidth) return;
     arrange(c);
     c.parts(["overview", "foot"]);
-    const target = c.current || (c.local.style.judged && c.local.style.judged.layers[c.local.style.judged.own[0] ?? c.local.style.judged.first]?.name);
+    const target =
+      c.current ||
+      (c.local.style.judged &&
+        c.local.style.judged.layers[c.local.style.judged.own[0] ?? c.local.style.judged.first]
+          ?.name);
     if (scroll) c.local.pane.element.scrollTop = scroll;
     if (target) show(c, target);
     bracket(c, ...c.local.pane.view);
   },
-  resized(c) { if (c.local.pane) { arrange(c); c.parts(["overview"]); bracket(c, ...c.local.pane.view); } },
+  resized(c) {
+    if (c.local.pane) {
+      arrange(c);
+      c.parts(["overview"]);
+      bracket(c, ...c.local.pane.view);
+    }
+  },
   order: (c) => c.get("graph").nodes.map((n) => n.name),
   reveal: show,
   say: (c, name) => c.local.style.say(name),
@@ -214,15 +339,25 @@ export default widget({
   },
   input: (c, name, value) => find(c, value),
   within: (c, area, rect) => {
-    const pane = paneOf(c, area), names = pane.within(rect);
-    return pane === c.local.source ? [...new Set(names.flatMap((s) => c.local.made.get(s) || []))] : names;
+    const pane = paneOf(c, area),
+      names = pane.within(rect);
+    return pane === c.local.source
+      ? [...new Set(names.flatMap((s) => c.local.made.get(s) || []))]
+      : names;
   },
   pan: (c, event, area) => paneOf(c, area).pan(event),
   key(c, event) {
     const head = event.target.closest("[data-block]");
-    if (head && (event.key === "Enter" || event.key === " ")) { toggle(c, paneOf(c, head), head.dataset.block); return true; }
+    if (head && (event.key === "Enter" || event.key === " ")) {
+      toggle(c, paneOf(c, head), head.dataset.block);
+      return true;
+    }
     if (event.target.dataset.find && event.key === "Enter") {
-      find(c, event.target.value, c.get("graph").nodes.findIndex((n) => n.name === c.current));
+      find(
+        c,
+        event.target.value,
+        c.get("graph").nodes.findIndex((n) => n.name === c.current),
+      );
       return true;
     }
     if (event.key === "Enter" && event.target.dataset.pane === "main" && c.current) {
@@ -236,7 +371,8 @@ export default widget({
     const t = event.target.closest("[data-block],[data-all],[data-zoom],[data-src]");
     if (!t || event.target.closest("[data-k]")) return false;
     if (t.dataset.block !== undefined) toggle(c, paneOf(c, t), t.dataset.block);
-    else if (t.dataset.zoom) for (const p of [c.local.pane, c.local.source]) p?.setZoom(p.zoom * 1.2 ** +t.dataset.zoom);
+    else if (t.dataset.zoom)
+      for (const p of [c.local.pane, c.local.source]) p?.setZoom(p.zoom * 1.2 ** +t.dataset.zoom);
     else if (t.dataset.src) {
       const [name] = c.local.made.get(t.dataset.src) || [];
       if (name) c.select(afterClick(c.selected, name, event.shiftKey || event.ctrlKey));

@@ -8,9 +8,11 @@ import traitlets as t
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, bytes_text, number, ramp
+from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, bytes_text, error_text, number, ramp
+from ..error_strip.verdict import judge
 
-_WIDTH, _BAR = 560, 300
+_WIDTH, _BAR = 560, 290
+_STATES = {"within": "#e3e8ea", "carried": "#f6c7a8", "own": "#d55e00"}
 
 
 class GraphView(LiteWidget):
@@ -53,6 +55,12 @@ class GraphView(LiteWidget):
             n["name"]: row_value(rows.get(n["name"], {}), emulated) for n in self.graph["nodes"]
         }
         most = max([*cost.values(), 1e-12])
+        judged = (
+            judge(self.comparison, self.tolerance, self.op_tolerances)["layers"]
+            if (self.comparison)
+            else []
+        )
+        errors = {layer["name"]: layer for layer in judged}
         blocks = [(k, list(v)) for k, v in groupby(self.graph["nodes"], lambda n: n["block"])]
         picture = Picture(_WIDTH, 34 * len(blocks) + 24, f"Graph of {self.graph.get('name', '')}")
         slowest = sorted(cost, key=cost.get, reverse=True)[:5]
@@ -66,15 +74,23 @@ class GraphView(LiteWidget):
             for node in nodes:
                 width = _BAR * max(cost[node["name"]], most * 0.02) / share
                 fill = ramp("time", (cost[node["name"]] / most) ** 0.5) if rows else TRACK
+                if errors:
+                    fill = _STATES[errors.get(node["name"], {}).get("state", "within")]
                 picture.rect(x, y + 8, width - 1, 12, fill, stroke=SOFT, stroke_opacity=0.3)
-                if node["name"] in slowest and rows and width > 60:
+                if node["name"] in slowest and rows and not errors and width > 60:
                     text = node["name"].split("/")[-1]
                     dark = cost[node["name"]] > 0.4 * most
                     picture.text(x + 4, y + 18, text, fill="#fff" if dark else INK, size=10)
                 x += width
-            note = f"{len(nodes)} layers" + (f" · {number(total)}" if rows else "")
+            worst = max((errors.get(n["name"], {}).get("acc") or 0.0 for n in nodes), default=0.0)
+            value = f"max {error_text(worst)}" if errors else number(total) if rows else ""
+            count = f"{len(nodes)} layer{'s' if len(nodes) > 1 else ''}"
+            note = " · ".join(part for part in (count, value) if part)
             picture.text(_WIDTH - 14, y + 18, note, anchor="end")
-        if rows:
+        if errors:
+            words = "grey: within the tolerance · light: carries error · dark: own error"
+            picture.text(14, picture.height - 4, words)
+        elif rows:
             unit = "M instructions" if emulated else "ms"
             memory = self.profile.get("peak_memory_bytes")
             extra = f", peak memory {bytes_text(memory)}" if memory else ""

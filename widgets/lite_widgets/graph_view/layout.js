@@ -2,8 +2,16 @@
 // blocks that open in place. Only open blocks are laid out, one row per node in topological order,
 // so the cost is linear and nothing moves above the block that is opened.
 
-export const ROW = 33, NODE = 25, CLOSED = 46, HEAD = 30, GAP = 12;
-const GUTTER = 28, BETWEEN = 20, LANE = 6, SMALL = 16, NEST_OVER = 14;
+export const ROW = 33,
+  NODE = 25,
+  CLOSED = 46,
+  HEAD = 30,
+  GAP = 12;
+const GUTTER = 28,
+  BETWEEN = 20,
+  LANE = 6,
+  SMALL = 16,
+  NEST_OVER = 14;
 
 const elements = (node) => {
   const shape = (node.output_shapes || [])[0];
@@ -32,20 +40,29 @@ function split(nodes, path) {
     const rest = name.slice(scope.length + 1).split("/");
     return rest.length > 1 ? rest[0] : null;
   };
-  const out = [], seen = new Map();
+  const out = [],
+    seen = new Map();
   for (const node of nodes) {
-    const h = head(node), last = out[out.length - 1];
+    const h = head(node),
+      last = out[out.length - 1];
     if (h !== null && last && last.head === h) last.nodes.push(node);
     else out.push({ head: h, nodes: [node] });
   }
   const blocks = out.filter((run) => run.head !== null && run.nodes.length > 2);
-  if (!blocks.length || (out.length === 1)) return nodes;
+  if (!blocks.length || out.length === 1) return nodes;
   return out.flatMap((run) => {
     if (run.head === null || run.nodes.length <= 2) return run.nodes;
     const times = (seen.get(run.head) || 0) + 1;
     seen.set(run.head, times);
     const sub = `${scope}/${run.head}${times > 1 ? ` (${times})` : ""}`;
-    return [{ path: sub, label: run.head + (times > 1 ? ` (${times})` : ""), nodes: run.nodes, children: split(run.nodes, sub) }];
+    return [
+      {
+        path: sub,
+        label: run.head + (times > 1 ? ` (${times})` : ""),
+        nodes: run.nodes,
+        children: split(run.nodes, sub),
+      },
+    ];
   });
 }
 
@@ -74,7 +91,8 @@ export function mainChain(nodes) {
   const at = new Map(nodes.map((n, i) => [n.name, i]));
   const sizes = nodes.map(elements);
   const largest = Math.max(0, ...sizes.filter((s) => s !== null));
-  const best = [], from = [];
+  const best = [],
+    from = [];
   nodes.forEach((node, i) => {
     const small = sizes[i] !== null && sizes[i] * SMALL <= largest;
     best[i] = small ? -0.5 : 1;
@@ -82,7 +100,10 @@ export function mainChain(nodes) {
     let reach = -Infinity;
     for (const input of node.inputs || []) {
       const j = at.get(input);
-      if (j !== undefined && j < i && best[j] > reach) { reach = best[j]; from[i] = j; }
+      if (j !== undefined && j < i && best[j] > reach) {
+        reach = best[j];
+        from[i] = j;
+      }
     }
     if (from[i] >= 0) best[i] += reach;
   });
@@ -103,7 +124,12 @@ export function lanes(spans) {
 }
 
 const R = 6;
-const line = (d, y0, y1, extra = {}) => ({ d, y0: Math.min(y0, y1), y1: Math.max(y0, y1), ...extra });
+const line = (d, y0, y1, extra = {}) => ({
+  d,
+  y0: Math.min(y0, y1),
+  y1: Math.max(y0, y1),
+  ...extra,
+});
 
 /**
  * Lay a graph out. {blocks: tree(…), inputs, outputs, open: Set, width, share(node)} →
@@ -120,10 +146,18 @@ export function layout({ blocks, inputs = [], outputs = [], open, width, share }
   const top = { x: margin, w: width - margin - 6, nodeW, mid };
   y = stack(state, blocks, top, y, inputs.length ? y - 14 : null);
   for (const edge of far.edges) {
-    const a = state.tops.get(edge.from), b = state.tops.get(edge.to);
+    const a = state.tops.get(edge.from),
+      b = state.tops.get(edge.to);
     const x = margin - 2 - LANE * Math.min(edge.lane, 2);
     const [p, q] = [a.y + Math.min(a.h / 2, 20), b.y + 13];
-    state.edges.push(line(`M${margin} ${p}H${x + R}a${R} ${R} 0 0 0 -${R} ${R}V${q - R}a${R} ${R} 0 0 0 ${R} ${R}H${margin}`, p, q, { far: true }));
+    state.edges.push(
+      line(
+        `M${margin} ${p}H${x + R}a${R} ${R} 0 0 0 -${R} ${R}V${q - R}a${R} ${R} 0 0 0 ${R} ${R}H${margin}`,
+        p,
+        q,
+        { far: true },
+      ),
+    );
   }
   if (outputs.length) {
     state.edges.push(line(`M${mid} ${y - GAP}V${y}`, y - GAP, y));
@@ -142,10 +176,14 @@ function farEdges(blocks) {
   const home = new Map();
   blocks.forEach((b, i) => b.nodes.forEach((n) => home.set(n.name, i)));
   const pairs = new Map();
-  blocks.forEach((b, j) => b.nodes.forEach((n) => (n.inputs || []).forEach((input) => {
-    const i = home.get(input);
-    if (i !== undefined && j - i > 1) pairs.set(`${i} ${j}`, [i, j]);
-  })));
+  blocks.forEach((b, j) =>
+    b.nodes.forEach((n) =>
+      (n.inputs || []).forEach((input) => {
+        const i = home.get(input);
+        if (i !== undefined && j - i > 1) pairs.set(`${i} ${j}`, [i, j]);
+      }),
+    ),
+  );
   const sorted = [...pairs.values()].sort((p, q) => p[0] - q[0] || p[1] - q[1]);
   const lane = lanes(sorted.map(([i, j]) => [i + 0.5, j]));
   return {
@@ -213,12 +251,23 @@ function cells(state, nodes, x, y, w) {
 /** Consecutive nodes of one block: main chain in the middle, the others in the side column. */
 function stretch(state, nodes, frame, y, above) {
   const { mid, nodeW } = frame;
-  const left = mid - nodeW / 2, right = mid + nodeW / 2;
+  const left = mid - nodeW / 2,
+    right = mid + nodeW / 2;
   const main = mainChain(nodes);
-  const sideX = right + BETWEEN, sideW = Math.max(48, Math.min(frame.x + frame.w - sideX - 6, 160));
+  const sideX = right + BETWEEN,
+    sideW = Math.max(48, Math.min(frame.x + frame.w - sideX - 6, 160));
   nodes.forEach((node, i) => {
     const side = !main.has(node.name);
-    const box = { kind: "node", node, side, x: side ? sideX : left, y: y + i * ROW, w: side ? sideW : nodeW, h: NODE, row: i };
+    const box = {
+      kind: "node",
+      node,
+      side,
+      x: side ? sideX : left,
+      y: y + i * ROW,
+      w: side ? sideW : nodeW,
+      h: NODE,
+      row: i,
+    };
     state.items.push(box);
     state.at.set(node.name, box);
     state.order.push(node.name);
@@ -229,11 +278,13 @@ function stretch(state, nodes, frame, y, above) {
 
 function connect(state, nodes, g) {
   const boxes = new Map(nodes.map((n) => [n.name, state.at.get(n.name)]));
-  const between = (a, b, side) => nodes.slice(a.row + 1, b.row).some((n) => boxes.get(n.name).side === side);
+  const between = (a, b, side) =>
+    nodes.slice(a.row + 1, b.row).some((n) => boxes.get(n.name).side === side);
   const skips = [];
   for (const node of nodes) {
     const b = boxes.get(node.name);
-    const top = b.y, half = b.y + NODE / 2;
+    const top = b.y,
+      half = b.y + NODE / 2;
     let entered = g.above === null;
     for (const input of node.inputs || []) {
       const a = boxes.get(input);
@@ -243,10 +294,20 @@ function connect(state, nodes, g) {
         const clear = !nodes.slice(0, b.row).some((n) => boxes.get(n.name).side === b.side);
         if (clear && !b.side) state.edges.push(line(`M${g.mid} ${g.above}V${top}`, g.above, top));
         else if (!b.side) skips.push({ y0: g.above, y1: half, hook: true });
-        else state.edges.push(line(`M${g.mid} ${g.above}v4H${b.x + b.w / 2 - R}a${R} ${R} 0 0 1 ${R} ${R}V${top}`, g.above, top));
+        else
+          state.edges.push(
+            line(
+              `M${g.mid} ${g.above}v4H${b.x + b.w / 2 - R}a${R} ${R} 0 0 1 ${R} ${R}V${top}`,
+              g.above,
+              top,
+            ),
+          );
         continue;
       }
-      const bottom = a.y + NODE, middle = a.y + NODE / 2, ax = a.x + a.w / 2, bx = b.x + b.w / 2;
+      const bottom = a.y + NODE,
+        middle = a.y + NODE / 2,
+        ax = a.x + a.w / 2,
+        bx = b.x + b.w / 2;
       if (!a.side && !b.side) {
         if (!between(a, b, false)) state.edges.push(line(`M${ax} ${bottom}V${top}`, bottom, top));
         else skips.push({ y0: middle, y1: half });
@@ -254,10 +315,19 @@ function connect(state, nodes, g) {
         if (!between(a, b, true)) state.edges.push(line(`M${ax} ${bottom}V${top}`, bottom, top));
         else state.edges.push(gutter(a.x + a.w, b.x + b.w, a.x + a.w + 5, middle, half, 1));
       } else if (!a.side) {
-        if (!between(a, b, true)) state.edges.push(line(`M${a.x + a.w} ${middle}H${bx - R}a${R} ${R} 0 0 1 ${R} ${R}V${top}`, middle, top));
+        if (!between(a, b, true))
+          state.edges.push(
+            line(`M${a.x + a.w} ${middle}H${bx - R}a${R} ${R} 0 0 1 ${R} ${R}V${top}`, middle, top),
+          );
         else state.edges.push(gutter(a.x + a.w, b.x, g.right + BETWEEN / 2, middle, half, 1, -1));
       } else if (!between(a, b, true)) {
-        state.edges.push(line(`M${ax} ${bottom}V${half - R}a${R} ${R} 0 0 1 -${R} ${R}H${b.x + b.w}`, bottom, half));
+        state.edges.push(
+          line(
+            `M${ax} ${bottom}V${half - R}a${R} ${R} 0 0 1 -${R} ${R}H${b.x + b.w}`,
+            bottom,
+            half,
+          ),
+        );
       } else {
         state.edges.push(gutter(a.x, b.x + b.w, g.right + BETWEEN / 2, middle, half, -1));
       }
@@ -267,8 +337,12 @@ function connect(state, nodes, g) {
   const lane = lanes(skips.map((s) => [s.y0, s.y1]));
   skips.forEach((s, i) => {
     const x = Math.max(g.left - 11 - LANE * lane[i], g.left - GUTTER + 6);
-    const start = s.hook ? `M${x} ${s.y0}` : `M${g.left} ${s.y0}H${x + R}a${R} ${R} 0 0 0 -${R} ${R}`;
-    state.edges.push(line(`${start}V${s.y1 - R}a${R} ${R} 0 0 0 ${R} ${R}H${g.left}`, s.y0, s.y1, { skip: true }));
+    const start = s.hook
+      ? `M${x} ${s.y0}`
+      : `M${g.left} ${s.y0}H${x + R}a${R} ${R} 0 0 0 -${R} ${R}`;
+    state.edges.push(
+      line(`${start}V${s.y1 - R}a${R} ${R} 0 0 0 ${R} ${R}H${g.left}`, s.y0, s.y1, { skip: true }),
+    );
   });
 }
 
@@ -276,5 +350,9 @@ function connect(state, nodes, g) {
 function gutter(x0, x1, lane, y0, y1, out, into = 1) {
   const s = out > 0 ? 1 : -1;
   const t = into > 0 ? -1 : 1;
-  return line(`M${x0} ${y0}H${lane - s * R}q${s * R} 0 ${s * R} ${R}V${y1 - R}q0 ${R} ${t * R} ${R}H${x1}`, y0, y1);
+  return line(
+    `M${x0} ${y0}H${lane - s * R}q${s * R} 0 ${s * R} ${R}V${y1 - R}q0 ${R} ${t * R} ${R}H${x1}`,
+    y0,
+    y1,
+  );
 }

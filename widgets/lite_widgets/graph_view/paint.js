@@ -20,11 +20,15 @@ export const nodeLabel = (node) => node.label || lastPart(node.name) || node.op;
 export function paintGraph(plan, range, style, paint) {
   const seen = visible(range);
   const boxes = plan.items.filter(seen);
-  const edges = plan.edges.filter(seen).map((e) => html`<path class="edge${e.far ? " far" : ""}" d="${e.d}"/>`);
+  const edges = plan.edges
+    .filter(seen)
+    .map((e) => html`<path class="edge${e.far ? " far" : ""}" d="${e.d}" />`);
   const order = { block: 0, cell: 2, node: 2, io: 2 };
   const blocks = boxes.filter((b) => order[b.kind] === 0).map((b) => blockBox(b, style));
   const leaves = boxes.filter((b) => order[b.kind] === 2).map((b) => leaf(b, style));
-  const copies = boxes.filter((b) => b.kind === "node").flatMap((b) => style.copies(b.node).map((name) => diamond(b, name, paint)));
+  const copies = boxes
+    .filter((b) => b.kind === "node")
+    .flatMap((b) => style.copies(b.node).map((name) => diamond(b, name, paint)));
   return html`${patterns(paint)}${join(blocks)}${join(edges)}${join(leaves)}${join(copies)}`;
 }
 
@@ -36,11 +40,28 @@ function blockBox(b, style) {
   const right = note ? `${count} · ${note}` : count;
   const room = w - 30 - right.length * 5.6 - 18;
   const chevron = open ? `M${x + 9} ${y + 11}l4 5 4-5` : `M${x + 11} ${y + 9}l5 4-5 4`;
-  return html`<rect class="block${alarm ? " alarm" : ""}" x="${x}" y="${y}" width="${w}" height="${h}" rx="6"/>
-  <g class="bhead" data-block="${block.path}" data-focus="block-${block.path}" tabindex="0" role="button" aria-expanded="${open}"
-  aria-label="${block.label}, ${right}"><rect x="${x}" y="${y}" width="${w}" height="${open ? 26 : h}" rx="6" fill="transparent"/>
-  <path class="chev" d="${chevron}"/><text class="t1 b" x="${x + 24}" y="${y + 17}">${fit(lastPart(block.label), room, 6.4)}</text>
-  <text x="${x + w - 10}" y="${y + 17}" text-anchor="end">${right}</text></g>`;
+  return html`<rect
+      class="block${alarm ? " alarm" : ""}"
+      x="${x}"
+      y="${y}"
+      width="${w}"
+      height="${h}"
+      rx="6"
+    />
+    <g
+      class="bhead"
+      data-block="${block.path}"
+      data-focus="block-${block.path}"
+      tabindex="0"
+      role="button"
+      aria-expanded="${open}"
+      aria-label="${block.label}, ${right}"
+      ><rect x="${x}" y="${y}" width="${w}" height="${open ? 26 : h}" rx="6" fill="transparent" />
+      <path class="chev" d="${chevron}" /><text class="t1 b" x="${x + 24}" y="${y + 17}"
+        >${fit(lastPart(block.label), room, 6.4)}</text
+      >
+      <text x="${x + w - 10}" y="${y + 17}" text-anchor="end">${right}</text></g
+    >`;
 }
 
 function leaf(b, style) {
@@ -52,38 +73,128 @@ function pill(b) {
   const [first] = b.tensors;
   const more = b.tensors.length > 1 ? ` and ${b.tensors.length - 1} more` : "";
   const label = `${first.name}  ${shape(first.shape)}${more}`;
-  return html`<g data-tip="${b.tensors.map((t) => `${t.name}  ${shape(t.shape)}`).join("\n")}"><rect class="io" x="${b.x}" y="${b.y}"
-  width="${b.w}" height="22" rx="11"/><text x="${b.x + b.w / 2}" y="${b.y + 15}" text-anchor="middle">${fit(label, b.w - 16)}</text></g>`;
+  return html`<g data-tip="${b.tensors.map((t) => `${t.name}  ${shape(t.shape)}`).join("\n")}"
+    ><rect class="io" x="${b.x}" y="${b.y}" width="${b.w}" height="22" rx="11" /><text
+      x="${b.x + b.w / 2}"
+      y="${b.y + 15}"
+      text-anchor="middle"
+      >${fit(label, b.w - 16)}</text
+    ></g
+  >`;
 }
 
-const named = (style, name) => (style.key === "src" ? html`data-src="${name}"` : html`data-k="${name}"`);
+const named = (style, name) =>
+  style.key === "src" ? html`data-src="${name}"` : html`data-k="${name}"`;
 
 function cell(b, style) {
   const { node, x, y, h } = b;
   const w = Math.max(b.w - 1, 1);
   const hatch = style.hatch(node);
-  return html`<g ${named(style, node.name)} class="${style.cls(node.name)}"><rect class="nd thin mark" x="${x.toFixed(1)}" y="${y}" width="${w.toFixed(1)}" height="${h}" fill="${style.solid(node)}"/>${
-    hatch ? html`<rect x="${x.toFixed(1)}" y="${y}" width="${w.toFixed(1)}" height="${h}" fill="${hatch}" pointer-events="none"/>` : ""}${
-    style.first(node) ? html`<rect x="${x}" y="${y - 2}" width="${w}" height="15" fill="none" stroke="var(--bad)" stroke-width="2"/>` : ""}<rect
-    class="ring" x="${(x - 1).toFixed(1)}" y="${y - 2}" width="${(w + 2).toFixed(1)}" height="15" rx="2"/></g>`;
+  return html`<g ${named(style, node.name)} class="${style.cls(node.name)}"
+    ><rect
+      class="nd thin mark"
+      x="${x.toFixed(1)}"
+      y="${y}"
+      width="${w.toFixed(1)}"
+      height="${h}"
+      fill="${style.solid(node)}" />${
+      hatch
+        ? html`<rect
+            x="${x.toFixed(1)}"
+            y="${y}"
+            width="${w.toFixed(1)}"
+            height="${h}"
+            fill="${hatch}"
+            pointer-events="none"
+          />`
+        : ""
+    }${
+      style.first(node)
+        ? html`<rect
+            x="${x}"
+            y="${y - 2}"
+            width="${w}"
+            height="15"
+            fill="none"
+            stroke="var(--bad)"
+            stroke-width="2"
+          />`
+        : ""
+    }<rect
+      class="ring"
+      x="${(x - 1).toFixed(1)}"
+      y="${y - 2}"
+      width="${(w + 2).toFixed(1)}"
+      height="15"
+      rx="2"
+  /></g>`;
 }
 
 function node(b, style) {
   const { node: n, x, y, w, h } = b;
-  const fill = style.fill(n), ink = fill.startsWith("#") ? inkOn(fill) : "var(--ink)";
-  const first = style.first(n), hatch = style.hatch(n), value = style.text(n);
-  const flag = first && w > 160 ? html`<g pointer-events="none"><path d="M${x + w + 7} ${y + 12.5}l7-9h96a3 3 0 0 1 3 3v12a3 3 0 0 1-3 3h-96z" fill="var(--bad)"/>
-    <text x="${x + w + 17}" y="${y + 16.5}" class="b" style="fill:var(--bg)">first to diverge</text></g>` : "";
+  const fill = style.fill(n),
+    ink = fill.startsWith("#") ? inkOn(fill) : "var(--ink)";
+  const first = style.first(n),
+    hatch = style.hatch(n),
+    value = style.text(n);
+  const flag =
+    first && w > 160
+      ? html`<g pointer-events="none"
+          ><path
+            d="M${x + w + 7} ${y + 12.5}l7-9h96a3 3 0 0 1 3 3v12a3 3 0 0 1-3 3h-96z"
+            fill="var(--bad)"
+          />
+          <text x="${x + w + 17}" y="${y + 16.5}" class="b" style="fill:var(--bg)"
+            >first to diverge</text
+          ></g
+        >`
+      : "";
   const label = fit(nodeLabel(n), w - 20 - value.length * 6.2, 6.2);
-  return html`<g ${named(style, n.name)} class="${style.cls(n.name)}"><rect class="nd mark${first ? " first" : ""}" x="${x}" y="${y}" width="${w}" height="${h}" rx="4" fill="${fill}"${
-    first ? "" : html` stroke-width="${style.border(n).toFixed(1)}"`}/>${
-    hatch ? html`<rect x="${x}" y="${y}" width="${w}" height="${h}" rx="4" fill="${hatch}" pointer-events="none"/>` : ""}
-  <text x="${x + 8}" y="${y + 16}" style="fill:${ink}">${label}</text><text x="${x + w - 8}" y="${y + 16}" text-anchor="end" style="fill:${ink}">${value}</text>
-  <rect class="ring" x="${x - 3}" y="${y - 3}" width="${w + 6}" height="${h + 6}" rx="6"/></g>${flag}`;
+  return html`<g ${named(style, n.name)} class="${style.cls(n.name)}"
+      ><rect
+        class="nd mark${first ? " first" : ""}"
+        x="${x}"
+        y="${y}"
+        width="${w}"
+        height="${h}"
+        rx="4"
+        fill="${fill}"
+        ${first ? "" : html` stroke-width="${style.border(n).toFixed(1)}"`} />${
+        hatch
+          ? html`<rect
+              x="${x}"
+              y="${y}"
+              width="${w}"
+              height="${h}"
+              rx="4"
+              fill="${hatch}"
+              pointer-events="none"
+            />`
+          : ""
+      } <text x="${x + 8}" y="${y + 16}" style="fill:${ink}">${label}</text
+      ><text x="${x + w - 8}" y="${y + 16}" text-anchor="end" style="fill:${ink}">${value}</text>
+      <rect class="ring" x="${x - 3}" y="${y - 3}" width="${w + 6}" height="${h + 6}" rx="6" /></g
+    >${flag}`;
 }
 
 function diamond(b, name, paint) {
-  const cx = b.x + b.w / 2, cy = b.y - 4.5;
-  return html`<g data-k="${name}"><rect class="nd mark" x="${cx - 5}" y="${cy - 5}" width="10" height="10" transform="rotate(45 ${cx} ${cy})"
-  fill="${paint.copy}" stroke="var(--ink)"/><rect class="ring" x="${cx - 9}" y="${cy - 9}" width="18" height="18" rx="3"/></g>`;
+  const cx = b.x + b.w / 2,
+    cy = b.y - 4.5;
+  return html`<g data-k="${name}"
+    ><rect
+      class="nd mark"
+      x="${cx - 5}"
+      y="${cy - 5}"
+      width="10"
+      height="10"
+      transform="rotate(45 ${cx} ${cy})"
+      fill="${paint.copy}"
+      stroke="var(--ink)" /><rect
+      class="ring"
+      x="${cx - 9}"
+      y="${cy - 9}"
+      width="18"
+      height="18"
+      rx="3"
+  /></g>`;
 }

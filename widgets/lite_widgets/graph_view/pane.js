@@ -1,6 +1,7 @@
 // One scrollable, zoomable drawing of one graph. Only the slice on screen (and half a screen
 // around it) is in the page, so 1000 nodes scroll as smoothly as ten.
 import { layout, paths, trail, tree } from "./layout.js";
+import { follow } from "../_shared/pointer.js";
 import { paintGraph } from "./paint.js";
 
 const ZOOM = [0.35, 2.5];
@@ -14,20 +15,30 @@ export class Pane {
     this.style = style;
     this.share = share;
     this.zoom = 1;
-    element.innerHTML = "<div class='sheet'><svg class='slice' xmlns='http://www.w3.org/2000/svg'></svg></div>";
+    element.innerHTML =
+      "<div class='sheet'><svg class='slice' xmlns='http://www.w3.org/2000/svg'></svg></div>";
     this.sheet = element.firstChild;
     this.svg = this.sheet.firstChild;
     element.addEventListener("scroll", () => this.#soon(), { passive: true });
     element.addEventListener("wheel", (e) => this.#wheel(e), { passive: false });
   }
 
-  allPaths() { return paths(this.blocks); }
+  allPaths() {
+    return paths(this.blocks);
+  }
 
   /** Lay out with these blocks open, and draw what is on screen. */
   arrange(open) {
     this.open = new Set(open);
     const width = Math.max(280, this.element.clientWidth - 2);
-    this.plan = layout({ blocks: this.blocks, inputs: this.graph.inputs, outputs: this.graph.outputs, open: this.open, width, share: this.share });
+    this.plan = layout({
+      blocks: this.blocks,
+      inputs: this.graph.inputs,
+      outputs: this.graph.outputs,
+      open: this.open,
+      width,
+      share: this.share,
+    });
     this.#size();
     this.paint(true);
   }
@@ -38,7 +49,10 @@ export class Pane {
   }
 
   #soon() {
-    this.pending ??= requestAnimationFrame(() => { this.pending = null; this.paint(); });
+    this.pending ??= requestAnimationFrame(() => {
+      this.pending = null;
+      this.paint();
+    });
   }
 
   /** The layout's y range on screen. */
@@ -51,7 +65,13 @@ export class Pane {
     if (!this.plan) return;
     const [y0, y1] = this.view;
     this.onView?.(y0, y1);
-    if (!force && this.drawn && this.drawn[0] <= Math.max(0, y0) && this.drawn[1] >= Math.min(y1, this.plan.height)) return;
+    if (
+      !force &&
+      this.drawn &&
+      this.drawn[0] <= Math.max(0, y0) &&
+      this.drawn[1] >= Math.min(y1, this.plan.height)
+    )
+      return;
     const spare = (y1 - y0) * 0.6;
     const range = [Math.max(0, y0 - spare), Math.min(this.plan.height, y1 + spare)];
     this.drawn = range;
@@ -61,15 +81,20 @@ export class Pane {
     svg.setAttribute("width", plan.width * zoom);
     svg.setAttribute("height", h * zoom);
     svg.style.top = `${range[0] * zoom}px`;
-    this.c.keepFocus(svg, () => { svg.innerHTML = paintGraph(plan, range, this.style(), this.c.paint).text; });
+    this.c.keepFocus(svg, () => {
+      svg.innerHTML = paintGraph(plan, range, this.style(), this.c.paint).text;
+    });
     this.c.mark();
   }
 
   setZoom(zoom, at = null) {
     const next = Math.min(ZOOM[1], Math.max(ZOOM[0], zoom));
     const box = this.element.getBoundingClientRect();
-    const [px, py] = at ? [at.clientX - box.left, at.clientY - box.top] : [box.width / 2, box.height / 2];
-    const x = (this.element.scrollLeft + px) / this.zoom, y = (this.element.scrollTop + py) / this.zoom;
+    const [px, py] = at
+      ? [at.clientX - box.left, at.clientY - box.top]
+      : [box.width / 2, box.height / 2];
+    const x = (this.element.scrollLeft + px) / this.zoom,
+      y = (this.element.scrollTop + py) / this.zoom;
     this.zoom = next;
     this.#size();
     this.element.scrollLeft = x * next - px;
@@ -85,20 +110,23 @@ export class Pane {
 
   pan(event) {
     const { scrollTop, scrollLeft } = this.element;
-    this.c.follow(event, (e) => {
+    follow((e) => {
       this.element.scrollTop = scrollTop - (e.clientY - event.clientY);
       this.element.scrollLeft = scrollLeft - (e.clientX - event.clientX);
     });
   }
 
   /** Blocks to open so that this node is drawn as itself, or null if it is not here. */
-  trail(name) { return trail(this.blocks, name); }
+  trail(name) {
+    return trail(this.blocks, name);
+  }
 
   /** Scroll so that this node is on screen; its block's head too, when both fit. */
   reveal(name) {
     const box = this.plan.at.get(name);
     if (!box) return;
-    const el = this.element, y = box.y * this.zoom;
+    const el = this.element,
+      y = box.y * this.zoom;
     if (y > el.scrollTop + 40 && y + 40 < el.scrollTop + el.clientHeight) return;
     const [outer] = this.trail(name) || [];
     const head = outer !== undefined ? this.plan.tops.get(outer).y * this.zoom - 10 : y;

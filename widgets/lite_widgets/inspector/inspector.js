@@ -7,55 +7,143 @@ import { button, dot, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 import { intensity } from "../_shared/encode.js";
 
-const row = (name, value) => (value ? html`<dt>${name}</dt><dd>${value}</dd>` : "");
+const row = (name, value) =>
+  value
+    ? html`<dt>${name}</dt>
+        <dd>${value}</dd>`
+    : "";
 
 function rate(layer, roof) {
   if (!(layer.gflops > 0)) return "";
-  const x = roof && intensity(layer), limit = x ? Math.min(roof.gflops, x * roof.gbytes_per_s) : 0;
-  return html`${fixed(layer.gflops, 1)} GFLOP/s${limit ? `, ${Math.round((100 * layer.gflops) / limit)}${THIN}% of its roof` : ""}`;
+  const x = roof && intensity(layer),
+    limit = x ? Math.min(roof.gflops, x * roof.gbytes_per_s) : 0;
+  return html`${fixed(layer.gflops, 1)}
+  GFLOP/s${limit ? `, ${Math.round((100 * layer.gflops) / limit)}${THIN}% of its roof` : ""}`;
 }
 
 const shapes = (list) => (list || []).map(shape).join(", ");
 
 function copyFacts(c, l) {
   const info = l.copy || {};
-  return html`<div><div class="row"><b>${l.name}</b><span class="mu">${bytes(info.bytes)}</span></div><dl class="kv">${row("From → to", `${backendName(info.source)} → ${backendName(info.target)}`)}${row("Why", info.why || l.why)}</dl></div>
-    <dl class="kv">${row("Time", html`<b>${ms(l.median_ms)}${THIN}ms</b>, ${percent((100 * l.median_ms) / c.get("total_ms"))}`)}${row("Fix", info.fix && html`<code>${info.fix}</code>`)}</dl>`;
+  return html`<div>
+      <div class="row"><b>${l.name}</b><span class="mu">${bytes(info.bytes)}</span></div>
+      <dl class="kv">
+        ${row("From → to", `${backendName(info.source)} → ${backendName(info.target)}`)}${row("Why", info.why || l.why)}
+      </dl>
+    </div>
+    <dl class="kv">
+      ${row("Time", html`<b>${ms(l.median_ms)}${THIN}ms</b>, ${percent((100 * l.median_ms) / c.get("total_ms"))}`)}${row("Fix", info.fix && html`<code>${info.fix}</code>`)}
+    </dl>`;
 }
 
 function layerFacts(c, l) {
-  const value = c.get("emulated") ? (l.instructions || 0) / 1e6 : l.median_ms, unit = c.get("emulated") ? "M instr." : "ms";
+  const value = c.get("emulated") ? (l.instructions || 0) / 1e6 : l.median_ms,
+    unit = c.get("emulated") ? "M instr." : "ms";
   const spread = !c.get("emulated") && l.ci_ms ? ` ± ${Math.round(l.ci_ms * 1e3)}${THIN}µs` : "";
-  const others = c.get("others").map((o) => html`<span class="row" style="display:inline-flex;gap:4px;margin-right:12px">${dot(o.backend, c.dark)} ${backendName(o.backend)} ${ms(o.median_ms)}${THIN}ms</span>`);
+  const others = c
+    .get("others")
+    .map(
+      (o) =>
+        html`<span class="row" style="display:inline-flex;gap:4px;margin-right:12px"
+          >${dot(o.backend, c.dark)} ${backendName(o.backend)} ${ms(o.median_ms)}${THIN}ms</span
+        >`,
+    );
   const advice = c.get("advice");
-  return html`<div><div class="row"><b>${l.name}</b><span class="mu">${l.op}, layer ${l.index + 1}${c.get("count") ? ` of ${c.get("count")}` : ""}</span></div><dl class="kv">${
-    row("Kernel", html`<code>${l.kernel || "–"}</code> <span class="mu">${l.why || ""}</span>`)}${row("Shapes", `${shapes(l.input_shapes)} → ${shapes(l.output_shapes)}`)}${
-    row("From", l.sources && l.sources.length ? html`<code>${l.sources.join(" + ")}</code>` : "")}</dl></div>
-    <div><dl class="kv">${row("Time", html`<b>${ms(value)}${THIN}${unit}</b>${spread}${c.get("total_ms") > 0 ? `, ${percent((100 * value) / c.get("total_ms"))}` : ""}`)}${row("Rate", rate(l, c.get("roof")))}${row("Other backends", others.length ? others : "")}</dl>
-    ${advice ? html`<div class="advice">${ICONS.info}<span>${prose(advice.text)} ${advice.button ? html`<button type="button" class="lnk" data-action="advice" data-payload="${JSON.stringify({ code: advice.code || "" })}">${advice.button}</button>` : ""}</span></div>` : ""}</div>`;
+  return html`<div>
+      <div class="row">
+        <b>${l.name}</b
+        ><span class="mu"
+          >${l.op}, layer ${l.index + 1}${c.get("count") ? ` of ${c.get("count")}` : ""}</span
+        >
+      </div>
+      <dl class="kv">
+        ${row(
+          "Kernel",
+          html`<code>${l.kernel || "–"}</code> <span class="mu">${l.why || ""}</span>`,
+        )}${row("Shapes", `${shapes(l.input_shapes)} → ${shapes(l.output_shapes)}`)}${row(
+          "From",
+          l.sources && l.sources.length ? html`<code>${l.sources.join(" + ")}</code>` : "",
+        )}
+      </dl>
+    </div>
+    <div>
+      <dl class="kv">
+        ${row("Time", html`<b>${ms(value)}${THIN}${unit}</b>${spread}${c.get("total_ms") > 0 ? `, ${percent((100 * value) / c.get("total_ms"))}` : ""}`)}${row("Rate", rate(l, c.get("roof")))}${row("Other backends", others.length ? others : "")}
+      </dl>
+      ${advice ? html`<div class="advice">${ICONS.info}<span>${prose(advice.text)} ${advice.button ? html`<button type="button" class="lnk" data-action="advice" data-payload="${JSON.stringify({ code: advice.code || "" })}">${advice.button}</button>` : ""}</span></div>` : ""}
+    </div>`;
 }
 
 function overrides(c, l) {
   if (!c.get("backends").length && !c.get("precisions").length) return "";
-  const choice = (name, label, options) => (options.length ? html`<label class="lbl"><span>${label}</span><select class="sel" data-set="${name}" data-focus="${name}"><option value="">as planned</option>${options.map((o) => html`<option value="${o}"${o === c.get(name) ? html` selected` : ""}>${name === "override_backend" ? backendName(o) : o}</option>`)}</select></label>` : "");
-  const m = c.get("measured"), delta = m ? m.after_ms - m.before_ms : 0;
-  return html`<div class="ovr">${choice("override_backend", "Backend", c.get("backends"))}${choice("override_precision", "Precision", c.get("precisions"))}${
-    button("measure", "Measure the change", { kind: "sm", payload: { layer: l.name }, disabled: !c.get("override_backend") && !c.get("override_precision") })}${
-    m ? html`<small role="status" class="${delta > 0 ? "bad" : ""}">${ms(m.before_ms)} → ${ms(m.after_ms)}${THIN}ms (${signed(delta)})${m.text ? ` · ${m.text}` : ""}</small>` : ""}</div>`;
+  const choice = (name, label, options) =>
+    options.length
+      ? html`<label class="lbl"
+          ><span>${label}</span
+          ><select class="sel" data-set="${name}" data-focus="${name}">
+            <option value="">as planned</option>
+            ${options.map((o) => html`<option value="${o}" ${o === c.get(name) ? html` selected` : ""}>${name === "override_backend" ? backendName(o) : o}</option>`)}
+          </select></label
+        >`
+      : "";
+  const m = c.get("measured"),
+    delta = m ? m.after_ms - m.before_ms : 0;
+  return html`<div class="ovr">
+    ${choice("override_backend", "Backend", c.get("backends"))}${choice("override_precision", "Precision", c.get("precisions"))}${button(
+      "measure",
+      "Measure the change",
+      {
+        kind: "sm",
+        payload: { layer: l.name },
+        disabled: !c.get("override_backend") && !c.get("override_precision"),
+      },
+    )}${
+      m
+        ? html`<small role="status" class="${delta > 0 ? "bad" : ""}"
+            >${ms(m.before_ms)} → ${ms(m.after_ms)}${THIN}ms
+            (${signed(delta)})${m.text ? ` · ${m.text}` : ""}</small
+          >`
+        : ""
+    }
+  </div>`;
 }
 
 export default widget({
   name: "inspector",
-  empty: { title: "Pick a layer", text: "Click a bar, a row or a node to see its kernel, and what to try." },
+  empty: {
+    title: "Pick a layer",
+    text: "Click a bar, a row or a node to see its kernel, and what to try.",
+  },
   ready: (c) => Boolean(c.get("layer")),
   frame(c) {
     const l = c.get("layer");
-    return html`<div class="card insp">${l.op === "Copy" || l.copy ? copyFacts(c, l) : layerFacts(c, l)}${l.copy ? "" : overrides(c, l)}</div>`;
+    return html`<div class="card insp">
+      ${l.op === "Copy" || l.copy ? copyFacts(c, l) : layerFacts(c, l)}${l.copy ? "" : overrides(c, l)}
+    </div>`;
   },
-  watch: Object.fromEntries(["layer", "count", "total_ms", "roof", "others", "advice", "backends", "precisions", "override_backend", "override_precision", "measured", "emulated"].map((n) => [n, ["frame"]])),
+  watch: Object.fromEntries(
+    [
+      "layer",
+      "count",
+      "total_ms",
+      "roof",
+      "others",
+      "advice",
+      "backends",
+      "precisions",
+      "override_backend",
+      "override_precision",
+      "measured",
+      "emulated",
+    ].map((n) => [n, ["frame"]]),
+  ),
   click(c, event) {
     if (event.target.closest("[data-action=measure]")) {
-      c.act("measure", { layer: c.get("layer").name, backend: c.get("override_backend"), precision: c.get("override_precision") });
+      c.act("measure", {
+        layer: c.get("layer").name,
+        backend: c.get("override_backend"),
+        precision: c.get("override_precision"),
+      });
       return true;
     }
     return false;

@@ -7,7 +7,9 @@ import { ms, THIN } from "../_shared/format.js";
 import { patterns, select } from "../_shared/parts.js";
 
 const MOST_BARS = 400;
-const LEFT = 44, RIGHT = 8, TOP = 24;
+const LEFT = 44,
+  RIGHT = 8,
+  TOP = 24;
 
 /** The rows to draw, in order, and what was left out: {rows, more, moreValue}. */
 export function arrange(profile, sort, most = MOST_BARS) {
@@ -15,7 +17,8 @@ export function arrange(profile, sort, most = MOST_BARS) {
   const slowest = [...profile.layers].sort((a, b) => value(b) - value(a));
   const left = slowest.slice(most);
   const out = new Set(left.map((r) => r.name));
-  const rows = sort === "time" ? slowest.slice(0, most) : profile.layers.filter((r) => !out.has(r.name));
+  const rows =
+    sort === "time" ? slowest.slice(0, most) : profile.layers.filter((r) => !out.has(r.name));
   return { rows, more: left.length, moreValue: left.reduce((a, r) => a + value(r), 0) };
 }
 
@@ -36,59 +39,167 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
   const max = nice(Math.max(...rows.map(e.value)) * 1.02);
   const y = (v) => TOP + (bottom - TOP) * (1 - v / max);
   const gap = step > 9 ? 2 : step > 3 ? 1 : 0;
-  const grid = ticks(max).map((v) => html`<line class="grid" x1="${LEFT}" x2="${width - RIGHT}" y1="${y(v)}" y2="${y(v)}"/>
-    <text x="${LEFT - 6}" y="${y(v) + 4}" text-anchor="end">${v}</text>`);
+  const grid = ticks(max).map(
+    (v) =>
+      html`<line class="grid" x1="${LEFT}" x2="${width - RIGHT}" y1="${y(v)}" y2="${y(v)}" />
+        <text x="${LEFT - 6}" y="${y(v) + 4}" text-anchor="end">${v}</text>`,
+  );
   const bars = rows.map((row, i) => {
-    const v = e.value(row), x = LEFT + i * step, top = Math.min(y(v), bottom - 1);
+    const v = e.value(row),
+      x = LEFT + i * step,
+      top = Math.min(y(v), bottom - 1);
     const hatched = isCopy(row);
     const spread = row.ci_ms && e.unit === "ms" && v > max * 0.06 && step > 3 ? row.ci_ms : 0;
-    return html`<g data-k="${row.name}"><rect class="hit" x="${x.toFixed(2)}" y="${TOP - 6}" width="${step.toFixed(2)}" height="${bottom - TOP + 6}"/>
-      <rect class="nd0 mark" x="${(x + gap / 2).toFixed(2)}" y="${top.toFixed(2)}" width="${Math.max(step - gap, 0.8).toFixed(2)}" height="${(bottom - top).toFixed(2)}" fill="${
-        hatched ? paint.copy : e.fill(row)}"${hatched ? html` stroke="var(--ink2)" stroke-width=".7"` : ""}/>${
-      spread ? html`<path d="M${(x + step / 2).toFixed(1)} ${y(v + spread).toFixed(1)}V${y(Math.max(v - spread, 0)).toFixed(1)}" stroke="var(--ink)" stroke-opacity=".55"/>` : ""}
-      <rect class="ring" x="${x.toFixed(2)}" y="${(top - 2).toFixed(2)}" width="${Math.max(step, 3).toFixed(2)}" height="${(bottom - top + 3).toFixed(2)}" rx="1"/></g>`;
+    return html`<g data-k="${row.name}"
+      ><rect
+        class="hit"
+        x="${x.toFixed(2)}"
+        y="${TOP - 6}"
+        width="${step.toFixed(2)}"
+        height="${bottom - TOP + 6}" />
+      <rect
+        class="nd0 mark"
+        x="${(x + gap / 2).toFixed(2)}"
+        y="${top.toFixed(2)}"
+        width="${Math.max(step - gap, 0.8).toFixed(2)}"
+        height="${(bottom - top).toFixed(2)}"
+        fill="${hatched ? paint.copy : e.fill(row)}"
+        ${hatched ? html` stroke="var(--ink2)" stroke-width=".7"` : ""} />${
+        spread
+          ? html`<path
+              d="M${(x + step / 2).toFixed(1)} ${y(v + spread).toFixed(1)}V${y(Math.max(v - spread, 0)).toFixed(1)}"
+              stroke="var(--ink)"
+              stroke-opacity=".55"
+            />`
+          : ""
+      }
+      <rect
+        class="ring"
+        x="${x.toFixed(2)}"
+        y="${(top - 2).toFixed(2)}"
+        width="${Math.max(step, 3).toFixed(2)}"
+        height="${(bottom - top + 3).toFixed(2)}"
+        rx="1"
+    /></g>`;
   });
   let axis;
   if (sort === "time") {
-    const n = pareto(rows, e.value), x = LEFT + n * step, flip = x > width - 260;
-    axis = html`<line x1="${x}" x2="${x}" y1="${TOP}" y2="${bottom}" stroke="var(--ink)" stroke-dasharray="3 3" stroke-opacity=".6"/>
-      <text class="t1" x="${x + (flip ? -6 : 6)}" y="${TOP + 10}"${flip ? html` text-anchor="end"` : ""}>80 % is in ${n} of ${rows.length} rows</text>
-      <text x="${LEFT}" y="${height - 6}">slowest</text><text x="${width - RIGHT}" y="${height - 6}" text-anchor="end">fastest</text>`;
+    const n = pareto(rows, e.value),
+      x = LEFT + n * step,
+      flip = x > width - 260;
+    axis = html`<line
+        x1="${x}"
+        x2="${x}"
+        y1="${TOP}"
+        y2="${bottom}"
+        stroke="var(--ink)"
+        stroke-dasharray="3 3"
+        stroke-opacity=".6"
+      />
+      <text
+        class="t1"
+        x="${x + (flip ? -6 : 6)}"
+        y="${TOP + 10}"
+        ${flip ? html` text-anchor="end"` : ""}
+        >80 % is in ${n} of ${rows.length} rows</text
+      >
+      <text x="${LEFT}" y="${height - 6}">slowest</text
+      ><text x="${width - RIGHT}" y="${height - 6}" text-anchor="end">fastest</text>`;
   } else axis = brackets(rows, { left: LEFT, step, y: bottom + 4 });
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Time per layer">${patterns(paint)}${grid}
-    <text x="${LEFT - 6}" y="10" text-anchor="end">${e.unit}</text>${bars}<line class="ax" x1="${LEFT}" x2="${width - RIGHT}" y1="${bottom}" y2="${bottom}"/>${axis}</svg>`;
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Time per layer"
+  >
+    ${patterns(paint)}${grid}
+    <text x="${LEFT - 6}" y="10" text-anchor="end">${e.unit}</text>
+    ${bars}
+    <line class="ax" x1="${LEFT}" x2="${width - RIGHT}" y1="${bottom}" y2="${bottom}" />
+    ${axis}
+  </svg>`;
 }
 
-const encoding = (c) => encode(c.get("profile"), { by: c.get("colour_by"), baseline: c.get("baseline"),
-  hidden: c.get("hidden_types"), roof: c.get("roof"), paint: c.paint });
+const encoding = (c) =>
+  encode(c.get("profile"), {
+    by: c.get("colour_by"),
+    baseline: c.get("baseline"),
+    hidden: c.get("hidden_types"),
+    roof: c.get("roof"),
+    paint: c.paint,
+  });
 
 export default widget({
   name: "latency",
-  empty: { title: "Nothing measured yet", text: "One bar per layer: where the time goes. 50 runs take seconds; the model is not changed." },
+  empty: {
+    title: "Nothing measured yet",
+    text: "One bar per layer: where the time goes. 50 runs take seconds; the model is not changed.",
+  },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
   frame(c) {
     const profile = c.get("profile");
     const what = profile.emulated ? "Instructions" : "Time";
-    return html`<div class="card"><div class="ch"><h3>${what} per layer</h3><span class="lg" data-part="legend"></span><span class="sp"></span>
-      ${select("colour_by", "Colour", colourOptions(profile, c.get("baseline")), c.get("colour_by"))}
-      ${select("sort", "Sort", [["order", "model order"], ["time", profile.emulated ? "most instructions" : "slowest first"]], c.get("sort"))}</div>
-      <div class="cb tight"><div data-part="chart" data-keys data-lasso="drag" tabindex="0" role="application" data-focus="chart"
-      aria-label="${what} per layer. Left and right arrow keys select a layer, drag selects several."></div><small data-part="more"></small></div></div>`;
+    return html`<div class="card">
+      <div class="ch">
+        <h3>${what} per layer</h3>
+        <span class="lg" data-part="legend"></span
+        ><span class="sp"></span>
+        ${select("colour_by", "Colour", colourOptions(profile, c.get("baseline")), c.get("colour_by"))}
+        ${select(
+          "sort",
+          "Sort",
+          [
+            ["order", "model order"],
+            ["time", profile.emulated ? "most instructions" : "slowest first"],
+          ],
+          c.get("sort"),
+        )}
+      </div>
+      <div class="cb tight">
+        <div
+          data-part="chart"
+          data-keys
+          data-lasso="drag"
+          tabindex="0"
+          role="application"
+          data-focus="chart"
+          aria-label="${what} per layer. Left and right arrow keys select a layer, drag selects several."
+        ></div>
+        <small data-part="more"></small>
+      </div>
+    </div>`;
   },
   parts: {
     legend: (c) => encoding(c).legend,
-    chart: (c, width) => (width > 80 ? latencySvg(arrange(c.get("profile"), c.get("sort")).rows,
-      { width, e: encoding(c), sort: c.get("sort"), paint: c.paint, height: c.get("height") }) : html``),
+    chart: (c, width) =>
+      width > 80
+        ? latencySvg(arrange(c.get("profile"), c.get("sort")).rows, {
+            width,
+            e: encoding(c),
+            sort: c.get("sort"),
+            paint: c.paint,
+            height: c.get("height"),
+          })
+        : html``,
     more(c) {
       const { more, moreValue } = arrange(c.get("profile"), c.get("sort"));
       return more ? html`+ ${more} more, ${ms(moreValue)}${THIN}${encoding(c).unit}` : html``;
     },
   },
-  watch: { profile: ["frame"], baseline: ["frame"], colour_by: ["frame"], sort: ["frame"], height: ["chart"],
-    roof: ["legend", "chart"], hidden_types: ["chart"] },
+  watch: {
+    profile: ["frame"],
+    baseline: ["frame"],
+    colour_by: ["frame"],
+    sort: ["frame"],
+    height: ["chart"],
+    roof: ["legend", "chart"],
+    hidden_types: ["chart"],
+  },
   order: (c) => arrange(c.get("profile"), c.get("sort")).rows.map((r) => r.name),
   say(c, name) {
-    const row = c.get("profile").layers.find((r) => r.name === name), e = encoding(c);
+    const row = c.get("profile").layers.find((r) => r.name === name),
+      e = encoding(c);
     return row ? `${name}, ${ms(e.value(row))} ${e.unit}` : name;
   },
   tip(c, name) {

@@ -39,10 +39,16 @@ class LayerTable(LiteWidget):
         if self.comparison:
             layers = self.comparison["layers"]
             rows = [
-                [r["index"] + 1, r["name"], r["op"], error_text((r.get("isolated") or {}).get("rel_l2")),
-                 error_text(r.get("rel_l2")), error_text(r.get("max_abs"))]
+                [
+                    r["index"] + 1,
+                    r["name"],
+                    r["op"],
+                    error_text((r.get("isolated") or {}).get("rel_l2")),
+                    error_text(r.get("rel_l2")),
+                    error_text(r.get("max_abs")),
+                ]
                 for r in layers[:_STATIC_ROWS]
-            ]  # fmt: skip
+            ]
             head = ["#", "Layer", "Op", "isolated", "accumulated", "max abs"]
         elif self.profile:
             layers = self.profile["layers"]

@@ -5,50 +5,138 @@ import { linear, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
 import { bytes } from "../_shared/format.js";
 
-const LEFT = 52, RIGHT = 12, TOP = 20, BOTTOM = 34;
+const LEFT = 52,
+  RIGHT = 12,
+  TOP = 20,
+  BOTTOM = 34;
 
 /** {peak, top, step, alive}: the highest end, whose it is, and the fullest step. */
 export function peakOf(tensors, steps) {
   const end = (t) => t.offset + t.bytes;
   const top = tensors.reduce((a, t) => (end(t) > end(a) ? t : a), tensors[0]);
   const alive = new Float64Array(steps + 1);
-  for (const t of tensors) { alive[t.first] += t.bytes; if (t.last + 1 <= steps) alive[t.last + 1] -= t.bytes; }
-  let sum = 0, most = 0, step = 0;
-  for (let i = 0; i < steps; i++) { sum += alive[i]; if (sum > most) { most = sum; step = i; } }
+  for (const t of tensors) {
+    alive[t.first] += t.bytes;
+    if (t.last + 1 <= steps) alive[t.last + 1] -= t.bytes;
+  }
+  let sum = 0,
+    most = 0,
+    step = 0;
+  for (let i = 0; i < steps; i++) {
+    sum += alive[i];
+    if (sum > most) {
+      most = sum;
+      step = i;
+    }
+  }
   return { peak: end(top), top, step, alive: most };
 }
 
 export function memorySvg(memory, { width, height, dark }) {
-  const { tensors, steps } = memory, n = Math.max(steps.length, 1);
+  const { tensors, steps } = memory,
+    n = Math.max(steps.length, 1);
   const { peak, top } = peakOf(tensors, n);
-  const bottom = height - BOTTOM, right = width - RIGHT;
-  const X = linear([0, n], [LEFT, right]), Y = linear([0, peak * 1.08], [bottom, TOP]);
+  const bottom = height - BOTTOM,
+    right = width - RIGHT;
+  const X = linear([0, n], [LEFT, right]),
+    Y = linear([0, peak * 1.08], [bottom, TOP]);
   const [unit, size] = peak >= 1e6 ? ["MB", 1e6] : ["kB", 1e3];
-  const grid = ticks(peak / size, 4).map((v) => html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v * size)}" y2="${Y(v * size)}"/><text x="${LEFT - 6}" y="${Y(v * size) + 4}" text-anchor="end">${v}</text>`);
+  const grid = ticks(peak / size, 4).map(
+    (v) =>
+      html`<line
+          class="grid"
+          x1="${LEFT}"
+          x2="${right}"
+          y1="${Y(v * size)}"
+          y2="${Y(v * size)}"
+        /><text x="${LEFT - 6}" y="${Y(v * size) + 4}" text-anchor="end">${v}</text>`,
+  );
   const boxes = tensors.map((t) => {
-    const x = X(t.first), w = X(t.last + 1) - x, y1 = Y(t.offset + t.bytes), h = Y(t.offset) - y1;
-    return html`<g data-k="${t.name}"><rect class="nd mark" x="${(x + 0.5).toFixed(1)}" y="${y1.toFixed(1)}" width="${Math.max(w - 1, 0.8).toFixed(1)}" height="${Math.max(h - 0.7, 0.8).toFixed(1)}" fill="${scale("rate", 0.2 + (0.5 * t.bytes) / peak, dark)}" stroke="var(--ink2)" stroke-opacity=".25"/>
-      <rect class="ring" x="${x.toFixed(1)}" y="${(y1 - 1).toFixed(1)}" width="${w.toFixed(1)}" height="${(h + 2).toFixed(1)}"/></g>`;
+    const x = X(t.first),
+      w = X(t.last + 1) - x,
+      y1 = Y(t.offset + t.bytes),
+      h = Y(t.offset) - y1;
+    return html`<g data-k="${t.name}"
+      ><rect
+        class="nd mark"
+        x="${(x + 0.5).toFixed(1)}"
+        y="${y1.toFixed(1)}"
+        width="${Math.max(w - 1, 0.8).toFixed(1)}"
+        height="${Math.max(h - 0.7, 0.8).toFixed(1)}"
+        fill="${scale("rate", 0.2 + (0.5 * t.bytes) / peak, dark)}"
+        stroke="var(--ink2)"
+        stroke-opacity=".25" />
+      <rect
+        class="ring"
+        x="${x.toFixed(1)}"
+        y="${(y1 - 1).toFixed(1)}"
+        width="${w.toFixed(1)}"
+        height="${(h + 2).toFixed(1)}"
+    /></g>`;
   });
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Arena map">${grid}<text x="${LEFT - 6}" y="10" text-anchor="end">${unit}</text>${join(boxes)}
-    <line x1="${LEFT}" x2="${right}" y1="${Y(peak)}" y2="${Y(peak)}" stroke="var(--ink)" stroke-dasharray="3 3"/><text class="t1 b halo" x="${right}" y="${Y(peak) - 6}" text-anchor="end">peak ${bytes(peak)}, at ${top.name}</text>
-    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}"/><text x="${LEFT}" y="${bottom + 16}">step 1</text><text x="${right}" y="${bottom + 16}" text-anchor="end">${n}</text>
-    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">execution step</text></svg>`;
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Arena map"
+  >
+    ${grid}
+    <text x="${LEFT - 6}" y="10" text-anchor="end">${unit}</text>
+    ${join(boxes)}
+    <line
+      x1="${LEFT}"
+      x2="${right}"
+      y1="${Y(peak)}"
+      y2="${Y(peak)}"
+      stroke="var(--ink)"
+      stroke-dasharray="3 3"
+    />
+    <text class="t1 b halo" x="${right}" y="${Y(peak) - 6}" text-anchor="end">
+      peak ${bytes(peak)}, at ${top.name}
+    </text>
+    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
+    <text x="${LEFT}" y="${bottom + 16}">step 1</text>
+    <text x="${right}" y="${bottom + 16}" text-anchor="end">${n}</text>
+    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">execution step</text>
+  </svg>`;
 }
 
 const tensor = (c, name) => c.get("memory").tensors.find((t) => t.name === name);
-const life = (t) => `${bytes(t.bytes)} at offset ${bytes(t.offset)}, alive in steps ${t.first + 1} to ${t.last + 1}`;
+const life = (t) =>
+  `${bytes(t.bytes)} at offset ${bytes(t.offset)}, alive in steps ${t.first + 1} to ${t.last + 1}`;
 
 export default widget({
   name: "memory",
-  empty: { title: "No plan yet", text: "Each tensor of the arena: where it lies, and for how long." },
+  empty: {
+    title: "No plan yet",
+    text: "Each tensor of the arena: where it lies, and for how long.",
+  },
   ready: (c) => Boolean(c.get("memory") && c.get("memory").tensors.length),
   frame(c) {
     const weights = c.get("memory").weight_bytes;
-    return html`<div class="card pad"><div class="lg"><span>each block is a tensor: where it lies in the arena, and for how long</span>${weights ? html`<span>weights are not in it (${bytes(weights)})</span>` : ""}</div>
-      <div data-part="chart" data-keys data-lasso="drag" tabindex="0" role="application" data-focus="chart" aria-label="Arena map. Arrow keys go through the tensors."></div></div>`;
+    return html`<div class="card pad">
+      <div class="lg">
+        <span>each block is a tensor: where it lies in the arena, and for how long</span
+        >${weights ? html`<span>weights are not in it (${bytes(weights)})</span>` : ""}
+      </div>
+      <div
+        data-part="chart"
+        data-keys
+        data-lasso="drag"
+        tabindex="0"
+        role="application"
+        data-focus="chart"
+        aria-label="Arena map. Arrow keys go through the tensors."
+      ></div>
+    </div>`;
   },
-  parts: { chart: (c, width) => (width < 160 ? html`` : memorySvg(c.get("memory"), { width, height: c.get("height"), dark: c.dark })) },
+  parts: {
+    chart: (c, width) =>
+      width < 160
+        ? html``
+        : memorySvg(c.get("memory"), { width, height: c.get("height"), dark: c.dark }),
+  },
   watch: { memory: ["frame"], height: ["chart"] },
   order: (c) => [...c.get("memory").tensors].sort((a, b) => a.first - b.first).map((t) => t.name),
   tip: (c, name) => tensor(c, name) && `${name}\n${life(tensor(c, name))}`,

@@ -19,7 +19,8 @@ export const nodesOf = (layers, sources) => layers.flatMap((name) => sources[nam
 /** Layers that came from these nodes; a node that belongs to none stands for itself. */
 export function layersOf(names, sources) {
   const made = new Map();
-  for (const [layer, list] of Object.entries(sources)) for (const node of list) made.set(node, layer);
+  for (const [layer, list] of Object.entries(sources))
+    for (const node of list) made.set(node, layer);
   return [...new Set(names.map((n) => made.get(n) || n))];
 }
 
@@ -33,21 +34,29 @@ function paint(c) {
 }
 
 function mark(c) {
-  if (inside(c) && c.local.ready && !c.local.telling) inside(c).select(nodesOf(c.selected, c.get("sources")));
+  if (inside(c) && c.local.ready && !c.local.telling)
+    inside(c).select(nodesOf(c.selected, c.get("sources")));
 }
 
 async function load(c) {
-  const url = `${baseUrl(document)}lite/netron/embed.html`, box = c.part("netron");
+  const url = `${baseUrl(document)}lite/netron/embed.html`,
+    box = c.part("netron");
   clearInterval(c.local.timer);
   c.local.ready = false;
   let answer = null;
   try {
     answer = await fetch(url, { method: "GET", credentials: "same-origin" });
   } catch {
-    answer = null;   // no server at all: an exported page
+    answer = null; // no server at all: an exported page
   }
   if (!answer || !answer.ok) {
-    box.innerHTML = notice({ what: "**Netron is not served here.**", where: answer ? `${url} answers ${answer.status}.` : "There is no Jupyter server behind this page.", fix: answer ? ENABLE : "" }).text;
+    box.innerHTML = notice({
+      what: "**Netron is not served here.**",
+      where: answer
+        ? `${url} answers ${answer.status}.`
+        : "There is no Jupyter server behind this page.",
+      fix: answer ? ENABLE : "",
+    }).text;
     return;
   }
   const frame = document.createElement("iframe");
@@ -64,7 +73,11 @@ async function load(c) {
       inside(c).open(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), c.get("name"));
     } else if (Date.now() - began > WAIT_MS) {
       clearInterval(c.local.timer);
-      box.innerHTML = notice({ what: "**Netron did not start.**", where: "Its page changed or was blocked.", fix: "pip install netron==9.3.3" }).text;
+      box.innerHTML = notice({
+        what: "**Netron did not start.**",
+        where: "Its page changed or was blocked.",
+        fix: "pip install netron==9.3.3",
+      }).text;
     }
   }, 60);
 }
@@ -73,21 +86,44 @@ export default widget({
   name: "netron",
   empty: { title: "No file yet", text: "The file as it was read, before any optimisation." },
   ready: (c) => Boolean(c.get("model") && c.get("model").byteLength),
-  frame: (c) => html`<div class="card"><div class="ch"><h3>${c.get("name")}</h3><span class="mu">as read, drawn by netron</span></div><div data-part="netron" style="height:${c.get("height")}px"></div></div>`,
+  frame: (c) =>
+    html`<div class="card">
+      <div class="ch">
+        <h3>${c.get("name")}</h3>
+        <span class="mu">as read, drawn by netron</span>
+      </div>
+      <div data-part="netron" style="height:${c.get("height")}px"></div>
+    </div>`,
   acts: { paint, mark },
-  watch: { model: ["frame"], name: ["frame"], height: ["frame"], colours: ["paint"], sources: ["mark"] },
+  watch: {
+    model: ["frame"],
+    name: ["frame"],
+    height: ["frame"],
+    colours: ["paint"],
+    sources: ["mark"],
+  },
   selection: ["mark"],
   after(c) {
     c.local.hear ??= (event) => {
-      if (event.origin !== window.location.origin || event.source !== c.local.frame?.contentWindow || event.data?.lite !== 1) return;
+      if (
+        event.origin !== window.location.origin ||
+        event.source !== c.local.frame?.contentWindow ||
+        event.data?.lite !== 1
+      )
+        return;
       if (event.data.event === "ready") {
         c.local.ready = true;
         c.set({ nodes: event.data.nodes });
-        setTimeout(() => { paint(c); mark(c); }, 200);
+        setTimeout(() => {
+          paint(c);
+          mark(c);
+        }, 200);
       } else if (event.data.event === "select") {
-        c.local.telling = true;   // what netron told us need not be told to netron
+        c.local.telling = true; // what netron told us need not be told to netron
         c.select(layersOf(event.data.names, c.get("sources")));
-        setTimeout(() => { c.local.telling = false; }, 100);
+        setTimeout(() => {
+          c.local.telling = false;
+        }, 100);
       }
     };
     window.addEventListener("message", c.local.hear);

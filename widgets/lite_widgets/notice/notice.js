@@ -7,6 +7,7 @@ const TRAITS = ["kind", "what", "where", "detail", "fix", "again", "tried", "act
 
 export default widget({
   name: "notice",
-  frame: (c) => (c.get("what") ? notice(Object.fromEntries(TRAITS.map((n) => [n, c.get(n)]))) : html``),
+  frame: (c) =>
+    c.get("what") ? notice(Object.fromEntries(TRAITS.map((n) => [n, c.get(n)]))) : html``,
   watch: Object.fromEntries(TRAITS.map((n) => [n, ["frame"]])),
 });

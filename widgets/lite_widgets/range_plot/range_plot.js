@@ -5,7 +5,8 @@ import { linear, power } from "../_shared/scale.js";
 import { fixed, percent } from "../_shared/format.js";
 import { chip } from "../_shared/parts.js";
 
-const LEFT = 44, RIGHT = 10;
+const LEFT = 44,
+  RIGHT = 10;
 
 /** Share of the values outside of the clipping range. */
 export function clipped({ low, high, counts, clip_low: a, clip_high: b }) {
@@ -21,34 +22,105 @@ const round = (v) => fixed(v, Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2
 
 export function rangeSvg(layer, { width, height = 156 }) {
   const { low, high, counts, clip_low: a, clip_high: b, method } = layer;
-  const top = 22, bottom = height - 32, right = width - RIGHT;
+  const top = 22,
+    bottom = height - 32,
+    right = width - RIGHT;
   const most = Math.max(1, Math.ceil(Math.log10(Math.max(...counts, 1)) + 0.1));
-  const X = linear([low, high], [LEFT, right]), Y = linear([0, most], [bottom, top]), step = (right - LEFT) / Math.max(counts.length, 1);
+  const X = linear([low, high], [LEFT, right]),
+    Y = linear([0, most], [bottom, top]),
+    step = (right - LEFT) / Math.max(counts.length, 1);
   const grid = [];
-  for (let e = 0; e <= most; e += most > 4 ? 2 : 1) grid.push(html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(e)}" y2="${Y(e)}"/><text x="${LEFT - 6}" y="${Y(e) + 4}" text-anchor="end">${power(e)}</text>`);
+  for (let e = 0; e <= most; e += most > 4 ? 2 : 1)
+    grid.push(
+      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(e)}" y2="${Y(e)}" /><text
+          x="${LEFT - 6}"
+          y="${Y(e) + 4}"
+          text-anchor="end"
+          >${power(e)}</text
+        >`,
+    );
   const bars = counts.map((n, i) => {
     if (!n) return "";
-    const v = low + ((high - low) * (i + 0.5)) / counts.length, out = v > b || (a !== null && a !== undefined && v < a);
+    const v = low + ((high - low) * (i + 0.5)) / counts.length,
+      out = v > b || (a !== null && a !== undefined && v < a);
     const y = Y(Math.log10(n) + 0.08);
-    return html`<rect x="${(LEFT + i * step + 0.5).toFixed(1)}" y="${y.toFixed(1)}" width="${Math.max(step - 1, 0.5).toFixed(1)}" height="${(bottom - y).toFixed(1)}" fill="${out ? "var(--bad)" : "var(--ink2)"}" fill-opacity="${out ? 0.85 : 0.5}"/>`;
+    return html`<rect
+      x="${(LEFT + i * step + 0.5).toFixed(1)}"
+      y="${y.toFixed(1)}"
+      width="${Math.max(step - 1, 0.5).toFixed(1)}"
+      height="${(bottom - y).toFixed(1)}"
+      fill="${out ? "var(--bad)" : "var(--ink2)"}"
+      fill-opacity="${out ? 0.85 : 0.5}"
+    />`;
   });
   const line = (v, label) => {
     if (v === null || v === undefined || v < low || v > high) return "";
-    const x = X(v), flip = x > width * 0.6;
-    return html`<line x1="${x}" x2="${x}" y1="${top - 8}" y2="${bottom}" stroke="var(--accent)" stroke-width="1.5"/>${label ? html`<text class="b acc halo" x="${x + (flip ? -6 : 6)}" y="${top}" text-anchor="${flip ? "end" : "start"}">${label}</text>` : ""}`;
+    const x = X(v),
+      flip = x > width * 0.6;
+    return html`<line
+        x1="${x}"
+        x2="${x}"
+        y1="${top - 8}"
+        y2="${bottom}"
+        stroke="var(--accent)"
+        stroke-width="1.5"
+      />${label ? html`<text class="b acc halo" x="${x + (flip ? -6 : 6)}" y="${top}" text-anchor="${flip ? "end" : "start"}">${label}</text>` : ""}`;
   };
-  const zero = low < 0 && high > 0 && X(0) - LEFT > 34 && right - X(0) > 34 ? html`<text x="${X(0)}" y="${bottom + 14}" text-anchor="middle">0</text>` : "";
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Histogram of values">${grid}<text x="${LEFT - 6}" y="10" text-anchor="end">values</text>${join(bars)}${line(a, "")}${line(b, `${method || "clip"} clips at ${round(b)}`)}
-    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}"/><text x="${LEFT}" y="${bottom + 14}">${round(low)}</text>${zero}<text x="${right}" y="${bottom + 14}" text-anchor="end">${round(high)}</text><text x="${(LEFT + right) / 2}" y="${height - 2}" text-anchor="middle">input activation</text></svg>`;
+  const zero =
+    low < 0 && high > 0 && X(0) - LEFT > 34 && right - X(0) > 34
+      ? html`<text x="${X(0)}" y="${bottom + 14}" text-anchor="middle">0</text>`
+      : "";
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Histogram of values"
+  >
+    ${grid}
+    <text x="${LEFT - 6}" y="10" text-anchor="end">values</text>
+    ${join(bars)}${line(a, "")}${line(b, `${method || "clip"} clips at ${round(b)}`)}
+    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
+    <text x="${LEFT}" y="${bottom + 14}">${round(low)}</text>
+    ${zero}
+    <text x="${right}" y="${bottom + 14}" text-anchor="end">${round(high)}</text>
+    <text x="${(LEFT + right) / 2}" y="${height - 2}" text-anchor="middle">input activation</text>
+  </svg>`;
 }
 
 export function weightSvg(weights, { width, height = 96 }) {
-  const top = 6, bottom = height - 22, right = width - RIGHT, most = Math.max(...weights.flat().map(Math.abs), 1e-9);
+  const top = 6,
+    bottom = height - 22,
+    right = width - RIGHT,
+    most = Math.max(...weights.flat().map(Math.abs), 1e-9);
   const shown = [...weights].sort((p, q) => q[1] - q[0] - (p[1] - p[0])).slice(0, 256);
-  const Y = linear([-most, most], [bottom, top]), step = (right - LEFT) / shown.length;
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Weight range per channel"><text x="${LEFT - 6}" y="${top + 8}" text-anchor="end">+${round(most)}</text><text x="${LEFT - 6}" y="${bottom}" text-anchor="end">${round(-most)}</text>${
-    shown.map(([lo, hi], i) => html`<rect x="${(LEFT + i * step + 0.3).toFixed(1)}" y="${Y(hi).toFixed(1)}" width="${Math.max(step - 0.7, 0.5).toFixed(1)}" height="${Math.max(Y(lo) - Y(hi), 0.6).toFixed(1)}" fill="var(--ink2)" fill-opacity=".5"/>`)}
-    <line class="ax" x1="${LEFT}" x2="${right}" y1="${Y(0)}" y2="${Y(0)}"/><text x="${(LEFT + right) / 2}" y="${height - 3}" text-anchor="middle">weight range per output channel, widest first (${weights.length})</text></svg>`;
+  const Y = linear([-most, most], [bottom, top]),
+    step = (right - LEFT) / shown.length;
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Weight range per channel"
+  >
+    <text x="${LEFT - 6}" y="${top + 8}" text-anchor="end">+${round(most)}</text>
+    <text x="${LEFT - 6}" y="${bottom}" text-anchor="end">${round(-most)}</text>
+    ${shown.map(
+      ([lo, hi], i) =>
+        html`<rect
+          x="${(LEFT + i * step + 0.3).toFixed(1)}"
+          y="${Y(hi).toFixed(1)}"
+          width="${Math.max(step - 0.7, 0.5).toFixed(1)}"
+          height="${Math.max(Y(lo) - Y(hi), 0.6).toFixed(1)}"
+          fill="var(--ink2)"
+          fill-opacity=".5"
+        />`,
+    )}
+    <line class="ax" x1="${LEFT}" x2="${right}" y1="${Y(0)}" y2="${Y(0)}" />
+    <text x="${(LEFT + right) / 2}" y="${height - 3}" text-anchor="middle">
+      weight range per output channel, widest first (${weights.length})
+    </text>
+  </svg>`;
 }
 
 export default widget({
@@ -56,9 +128,20 @@ export default widget({
   empty: { title: "Pick a layer", text: "Its values, and what clipping cuts off." },
   ready: (c) => Boolean(c.get("layer")),
   frame(c) {
-    const l = c.get("layer"), out = clipped(l);
-    return html`<div class="body"><div class="row"><h3>${l.name}</h3>${chip(l.kept ? "kept in float" : "int8")}<span class="mu">${l.cost !== null && l.cost !== undefined ? `alone costs ${l.cost.toFixed(2)} points` : ""}${
-      out > 0 ? ` · ${percent(100 * out, out < 0.001 ? 3 : 1)} of values clipped` : ""}</span></div><div data-part="values"></div>${l.weights && l.weights.length ? html`<div data-part="weights"></div>` : ""}</div>`;
+    const l = c.get("layer"),
+      out = clipped(l);
+    return html`<div class="body">
+      <div class="row">
+        <h3>${l.name}</h3>
+        ${chip(l.kept ? "kept in float" : "int8")}<span class="mu"
+          >${l.cost !== null && l.cost !== undefined ? `alone costs ${l.cost.toFixed(2)} points` : ""}${
+            out > 0 ? ` · ${percent(100 * out, out < 0.001 ? 3 : 1)} of values clipped` : ""
+          }</span
+        >
+      </div>
+      <div data-part="values"></div>
+      ${l.weights && l.weights.length ? html`<div data-part="weights"></div>` : ""}
+    </div>`;
   },
   parts: {
     values: (c, width) => (width < 120 ? html`` : rangeSvg(c.get("layer"), { width })),

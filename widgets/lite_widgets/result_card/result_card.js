@@ -6,27 +6,86 @@ import { fixed, shape } from "../_shared/format.js";
 import { bar, dot } from "../_shared/parts.js";
 
 export function textSvg(items) {
-  const step = 37, width = Math.max(480, 30 + items.length * step);
+  const step = 37,
+    width = Math.max(480, 30 + items.length * step);
   const marks = items.map((item, i) => {
-    const x = 28 + i * step, v = Math.max(0, Math.min(1, item.score ?? 0)), ink = item.bad ? "var(--bad)" : "var(--ink)";
-    return html`<rect x="${x}" y="${60 - 40 * v}" width="24" height="${40 * v}" fill="${item.bad ? "var(--bad)" : "var(--ink2)"}" fill-opacity="${item.bad ? 1 : 0.45}"/>
-      <text x="${x + 12}" y="82" text-anchor="middle" style="font:600 17px var(--mono);fill:${ink}">${item.label}</text>${item.bad ? html`<text x="${x + 12}" y="${54 - 40 * v}" text-anchor="middle" class="tbad">lost</text>` : ""}`;
+    const x = 28 + i * step,
+      v = Math.max(0, Math.min(1, item.score ?? 0)),
+      ink = item.bad ? "var(--bad)" : "var(--ink)";
+    return html`<rect
+        x="${x}"
+        y="${60 - 40 * v}"
+        width="24"
+        height="${40 * v}"
+        fill="${item.bad ? "var(--bad)" : "var(--ink2)"}"
+        fill-opacity="${item.bad ? 1 : 0.45}"
+      />
+      <text x="${x + 12}" y="82" text-anchor="middle" style="font:600 17px var(--mono);fill:${ink}"
+        >${item.label}</text
+      >${item.bad ? html`<text x="${x + 12}" y="${54 - 40 * v}" text-anchor="middle" class="tbad">lost</text>` : ""}`;
   });
-  return html`<svg class="chart" height="92" viewBox="0 0 ${width} 92" preserveAspectRatio="xMinYMid meet" role="img" aria-label="${`Read as ${items.map((i) => i.label).join("")}`}"><text x="0" y="62">0</text><text x="0" y="24">1</text>
-    <line class="grid" x1="20" x2="${width}" y1="20" y2="20"/><line class="ax" x1="20" x2="${width}" y1="60" y2="60"/>${join(marks)}</svg>`;
+  return html`<svg
+    class="chart"
+    height="92"
+    viewBox="0 0 ${width} 92"
+    preserveAspectRatio="xMinYMid meet"
+    role="img"
+    aria-label="${`Read as ${items.map((i) => i.label).join("")}`}"
+  >
+    <text x="0" y="62">0</text>
+    <text x="0" y="24">1</text>
+    <line class="grid" x1="20" x2="${width}" y1="20" y2="20" />
+    <line class="ax" x1="20" x2="${width}" y1="60" y2="60" />
+    ${join(marks)}
+  </svg>`;
 }
 
-const topTable = (items) => html`<table><tbody>${items.map((i) => html`<tr><td class="cut${i.bad ? " bad" : ""}">${i.label}</td><td>${bar(i.score ?? 0, i.bad ? "var(--bad)" : "var(--accent)", 160)}</td><td class="num">${fixed(i.score, 3)}</td></tr>`)}</tbody></table>`;
+const topTable = (items) =>
+  html`<table>
+    <tbody>
+      ${items.map(
+        (i) =>
+          html`<tr>
+            <td class="cut${i.bad ? " bad" : ""}">${i.label}</td>
+            <td>${bar(i.score ?? 0, i.bad ? "var(--bad)" : "var(--accent)", 160)}</td>
+            <td class="num">${fixed(i.score, 3)}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
 
-const valuesTable = (items) => html`<table><tbody>${items.map((i) => html`<tr><td class="mono">${i.label}</td><td>${shape(i.shape)}</td><td class="wrap mu">${i.text || ""}</td></tr>`)}</tbody></table>`;
+const valuesTable = (items) =>
+  html`<table>
+    <tbody>
+      ${items.map(
+        (i) =>
+          html`<tr>
+            <td class="mono">${i.label}</td>
+            <td>${shape(i.shape)}</td>
+            <td class="wrap mu">${i.text || ""}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
 
 function picture(c) {
   if (!c.local.url) return "";
-  const boxes = c.get("kind") !== "boxes" ? [] : c.get("items").filter((i) => i.box).map((i) => {
-    const [x0, y0, x1, y1] = i.box.map((v) => 100 * v);
-    return html`<div class="box" style="left:${x0}%;top:${y0}%;width:${x1 - x0}%;height:${y1 - y0}%"><span>${i.label} ${fixed(i.score, 2)}</span></div>`;
-  });
-  return html`<div class="pic"><img src="${c.local.url}" alt="input">${boxes}</div>`;
+  const boxes =
+    c.get("kind") !== "boxes"
+      ? []
+      : c
+          .get("items")
+          .filter((i) => i.box)
+          .map((i) => {
+            const [x0, y0, x1, y1] = i.box.map((v) => 100 * v);
+            return html`<div
+              class="box"
+              style="left:${x0}%;top:${y0}%;width:${x1 - x0}%;height:${y1 - y0}%"
+            >
+              <span>${i.label} ${fixed(i.score, 2)}</span>
+            </div>`;
+          });
+  return html`<div class="pic"><img src="${c.local.url}" alt="input" />${boxes}</div>`;
 }
 
 export default widget({
@@ -36,9 +95,25 @@ export default widget({
     if (c.local.url) URL.revokeObjectURL(c.local.url);
     c.local.url = view && view.byteLength ? URL.createObjectURL(new Blob([view])) : null;
     const items = c.get("items");
-    const body = { text: () => textSvg(items), top: () => topTable(items), boxes: () => topTable(items), values: () => valuesTable(items) }[c.get("kind")]();
-    return html`<div class="card"><div class="ch"><h3>${dot(c.get("backend"), c.dark)} ${c.get("title") || backendName(c.get("backend"))}</h3><span class="mu">${c.get("note")}</span><span class="sp"></span><span class="mu">${c.get("aside")}</span></div><div class="cb">${picture(c)}${body}</div></div>`;
+    const body = {
+      text: () => textSvg(items),
+      top: () => topTable(items),
+      boxes: () => topTable(items),
+      values: () => valuesTable(items),
+    }[c.get("kind")]();
+    return html`<div class="card">
+      <div class="ch">
+        <h3>${dot(c.get("backend"), c.dark)} ${c.get("title") || backendName(c.get("backend"))}</h3>
+        <span class="mu">${c.get("note")}</span><span class="sp"></span
+        ><span class="mu">${c.get("aside")}</span>
+      </div>
+      <div class="cb">${picture(c)}${body}</div>
+    </div>`;
   },
-  watch: Object.fromEntries(["backend", "title", "note", "aside", "kind", "items", "image"].map((n) => [n, ["frame"]])),
-  close(c) { if (c.local.url) URL.revokeObjectURL(c.local.url); },
+  watch: Object.fromEntries(
+    ["backend", "title", "note", "aside", "kind", "items", "image"].map((n) => [n, ["frame"]]),
+  ),
+  close(c) {
+    if (c.local.url) URL.revokeObjectURL(c.local.url);
+  },
 });

@@ -6,75 +6,210 @@ import { encode, intensity, isCopy, rowTip } from "../_shared/encode.js";
 import { fixed, ms, THIN } from "../_shared/format.js";
 import { empty } from "../_shared/parts.js";
 
-const LEFT = 48, RIGHT = 16, TOP = 24, BOTTOM = 36;
+const LEFT = 48,
+  RIGHT = 16,
+  TOP = 24,
+  BOTTOM = 36;
 
 /** [{row, x, y, roof, part}]: part is the share of its own roof that a layer reaches. */
 export function points(profile, roof) {
-  return profile.layers.filter((r) => !isCopy(r) && r.gflops > 0 && intensity(r)).map((row) => {
-    const x = intensity(row), limit = Math.min(roof.gflops, x * roof.gbytes_per_s);
-    return { row, x, y: row.gflops, roof: limit, part: row.gflops / limit };
-  }).sort((a, b) => b.row.median_ms - a.row.median_ms);
+  return profile.layers
+    .filter((r) => !isCopy(r) && r.gflops > 0 && intensity(r))
+    .map((row) => {
+      const x = intensity(row),
+        limit = Math.min(roof.gflops, x * roof.gbytes_per_s);
+      return { row, x, y: row.gflops, roof: limit, part: row.gflops / limit };
+    })
+    .sort((a, b) => b.row.median_ms - a.row.median_ms);
 }
 
-const decades = (lo, hi) => Array.from({ length: Math.floor(hi) - Math.ceil(lo) + 1 }, (_, i) => 10 ** (Math.ceil(lo) + i));
+const decades = (lo, hi) =>
+  Array.from({ length: Math.floor(hi) - Math.ceil(lo) + 1 }, (_, i) => 10 ** (Math.ceil(lo) + i));
 
 export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const off = new Set(hidden);
   const shown = all.filter((p) => !off.has(p.row.type));
-  const seen = all.filter((p) => p.row.median_ms > 0.003 * all[0].row.median_ms);   // sorted: slowest first
-  const xs = seen.map((p) => p.x), ys = seen.map((p) => p.y);
+  const seen = all.filter((p) => p.row.median_ms > 0.003 * all[0].row.median_ms); // sorted: slowest first
+  const xs = seen.map((p) => p.x),
+    ys = seen.map((p) => p.y);
   const knee = roof.gflops / roof.gbytes_per_s;
-  const x0 = Math.min(0.2, ...xs) / 1.4, x1 = Math.max(knee * 3, ...xs) * 1.6;
-  const y0 = Math.max(Math.min(1, ...ys) / 1.6, 0.01), y1 = Math.max(roof.gflops, ...ys) * 2;
-  const bottom = height - BOTTOM, right = width - RIGHT;
-  const inX = log([x0, x1], [LEFT, right]), X = (v) => Math.max(LEFT, Math.min(right, inX(v))), Y = log([y0, y1], [bottom, TOP]);
+  const x0 = Math.min(0.2, ...xs) / 1.4,
+    x1 = Math.max(knee * 3, ...xs) * 1.6;
+  const y0 = Math.max(Math.min(1, ...ys) / 1.6, 0.01),
+    y1 = Math.max(roof.gflops, ...ys) * 2;
+  const bottom = height - BOTTOM,
+    right = width - RIGHT;
+  const inX = log([x0, x1], [LEFT, right]),
+    X = (v) => Math.max(LEFT, Math.min(right, inX(v))),
+    Y = log([y0, y1], [bottom, TOP]);
   const clampY = (v) => Math.min(bottom - 3, Y(v));
   const angle = (Math.atan2(Y(10) - Y(1), inX(10) - inX(1)) * 180) / Math.PI;
   const startX = Math.max(x0, y0 / roof.gbytes_per_s);
-  const grid = join([...decades(Math.log10(x0), Math.log10(x1)).map((v) => html`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP}" y2="${bottom}"/><text x="${X(v)}" y="${bottom + 14}" text-anchor="middle">${+v.toPrecision(1)}</text>`),
-    ...decades(Math.log10(y0), Math.log10(y1)).map((v) => html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}"/><text x="${LEFT - 6}" y="${Y(v) + 4}" text-anchor="end">${+v.toPrecision(1)}</text>`)]);
+  const grid = join([
+    ...decades(Math.log10(x0), Math.log10(x1)).map(
+      (v) =>
+        html`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP}" y2="${bottom}" /><text
+            x="${X(v)}"
+            y="${bottom + 14}"
+            text-anchor="middle"
+            >${+v.toPrecision(1)}</text
+          >`,
+    ),
+    ...decades(Math.log10(y0), Math.log10(y1)).map(
+      (v) =>
+        html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}" /><text
+            x="${LEFT - 6}"
+            y="${Y(v) + 4}"
+            text-anchor="end"
+            >${+v.toPrecision(1)}</text
+          >`,
+    ),
+  ]);
   const most = Math.max(...all.map((p) => p.row.median_ms), 1e-9);
   const radius = (p) => 3 + 9 * Math.sqrt(p.row.median_ms / most);
-  const dots = shown.map((p) => html`<g data-k="${p.row.name}"><circle class="nd mark" cx="${X(p.x).toFixed(1)}" cy="${clampY(p.y).toFixed(1)}" r="${radius(p).toFixed(1)}" fill="${e.fill(p.row)}" fill-opacity=".88" stroke="var(--ink2)" stroke-opacity=".5"/>
-    <circle class="ring" cx="${X(p.x).toFixed(1)}" cy="${clampY(p.y).toFixed(1)}" r="${(radius(p) + 3).toFixed(1)}"/></g>`);
+  const dots = shown.map(
+    (p) =>
+      html`<g data-k="${p.row.name}"
+        ><circle
+          class="nd mark"
+          cx="${X(p.x).toFixed(1)}"
+          cy="${clampY(p.y).toFixed(1)}"
+          r="${radius(p).toFixed(1)}"
+          fill="${e.fill(p.row)}"
+          fill-opacity=".88"
+          stroke="var(--ink2)"
+          stroke-opacity=".5" />
+        <circle
+          class="ring"
+          cx="${X(p.x).toFixed(1)}"
+          cy="${clampY(p.y).toFixed(1)}"
+          r="${(radius(p) + 3).toFixed(1)}"
+      /></g>`,
+  );
   const top = shown.slice(0, 3).sort((a, b) => Y(a.y) - Y(b.y));
   const labelX = Math.min(Math.max(...top.map((p) => X(p.x)), 0) + 34, right - 150);
   let last = -99;
   const labels = top.map((p) => {
     last = Math.max(clampY(p.y) - 8, last + 15);
-    return html`<path d="M${X(p.x) + radius(p) * 0.7} ${clampY(p.y) + radius(p) * 0.4}L${labelX - 5} ${last}" stroke="var(--ink2)" stroke-opacity=".6" fill="none"/>
-      <text class="t1 halo" pointer-events="none" x="${labelX}" y="${last + 4}">${p.row.name}  ${ms(p.row.median_ms)}${THIN}ms</text>`;
+    return html`<path
+        d="M${X(p.x) + radius(p) * 0.7} ${clampY(p.y) + radius(p) * 0.4}L${labelX - 5} ${last}"
+        stroke="var(--ink2)"
+        stroke-opacity=".6"
+        fill="none"
+      />
+      <text class="t1 halo" pointer-events="none" x="${labelX}" y="${last + 4}"
+        >${p.row.name} ${ms(p.row.median_ms)}${THIN}ms</text
+      >`;
   });
   const slopeAt = Math.sqrt(startX * knee);
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Roofline">${grid}
-    <path d="M${X(startX)} ${Y(roof.gbytes_per_s * startX)}L${X(knee)} ${Y(roof.gflops)}H${right}" fill="none" stroke="var(--ink)" stroke-width="1.5"/>
-    <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">${fixed(roof.gflops, roof.gflops < 10 ? 1 : 0)} GFLOP/s measured (${roof.what})</text>
-    <text class="t1" transform="translate(${X(slopeAt)},${Y(slopeAt * roof.gbytes_per_s) - 7}) rotate(${angle})" text-anchor="middle">${fixed(roof.gbytes_per_s, 1)} GB/s measured</text>
-    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">arithmetic intensity, FLOP per byte</text><text x="${LEFT - 6}" y="12">GFLOP/s</text>${join(dots)}${join(labels)}</svg>`;
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Roofline"
+  >
+    ${grid}
+    <path
+      d="M${X(startX)} ${Y(roof.gbytes_per_s * startX)}L${X(knee)} ${Y(roof.gflops)}H${right}"
+      fill="none"
+      stroke="var(--ink)"
+      stroke-width="1.5"
+    />
+    <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">
+      ${fixed(roof.gflops, roof.gflops < 10 ? 1 : 0)} GFLOP/s measured (${roof.what})
+    </text>
+    <text
+      class="t1"
+      transform="translate(${X(slopeAt)},${Y(slopeAt * roof.gbytes_per_s) - 7}) rotate(${angle})"
+      text-anchor="middle"
+    >
+      ${fixed(roof.gbytes_per_s, 1)} GB/s measured
+    </text>
+    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">
+      arithmetic intensity, FLOP per byte
+    </text>
+    <text x="${LEFT - 6}" y="12">GFLOP/s</text>
+    ${join(dots)}${join(labels)}
+  </svg>`;
 }
 
-const encoding = (c) => encode(c.get("profile"), { by: c.get("colour_by"), roof: c.get("roof"), hidden: [], paint: c.paint });
+const encoding = (c) =>
+  encode(c.get("profile"), {
+    by: c.get("colour_by"),
+    roof: c.get("roof"),
+    hidden: [],
+    paint: c.paint,
+  });
 const usable = (c) => c.get("roof") && !c.get("profile").emulated;
 
 export default widget({
   name: "roofline",
-  empty: { title: "Nothing measured yet", text: "Each layer under the measured roofs of its device." },
+  empty: {
+    title: "Nothing measured yet",
+    text: "Each layer under the measured roofs of its device.",
+  },
   ready: (c) => Boolean(c.get("profile")),
-  frame: (c) => html`<div class="card pad">${usable(c) ? html`<div class="lg"><span>area: share of time</span><span data-part="legend"></span><span>the further below the line, the more to gain</span></div>
-    <div data-part="chart" data-keys data-lasso="drag" tabindex="0" role="application" data-focus="chart" aria-label="Roofline. Arrow keys go from the slowest layer on."></div>`
-    : empty({ title: c.get("profile").emulated ? "No roofline under emulation" : "No roofs measured", text: c.get("reason"), button: "Add a board", action: "add_board" })}</div>`,
+  frame: (c) =>
+    html`<div class="card pad">
+      ${
+        usable(c)
+          ? html`<div class="lg">
+                <span>area: share of time</span><span data-part="legend"></span
+                ><span>the further below the line, the more to gain</span>
+              </div>
+              <div
+                data-part="chart"
+                data-keys
+                data-lasso="drag"
+                tabindex="0"
+                role="application"
+                data-focus="chart"
+                aria-label="Roofline. Arrow keys go from the slowest layer on."
+              ></div>`
+          : empty({
+              title: c.get("profile").emulated
+                ? "No roofline under emulation"
+                : "No roofs measured",
+              text: c.get("reason"),
+              button: "Add a board",
+              action: "add_board",
+            })
+      }
+    </div>`,
   parts: {
     legend: (c) => encoding(c).legend,
-    chart: (c, width) => (width < 160 ? html`` : rooflineSvg(points(c.get("profile"), c.get("roof")), { width, height: c.get("height"), roof: c.get("roof"), e: encoding(c), hidden: c.get("hidden_types") })),
+    chart: (c, width) =>
+      width < 160
+        ? html``
+        : rooflineSvg(points(c.get("profile"), c.get("roof")), {
+            width,
+            height: c.get("height"),
+            roof: c.get("roof"),
+            e: encoding(c),
+            hidden: c.get("hidden_types"),
+          }),
   },
-  watch: { profile: ["frame"], roof: ["frame"], reason: ["frame"], colour_by: ["legend", "chart"], hidden_types: ["chart"], height: ["chart"] },
+  watch: {
+    profile: ["frame"],
+    roof: ["frame"],
+    reason: ["frame"],
+    colour_by: ["legend", "chart"],
+    hidden_types: ["chart"],
+    height: ["chart"],
+  },
   order: (c) => (usable(c) ? points(c.get("profile"), c.get("roof")).map((p) => p.row.name) : []),
   tip(c, name) {
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);
-    return p && `${rowTip(p.row, encoding(c))}\n${fixed(p.y, 1)} GFLOP/s at ${fixed(p.x, 1)} FLOP/byte · ${Math.round(100 * p.part)}${THIN}% of its roof`;
+    return (
+      p &&
+      `${rowTip(p.row, encoding(c))}\n${fixed(p.y, 1)} GFLOP/s at ${fixed(p.x, 1)} FLOP/byte · ${Math.round(100 * p.part)}${THIN}% of its roof`
+    );
   },
   say(c, name) {
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);
-    return p ? `${name}, ${fixed(p.y, 1)} GFLOP/s, ${Math.round(100 * p.part)} percent of its roof` : name;
+    return p
+      ? `${name}, ${fixed(p.y, 1)} GFLOP/s, ${Math.round(100 * p.part)} percent of its roof`
+      : name;
   },
 });

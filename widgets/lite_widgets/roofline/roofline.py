@@ -66,13 +66,17 @@ class Roofline(LiteWidget):
         picture.text(right, y(self.roof["gflops"]) - 6, label, anchor="end", fill=INK)
         most = max([r["median_ms"] for r in rows], default=1) or 1
         rows.sort(key=lambda r: -r["median_ms"])
-        for i, row in enumerate(rows):
+        for row in rows:
             share = row["median_ms"] / most
             at, radius = (x(intensity(row)), y(row["gflops"])), 3 + 9 * share**0.5
             picture.circle(*at, radius, ramp("time", share**0.5), stroke="#fff", opacity=0.9)
-            if i < 5:
-                text = f"{row['name']} {number(row['median_ms'])} ms"
-                picture.text(min(at[0] + radius + 3, right - 120), at[1] + 4, text, fill=INK)
+        line = _TOP + 60.0
+        for row in sorted(rows[:5], key=lambda r: -r["gflops"]):
+            at = (x(intensity(row)), y(row["gflops"]))
+            line = max(at[1], line + 14)
+            label = min(at[0] + 40, right - 130)
+            picture.line(*at, label - 4, line - 4, SOFT)
+            picture.text(label, line, f"{row['name']} {number(row['median_ms'])} ms", fill=INK)
         picture.text((_LEFT + right) / 2, height - 4, "FLOP per byte", anchor="middle", fill=SOFT)
         picture.text(_LEFT, 12, "GFLOP/s; area: time")
         return str(picture)

@@ -7,23 +7,51 @@ import { key, square } from "../_shared/parts.js";
 /** {shown, more, rest}: the worst ones, how many are left and the most that one of those costs. */
 export function worst(layers, most) {
   const sorted = [...layers].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0));
-  return { shown: sorted.slice(0, most), more: Math.max(0, sorted.length - most), rest: sorted[most]?.cost ?? 0 };
+  return {
+    shown: sorted.slice(0, most),
+    more: Math.max(0, sorted.length - most),
+    rest: sorted[most]?.cost ?? 0,
+  };
 }
 
 export default widget({
   name: "sensitivity",
-  empty: { title: "Sensitivity is not measured", text: "Each layer alone in int8: what it costs in accuracy." },
+  empty: {
+    title: "Sensitivity is not measured",
+    text: "Each layer alone in int8: what it costs in accuracy.",
+  },
   ready: (c) => c.get("layers").length > 0,
   frame(c) {
-    const { shown, more, rest } = worst(c.get("layers"), c.get("most")), kept = new Set(c.get("kept")), max = Math.max(shown[0].cost, 1e-9);
-    return html`<div class="card"><div class="ch"><h3>Which layers mind?</h3><span class="mu">accuracy lost when only this layer is int8</span><span class="sp"></span><span class="lg">${key(square("var(--accent)"), "kept in float")}${key(square("var(--ink2)"), "int8")}</span></div>
-      <div class="cb list" data-keys tabindex="0" role="application" data-focus="list" aria-label="Layers by cost. Arrow keys select.">${shown.map((l) => html`<button type="button" tabindex="-1" data-k="${l.name}"><span class="cut">${l.name}</span><i class="ib ${kept.has(l.name) ? "kept" : ""}" style="width:${Math.max((100 * (l.cost ?? 0)) / max, 0.6).toFixed(1)}%"></i><span class="num">${fixed(l.cost, 2)}</span></button>`)}</div>
-      ${more ? html`<div class="cb mu" style="padding-top:0">${more} more layers cost ${fixed(rest, 2)} points or less each.</div>` : ""}</div>`;
+    const { shown, more, rest } = worst(c.get("layers"), c.get("most")),
+      kept = new Set(c.get("kept")),
+      max = Math.max(shown[0].cost, 1e-9);
+    return html`<div class="card">
+      <div class="ch">
+        <h3>Which layers mind?</h3>
+        <span class="mu">accuracy lost when only this layer is int8</span><span class="sp"></span
+        ><span class="lg"
+          >${key(square("var(--accent)"), "kept in float")}${key(square("var(--ink2)"), "int8")}</span
+        >
+      </div>
+      <div
+        class="cb list"
+        data-keys
+        tabindex="0"
+        role="application"
+        data-focus="list"
+        aria-label="Layers by cost. Arrow keys select."
+      >
+        ${shown.map((l) => html`<button type="button" tabindex="-1" data-k="${l.name}"><span class="cut">${l.name}</span><i class="ib ${kept.has(l.name) ? "kept" : ""}" style="width:${Math.max((100 * (l.cost ?? 0)) / max, 0.6).toFixed(1)}%"></i><span class="num">${fixed(l.cost, 2)}</span></button>`)}
+      </div>
+      ${more ? html`<div class="cb mu" style="padding-top:0">${more} more layers cost ${fixed(rest, 2)} points or less each.</div>` : ""}
+    </div>`;
   },
   watch: { layers: ["frame"], kept: ["frame"], most: ["frame"] },
   order: (c) => worst(c.get("layers"), c.get("most")).shown.map((l) => l.name),
   say(c, name) {
     const l = c.get("layers").find((x) => x.name === name);
-    return l ? `${name}, costs ${fixed(l.cost, 2)} points${c.get("kept").includes(name) ? ", kept in float" : ""}` : name;
+    return l
+      ? `${name}, costs ${fixed(l.cost, 2)} points${c.get("kept").includes(name) ? ", kept in float" : ""}`
+      : name;
   },
 });

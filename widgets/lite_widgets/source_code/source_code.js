@@ -8,8 +8,21 @@ export default widget({
   ready: (c) => Object.keys(c.get("sources")).length > 0,
   empty: { title: "No code yet" },
   frame(c) {
-    const names = Object.keys(c.get("sources")), text = c.get("sources")[c.get("language")] || "";
-    return html`<div class="card"><div class="ch"><h3>${c.get("title")}</h3>${segments("language", names.map((n) => [n, n]), c.get("language"), "Language")}<span class="sp"></span><button type="button" class="btn sm" data-copy="${text}">Copy</button></div><pre tabindex="0">${text}</pre></div>`;
+    const names = Object.keys(c.get("sources")),
+      text = c.get("sources")[c.get("language")] || "";
+    return html`<div class="card">
+      <div class="ch">
+        <h3>${c.get("title")}</h3>
+        ${segments(
+          "language",
+          names.map((n) => [n, n]),
+          c.get("language"),
+          "Language",
+        )}<span class="sp"></span
+        ><button type="button" class="btn sm" data-copy="${text}">Copy</button>
+      </div>
+      <pre tabindex="0">${text}</pre>
+    </div>`;
   },
   watch: { sources: ["frame"], language: ["frame"], title: ["frame"] },
 });

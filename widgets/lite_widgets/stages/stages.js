@@ -11,9 +11,33 @@ export default widget({
   ready: (c) => c.get("stages").length > 0,
   frame(c) {
     const runs = c.get("stages").some((s) => s.state === "running");
-    return html`<div class="card"><div class="ch"><h3>${c.get("title")}</h3><span class="sp"></span>${runs && c.get("cancellable") ? button("cancel", "Cancel", { kind: "sm" }) : ""}</div>
-      <div class="cb"><ol>${c.get("stages").map((s) => html`<li aria-label="${s.name}: ${STATE_WORDS[s.state] || s.state}">${ICONS[s.state] || ICONS.todo}<span>${s.name}${s.detail ? html`<br><small>${prose(s.detail)}</small>` : ""}</span><small>${
-        typeof s.seconds === "number" ? `${s.seconds.toFixed(1)}${THIN}s${s.state === "running" ? " left" : ""}` : ""}</small></li>`)}</ol></div></div>`;
+    return html`<div class="card">
+      <div class="ch">
+        <h3>${c.get("title")}</h3>
+        <span class="sp"></span
+        >${runs && c.get("cancellable") ? button("cancel", "Cancel", { kind: "sm" }) : ""}
+      </div>
+      <div class="cb">
+        <ol>
+          ${c
+            .get("stages")
+            .map(
+              (s) =>
+                html`<li aria-label="${s.name}: ${STATE_WORDS[s.state] || s.state}">
+                  ${ICONS[s.state] || ICONS.todo}<span
+                    >${s.name}${s.detail ? html`<br /><small>${prose(s.detail)}</small>` : ""}</span
+                  ><small
+                    >${
+                      typeof s.seconds === "number"
+                        ? `${s.seconds.toFixed(1)}${THIN}s${s.state === "running" ? " left" : ""}`
+                        : ""
+                    }</small
+                  >
+                </li>`,
+            )}
+        </ol>
+      </div>
+    </div>`;
   },
   watch: { stages: ["frame"], title: ["frame"], cancellable: ["frame"] },
 });

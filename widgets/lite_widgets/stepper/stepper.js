@@ -8,25 +8,55 @@ import { afterKey } from "../_shared/selection.js";
 function show(c) {
   const frame = c.root.closest(".lite-workbench");
   if (!frame) return;
-  for (const body of frame.querySelectorAll(".lite-step")) body.classList.toggle("lite-shown", body.classList.contains(`lite-step-${c.get("current")}`));
+  for (const body of frame.querySelectorAll(".lite-step"))
+    body.classList.toggle("lite-shown", body.classList.contains(`lite-step-${c.get("current")}`));
 }
 
 export default widget({
   name: "stepper",
-  frame: (c) => html`<ol>${c.get("steps").map((s) => html`<li><button type="button" class="${s.state}" data-step="${s.name}" data-focus="step-${s.name}"${
-    s.name === c.get("current") ? html` aria-current="step"` : ""} aria-label="${s.name}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}">${ICONS[s.state]}<span class="nm">${s.name}</span><span class="rs">${s.result || ""}</span></button></li>`)}</ol>`,
+  frame: (c) =>
+    html`<ol>
+      ${c.get("steps").map(
+        (s) =>
+          html`<li>
+            <button
+              type="button"
+              class="${s.state}"
+              data-step="${s.name}"
+              data-focus="step-${s.name}"
+              ${s.name === c.get("current") ? html` aria-current="step"` : ""}
+              aria-label="${s.name}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}"
+            >
+              ${ICONS[s.state]}<span class="nm">${s.name}</span
+              ><span class="rs">${s.result || ""}</span>
+            </button>
+          </li>`,
+      )}
+    </ol>`,
   watch: { steps: ["frame"], current: ["frame"] },
-  after(c) { show(c); requestAnimationFrame(() => show(c)); },
+  after(c) {
+    show(c);
+    requestAnimationFrame(() => show(c));
+  },
   key(c, event) {
     const at = event.target.closest("[data-step]");
-    const next = at && afterKey(c.get("steps").map((s) => s.name), at.dataset.step, event.key);
+    const next =
+      at &&
+      afterKey(
+        c.get("steps").map((s) => s.name),
+        at.dataset.step,
+        event.key,
+      );
     if (!next) return false;
     c.root.querySelector(`[data-step="${CSS.escape(next)}"]`).focus();
     return true;
   },
   click(c, event) {
     const at = event.target.closest("[data-step]");
-    if (at) { c.set({ current: at.dataset.step }); show(c); }
+    if (at) {
+      c.set({ current: at.dataset.step });
+      show(c);
+    }
     return Boolean(at);
   },
 });

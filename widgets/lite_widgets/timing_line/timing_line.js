@@ -13,13 +13,21 @@ export function account(profile) {
 }
 
 export function sentence(profile) {
-  if (profile.emulated) return "Counted, not timed: **emulated milliseconds mean nothing**, so none are shown. Numbers are exact. For times, add a board in Target.";
-  const a = account(profile), t = profile.total_ms;
+  if (profile.emulated)
+    return "Counted, not timed: **emulated milliseconds mean nothing**, so none are shown. Numbers are exact. For times, add a board in Target.";
+  const a = account(profile),
+    t = profile.total_ms;
   const rest = Math.round((a.total - a.layers) * 1e3);
-  const said = [`${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, min ${ms(t.min)}, p90 ${ms(t.p90)}.`,
-    `Layers add up to ${ms(a.layers)}${THIN}ms (${percent((100 * a.layers) / a.total)}), ${rest >= 0 ? `the rest is ${rest}${THIN}µs between layers` : `${-rest}${THIN}µs more than the whole: the clock of each layer costs that`}.`];
-  if (profile.overhead_ms > 0) said.push(`Profiler adds ${percent((100 * profile.overhead_ms) / a.total)}.`);
-  if (profile.rankable_us > 0) said.push(`Layers closer than ${+profile.rankable_us.toPrecision(2)}${THIN}µs cannot be ranked.`);
+  const said = [
+    `${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, min ${ms(t.min)}, p90 ${ms(t.p90)}.`,
+    `Layers add up to ${ms(a.layers)}${THIN}ms (${percent((100 * a.layers) / a.total)}), ${rest >= 0 ? `the rest is ${rest}${THIN}µs between layers` : `${-rest}${THIN}µs more than the whole: the clock of each layer costs that`}.`,
+  ];
+  if (profile.overhead_ms > 0)
+    said.push(`Profiler adds ${percent((100 * profile.overhead_ms) / a.total)}.`);
+  if (profile.rankable_us > 0)
+    said.push(
+      `Layers closer than ${+profile.rankable_us.toPrecision(2)}${THIN}µs cannot be ranked.`,
+    );
   return said.join(" ");
 }
 
@@ -28,12 +36,29 @@ export default widget({
   empty: { title: "Nothing measured yet" },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
   frame(c) {
-    const profile = c.get("profile"), a = account(profile), whole = Math.max(a.total, a.layers) || 1;
+    const profile = c.get("profile"),
+      a = account(profile),
+      whole = Math.max(a.total, a.layers) || 1;
     const unit = profile.emulated ? "M instructions" : "ms";
     const [first, bold, last] = sentence(profile).split("**");
-    return html`<div class="honest"><div><span class="big">${ms(a.total)}<small>${THIN}${unit}</small></span></div><div class="right"><div class="tot" role="img" aria-label="Share of each layer type">${
-      a.parts.map((p, i) => { const share = (100 * p.value) / whole; return html`<i data-tip="${`${p.type}\n${ms(p.value)}${THIN}${unit} · ${percent(share)}`}" style="width:${share.toFixed(2)}%;background:color-mix(in srgb,var(--ink) ${Math.max(6, 20 - i * 3)}%,var(--bg))">${share > 11.5 ? html`${p.type} <b>${percent(share, 0)}</b>` : ""}</i>`; })}</div>
-      <p class="mu">${first}${bold ? html`<b class="ink">${bold}</b>` : ""}${last || ""}</p></div></div>`;
+    return html`<div class="honest">
+      <div>
+        <span class="big">${ms(a.total)}<small>${THIN}${unit}</small></span>
+      </div>
+      <div class="right">
+        <div class="tot" role="img" aria-label="Share of each layer type">
+          ${a.parts.map((p, i) => {
+            const share = (100 * p.value) / whole;
+            return html`<i
+              data-tip="${`${p.type}\n${ms(p.value)}${THIN}${unit} · ${percent(share)}`}"
+              style="width:${share.toFixed(2)}%;background:color-mix(in srgb,var(--ink) ${Math.max(6, 20 - i * 3)}%,var(--bg))"
+              >${share > 11.5 ? html`${p.type} <b>${percent(share, 0)}</b>` : ""}</i
+            >`;
+          })}
+        </div>
+        <p class="mu">${first}${bold ? html`<b class="ink">${bold}</b>` : ""}${last || ""}</p>
+      </div>
+    </div>`;
   },
   watch: { profile: ["frame"] },
 });

@@ -5,7 +5,11 @@ import { linear, ticks } from "../_shared/scale.js";
 import { bytes, fixed, THIN } from "../_shared/format.js";
 import { key } from "../_shared/parts.js";
 
-const LEFT = 56, RIGHT = 22, TOP = 24, BOTTOM = 38, STEP = 0.1;
+const LEFT = 56,
+  RIGHT = 22,
+  TOP = 24,
+  BOTTOM = 38,
+  STEP = 0.1;
 
 /** Index of the fastest version of `method` within the budget, or −1. */
 export function choose(points, method, float, budget) {
@@ -19,81 +23,265 @@ export function choose(points, method, float, budget) {
 
 /** Axis ranges: they hold everything and do not move with the budget. */
 export function frame(points, float) {
-  const all = [...points, float], xs = all.map((p) => p.latency_ms), ys = all.map((p) => p.accuracy);
+  const all = [...points, float],
+    xs = all.map((p) => p.latency_ms),
+    ys = all.map((p) => p.accuracy);
   const pad = (Math.max(...xs) - Math.min(...xs)) * 0.08 || Math.max(...xs) * 0.1;
   const span = Math.max(Math.max(...ys) - Math.min(...ys), 0.4);
-  return { x: [Math.max(0, Math.min(...xs) - pad), Math.max(...xs) + pad], y: [Math.min(...ys) - span * 0.18, Math.max(...ys) + span * 0.14] };
+  return {
+    x: [Math.max(0, Math.min(...xs) - pad), Math.max(...xs) + pad],
+    y: [Math.min(...ys) - span * 0.18, Math.max(...ys) + span * 0.14],
+  };
 }
 
-const limits = (c) => [0, Math.max(0.5, Math.ceil(10 * (c.get("float_").accuracy - frame(c.get("points"), c.get("float_")).y[0])) / 10)];
+const limits = (c) => [
+  0,
+  Math.max(
+    0.5,
+    Math.ceil(10 * (c.get("float_").accuracy - frame(c.get("points"), c.get("float_")).y[0])) / 10,
+  ),
+];
 
 function setBudget(c, value, soft = true) {
   const [low, high] = limits(c);
   const budget = +Math.min(high, Math.max(low, Math.round(value / STEP) * STEP)).toFixed(2);
-  c.set({ budget, best: choose(c.get("points"), c.get("method"), c.get("float_"), budget) }, { soft });
+  c.set(
+    { budget, best: choose(c.get("points"), c.get("method"), c.get("float_"), budget) },
+    { soft },
+  );
 }
 
 function scales(c, width) {
-  const f = frame(c.get("points"), c.get("float_")), bottom = c.get("height") - BOTTOM;
+  const f = frame(c.get("points"), c.get("float_")),
+    bottom = c.get("height") - BOTTOM;
   return { X: linear(f.x, [LEFT, width - RIGHT]), Y: linear(f.y, [bottom, TOP]), f, bottom };
 }
 
 function chart(c, width) {
   if (width < 200) return html``;
-  const points = c.get("points"), fp = c.get("float_"), method = c.get("method"), height = c.get("height"), budget = c.get("budget");
-  const { X, Y, f, bottom } = scales(c, width), right = width - RIGHT;
+  const points = c.get("points"),
+    fp = c.get("float_"),
+    method = c.get("method"),
+    height = c.get("height"),
+    budget = c.get("budget");
+  const { X, Y, f, bottom } = scales(c, width),
+    right = width - RIGHT;
   const most = Math.max(fp.bytes, ...points.map((p) => p.bytes));
   const radius = (p) => 2.6 + 5 * (p.bytes / most);
-  const stepY = ticks(f.y[1] - f.y[0], 4)[1], grid = [];
-  for (let v = Math.ceil(f.y[0] / stepY) * stepY; v <= f.y[1]; v += stepY) grid.push(html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}"/><text x="${LEFT - 6}" y="${Y(v) + 4}" text-anchor="end">${+v.toFixed(2)}${THIN}%</text>`);
+  const stepY = ticks(f.y[1] - f.y[0], 4)[1],
+    grid = [];
+  for (let v = Math.ceil(f.y[0] / stepY) * stepY; v <= f.y[1]; v += stepY)
+    grid.push(
+      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}" /><text
+          x="${LEFT - 6}"
+          y="${Y(v) + 4}"
+          text-anchor="end"
+          >${+v.toFixed(2)}${THIN}%</text
+        >`,
+    );
   const stepX = ticks(f.x[1] - f.x[0], 5)[1];
-  for (let v = Math.ceil(f.x[0] / stepX) * stepX; v <= f.x[1]; v += stepX) grid.push(html`<text x="${X(v)}" y="${bottom + 16}" text-anchor="middle">${+v.toFixed(2)}</text>`);
-  const path = (list) => list.map((p, i) => `${i ? "L" : "M"}${X(p.latency_ms).toFixed(1)} ${Y(p.accuracy).toFixed(1)}`).join("");
-  const by = (m) => points.filter((p) => p.method === m).sort((a, b) => a.latency_ms - b.latency_ms);
-  const others = [...new Set(points.map((p) => p.method))].filter((m) => m !== method).map((m) => {
-    const list = by(m);
-    return html`<path d="${path(list)}" fill="none" stroke="var(--ink2)" stroke-opacity=".5" stroke-dasharray="2 3"/><text x="${X(list[0].latency_ms) + 5}" y="${Math.min(bottom - 4, Y(list[0].accuracy) + 13)}">${m}</text>`;
-  });
-  const best = c.get("best"), yb = Y(fp.accuracy - budget);
-  const dots = points.map((p, i) => (p.method !== method ? "" : html`<g data-point="${i}" data-tip="${`int8, ${p.kept.length} layers kept in float\n${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`}"><circle cx="${X(p.latency_ms)}" cy="${Y(p.accuracy)}" r="12" fill="transparent"/>
-    <circle cx="${X(p.latency_ms)}" cy="${Y(p.accuracy)}" r="${radius(p).toFixed(1)}" fill="${i === best ? "var(--accent)" : "var(--bg)"}" stroke="${i === best ? "var(--accent)" : "var(--ink2)"}" stroke-width="1.4"/></g>`));
-  const chosen = points[best] ? html`<text class="t1 b halo" x="${X(points[best].latency_ms) - 10}" y="${Y(points[best].accuracy) - 11}" text-anchor="middle">${points[best].kept.length ? `${points[best].kept.length} kept` : "all int8"}</text>` : "";
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Accuracy against latency">${grid}<text x="4" y="10">${c.get("metric")}</text>
-    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">latency on ${c.get("backend")}, ms</text><line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}"/>
-    <rect x="${LEFT}" y="${yb}" width="${right - LEFT}" height="${Math.max(0, bottom - yb)}" fill="var(--ink)" fill-opacity=".05"/>${bottom - yb > 40 ? html`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end">loses more than the budget</text>` : ""}${others}
-    <path d="${path(by(method))}" fill="none" stroke="var(--ink2)" stroke-width="1.2"/>
-    <circle cx="${X(fp.latency_ms)}" cy="${Y(fp.accuracy)}" r="${radius(fp).toFixed(1)}" fill="var(--ink2)"/><text class="t1" x="${X(fp.latency_ms)}" y="${Y(fp.accuracy) - 11}" text-anchor="end">fp32</text>
-    <g data-drag="budget" data-focus="budget" tabindex="0" role="slider" class="grip" aria-label="Accuracy budget" aria-orientation="vertical" aria-valuemin="${limits(c)[0]}" aria-valuemax="${limits(c)[1]}" aria-valuenow="${budget}" aria-valuetext="${budget.toFixed(1)} points">
-    <rect x="${LEFT}" y="${yb - 8}" width="${right - LEFT}" height="16" fill="transparent"/><line x1="${LEFT}" x2="${right}" y1="${yb}" y2="${yb}" stroke="var(--accent)" stroke-width="1.5"/><rect x="${right - 4}" y="${yb - 5}" width="8" height="10" rx="2" fill="var(--accent)"/></g>
-    <text class="b acc halo" x="${right - 10}" y="${yb + 14}" text-anchor="end" pointer-events="none">budget −${budget.toFixed(1)} points</text>${join(dots)}${chosen}</svg>`;
+  for (let v = Math.ceil(f.x[0] / stepX) * stepX; v <= f.x[1]; v += stepX)
+    grid.push(
+      html`<text x="${X(v)}" y="${bottom + 16}" text-anchor="middle">${+v.toFixed(2)}</text>`,
+    );
+  const path = (list) =>
+    list
+      .map((p, i) => `${i ? "L" : "M"}${X(p.latency_ms).toFixed(1)} ${Y(p.accuracy).toFixed(1)}`)
+      .join("");
+  const by = (m) =>
+    points.filter((p) => p.method === m).sort((a, b) => a.latency_ms - b.latency_ms);
+  const others = [...new Set(points.map((p) => p.method))]
+    .filter((m) => m !== method)
+    .map((m) => {
+      const list = by(m);
+      return html`<path
+          d="${path(list)}"
+          fill="none"
+          stroke="var(--ink2)"
+          stroke-opacity=".5"
+          stroke-dasharray="2 3"
+        /><text
+          x="${X(list[0].latency_ms) + 5}"
+          y="${Math.min(bottom - 4, Y(list[0].accuracy) + 13)}"
+          >${m}</text
+        >`;
+    });
+  const best = c.get("best"),
+    yb = Y(fp.accuracy - budget);
+  const dots = points.map((p, i) =>
+    p.method !== method
+      ? ""
+      : html`<g
+          data-point="${i}"
+          data-tip="${`int8, ${p.kept.length} layers kept in float\n${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`}"
+          ><circle cx="${X(p.latency_ms)}" cy="${Y(p.accuracy)}" r="12" fill="transparent" />
+          <circle
+            cx="${X(p.latency_ms)}"
+            cy="${Y(p.accuracy)}"
+            r="${radius(p).toFixed(1)}"
+            fill="${i === best ? "var(--accent)" : "var(--bg)"}"
+            stroke="${i === best ? "var(--accent)" : "var(--ink2)"}"
+            stroke-width="1.4"
+        /></g>`,
+  );
+  const chosen = points[best]
+    ? html`<text
+        class="t1 b halo"
+        x="${X(points[best].latency_ms) - 10}"
+        y="${Y(points[best].accuracy) - 11}"
+        text-anchor="middle"
+        >${points[best].kept.length ? `${points[best].kept.length} kept` : "all int8"}</text
+      >`
+    : "";
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Accuracy against latency"
+  >
+    ${grid}
+    <text x="4" y="10">${c.get("metric")}</text>
+    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">
+      latency on ${c.get("backend")}, ms
+    </text>
+    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
+    <rect
+      x="${LEFT}"
+      y="${yb}"
+      width="${right - LEFT}"
+      height="${Math.max(0, bottom - yb)}"
+      fill="var(--ink)"
+      fill-opacity=".05"
+    />
+    ${bottom - yb > 40 ? html`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end">loses more than the budget</text>` : ""}${others}
+    <path d="${path(by(method))}" fill="none" stroke="var(--ink2)" stroke-width="1.2" />
+    <circle
+      cx="${X(fp.latency_ms)}"
+      cy="${Y(fp.accuracy)}"
+      r="${radius(fp).toFixed(1)}"
+      fill="var(--ink2)"
+    />
+    <text class="t1" x="${X(fp.latency_ms)}" y="${Y(fp.accuracy) - 11}" text-anchor="end">
+      fp32
+    </text>
+    <g
+      data-drag="budget"
+      data-focus="budget"
+      tabindex="0"
+      role="slider"
+      class="grip"
+      aria-label="Accuracy budget"
+      aria-orientation="vertical"
+      aria-valuemin="${limits(c)[0]}"
+      aria-valuemax="${limits(c)[1]}"
+      aria-valuenow="${budget}"
+      aria-valuetext="${budget.toFixed(1)} points"
+    >
+      <rect x="${LEFT}" y="${yb - 8}" width="${right - LEFT}" height="16" fill="transparent" />
+      <line
+        x1="${LEFT}"
+        x2="${right}"
+        y1="${yb}"
+        y2="${yb}"
+        stroke="var(--accent)"
+        stroke-width="1.5"
+      />
+      <rect x="${right - 4}" y="${yb - 5}" width="8" height="10" rx="2" fill="var(--accent)" />
+    </g>
+    <text
+      class="b acc halo"
+      x="${right - 10}"
+      y="${yb + 14}"
+      text-anchor="end"
+      pointer-events="none"
+    >
+      budget −${budget.toFixed(1)} points
+    </text>
+    ${join(dots)}${chosen}
+  </svg>`;
 }
 
 function summary(c) {
-  const fp = c.get("float_"), p = c.get("points")[c.get("best")];
-  if (!p) return html`<p class="mu">No version stays within ${c.get("budget").toFixed(1)} points. Drag the line down, or keep the float model.</p>`;
-  const loss = fp.accuracy - p.accuracy, less = (a, b) => `−${Math.round(100 - (100 * a) / b)}${THIN}%`;
-  const kept = p.kept.slice(0, 4).map((name, i) => html`${i ? ", " : ""}<button type="button" class="lnk" data-k="${name}">${name}</button>`);
-  return html`<div class="three"><small>${c.get("metric")}</small><small>latency</small><small>file</small>
-    <span class="big">${p.accuracy.toFixed(1)}<small>${THIN}%</small></span><span class="big">${p.latency_ms.toFixed(2)}<small>${THIN}ms</small></span><span class="big">${bytes(p.bytes).split(THIN)[0]}<small>${THIN}${bytes(p.bytes).split(THIN)[1]}</small></span>
-    <small>${Math.abs(loss) < 0.05 ? "±0" : `${loss > 0 ? "−" : "+"}${Math.abs(loss).toFixed(1)}`} points</small><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small></div>
-    <p>${p.kept.length ? html`int8 everywhere except <b>${p.kept.length} layer${p.kept.length > 1 ? "s" : ""}</b>: ${kept}${p.kept.length > 4 ? ` and ${p.kept.length - 4} more` : ""}.` : "int8 everywhere."}</p>`;
+  const fp = c.get("float_"),
+    p = c.get("points")[c.get("best")];
+  if (!p)
+    return html`<p class="mu">
+      No version stays within ${c.get("budget").toFixed(1)} points. Drag the line down, or keep the
+      float model.
+    </p>`;
+  const loss = fp.accuracy - p.accuracy,
+    less = (a, b) => `−${Math.round(100 - (100 * a) / b)}${THIN}%`;
+  const kept = p.kept
+    .slice(0, 4)
+    .map(
+      (name, i) =>
+        html`${i ? ", " : ""}<button type="button" class="lnk" data-k="${name}">${name}</button>`,
+    );
+  return html`<div class="three">
+      <small>${c.get("metric")}</small><small>latency</small><small>file</small>
+      <span class="big">${p.accuracy.toFixed(1)}<small>${THIN}%</small></span
+      ><span class="big">${p.latency_ms.toFixed(2)}<small>${THIN}ms</small></span
+      ><span class="big"
+        >${bytes(p.bytes).split(THIN)[0]}<small
+          >${THIN}${bytes(p.bytes).split(THIN)[1]}</small
+        ></span
+      >
+      <small
+        >${Math.abs(loss) < 0.05 ? "±0" : `${loss > 0 ? "−" : "+"}${Math.abs(loss).toFixed(1)}`}
+        points</small
+      ><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small>
+    </div>
+    <p>
+      ${p.kept.length ? html`int8 everywhere except <b>${p.kept.length} layer${p.kept.length > 1 ? "s" : ""}</b>: ${kept}${p.kept.length > 4 ? ` and ${p.kept.length - 4} more` : ""}.` : "int8 everywhere."}
+    </p>`;
 }
 
 export default widget({
   name: "tradeoff",
-  empty: { title: "No quantized version yet", text: "64 to 200 typical inputs are enough. They stay on this machine." },
+  empty: {
+    title: "No quantized version yet",
+    text: "64 to 200 typical inputs are enough. They stay on this machine.",
+  },
   ready: (c) => Boolean(c.get("float_") && c.get("points").length),
   frame(c) {
     const sizes = c.get("points").map((p) => p.bytes);
-    const circles = html`<svg width="26" height="12"><circle cx="5" cy="6" r="3.2" fill="none" stroke="var(--ink2)"/><circle cx="18" cy="6" r="5.5" fill="none" stroke="var(--ink2)"/></svg>`;
-    return html`<div class="card"><div class="ch"><h3>Accuracy against latency</h3><span class="lg">${key(circles, `file size ${bytes(Math.min(...sizes))} … ${bytes(Math.max(...sizes))}`)}<span>drag the line to set the budget</span></span></div>
-      <div class="cb"><div data-part="chart"></div><div class="row" style="margin-top:8px"><label class="lbl">Accuracy budget <input type="range" step="0.1" data-range="budget" data-focus="budget-slider" style="width:160px"></label><b data-part="value"></b></div>
-      <div class="best" data-part="summary"></div></div></div>`;
+    const circles = html`<svg width="26" height="12">
+      <circle cx="5" cy="6" r="3.2" fill="none" stroke="var(--ink2)" />
+      <circle cx="18" cy="6" r="5.5" fill="none" stroke="var(--ink2)" />
+    </svg>`;
+    return html`<div class="card">
+      <div class="ch">
+        <h3>Accuracy against latency</h3>
+        <span class="lg"
+          >${key(circles, `file size ${bytes(Math.min(...sizes))} … ${bytes(Math.max(...sizes))}`)}<span
+            >drag the line to set the budget</span
+          ></span
+        >
+      </div>
+      <div class="cb">
+        <div data-part="chart"></div>
+        <div class="row" style="margin-top:8px">
+          <label class="lbl"
+            >Accuracy budget
+            <input
+              type="range"
+              step="0.1"
+              data-range="budget"
+              data-focus="budget-slider"
+              style="width:160px" /></label
+          ><b data-part="value"></b>
+        </div>
+        <div class="best" data-part="summary"></div>
+      </div>
+    </div>`;
   },
   parts: {
-    chart, summary,
+    chart,
+    summary,
     value(c) {
-      const slider = c.root.querySelector("[data-range=budget]"), [low, high] = limits(c);
+      const slider = c.root.querySelector("[data-range=budget]"),
+        [low, high] = limits(c);
       slider.min = low;
       slider.max = high;
       slider.value = c.get("budget");
@@ -101,12 +289,26 @@ export default widget({
       return html`−${c.get("budget").toFixed(1)} points`;
     },
   },
-  watch: { points: ["frame"], method: ["frame"], float_: ["frame"], metric: ["frame"], backend: ["chart"], height: ["chart"], budget: ["chart", "value", "summary"], best: ["chart", "summary"] },
+  watch: {
+    points: ["frame"],
+    method: ["frame"],
+    float_: ["frame"],
+    metric: ["frame"],
+    backend: ["chart"],
+    height: ["chart"],
+    budget: ["chart", "value", "summary"],
+    best: ["chart", "summary"],
+  },
   input: (c, name, value) => setBudget(c, +value),
   drag(c, name, event) {
-    const svg = c.root.querySelector("[data-part=chart] svg"), box = svg.getBoundingClientRect();
+    const svg = c.root.querySelector("[data-part=chart] svg"),
+      box = svg.getBoundingClientRect();
     const { Y } = scales(c, box.width);
-    setBudget(c, c.get("float_").accuracy - Y.invert(((event.clientY - box.top) * c.get("height")) / box.height));
+    setBudget(
+      c,
+      c.get("float_").accuracy -
+        Y.invert(((event.clientY - box.top) * c.get("height")) / box.height),
+    );
   },
   key(c, event) {
     if (!event.target.closest("[data-drag]")) return false;
@@ -117,7 +319,13 @@ export default widget({
   click(c, event) {
     const dot = event.target.closest("[data-point]");
     if (!dot) return false;
-    setBudget(c, Math.ceil((c.get("float_").accuracy - c.get("points")[+dot.dataset.point].accuracy) * 10 - 1e-6) / 10, false);
+    setBudget(
+      c,
+      Math.ceil(
+        (c.get("float_").accuracy - c.get("points")[+dot.dataset.point].accuracy) * 10 - 1e-6,
+      ) / 10,
+      false,
+    );
     return true;
   },
 });

@@ -12,7 +12,8 @@ export function matrix(cells) {
   return { names, at, max: Math.max(...cells.map((x) => x.ms), 1e-9) };
 }
 
-const label = (name, dark) => (BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name);
+const label = (name, dark) =>
+  BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name;
 
 export default widget({
   name: "transitions",
@@ -20,13 +21,59 @@ export default widget({
   ready: (c) => Boolean(c.get("profile")),
   frame(c) {
     const { names, at, max } = matrix(c.get("cells"));
-    const body = names.length ? html`<table><thead><tr><th>from \\ to</th>${names.map((n) => html`<th class="num">${label(n, c.dark)}</th>`)}</tr></thead><tbody>${names.map((a) => html`<tr><td>${label(a, c.dark)}</td>${names.map((b) => {
-      const cell = at(a, b);
-      if (!cell) return html`<td class="num mu">·</td>`;
-      const fill = scale("time", 0.3 + 0.55 * (cell.ms / max), c.dark);
-      return html`<td class="num cell" style="background:${fill};color:${inkOn(fill)}"><button type="button" data-cell="${a}|${b}" data-focus="cell-${a}-${b}" data-tip="${`${plural(cell.names.length, "hand-over")}, ${fixed(cell.ms)}${THIN}ms\n${cell.names.join("\n")}`}" aria-label="${a} to ${b}, ${fixed(cell.ms)} ms">${fixed(cell.ms)}</button></td>`;
-    })}</tr>`)}</tbody></table>` : html`<p class="mu">No hand-overs by ${c.get("by")}.</p>`;
-    return html`<div class="card pad"><div class="row"><h3>Hand-overs, ms</h3><span class="sp"></span>${select("by", "between", [["backend", "backends"], ["precision", "precisions"], ["layout", "layouts"]], c.get("by"))}</div>${body}</div>`;
+    const body = names.length
+      ? html`<table>
+          <thead>
+            <tr>
+              <th>from \\ to</th>
+              ${names.map((n) => html`<th class="num">${label(n, c.dark)}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${names.map(
+              (a) =>
+                html`<tr>
+                  <td>${label(a, c.dark)}</td>
+                  ${names.map((b) => {
+                    const cell = at(a, b);
+                    if (!cell) return html`<td class="num mu">·</td>`;
+                    const fill = scale("time", 0.3 + 0.55 * (cell.ms / max), c.dark);
+                    return html`<td
+                      class="num cell"
+                      style="background:${fill};color:${inkOn(fill)}"
+                    >
+                      <button
+                        type="button"
+                        data-cell="${a}|${b}"
+                        data-focus="cell-${a}-${b}"
+                        data-tip="${`${plural(cell.names.length, "hand-over")}, ${fixed(cell.ms)}${THIN}ms\n${cell.names.join("\n")}`}"
+                        aria-label="${a} to ${b}, ${fixed(cell.ms)} ms"
+                      >
+                        ${fixed(cell.ms)}
+                      </button>
+                    </td>`;
+                  })}
+                </tr>`,
+            )}
+          </tbody>
+        </table>`
+      : html`<p class="mu">No hand-overs by ${c.get("by")}.</p>`;
+    return html`<div class="card pad">
+      <div class="row">
+        <h3>Hand-overs, ms</h3>
+        <span class="sp"></span>${select(
+          "by",
+          "between",
+          [
+            ["backend", "backends"],
+            ["precision", "precisions"],
+            ["layout", "layouts"],
+          ],
+          c.get("by"),
+        )}
+      </div>
+      ${body}
+    </div>`;
   },
   watch: { profile: ["frame"], cells: ["frame"], by: ["frame"] },
   click(c, event) {

@@ -9,33 +9,97 @@ import { totals, unitOf } from "../_shared/encode.js";
 const sum = (rows, of) => rows.reduce((a, r) => a + of(r), 0) || 1;
 
 function timeTable(c, rows) {
-  const off = new Set(c.get("hidden_types")), unit = unitOf(c.get("profile"));
-  const ticked = sum(rows.filter((r) => !off.has(r.type)), (r) => r.value);
-  return html`<table><thead><tr><th></th><th>Layer type</th><th class="num">Layers</th><th class="num">${unit}</th><th>Share of what is ticked</th></tr></thead><tbody>${rows.map((r) => html`<tr class="${off.has(r.type) ? "off" : ""}">
-    <td><input type="checkbox" data-set="tick" data-type="${r.type}" data-focus="tick-${r.type}"${off.has(r.type) ? "" : html` checked`} aria-label="Include ${r.type}"></td>
-    <td>${square(typeColour(r.type, c.dark))}  ${r.type}</td><td class="num">${r.layers}</td><td class="num">${fixed(r.value, unit === "ms" ? 3 : 2)}</td>
-    <td>${off.has(r.type) ? "–" : shareBar(r.value / ticked, typeColour(r.type, c.dark))}</td></tr>`)}</tbody></table>
+  const off = new Set(c.get("hidden_types")),
+    unit = unitOf(c.get("profile"));
+  const ticked = sum(
+    rows.filter((r) => !off.has(r.type)),
+    (r) => r.value,
+  );
+  return html`<table>
+      <thead>
+        <tr>
+          <th></th>
+          <th>Layer type</th>
+          <th class="num">Layers</th>
+          <th class="num">${unit}</th>
+          <th>Share of what is ticked</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (r) =>
+            html`<tr class="${off.has(r.type) ? "off" : ""}">
+              <td>
+                <input
+                  type="checkbox"
+                  data-set="tick"
+                  data-type="${r.type}"
+                  data-focus="tick-${r.type}"
+                  ${off.has(r.type) ? "" : html` checked`}
+                  aria-label="Include ${r.type}"
+                />
+              </td>
+              <td>${square(typeColour(r.type, c.dark))} ${r.type}</td>
+              <td class="num">${r.layers}</td>
+              <td class="num">${fixed(r.value, unit === "ms" ? 3 : 2)}</td>
+              <td>
+                ${off.has(r.type) ? "–" : shareBar(r.value / ticked, typeColour(r.type, c.dark))}
+              </td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
     <p class="mu hint">Untick a type to take it out here, in the chart and in the graph.</p>`;
 }
 
 function costTable(c, rows) {
-  const macs = sum(rows, (r) => r.macs), weights = sum(rows, (r) => r.weights);
-  return html`<table><thead><tr><th>Layer type</th><th class="num">Layers</th><th>Share of work</th><th>Share of weights</th></tr></thead><tbody>${
-    [...rows].sort((a, b) => b.macs - a.macs).map((r) => html`<tr><td>${square(typeColour(r.type, c.dark))}  ${r.type}</td><td class="num">${r.layers}</td><td>${shareBar(r.macs / macs)}</td><td>${shareBar(r.weights / weights)}</td></tr>`)}</tbody></table>`;
+  const macs = sum(rows, (r) => r.macs),
+    weights = sum(rows, (r) => r.weights);
+  return html`<table>
+    <thead>
+      <tr>
+        <th>Layer type</th>
+        <th class="num">Layers</th>
+        <th>Share of work</th>
+        <th>Share of weights</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${[...rows]
+        .sort((a, b) => b.macs - a.macs)
+        .map(
+          (r) =>
+            html`<tr>
+              <td>${square(typeColour(r.type, c.dark))} ${r.type}</td>
+              <td class="num">${r.layers}</td>
+              <td>${shareBar(r.macs / macs)}</td>
+              <td>${shareBar(r.weights / weights)}</td>
+            </tr>`,
+        )}
+    </tbody>
+  </table>`;
 }
 
 export default widget({
   name: "types",
   empty: { title: "No layers yet", text: "Layer types, with their share of the time." },
   ready: (c) => Boolean(c.get("profile")),
-  frame: (c) => html`<div class="card">${c.get("title") ? html`<div class="ch"><h3>${c.get("title")}</h3></div>` : ""}<div class="tw" data-part="table"></div></div>`,
-  parts: { table: (c) => (c.get("columns") === "cost" ? costTable : timeTable)(c, totals(c.get("profile"))) },
+  frame: (c) =>
+    html`<div class="card">
+      ${c.get("title") ? html`<div class="ch"><h3>${c.get("title")}</h3></div>` : ""}
+      <div class="tw" data-part="table"></div>
+    </div>`,
+  parts: {
+    table: (c) =>
+      (c.get("columns") === "cost" ? costTable : timeTable)(c, totals(c.get("profile"))),
+  },
   watch: { profile: ["frame"], columns: ["frame"], title: ["frame"], hidden_types: ["table"] },
   click(c, event) {
     const box = event.target.closest("[data-type]");
     if (!box) return false;
     const off = new Set(c.get("hidden_types"));
-    if (off.has(box.dataset.type)) off.delete(box.dataset.type); else off.add(box.dataset.type);
+    if (off.has(box.dataset.type)) off.delete(box.dataset.type);
+    else off.add(box.dataset.type);
     c.set({ hidden_types: [...off] });
     return true;
   },

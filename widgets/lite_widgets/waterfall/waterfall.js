@@ -5,18 +5,35 @@ import { fit, linear, nice, ticks } from "../_shared/scale.js";
 import { backendName, scale } from "../_shared/colour.js";
 import { ms, signed, THIN } from "../_shared/format.js";
 
-const ROW = 24, TOP = 20;
+const ROW = 24,
+  TOP = 20;
 
 /** Bars from `start` to `end`: [{name, names, from, to, delta, kind}]; the last one may be the rest. */
 export function bars(changes, start, end, most) {
-  const own = changes.filter((x) => x.delta_ms !== 0).slice(0, most), others = changes.length - own.length;
+  const own = changes.filter((x) => x.delta_ms !== 0).slice(0, most),
+    others = changes.length - own.length;
   const out = [];
   let at = start;
   for (const x of own) {
-    out.push({ name: x.name, names: x.names, from: at, to: at + x.delta_ms, delta: x.delta_ms, kind: x.kind });
+    out.push({
+      name: x.name,
+      names: x.names,
+      from: at,
+      to: at + x.delta_ms,
+      delta: x.delta_ms,
+      kind: x.kind,
+    });
     at += x.delta_ms;
   }
-  if (others > 0 && Math.abs(end - at) > 1e-9) out.push({ name: `${others} more`, names: [], from: at, to: end, delta: end - at, kind: "rest" });
+  if (others > 0 && Math.abs(end - at) > 1e-9)
+    out.push({
+      name: `${others} more`,
+      names: [],
+      from: at,
+      to: end,
+      delta: end - at,
+      kind: "rest",
+    });
   return out;
 }
 
@@ -25,40 +42,122 @@ const totals = (c) => [sum(c.get("before")), sum(c.get("after"))];
 
 function chart(c, width) {
   if (width < 200) return html``;
-  const [start, end] = totals(c), all = bars(c.get("changes"), start, end, c.get("most"));
-  const left = Math.min(170, width * 0.28), right = width - 74, height = TOP + ROW * (all.length + 2) + 6;
+  const [start, end] = totals(c),
+    all = bars(c.get("changes"), start, end, c.get("most"));
+  const left = Math.min(170, width * 0.28),
+    right = width - 74,
+    height = TOP + ROW * (all.length + 2) + 6;
   const max = nice(Math.max(start, end, ...all.map((b) => Math.max(b.from, b.to))) * 1.02);
   const X = linear([0, max], [left, right]);
-  const grid = ticks(max, 4).map((v) => html`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP - 4}" y2="${height - 4}"/><text x="${X(v)}" y="10" text-anchor="middle">${v}</text>`);
-  const total = (name, value, i) => html`<text class="t1 b" x="${left - 8}" y="${TOP + i * ROW + 16}" text-anchor="end">${name}</text><rect x="${left}" y="${TOP + i * ROW + 4}" width="${X(value) - left}" height="16" fill="var(--ink2)" fill-opacity=".55"/>
-    <text class="t1 b" x="${X(value) + 6}" y="${TOP + i * ROW + 16}">${ms(value)}</text>`;
+  const grid = ticks(max, 4).map(
+    (v) =>
+      html`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP - 4}" y2="${height - 4}" /><text
+          x="${X(v)}"
+          y="10"
+          text-anchor="middle"
+          >${v}</text
+        >`,
+  );
+  const total = (name, value, i) =>
+    html`<text class="t1 b" x="${left - 8}" y="${TOP + i * ROW + 16}" text-anchor="end"
+        >${name}</text
+      ><rect
+        x="${left}"
+        y="${TOP + i * ROW + 4}"
+        width="${X(value) - left}"
+        height="16"
+        fill="var(--ink2)"
+        fill-opacity=".55"
+      />
+      <text class="t1 b" x="${X(value) + 6}" y="${TOP + i * ROW + 16}">${ms(value)}</text>`;
   const rows = all.map((b, i) => {
-    const y = TOP + (i + 1) * ROW, x0 = Math.min(X(b.from), X(b.to)), w = Math.max(Math.abs(X(b.to) - X(b.from)), 1);
-    const fill = scale("change", b.delta > 0 ? 0.95 : 0.05, c.dark), word = { new: "new: ", gone: "gone: ", rest: "", changed: "" }[b.kind];
-    const body = html`<rect class="hit" x="0" y="${y}" width="${width}" height="${ROW}"/><text class="${b.kind === "rest" ? "" : "t1"}" x="${left - 8}" y="${y + 16}" text-anchor="end">${fit(word + b.name, left - 10)}</text>
-      <path d="M${X(b.from)} ${y - 4}V${y + 20}" stroke="var(--ink2)" stroke-opacity=".4"/><rect class="nd mark" x="${x0}" y="${y + 4}" width="${w}" height="16" fill="${fill}"/><rect class="ring" x="${x0 - 2}" y="${y + 2}" width="${w + 4}" height="20" rx="2"/>
+    const y = TOP + (i + 1) * ROW,
+      x0 = Math.min(X(b.from), X(b.to)),
+      w = Math.max(Math.abs(X(b.to) - X(b.from)), 1);
+    const fill = scale("change", b.delta > 0 ? 0.95 : 0.05, c.dark),
+      word = { new: "new: ", gone: "gone: ", rest: "", changed: "" }[b.kind];
+    const body = html`<rect class="hit" x="0" y="${y}" width="${width}" height="${ROW}" /><text
+        class="${b.kind === "rest" ? "" : "t1"}"
+        x="${left - 8}"
+        y="${y + 16}"
+        text-anchor="end"
+        >${fit(word + b.name, left - 10)}</text
+      >
+      <path d="M${X(b.from)} ${y - 4}V${y + 20}" stroke="var(--ink2)" stroke-opacity=".4" /><rect
+        class="nd mark"
+        x="${x0}"
+        y="${y + 4}"
+        width="${w}"
+        height="16"
+        fill="${fill}"
+      /><rect class="ring" x="${x0 - 2}" y="${y + 2}" width="${w + 4}" height="20" rx="2" />
       <text x="${Math.max(X(b.from), X(b.to)) + 6}" y="${y + 16}">${signed(b.delta)}</text>`;
     return b.names.length ? html`<g data-k="${b.names[0]}">${body}</g>` : html`<g>${body}</g>`;
   });
-  const name = (p, other) => (p.label || (p.backend !== other.backend ? backendName(p.backend) : p === c.get("before") ? "before" : "after"));
-  return html`<svg class="chart" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Changes from ${ms(start)} to ${ms(end)} ms">${grid}
-    <text x="${left - 8}" y="10" text-anchor="end">ms</text>${total(name(c.get("before"), c.get("after")), start, 0)}${join(rows)}${total(name(c.get("after"), c.get("before")), end, all.length + 1)}</svg>`;
+  const name = (p, other) =>
+    p.label ||
+    (p.backend !== other.backend
+      ? backendName(p.backend)
+      : p === c.get("before")
+        ? "before"
+        : "after");
+  return html`<svg
+    class="chart"
+    height="${height}"
+    viewBox="0 0 ${width} ${height}"
+    role="img"
+    aria-label="Changes from ${ms(start)} to ${ms(end)} ms"
+  >
+    ${grid}
+    <text x="${left - 8}" y="10" text-anchor="end">ms</text>
+    ${total(name(c.get("before"), c.get("after")), start, 0)}${join(rows)}${total(name(c.get("after"), c.get("before")), end, all.length + 1)}
+  </svg>`;
 }
 
 export default widget({
   name: "waterfall",
-  empty: { title: "Nothing to compare", text: "Two profiles: where the difference of their totals comes from." },
+  empty: {
+    title: "Nothing to compare",
+    text: "Two profiles: where the difference of their totals comes from.",
+  },
   ready: (c) => Boolean(c.get("before") && c.get("after")),
   frame(c) {
-    const [start, end] = totals(c), part = start ? (100 * (end - start)) / start : 0;
-    return html`<div class="card"><div class="ch"><h3>${c.get("title")}</h3><span class="mu">${ms(start)} → ${ms(end)}${THIN}ms (${signed(part, 0)}${THIN}%)</span><span class="sp"></span><span class="lg"><span>blue: faster</span><span>brown: slower</span></span></div>
-      <div class="cb tight"><div data-part="chart" data-keys tabindex="0" role="application" data-focus="chart" aria-label="Changes, largest first. Arrow keys select."></div></div></div>`;
+    const [start, end] = totals(c),
+      part = start ? (100 * (end - start)) / start : 0;
+    return html`<div class="card">
+      <div class="ch">
+        <h3>${c.get("title")}</h3>
+        <span class="mu">${ms(start)} → ${ms(end)}${THIN}ms (${signed(part, 0)}${THIN}%)</span
+        ><span class="sp"></span
+        ><span class="lg"><span>blue: faster</span><span>brown: slower</span></span>
+      </div>
+      <div class="cb tight">
+        <div
+          data-part="chart"
+          data-keys
+          tabindex="0"
+          role="application"
+          data-focus="chart"
+          aria-label="Changes, largest first. Arrow keys select."
+        ></div>
+      </div>
+    </div>`;
   },
   parts: { chart },
-  watch: { before: ["frame"], after: ["frame"], changes: ["frame"], most: ["frame"], title: ["frame"] },
-  order: (c) => bars(c.get("changes"), ...totals(c), c.get("most")).flatMap((b) => b.names.slice(0, 1)),
+  watch: {
+    before: ["frame"],
+    after: ["frame"],
+    changes: ["frame"],
+    most: ["frame"],
+    title: ["frame"],
+  },
+  order: (c) =>
+    bars(c.get("changes"), ...totals(c), c.get("most")).flatMap((b) => b.names.slice(0, 1)),
   tip(c, name) {
     const x = c.get("changes").find((y) => y.names.includes(name));
-    return x && `${x.names.join(", ")}\n${ms(x.before_ms)} → ${ms(x.after_ms)}${THIN}ms (${signed(x.delta_ms)})${x.kind === "changed" ? "" : `\n${x.kind}`}`;
+    return (
+      x &&
+      `${x.names.join(", ")}\n${ms(x.before_ms)} → ${ms(x.after_ms)}${THIN}ms (${signed(x.delta_ms)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
+    );
   },
 });

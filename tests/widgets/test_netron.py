@@ -1,0 +1,135 @@
+"""NetronView against the pinned netron, on a real Jupyter server under a base URL."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import lite_widgets as lw
+import pytest
+
+from tests.widgets import host_page
+
+pytestmark = pytest.mark.browser
+pytest.importorskip("netron", reason="pip install netron==9.3.3")
+pytest.importorskip("jupyter_server", reason="pip install jupyter_server")
+BASE = "/user/NAME/"
+EXTENSION = "lite_widgets.netron_view.extension"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[str]:
+    """The root URL of a Jupyter server that has the extension."""
+    home = tmp_path_factory.mktemp("jupyter")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    widgets = str(Path(lw.__file__).parents[1])
+    path = os.pathsep.join(filter(None, [widgets, os.environ.get("PYTHONPATH")]))
+    env = {**os.environ, "HOME": str(home), "JUPYTER_CONFIG_DIR": str(home), "PYTHONPATH": path}
+    arguments = [
+        f"--port={port}", "--ServerApp.port_retries=0", "--ip=127.0.0.1", "--no-browser",
+        "--allow-root", f"--ServerApp.base_url={BASE}", "--IdentityProvider.token=t",
+        f"--ServerApp.root_dir={home}", f"--ServerApp.jpserver_extensions={EXTENSION}=True",
+    ]  # fmt: skip
+    log = (home / "log").open("w")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyter_server", *arguments], env=env, stdout=log, stderr=log
+    )
+    url = f"http://127.0.0.1:{port}{BASE}"
+    try:
+        for _ in range(120):
+            try:
+                urllib.request.urlopen(f"{url}api", timeout=1).close()
+                break
+            except OSError:
+                assert process.poll() is None, (home / "log").read_text()
+                time.sleep(0.25)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(15)
+        log.close()
+
+
+def model() -> bytes:
+    """A small ONNX file whose nodes have names."""
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    helper, kind = onnx.helper, onnx.TensorProto.FLOAT
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="relu_0"),
+        helper.make_node("Sigmoid", ["a"], ["b"], name="sigmoid_1"),
+        helper.make_node("Add", ["a", "b"], ["y"], name="add_2"),
+    ]
+    graph = helper.make_graph(nodes, "g", [value("x", kind, [1, 4])], [value("y", kind, [1, 4])])
+    return helper.make_model(graph).SerializeToString()
+
+
+def status(url: str) -> int:
+    """The status of a plain GET, without following a redirect to the login page."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *args):
+            return None
+
+    try:
+        with urllib.request.build_opener(Stay).open(url, timeout=5) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_nothing_is_served_without_login_and_only_assets_with_it(server):
+    for name in ("embed.html", "lite-bridge.js", "index.js", "view.js"):
+        assert status(f"{server}lite/netron/{name}") in (302, 403), name
+        assert status(f"{server}lite/netron/{name}?token=t") == 200, name
+    for name in ("server.py", "__init__.py", "..%2Fsetup.py", "%2e%2e/x.js", "nothing.js"):
+        assert status(f"{server}lite/netron/{name}?token=t") in (302, 403, 404), name
+
+
+def test_model_opens_from_bytes_and_selection_goes_both_ways(server, chromium):
+    view = lw.NetronView(
+        model=model(), name="m.onnx", sources={"fused/relu": ["relu_0", "sigmoid_1"]},
+        colours={"relu_0": "#d55e00"},
+    )  # fmt: skip
+    page = chromium.new_page(viewport={"width": 1000, "height": 700})
+    page.set_default_timeout(15000)
+    asked: list[str] = []
+    page.on("request", lambda r: asked.append(r.url) if r.url.startswith("http") else None)
+    page.goto(f"{server}login?token=t")
+    page.set_content(host_page.page([view], base_url=BASE, width=900))
+    page.wait_for_function("() => window.models && window.models[0].get('nodes') === 3")
+    # netron takes eval away from its page, so its document is looked at from ours
+    page.wait_for_function(
+        "() => document.querySelector('iframe').contentDocument"
+        ".querySelector('#node-name-relu_0 .node-item path').style.fill !== ''"
+    )
+    frame = page.frame_locator("iframe")
+    page.evaluate("() => models[0].set('selected', ['fused/relu'])")
+    frame.locator("#node-name-relu_0.select").wait_for()
+    assert frame.locator(".node.select").count() == 2
+    frame.locator("#node-name-add_2").click()
+    page.wait_for_function("() => JSON.stringify(models[0].get('selected')) === '[\"add_2\"]'")
+    page.evaluate("() => document.body.setAttribute('data-jp-theme-light', 'false')")
+    page.wait_for_timeout(300)
+    assert page.evaluate("() => window.errors") == []
+    host = server.split("/user/")[0]
+    assert [url for url in asked if not url.startswith(host)] == []
+    page.close()
+
+
+def test_a_server_without_the_extension_says_how_to_enable_it(server, chromium):
+    page = chromium.new_page()
+    page.goto(f"{server}login?token=t")
+    page.set_content(host_page.page([lw.NetronView(model=b"x")], base_url="/user/NAME/none/"))
+    page.wait_for_selector(".note")
+    assert "jupyter server extension enable" in page.locator(".note").inner_text()
+    page.close()
