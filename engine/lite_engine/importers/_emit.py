@@ -221,9 +221,13 @@ class Emitter:
         self.graph.remove_unread()
 
     def rename(self, value: Value, name: str) -> str:
-        """`name` for this value: whoever holds it already gets another one."""
+        """The name for an output: whoever holds it already gets another one, unless that is an
+        input or an output itself."""
+        fixed = [v.name for v in (*self.graph.inputs, *self.graph.outputs) if v is not value]
+        if name in fixed:
+            return self.unique(name)
         for other in self.graph.values():
-            if other is not value and other.name == name and other not in self.graph.inputs:
+            if other is not value and other.name == name:
                 other.name = self.unique(name)
         self._names.setdefault(name, 0)
         return name
