@@ -1,8 +1,7 @@
 """Which kernel Paddle-Lite runs an operator with, per target.
 
 A cell is `alias/target/precision/layout` in paddle_place.h's numbers, without the alias when it
-is `def`; `-` is none. An operator that is not here has `def/2/1/1` on x86, `def/4/1/1` on arm and
-no OpenCL kernel. Collected from what opt 2.13 chooses for one-operator programs.
+is `def`; `-` is none. Collected from what opt 2.13 chooses for one-operator programs.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ _TABLE = """
 abs                1/1/1           4/1/1         5/5/4
 arg_max            fp32/1/4/1      fp32/4/4/1    5/5/4
 assign             1/4/2           1/4/2         -
+batch_norm         2/1/1           4/1/1         -
 bilinear_interp_v2 2/1/1           4/1/1         ImageDefault/5/5/4
 box_coder          2/1/1           4/1/1         ImageDefault/5/5/4
 cast               1/4/1           1/4/1         -
@@ -26,11 +26,13 @@ elementwise_add    2/1/1           4/1/1         5/5/4
 elementwise_div    2/1/1           4/1/1         5/5/4
 elementwise_max    2/1/1           4/1/1         5/5/4
 elementwise_min    2/1/1           4/1/1         5/5/4
+elementwise_mod    2/1/1           4/1/1         -
 elementwise_mul    2/1/1           4/1/1         5/5/4
 elementwise_pow    2/1/1           4/1/1         5/5/4
 elementwise_sub    2/1/1           4/1/1         5/5/4
 elu                1/1/1           4/1/1         -
 equal              1/1/2           1/1/2         -
+erf                2/1/1           4/1/1         -
 exp                1/1/1           4/1/1         ImageDefault/5/5/4
 expand_v2          1/1/2           1/1/2         -
 fc                 2/1/1           4/1/1         image2d/5/5/5
@@ -41,6 +43,7 @@ gather             int64int64/1/1/1 int64int64/1/1/1 -
 gelu               2/1/1           4/1/1         5/5/4
 greater_equal      1/1/2           1/1/2         -
 greater_than       1/1/2           1/1/2         -
+group_norm         2/1/1           4/1/1         -
 hard_sigmoid       1/1/1           4/1/1         ImageDefault/5/5/4
 hard_swish         2/1/1           4/1/1         5/5/4
 instance_norm      2/1/1           4/1/1         ImageDefault/5/5/4
@@ -57,6 +60,7 @@ logical_xor        1/4/2           1/4/2         -
 lookup_table_v2    2/1/1           4/4/1         -
 lrn                -               4/1/1         ImageDefault/5/5/4
 matmul_v2          2/1/1           4/1/1         image2d/5/5/5
+mish               2/1/1           4/1/1         -
 multiclass_nms3    1/1/1           1/1/1         -
 nearest_interp_v2  2/1/1           4/1/1         ImageDefault/5/5/4
 pad2d              1/1/1           4/1/1         ImageDefault/5/5/4
@@ -65,7 +69,11 @@ pool2d             2/1/1           4/1/1         image2d/5/5/4
 prelu              1/1/1           4/1/1         5/5/4
 prior_box          1/1/1           1/1/1         -
 reciprocal         1/1/1           4/1/1         -
+reduce_max         2/1/1           4/1/1         -
 reduce_mean        2/1/1           4/1/1         -
+reduce_min         2/1/1           4/1/1         -
+reduce_prod        2/1/1           4/1/1         -
+reduce_sum         2/1/1           4/1/1         -
 relu               2/1/1           4/1/1         ImageDefault/5/5/4
 relu6              2/1/1           4/1/1         ImageDefault/5/5/4
 reshape2           1/4/2           1/4/2         image2d/5/5/4
@@ -102,14 +110,14 @@ ARM_FP16 = frozenset(
 )  # fmt: skip
 _COLUMNS = {"x86": 0, "arm": 1, "opencl": 2}
 _KERNELS = {row[0]: row[1:] for row in map(str.split, _TABLE.strip().splitlines())}
-_DEFAULT = ["2/1/1", "4/1/1", "-"]
+_NOWHERE = ["-", "-", "-"]
 
 
 def kernel_for(op: str, target: str, *, fp16: bool = False) -> str | None:
     """The kernel string of an operator, None when the target has no kernel for it."""
     if fp16 and target == "arm" and op in ARM_FP16:
         return f"{op}/def/4/5/1"
-    cell = _KERNELS.get(op, _DEFAULT)[_COLUMNS[target]]
+    cell = _KERNELS.get(op, _NOWHERE)[_COLUMNS[target]]
     if cell == "-":
         return None
     return f"{op}/{cell}" if cell.count("/") == 3 else f"{op}/def/{cell}"

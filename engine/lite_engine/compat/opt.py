@@ -1,0 +1,225 @@
+"""`opt` with Paddle-Lite's flags, and its Python class Opt. Unlike Paddle-Lite's, success exits 0.
+
+run_opt(["--model_file=m.pdmodel", "--param_file=m.pdiparams", "--optimize_out=m",
+         "--valid_targets=arm,opencl"])                                   # m.nb
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from .._version import __version__
+from ..errors import LiteError, UsageError
+from ..importers import load
+from ..importers.paddle.registry import known_types
+from ..ir import Graph
+from ..model_file import optimize
+from ..model_file.naive_buffer import kernels, nb_program, write_nb
+
+QUANT_BITS = {"QUANT_INT8": 8, "QUANT_INT16": 16}
+_SUFFIX = {"naive_buffer": ".nb", "lite": ".lite"}
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text.lower() in ("true", "1")
+
+
+def _parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(
+        "lite opt", description="Convert a model with Paddle-Lite's flags.", allow_abbrev=False
+    )
+    p.add_argument("--model_dir", default="", help="folder with __model__ and parameters")
+    p.add_argument("--model_file", default="", help="program (or a model of any known format)")
+    p.add_argument("--param_file", default="", help="combined parameter file")
+    p.add_argument("--optimize_out", default="", help="path of the result, without suffix")
+    p.add_argument("--optimize_out_type", default="naive_buffer", choices=[*_SUFFIX, "protobuf"])
+    p.add_argument("--valid_targets", default="arm", help="of arm, x86, opencl: arm,opencl")
+    p.add_argument("--quant_type", default="QUANT_INT16", choices=list(QUANT_BITS))
+    for name, text in (
+        ("quant_model", "store weights as integers"),
+        ("enable_fp16", "half precision on arm"),
+        ("print_model_ops", "list the model's operators and whether the targets have them"),
+        ("print_supported_ops", "list the operators that the targets have"),
+        ("print_all_ops", "list the operators of every target"),
+    ):
+        p.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False, help=text)
+    p.add_argument("--version", action="version", version=__version__)
+    return p
+
+
+def run_opt(argv: Sequence[str]) -> int:
+    """The command. Exit code 0 good, 1 the conversion failed, 2 wrong usage."""
+    try:
+        options = _parser().parse_args(list(argv))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        run(options)
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except LiteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def targets_of(text: str) -> list[str]:
+    """`arm,opencl` or `arm opencl` → names. Raises UsageError."""
+    names = list(dict.fromkeys(text.replace(",", " ").split()))
+    unknown = [n for n in names if n not in ("arm", "x86", "opencl")]
+    if unknown or not names:
+        raise UsageError(f"--valid_targets {text!r}: choose from arm, x86, opencl")
+    return names
+
+
+def run(options: argparse.Namespace) -> Path | None:
+    """Does what the flags say; the path written, if any. Raises LiteError."""
+    targets = targets_of(options.valid_targets)
+    if options.print_all_ops or options.print_supported_ops:
+        print(supported_table(["arm", "x86", "opencl"] if options.print_all_ops else targets))
+        return None
+    graph = _open(options)
+    if options.print_model_ops:
+        print(model_table(graph, targets))
+        return None
+    if options.optimize_out_type == "protobuf":
+        raise UsageError("--optimize_out_type protobuf is not written; use naive_buffer or lite")
+    if not options.optimize_out:
+        raise UsageError("--optimize_out is missing: where should the result go?")
+    suffix = _SUFFIX[options.optimize_out_type]
+    out = Path(options.optimize_out)
+    out = out if out.suffix == suffix else out.with_name(out.name + suffix)
+    if suffix == ".nb":
+        bits = QUANT_BITS[options.quant_type] if options.quant_model else None
+        write_nb(graph, out, targets=targets, weight_bits=bits, fp16=options.enable_fp16)
+    else:
+        if options.quant_model:
+            raise UsageError("--quant_model writes .nb files; use `lite quantize` for .lite files")
+        precision = "fp16" if options.enable_fp16 else "fp32"
+        optimize(graph, targets=targets, precision=precision).save(out)
+    print(f"{out}: {out.stat().st_size} bytes, for {', '.join(targets)}")
+    return out
+
+
+def _open(options: argparse.Namespace) -> Graph:
+    """--model_file goes before --model_dir, as in Paddle-Lite."""
+    path = options.model_file or options.model_dir
+    if not path:
+        raise UsageError("give --model_dir, or --model_file with --param_file")
+    return load(path, params=options.param_file or None)
+
+
+def supported_table(targets: Sequence[str]) -> str:
+    """Paddle operators that are read, and which targets of `.nb` files have a kernel for them."""
+    rows = [["operator", "lite", *targets]]
+    for name in known_types():
+        cells = ["Y" if kernels.kernel_for(name, t) else "-" for t in targets]
+        rows.append([name, "Y", *cells])
+    return _table(rows)
+
+
+def model_table(graph: Graph, targets: Sequence[str]) -> str:
+    """The operators of a model as Paddle-Lite would get them."""
+    counts = Counter(_types(graph))
+    rows = [["operator", "count", *targets]]
+    for name in sorted(counts):
+        cells = ["Y" if kernels.kernel_for(name, t) else "-" for t in targets]
+        rows.append([name, str(counts[name]), *cells])
+    return _table(rows)
+
+
+def _types(graph: Graph) -> list[str]:
+    """Types of the operators that do arithmetic, in order."""
+    ops = nb_program(graph).blocks[0].ops
+    return [op.type for op in ops if op.type not in ("feed", "fetch")]
+
+
+def _table(rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
+    )
+
+
+class Opt:
+    """Paddle-Lite's Opt: set, then `run()`."""
+
+    def __init__(self) -> None:
+        self._options = _parser().parse_args([])
+
+    def set_model_dir(self, path: str) -> None:
+        self._options.model_dir = path
+
+    def set_model_file(self, path: str) -> None:
+        self._options.model_file = path
+
+    def set_param_file(self, path: str) -> None:
+        self._options.param_file = path
+
+    def set_valid_places(self, targets: str) -> None:
+        self._options.valid_targets = ",".join(targets_of(targets))
+
+    def set_model_type(self, kind: str) -> None:
+        """naive_buffer or lite. Raises UsageError."""
+        if kind not in _SUFFIX:
+            raise UsageError(f"model type {kind!r}: choose naive_buffer or lite")
+        self._options.optimize_out_type = kind
+
+    def set_optimize_out(self, path: str) -> None:
+        self._options.optimize_out = path
+
+    def set_quant_model(self, quantize: bool) -> None:
+        self._options.quant_model = bool(quantize)
+
+    def set_quant_type(self, kind: str) -> None:
+        """QUANT_INT8 or QUANT_INT16. Raises UsageError."""
+        if kind not in QUANT_BITS:
+            raise UsageError(f"quantization {kind!r}: choose {' or '.join(QUANT_BITS)}")
+        self._options.quant_type = kind
+
+    def enable_fp16(self) -> None:
+        self._options.enable_fp16 = True
+
+    def run(self) -> None:
+        """Writes the result. Raises LiteError."""
+        run(self._options)
+
+    def run_optimize(
+        self, model_dir: str, model_file: str, param_file: str, model_type: str, targets: str,
+        out: str,
+    ) -> None:  # fmt: skip
+        """All at once, in Paddle-Lite's order of arguments."""
+        self.set_model_dir(model_dir)
+        self.set_model_file(model_file)
+        self.set_param_file(param_file)
+        self.set_model_type(model_type)
+        self.set_valid_places(targets)
+        self.set_optimize_out(out)
+        self.run()
+
+    def print_supported_ops(self) -> None:
+        print(supported_table(targets_of(self._options.valid_targets)))
+
+    def print_all_ops(self) -> None:
+        print(supported_table(["arm", "x86", "opencl"]))
+
+    def check_if_model_supported(self, print_ops: bool = False) -> bool:
+        """True when every operator has a kernel on one of the targets."""
+        graph, targets = _open(self._options), targets_of(self._options.valid_targets)
+        if print_ops:
+            print(model_table(graph, targets))
+        return all(any(kernels.kernel_for(t, name) for name in targets) for t in _types(graph))
+
+    def version(self) -> str:
+        return __version__
+
+
+if __name__ == "__main__":
+    sys.exit(run_opt(sys.argv[1:]))
