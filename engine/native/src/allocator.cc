@@ -2,6 +2,13 @@
 
 #include <stdlib.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
 namespace lite {
 
 void* Allocator::allocate(size_t bytes) {
@@ -18,8 +25,11 @@ void* Allocator::allocate(size_t bytes) {
   block->bytes = total;
   blocks = block;
   used_bytes += total;
-  const uintptr_t first = reinterpret_cast<uintptr_t>(raw + sizeof(Block));
-  return reinterpret_cast<void*>((first + kAlign - 1) / kAlign * kAlign);
+  const uintptr_t free_from = reinterpret_cast<uintptr_t>(raw + sizeof(Block));
+  uint8_t* first = reinterpret_cast<uint8_t*>((free_from + kAlign - 1) / kAlign * kAlign);
+  // The slack behind the block is out of bounds, too.
+  ASAN_POISON_MEMORY_REGION(first + bytes, raw + total + kAlign + sizeof(Block) - (first + bytes));
+  return first;
 }
 
 void* Allocator::allocate_array(size_t count, size_t each) {
@@ -30,6 +40,7 @@ void* Allocator::allocate_array(size_t count, size_t each) {
 void Allocator::release() {
   while (blocks) {
     Block* next = blocks->next;
+    ASAN_UNPOISON_MEMORY_REGION(blocks, blocks->bytes + kAlign + sizeof(Block));
     free(blocks);
     blocks = next;
   }

@@ -149,8 +149,6 @@ bool resolve_aliases(Env& env, Program* program) {
     if (tensor.role != root.role && tensor.role != Role::kOutput)
       return env.fail("tensor %d '%s': its role is not that of '%s', which it aliases", i,
                       tensor.name, root.name);
-    if (tensor.role == Role::kOutput && !is_dense(tensor))
-      return env.fail("tensor %d '%s': outputs are dense", i, tensor.name);
     storage.root = at;
     storage.offset = offset;
   }
@@ -234,8 +232,8 @@ bool check_ports(Env& env, const Program& program) {
   }
   for (int i = 0; i < program.num_outputs; ++i) {
     const int t = program.outputs[i];
-    if (program.tensors[t].role != Role::kOutput)
-      return env.fail("output %d '%s' is not an output tensor", i, program.tensors[t].name);
+    if (program.tensors[t].role != Role::kOutput || !is_dense(program.tensors[t]))
+      return env.fail("output %d '%s' is not a dense output tensor", i, program.tensors[t].name);
   }
   return true;
 }
