@@ -108,6 +108,16 @@ class OpenCLExecutable:
             for i in self.plan.outputs
         ]
 
+    def enqueue(self) -> None:
+        """The kernels alone, on whatever the buffers hold (benchmarks)."""
+        cl, queue = self.device.cl, self.device.queue
+        for _, kernels in self._steps:
+            for kernel, grid, group in kernels:
+                cl.enqueue_nd_range_kernel(queue, kernel, grid, group)
+
+    def finish(self) -> None:
+        self.device.queue.finish()
+
     def _run_step(
         self, step: Step, kernels: Any, given: dict[int, Any], host: dict[int, np.ndarray]
     ) -> list[Any]:

@@ -1,0 +1,1 @@
+"""OpenCL on a real device: correctness, latency beside PyTorch, roofs, layers."""
