@@ -44,7 +44,8 @@ class KernelRef:
     """A kernel that can run an operator on a backend, and under which conditions.
 
     `when(node, types)` gets the Node and its inputs' TypeInfos (None for absent) and answers
-    True, or a string that says why not. Kernels of one operator are tried in `rank` order, lowest first.
+    True, or a string that says why not. Kernels of one operator are tried in `rank` order, lowest
+    first.
     """
 
     op: str
@@ -74,9 +75,11 @@ class OpDef:
     attr_inputs: tuple[str, ...]
     #: attributes and attr_inputs that name one axis or a list of axes
     axis_attrs: tuple[str, ...]
-    #: attributes and attr_inputs with one number per axis of the first input (or a multiple: pads are
-    #: begin…, end…). They are per listed axis, and not remapped, where the node also has `axes`.
+    #: attributes and attr_inputs with one number per axis of the first input (or a multiple:
+    #: pads are begin…, end…). They are per listed axis, and not remapped, where the node also has `axes`.
     per_axis_attrs: tuple[str, ...]
+    #: constant inputs that kernels bring into a form of their own (weights); spatial operators': all
+    packed_inputs: tuple[str, ...]
     source: str
     doc: str
     tolerance: float
@@ -127,6 +130,13 @@ class OpDef:
         self.kernels.sort(key=lambda k: k.rank)
 
     # ---- schema
+    def packs(self, index: int) -> bool:
+        """Whether kernels pack this constant input themselves, whatever the activations' storage."""
+        name = self.input_name(index)
+        if self.layout == "channels_last":
+            return index > 0 and name != "residual"
+        return name in self.packed_inputs
+
     @property
     def min_inputs(self) -> int:
         return sum(1 for n in self.inputs if not n.endswith("?") and not n.startswith("*"))
@@ -269,14 +279,16 @@ def define_op(
     attr_inputs: tuple[str, ...] = (),
     axis_attrs: tuple[str, ...] = (),
     per_axis_attrs: tuple[str, ...] = (),
+    packed_inputs: tuple[str, ...] = (),
     source: str = "",
     doc: str = "",
     tolerance: float = 1e-4,
 ) -> OpDef:
     """Registers an operator. `inputs` is a list of words: `x`, `b?` optional, `*xs` variadic.
 
-    `axis_attrs` and `per_axis_attrs` are what a change of layout must remap: names of attributes or of
-    attr_inputs. `tolerance` is the relative L2 error that a float32 kernel may have against the reference.
+    `axis_attrs` and `per_axis_attrs` are what a change of layout must remap: names of attributes or
+    of attr_inputs. `tolerance` is the relative L2 error that a float32 kernel may have against the
+    reference.
     """
     if name in _REGISTRY:
         raise ValueError(f"operator {name} is defined twice")
@@ -291,6 +303,7 @@ def define_op(
         tuple(attr_inputs),
         tuple(axis_attrs),
         tuple(per_axis_attrs),
+        tuple(packed_inputs),
         source,
         doc,
         tolerance,

@@ -85,10 +85,18 @@ def _split_heads(x: Array, heads: int | None) -> Array:
 
 
 def attention_bias(
-    rows: int, columns: int, batch: int, offset: Array, mask: Array | None, lengths: Array | None, *,
-    is_causal: int, left: int, right: int,
-) -> Array:  # fmt: skip
-    """What is added to the scores, broadcast to (B,H,rows,columns): 0 where a key may be seen, −∞ elsewhere."""
+    rows: int,
+    columns: int,
+    batch: int,
+    offset: Array,
+    mask: Array | None,
+    lengths: Array | None,
+    *,
+    is_causal: int,
+    left: int,
+    right: int,
+) -> Array:
+    """What is added to the scores (B,H,rows,columns): 0 where a key may be seen, −∞ elsewhere."""
     key = np.arange(columns)
     at = offset.reshape(-1, 1, 1, 1) + np.arange(rows).reshape(1, 1, -1, 1)
     seen = np.ones((batch, 1, rows, columns), bool)
@@ -214,7 +222,7 @@ def _(
     num_heads: int | None,
     rotary_embedding_dim: int,
 ) -> Array:
-    """Turns pairs of each head's first `rotary_embedding_dim` elements by the angles of their position"""
+    """Turns pairs of each head's first `rotary_embedding_dim` elements by their position's angle"""
     heads = _split_heads(x, num_heads)  # (B,H,L,S)
     width = rotary_embedding_dim or heads.shape[-1]
     cos, sin = (c if positions is None else c[positions] for c in (cos, sin))  # (B,L,width/2)
@@ -293,7 +301,10 @@ def _(
     update_rule: str,
     n_outputs: int,
 ) -> Any:
-    """S ← e^g·S + β·k⊗(v − (e^g·S)ᵀk) step by step; o = scale·Sᵀq (rules: linear, gated, delta, gated_delta)"""
+    """S ← e^g·S + β·k⊗(v − (e^g·S)ᵀk) step by step; o = scale·Sᵀq.
+
+    Rule linear has neither g nor β, gated has g, delta β, gated_delta both.
+    """
     q, k, v = (
         wide(_split_heads(x, n))
         for x, n in ((query, q_num_heads), (key, kv_num_heads), (value, kv_num_heads))

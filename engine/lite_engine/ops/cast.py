@@ -12,9 +12,12 @@ from ._core import REQUIRED, Cost, define_op
 from ._helpers import ANY
 
 cast = define_op(
-    "Cast", inputs="x", attrs={"to": REQUIRED, "saturate": 1, "round_mode": "up"}, layout="elementwise",
+    "Cast",
+    inputs="x",
+    attrs={"to": REQUIRED, "saturate": 1, "round_mode": "up"},
+    layout="elementwise",
     source="ONNX Cast-25",
-)  # fmt: skip
+)
 
 
 def convert(x: np.ndarray, to: DType) -> np.ndarray:
@@ -78,4 +81,6 @@ def _(x: np.ndarray, *, to: DType) -> np.ndarray:
     if to.itemsize != x.itemsize:
         raise ShapeError(f"{x.dtype} and {to} differ in size")
     return np.ascontiguousarray(x).view(to.np).reshape(x.shape)
+
+
 cast.kernel("opencl", "cast", dtype="f32,f16,i8,u8,i16,u16,i32,u32,i64,u64,bool")

@@ -1,4 +1,4 @@
-"""Operators of the ai.onnx.ml domain that work on numbers: TreeEnsemble, Binarizer, Scaler, LabelEncoder."""
+"""The ai.onnx.ml domain on numbers: TreeEnsemble, Binarizer, Scaler, LabelEncoder."""
 
 from __future__ import annotations
 
@@ -77,14 +77,25 @@ tree_ensemble = define_op(
     "TreeEnsemble",
     inputs="x",
     attrs={
-        "aggregate_function": 1, "leaf_targetids": REQUIRED, "leaf_weights": REQUIRED, "membership_values": None,
-        "n_targets": 1, "nodes_falseleafs": REQUIRED, "nodes_falsenodeids": REQUIRED, "nodes_featureids": REQUIRED,
-        "nodes_hitrates": None, "nodes_missing_value_tracks_true": [], "nodes_modes": REQUIRED,
-        "nodes_splits": REQUIRED, "nodes_trueleafs": REQUIRED, "nodes_truenodeids": REQUIRED,
-        "post_transform": 0, "tree_roots": REQUIRED,
+        "aggregate_function": 1,
+        "leaf_targetids": REQUIRED,
+        "leaf_weights": REQUIRED,
+        "membership_values": None,
+        "n_targets": 1,
+        "nodes_falseleafs": REQUIRED,
+        "nodes_falsenodeids": REQUIRED,
+        "nodes_featureids": REQUIRED,
+        "nodes_hitrates": None,
+        "nodes_missing_value_tracks_true": [],
+        "nodes_modes": REQUIRED,
+        "nodes_splits": REQUIRED,
+        "nodes_trueleafs": REQUIRED,
+        "nodes_truenodeids": REQUIRED,
+        "post_transform": 0,
+        "tree_roots": REQUIRED,
     },
     source="ai.onnx.ml TreeEnsemble-5",
-)  # fmt: skip
+)
 tree_ensemble.infer(lambda x, *, n_targets, **_: x.with_shape((x.dims[0], n_targets)))
 
 _LEQ, _LT, _GTE, _GT, _EQ, _NEQ, _MEMBER = range(7)

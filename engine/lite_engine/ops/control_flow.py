@@ -22,9 +22,12 @@ Array = np.ndarray
 RunSubgraph = Callable[[Graph, Sequence[Array]], list[Array]]
 
 if_op = define_op(
-    "If", inputs="condition", outputs="*ys", attrs={"then_branch": REQUIRED, "else_branch": REQUIRED},
+    "If",
+    inputs="condition",
+    outputs="*ys",
+    attrs={"then_branch": REQUIRED, "else_branch": REQUIRED},
     source="ONNX If-25",
-)  # fmt: skip
+)
 loop = define_op(
     "Loop", inputs="trip_count? condition? *initial", outputs="*ys", attrs={"body": REQUIRED},
     source="ONNX Loop-25",
@@ -260,7 +263,7 @@ def _run_batches(
 def _run_flex_attention(
     attrs: dict[str, Any], inputs: Sequence[Array | None], run_subgraph: RunSubgraph
 ) -> list[Array]:
-    """softmax(score_mod(q·kᵀ·scale)) → prob_mod → ·v; k and v heads are shared by groups of q heads"""
+    """softmax(score_mod(q·kᵀ·scale)) → prob_mod → ·v; groups of q heads share k and v heads"""
     q, k, v = (np.asarray(a) for a in inputs)
     precision = attrs["softmax_precision"]
     work = precision.np if precision is not None else np.result_type(q, np.float32)

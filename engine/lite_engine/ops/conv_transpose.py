@@ -90,7 +90,7 @@ def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> TypeInfo:
 
 @conv_transpose.reference
 def _(x: np.ndarray, w: np.ndarray, b: np.ndarray | None, **attrs: Any) -> np.ndarray:
-    """x (N,C,*S), w (C,O/g,*K), b (O,) → (N,O,*S'): one matrix product and one strided add per tap"""
+    """x (N,C,*S), w (C,O/g,*K), b (O,) → (N,O,*S'): a matrix product and a strided add per tap"""
     n, group = x.ndim - 2, attrs["group"]
     kernel = list(w.shape[2:])
     window = transposed_window(x.shape, kernel, attrs)

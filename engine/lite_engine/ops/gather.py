@@ -146,7 +146,7 @@ tensor_scatter.infer(same_type)
 def _(
     past: np.ndarray, update: np.ndarray, starts: np.ndarray | None, *, axis: int, mode: str
 ) -> np.ndarray:
-    """A cache updated in place: per batch element, `update` is written from starts[b] on along axis"""
+    """A cache updated: `update` is written from starts[b] on along axis, per batch element b"""
     y = np.moveaxis(past.copy(), axis, 1)
     new = np.moveaxis(update, axis, 1)
     for b in range(y.shape[0]):
@@ -171,7 +171,7 @@ def _(indices: TypeInfo, depth: TypeInfo, values: TypeInfo, *, axis: int) -> Typ
 
 @one_hot.reference
 def _(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis: int) -> np.ndarray:
-    """values[1] at the index along a new axis, values[0] elsewhere; indices outside leave no mark"""
+    """values[1] at the index along a new axis, values[0] elsewhere"""
     n = int(depth.ravel()[0])
     at = axis % (indices.ndim + 1)
     wanted = np.where(indices < 0, indices + n, indices)

@@ -1,4 +1,4 @@
-"""Operators that make tensors from little: ConstantOfShape, Range, EyeLike, windows, random numbers."""
+"""Tensors from little: ConstantOfShape, Range, EyeLike, windows, random numbers."""
 
 from __future__ import annotations
 

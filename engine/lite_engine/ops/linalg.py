@@ -15,7 +15,7 @@ einsum = define_op("Einsum", inputs="*xs", attrs={"equation": REQUIRED}, source=
 
 
 def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
-    """Axis labels of each input and of the output; the axes of an ellipsis are `.0`, `.1`, … from the right."""
+    """Axis labels of the inputs and of the output; an ellipsis is `.0`, `.1`, … from the right."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")

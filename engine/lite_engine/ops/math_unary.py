@@ -17,9 +17,20 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 
 #: Functions that the OpenCL kernel has.
 _ON_DEVICE = (
-    "Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Erf", "Sin",
+    "Abs",
+    "Neg",
+    "Exp",
+    "Log",
+    "Sqrt",
+    "Reciprocal",
+    "Floor",
+    "Ceil",
+    "Round",
+    "Sign",
+    "Erf",
+    "Sin",
     "Cos",
-)  # fmt: skip
+)
 
 
 def _unary(

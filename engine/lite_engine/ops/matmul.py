@@ -42,7 +42,7 @@ def matmul_macs(a: TypeInfo, b: TypeInfo) -> int:
 
 
 def int_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Product of integer arrays, exact: float64 holds every sum of 8- and 16-bit products that fits 53 bits."""
+    """Product of integer arrays, exact: float64 holds sums of 8- and 16-bit products."""
     if max(a.itemsize, b.itemsize) <= 2:
         return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
     return np.matmul(a, b)
@@ -70,6 +70,7 @@ def _(a: TypeInfo, b: TypeInfo, **_: Any) -> Cost:
 gemm = define_op(
     "Gemm",
     inputs="a b c?",
+    packed_inputs=("b", "c"),
     attrs={"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0, **_FUSED},
     source="ONNX Gemm-13; activation is ours",
 )
@@ -136,6 +137,8 @@ gemm.kernel(
     when=all_of(constant(1), attr("transA", 0), _bias),
     why="dense matrix product",
 )
+
+
 def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """Ranks of 2 or more, and no batch axis of one operand that only partly repeats."""
     a, b = types[0], types[1]

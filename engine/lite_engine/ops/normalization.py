@@ -143,7 +143,8 @@ group_norm.kernel("cpu", "f32_group_norm", when=_spatial)
 
 layer_norm = define_op(
     "LayerNormalization", inputs="x scale b?", outputs="y mean inv_std_dev",
-    attrs={"axis": -1, "epsilon": 1e-5, "stash_type": 1}, source="ONNX LayerNormalization-17",
+    attrs={"axis": -1, "epsilon": 1e-5, "stash_type": 1}, packed_inputs=("scale", "b"),
+    source="ONNX LayerNormalization-17",
 )  # fmt: skip
 
 
@@ -188,7 +189,7 @@ layer_norm.kernel(
 
 rms_norm = define_op(
     "RMSNormalization", inputs="x scale", attrs={"axis": -1, "epsilon": 1e-5, "stash_type": 1},
-    source="ONNX RMSNormalization-23",
+    packed_inputs=("scale",), source="ONNX RMSNormalization-23",
 )  # fmt: skip
 rms_norm.infer(same_type)
 
@@ -222,9 +223,12 @@ def _(x: np.ndarray, *, axis: int, p: int) -> np.ndarray:
 
 
 lrn = define_op(
-    "LRN", inputs="x", attrs={"alpha": 1e-4, "beta": 0.75, "bias": 1.0, "size": 1}, layout="channels_last",
+    "LRN",
+    inputs="x",
+    attrs={"alpha": 1e-4, "beta": 0.75, "bias": 1.0, "size": 1},
+    layout="channels_last",
     source="ONNX LRN-13",
-)  # fmt: skip
+)
 lrn.infer(same_type)
 
 
@@ -242,9 +246,13 @@ lrn.cost(lambda x, *, size, **_: Cost(flops=(size + 12) * x.size))
 lrn.kernel("cpu", "f32_lrn")
 
 mvn = define_op(
-    "MeanVarianceNormalization", inputs="x", attrs={"axes": [0, 2, 3]}, layout="axis", axis_attrs=("axes",),
+    "MeanVarianceNormalization",
+    inputs="x",
+    attrs={"axes": [0, 2, 3]},
+    layout="axis",
+    axis_attrs=("axes",),
     source="ONNX MeanVarianceNormalization-13",
-)  # fmt: skip
+)
 mvn.infer(same_type)
 
 
@@ -255,6 +263,8 @@ def _(x: np.ndarray, *, axes: list[int]) -> np.ndarray:
     mean = xw.mean(tuple(axes), keepdims=True)
     deviation = np.sqrt(np.square(xw - mean).mean(tuple(axes), keepdims=True)) + 1e-9
     return ((xw - mean) / deviation).astype(x.dtype)
+
+
 batch_norm.kernel("opencl", "batch_norm", dtype="f32,f16", when=constant(1, 2, 3, 4))
 instance_norm.kernel("opencl", "instance_norm", dtype="f32,f16", when=constant(1, 2))
 layer_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1, 2), one_output))

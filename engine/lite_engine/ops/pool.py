@@ -14,8 +14,13 @@ from ._core import REQUIRED, Cost, OpDef, define_op, get_op
 from ._helpers import product, wide, window_output, window_pads
 
 _WINDOW: dict[str, Any] = {
-    "auto_pad": "NOTSET", "ceil_mode": 0, "dilations": [], "kernel_shape": REQUIRED, "pads": [], "strides": [],
-}  # fmt: skip
+    "auto_pad": "NOTSET",
+    "ceil_mode": 0,
+    "dilations": [],
+    "kernel_shape": REQUIRED,
+    "pads": [],
+    "strides": [],
+}
 
 
 class Window:
@@ -48,9 +53,9 @@ class Window:
         out = window_output(
             size, self.kernel[i], self.strides[i], begin + end, self.dilations[i], ceil=ceil
         )
-        if ceil and isinstance(out, int) and isinstance(size, int):
-            if (out - 1) * self.strides[i] >= size + begin:
-                out -= 1
+        known = isinstance(out, int) and isinstance(size, int)
+        if ceil and known and (out - 1) * self.strides[i] >= size + begin:  # type: ignore[operator]
+            out -= 1  # type: ignore[operator]
         return out
 
     def padded(self, x: np.ndarray, value: Any) -> np.ndarray:

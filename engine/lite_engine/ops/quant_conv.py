@@ -18,8 +18,13 @@ from .quantize import saturate
 
 Array = np.ndarray
 _WINDOW: dict[str, Any] = {
-    "auto_pad": "NOTSET", "dilations": [], "group": 1, "kernel_shape": [], "pads": [], "strides": [],
-}  # fmt: skip
+    "auto_pad": "NOTSET",
+    "dilations": [],
+    "group": 1,
+    "kernel_shape": [],
+    "pads": [],
+    "strides": [],
+}
 
 
 def requantize(acc: Array, scale: Array, zero_point: Array) -> Array:
@@ -105,7 +110,7 @@ def _(
     b: Array | None,
     **attrs: Any,
 ) -> Array:
-    """Quantised convolution; w_scale and w_zp per tensor or per output channel, b int32 of scale x_s·w_s"""
+    """w_scale and w_zp per tensor or per output channel, b int32 of scale x_s·w_s"""
     acc = integer_conv(x, x_zero, w, w_zero, attrs)
     if b is not None:
         acc = acc + b.reshape(1, -1, *[1] * (x.ndim - 2))

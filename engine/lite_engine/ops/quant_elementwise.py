@@ -177,9 +177,12 @@ qlinear_global_average_pool.cost(lambda x, *_, **__: Cost(flops=x.size))
 # ---- concat
 
 qlinear_concat = define_op(
-    "QLinearConcat", inputs="y_scale y_zero_point *xs", attrs={"axis": 0}, source="com.microsoft QLinearConcat-1",
+    "QLinearConcat",
+    inputs="y_scale y_zero_point *xs",
+    attrs={"axis": 0},
+    source="com.microsoft QLinearConcat-1",
     tolerance=0,
-)  # fmt: skip
+)
 
 
 @qlinear_concat.infer

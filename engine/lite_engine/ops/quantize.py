@@ -33,7 +33,7 @@ dequantize_linear = define_op(
 
 
 def spread(v: np.ndarray, shape: tuple[int, ...], axis: int, block_size: int) -> np.ndarray:
-    """Scale or zero point, brought to broadcast against a tensor: per tensor, per axis, or blocked."""
+    """Scale or zero point made to broadcast against a tensor: per tensor, per axis, or blocked."""
     if v.size == 1:
         return v.reshape(())
     if v.ndim == 1:
@@ -143,7 +143,7 @@ dynamic_quantize_linear.infer(
 
 @dynamic_quantize_linear.reference
 def dynamic_quantize(x: np.ndarray) -> Any:
-    """u8 over the range of x with 0 included: scale = (max − min)/255, zero_point = round(−min/scale)"""
+    """u8 over the range of x and 0: scale = (max − min)/255, zero_point = round(−min/scale)"""
     low = np.minimum(x.min(initial=0), 0).astype(np.float32)
     high = np.maximum(x.max(initial=0), 0).astype(np.float32)
     scale = np.float32((high - low) / np.float32(255))

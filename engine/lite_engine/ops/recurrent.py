@@ -76,7 +76,7 @@ def _run(
     cell: Cell,
     attrs: dict[str, Any],
 ) -> list[Array]:
-    """Runs `step(direction, x_t, *states) → states` over time; x (T,B,I) → y (T,D,B,H) and last states."""
+    """`step(direction, x_t, *states) → states` over time; x (T,B,I) → y (T,D,B,H), last states."""
     steps, batch, _ = x.shape
     lens = np.full(batch, steps) if lengths is None else lengths.astype(int)
     y = np.zeros((steps, cell.directions, batch, hidden), x.dtype)
@@ -101,7 +101,8 @@ def _run(
 
 def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> OpDef:
     op = define_op(
-        name, inputs=inputs, outputs=outputs, attrs={**_ATTRS, **attrs}, source=f"ONNX {name}-22"
+        name, inputs=inputs, outputs=outputs, attrs={**_ATTRS, **attrs},
+        packed_inputs=("w", "r", "b", "p"), source=f"ONNX {name}-22",
     )
 
     @op.infer
@@ -167,7 +168,10 @@ def _(
     n_outputs: int,
     **attrs: Any,
 ) -> list[Array]:
-    """Gates in the order i, o, f, c: C = f∘C + i∘g, H = o∘h(C). w (D,4H,I), r (D,4H,H), b (D,8H), p (D,3H)"""
+    """C = f∘C + i∘g, H = o∘h(C).
+
+    Gates in the order i, o, f, c: w (D,4H,I), r (D,4H,H), b (D,8H), p (D,3H).
+    """
     cell, hidden = Cell(("sigmoid", "tanh", "tanh"), attrs), r.shape[2]
     x, (h0, c0) = _unpack(x, (h0, c0), layout)
     bias = np.zeros((w.shape[0], 8 * hidden), x.dtype) if b is None else b

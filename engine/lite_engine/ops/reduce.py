@@ -47,7 +47,7 @@ def _reduction(
     alone: Callable[[np.ndarray], Any] = lambda x: x,
     native: bool = True,
 ) -> OpDef:
-    """`fn(x, axes, keepdims)`; `alone` is applied when no axis is reduced (no-op with empty axes)."""
+    """`fn(x, axes, keepdims)`; `alone` applies when no axis is reduced (no-op, empty axes)."""
     op = define_op(
         name,
         inputs="x axes?",

@@ -97,7 +97,7 @@ def _(
 def source_positions(
     n_in: int, n_out: int, scale: float, mode: str, roi: tuple[float, float] = (0.0, 1.0)
 ) -> np.ndarray:
-    """Where each output position lies in the input. Source: ONNX Resize, coordinate_transformation_mode."""
+    """Where each output position lies in the input, by ONNX's coordinate_transformation_mode."""
     at = np.arange(n_out, dtype=np.float64)
     if mode == "asymmetric":
         return at / scale
@@ -144,9 +144,16 @@ def _kernel(distance: np.ndarray, mode: str, a: float) -> np.ndarray:
 
 
 def axis_weights(
-    n_in: int, position: np.ndarray, scale: float, *, mode: str, nearest_mode: str, cubic_coeff_a: float,
-    exclude_outside: int, antialias: int,
-) -> np.ndarray:  # fmt: skip
+    n_in: int,
+    position: np.ndarray,
+    scale: float,
+    *,
+    mode: str,
+    nearest_mode: str,
+    cubic_coeff_a: float,
+    exclude_outside: int,
+    antialias: int,
+) -> np.ndarray:
     """Matrix (n_out, n_in) that resamples one axis; its rows add up to 1."""
     matrix = np.zeros((len(position), n_in))
     rows = np.arange(len(position))

@@ -1,4 +1,4 @@
-"""Reading images at computed positions: GridSample, AffineGrid, RoiAlign, pooling of regions, Col2Im, DeformConv."""
+"""Images at computed positions: GridSample, AffineGrid, RoiAlign, Col2Im, DeformConv."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray
 def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
     """x (C,*S) at real positions, one array (…) per spatial axis → (C,…).
 
-    mode nearest, linear or cubic; padding zeros, border or reflection (already applied by the caller).
+    mode nearest, linear or cubic; padding zeros, border or reflection (applied by the caller).
     """
     n = len(at)
     if mode == "nearest":
@@ -55,9 +55,11 @@ def _reflect(p: Array, low: float, high: float) -> Array:
 
 
 grid_sample = define_op(
-    "GridSample", inputs="x grid", attrs={"align_corners": 0, "mode": "linear", "padding_mode": "zeros"},
+    "GridSample",
+    inputs="x grid",
+    attrs={"align_corners": 0, "mode": "linear", "padding_mode": "zeros"},
     source="ONNX GridSample-22",
-)  # fmt: skip
+)
 grid_sample.infer(lambda x, grid, **_: x.with_shape((*x.dims[:2], *grid.dims[1:-1])))
 
 
@@ -152,11 +154,15 @@ roi_align = define_op(
     "RoiAlign",
     inputs="x rois batch_indices",
     attrs={
-        "coordinate_transformation_mode": "half_pixel", "mode": "avg", "output_height": 1, "output_width": 1,
-        "sampling_ratio": 0, "spatial_scale": 1.0,
+        "coordinate_transformation_mode": "half_pixel",
+        "mode": "avg",
+        "output_height": 1,
+        "output_width": 1,
+        "sampling_ratio": 0,
+        "spatial_scale": 1.0,
     },
     source="ONNX RoiAlign-22",
-)  # fmt: skip
+)
 roi_align.infer(
     lambda x, rois, batch, *, output_height, output_width, **_: x.with_shape(
         (rois.dims[0], x.dims[1], output_height, output_width)
@@ -177,7 +183,7 @@ def _(
     sampling_ratio: int,
     spatial_scale: float,
 ) -> Array:
-    """Bilinear samples on an even grid in each cell of each region (x1,y1,x2,y2), averaged (or their maximum)"""
+    """Mean or maximum of bilinear samples on an even grid in each cell of regions (x1,y1,x2,y2)"""
     half = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
     y = np.zeros((len(rois), x.shape[1], output_height, output_width), wide(x).dtype)
     for i, (roi, b) in enumerate(zip(rois, batch)):
@@ -212,9 +218,13 @@ def _region(
     shape = (image.shape[0], cells[0], counts[0], cells[1], counts[1])
     inside = valid[0][:, None] & valid[1][None, :]
     parts = [
-        image[:, places[0][i][:, None], places[1][j][None, :]] * weights[0][i][:, None] * weights[1][j][None, :] * inside
-        for i in (0, 1) for j in (0, 1)
-    ]  # fmt: skip
+        image[:, places[0][i][:, None], places[1][j][None, :]]
+        * weights[0][i][:, None]
+        * weights[1][j][None, :]
+        * inside
+        for i in (0, 1)
+        for j in (0, 1)
+    ]
     if mode == "max":  # the standard takes the largest weighted corner, not the largest sample
         return np.maximum.reduce(parts).reshape(shape).max((2, 4))
     return sum(parts).reshape(shape).mean((2, 4))
@@ -240,8 +250,9 @@ def _(x: Array, rois: Array, *, pooled_shape: list[int], spatial_scale: float) -
         low_x, low_y, high_x, high_y = (int(np.floor(v * spatial_scale + 0.5)) for v in roi[1:])
         spans = []
         for low, high, cells, size in (
-            (low_y, high_y, pooled_shape[0], x.shape[2]), (low_x, high_x, pooled_shape[1], x.shape[3]),
-        ):  # fmt: skip
+            (low_y, high_y, pooled_shape[0], x.shape[2]),
+            (low_x, high_x, pooled_shape[1], x.shape[3]),
+        ):
             step = max(high - low + 1, 1) / cells
             edges = [
                 (math.floor(c * step) + low, math.ceil((c + 1) * step) + low) for c in range(cells)
@@ -340,7 +351,7 @@ def _(
     pads: list[int],
     strides: list[int],
 ) -> Array:
-    """Convolution whose window elements are moved by `offset` (N, og·K·2, H', W') and weighted by `mask`"""
+    """Convolution whose taps are moved by `offset` (N, og·K·2, H', W') and weighted by `mask`"""
     kernel, out = list(w.shape[2:]), offset.shape[2:]
     n = len(kernel)
     dilations, strides, pads = dilations or [1] * n, strides or [1] * n, pads or [0] * (2 * n)

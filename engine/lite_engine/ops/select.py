@@ -45,9 +45,12 @@ top_k.kernel("cpu", "any_top_k", dtype=COUNTED)
 
 
 unique = define_op(
-    "Unique", inputs="x", outputs="y indices inverse_indices counts", attrs={"axis": None, "sorted": 1},
+    "Unique",
+    inputs="x",
+    outputs="y indices inverse_indices counts",
+    attrs={"axis": None, "sorted": 1},
     source="ONNX Unique-11",
-)  # fmt: skip
+)
 
 
 @unique.infer
@@ -151,7 +154,7 @@ def _(
     *,
     center_point_box: int,
 ) -> np.ndarray:
-    """boxes (B,N,4), scores (B,C,N) → (selected,3) of batch, class, box: greedy, best score first"""
+    """boxes (B,N,4), scores (B,C,N) → (n,3) of batch, class, box: greedy, best score first"""
     limit = 0 if most is None else int(most.ravel()[0])
     threshold = 0.0 if iou is None else float(iou.ravel()[0])
     out = []

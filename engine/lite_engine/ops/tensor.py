@@ -86,9 +86,15 @@ slice_op.kernel("cpu", "copy_slice", accepts_pitch=True, dtype=ANY)
 # ---- Split and Concat
 
 split = define_op(
-    "Split", inputs="x split?", outputs="*ys", attrs={"axis": 0, "num_outputs": None}, layout="axis",
-    attr_inputs=("split",), axis_attrs=("axis",), source="ONNX Split-18",
-)  # fmt: skip
+    "Split",
+    inputs="x split?",
+    outputs="*ys",
+    attrs={"axis": 0, "num_outputs": None},
+    layout="axis",
+    attr_inputs=("split",),
+    axis_attrs=("axis",),
+    source="ONNX Split-18",
+)
 
 
 def _parts(size: int, given: list[int] | None, count: int) -> list[int]:
@@ -204,7 +210,7 @@ def _(
 def _(
     x: np.ndarray, pads: np.ndarray, value: np.ndarray | None, axes: np.ndarray | None, *, mode: str
 ) -> np.ndarray:
-    """Adds (or, when negative, removes) elements at both ends of axes: constant, edge, reflect, wrap"""
+    """Elements added (or cut, when negative) at both ends of axes: constant, edge, reflect, wrap"""
     chosen = None if axes is None else [int(a) for a in axes]
     widths = _widths(x.ndim, [int(p) for p in pads], chosen)
     kept = x[tuple(slice(max(0, -b), d - max(0, -e)) for (b, e), d in zip(widths, x.shape))]
@@ -220,9 +226,13 @@ pad.cost(lambda *_, **__: _MOVE)
 pad.kernel("cpu", "copy_pad", dtype=ANY, accepts_pitch=True, accepts_halo=True)
 
 tile = define_op(
-    "Tile", inputs="x repeats", layout="axis", attr_inputs=("repeats",), per_axis_attrs=("repeats",),
+    "Tile",
+    inputs="x repeats",
+    layout="axis",
+    attr_inputs=("repeats",),
+    per_axis_attrs=("repeats",),
     source="ONNX Tile-13",
-)  # fmt: skip
+)
 
 
 @tile.infer
@@ -249,9 +259,12 @@ tile.kernel("cpu", "copy_tile", dtype=ANY)
 # ---- blocks of space and depth
 
 depth_to_space = define_op(
-    "DepthToSpace", inputs="x", attrs={"blocksize": REQUIRED, "mode": "DCR"}, layout="channels_last",
+    "DepthToSpace",
+    inputs="x",
+    attrs={"blocksize": REQUIRED, "mode": "DCR"},
+    layout="channels_last",
     source="ONNX DepthToSpace-13",
-)  # fmt: skip
+)
 
 
 @depth_to_space.infer
@@ -272,7 +285,7 @@ def _four(x: TypeInfo) -> tuple[Dim, ...]:
 
 @depth_to_space.reference
 def _(x: np.ndarray, *, blocksize: int, mode: str) -> np.ndarray:
-    """(N,C·b²,H,W) → (N,C,H·b,W·b); DCR: the block index is outermost in the channels, CRD: innermost"""
+    """(N,C·b²,H,W) → (N,C,H·b,W·b); the block index is outermost (DCR) or innermost (CRD)"""
     n, c, h, w = x.shape
     b = blocksize
     if mode == "DCR":
@@ -285,9 +298,12 @@ def _(x: np.ndarray, *, blocksize: int, mode: str) -> np.ndarray:
 depth_to_space.kernel("cpu", "copy_depth_to_space", dtype=ANY)
 
 space_to_depth = define_op(
-    "SpaceToDepth", inputs="x", attrs={"blocksize": REQUIRED, "mode": "DCR"}, layout="channels_last",
+    "SpaceToDepth",
+    inputs="x",
+    attrs={"blocksize": REQUIRED, "mode": "DCR"},
+    layout="channels_last",
     source="ONNX SpaceToDepth-27",
-)  # fmt: skip
+)
 
 
 @space_to_depth.infer
@@ -381,6 +397,7 @@ def _(x: np.ndarray, shape: np.ndarray, *, axes: list[int] | None) -> np.ndarray
             widths[axis % x.ndim] = (begin, wanted - have - begin)
             y = np.pad(y, widths)
     return y
+
 
 for _op in (slice_op, split, concat):
     _op.kernel("opencl", _op.kernels[0].name, dtype=ANY, when=separate_axes)

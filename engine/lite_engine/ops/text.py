@@ -14,11 +14,18 @@ tf_idf = define_op(
     "TfIdfVectorizer",
     inputs="x",
     attrs={
-        "max_gram_length": REQUIRED, "max_skip_count": REQUIRED, "min_gram_length": REQUIRED, "mode": REQUIRED,
-        "ngram_counts": REQUIRED, "ngram_indexes": REQUIRED, "pool_int64s": [], "pool_strings": [], "weights": [],
+        "max_gram_length": REQUIRED,
+        "max_skip_count": REQUIRED,
+        "min_gram_length": REQUIRED,
+        "mode": REQUIRED,
+        "ngram_counts": REQUIRED,
+        "ngram_indexes": REQUIRED,
+        "pool_int64s": [],
+        "pool_strings": [],
+        "weights": [],
     },
     source="ONNX TfIdfVectorizer-9, integer tokens",
-)  # fmt: skip
+)
 
 
 @tf_idf.infer
@@ -51,7 +58,7 @@ def _(
     pool_strings: list[str],
     weights: list[float],
 ) -> np.ndarray:
-    """How often each n-gram of the pool occurs in each row, tokens up to max_skip_count apart, weighted"""
+    """How often each n-gram of the pool occurs in a row, tokens up to max_skip_count apart"""
     if pool_strings:
         raise ShapeError("string tokens are not supported")
     grams = _pool(pool_int64s, ngram_counts)

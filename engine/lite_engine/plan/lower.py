@@ -326,8 +326,8 @@ class Lowering:
         storage: DType,
     ) -> int:
         dtype = storage if value.dtype is DType.F32 else value.type.dtype
-        if dtype is not value.dtype and value.const is not None:
-            dtype = value.type.dtype  # weights stay as they are; kernels pack them
+        if value.const is not None and op.packs(i):
+            dtype = value.type.dtype
         rank = len(value.shape or ())
         wanted = row_major(rank)
         if op.layout == "elementwise" and layout != row_major(len(layout)):

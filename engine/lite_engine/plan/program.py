@@ -29,9 +29,27 @@ from ..ir import DType
 from .model import Plan, PlanTensor, Step
 
 VERSION = 1
-DTYPE_CODES = {d: i for i, d in enumerate(
-    (DType.F32, DType.F16, DType.BF16, DType.F64, DType.I8, DType.U8, DType.I16, DType.U16,
-     DType.I32, DType.U32, DType.I64, DType.U64, DType.BOOL), start=1)}
+DTYPE_CODES = {
+    d: i
+    for i, d in enumerate(
+        (
+            DType.F32,
+            DType.F16,
+            DType.BF16,
+            DType.F64,
+            DType.I8,
+            DType.U8,
+            DType.I16,
+            DType.U16,
+            DType.I32,
+            DType.U32,
+            DType.I64,
+            DType.U64,
+            DType.BOOL,
+        ),
+        start=1,
+    )
+}
 DTYPE_OF_CODE = {code: dtype for dtype, code in DTYPE_CODES.items()}
 ROLE_CODES = {"input": 1, "output": 2, "weight": 3, "arena": 4}
 _INTS, _FLOATS, _STRING = 1, 2, 3
@@ -67,8 +85,16 @@ def encode(plan: Plan, table: WeightTable) -> bytes:
     for step in plan.steps:
         body += _step(step, strings)
     header = b"LPRG" + struct.pack(
-        "<IQ6I", VERSION, plan.arena_bytes, len(strings.data), len(plan.tensors), len(plan.steps),
-        len(plan.inputs), len(plan.outputs), len(table.blobs))
+        "<IQ6I",
+        VERSION,
+        plan.arena_bytes,
+        len(strings.data),
+        len(plan.tensors),
+        len(plan.steps),
+        len(plan.inputs),
+        len(plan.outputs),
+        len(table.blobs),
+    )
     return bytes(header + strings.data + body)
 
 
@@ -88,18 +114,41 @@ def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: _String
     if offset < 0:
         raise ShapeError(f"{tensor.name}: lies before the tensor it aliases")
     return struct.pack(
-        f"<I4BiIQq4ii{len(tensor.dims)}q", strings.add(tensor.name), DTYPE_CODES[tensor.dtype],
-        ROLE_CODES[role], len(tensor.dims), 0, alias, weight, offset, tensor.pitch, *tensor.halo,
-        0, *tensor.dims)
+        f"<I4BiIQq4ii{len(tensor.dims)}q",
+        strings.add(tensor.name),
+        DTYPE_CODES[tensor.dtype],
+        ROLE_CODES[role],
+        len(tensor.dims),
+        0,
+        alias,
+        weight,
+        offset,
+        tensor.pitch,
+        *tensor.halo,
+        0,
+        *tensor.dims,
+    )
 
 
 def _step(step: Step, strings: _Strings) -> bytes:
-    attrs = [(name, *_attr(step, name, value)) for name, value in sorted(step.attrs.items())
-             if value is not None]
+    attrs = [
+        (name, *_attr(step, name, value))
+        for name, value in sorted(step.attrs.items())
+        if value is not None
+    ]
     ports = (*step.inputs, *step.outputs)
-    out = bytearray(struct.pack(
-        f"<6I{len(ports)}i", strings.add(step.name), strings.add(step.op),
-        strings.add(step.kernel), len(step.inputs), len(step.outputs), len(attrs), *ports))
+    out = bytearray(
+        struct.pack(
+            f"<6I{len(ports)}i",
+            strings.add(step.name),
+            strings.add(step.op),
+            strings.add(step.kernel),
+            len(step.inputs),
+            len(step.outputs),
+            len(attrs),
+            *ports,
+        )
+    )
     for name, kind, count, payload in attrs:
         out += struct.pack("<3I", strings.add(name), kind, count) + payload
     return bytes(out)
