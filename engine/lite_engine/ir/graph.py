@@ -308,7 +308,7 @@ def node_reads(node: Node) -> Iterator[Value]:
 
 
 def captured(node: Node) -> list[Value]:
-    """Values of the surrounding graph that a node's subgraphs read; constants are not among them."""
+    """Values of the surrounding graph that a node's subgraphs read, constants left out."""
     inner: set[int] = set()
 
     def collect(graph: Graph) -> None:

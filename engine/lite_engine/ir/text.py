@@ -8,8 +8,8 @@
     }
 
 Attribute values are JSON, an array attribute is `{"array": dtype, "shape": [...], "data": [...]}`,
-a subgraph `{"graph": "text"}`. Constants of at most 64 elements are JSON lists; larger ones are `@n`,
-the n-th array of the list that `to_text` fills and `from_text` takes.
+a subgraph `{"graph": "text"}`. Constants of at most 64 elements are JSON lists; larger ones are
+`@n`, the n-th array of the list that `to_text` fills and `from_text` takes.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class _Parser:
             if array.shape != value.shape or array.dtype != value.dtype.np:
                 raise self.fail(f"array of {value.name} has another type")
         else:
-            array = np.array(self.json(), dtype=value.dtype.np).reshape(value.shape)  # type: ignore
+            array = np.array(self.json(), dtype=value.dtype.np).reshape(value.shape)  # type: ignore[arg-type]
         value.const = array
 
     def node(self) -> Node:

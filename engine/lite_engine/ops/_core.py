@@ -76,7 +76,8 @@ class OpDef:
     #: attributes and attr_inputs that name one axis or a list of axes
     axis_attrs: tuple[str, ...]
     #: attributes and attr_inputs with one number per axis of the first input (or a multiple:
-    #: pads are begin…, end…). They are per listed axis, and not remapped, where the node also has `axes`.
+    #: pads are begin…, end…). They are per listed axis, and not remapped, where the node also has
+    #: `axes`.
     per_axis_attrs: tuple[str, ...]
     #: constant inputs that kernels bring into a form of their own (weights); spatial operators': all
     packed_inputs: tuple[str, ...]

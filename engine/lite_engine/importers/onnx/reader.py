@@ -29,13 +29,24 @@ MAX_CALL_DEPTH = 32
 
 #: Attributes that hold a TensorProto.DataType.
 _DTYPE_ATTRS = {
-    "Cast": "to", "BitCast": "to", "EyeLike": "dtype", "RandomNormal": "dtype", "RandomUniform": "dtype",
-    "RandomNormalLike": "dtype", "RandomUniformLike": "dtype", "Bernoulli": "dtype",
-    "Multinomial": "dtype", "HannWindow": "output_datatype", "HammingWindow": "output_datatype",
-    "BlackmanWindow": "output_datatype", "MelWeightMatrix": "output_datatype",
-    "Attention": "softmax_precision", "FlexAttention": "softmax_precision",
-    "QuantizeLinear": "output_dtype", "DequantizeLinear": "output_dtype",
-}  # fmt: skip
+    "Cast": "to",
+    "BitCast": "to",
+    "EyeLike": "dtype",
+    "RandomNormal": "dtype",
+    "RandomUniform": "dtype",
+    "RandomNormalLike": "dtype",
+    "RandomUniformLike": "dtype",
+    "Bernoulli": "dtype",
+    "Multinomial": "dtype",
+    "HannWindow": "output_datatype",
+    "HammingWindow": "output_datatype",
+    "BlackmanWindow": "output_datatype",
+    "MelWeightMatrix": "output_datatype",
+    "Attention": "softmax_precision",
+    "FlexAttention": "softmax_precision",
+    "QuantizeLinear": "output_dtype",
+    "DequantizeLinear": "output_dtype",
+}
 
 
 @dataclass
@@ -165,7 +176,7 @@ class ModelReader:
         return value
 
     def _separate_outputs(self, scope: Scope, names: list[str]) -> None:
-        """A graph output that is a subgraph's outer value gets an Identity, so it has a producer."""
+        """An output that is a value of the outer graph gets an Identity, so it has a producer."""
         graph = scope.graph
         for i, (name, value) in enumerate(zip(names, graph.outputs, strict=True)):
             twice = any(v is value for v in graph.outputs[:i])

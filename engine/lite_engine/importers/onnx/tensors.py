@@ -23,9 +23,18 @@ DTYPES = {
 #: Four-bit integers are held as eight-bit ones: (DType, signed).
 _FOUR_BIT = {21: DType.U8, 22: DType.I8}
 _OTHER = {
-    8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
-    19: "float8e5m2", 20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
-}  # fmt: skip
+    8: "string",
+    14: "complex64",
+    15: "complex128",
+    17: "float8e4m3fn",
+    18: "float8e4m3fnuz",
+    19: "float8e5m2",
+    20: "float8e5m2fnuz",
+    23: "float4e2m1",
+    24: "float8e8m0",
+    25: "uint2",
+    26: "int2",
+}
 _INT32_DATA = (
     DType.U8,
     DType.I8,
@@ -39,13 +48,14 @@ _INT32_DATA = (
 
 
 def dtype_of(code: int, where: str) -> DType:
-    """The DType of an ONNX element type. Raises UnsupportedOperatorError for types we do not hold."""
+    """The DType of an ONNX element type. Raises UnsupportedOperatorError for one not held."""
     found = DTYPES.get(code) or _FOUR_BIT.get(code)
     if found is not None:
         return found
     if code in _OTHER:
         raise UnsupportedOperatorError(
-            f"{where}: element type {_OTHER[code]} is not supported; export with float, integer or bool types",
+            f"{where}: element type {_OTHER[code]} is not supported;"
+            " export with float, integer or bool types",
             (where,),
         )
     raise ModelFormatError(f"{where}: element type {code} does not exist in ONNX")

@@ -227,13 +227,12 @@ def _(call: Call, emit: Emit) -> None:
             f"{call.label}: BatchNormalization with spatial=0; export with opset 9 or newer",
             (call.label,),
         )
-    if call.version < 7 and not call.attrs.pop("is_test", 0):
-        # opset 6 exporters left is_test at 0 in inference graphs that have one output
-        if len(call.outputs) > 1:
-            raise UnsupportedOperatorError(
-                f"{call.label}: BatchNormalization in training form; export the model for inference",
-                (call.label,),
-            )
+    trains = call.version < 7 and not call.attrs.pop("is_test", 0)
+    if trains and len(call.outputs) > 1:  # is_test is 0 in inference graphs of one output as well
+        raise UnsupportedOperatorError(
+            f"{call.label}: BatchNormalization in training form; export the model for inference",
+            (call.label,),
+        )
     call.attrs.pop("is_test", None)
     del call.outputs[1:]
 
@@ -353,7 +352,7 @@ def _(call: Call, emit: Emit) -> None:
     channels = x.shape[1] if x is not None and x.shape and len(x.shape) > 1 else None
     if not isinstance(channels, int) or groups <= 0 or channels % groups:
         raise UnsupportedOperatorError(
-            f"{call.label}: GroupNormalization-18 on an unknown number of channels; export with opset 21",
+            f"{call.label}: GroupNormalization-18 on unknown channels; export with opset 21",
             (call.label,),
         )
     per_channel = call.constant("groups", np.arange(channels) // (channels // groups))

@@ -11,19 +11,42 @@ from .upgrade import Call
 
 #: com.microsoft operators whose meaning is that of our operator of the same name.
 _MICROSOFT = {
-    "QLinearAdd", "QLinearMul", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearConcat",
-    "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", "QGemm", "QLinearReduceMean", "QLinearWhere",
-    "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "SkipLayerNormalization", "BiasGelu",
-    "QLinearConv", "QuantizeLinear", "DequantizeLinear", "Gelu", "Inverse", "Trilu", "Pad", "Unique",
-    "Range", "GridSample", "ConvTransposeWithDynamicPads",
-}  # fmt: skip
+    "QLinearAdd",
+    "QLinearMul",
+    "QLinearAveragePool",
+    "QLinearGlobalAveragePool",
+    "QLinearConcat",
+    "QLinearLeakyRelu",
+    "QLinearSigmoid",
+    "QLinearSoftmax",
+    "QGemm",
+    "QLinearReduceMean",
+    "QLinearWhere",
+    "DynamicQuantizeMatMul",
+    "MatMulIntegerToFloat",
+    "SkipLayerNormalization",
+    "BiasGelu",
+    "QLinearConv",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "Gelu",
+    "Inverse",
+    "Trilu",
+    "Pad",
+    "Unique",
+    "Range",
+    "GridSample",
+    "ConvTransposeWithDynamicPads",
+}
 
 
 def vendor_op(call: Call) -> None:
     """Gives a call of another domain its name in our registry."""
     if call.domain == "com.microsoft":
         _microsoft(call)
-    elif (call.domain == "ai.onnx.ml" and find_op(call.op) is not None) or (call.domain == "ai.onnx.preview" and find_op(call.op) is not None):
+    elif (call.domain == "ai.onnx.ml" and find_op(call.op) is not None) or (
+        call.domain == "ai.onnx.preview" and find_op(call.op) is not None
+    ):
         call.version = 99
     else:
         call.op = f"{call.domain}::{call.op}"
@@ -48,7 +71,7 @@ def _microsoft(call: Call) -> None:
 
 
 def _activation(call: Call) -> None:
-    """`activation` and `activation_params` of the fused operators are ours as well; drop empties."""
+    """`activation` and `activation_params` are ours as well; empty ones go."""
     for key in ("activation", "activation_params"):
         if not call.attrs.get(key, True):
             del call.attrs[key]
