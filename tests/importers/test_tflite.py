@@ -216,7 +216,8 @@ def test_pooling_with_positions_and_back(imported):
 def detection_model(regular: bool) -> bytes:
     options = {"max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2,
                "nms_score_threshold": 0.1, "nms_iou_threshold": 0.5, "y_scale": 10.0,
-               "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, "use_regular_nms": regular}  # fmt: skip
+               "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
+               "use_regular_nms": regular}  # fmt: skip
     m = TinyModel()
     boxes = m.tensor("boxes", "float32", (1, 4, 4))
     scores = m.tensor("scores", "float32", (1, 4, 3))
@@ -258,9 +259,7 @@ def metadata_model(labels: bytes, *, damage: bool = False) -> bytes:
     normal = Table(_0=np.array([127.5], np.float32), _1=np.array([128.0], np.float32))
     entry = Table(_3=Table(_0=Num("B", 2), _1=image), _4=[Table(_0=Num("B", 1), _1=normal)])
     result = Table(_6=[Table(_0="labels.txt", _2=Num("b", 2))])
-    meta = flatbuffer(
-        Table(_0="tiny classifier", _3=[Table(_2=[entry], _3=[result])]), b"M001"
-    )
+    meta = flatbuffer(Table(_0="tiny classifier", _3=[Table(_2=[entry], _3=[result])]), b"M001")
     m.metadata.append(Table(_0="TFLITE_METADATA", _1=Num("I", m.buffer(meta))))
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -270,7 +269,7 @@ def metadata_model(labels: bytes, *, damage: bool = False) -> bytes:
 
 
 def test_metadata(imported):
-    graph = imported(metadata_model("cat\ndog\n".encode()))
+    graph = imported(metadata_model(b"cat\ndog\n"))
     assert graph.metadata["name"] == "tiny classifier"
     assert graph.metadata["labels"] == ["cat", "dog"]
     assert graph.metadata["preprocess"] == {

@@ -24,8 +24,16 @@ class TinyModel:
     metadata: list[Table] = field(default_factory=list)
 
     def tensor(
-        self, name: str, dtype: str, shape: tuple[int, ...], data: Any = None, *,
-        scale: Any = None, zero: Any = None, axis: int = 0, signature: Any = None,
+        self,
+        name: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        data: Any = None,
+        *,
+        scale: Any = None,
+        zero: Any = None,
+        axis: int = 0,
+        signature: Any = None,
     ) -> int:
         """Adds a tensor; `data` makes it a constant."""
         at = 0
@@ -38,8 +46,12 @@ class TinyModel:
             quant = Table(_2=scales, _3=np.ascontiguousarray(zeros), _6=Num("i", axis))
         self.tensors.append(
             Table(
-                _0=np.array(shape, np.int32), _1=Num("b", TYPES[dtype]), _2=Num("I", at), _3=name,
-                _4=quant, _7=None if signature is None else np.array(signature, np.int32),
+                _0=np.array(shape, np.int32),
+                _1=Num("b", TYPES[dtype]),
+                _2=Num("I", at),
+                _3=name,
+                _4=quant,
+                _7=None if signature is None else np.array(signature, np.int32),
             )
         )
         return len(self.tensors) - 1
@@ -49,7 +61,11 @@ class TinyModel:
         return len(self.buffers) - 1
 
     def op(
-        self, code: int | str, inputs: list[int], outputs: list[int], options: Table | None = None,
+        self,
+        code: int | str,
+        inputs: list[int],
+        outputs: list[int],
+        options: Table | None = None,
         custom: bytes | None = None,
     ) -> None:
         """`code` is a built-in operator's number or a custom one's name."""
@@ -60,16 +76,22 @@ class TinyModel:
         self.codes.append(entry)
         self.operators.append(
             Table(
-                _0=Num("I", len(self.codes) - 1), _1=np.array(inputs, np.int32),
-                _2=np.array(outputs, np.int32), _3=None if options is None else Num("B", 1),
-                _4=options, _5=None if custom is None else np.frombuffer(custom, np.uint8),
+                _0=Num("I", len(self.codes) - 1),
+                _1=np.array(inputs, np.int32),
+                _2=np.array(outputs, np.int32),
+                _3=None if options is None else Num("B", 1),
+                _4=options,
+                _5=None if custom is None else np.frombuffer(custom, np.uint8),
             )
         )
 
     def bytes(self, inputs: list[int], outputs: list[int], version: int = 3) -> bytes:
         graph = Table(
-            _0=self.tensors, _1=np.array(inputs, np.int32), _2=np.array(outputs, np.int32),
-            _3=self.operators, _4="main",
+            _0=self.tensors,
+            _1=np.array(inputs, np.int32),
+            _2=np.array(outputs, np.int32),
+            _3=self.operators,
+            _4="main",
         )
         return flatbuffer(
             Table(_0=Num("I", version), _1=self.codes, _2=[graph], _3="tiny", _4=self.buffers,

@@ -1,4 +1,4 @@
-"""Writers of the file formats that importers read: FlatBuffers, protobuf, FlexBuffers, LevelDB table.
+"""Writers of the formats that importers read: FlatBuffers, protobuf, FlexBuffers, LevelDB table.
 
 They are written from the formats' documents, not from the readers, and make tiny models for tests.
 """

@@ -1,0 +1,410 @@
+"""TensorFlow: graphs, functions, SavedModels and bundles in small, and files that lie."""
+
+from __future__ import annotations
+
+import struct
+import wave
+from io import BytesIO
+
+import numpy as np
+import pytest
+from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
+from lite_engine.importers import format_of, load
+from lite_engine.importers.tensorflow.bundle import Bundle
+from lite_engine.ops import get_op
+from lite_engine.passes import optimize_graph
+
+from tests.importers.golden_runs import run_graph
+from tests.importers.tiny_tensorflow import (
+    const,
+    function,
+    graph_def,
+    node,
+    placeholder,
+    restoring,
+    saved_model,
+    write_bundle,
+)
+from tests.importers.wire import damaged, field, message
+
+
+@pytest.fixture
+def imported(tmp_path):
+    def make(nodes, functions=(), **options):
+        path = tmp_path / "graph.pb"
+        path.write_bytes(graph_def(nodes, functions))
+        return load(path, **options)
+
+    return make
+
+
+def run(graph, **feeds):
+    return run_graph(graph, feeds)
+
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((2, 6, 7, 3)).astype(np.float32)
+W = RNG.standard_normal((3, 3, 3, 4)).astype(np.float32)
+
+
+def same_conv(x: np.ndarray, w: np.ndarray, stride: int) -> np.ndarray:
+    """SAME convolution of x (N,H,W,C) by w (kh,kw,C,O)."""
+    pads = []
+    out = []
+    for size, k in zip(x.shape[1:3], w.shape[:2]):
+        n = -(-size // stride)
+        total = max(0, (n - 1) * stride + k - size)
+        pads.append((total // 2, total - total // 2))
+        out.append(n)
+    padded = np.pad(x, [(0, 0), *pads, (0, 0)])
+    y = np.zeros((x.shape[0], *out, w.shape[3]))
+    for i, j in np.ndindex(*out):
+        window = padded[
+            :, i * stride : i * stride + w.shape[0], j * stride : j * stride + w.shape[1]
+        ]
+        y[:, i, j] = np.tensordot(window, w, 3)
+    return y
+
+
+# ---- graphs
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 7, 3), (None, None, None, 3)])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_same_padding_of_known_and_open_sizes(imported, shape, stride):
+    graph = imported([
+        placeholder("x", shape), const("w", W),
+        node("y", "Conv2D", "x", "w", strides=[1, stride, stride, 1], padding="SAME"),
+    ])  # fmt: skip
+    np.testing.assert_allclose(run(graph, x=X)["y"], same_conv(X, W, stride), atol=1e-4)
+    (conv,) = [n for n in graph.nodes if n.op == "Conv"]
+    assert ("auto_pad" in conv.attrs) == (shape[0] is None)
+
+
+def test_data_format_nchw_needs_no_transpose(imported):
+    graph = imported([
+        placeholder("x", (2, 3, 6, 7)), const("w", W),
+        node("y", "Conv2D", "x", "w", strides=[1, 1, 2, 2], padding="SAME", data_format="NCHW"),
+        const("b", np.arange(4, dtype=np.float32)),
+        node("z", "BiasAdd", "y", "b", data_format="NCHW"),
+    ])  # fmt: skip
+    assert not any(n.op == "Transpose" for n in graph.nodes)
+    wanted = (same_conv(X, W, 2) + np.arange(4)).transpose(0, 3, 1, 2)
+    found = run(graph, x=np.ascontiguousarray(X.transpose(0, 3, 1, 2)))["z"]
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_dilated_convolution_in_blocks(imported):
+    """SpaceToBatch → VALID convolution → BatchToSpace is one dilated convolution."""
+    graph = imported([
+        placeholder("x", (1, 7, 7, 3)), const("w", W), const("block", np.int32([2, 2])),
+        const("pads", np.int32([[2, 3], [2, 3]])), const("crops", np.int32([[0, 1], [0, 1]])),
+        node("s", "SpaceToBatchND", "x", "block", "pads"),
+        node("c", "Conv2D", "s", "w", strides=[1, 1, 1, 1], padding="VALID"),
+        node("y", "BatchToSpaceND", "c", "block", "crops"),
+    ])  # fmt: skip
+    assert [n.op for n in graph.nodes] == ["Transpose", "Conv", "Transpose"]
+    wide = np.zeros((5, 5, 3, 4), np.float32)
+    wide[::2, ::2] = W
+    x = np.pad(X[:1], [(0, 0), (0, 1), (0, 0), (0, 0)])
+    np.testing.assert_allclose(run(graph, x=x)["y"], same_conv(x, wide, 1), atol=1e-4)
+
+
+def test_fake_quantisation_of_weights_and_values_is_qdq(imported):
+    """Depthwise weights too keep their integers beside the convolution."""
+    nodes = [placeholder("x", (1, 6, 7, 3)), const("w", W[..., :2])]
+    for name, low, high in (("w", -2.0, 2.0), ("x", -1.0, 3.0)):
+        nodes += [const(f"{name}lo", np.float32(low)), const(f"{name}hi", np.float32(high))]
+        nodes.append(
+            node(f"{name}q", "FakeQuantWithMinMaxVars", name, f"{name}lo", f"{name}hi", num_bits=8)
+        )
+    nodes.append(
+        node("y", "DepthwiseConv2dNative", "xq", "wq", strides=[1, 1, 1, 1], padding="SAME")
+    )
+    graph = imported(nodes)
+    (conv,) = [n for n in graph.nodes if n.op == "Conv"]
+    weight = conv.inputs[1].producer
+    assert weight.op == "DequantizeLinear" and weight.inputs[0].const.dtype == np.uint8
+    optimised = optimize_graph(graph)
+    a, b = run(graph, x=X[:1])["y"], run(optimised, x=X[:1])["y"]
+    np.testing.assert_allclose(a, b, atol=1e-3)
+
+
+def test_computed_slice_and_masks(imported):
+    """x[:, :n, -1] with n from the shape of another tensor."""
+    graph = imported([
+        placeholder("x", (2, 6, 7, 3)), placeholder("z", (None, 4)), node("s", "Shape", "z"),
+        const("zero", np.int32([0])), const("one", np.int32([1])),
+        node("n", "StridedSlice", "s", "zero", "one", "one", shrink_axis_mask=1),
+        const("a", np.int32(0)), node("end", "Pack", "a", "n", "a", axis=0),
+        const("begin", np.int32([0, 0, -1])), const("step", np.int32([1, 1, 1])),
+        node("y", "StridedSlice", "x", "begin", "end", "step", begin_mask=3, end_mask=1,
+             shrink_axis_mask=4),
+    ])  # fmt: skip
+    found = run(graph, x=X, z=np.zeros((3, 4), np.float32))["y"]
+    np.testing.assert_array_equal(found, X[:, :3, -1])
+
+
+def test_asserts_and_control_inputs_are_dropped(imported):
+    graph = imported([
+        placeholder("x", (2,)), const("limit", np.float32(0)), node("ok", "Greater", "x", "limit"),
+        node("check", "Assert", "ok", "x"), node("same", "Identity", "x", "^check"),
+        node("y", "Neg", "same", "^check"), node("init", "NoOp", "^y"),
+    ])  # fmt: skip
+    assert [n.op for n in graph.nodes] == ["Neg"]
+    assert [v.name for v in graph.outputs] == ["y"]
+
+
+def test_chosen_outputs(imported):
+    nodes = [placeholder("x", (2,)), node("a", "Neg", "x"), node("b", "NotAnOperator", "a")]
+    with pytest.raises(UnsupportedOperatorError, match="NotAnOperator"):
+        imported(nodes)
+    graph = imported(nodes, outputs=["a"])
+    assert [v.name for v in graph.outputs] == ["a"]
+
+
+def test_constant_given_as_one_number(imported):
+    splat = message((1, 1), (2, message((2, message((1, 3))), (2, message((1, 2))))), (5, 1.5))
+    graph = imported([
+        placeholder("x", (3, 2)), node("c", "Const", value=message((8, splat))),
+        node("y", "Mul", "x", "c"),
+    ])  # fmt: skip
+    assert run(graph, x=np.ones((3, 2), np.float32))["y"].tolist() == [[1.5, 1.5]] * 3
+
+
+# ---- functions
+
+
+def test_functions_are_inlined(imported):
+    inner = function("twice", ["v"], {"out": "s:z:0"}, [node("s", "AddV2", "v", "v")])
+    outer = function(
+        "outer", ["a", "b"], {"first": "t:values:0", "second": "call:output:0"},
+        [const("k", np.int32(1)), node("t", "TopKV2", "a", "k:output:0"),
+         node("call", "PartitionedCall", "b", f=message((10, message((1, "twice")))))],
+    )  # fmt: skip
+    graph = imported(
+        [placeholder("x", (1, 4)), placeholder("z", (1, 4)),
+         node("f", "StatefulPartitionedCall", "x", "z", f=message((10, message((1, "outer"))))),
+         node("y", "Mul", "f", "f:1")],
+        [inner, outer],
+    )  # fmt: skip
+    x, z = np.float32([[1, 5, 2, 0]]), np.float32([[1, 2, 3, 4]])
+    assert run(graph, x=x, z=z)["y"].tolist() == [[10, 20, 30, 40]]
+
+
+def test_recursive_function(imported):
+    body = function(
+        "f", ["v"], {"out": "c:output:0"},
+        [node("c", "PartitionedCall", "v", f=message((10, message((1, "f")))))],
+    )  # fmt: skip
+    with pytest.raises(ModelFormatError, match="nested deeper"):
+        imported([placeholder("x", (1,)), node("y", "f", "x")], [body])
+
+
+def test_functions_that_multiply(imported):
+    """Each calls the one before ten times: 10⁸ nodes are not built."""
+    bodies = [function("f0", ["v"], {"out": "n:y:0"}, [node("n", "Neg", "v")])]
+    for i in range(1, 9):
+        calls = [node(f"c{j}", f"f{i - 1}", "v") for j in range(10)]
+        bodies.append(function(f"f{i}", ["v"], {"out": "c0:out:0"}, calls))
+    with pytest.raises(ModelFormatError, match="after inlining"):
+        imported([placeholder("x", (1,)), node("y", "f8", "x")], bodies)
+
+
+# ---- SavedModel
+
+
+def write_saved_model(folder, **keys):
+    graph = graph_def([
+        placeholder("serving_x", (None, 6, 7, 3)), node("w", "VarHandleOp", shared_name="w"),
+        node("b", "VarHandleOp", shared_name="b"), node("read", "ReadVariableOp", "w"),
+        node("conv", "Conv2D", "serving_x", "read", strides=[1, 1, 1, 1], padding="SAME"),
+        node("read_b", "ReadVariableOp", "b"), node("out", "BiasAdd", "conv", "read_b"),
+        *restoring(keys or {"w": "layer/kernel", "b": "layer/bias"}),
+    ])  # fmt: skip
+    saved_model(
+        folder, graph, {"image": "serving_x:0"}, {"feature": "out:0"},
+        {"layer/kernel": W, "layer/bias": np.arange(4, dtype=np.float32)},
+    )  # fmt: skip
+
+
+def test_saved_model(tmp_path):
+    write_saved_model(tmp_path / "m")
+    assert format_of(tmp_path / "m") == "tensorflow"
+    for path in (tmp_path / "m", tmp_path / "m" / "saved_model.pb"):
+        graph = load(path)
+        assert [v.name for v in graph.inputs] == ["image"]
+        found = run(graph, image=X)["feature"]
+        np.testing.assert_allclose(found, same_conv(X, W, 1) + np.arange(4), atol=1e-4)
+
+
+def test_unknown_signature_names_those_there_are(tmp_path):
+    write_saved_model(tmp_path / "m")
+    with pytest.raises(ModelFormatError, match="there are: serving_default"):
+        load(tmp_path / "m", signature="predict")
+
+
+def test_variable_without_value(tmp_path):
+    write_saved_model(tmp_path / "m", w="layer/kernel")
+    with pytest.raises(ModelFormatError, match="variable b has no value"):
+        load(tmp_path / "m")
+
+
+def test_bundle(tmp_path):
+    arrays = {f"layer{i}/kernel": np.arange(i, dtype=np.int64) for i in range(40)}
+    write_bundle(tmp_path, arrays)
+    bundle = Bundle(tmp_path / "variables")
+    assert sorted(bundle.keys()) == sorted(arrays)
+    for key, array in arrays.items():
+        np.testing.assert_array_equal(bundle.read(key)[0], array)
+    with pytest.raises(ModelFormatError, match="no variable"):
+        bundle.read("missing")
+
+
+def test_damaged_bundle(tmp_path):
+    write_bundle(tmp_path, {"a": np.arange(100.0), "ab": np.arange(3, dtype=np.int32)})
+    index = tmp_path / "variables.index"
+    for data in damaged(index.read_bytes(), 3, 200):
+        index.write_bytes(data)
+        try:
+            bundle = Bundle(tmp_path / "variables")
+            for key in bundle.keys()[:20]:
+                bundle.read(key)
+        except LiteError as error:
+            assert str(error)
+
+
+# ---- files that lie
+
+
+def tensor(dims, *values, dtype=1):
+    shape = message(*((2, message((1, d))) for d in dims))
+    return message((8, message((1, dtype), (2, shape), *values)))
+
+
+LIES = {
+    "cycle": [node("a", "Neg", "b"), node("b", "Neg", "a"), node("y", "Neg", "b")],
+    "missing node": [node("y", "Neg", "nowhere")],
+    "missing output": [placeholder("x", (2,)), node("a", "Neg", "x"), node("y", "Neg", "a:7")],
+    "same name": [placeholder("x", (2,)), node("x", "Neg", "x"), node("y", "Neg", "x")],
+    "only constants": [const("c", np.float32(1))],
+    "no value": [node("c", "Const"), node("y", "Neg", "c")],
+    "huge constant": [node("c", "Const", value=tensor([1 << 40, 1 << 20], (5, 1.0))),
+                      node("y", "Neg", "c")],
+    "open constant": [node("c", "Const", value=tensor([-1], (5, 1.0))), node("y", "Neg", "c")],
+    "content size": [node("c", "Const", value=tensor([5], (4, b"123"))), node("y", "Neg", "c")],
+    "many axes": [node("c", "Const", value=tensor([1] * 50, (5, 1.0))), node("y", "Neg", "c")],
+    "strides": [placeholder("x", (1, 4, 4, 3)), const("w", W),
+                node("y", "Conv2D", "x", "w", strides=[1, 0, 0, 1], padding="SAME")],
+    "padding": [placeholder("x", (1, 4, 4, 3)), const("w", W),
+                node("y", "Conv2D", "x", "w", strides=[1, 1, 1, 1], padding="SOME")],
+    "range": [placeholder("x", (2,)), node("y", "FakeQuantWithMinMaxArgs", "x", min=2.0, max=1.0)],
+    "blocks": [placeholder("x", (1, 4)), const("b", np.int32([0])), const("p", np.int32([[0, 0]])),
+               node("y", "SpaceToBatchND", "x", "b", "p")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_lies(imported, name):
+    with pytest.raises(ModelFormatError):
+        imported(LIES[name])
+
+
+def test_training_graph_says_what_to_do(imported):
+    four = [const(n, np.ones(3, np.float32)) for n in "abcd"]
+    bn = node("y", "FusedBatchNormV3", "x", "a", "b", "c", "d", is_training=True)
+    with pytest.raises(UnsupportedOperatorError, match="export it for inference"):
+        imported([placeholder("x", (1, 2, 2, 3)), *four, bn])
+    switch = node("s", "Switch", "x", "p")
+    with pytest.raises(UnsupportedOperatorError, match="control flow"):
+        imported([placeholder("x", (1,)), placeholder("p", (), np.bool_), switch])
+
+
+def test_damaged_graphs(tmp_path):
+    data = graph_def([
+        placeholder("x", (1, 6, 7, 3)), const("w", W),
+        node("c", "Conv2D", "x", "w", strides=[1, 2, 2, 1], padding="SAME"),
+        const("shape", np.int32([1, -1])), node("r", "Reshape", "c", "shape"),
+        node("y", "Softmax", "r"),
+    ])  # fmt: skip
+    path = tmp_path / "graph.pb"
+    for case in damaged(data, 5, 250):
+        path.write_bytes(case)
+        try:
+            load(path)
+        except LiteError as error:
+            assert str(error)
+
+
+def test_deep_nesting(tmp_path):
+    data = b""
+    for _ in range(500):
+        data = field(2, field(1, data))
+    path = tmp_path / "graph.pb"
+    path.write_bytes(field(1, message((1, "x"), (2, "Op"))) + data)
+    with pytest.raises(LiteError):
+        load(path)
+
+
+# ---- operators of its own
+
+
+def wav_bytes(samples: np.ndarray, rate: int) -> np.ndarray:
+    out = BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(samples.shape[1])
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples.astype("<i2").tobytes())
+    return np.frombuffer(out.getvalue(), np.uint8)
+
+
+def test_decode_wav():
+    samples = np.array([[0, 100], [-32768, 32767], [5, 6]], np.int16)
+    op = get_op("DecodeWav")._reference
+    audio, rate = op(wav_bytes(samples, 8000), desired_channels=-1, desired_samples=-1)
+    np.testing.assert_array_equal(audio, samples / np.float32(32768))
+    assert rate == 8000
+    audio, _ = op(wav_bytes(samples, 8000), desired_channels=1, desired_samples=5)
+    np.testing.assert_allclose(audio[:, 0] * 32768, [0, -32768, 5, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"RIFF", b"RIFF\0\0\0\0WAVE", b"RIFF\0\0\0\0WAVEdata\x04\0\0\0abcd"]
+)
+def test_decode_wav_of_something_else(data):
+    with pytest.raises(ModelFormatError):
+        get_op("DecodeWav")._reference(
+            np.frombuffer(data, np.uint8), desired_channels=-1, desired_samples=-1
+        )
+
+
+def test_spectrogram_of_a_sine():
+    """1 kHz at 8 kHz sampling falls into bin 64 of 512; a Hann window halves its amplitude."""
+    t = np.arange(1024) / 8000
+    samples = np.sin(2 * np.pi * 1000 * t)[:, None].astype(np.float32)
+    op = get_op("AudioSpectrogram")._reference
+    found = op(samples, window_size=512, stride=256, magnitude_squared=False)
+    assert found.shape == (1, 3, 257) and (found.argmax(-1) == 64).all()
+    np.testing.assert_allclose(found[0, :, 64], 512 / 4, rtol=1e-4)
+
+
+def test_crop_and_resize():
+    """Corners of a ramp, points outside, and the middle when one point is asked for."""
+    image = np.add.outer(10.0 * np.arange(3), np.arange(4.0))[None, :, :, None].astype(np.float32)
+    op = get_op("CropAndResize")._reference
+    boxes = np.float32([[0, 0, 1, 1], [0.5, -0.5, 1.5, 0.5]])
+    args = (image, boxes, np.int32([0, 0]))
+    two = op(*args, np.int32([2, 2]), method="bilinear", extrapolation_value=-1.0)
+    assert two[0, :, :, 0].tolist() == [[0, 3], [20, 23]]
+    assert two[1, :, :, 0].tolist() == [[-1, 11.5], [-1, -1]]
+    one = op(*args, np.int32([1, 1]), method="bilinear", extrapolation_value=0.0)
+    assert one[0, 0, 0, 0] == 11.5
+
+
+def test_wav_with_extra_chunks():
+    data = wav_bytes(np.array([[7]], np.int16), 16000).tobytes()
+    chunk = b"LIST" + struct.pack("<I", 3) + b"abc\0"
+    mixed = np.frombuffer(data[:12] + chunk + data[12:], np.uint8)
+    audio, _ = get_op("DecodeWav")._reference(mixed, desired_channels=1, desired_samples=1)
+    assert audio[0, 0] * 32768 == 7
