@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 FORM = sys.argv[2] if len(sys.argv) > 2 else "pir"
-os.environ["FLAGS_enable_pir_api"] = "1" if FORM == "pir" else "0"
-os.environ["FLAGS_use_mkldnn"] = "0"
+os.environ["FLAGS_enable_pir_api"] = "1" if FORM == "pir" else "0"  # noqa: SIM112
+os.environ["FLAGS_use_mkldnn"] = "0"  # noqa: SIM112
 
 import numpy as np  # noqa: E402
 import paddle  # noqa: E402
@@ -112,7 +112,7 @@ class Yolo(nn.Layer):
         ]
         boxes = paddle.concat([b for b, _ in found], axis=1)
         scores = paddle.concat([s for _, s in found], axis=1).transpose([0, 2, 1])
-        out, count, index = ops.matrix_nms(
+        out, count, _ = ops.matrix_nms(
             boxes, scores, 0.2, 0.1, 50, 20, background_label=-1, return_index=True)
         return boxes, scores, out, count
 
@@ -147,9 +147,11 @@ class Activations(nn.Layer):
     """Every activation once."""
 
     def forward(self, x):
-        names = ("relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "hardsigmoid", "gelu",
-                 "silu", "swish", "mish", "elu", "selu", "softplus", "softsign", "hardtanh", "celu",
-                 "hardshrink", "softshrink", "tanhshrink", "log_sigmoid", "thresholded_relu")  # fmt: skip
+        names = (
+            "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "hardsigmoid", "gelu",
+            "silu", "swish", "mish", "elu", "selu", "softplus", "softsign", "hardtanh", "celu",
+            "hardshrink", "softshrink", "tanhshrink", "log_sigmoid", "thresholded_relu",
+        )  # fmt: skip
         y = [getattr(F, name)(x) for name in names]
         y += [paddle.exp(x), paddle.sqrt(x.abs()), paddle.rsqrt(x.abs() + 1), paddle.floor(x)]
         y += [paddle.square(x), paddle.pow(x.abs(), 1.5), paddle.erf(x), F.log_softmax(x), x % 0.7]
@@ -204,10 +206,12 @@ def save(name: str, out: Path) -> None:
     layer.eval()
     settle(layer, rng)
     feeds = [rng.normal(size=s).astype(np.float32) for s in shapes]
-    specs = [paddle.static.InputSpec([None, *s[1:]], "float32", f"x{i}") for i, s in enumerate(shapes)]
+    spec = paddle.static.InputSpec
+    specs = [spec([None, *s[1:]], "float32", f"x{i}") for i, s in enumerate(shapes)]
     folder = out / name
     folder.mkdir(parents=True, exist_ok=True)
-    paddle.jit.save(paddle.jit.to_static(layer, input_spec=specs, full_graph=True), str(folder / "inference"))
+    traced = paddle.jit.to_static(layer, input_spec=specs, full_graph=True)
+    paddle.jit.save(traced, str(folder / "inference"))
     with paddle.no_grad():
         results = layer(*[paddle.to_tensor(f) for f in feeds])
     results = results if isinstance(results, (tuple, list)) else [results]

@@ -85,7 +85,5 @@ def test_static_int8_detector_runs() -> None:
 def test_meta_version_0() -> None:
     graph = load(MODELS / "nb/mask_detector_model.nb")
     assert graph.metadata["paddle_lite"]["meta_version"] == 0
-    (y,) = run_graph(
-        graph, {graph.inputs[0].name: np.ones((1, 3, 128, 128), np.float32)}
-    ).values()
+    (y,) = run_graph(graph, {graph.inputs[0].name: np.ones((1, 3, 128, 128), np.float32)}).values()
     assert y.shape == (1, 2) and abs(y.sum() - 1) < 1e-5

@@ -1,0 +1,201 @@
+"""`.nb` files that we write: layout, kernels, precision; what readers make of them.
+
+LITE_TEST_PADDLELITE=python of an environment with paddlelite 2.13rc0 (CPython 3.9 or 3.10) runs
+them in the real Paddle-Lite.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine.errors import UnsupportedOperatorError, UsageError
+from lite_engine.importers import load
+from lite_engine.importers.naive_buffer.container import read_nb
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.model_file.naive_buffer import flatbuffer as fb
+from lite_engine.model_file.naive_buffer import write_nb
+from lite_engine.ops import infer_types
+
+from tests.importers.golden_runs import relative_error, run_graph
+from tests.importers.paddle_files import small_network
+
+MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
+KERNEL = "__@kernel_type_attr@__"
+RUNNER = """
+import sys, numpy as np, paddlelite.lite as lite
+config = lite.MobileConfig()
+config.set_model_from_file(sys.argv[1])
+predictor = lite.create_paddle_predictor(config)
+feeds = np.load(sys.argv[2])
+for i, name in enumerate(predictor.get_input_names()):
+    predictor.get_input(i).from_numpy(feeds[name])
+predictor.run()
+outputs = [predictor.get_output(i).numpy() for i in range(len(predictor.get_output_names()))]
+np.savez(sys.argv[3], *outputs)
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    return load(small_network().save(tmp_path))
+
+
+def program(path: Path):
+    return read_nb(memoryview(path.read_bytes()))
+
+
+def kernels(path: Path) -> list[str]:
+    return [op.attrs[KERNEL] for op in program(path).blocks[0].ops]
+
+
+def test_flatbuffers_read_back() -> None:
+    from lite_engine.importers.tflite._flatbuffers import root
+
+    data = fb.encode(
+        fb.Table({0: "näme", 1: fb.Scalar("q", -5), 3: fb.Numbers("q", [1, 2]), 4: ["a", "b"],
+                  5: [fb.Table({0: fb.Scalar("?", True)})], 6: fb.Raw(b"xyz"), 7: None})
+    )  # fmt: skip
+    table = root(memoryview(data))
+    assert table.text(0) == "näme" and table.number(1, "q") == -5 and not table.has(2)
+    assert table.array(3, "i8").tolist() == [1, 2] and table.texts(4) == ["a", "b"]
+    assert table.tables(5)[0].number(0, "?") and bytes(table.bytes(6)) == b"xyz"
+    assert not table.has(7)
+
+
+def test_round_trip(graph: Graph, tmp_path: Path) -> None:
+    path = write_nb(graph, tmp_path / "m.nb", targets=["x86"])
+    x = np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)
+    (wanted,) = run_graph(graph, {"x": x}).values()
+    (found,) = run_graph(load(path), {"x": x}).values()
+    assert relative_error(found, wanted) < 1e-5
+    assert not list(tmp_path.glob(".m.nb*"))
+
+
+def test_same_graph_same_bytes(graph: Graph, tmp_path: Path) -> None:
+    one = write_nb(graph, tmp_path / "a.nb", targets=["arm"]).read_bytes()
+    assert one == write_nb(graph, tmp_path / "b.nb", targets=["arm"]).read_bytes()
+
+
+def test_header_and_order(graph: Graph, tmp_path: Path) -> None:
+    path = write_nb(graph, tmp_path / "m.nb")
+    meta, version = struct.unpack_from("<H16s", path.read_bytes())
+    assert meta == 2 and version == b"v2.13-rc" + b"\0" * 8
+    for op in program(path).blocks[0].ops:
+        for names in (list(op.attrs), list(op.inputs), list(op.outputs)):
+            assert names == sorted(names, key=str.encode)
+
+
+def test_kernels_of_targets(graph: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "m.nb"
+    x86 = kernels(write_nb(graph, path, targets=["x86", "arm"]))
+    assert "conv2d/def/2/1/1" in x86 and "softmax/def/2/1/1" in x86
+    assert "conv2d/def/4/1/1" in kernels(write_nb(graph, path, targets=["arm"]))
+    image = kernels(write_nb(graph, path, targets=["opencl", "arm"]))
+    assert image[:4] == [
+        "feed/def/1/4/2", "io_copy/host_to_device/5/4/2", "layout/NCHW_to_ImageDefault/5/4/4",
+        "conv2d/image2d/5/5/4",
+    ]  # fmt: skip
+    assert image[-3:] == [
+        "layout/ImageFolder_to_NCHW/5/4/1", "io_copy/device_to_host/5/4/2", "fetch/def/1/4/2",
+    ]  # fmt: skip
+
+
+def test_half_precision_on_arm(graph: Graph, tmp_path: Path) -> None:
+    path = write_nb(graph, tmp_path / "m.nb", targets=["arm"], fp16=True)
+    assert "conv2d/def/4/5/1" in kernels(path) and "calib/fp32_to_fp16/4/5/1" in kernels(path)
+    conv = next(o for o in program(path).blocks[0].ops if o.type == "conv2d")
+    assert conv.attrs[f"{conv.inputs['Filter'][0]}_fp16"] == "fp16"
+
+
+@pytest.mark.parametrize("bits, dtype, limit", [(8, DType.I8, 0.05), (16, DType.I16, 2e-4)])
+def test_weight_only(graph: Graph, tmp_path: Path, bits: int, dtype: DType, limit: float) -> None:
+    path = write_nb(graph, tmp_path / "m.nb", weight_bits=bits)
+    read = load(path)
+    weights = [n.inputs[0] for n in read.nodes if n.op == "DequantizeLinear"]
+    assert len(weights) == 2 and all(w.dtype is dtype for w in weights)
+    x = np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)
+    (wanted,) = run_graph(graph, {"x": x}).values()
+    (found,) = run_graph(read, {"x": x}).values()
+    assert relative_error(found, wanted) < limit
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    graph = Graph("g")
+    x = Value("x", DType.F32, (1, 4, 4))
+    graph.inputs = [x]
+    graph.outputs = [graph.add("Det", [x], name="the_determinant").output]
+    infer_types(graph)
+    with pytest.raises(UnsupportedOperatorError, match="Det"):
+        write_nb(graph, tmp_path / "m.nb")
+    assert not list(tmp_path.iterdir())
+
+
+def test_usage(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="choose from arm, x86, opencl"):
+        write_nb(graph, tmp_path / "m.nb", targets=["npu"])
+    with pytest.raises(UsageError, match="choose 8 or 16"):
+        write_nb(graph, tmp_path / "m.nb", weight_bits=4)
+
+
+# ---- in the real Paddle-Lite
+
+
+def paddle_lite(folder: Path, path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    python = os.environ.get("LITE_TEST_PADDLELITE")
+    if not python:
+        pytest.skip("LITE_TEST_PADDLELITE is not set to a python with paddlelite")
+    np.savez(folder / "in.npz", **feeds)
+    command = [python, "-c", RUNNER, str(path), str(folder / "in.npz"), str(folder / "out.npz")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-1500:]
+    outputs = np.load(folder / "out.npz")
+    return [outputs[k] for k in outputs.files]
+
+
+def check(folder: Path, graph: Graph, shapes: dict[str, tuple[int, ...]], **options) -> None:
+    """Paddle-Lite's output of the written file against our reference of the same file."""
+    limit = options.pop("limit", 1e-4)
+    path = write_nb(graph, folder / "m.nb", targets=["x86"], **options)
+    rng = np.random.default_rng(0)
+    feeds = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
+    wanted = run_graph(load(path, shapes=shapes) if options else graph, feeds)
+    for found, y in zip(paddle_lite(folder, path, feeds), wanted.values(), strict=True):
+        assert relative_error(found.reshape(y.shape), y) <= limit
+
+
+@pytest.mark.parametrize("bits", [None, 8, 16])
+def test_paddle_lite_runs_it(graph: Graph, tmp_path: Path, bits: int | None) -> None:
+    options = {"weight_bits": bits} if bits else {}
+    check(tmp_path, graph, {"x": (1, 3, 8, 8)}, **options)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name, shape", [
+    ("ppocr_v2_cls/inference.pdmodel", (1, 3, 48, 192)),
+    ("ppocr_v3_det_ch/inference.pdmodel", (1, 3, 160, 160)),
+    ("paddle/shufflenet_v2_imagenet_fluid", (1, 3, 224, 224)),
+    ("ultraface_rfb320/version-RFB-320.onnx", (1, 3, 240, 320)),
+])  # fmt: skip
+def test_paddle_lite_runs_models(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
+    graph = load(MODELS / name)
+    feeds = {graph.inputs[0].name: shape}
+    check(tmp_path, load(MODELS / name, shapes=feeds), feeds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [
+    "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "resnet18", "resnet50", "squeezenet",
+    "shufflenet_v2", "yolov3_tiny", "unet", "ocr_detector", "efficientnet_b0", "ghostnet",
+])  # fmt: skip
+def test_paddle_lite_runs_the_zoo(tmp_path: Path, name: str) -> None:
+    zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tree only")
+    if not os.environ.get("LITE_TEST_PADDLELITE"):
+        pytest.skip("LITE_TEST_PADDLELITE is not set to a python with paddlelite")
+    (tmp_path / "m.onnx").write_bytes(zoo.build(name).SerializeToString())
+    graph = load(tmp_path / "m.onnx")
+    check(tmp_path, graph, {v.name: v.shape for v in graph.inputs})
