@@ -10,6 +10,7 @@ from lite_engine.ops import infer_types
 from lite_engine.quantize import (
     Ranges,
     Scheme,
+    calibrate,
     conversions,
     equalize,
     integer_nodes,
@@ -234,3 +235,21 @@ def test_weight_only(sqnr, bits, share, least_db):
 def test_weight_only_of_other_widths(network):
     with pytest.raises(UsageError, match="4 bits"):
         quantize_weights(network, 4)
+
+
+def test_a_silent_channel_keeps_its_bias(samples):
+    """Weights near 0 with an ordinary bias: the scale of the weights must not be near 0."""
+    text = """graph "g" {
+      input x: f32[1,3,16,16]
+      const w: f32[2,3,1,1] = [1.0, -0.5, 0.25, 1e-15, 2e-15, -1e-15]
+      const b: f32[2] = [0.5, 3.0]
+      "c": y = Conv(x, w, b)
+      output y
+    }"""
+    graph = from_text(text)
+    infer_types(graph)
+    ranges = calibrate(graph, samples).ranges("minmax")
+    quantised = quantize_static(graph, ranges)
+    assert np.abs(quantised.find("c.bias.q").const.astype(np.int64)).max() <= 1 << 30
+    got = reference_run(quantised, {"x": samples[0]})["y"]
+    np.testing.assert_allclose(got[0, 1], 3.0, atol=0.05)

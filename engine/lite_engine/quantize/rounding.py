@@ -89,14 +89,15 @@ def adaptive_rounding(
             if rows is not None:
                 h = np.einsum("gnk,gnm->gkm", rows, rows) / rows.shape[1]
                 correlations[node.name] = correlations.get(node.name, 0) + h
-    done: dict[str, np.ndarray] = {}
+    done: dict[tuple[str, bytes], np.ndarray] = {}
 
     def rounding(node: Node, w: np.ndarray, scale: np.ndarray, axis: int | None) -> np.ndarray:
         if node.name not in correlations:
             return preserve_sums(w, scale, axis)
-        if node.name not in done:
-            done[node.name] = _round_layer(node, w, scale, correlations[node.name])
-        return done[node.name]
+        key = node.name, scale.tobytes()
+        if key not in done:
+            done[key] = _round_layer(node, w, scale, correlations[node.name])
+        return done[key]
 
     return rounding
 

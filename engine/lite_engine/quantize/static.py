@@ -24,6 +24,8 @@ from .select import VIEWS, WEIGHTED, integer_nodes, weight_axis
 KEEPING = (*VIEWS, "Resize")
 #: Inputs of a Concat share its scale unless they would lose more than this factor of resolution.
 SHARED_LOSS = 4.0
+#: Largest magnitude of an integer bias: leaves room in int32 for the products.
+BIAS_LIMIT = 2.0**30
 
 
 def quantize_static(
@@ -196,7 +198,13 @@ class _Writer:
         weight, bias = node.inputs[1], node.input(2)
         assert weight is not None and weight.const is not None
         axis = weight_axis(node) if self.scheme.per_channel else None
+        float_bias = self.biases.get(node.name, None if bias is None else bias.const)
         scale = weight_scale(weight.const, axis)
+        if float_bias is not None:
+            # a silent channel must not push its bias out of int32
+            least = np.abs(float_bias.reshape(-1)) / (self._input_scale(node) * BIAS_LIMIT)
+            scale = np.maximum(scale, least if axis is not None else least.max())
+            scale = scale.astype(np.float32)
         q = self.rounding(node, weight.const, scale, axis)
         name = f"{node.name}.weight"
         params = QuantParams(scale, np.zeros(scale.shape, q.dtype), axis)
@@ -205,15 +213,21 @@ class _Writer:
             1,
             self._dequantize(node, const, self._constants(const.name, params), f"{name}.dq", axis),
         )
-        float_bias = self.biases.get(node.name, None if bias is None else bias.const)
         if float_bias is not None:
             self._bias(node, float_bias.reshape(-1), scale)
 
-    def _bias(self, node: Node, bias: np.ndarray, weight_scale: np.ndarray) -> None:
+    @staticmethod
+    def _input_scale(node: Node) -> np.ndarray:
         x = node.inputs[0]
         assert x is not None and x.producer is not None and x.producer.inputs[1] is not None
-        x_scale = x.producer.inputs[1].const
-        scale = np.broadcast_to(x_scale * weight_scale, bias.shape).astype(np.float32)
+        scale = x.producer.inputs[1].const
+        assert scale is not None
+        return scale
+
+    def _bias(self, node: Node, bias: np.ndarray, weight_scale: np.ndarray) -> None:
+        scale = np.broadcast_to(self._input_scale(node) * weight_scale, bias.shape).astype(
+            np.float32
+        )
         scale = np.maximum(scale, np.finfo(np.float32).tiny)
         q = bias_integers(bias, scale)
         params = QuantParams(np.ascontiguousarray(scale), np.zeros(scale.shape, np.int32), 0)
