@@ -97,6 +97,7 @@ class OpenCLExecutable:
         given = dict(zip(self.plan.inputs, inputs, strict=True))
         try:
             with self.device.lock:
+                self._take_over(given)
                 self._events = [self._run_step(s, k, given, host) for s, k in self._steps]
                 queue.finish()
         except cl.Error as error:
@@ -107,6 +108,13 @@ class OpenCLExecutable:
             host[i] if self.plan.tensors[i].space == "host" else self._buffers[i]
             for i in self.plan.outputs
         ]
+
+    def _take_over(self, given: dict[int, Any]) -> None:
+        """What an earlier segment left on the device, into the buffers that the kernels read."""
+        for index, source in given.items():
+            own = self._buffers.get(index)
+            if own is not None and self.plan.tensors[index].space == "opencl":
+                self.device.cl.enqueue_copy(self.device.queue, own, source)
 
     def enqueue(self) -> None:
         """The kernels alone, on whatever the buffers hold (benchmarks)."""
