@@ -4,10 +4,11 @@
     python notebooks/models/train_ocr.py [--minutes 20]
 
 A small network in the shape of PP-OCR's recognisers: a MobileNetV3 trunk that keeps the width, a
-linear head, CTC. It reads receipt lines: digits, capitals and `. : -` and space. Data: text rendered
-with the DejaVu and STIX fonts that matplotlib carries, blurred, tilted, shaded and given noise; the
-held-back lines come from another seed. The figures printed, and kept in the file's metadata, are on
-those lines.
+linear head, CTC. It reads receipt lines: digits, capitals and `. : -` and space. Data: text
+rendered with the DejaVu and STIX fonts that matplotlib carries, blurred, tilted, shaded and given
+noise; the held-back lines come from another seed. The figures printed, and kept in the file's
+metadata, are on those lines. On one CPU core the network needs hours; the shipped one saw 880,000
+lines in 3.5 minutes on a GPU.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import json
 import string
 import time
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import matplotlib
@@ -30,18 +31,28 @@ from torch.nn import functional as F
 
 HERE = Path(__file__).parent
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-FACES = ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSerif",
-         "STIXGeneral", "STIXGeneralBol")
+FACES = (
+    "DejaVuSans",
+    "DejaVuSans-Bold",
+    "DejaVuSansMono",
+    "DejaVuSansMono-Bold",
+    "DejaVuSerif",
+    "STIXGeneral",
+    "STIXGeneralBol",
+)
 ALPHABET = string.digits + string.ascii_uppercase + ".:- "
 LABELS = ["", *ALPHABET]  # 0 is the CTC blank
 HEIGHT, WIDTH, STEPS = 48, 320, 80
 SEED, HELD_BACK = 7, 2000
-WORDS = ("TOTAL SUBTOTAL TAX CASH CHANGE CARD DATE TIME ITEM QTY TABLE BREAD MILK COFFEE TEA WATER "
-         "JUICE APPLE RICE SOUP SALAD CHEESE BUTTER EGGS FISH CAKE ORDER STORE RECEIPT NO REF VISA "
-         "DISCOUNT BALANCE PAID THANK YOU OPEN TIP EUR USD").split()
+WORDS = """
+    TOTAL SUBTOTAL TAX CASH CHANGE CARD DATE TIME ITEM QTY TABLE BREAD MILK COFFEE TEA WATER
+    JUICE APPLE RICE SOUP SALAD CHEESE BUTTER EGGS FISH CAKE ORDER STORE RECEIPT NO REF VISA
+    DISCOUNT BALANCE PAID THANK YOU OPEN TIP EUR USD
+""".split()
 
 
 # ---------------------------------------------------------------- text and pictures
+
 
 def sentence(rng: np.random.Generator) -> str:
     """A line as receipts have them, or letters with no meaning."""
@@ -62,7 +73,7 @@ def sentence(rng: np.random.Generator) -> str:
     return " ".join(text.split()) or word
 
 
-@lru_cache(maxsize=None)
+@cache
 def font(face: str, size: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(str(FONTS / f"{face}.ttf"), size)
 
@@ -107,6 +118,7 @@ def normalised(pictures: np.ndarray) -> torch.Tensor:
 
 
 # ---------------------------------------------------------------- network
+
 
 class Squeeze(nn.Module):
     """Channel attention: mean, two 1x1 convolutions, hard sigmoid."""
@@ -184,6 +196,7 @@ class Recogniser(nn.Module):
 
 # ---------------------------------------------------------------- training
 
+
 def read(probability: np.ndarray) -> str:
     """(80,41) → text: best label of each step, repeats merged, blanks dropped."""
     best = probability.argmax(1)
@@ -235,18 +248,27 @@ def measure(model: Recogniser) -> tuple[float, float]:
         for part in np.array_split(pictures, HELD_BACK // 50):
             guesses += [read(p) for p in model(normalised(part)).numpy()]
     whole = float(np.mean([g == t for g, t in zip(guesses, texts, strict=True)]))
-    right = sum(a == b for g, t in zip(guesses, texts, strict=True) for a, b in zip(g, t, strict=False))
+    right = sum(
+        a == b for g, t in zip(guesses, texts, strict=True) for a, b in zip(g, t, strict=False)
+    )
     return whole, right / sum(map(len, texts))
 
 
 # ---------------------------------------------------------------- files
 
+
 def write(model: Recogniser, lines_right: float, letters_right: float) -> None:
     """ocr.onnx with labels and pre-processing in it, node names by block and layer."""
     path = HERE / "ocr.onnx"
     torch.onnx.export(
-        model, (torch.zeros(1, 3, HEIGHT, WIDTH),), str(path), input_names=["image"],
-        output_names=["probability"], opset_version=18, dynamo=False, do_constant_folding=False,
+        model,
+        (torch.zeros(1, 3, HEIGHT, WIDTH),),
+        str(path),
+        input_names=["image"],
+        output_names=["probability"],
+        opset_version=18,
+        dynamo=False,
+        do_constant_folding=False,
     )
     exported = onnx.load(path)
     for node in exported.graph.node:  # "/b3/dw/Conv" → "b3/dw"
@@ -254,7 +276,10 @@ def write(model: Recogniser, lines_right: float, letters_right: float) -> None:
         own = len(parts) > 1 and node.op_type in ("Conv", "MatMul", "Gemm")
         node.name = "/".join(parts[:-1] if own else parts)
     preprocess = {
-        "mean": [127.5] * 3, "std": [127.5] * 3, "colour": "rgb", "layout": "nchw",
+        "mean": [127.5] * 3,
+        "std": [127.5] * 3,
+        "colour": "rgb",
+        "layout": "nchw",
         "size": [HEIGHT, WIDTH],
     }
     facts = {
@@ -262,7 +287,7 @@ def write(model: Recogniser, lines_right: float, letters_right: float) -> None:
         "preprocess": json.dumps(preprocess),
         "decode": "ctc",
         "accuracy": f"{lines_right:.4f} of lines, {letters_right:.4f} of letters, "
-                    f"on {HELD_BACK} held-back rendered lines",
+        f"on {HELD_BACK} held-back rendered lines",
     }
     onnx.helper.set_model_props(exported, facts)
     onnx.save(exported, path)
