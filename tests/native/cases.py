@@ -19,8 +19,13 @@ from . import (
 )
 from .tiny import Case, make_case
 
-MODULES = (test_elementwise, test_float_kernels, test_data_kernels, test_recurrent,
-           test_search_kernels)
+MODULES = (
+    test_elementwise,
+    test_float_kernels,
+    test_data_kernels,
+    test_recurrent,
+    test_search_kernels,
+)
 
 
 def collected() -> list[Case]:
@@ -83,8 +88,12 @@ def merged(plans: list[Plan]) -> Plan:
         whole.inputs += [i + first for i in plan.inputs]
         whole.outputs += [i + first for i in plan.outputs]
         for step in plan.steps:
-            whole.steps.append(replace(
-                step, index=len(whole.steps),
-                inputs=[i if i < 0 else i + first for i in step.inputs],
-                outputs=[i + first for i in step.outputs]))
+            whole.steps.append(
+                replace(
+                    step,
+                    index=len(whole.steps),
+                    inputs=[i if i < 0 else i + first for i in step.inputs],
+                    outputs=[i + first for i in step.outputs],
+                )
+            )
     return whole

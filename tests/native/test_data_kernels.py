@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from lite_engine.ir import DType
+
 from .tiny import assert_close, check, isas, run_step
 
 pytestmark = pytest.mark.cpu
@@ -24,8 +25,9 @@ def numbers(shape, dtype=np.float32):
 def test_relayout(shape, perm, dtype):
     x = numbers(shape, dtype)
     for threads in (1, 3):
-        (y,) = run_step("Relayout", "copy_relayout", [x], [x.transpose(perm)], {"perm": perm},
-                        threads=threads)
+        (y,) = run_step(
+            "Relayout", "copy_relayout", [x], [x.transpose(perm)], {"perm": perm}, threads=threads
+        )
         assert_close(y, np.ascontiguousarray(x.transpose(perm)), 0, "relayout")
 
 
@@ -54,8 +56,13 @@ def test_concat_and_split(axis, dtype):
 def test_slice(starts, ends, axes, steps):
     x = numbers((6, 8, 9))
     given = [np.array(v, np.int64) for v in (starts, ends, axes, steps)]
-    check("Slice", "copy_slice", [x, *given],
-          as_attrs={"starts": 1, "ends": 2, "axes": 3, "steps": 4}, tolerance=0)
+    check(
+        "Slice",
+        "copy_slice",
+        [x, *given],
+        as_attrs={"starts": 1, "ends": 2, "axes": 3, "steps": 4},
+        tolerance=0,
+    )
 
 
 def test_expand_tile_depth_to_space():
@@ -65,18 +72,35 @@ def test_expand_tile_depth_to_space():
     check("Tile", "copy_tile", [numbers((2, 3, 4)), np.array([2, 1, 3])], as_attrs={"repeats": 1})
     for mode in ("DCR", "CRD"):
         attrs = {"blocksize": 2, "mode": mode}
-        check("DepthToSpace", "copy_depth_to_space", [numbers((2, 12, 3, 5))], attrs, channels_last=[0])
-        check("SpaceToDepth", "copy_space_to_depth", [numbers((2, 3, 6, 4))], attrs, channels_last=[0])
+        check(
+            "DepthToSpace",
+            "copy_depth_to_space",
+            [numbers((2, 12, 3, 5))],
+            attrs,
+            channels_last=[0],
+        )
+        check(
+            "SpaceToDepth", "copy_space_to_depth", [numbers((2, 3, 6, 4))], attrs, channels_last=[0]
+        )
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_pad(mode, dtype):
-    for shape, pads in [((4, 5), [1, 2, 3, 4]), ((3, 4, 5), [0, 1, 0, 2, 0, 3]), ((7,), [3, 2]),
-                        ((4, 6), [-1, 2, 1, -2])]:
+    for shape, pads in [
+        ((4, 5), [1, 2, 3, 4]),
+        ((3, 4, 5), [0, 1, 0, 2, 0, 3]),
+        ((7,), [3, 2]),
+        ((4, 6), [-1, 2, 1, -2]),
+    ]:
         x = numbers(shape, dtype)
-        check("Pad", "copy_pad", [x, np.array(pads), np.array(2, dtype)], {"mode": mode},
-              as_attrs={"pads": 1, "value": 2})
+        check(
+            "Pad",
+            "copy_pad",
+            [x, np.array(pads), np.array(2, dtype)],
+            {"mode": mode},
+            as_attrs={"pads": 1, "value": 2},
+        )
 
 
 @pytest.mark.parametrize("index_type", [np.int32, np.int64])
@@ -91,18 +115,29 @@ def test_gather_family(index_type):
         check("GatherElements", "copy_gather_elements", [x, at], {"axis": axis})
     check("Gather", "copy_gather", [x, np.array(2, index_type)], {"axis": 1})
     check("GatherND", "copy_gather_nd", [x, rng.integers(0, 4, (7, 2)).astype(index_type)])
-    check("GatherND", "copy_gather_nd", [x, rng.integers(0, 4, (4, 3, 1)).astype(index_type)],
-          {"batch_dims": 1})
+    check(
+        "GatherND",
+        "copy_gather_nd",
+        [x, rng.integers(0, 4, (4, 3, 1)).astype(index_type)],
+        {"batch_dims": 1},
+    )
     at = np.array([[0, 1], [3, 4], [2, 2]], index_type)
     check("ScatterND", "copy_scatter_nd", [x, at, numbers((3, 6))])
     at = np.stack([rng.permutation(4) for _ in range(5)], 1)[:3].astype(index_type)
-    check("ScatterElements", "copy_scatter_elements", [x, at[:, :, None], numbers((3, 5, 1))], {"axis": 0})
+    check(
+        "ScatterElements",
+        "copy_scatter_elements",
+        [x, at[:, :, None], numbers((3, 5, 1))],
+        {"axis": 0},
+    )
 
 
 def test_indices_out_of_range_do_no_harm():
     x, at = numbers((4, 6)), np.array([9, -9, 1, 2**62])
     (y,) = run_step("Gather", "copy_gather", [x, at], [np.zeros((4, 6), np.float32)], {"axis": 0})
-    assert np.array_equal(y, np.stack([np.zeros(6), np.zeros(6), x[1], np.zeros(6)]).astype(np.float32))
+    assert np.array_equal(
+        y, np.stack([np.zeros(6), np.zeros(6), x[1], np.zeros(6)]).astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.int8, np.float64])
@@ -120,7 +155,9 @@ def test_integer_arithmetic(op):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8])
-@pytest.mark.parametrize("op", ["Equal", "NotEqual", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
+@pytest.mark.parametrize(
+    "op", ["Equal", "NotEqual", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
+)
 def test_compare(op, dtype):
     a = rng.integers(0, 4, (3, 40)).astype(dtype)
     check(op, "any_binary", [a, rng.integers(0, 4, (40,)).astype(dtype)])
@@ -155,7 +192,9 @@ def test_half_precision_round_trip():
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
     (wide,) = run_step("Cast", "cast", [every], [np.zeros(65536, np.float32)])
     assert_close(wide, every.astype(np.float32), 0, "f16 to f32")
-    x = np.concatenate([rng.normal(0, s, 5000) for s in (1e-8, 1e-6, 1e-3, 1, 1e4, 1e5)]).astype(np.float32)
+    x = np.concatenate([rng.normal(0, s, 5000) for s in (1e-8, 1e-6, 1e-3, 1, 1e4, 1e5)]).astype(
+        np.float32
+    )
     (half,) = run_step("Cast", "cast", [x], [np.zeros(x.size, np.float16)])
     with np.errstate(over="ignore"):
         assert np.array_equal(half.view(np.uint16), x.astype(np.float16).view(np.uint16))
@@ -168,19 +207,37 @@ MODES = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "hal
 @pytest.mark.parametrize("coordinates", MODES)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_resize(mode, coordinates, isa):
-    for shape, scales in [((1, 3, 5, 7), [1, 1, 2, 2]), ((2, 18, 6, 5), [1, 1, 1.5, 0.6]),
-                          ((1, 33, 4, 4), [1, 1, 3, 1])]:
+    for shape, scales in [
+        ((1, 3, 5, 7), [1, 1, 2, 2]),
+        ((2, 18, 6, 5), [1, 1, 1.5, 0.6]),
+        ((1, 33, 4, 4), [1, 1, 3, 1]),
+    ]:
         x = numbers(shape) / 20
         attrs = {"mode": mode, "coordinate_transformation_mode": coordinates}
         for extra in ({}, {"nearest_mode": "floor"}, {"exclude_outside": 1}):
-            check("Resize", "f32_resize", [x, None, np.array(scales, np.float32)], {**attrs, **extra},
-                  channels_last=[0], as_attrs={"scales": 2}, isas=[isa])
+            check(
+                "Resize",
+                "f32_resize",
+                [x, None, np.array(scales, np.float32)],
+                {**attrs, **extra},
+                channels_last=[0],
+                as_attrs={"scales": 2},
+                isas=[isa],
+            )
 
 
 def test_resize_antialiased_and_by_sizes():
     x = numbers((1, 5, 16, 12))
     attrs = {"mode": "linear", "antialias": 1}
     scales = np.array([1, 1, 0.25, 0.5], np.float32)
-    check("Resize", "f32_resize", [x, None, scales], attrs, channels_last=[0], as_attrs={"scales": 2})
-    check("Resize", "f32_resize", [x, None, None, np.array([1, 5, 4, 30])], attrs, channels_last=[0],
-          as_attrs={"sizes": 3})
+    check(
+        "Resize", "f32_resize", [x, None, scales], attrs, channels_last=[0], as_attrs={"scales": 2}
+    )
+    check(
+        "Resize",
+        "f32_resize",
+        [x, None, None, np.array([1, 5, 4, 30])],
+        attrs,
+        channels_last=[0],
+        as_attrs={"sizes": 3},
+    )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from .tiny import check, isas, run_step
 
 pytestmark = pytest.mark.cpu
@@ -32,7 +33,9 @@ def test_unary_of_positive_numbers(op, isa):
 
 
 @pytest.mark.parametrize("isa", isas())
-@pytest.mark.parametrize("op", ["Exp", "Tanh", "Sigmoid", "Erf", "Relu", "Softplus", "Log", "Sqrt", "Floor"])
+@pytest.mark.parametrize(
+    "op", ["Exp", "Tanh", "Sigmoid", "Erf", "Relu", "Softplus", "Log", "Sqrt", "Floor"]
+)
 def test_special_numbers(op, isa):
     x = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 88, -88, 104, 1e30, -1e30], np.float32)
     check(op, "f32_unary", [x], isas=[isa], threads=[1])

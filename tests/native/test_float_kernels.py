@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from .tiny import check, isas
 
 pytestmark = pytest.mark.cpu
@@ -23,8 +24,20 @@ def test_softmax(op, shape, axis, isa):
 
 
 @pytest.mark.parametrize("isa", isas())
-@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
-                                "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"])
+@pytest.mark.parametrize(
+    "op",
+    [
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceSumSquare",
+        "ReduceLogSumExp",
+    ],
+)
 def test_reduce(op, isa):
     for shape, axes in [
         ((3, 37), [1]), ((3, 37), [0]), ((2, 5, 6, 19), [1, 2]), ((2, 5, 6, 19), [2, 3]), ((2, 5, 6), None),
@@ -32,8 +45,16 @@ def test_reduce(op, isa):
     ]:  # fmt: skip
         for keepdims in (0, 1):
             given = None if axes is None else np.array(axes)
-            check(op, "f32_reduce", [normal(*shape), given], {"keepdims": keepdims}, as_attrs={"axes": 1},
-                  isas=[isa], threads=[1, 3], tolerance=5e-6)
+            check(
+                op,
+                "f32_reduce",
+                [normal(*shape), given],
+                {"keepdims": keepdims},
+                as_attrs={"axes": 1},
+                isas=[isa],
+                threads=[1, 3],
+                tolerance=5e-6,
+            )
 
 
 @pytest.mark.parametrize("isa", isas())
@@ -45,14 +66,24 @@ def test_pool(op, extra, isa):
         ((1, 3, 9, 11), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
         ((2, 17, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
         ((1, 70, 7, 7), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
-        ((1, 5, 10, 9), {"kernel_shape": [3, 2], "pads": [0, 1, 2, 0], "ceil_mode": 1, "strides": [2, 3]}),
+        (
+            (1, 5, 10, 9),
+            {"kernel_shape": [3, 2], "pads": [0, 1, 2, 0], "ceil_mode": 1, "strides": [2, 3]},
+        ),
         ((1, 16, 6), {"kernel_shape": [3], "strides": [1], "pads": [1, 1]}),
         ((1, 4, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
         ((1, 4, 13, 13), {"kernel_shape": [5, 5], "dilations": [2, 2], "pads": [4, 4, 4, 4]}),
     ]
     for shape, attrs in cases:
-        check(op, "f32_pool", [normal(*shape)], {**attrs, **extra}, channels_last=[0], isas=[isa],
-              threads=[1, 3])
+        check(
+            op,
+            "f32_pool",
+            [normal(*shape)],
+            {**attrs, **extra},
+            channels_last=[0],
+            isas=[isa],
+            threads=[1, 3],
+        )
 
 
 @pytest.mark.parametrize("isa", isas())
@@ -67,17 +98,47 @@ def test_normalisations(isa):
     for c in (1, 3, 16, 24, 35):
         x, scale, bias, mean = normal(2, c, 5, 6), normal(c), normal(c), normal(c)
         variance = np.abs(normal(c)) + 0.1
-        check("BatchNormalization", "f32_batch_norm", [x, scale, bias, mean, variance],
-              channels_last=[0], constant=[1, 2, 3, 4], isas=[isa], tolerance=1e-5)
-        check("InstanceNormalization", "f32_instance_norm", [x, scale, bias], channels_last=[0],
-              isas=[isa], tolerance=1e-5, threads=[1, 3])
+        check(
+            "BatchNormalization",
+            "f32_batch_norm",
+            [x, scale, bias, mean, variance],
+            channels_last=[0],
+            constant=[1, 2, 3, 4],
+            isas=[isa],
+            tolerance=1e-5,
+        )
+        check(
+            "InstanceNormalization",
+            "f32_instance_norm",
+            [x, scale, bias],
+            channels_last=[0],
+            isas=[isa],
+            tolerance=1e-5,
+            threads=[1, 3],
+        )
         for groups in {1, c, 5 if c == 35 else 1, 2 if c % 2 == 0 else 1}:
-            check("GroupNormalization", "f32_group_norm", [x, scale, bias], {"num_groups": groups},
-                  channels_last=[0], isas=[isa], tolerance=1e-5, threads=[1, 3])
+            check(
+                "GroupNormalization",
+                "f32_group_norm",
+                [x, scale, bias],
+                {"num_groups": groups},
+                channels_last=[0],
+                isas=[isa],
+                tolerance=1e-5,
+                threads=[1, 3],
+            )
         row = normal(3, 7, c)
-        check("LayerNormalization", "f32_layer_norm", [row, scale, bias], isas=[isa], tolerance=2e-5)
-        check("LayerNormalization", "f32_layer_norm", [row, normal(7, c)], {"axis": 1}, isas=[isa],
-              tolerance=2e-5)
+        check(
+            "LayerNormalization", "f32_layer_norm", [row, scale, bias], isas=[isa], tolerance=2e-5
+        )
+        check(
+            "LayerNormalization",
+            "f32_layer_norm",
+            [row, normal(7, c)],
+            {"axis": 1},
+            isas=[isa],
+            tolerance=2e-5,
+        )
         check("RMSNormalization", "f32_layer_norm", [row, scale], isas=[isa], tolerance=2e-5)
         check("LpNormalization", "f32_lp_norm", [row], {"axis": 1}, isas=[isa])
         check("LRN", "f32_lrn", [x], {"size": 5}, channels_last=[0], isas=[isa])

@@ -27,8 +27,9 @@ def groups():
             by_kernel.setdefault(case.kernel, []).append(case.plan())
     for spec in f32.CONVS:
         op, inputs, attrs, want = f32.conv_case(*spec)
-        plan = one_step_plan(op, spec[0], inputs, [want.astype(np.float32)], attrs,
-                             range(1, len(inputs)))
+        plan = one_step_plan(
+            op, spec[0], inputs, [want.astype(np.float32)], attrs, range(1, len(inputs))
+        )
         by_kernel.setdefault(spec[0], []).append(plan)
     for spec in int8.CONVS:
         inputs, attrs, want = int8.int_conv_case(*spec)
@@ -47,11 +48,21 @@ def test_damage(root, tmp_path):
     for seed, (kernel, plan) in enumerate(plans):
         model = write_program_file(plan, tmp_path / f"{kernel}.lite", (native.target(),))
         done = subprocess.run(
-            [str(fuzzer), str(model), str(tmp_path / "damaged.lite"), str(seed),
-             str(TOTAL_MS // len(plans))],
-            capture_output=True, text=True, timeout=120,
-            env={"ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1",
-                 "UBSAN_OPTIONS": "print_stacktrace=1"})
+            [
+                str(fuzzer),
+                str(model),
+                str(tmp_path / "damaged.lite"),
+                str(seed),
+                str(TOTAL_MS // len(plans)),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={
+                "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1",
+                "UBSAN_OPTIONS": "print_stacktrace=1",
+            },
+        )
         assert done.returncode == 0, f"{kernel}, seed {seed}: {done.stderr[-3000:]}"
         words = done.stdout.split()
         refused, ran = refused + int(words[0]), ran + int(words[2])

@@ -30,7 +30,10 @@ def test_all_cases(tmp_path, threads):
     program = write_program_file(plan, tmp_path / "cases.lite", ("arm",))
     done = subprocess.run(
         [*runner_command(), str(program), "--threads", str(threads), "--output", str(tmp_path)],
-        capture_output=True, text=True, timeout=120)
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     names = iter(tensor_file_name(i) for i in plan.outputs)
     wrong = []

@@ -37,7 +37,8 @@ def write(path, plan, *targets, **more):
 
 def run(runner, *arguments):
     return subprocess.run(
-        [*runner, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+        [*runner, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @pytest.mark.parametrize("where", TARGETS)
@@ -46,9 +47,26 @@ def test_whole_run(where, tmp_path):
     model = write(tmp_path / "m.lite", chain("Neg", "Exp"), target)
     np.save(tmp_path / "x.npy", X)
     profile = tmp_path / "p.json"
-    done = run(runner, model, "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "out",
-               "--runs", 3, "--warmup", 1, "--threads", 2, "--profile", profile, "--tap", "m0,x",
-               "--tap-dir", tmp_path / "taps")
+    done = run(
+        runner,
+        model,
+        "--input",
+        f"x={tmp_path / 'x.npy'}",
+        "--output",
+        tmp_path / "out",
+        "--runs",
+        3,
+        "--warmup",
+        1,
+        "--threads",
+        2,
+        "--profile",
+        profile,
+        "--tap",
+        "m0,x",
+        "--tap-dir",
+        tmp_path / "taps",
+    )
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(np.load(tmp_path / "out" / "y.npy"), np.exp(-X), rtol=1e-6)
     assert np.array_equal(np.load(tmp_path / "taps" / "m0.npy"), -X)

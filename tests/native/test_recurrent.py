@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from .tiny import check, isas
 
 pytestmark = pytest.mark.cpu
@@ -16,8 +17,13 @@ def cell(op, steps, batch, width, hidden, directions, states):
 
     g = GATES[op]
     x = f(steps, batch, width)
-    inputs = [x, f(directions, g * hidden, width), f(directions, g * hidden, hidden),
-              f(directions, 2 * g * hidden), None]
+    inputs = [
+        x,
+        f(directions, g * hidden, width),
+        f(directions, g * hidden, hidden),
+        f(directions, 2 * g * hidden),
+        None,
+    ]
     inputs += [f(directions, batch, hidden) if states else None for _ in range(1 + (op == "LSTM"))]
     return inputs
 
@@ -27,10 +33,21 @@ def cell(op, steps, batch, width, hidden, directions, states):
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_recurrent(op, direction, isa):
     for steps, batch, width, hidden in [(1, 1, 3, 4), (5, 2, 7, 17), (9, 3, 16, 33), (4, 1, 5, 16)]:
-        inputs = cell(op, steps, batch, width, hidden, 1 + (direction == "bidirectional"), steps > 4)
+        inputs = cell(
+            op, steps, batch, width, hidden, 1 + (direction == "bidirectional"), steps > 4
+        )
         attrs = {"hidden_size": hidden, "direction": direction}
-        check(op, f"f32_{op.lower()}", inputs, attrs, constant=[1, 2, 3], isas=[isa], threads=[1, 3],
-              n_outputs=3 if op == "LSTM" else 2, tolerance=3e-6)
+        check(
+            op,
+            f"f32_{op.lower()}",
+            inputs,
+            attrs,
+            constant=[1, 2, 3],
+            isas=[isa],
+            threads=[1, 3],
+            n_outputs=3 if op == "LSTM" else 2,
+            tolerance=3e-6,
+        )
 
 
 @pytest.mark.parametrize("attrs", [
@@ -38,5 +55,12 @@ def test_recurrent(op, direction, isa):
 ])  # fmt: skip
 def test_gru_variants(attrs):
     inputs = cell("GRU", 6, 2, 5, 21, 1, True)
-    check("GRU", "f32_gru", inputs, {"hidden_size": 21, **attrs}, constant=[1, 2, 3], n_outputs=2,
-          tolerance=3e-6)
+    check(
+        "GRU",
+        "f32_gru",
+        inputs,
+        {"hidden_size": 21, **attrs},
+        constant=[1, 2, 3],
+        n_outputs=2,
+        tolerance=3e-6,
+    )

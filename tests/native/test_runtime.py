@@ -21,13 +21,17 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
 
 def tensor(plan, name, dims, role, **more):
     plan.tensors.append(
-        PlanTensor(len(plan.tensors), name, DType.F32, dims, row_major(len(dims)), role, **more))
+        PlanTensor(len(plan.tensors), name, DType.F32, dims, row_major(len(dims)), role, **more)
+    )
     return plan.tensors[-1].index
 
 
 def step(plan, op, kernel, inputs, outputs, **attrs):
     plan.steps.append(
-        Step(len(plan.steps), f"{op}{len(plan.steps)}", op, kernel, "", "cpu", inputs, outputs, attrs))
+        Step(
+            len(plan.steps), f"{op}{len(plan.steps)}", op, kernel, "", "cpu", inputs, outputs, attrs
+        )
+    )
 
 
 def chain(*ops, dims=(3, 4)):
@@ -171,8 +175,13 @@ def test_memory_limit_and_missing_weight():
 
 def test_every_allocation_may_fail():
     plan = one_step_plan(
-        "BatchNormalization", "f32_batch_norm", [X[None], *[np.ones(4, np.float32)] * 4], [X[None]],
-        {}, constant=[1, 2, 3, 4])
+        "BatchNormalization",
+        "f32_batch_norm",
+        [X[None], *[np.ones(4, np.float32)] * 4],
+        [X[None]],
+        {},
+        constant=[1, 2, 3, 4],
+    )
     for n in range(1, 200):
         try:
             load(plan, fail_allocation=n)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from .tiny import assert_close, check, reference, run_step
 
 pytestmark = pytest.mark.cpu
@@ -33,7 +34,9 @@ def test_top_k(largest, dtype):
 
 
 @pytest.mark.parametrize("op", ["CumSum", "CumProd"])
-@pytest.mark.parametrize("attrs", [{}, {"reverse": 1}, {"exclusive": 1}, {"exclusive": 1, "reverse": 1}])
+@pytest.mark.parametrize(
+    "attrs", [{}, {"reverse": 1}, {"exclusive": 1}, {"exclusive": 1, "reverse": 1}]
+)
 def test_cumulate(op, attrs):
     for dtype in (np.float32, np.int64):
         x = rng.integers(1, 4, (3, 7, 5)).astype(dtype)
@@ -44,7 +47,12 @@ def test_cumulate(op, attrs):
 def test_one_hot_and_trilu():
     at = rng.integers(-4, 5, (2, 3))
     for axis in (-1, 0, 1):
-        check("OneHot", "copy_one_hot", [at, np.array([4]), np.array([0, 1], np.float32)], {"axis": axis})
+        check(
+            "OneHot",
+            "copy_one_hot",
+            [at, np.array([4]), np.array([0, 1], np.float32)],
+            {"axis": axis},
+        )
     x = rng.normal(size=(2, 5, 7)).astype(np.float32)
     for upper in (0, 1):
         for k in (-2, 0, 3, 100):

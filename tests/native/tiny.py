@@ -30,9 +30,17 @@ def one_step_plan(
 
     def add(name: str, array: np.ndarray, role: str) -> int:
         index = len(plan.tensors)
-        plan.tensors.append(PlanTensor(
-            index, name, DType.of(array), array.shape, row_major(array.ndim), role,
-            data=np.ascontiguousarray(array) if role == "weight" else None))
+        plan.tensors.append(
+            PlanTensor(
+                index,
+                name,
+                DType.of(array),
+                array.shape,
+                row_major(array.ndim),
+                role,
+                data=np.ascontiguousarray(array) if role == "weight" else None,
+            )
+        )
         return index
 
     ports = []
@@ -85,11 +93,13 @@ def reference(
 ) -> list[np.ndarray]:
     """What the operator's NumPy definition gives, in logical order."""
     found = get_op(op)
-    values = [None if a is None else Value(f"x{i}", DType.of(a), a.shape)
-              for i, a in enumerate(inputs)]
+    values = [
+        None if a is None else Value(f"x{i}", DType.of(a), a.shape) for i, a in enumerate(inputs)
+    ]
     first = next(v for v in values if v is not None)
-    node = Node(op, values, [Value(f"y{i}", first.dtype, None) for i in range(n_outputs)], attrs,
-                name=op)
+    node = Node(
+        op, values, [Value(f"y{i}", first.dtype, None) for i in range(n_outputs)], attrs, name=op
+    )
     return found.run(node, list(inputs))
 
 
@@ -111,8 +121,7 @@ class Case:
 
     def plan(self, *, all_constant: bool = False) -> Plan:
         constant = range(len(self.inputs)) if all_constant else self.constant
-        return one_step_plan(
-            self.op, self.kernel, self.inputs, self.wanted, self.attrs, constant)
+        return one_step_plan(self.op, self.kernel, self.inputs, self.wanted, self.attrs, constant)
 
 
 def make_case(
@@ -136,8 +145,10 @@ def make_case(
     wanted = [np.asarray(w) for w in reference(op, inputs, attrs, n_outputs)]
     if channels_last:
         wanted = [to_channels_last(w) for w in wanted]
-    given = [to_channels_last(a) if i in channels_last and a is not None else a
-             for i, a in enumerate(inputs)]
+    given = [
+        to_channels_last(a) if i in channels_last and a is not None else a
+        for i, a in enumerate(inputs)
+    ]
     native_attrs = {**get_op(op).attrs, **attrs}
     for name, index in as_attrs.items():
         value = given[index]
@@ -158,15 +169,25 @@ def check(
     case = make_case(*args, **more)
     for isa in isas:
         for count in threads:
-            got = run_step(case.op, case.kernel, case.inputs, case.wanted, case.attrs,
-                           case.constant, max_isa=isa, threads=count)
+            got = run_step(
+                case.op,
+                case.kernel,
+                case.inputs,
+                case.wanted,
+                case.attrs,
+                case.constant,
+                max_isa=isa,
+                threads=count,
+            )
             for g, w in zip(got, case.wanted):
                 assert_close(g, w, case.tolerance, f"{case.kernel} {isa} {count} threads")
 
 
 def assert_close(got: np.ndarray, wanted: np.ndarray, tolerance: float, what: str) -> None:
     """Exact for integers; for floats within `tolerance` of the output's range, NaN where NaN."""
-    assert got.shape == wanted.shape and got.dtype == wanted.dtype, f"{what}: {got.shape} {got.dtype}"
+    assert got.shape == wanted.shape and got.dtype == wanted.dtype, (
+        f"{what}: {got.shape} {got.dtype}"
+    )
     if wanted.dtype.kind != "f":
         assert np.array_equal(got, wanted), f"{what}: {np.count_nonzero(got != wanted)} differ"
         return

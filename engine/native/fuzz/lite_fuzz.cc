@@ -18,7 +18,7 @@ constexpr size_t kMaxBytes = 1 << 22;
 constexpr int kMaxWeights = 4096;
 
 uint64_t state;
-uint64_t next() {   // xorshift64*
+uint64_t next() {  // xorshift64*
   state ^= state >> 12;
   state ^= state << 25;
   state ^= state >> 27;
@@ -38,7 +38,8 @@ struct Bytes {
 };
 
 // Numbers at which checks go wrong.
-const int64_t kEdges[] = {0, 1, -1, 2, 7, 64, 255, 4096, 65536, INT32_MAX, INT32_MIN, 1ll << 32,
+const int64_t kEdges[] = {0,         1,         -1,        2,         7,         64,
+                          255,       4096,      65536,     INT32_MAX, INT32_MIN, 1ll << 32,
                           1ll << 40, 1ll << 44, INT64_MAX, INT64_MIN};
 
 void damage(Bytes* b) {
@@ -51,7 +52,7 @@ void damage(Bytes* b) {
       case 2: memcpy(b->data + below(b->size - 4) / 4 * 4, &edge, 4); break;
       case 3: memcpy(b->data + below(b->size - 8) / 4 * 4, &edge, 8); break;
       case 4: b->data[below(b->size)] += static_cast<uint8_t>(1 + below(3)); break;
-      case 5: {   // one word becomes another of the file: ids, offsets and sizes change places
+      case 5: {  // one word becomes another of the file: ids, offsets and sizes change places
         uint32_t word;
         memcpy(&word, b->data + below(b->size - 4) / 4 * 4, 4);
         memcpy(b->data + below(b->size - 4) / 4 * 4, &word, 4);
@@ -172,8 +173,9 @@ int main(int argc, char** argv) {
   const int64_t end = now_ms() + strtol(argv[4], nullptr, 10);
   for (int i = 0; now_ms() < end; ++i) {
     if (i % 8 == 0) fuzz_file(whole, argv[2]);
-    else if (program) fuzz_program(static_cast<const uint8_t*>(program), program_bytes, weights,
-                                   weight_bytes, count);
+    else if (program)
+      fuzz_program(static_cast<const uint8_t*>(program), program_bytes, weights, weight_bytes,
+                   count);
   }
   printf("%d refused, %d ran\n", refused, ran);
   free(whole.data);

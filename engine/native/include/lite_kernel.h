@@ -1,10 +1,11 @@
 // Internal interface between the runtime and its kernels. Not part of the public ABI.
 //
 // A kernel is a row {ops, name, prepare, run} of a table. The runtime calls prepare once per step
-// (single-threaded) and run once per thread, phase and inference. Files in src/isa are compiled once
-// per instruction set with -DLITE_ISA=<isa>: everything in them lives in namespace lite::LITE_ISA or
-// is static, and functions of shared headers are LITE_INLINE. NOTE: an ordinary inline function or a
-// std:: template compiled under wider flags may be the copy the linker keeps for everybody.
+// (single-threaded) and run once per thread, phase and inference. Files in src/isa are compiled
+// once per instruction set with -DLITE_ISA=<isa>: everything in them lives in namespace
+// lite::LITE_ISA or is static, and functions of shared headers are LITE_INLINE. NOTE: an ordinary
+// inline function or a std:: template compiled under wider flags may be the copy the linker keeps
+// for everybody.
 //
 // Rules for a kernel
 // - prepare trusts nothing: ranks, dims, dtypes, attributes and constant inputs are checked there,
@@ -33,13 +34,24 @@ constexpr size_t kAlign = 64;
 
 // Values are those of the program format.
 enum class DType : uint8_t {
-  kF32 = 1, kF16 = 2, kBF16 = 3, kF64 = 4, kI8 = 5, kU8 = 6, kI16 = 7, kU16 = 8,
-  kI32 = 9, kU32 = 10, kI64 = 11, kU64 = 12, kBool = 13,
+  kF32 = 1,
+  kF16 = 2,
+  kBF16 = 3,
+  kF64 = 4,
+  kI8 = 5,
+  kU8 = 6,
+  kI16 = 7,
+  kU16 = 8,
+  kI32 = 9,
+  kU32 = 10,
+  kI64 = 11,
+  kU64 = 12,
+  kBool = 13,
 };
 enum class Role : uint8_t { kInput = 1, kOutput = 2, kWeight = 3, kArena = 4 };
 
-int dtype_bytes(DType);           // 0 for an unknown dtype
-const char* dtype_name(DType);    // "f32", ..., "?" for an unknown one
+int dtype_bytes(DType);         // 0 for an unknown dtype
+const char* dtype_name(DType);  // "f32", ..., "?" for an unknown one
 
 // dims are physical, outermost first; a scalar has rank 0. Element (n,h,w,c) of a channels-last
 // tensor lies at ((n*(H+top+bottom) + h+top)*(W+left+right) + w+left)*pitch + c: see strides_of.
@@ -50,14 +62,17 @@ struct Tensor {
   uint8_t rank;
   int32_t index;
   int64_t dims[kMaxRank];
-  int64_t pitch;          // elements from one innermost row to the next, >= dims[rank-1]
-  int32_t halo[4];        // top, left, bottom, right; rank 4 only
-  int32_t halo_value;     // integer that halo cells hold (converted to the dtype)
-  int64_t size;           // product of dims
-  size_t bytes;           // bytes spanned in memory, pitch and halo included
-  uint8_t* data;          // weights: valid from prepare on; others: valid during run
+  int64_t pitch;       // elements from one innermost row to the next, >= dims[rank-1]
+  int32_t halo[4];     // top, left, bottom, right; rank 4 only
+  int32_t halo_value;  // integer that halo cells hold (converted to the dtype)
+  int64_t size;        // product of dims
+  size_t bytes;        // bytes spanned in memory, pitch and halo included
+  uint8_t* data;       // weights: valid from prepare on; others: valid during run
 
-  template <class T> LITE_INLINE T* as() const { return reinterpret_cast<T*>(data); }
+  template <class T>
+  LITE_INLINE T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
 };
 
 LITE_INLINE int64_t last_dim(const Tensor& t) { return t.rank ? t.dims[t.rank - 1] : 1; }
@@ -68,7 +83,8 @@ LITE_INLINE bool is_dense(const Tensor& t) { return !has_halo(t) && t.pitch == l
 LITE_INLINE bool is_weight(const Tensor& t) { return t.role == Role::kWeight; }
 LITE_INLINE bool same_dims(const Tensor& a, const Tensor& b) {
   if (a.rank != b.rank) return false;
-  for (int i = 0; i < a.rank; ++i) if (a.dims[i] != b.dims[i]) return false;
+  for (int i = 0; i < a.rank; ++i)
+    if (a.dims[i] != b.dims[i]) return false;
   return true;
 }
 // Number of innermost rows (pixels of a channels-last tensor).
@@ -99,7 +115,7 @@ enum class AttrKind : uint8_t { kInts = 1, kFloats = 2, kString = 3 };
 struct Attr {
   const char* name;
   AttrKind kind;
-  int32_t count;             // elements of ints or floats; bytes of string (it is also 0-terminated)
+  int32_t count;  // elements of ints or floats; bytes of string (it is also 0-terminated)
   union {
     const int64_t* ints;
     const double* floats;
@@ -116,22 +132,22 @@ struct Step {
   const Kernel* kernel;
   int32_t index;
   int32_t num_inputs, num_outputs, num_attrs;
-  Tensor* const* inputs;     // nullptr for an absent optional input
-  Tensor* const* outputs;    // nullptr for an output that nobody wants
+  Tensor* const* inputs;   // nullptr for an absent optional input
+  Tensor* const* outputs;  // nullptr for an output that nobody wants
   const Attr* attrs;
 
-  int32_t phases;            // 1 by default; a barrier follows each
-  size_t scratch_bytes;      // per thread, handed to run as `scratch`
-  size_t shared_bytes;       // one block for all threads of the step
-  void* shared;              // that block, set by the runtime before the first run
-  void* state;               // the kernel's own, from env.allocate
-  char variant[96];          // full name shown in profiles; "<kernel>__<isa>" by default
+  int32_t phases;        // 1 by default; a barrier follows each
+  size_t scratch_bytes;  // per thread, handed to run as `scratch`
+  size_t shared_bytes;   // one block for all threads of the step
+  void* shared;          // that block, set by the runtime before the first run
+  void* state;           // the kernel's own, from env.allocate
+  char variant[96];      // full name shown in profiles; "<kernel>__<isa>" by default
 };
 
 // Attribute look-up; a missing or differently typed attribute gives the default (count 0).
 const Attr* find_attr(const Step&, const char* name);
 int64_t attr_int(const Step&, const char* name, int64_t otherwise);
-double attr_float(const Step&, const char* name, double otherwise);   // an int is accepted too
+double attr_float(const Step&, const char* name, double otherwise);  // an int is accepted too
 const char* attr_string(const Step&, const char* name, const char* otherwise);
 const int64_t* attr_ints(const Step&, const char* name, int* count);
 const double* attr_floats(const Step&, const char* name, int* count);
@@ -143,8 +159,8 @@ LITE_INLINE Tensor* output_of(const Step& s, int i) {
 }
 
 struct CpuFeatures {
-  bool avx2, avx512, avx512vnni, avx512bf16, avxvnni;        // avx2 implies FMA; avx512 = F BW DQ VL
-  bool neon, fp16, dot, i8mm, bf16, sve;                     // fp16 = arithmetic (FEAT_FP16)
+  bool avx2, avx512, avx512vnni, avx512bf16, avxvnni;  // avx2 implies FMA; avx512 = F BW DQ VL
+  bool neon, fp16, dot, i8mm, bf16, sve;               // fp16 = arithmetic (FEAT_FP16)
 };
 
 struct Allocator;
@@ -152,8 +168,8 @@ struct Allocator;
 // What prepare may ask of the runtime.
 struct Env {
   int threads;
-  CpuFeatures cpu;                 // already lowered by the max-ISA limit
-  size_t l1_bytes, l2_bytes;       // data cache sizes per core, defaults where unknown
+  CpuFeatures cpu;            // already lowered by the max-ISA limit
+  size_t l1_bytes, l2_bytes;  // data cache sizes per core, defaults where unknown
   Allocator* allocator;
   char* error;
   size_t error_bytes;
@@ -161,7 +177,7 @@ struct Env {
   // 64-byte aligned, zeroed, freed with the program, counted as packed memory.
   // nullptr when memory is exhausted or a test injects a failure: return env.out_of_memory().
   void* allocate(size_t bytes);
-  bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));   // false
+  bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));  // false
   bool out_of_memory();                                                      // false
 };
 
@@ -174,15 +190,16 @@ LITE_INLINE bool add_size(size_t a, size_t b, size_t* out) {
 }
 
 enum : uint32_t {
-  kAcceptsPitch = 1, kAcceptsHalo = 2,
-  kInPlace = 4,        // an output may start where an input of the same byte size starts
-  kOneThread = 8,      // run is called by one thread only, with thread 0 of threads 1
-  kOverlaps = 16,      // inputs may lie inside outputs and the other way round (views of one buffer)
+  kAcceptsPitch = 1,
+  kAcceptsHalo = 2,
+  kInPlace = 4,    // an output may start where an input of the same byte size starts
+  kOneThread = 8,  // run is called by one thread only, with thread 0 of threads 1
+  kOverlaps = 16,  // inputs may lie inside outputs and the other way round (views of one buffer)
 };
 
 struct Kernel {
-  const char* ops;     // operators it implements, separated by single spaces
-  const char* name;    // the part before "__"
+  const char* ops;   // operators it implements, separated by single spaces
+  const char* name;  // the part before "__"
   bool (*prepare)(Step&, Env&);
   void (*run)(const Step&, int phase, int thread, int threads, void* scratch);
   uint32_t flags;
@@ -208,33 +225,52 @@ void set_variant(Step&, const char* format, ...) __attribute__((format(printf, 2
 // Fused activation (attributes `activation` and `activation_params`) parsed once in prepare;
 // src/isa/activation.h applies it. The order is that of the program's names in activation.cc.
 enum class Act : uint8_t {
-  kNone, kClip /* lo, hi: also Relu, Relu6 */, kLeakyRelu /* alpha */, kHardSigmoid /* alpha, beta */,
-  kHardSwish, kSigmoid, kSilu, kTanh, kGelu, kGeluTanh, kElu /* alpha */, kSelu /* alpha, gamma */,
-  kSoftplus, kSoftsign, kMish, kExp, kErf,
+  kNone,
+  kClip /* lo, hi: also Relu, Relu6 */,
+  kLeakyRelu /* alpha */,
+  kHardSigmoid /* alpha, beta */,
+  kHardSwish,
+  kSigmoid,
+  kSilu,
+  kTanh,
+  kGelu,
+  kGeluTanh,
+  kElu /* alpha */,
+  kSelu /* alpha, gamma */,
+  kSoftplus,
+  kSoftsign,
+  kMish,
+  kExp,
+  kErf,
 };
 struct Activation {
   Act act;
-  float a, b;          // kClip: lo, hi (infinite when open)
+  float a, b;  // kClip: lo, hi (infinite when open)
 };
 bool parse_activation(const Step&, Env&, Activation*);
 
 }  // namespace lite
 
-// Registration: src/kernel_list.inc names every file that has kernels. A file `src/isa/gemm.cc` ends with
+// Registration: src/kernel_list.inc names every file that has kernels. A file `src/isa/gemm.cc`
+// ends with
 //     LITE_KERNEL_TABLE(gemm, kGemm)      // kGemm: static const Kernel kGemm[] = {...};
 // inside no namespace, and kernel_list.inc has LITE_ISA_KERNELS(gemm); one in src/*.cc uses
 // LITE_BASE_KERNEL_TABLE and LITE_BASE_KERNELS. A file built for one ISA only is listed with
 // LITE_ONE_ISA_KERNELS(isa, file). The highest ISA the machine (and the limit) allows wins.
-#define LITE_KERNEL_TABLE(file, array)                                                       \
-  namespace lite { namespace LITE_ISA {                                                      \
-  extern const KernelTable file##_kernels;                                                   \
-  const KernelTable file##_kernels = {array, (int)(sizeof(array) / sizeof(array[0]))};       \
-  } }
-#define LITE_BASE_KERNEL_TABLE(file, array)                                                  \
-  namespace lite { namespace base {                                                          \
-  extern const KernelTable file##_kernels;                                                   \
-  const KernelTable file##_kernels = {array, (int)(sizeof(array) / sizeof(array[0]))};       \
-  } }
+#define LITE_KERNEL_TABLE(file, array)                                                 \
+  namespace lite {                                                                     \
+  namespace LITE_ISA {                                                                 \
+  extern const KernelTable file##_kernels;                                             \
+  const KernelTable file##_kernels = {array, (int)(sizeof(array) / sizeof(array[0]))}; \
+  }                                                                                    \
+  }
+#define LITE_BASE_KERNEL_TABLE(file, array)                                            \
+  namespace lite {                                                                     \
+  namespace base {                                                                     \
+  extern const KernelTable file##_kernels;                                             \
+  const KernelTable file##_kernels = {array, (int)(sizeof(array) / sizeof(array[0]))}; \
+  }                                                                                    \
+  }
 #define LITE_TEXT_(x) #x
 #define LITE_TEXT(x) LITE_TEXT_(x)
 // The ISA of the file being compiled as text, "avx2".

@@ -32,35 +32,35 @@ typedef struct lite_file lite_file;
 
 /* All zero is a good default. */
 typedef struct {
-  int32_t threads;                /* 0: one per processor this process may use, at most 64 */
-  int32_t pin;                    /* 1: thread i is pinned to the i-th allowed processor */
-  const char* max_isa;            /* highest instruction set to use ("avx2"), NULL: no limit */
-  int64_t fail_allocation;        /* tests: the n-th allocation (1, 2, ...) fails; 0: none */
-  int64_t memory_limit_bytes;     /* arena, packed weights and scratch together; 0: no limit */
+  int32_t threads;            /* 0: one per processor this process may use, at most 64 */
+  int32_t pin;                /* 1: thread i is pinned to the i-th allowed processor */
+  const char* max_isa;        /* highest instruction set to use ("avx2"), NULL: no limit */
+  int64_t fail_allocation;    /* tests: the n-th allocation (1, 2, ...) fails; 0: none */
+  int64_t memory_limit_bytes; /* arena, packed weights and scratch together; 0: no limit */
 } lite_options;
 
 typedef struct {
   const char* name;
-  int32_t dtype;                  /* numbers of the program format: 1 f32, 2 f16, ... */
-  int32_t role;                   /* 1 input, 2 output, 3 weight, 4 arena */
+  int32_t dtype; /* numbers of the program format: 1 f32, 2 f16, ... */
+  int32_t role;  /* 1 input, 2 output, 3 weight, 4 arena */
   int32_t rank;
   int64_t dims[8];
-  int64_t pitch;                  /* elements between innermost rows */
+  int64_t pitch; /* elements between innermost rows */
   int32_t halo[4];
-  size_t bytes;                   /* of the dense tensor */
+  size_t bytes; /* of the dense tensor */
 } lite_tensor_info;
 
 typedef struct {
   const char* name;
   const char* op;
   const char* kernel;
-  const char* variant;            /* full kernel name with instruction set and tile */
-  int64_t start_ns, end_ns;       /* of the last run, from the run's start */
+  const char* variant;      /* full kernel name with instruction set and tile */
+  int64_t start_ns, end_ns; /* of the last run, from the run's start */
 } lite_step_info;
 
 typedef struct {
   size_t arena_bytes, packed_bytes, scratch_bytes, weight_bytes;
-  int64_t run_ns;                 /* wall time of the last run */
+  int64_t run_ns; /* wall time of the last run */
 } lite_memory_info;
 
 LITE_API int lite_abi_version(void);
@@ -100,7 +100,8 @@ LITE_API void lite_program_memory(const lite_program*, lite_memory_info* info);
 LITE_API int lite_program_bind(lite_program*, int tensor, void* data, size_t bytes);
 /* Memory of an input or output (bound or own), or of a tensor tapped in the last run. */
 LITE_API void* lite_program_data(lite_program*, int tensor);
-/* Copies a tensor, dense, right after the step that writes it; on = 0 forgets it. 0 when accepted. */
+/* Copies a tensor, dense, right after the step that writes it; on = 0 forgets it. 0 when accepted.
+ */
 LITE_API int lite_program_tap(lite_program*, int tensor, int on, char* error, size_t error_bytes);
 LITE_API int lite_program_run(lite_program*, char* error, size_t error_bytes);
 

@@ -1,5 +1,5 @@
-// Reads the attributes `activation` (an ONNX unary operator) and `activation_params` (its attributes
-// in the operator's order).
+// Reads the attributes `activation` (an ONNX unary operator) and `activation_params` (its
+// attributes in the operator's order).
 #include <math.h>
 
 #include "lite_kernel.h"
@@ -7,7 +7,11 @@
 namespace lite {
 
 namespace {
-struct Row { const char* name; Act act; float a, b; };
+struct Row {
+  const char* name;
+  Act act;
+  float a, b;
+};
 // Clip's defaults are open; the others are ONNX's.
 const Row kRows[] = {
     {"", Act::kNone, 0, 0},

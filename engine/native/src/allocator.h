@@ -6,13 +6,16 @@
 namespace lite {
 
 struct Allocator {
-  struct Block { Block* next; size_t bytes; };
+  struct Block {
+    Block* next;
+    size_t bytes;
+  };
   Block* blocks;
   size_t used_bytes;
-  size_t limit_bytes;       // 0: none
-  int64_t fail_countdown;   // the allocation that brings it to 0 fails (tests); 0: never
+  size_t limit_bytes;      // 0: none
+  int64_t fail_countdown;  // the allocation that brings it to 0 fails (tests); 0: never
 
-  void* allocate(size_t bytes);                 // nullptr when exhausted
+  void* allocate(size_t bytes);  // nullptr when exhausted
   // count * each, overflow checked. At least one byte, so that nullptr always means failure.
   void* allocate_array(size_t count, size_t each);
   void release();

@@ -10,19 +10,61 @@ namespace lite {
 
 namespace {
 
-enum class Op { kAdd, kSub, kMul, kDiv, kMod, kFmod, kPow, kMin, kMax, kSquaredDifference,
-                kAnd, kOr, kXor, kBitAnd, kBitOr, kBitXor, kShiftLeft, kShiftRight,
-                kEqual, kNotEqual, kGreater, kGreaterOrEqual, kLess, kLessOrEqual };
+enum class Op {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kFmod,
+  kPow,
+  kMin,
+  kMax,
+  kSquaredDifference,
+  kAnd,
+  kOr,
+  kXor,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kShiftLeft,
+  kShiftRight,
+  kEqual,
+  kNotEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kLess,
+  kLessOrEqual
+};
 
-struct OpRow { const char* name; Op op; };
+struct OpRow {
+  const char* name;
+  Op op;
+};
 const OpRow kOps[] = {
-    {"Add", Op::kAdd}, {"Sum", Op::kAdd}, {"Sub", Op::kSub}, {"Mul", Op::kMul}, {"Div", Op::kDiv},
-    {"Mod", Op::kMod}, {"Pow", Op::kPow}, {"Min", Op::kMin}, {"Max", Op::kMax},
-    {"SquaredDifference", Op::kSquaredDifference}, {"And", Op::kAnd}, {"Or", Op::kOr},
-    {"Xor", Op::kXor}, {"BitwiseAnd", Op::kBitAnd}, {"BitwiseOr", Op::kBitOr},
-    {"BitwiseXor", Op::kBitXor}, {"BitShift", Op::kShiftLeft}, {"Equal", Op::kEqual},
-    {"NotEqual", Op::kNotEqual}, {"Greater", Op::kGreater},
-    {"GreaterOrEqual", Op::kGreaterOrEqual}, {"Less", Op::kLess}, {"LessOrEqual", Op::kLessOrEqual},
+    {"Add", Op::kAdd},
+    {"Sum", Op::kAdd},
+    {"Sub", Op::kSub},
+    {"Mul", Op::kMul},
+    {"Div", Op::kDiv},
+    {"Mod", Op::kMod},
+    {"Pow", Op::kPow},
+    {"Min", Op::kMin},
+    {"Max", Op::kMax},
+    {"SquaredDifference", Op::kSquaredDifference},
+    {"And", Op::kAnd},
+    {"Or", Op::kOr},
+    {"Xor", Op::kXor},
+    {"BitwiseAnd", Op::kBitAnd},
+    {"BitwiseOr", Op::kBitOr},
+    {"BitwiseXor", Op::kBitXor},
+    {"BitShift", Op::kShiftLeft},
+    {"Equal", Op::kEqual},
+    {"NotEqual", Op::kNotEqual},
+    {"Greater", Op::kGreater},
+    {"GreaterOrEqual", Op::kGreaterOrEqual},
+    {"Less", Op::kLess},
+    {"LessOrEqual", Op::kLessOrEqual},
 };
 
 // Integer arithmetic wraps: done unsigned, overflow is defined.
@@ -123,8 +165,8 @@ bool prepare_binary(Step& step, Env& env) {
     s->op = Op::kShiftRight;
   s->floats = is_float(a->dtype) || is_float(b->dtype);
   if (*attr_string(step, "activation", "")) return env.fail("has no fused activation");
-  const bool compares = s->op >= Op::kEqual || s->op == Op::kAnd || s->op == Op::kOr ||
-                        s->op == Op::kXor;
+  const bool compares =
+      s->op >= Op::kEqual || s->op == Op::kAnd || s->op == Op::kOr || s->op == Op::kXor;
   if (compares ? y->dtype != DType::kBool : y->dtype != a->dtype)
     return env.fail("output has the wrong type");
   const Tensor* inputs[] = {a, b};
@@ -160,14 +202,17 @@ void run_binary(const Step& step, int, int thread, int threads, void*) {
 // ---- one input: Cast, Not and the like
 
 enum class Unary { kCast, kNot, kBitNot, kNeg, kAbs, kSign, kIsNaN, kIsInf };
-struct UnaryRow { const char* name; Unary op; };
-const UnaryRow kUnaries[] = {{"Cast", Unary::kCast}, {"CastLike", Unary::kCast},
-                             {"Not", Unary::kNot}, {"BitwiseNot", Unary::kBitNot},
-                             {"Neg", Unary::kNeg}, {"Abs", Unary::kAbs}, {"Sign", Unary::kSign},
-                             {"IsNaN", Unary::kIsNaN}, {"IsInf", Unary::kIsInf}};
+struct UnaryRow {
+  const char* name;
+  Unary op;
+};
+const UnaryRow kUnaries[] = {
+    {"Cast", Unary::kCast},         {"CastLike", Unary::kCast}, {"Not", Unary::kNot},
+    {"BitwiseNot", Unary::kBitNot}, {"Neg", Unary::kNeg},       {"Abs", Unary::kAbs},
+    {"Sign", Unary::kSign},         {"IsNaN", Unary::kIsNaN},   {"IsInf", Unary::kIsInf}};
 struct UnaryState {
   Unary op;
-  bool positive, negative;   // which infinities IsInf looks for
+  bool positive, negative;  // which infinities IsInf looks for
 };
 
 bool prepare_unary(Step& step, Env& env) {
@@ -190,7 +235,8 @@ bool prepare_unary(Step& step, Env& env) {
 double negated(double v) { return -v; }
 int64_t negated(int64_t v) { return wrap_sub(0, v); }
 
-template <class T> T unary(const UnaryState& s, T v) {
+template <class T>
+T unary(const UnaryState& s, T v) {
   switch (s.op) {
     case Unary::kCast: return v;
     case Unary::kNot: return v == 0;
@@ -199,8 +245,7 @@ template <class T> T unary(const UnaryState& s, T v) {
     case Unary::kAbs: return v < 0 ? negated(v) : v;
     case Unary::kSign: return static_cast<T>((v > 0) - (v < 0));
     case Unary::kIsNaN: return v != v;
-    case Unary::kIsInf:
-      return isinf(static_cast<double>(v)) && (v > 0 ? s.positive : s.negative);
+    case Unary::kIsInf: return isinf(static_cast<double>(v)) && (v > 0 ? s.positive : s.negative);
   }
   return v;
 }
@@ -244,7 +289,8 @@ bool prepare_where(Step& step, Env& env) {
   return plan_broadcast(env, *y, inputs, 3, plan);
 }
 
-template <class T> void where_pieces(const Step& step, int thread, int threads) {
+template <class T>
+void where_pieces(const Step& step, int thread, int threads) {
   const Broadcast& plan = *static_cast<const Broadcast*>(step.state);
   const int last = plan.rank - 1;
   const int64_t sc = plan.stride[1][last], sa = plan.stride[2][last], sb = plan.stride[3][last];

@@ -4,7 +4,7 @@ namespace lite {
 
 namespace {
 
-constexpr int64_t kPiece = 4096;   // small enough that a fused activation finds it in the L1 cache
+constexpr int64_t kPiece = 4096;  // small enough that a fused activation finds it in the L1 cache
 
 bool mergeable(const Broadcast& b, int outer, int inner) {
   for (int i = 0; i < b.operands; ++i)
@@ -48,14 +48,14 @@ bool plan_broadcast(Env& env, const Tensor& out, const Tensor* const* inputs, in
     }
   }
   for (int i = 0; i < count; ++i)
-    if (inputs[i]->rank > out.rank) return env.fail("'%s' has more axes than '%s'",
-                                                    inputs[i]->name, out.name);
+    if (inputs[i]->rank > out.rank)
+      return env.fail("'%s' has more axes than '%s'", inputs[i]->name, out.name);
   bool unit = b->rank > 0;
   for (int i = 0; unit && i < b->operands; ++i) {
     const int64_t stride = b->stride[i][b->rank - 1];
     unit = stride == 1 || (stride == 0 && i > 0);
   }
-  if (!unit) {   // rows of one element, for example the last axis of a channel slice of one
+  if (!unit) {  // rows of one element, for example the last axis of a channel slice of one
     b->count[b->rank] = 1;
     for (int i = 0; i < b->operands; ++i) b->stride[i][b->rank] = 1;
     ++b->rank;
@@ -98,8 +98,7 @@ bool next_piece(BroadcastWalk* walk) {
   const int64_t begin = walk->piece * plan.piece;
   const int64_t left = plan.count[last] - begin;
   walk->length = left < plan.piece ? left : plan.piece;
-  for (int i = 0; i < plan.operands; ++i)
-    walk->at[i] = walk->row[i] + begin * plan.stride[i][last];
+  for (int i = 0; i < plan.operands; ++i) walk->at[i] = walk->row[i] + begin * plan.stride[i][last];
   ++walk->piece;
   ++walk->next;
   return true;

@@ -5,7 +5,7 @@
 
 namespace lite {
 
-constexpr int kMaxOperands = 4;   // the output is operand 0
+constexpr int kMaxOperands = 4;  // the output is operand 0
 
 // Axes are merged where all operands allow it. In the last axis every stride is 1, or 0 for an
 // operand that repeats.
@@ -13,9 +13,9 @@ struct Broadcast {
   int rank, operands;
   int64_t count[kMaxRank + 1];
   int64_t stride[kMaxOperands][kMaxRank + 1];
-  int64_t rows;                   // product of the counts before the last
-  int64_t pieces;                 // a row is cut in pieces that threads share
-  int64_t piece;                  // elements
+  int64_t rows;    // product of the counts before the last
+  int64_t pieces;  // a row is cut in pieces that threads share
+  int64_t piece;   // elements
 };
 
 // Fails when the inputs cannot be broadcast to exactly the output's shape.

@@ -22,15 +22,17 @@ void load(const uint8_t* from, int64_t stride, int n, Wide* out) {
   const T* p = reinterpret_cast<const T*>(from);
   for (int i = 0; i < n; ++i) out[i] = static_cast<Wide>(p[i * stride]);
 }
-template <class T> void store_wrapped(const int64_t* from, int n, uint8_t* out) {
+template <class T>
+void store_wrapped(const int64_t* from, int n, uint8_t* out) {
   T* p = reinterpret_cast<T*>(out);
   for (int i = 0; i < n; ++i) p[i] = static_cast<T>(static_cast<uint64_t>(from[i]));
 }
 // Out of range of int64 the conversion would be undefined.
 int64_t truncated(double v) {
   if (!(v > -9.3e18 && v < 9.3e18)) return isfinite(v) ? (v > 0 ? INT64_MAX : INT64_MIN) : 0;
-  return v >= 9223372036854775807.0 ? INT64_MAX
-         : v <= -9223372036854775808.0 ? INT64_MIN : static_cast<int64_t>(v);
+  return v >= 9223372036854775807.0    ? INT64_MAX
+         : v <= -9223372036854775808.0 ? INT64_MIN
+                                       : static_cast<int64_t>(v);
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ uint16_t float_to_half(float value) {
   const uint32_t rest = bits & 0x7fffffff;
   if (rest > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
   if (rest >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);
-  if (rest < 0x38800000) {   // denormal: adding 0.5 leaves its bits, rounded, at the bottom
+  if (rest < 0x38800000) {  // denormal: adding 0.5 leaves its bits, rounded, at the bottom
     const float shifted = float_of(rest) + 0.5f;
     return static_cast<uint16_t>(sign | (bits_of(shifted) - 0x3f000000));
   }
@@ -145,9 +147,9 @@ void store_doubles(DType type, const double* from, int n, uint8_t* out) {
       return;
     case DType::kU64:
       for (int i = 0; i < n; ++i)
-        reinterpret_cast<uint64_t*>(out)[i] =
-            from[i] >= 9.2e18 && from[i] < 1.8446744073709551e19
-                ? static_cast<uint64_t>(from[i]) : static_cast<uint64_t>(truncated(from[i]));
+        reinterpret_cast<uint64_t*>(out)[i] = from[i] >= 9.2e18 && from[i] < 1.8446744073709551e19
+                                                  ? static_cast<uint64_t>(from[i])
+                                                  : static_cast<uint64_t>(truncated(from[i]));
       return;
     default: {
       int64_t whole[kChunk];

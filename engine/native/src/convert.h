@@ -6,9 +6,9 @@
 
 namespace lite {
 
-constexpr int kChunk = 512;      // elements that fit the stack and the L1 cache
+constexpr int kChunk = 512;  // elements that fit the stack and the L1 cache
 
-bool is_float(DType);            // f32, f16, bf16, f64
+bool is_float(DType);  // f32, f16, bf16, f64
 
 // `stride` is in elements; 0 repeats. u64 beyond 2^63 keeps its bits.
 void load_ints(DType, const uint8_t* from, int64_t stride, int n, int64_t* out);
@@ -18,8 +18,8 @@ void store_ints(DType, const int64_t* from, int n, uint8_t* out);
 void store_doubles(DType, const double* from, int n, uint8_t* out);
 
 float half_to_float(uint16_t);
-uint16_t float_to_half(float);       // ties to even
-uint16_t float_to_bfloat(float);     // ties to even
+uint16_t float_to_half(float);    // ties to even
+uint16_t float_to_bfloat(float);  // ties to even
 
 // A scalar attribute as the bytes of one element.
 void element_of(DType, double value, uint8_t out[8]);

@@ -14,7 +14,10 @@ namespace lite {
 
 namespace {
 
-struct Named { const char* name; bool CpuFeatures::*flag; };
+struct Named {
+  const char* name;
+  bool CpuFeatures::* flag;
+};
 
 #if defined(__x86_64__)
 // Lowest first; limiting to a row switches the rows after it off.
@@ -27,7 +30,7 @@ const char* const kBaseline = "sse2";
 
 CpuFeatures probe() {
   CpuFeatures cpu{};
-  __builtin_cpu_init();   // checks that the operating system saves the wide registers, too
+  __builtin_cpu_init();  // checks that the operating system saves the wide registers, too
   cpu.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") &&
                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
@@ -40,8 +43,10 @@ CpuFeatures probe() {
   return cpu;
 }
 #else
-const Named kFeatures[] = {{"neonfp16", &CpuFeatures::fp16}, {"neondot", &CpuFeatures::dot},
-                           {"neonbf16", &CpuFeatures::bf16}, {"neoni8mm", &CpuFeatures::i8mm},
+const Named kFeatures[] = {{"neonfp16", &CpuFeatures::fp16},
+                           {"neondot", &CpuFeatures::dot},
+                           {"neonbf16", &CpuFeatures::bf16},
+                           {"neoni8mm", &CpuFeatures::i8mm},
                            {"sve", &CpuFeatures::sve}};
 const char* const kBaseline = "neon";
 
@@ -51,8 +56,8 @@ CpuFeatures probe() {
 #if defined(__linux__)
   // Bit numbers of the kernel's asm/hwcap.h, which older C libraries lack.
   const unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
-  cpu.fp16 = (caps >> 9 & 1) && (caps >> 10 & 1);    // FPHP and ASIMDHP
-  cpu.dot = caps >> 20 & 1;                          // ASIMDDP
+  cpu.fp16 = (caps >> 9 & 1) && (caps >> 10 & 1);  // FPHP and ASIMDHP
+  cpu.dot = caps >> 20 & 1;                        // ASIMDDP
   cpu.sve = caps >> 22 & 1;
   cpu.i8mm = caps2 >> 13 & 1;
   cpu.bf16 = caps2 >> 14 & 1;
@@ -105,7 +110,8 @@ const char* cpu_feature_text() {
     Text() {
       int at = snprintf(text, sizeof text, "%s", kBaseline);
       for (const Named& feature : kFeatures)
-        if (machine().*feature.flag) at += snprintf(text + at, sizeof text - at, " %s", feature.name);
+        if (machine().*feature.flag)
+          at += snprintf(text + at, sizeof text - at, " %s", feature.name);
     }
   };
   static const Text text;

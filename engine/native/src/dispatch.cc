@@ -4,15 +4,30 @@
 #include <stdio.h>
 
 // Declarations: lite::<isa>::<file>_kernels.
-#define LITE_BASE_KERNELS(file) namespace base { extern const KernelTable file##_kernels; }
-#define LITE_ONE_ISA_KERNELS(isa, file) namespace isa { extern const KernelTable file##_kernels; }
+#define LITE_BASE_KERNELS(file)            \
+  namespace base {                         \
+  extern const KernelTable file##_kernels; \
+  }
+#define LITE_ONE_ISA_KERNELS(isa, file)    \
+  namespace isa {                          \
+  extern const KernelTable file##_kernels; \
+  }
 #if defined(__x86_64__)
-#define LITE_ISA_KERNELS(file)                                 \
-  namespace sse2 { extern const KernelTable file##_kernels; }  \
-  namespace avx2 { extern const KernelTable file##_kernels; }  \
-  namespace avx512 { extern const KernelTable file##_kernels; }
+#define LITE_ISA_KERNELS(file)             \
+  namespace sse2 {                         \
+  extern const KernelTable file##_kernels; \
+  }                                        \
+  namespace avx2 {                         \
+  extern const KernelTable file##_kernels; \
+  }                                        \
+  namespace avx512 {                       \
+  extern const KernelTable file##_kernels; \
+  }
 #else
-#define LITE_ISA_KERNELS(file) namespace neon { extern const KernelTable file##_kernels; }
+#define LITE_ISA_KERNELS(file)             \
+  namespace neon {                         \
+  extern const KernelTable file##_kernels; \
+  }
 #endif
 namespace lite {
 #include "kernel_list.inc"
@@ -25,14 +40,17 @@ namespace lite {
 
 namespace {
 
-struct Entry { const char* isa; const KernelTable* table; };
+struct Entry {
+  const char* isa;
+  const KernelTable* table;
+};
 
 const Entry kEntries[] = {
 #define LITE_BASE_KERNELS(file) {"base", &base::file##_kernels},
 #define LITE_ONE_ISA_KERNELS(isa, file) {LITE_TEXT(isa), &isa::file##_kernels},
 #if defined(__x86_64__)
-#define LITE_ISA_KERNELS(file)                                              \
-  {"sse2", &sse2::file##_kernels}, {"avx2", &avx2::file##_kernels},         \
+#define LITE_ISA_KERNELS(file)                                      \
+  {"sse2", &sse2::file##_kernels}, {"avx2", &avx2::file##_kernels}, \
       {"avx512", &avx512::file##_kernels},
 #else
 #define LITE_ISA_KERNELS(file) {"neon", &neon::file##_kernels},
@@ -41,7 +59,10 @@ const Entry kEntries[] = {
 };
 
 // Lowest first. A row is usable when its feature is there.
-struct Isa { const char* name; bool (*usable)(const CpuFeatures&); };
+struct Isa {
+  const char* name;
+  bool (*usable)(const CpuFeatures&);
+};
 const Isa kIsas[] = {
     {"base", [](const CpuFeatures&) { return true; }},
 #if defined(__x86_64__)

@@ -9,8 +9,8 @@ namespace lite {
 // no instruction set of this library.
 bool detect_cpu(const char* max_isa, CpuFeatures* cpu);
 void detect_caches(size_t* l1_bytes, size_t* l2_bytes);
-const char* cpu_feature_text();     // of this machine, separated by spaces
-const char* isa_text();             // compiled in and usable here, lowest first
+const char* cpu_feature_text();  // of this machine, separated by spaces
+const char* isa_text();          // compiled in and usable here, lowest first
 
 // The kernel of the highest instruction set that `max_isa` and the machine allow; nullptr when
 // there is none. `isa` receives its instruction set ("base" for portable kernels).

@@ -1,7 +1,7 @@
 // Kernels that read or write where an index tensor says: Gather, GatherElements, GatherND,
 // ScatterND, ScatterElements. Elements of any type; indices i32 or i64, negative ones count
-// from the end. An index out of range reads zeros and writes nothing: it comes from data, which must
-// not crash a run.
+// from the end. An index out of range reads zeros and writes nothing: it comes from data, which
+// must not crash a run.
 #include "convert.h"
 
 namespace lite {
@@ -9,15 +9,13 @@ namespace lite {
 namespace {
 
 struct State {
-  int64_t outer, axis, inner;      // of the data: (outer, axis, inner)
-  int64_t count;                   // indices, or index tuples
-  int64_t depth, batch;            // ND: entries of a tuple, batch positions
+  int64_t outer, axis, inner;  // of the data: (outer, axis, inner)
+  int64_t count;               // indices, or index tuples
+  int64_t depth, batch;        // ND: entries of a tuple, batch positions
   int64_t strides[kMaxRank], dims[kMaxRank];
 };
 
-bool is_index(const Tensor* t) {
-  return t && (t->dtype == DType::kI64 || t->dtype == DType::kI32);
-}
+bool is_index(const Tensor* t) { return t && (t->dtype == DType::kI64 || t->dtype == DType::kI32); }
 
 int64_t index_at(const Tensor& t, int64_t i) {
   return t.dtype == DType::kI64 ? t.as<int64_t>()[i] : t.as<int32_t>()[i];
@@ -159,7 +157,7 @@ bool read_tuples(Step& step, Env& env, const Tensor& x, const Tensor& indices, S
     s->dims[k] = x.dims[batch + k];
   }
   for (int64_t i = batch + s->depth; i < x.rank; ++i) s->inner *= x.dims[i];
-  s->axis = s->batch ? x.size / s->batch : 0;      // elements of one batch entry
+  s->axis = s->batch ? x.size / s->batch : 0;  // elements of one batch entry
   return true;
 }
 

@@ -9,7 +9,10 @@
 namespace lite {
 
 namespace {
-struct DTypeRow { const char* name; int bytes; };
+struct DTypeRow {
+  const char* name;
+  int bytes;
+};
 const DTypeRow kDTypes[] = {{"?", 0},   {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"f64", 8},
                             {"i8", 1},  {"u8", 1},  {"i16", 2}, {"u16", 2},  {"i32", 4},
                             {"u32", 4}, {"i64", 8}, {"u64", 8}, {"bool", 1}};

@@ -150,21 +150,24 @@ void print_ports(FILE* out, const lite_program* p, bool inputs) {
 }
 
 void print_info(const lite_file* file, const lite_program* p) {
-  printf("{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"isas\": \"%s\", "
-         "\"targets\": \"%s\",\n ",
-         lite_version(), lite_target(), lite_cpu_features(), lite_isas(), lite_file_targets(file));
+  printf(
+      "{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"isas\": \"%s\", "
+      "\"targets\": \"%s\",\n ",
+      lite_version(), lite_target(), lite_cpu_features(), lite_isas(), lite_file_targets(file));
   print_ports(stdout, p, true);
   fputs(",\n ", stdout);
   print_ports(stdout, p, false);
   lite_memory_info memory;
   lite_program_memory(p, &memory);
-  printf(",\n \"steps\": %d, \"threads\": %d, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
-         "\"scratch_bytes\": %zu, \"weight_bytes\": %zu}\n",
-         lite_program_num_steps(p), lite_program_threads(p), memory.arena_bytes,
-         memory.packed_bytes, memory.scratch_bytes, memory.weight_bytes);
+  printf(
+      ",\n \"steps\": %d, \"threads\": %d, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
+      "\"scratch_bytes\": %zu, \"weight_bytes\": %zu}\n",
+      lite_program_num_steps(p), lite_program_threads(p), memory.arena_bytes, memory.packed_bytes,
+      memory.scratch_bytes, memory.weight_bytes);
 }
 
-// Names of tensors become file names: anything but letters, digits, '.', '-' and '_' turns into '_'.
+// Names of tensors become file names: anything but letters, digits, '.', '-' and '_' turns into
+// '_'.
 void file_name(char* out, size_t bytes, const char* folder, const char* name) {
   int at = snprintf(out, bytes, "%s/", folder);
   if (at < 0 || static_cast<size_t>(at) + 6 > bytes) return;
@@ -206,8 +209,8 @@ bool load_inputs(lite_program* p, const Arguments& args) {
       if (!read_input(equals + 1, info, data, error_text, sizeof error_text))
         return failed("input '%s': %s %s", info.name, equals + 1, error_text), false;
     }
-    if (!found) return failed("--input %s: the model has no such input; see --info", args.inputs[i]),
-                       false;
+    if (!found)
+      return failed("--input %s: the model has no such input; see --info", args.inputs[i]), false;
   }
   return true;
 }
@@ -218,7 +221,8 @@ int compare_ns(const void* a, const void* b) {
 }
 
 // times[run * stride + step]; the last column is the whole run.
-bool write_profile(const lite_program* p, const Arguments& args, const int64_t* times, int64_t first) {
+bool write_profile(const lite_program* p, const Arguments& args, const int64_t* times,
+                   int64_t first) {
   FILE* out = fopen(args.profile, "w");
   if (!out) return failed("%s cannot be written", args.profile), false;
   const int steps = lite_program_num_steps(p), stride = steps + 1;
@@ -229,13 +233,14 @@ bool write_profile(const lite_program* p, const Arguments& args, const int64_t* 
   }
   lite_memory_info memory;
   lite_program_memory(p, &memory);
-  fprintf(out,
-          "{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"threads\": %d, \"runs\": %d,\n"
-          " \"first_run_ns\": %lld, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
-          "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"steps\": [",
-          lite_version(), lite_target(), lite_cpu_features(), lite_program_threads(p), args.runs,
-          static_cast<long long>(first), memory.arena_bytes, memory.packed_bytes,
-          memory.scratch_bytes, memory.weight_bytes);
+  fprintf(
+      out,
+      "{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"threads\": %d, \"runs\": %d,\n"
+      " \"first_run_ns\": %lld, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
+      "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"steps\": [",
+      lite_version(), lite_target(), lite_cpu_features(), lite_program_threads(p), args.runs,
+      static_cast<long long>(first), memory.arena_bytes, memory.packed_bytes, memory.scratch_bytes,
+      memory.weight_bytes);
   for (int s = 0; s <= steps; ++s) {
     for (int r = 0; r < args.runs; ++r) column[r] = times[static_cast<int64_t>(r) * stride + s];
     qsort(column, args.runs, sizeof(int64_t), compare_ns);
@@ -267,7 +272,8 @@ bool write_profile(const lite_program* p, const Arguments& args, const int64_t* 
 bool tap_all(lite_program* p, const Arguments& args, int* tensors) {
   for (int i = 0; i < args.num_taps; ++i) {
     tensors[i] = lite_program_find(p, args.taps[i]);
-    if (tensors[i] < 0) return failed("--tap %s: the program has no such tensor", args.taps[i]), false;
+    if (tensors[i] < 0)
+      return failed("--tap %s: the program has no such tensor", args.taps[i]), false;
     if (lite_program_tap(p, tensors[i], 1, error_text, sizeof error_text))
       return failed("--tap %s: %s", args.taps[i], error_text), false;
   }

@@ -7,10 +7,13 @@
 namespace {
 
 // Per dtype number: our name, NumPy's descriptor. NumPy has no bfloat16: its bits travel as u2.
-struct Row { const char *name, *npy; };
-const Row kRows[] = {{"?", ""},       {"f32", "<f4"}, {"f16", "<f2"}, {"bf16", "<u2"}, {"f64", "<f8"},
-                     {"i8", "|i1"},   {"u8", "|u1"},  {"i16", "<i2"}, {"u16", "<u2"},  {"i32", "<i4"},
-                     {"u32", "<u4"},  {"i64", "<i8"}, {"u64", "<u8"}, {"bool", "|b1"}};
+struct Row {
+  const char *name, *npy;
+};
+const Row kRows[] = {{"?", ""},      {"f32", "<f4"}, {"f16", "<f2"}, {"bf16", "<u2"},
+                     {"f64", "<f8"}, {"i8", "|i1"},  {"u8", "|u1"},  {"i16", "<i2"},
+                     {"u16", "<u2"}, {"i32", "<i4"}, {"u32", "<u4"}, {"i64", "<i8"},
+                     {"u64", "<u8"}, {"bool", "|b1"}};
 const Row& row_of(int dtype) { return kRows[dtype > 0 && dtype < 14 ? dtype : 0]; }
 
 // The text after `key` in a header dictionary.
@@ -76,7 +79,8 @@ bool read_input(const char* path, const lite_tensor_info& info, void* out, char*
   bool good = true;
   if (got >= 10 && memcmp(lead, "\x93NUMPY", 6) == 0) {
     const bool wide = lead[6] >= 2;
-    const size_t length = lead[8] | lead[9] << 8 | (wide ? lead[10] << 16 | size_t{lead[11]} << 24 : 0);
+    const size_t length =
+        lead[8] | lead[9] << 8 | (wide ? lead[10] << 16 | size_t{lead[11]} << 24 : 0);
     char header[4096] = {};
     good = length < sizeof header && fseek(file, wide ? 12 : 10, SEEK_SET) == 0 &&
            fread(header, 1, length, file) == length;
@@ -101,14 +105,21 @@ bool write_npy(const char* path, const lite_tensor_info& info, const void* data,
   for (int i = 0; i < info.rank; ++i)
     at += snprintf(shape + at, sizeof shape - at, "%lld, ", static_cast<long long>(info.dims[i]));
   char header[512];
-  int length = snprintf(header, sizeof header,
-                        "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-                        row_of(info.dtype).npy, shape);
+  int length =
+      snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+               row_of(info.dtype).npy, shape);
   // Header and its 10 bytes of lead end at a multiple of 64 with a line feed.
   const int padded = (10 + length + 1 + 63) / 64 * 64 - 10;
   while (length < padded - 1) header[length++] = ' ';
   header[length++] = '\n';
-  const unsigned char lead[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0,
+  const unsigned char lead[10] = {0x93,
+                                  'N',
+                                  'U',
+                                  'M',
+                                  'P',
+                                  'Y',
+                                  1,
+                                  0,
                                   static_cast<unsigned char>(length & 255),
                                   static_cast<unsigned char>(length >> 8)};
   FILE* file = fopen(path, "wb");

@@ -5,8 +5,8 @@
 
 #include "lite_runtime.h"
 
-// Reads a file into `out` (exactly info->bytes). A .npy header must name the type, and a shape of the
-// same element count. False with one line in `error`.
+// Reads a file into `out` (exactly info->bytes). A .npy header must name the type, and a shape of
+// the same element count. False with one line in `error`.
 bool read_input(const char* path, const lite_tensor_info& info, void* out, char* error,
                 size_t error_bytes);
 

@@ -13,7 +13,7 @@ namespace {
 struct Part {
   CopyPlan plan;
   int input, output;
-  int64_t from, to;         // elements
+  int64_t from, to;  // elements
 };
 struct State {
   int count;
@@ -43,7 +43,7 @@ void run(const Step& step, int, int thread, int threads, void*) {
     const int64_t element = part.plan.element;
     const uint8_t* from = step.inputs[part.input]->data + part.from * element;
     uint8_t* to = step.outputs[part.output]->data + part.to * element;
-    if (from == to && in_place(part.plan)) continue;   // the planner laid the piece where it belongs
+    if (from == to && in_place(part.plan)) continue;  // the planner laid the piece where it belongs
     run_copy(part.plan, from, to, thread, threads);
   }
 }
@@ -185,7 +185,8 @@ bool prepare_slice(Step& step, Env& env) {
     start = stride > 0 ? clamp(start, 0, dim) : clamp(start, 0, dim - 1);
     end = stride > 0 ? clamp(end, 0, dim) : clamp(end, -1, dim - 1);
     const int64_t span = stride > 0 ? end - start : start - end;
-    const uint64_t pace = stride > 0 ? static_cast<uint64_t>(stride) : -static_cast<uint64_t>(stride);
+    const uint64_t pace =
+        stride > 0 ? static_cast<uint64_t>(stride) : -static_cast<uint64_t>(stride);
     axes[axis].count = span > 0 ? static_cast<int64_t>((span - 1) / pace + 1) : 0;
     // A single element needs no stride, and an absurd one must not overflow.
     axes[axis].from = axes[axis].count > 1 ? from[axis] * stride : from[axis];

@@ -7,8 +7,8 @@ namespace lite {
 namespace {
 
 struct State {
-  int32_t* source[kMaxRank];     // per axis and output index: input index, -1: constant
-  int64_t first, middle;         // last axis: `middle` consecutive input elements from output `first`
+  int32_t* source[kMaxRank];  // per axis and output index: input index, -1: constant
+  int64_t first, middle;      // last axis: `middle` consecutive input elements from output `first`
   uint8_t value[8];
 };
 
@@ -73,7 +73,8 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
-template <class T> void row(const State& s, const int32_t* map, const T* from, T* to, int64_t n) {
+template <class T>
+void row(const State& s, const int32_t* map, const T* from, T* to, int64_t n) {
   T value;
   memcpy(&value, s.value, sizeof value);
   if (!from) {
@@ -85,7 +86,8 @@ template <class T> void row(const State& s, const int32_t* map, const T* from, T
   for (int64_t i = s.first + s.middle; i < n; ++i) to[i] = map[i] < 0 ? value : from[map[i]];
 }
 
-template <class T> void rows(const Step& step, int thread, int threads) {
+template <class T>
+void rows(const Step& step, int thread, int threads) {
   const State& s = *static_cast<const State*>(step.state);
   const Tensor &x = *step.inputs[0], &y = *step.outputs[0];
   int64_t in[kMaxRank], out[kMaxRank], begin, end;
@@ -102,7 +104,8 @@ template <class T> void rows(const Step& step, int thread, int threads) {
       from += source * in[d];
       to += index * out[d];
     }
-    row<T>(s, s.source[y.rank - 1], constant ? nullptr : x.as<T>() + from, y.as<T>() + to, last_dim(y));
+    row<T>(s, s.source[y.rank - 1], constant ? nullptr : x.as<T>() + from, y.as<T>() + to,
+           last_dim(y));
   }
 }
 

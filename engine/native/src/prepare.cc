@@ -22,8 +22,8 @@ bool names_op(const char* ops, const char* op) {
 bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
   const Storage& x = program.storage[a.index];
   const Storage& y = program.storage[b.index];
-  const bool arena = program.tensors[x.root].role == Role::kArena &&
-                     program.tensors[y.root].role == Role::kArena;
+  const bool arena =
+      program.tensors[x.root].role == Role::kArena && program.tensors[y.root].role == Role::kArena;
   if (!arena && x.root != y.root) return false;
   uint64_t first_a = x.offset, first_b = y.offset;
   if (arena) {
@@ -47,8 +47,7 @@ bool same_place(const lite_program& p, const Tensor& a, const Tensor& b) {
   const uint64_t base_a = x.root != a.index ? p.program.storage[x.root].offset : 0;
   const uint64_t base_b = y.root != b.index ? p.program.storage[y.root].offset : 0;
   return x.offset + base_a == y.offset + base_b && a.bytes == b.bytes && a.pitch == b.pitch &&
-         dtype_bytes(a.dtype) == dtype_bytes(b.dtype) &&
-         memcmp(a.halo, b.halo, sizeof a.halo) == 0;
+         dtype_bytes(a.dtype) == dtype_bytes(b.dtype) && memcmp(a.halo, b.halo, sizeof a.halo) == 0;
 }
 
 bool check_tensor(Env& env, const Kernel& kernel, const Tensor* t) {
@@ -67,8 +66,7 @@ bool check_places(lite_program* p, const Step& step) {
     if (!out) continue;
     for (int other = 0; other < o; ++other)
       if (step.outputs[other] && overlap(p->program, *out, *step.outputs[other]))
-        return env.fail("outputs '%s' and '%s' share memory", out->name,
-                        step.outputs[other]->name);
+        return env.fail("outputs '%s' and '%s' share memory", out->name, step.outputs[other]->name);
     for (int i = 0; i < step.num_inputs; ++i) {
       const Tensor* in = step.inputs[i];
       if (!in || step.kernel->flags & kOverlaps || !overlap(p->program, *in, *out)) continue;
@@ -83,8 +81,7 @@ bool prepare_step(lite_program* p, Step& step) {
   Env& env = p->env;
   const char* isa = "";
   step.kernel = find_kernel(step.variant, p->max_isa, &isa);
-  if (!step.kernel)
-    return env.fail("kernel '%s' is not in this library", step.variant);
+  if (!step.kernel) return env.fail("kernel '%s' is not in this library", step.variant);
   const Kernel& kernel = *step.kernel;
   if (!names_op(kernel.ops, step.op)) return env.fail("kernel does not implement %s", step.op);
   for (int i = 0; i < step.num_inputs; ++i)

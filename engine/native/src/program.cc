@@ -21,7 +21,7 @@ namespace lite {
 namespace {
 
 constexpr uint32_t kVersion = 1;
-constexpr int64_t kMaxElements = int64_t{1} << 44;   // keeps every byte count far from overflow
+constexpr int64_t kMaxElements = int64_t{1} << 44;  // keeps every byte count far from overflow
 
 struct Reader {
   const uint8_t* next;
@@ -35,7 +35,8 @@ struct Reader {
     left -= bytes;
     return true;
   }
-  template <class T> T get() {
+  template <class T>
+  T get() {
     T value{};
     take(&value, sizeof value);
     return value;
@@ -46,7 +47,7 @@ struct Reader {
 
 struct Strings {
   const char* text;
-  uint32_t bytes;                        // the last one is 0
+  uint32_t bytes;  // the last one is 0
   const char* at(uint32_t offset) const { return offset < bytes ? text + offset : nullptr; }
 };
 
@@ -129,7 +130,8 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
   return true;
 }
 
-// Follows alias chains to their roots, adds the offsets up and checks that every alias stays inside.
+// Follows alias chains to their roots, adds the offsets up and checks that every alias stays
+// inside.
 bool resolve_aliases(Env& env, Program* program) {
   for (int i = 0; i < program->num_tensors; ++i) {
     Tensor& tensor = program->tensors[i];
@@ -164,7 +166,7 @@ bool parse_attr(Reader& in, const Strings& strings, Env& env, Attr* attr) {
   if (count > INT32_MAX || !in.holds(count, each)) return truncated(env, "attributes");
   attr->kind = static_cast<AttrKind>(kind);
   attr->count = static_cast<int32_t>(count);
-  void* values = env.allocator->allocate(count * each + 1);   // a string stays 0-terminated
+  void* values = env.allocator->allocate(count * each + 1);  // a string stays 0-terminated
   if (!values) return env.out_of_memory();
   in.take(values, count * each);
   attr->ints = static_cast<const int64_t*>(values);
@@ -259,8 +261,9 @@ bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program
   if (!in.good || !in.holds(strings_bytes, 1) || !in.holds(num_tensors, 52) ||
       !in.holds(num_steps, 24) || !in.holds(num_inputs, 4) || !in.holds(num_outputs, 4))
     return truncated(env, "header");
-  if (arena_bytes > SIZE_MAX / 2) return env.fail("arena of %llu bytes is out of range",
-                                                  static_cast<unsigned long long>(arena_bytes));
+  if (arena_bytes > SIZE_MAX / 2)
+    return env.fail("arena of %llu bytes is out of range",
+                    static_cast<unsigned long long>(arena_bytes));
   if (program->num_weights > INT32_MAX || num_tensors > INT32_MAX / 2)
     return truncated(env, "header");
   program->arena_bytes = arena_bytes;

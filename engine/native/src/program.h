@@ -8,16 +8,16 @@ namespace lite {
 
 // Where a tensor's bytes are: the root is the tensor at the end of the alias chain.
 struct Storage {
-  int32_t root;             // own index when the tensor is not an alias
-  int32_t weight;           // index in the weight table, -1 when not a weight
-  uint64_t offset;          // bytes: into the arena, the weight or the root's first byte
+  int32_t root;     // own index when the tensor is not an alias
+  int32_t weight;   // index in the weight table, -1 when not a weight
+  uint64_t offset;  // bytes: into the arena, the weight or the root's first byte
 };
 
 struct Program {
   Tensor* tensors;
   Storage* storage;
   Step* steps;
-  int32_t* inputs;          // tensor indices, in the model's order
+  int32_t* inputs;  // tensor indices, in the model's order
   int32_t* outputs;
   int32_t num_tensors, num_steps, num_inputs, num_outputs;
   uint32_t num_weights;

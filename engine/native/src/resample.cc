@@ -45,14 +45,17 @@ bool is_one_of(const char* text, const char* const* list, int count) {
 
 bool check_modes(const Step& step, Env& env, Mode* mode) {
   const char* text = attr_string(step, "mode", "nearest");
-  *mode = same(text, "linear") ? Mode::kLinear : same(text, "cubic") ? Mode::kCubic : Mode::kNearest;
+  *mode = same(text, "linear")  ? Mode::kLinear
+          : same(text, "cubic") ? Mode::kCubic
+                                : Mode::kNearest;
   if (*mode == Mode::kNearest && !same(text, "nearest")) return env.fail("mode '%s'", text);
-  static const char* const kCoordinates[] = {"half_pixel", "asymmetric", "align_corners",
-                                             "pytorch_half_pixel", "tf_half_pixel_for_nn",
-                                             "half_pixel_symmetric"};
+  static const char* const kCoordinates[] = {"half_pixel",           "asymmetric",
+                                             "align_corners",        "pytorch_half_pixel",
+                                             "tf_half_pixel_for_nn", "half_pixel_symmetric"};
   const char* coordinates = attr_string(step, "coordinate_transformation_mode", "half_pixel");
   if (!is_one_of(coordinates, kCoordinates, 6)) return env.fail("coordinates '%s'", coordinates);
-  static const char* const kRoundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  static const char* const kRoundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                           "ceil"};
   const char* rounding = attr_string(step, "nearest_mode", "round_prefer_floor");
   if (!is_one_of(rounding, kRoundings, 4)) return env.fail("nearest_mode '%s'", rounding);
   if (!same(attr_string(step, "keep_aspect_ratio_policy", "stretch"), "stretch"))
@@ -62,12 +65,14 @@ bool check_modes(const Step& step, Env& env, Mode* mode) {
   return count == 0 || env.fail("a list of axes is not supported");
 }
 
-bool scale_of(const Step& step, Env& env, const Tensor& x, const Tensor& y, int axis, double* scale) {
+bool scale_of(const Step& step, Env& env, const Tensor& x, const Tensor& y, int axis,
+              double* scale) {
   int count;
   const double* scales = attr_floats(step, "scales", &count);
   if (count != 0 && count != x.rank) return env.fail("%d scales for rank %d", count, x.rank);
-  *scale = count ? scales[axis]
-                 : x.dims[axis] ? static_cast<double>(y.dims[axis]) / x.dims[axis] : 1.0;
+  *scale = count          ? scales[axis]
+           : x.dims[axis] ? static_cast<double>(y.dims[axis]) / x.dims[axis]
+                          : 1.0;
   return (*scale > 1e-6 && *scale < 1e6) || env.fail("scale is out of range");
 }
 
@@ -80,7 +85,8 @@ bool plan_resample(const Step& step, Env& env, const Tensor& x, const Tensor& y,
   if (!check_modes(step, env, &mode) || !scale_of(step, env, x, y, axis, &scale)) return false;
   r->in = x.dims[axis];
   r->out = y.dims[axis];
-  if (r->in < 1 || r->in > 1 << 24 || r->out > 1 << 24) return env.fail("axis %d is out of range", axis);
+  if (r->in < 1 || r->in > 1 << 24 || r->out > 1 << 24)
+    return env.fail("axis %d is out of range", axis);
   const double stretch =
       attr_int(step, "antialias", 0) && scale < 1 && mode != Mode::kNearest ? 1 / scale : 1.0;
   const double support = (mode == Mode::kCubic ? 2 : 1) * stretch;

@@ -5,11 +5,12 @@
 
 namespace lite {
 
-// One axis: output position i is the sum over t of weight[i * taps + t] * input[index[i * taps + t]].
+// One axis: output position i is the sum over t of weight[i * taps + t] * input[index[i * taps +
+// t]].
 struct Resample {
   int64_t in, out;
   int taps;
-  int32_t* index;     // clamped to the input
+  int32_t* index;  // clamped to the input
   float* weight;
 };
 

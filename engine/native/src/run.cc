@@ -110,8 +110,7 @@ void copy_dense(const Tensor& t, uint8_t* out) {
     int64_t at = origin;
     for (int axis = 0; axis + 1 < t.rank; ++axis) at += index[axis] * strides[axis];
     memcpy(out + row * row_bytes, t.data + at * bytes, row_bytes);
-    for (int axis = t.rank - 2; axis >= 0 && ++index[axis] == t.dims[axis]; --axis)
-      index[axis] = 0;
+    for (int axis = t.rank - 2; axis >= 0 && ++index[axis] == t.dims[axis]; --axis) index[axis] = 0;
   }
 }
 

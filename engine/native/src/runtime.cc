@@ -67,8 +67,7 @@ bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* cons
 uint8_t* own_buffer(lite_program* p, int tensor) {
   const Tensor& t = p->program.tensors[tensor];
   if (!p->own[tensor])
-    p->own[tensor] =
-        static_cast<uint8_t*>(p->buffers.allocate_array(t.size, dtype_bytes(t.dtype)));
+    p->own[tensor] = static_cast<uint8_t*>(p->buffers.allocate_array(t.size, dtype_bytes(t.dtype)));
   return p->own[tensor];
 }
 
@@ -147,14 +146,16 @@ lite_program* lite_program_load(const void* bytes, size_t size, const void* cons
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   p->memory.limit_bytes = wanted.memory_limit_bytes > 0
                               ? static_cast<size_t>(wanted.memory_limit_bytes)
-                              : pages > 0 && page > 0 ? static_cast<size_t>(pages) * page : 0;
+                          : pages > 0 && page > 0 ? static_cast<size_t>(pages) * page
+                                                  : 0;
   p->buffers.limit_bytes = p->memory.limit_bytes;
   detect_caches(&p->env.l1_bytes, &p->env.l2_bytes);
   snprintf(p->max_isa, sizeof p->max_isa, "%s", wanted.max_isa ? wanted.max_isa : "");
   bool good = detect_cpu(p->max_isa, &p->env.cpu);
-  if (!good) p->env.fail("unknown instruction set '%s'; this library has: %s", p->max_isa, isa_text());
-  good = good && set_up(p, static_cast<const uint8_t*>(bytes), size, weights, weight_bytes,
-                        num_weights);
+  if (!good)
+    p->env.fail("unknown instruction set '%s'; this library has: %s", p->max_isa, isa_text());
+  good = good &&
+         set_up(p, static_cast<const uint8_t*>(bytes), size, weights, weight_bytes, num_weights);
   if (!good) {
     lite_program_free(p);
     return nullptr;
@@ -205,21 +206,20 @@ int lite_program_tensor(const lite_program* p, int tensor, lite_tensor_info* inf
 int lite_program_step(const lite_program* p, int step, lite_step_info* info) {
   if (step < 0 || step >= p->program.num_steps) return -1;
   const Step& s = p->program.steps[step];
-  *info = {s.name, s.op, s.kernel->name, s.variant, step ? p->end_ns[step - 1] : 0,
+  *info = {s.name,         s.op, s.kernel->name, s.variant, step ? p->end_ns[step - 1] : 0,
            p->end_ns[step]};
   return 0;
 }
 
 void lite_program_memory(const lite_program* p, lite_memory_info* info) {
-  *info = {p->program.arena_bytes, p->packed_bytes,
-           p->scratch_bytes * p->threads + p->shared_bytes, p->weight_bytes, p->run_ns};
+  *info = {p->program.arena_bytes, p->packed_bytes, p->scratch_bytes * p->threads + p->shared_bytes,
+           p->weight_bytes, p->run_ns};
 }
 
 int lite_program_bind(lite_program* p, int tensor, void* data, size_t bytes) {
   if (!valid_tensor(p, tensor) || !is_port(p, tensor)) return -1;
   const Tensor& t = p->program.tensors[tensor];
-  if (data && (bytes != dense_bytes(t) ||
-               reinterpret_cast<uintptr_t>(data) % dtype_bytes(t.dtype)))
+  if (data && (bytes != dense_bytes(t) || reinterpret_cast<uintptr_t>(data) % dtype_bytes(t.dtype)))
     return -1;
   p->bound[tensor] = static_cast<uint8_t*>(data);
   return 0;

@@ -8,25 +8,25 @@
 
 struct lite_program {
   lite::Program program;
-  lite::Allocator memory;        // program, packed weights, arena, scratch
-  lite::Allocator buffers;       // own buffers of inputs and outputs, taps
+  lite::Allocator memory;   // program, packed weights, arena, scratch
+  lite::Allocator buffers;  // own buffers of inputs and outputs, taps
   lite::Env env;
   char max_isa[24];
   int threads;
   bool pin;
   size_t packed_bytes, scratch_bytes, shared_bytes, weight_bytes;
   uint8_t* arena;
-  uint8_t* scratch;              // threads blocks of scratch_bytes
+  uint8_t* scratch;  // threads blocks of scratch_bytes
   uint8_t* shared;
-  const uint8_t** weights;       // per tensor: address of its weight's first byte, or nullptr
-  uint8_t** bound;               // per tensor: the caller's memory of an input or output
-  uint8_t** own;                 // per tensor: the program's own memory of an input or output
-  uint8_t** taps;                // per tensor: dense copy, nullptr when not tapped
+  const uint8_t** weights;  // per tensor: address of its weight's first byte, or nullptr
+  uint8_t** bound;          // per tensor: the caller's memory of an input or output
+  uint8_t** own;            // per tensor: the program's own memory of an input or output
+  uint8_t** taps;           // per tensor: dense copy, nullptr when not tapped
   bool* tapped;
-  int32_t* tap_step;             // per tensor: the step after which it is copied, -1: at the start
-  int32_t* step_taps;            // per step: number of taps after it
-  int32_t num_early_taps;        // taps of inputs and weights
-  int64_t* end_ns;               // per step, from the start of the run
+  int32_t* tap_step;       // per tensor: the step after which it is copied, -1: at the start
+  int32_t* step_taps;      // per step: number of taps after it
+  int32_t num_early_taps;  // taps of inputs and weights
+  int64_t* end_ns;         // per step, from the start of the run
   int64_t run_ns;
   lite::Barrier barrier;
 };

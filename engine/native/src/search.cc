@@ -1,5 +1,5 @@
-// Kernels that walk one axis of a tensor of any type: ArgMax, ArgMin, TopK, CumSum, CumProd, OneHot;
-// and Trilu.
+// Kernels that walk one axis of a tensor of any type: ArgMax, ArgMin, TopK, CumSum, CumProd,
+// OneHot; and Trilu.
 #include "convert.h"
 
 namespace lite {
@@ -7,7 +7,7 @@ namespace lite {
 namespace {
 
 struct State {
-  int64_t outer, axis, inner;     // element (o, a, i) at (o * axis + a) * inner + i
+  int64_t outer, axis, inner;  // element (o, a, i) at (o * axis + a) * inner + i
   bool floats, largest, last, exclusive, reverse, product;
   int64_t k;
 };
@@ -40,7 +40,9 @@ void load(DType type, const uint8_t* from, int64_t stride, int n, double* out) {
 void load(DType type, const uint8_t* from, int64_t stride, int n, int64_t* out) {
   load_ints(type, from, stride, n, out);
 }
-void save(DType type, const double* from, int n, uint8_t* out) { store_doubles(type, from, n, out); }
+void save(DType type, const double* from, int n, uint8_t* out) {
+  store_doubles(type, from, n, out);
+}
 void save(DType type, const int64_t* from, int n, uint8_t* out) { store_ints(type, from, n, out); }
 
 const uint8_t* series(const State& s, const Tensor& t, int64_t i) {
@@ -62,7 +64,8 @@ bool prepare_arg(Step& step, Env& env) {
 }
 
 // Like NumPy, the first NaN is the extreme.
-template <class T> int64_t extreme(const State& s, const Tensor& x, int64_t i) {
+template <class T>
+int64_t extreme(const State& s, const Tensor& x, int64_t i) {
   const uint8_t* from = series(s, x, i);
   const int64_t stride = s.inner * dtype_bytes(x.dtype);
   T chunk[kChunk], best{};
@@ -88,8 +91,8 @@ void run_arg(const Step& step, int, int thread, int threads, void*) {
   int64_t begin, end;
   share(s.outer * s.inner, 8, thread, threads, &begin, &end);
   for (int64_t i = begin; i < end; ++i)
-    step.outputs[0]->as<int64_t>()[i] = s.floats ? extreme<double>(s, x, i)
-                                                 : extreme<int64_t>(s, x, i);
+    step.outputs[0]->as<int64_t>()[i] =
+        s.floats ? extreme<double>(s, x, i) : extreme<int64_t>(s, x, i);
 }
 
 // ---- TopK: a heap of the k best, then heap sort
@@ -109,19 +112,25 @@ bool prepare_top_k(Step& step, Env& env) {
   return true;
 }
 
-template <class T> struct Candidate { T value; int64_t at; };
+template <class T>
+struct Candidate {
+  T value;
+  int64_t at;
+};
 
 // Whether a comes before b in the result; equal values keep their order.
-template <class T> bool before(const State& s, const Candidate<T>& a, const Candidate<T>& b) {
+template <class T>
+bool before(const State& s, const Candidate<T>& a, const Candidate<T>& b) {
   if (a.value == b.value) return a.at < b.at;
-  if (a.value != a.value || b.value != b.value)   // NaN counts as the largest
+  if (a.value != a.value || b.value != b.value)  // NaN counts as the largest
     return (a.value != a.value) == (b.value != b.value) ? a.at < b.at
-           : (a.value != a.value) == s.largest;
+                                                        : (a.value != a.value) == s.largest;
   return s.largest ? a.value > b.value : a.value < b.value;
 }
 
 // Restores the heap below `root`; its top is the candidate that goes first when a better one comes.
-template <class T> void sift(const State& s, Candidate<T>* heap, int64_t root, int64_t n) {
+template <class T>
+void sift(const State& s, Candidate<T>* heap, int64_t root, int64_t n) {
   for (;;) {
     int64_t child = 2 * root + 1;
     if (child >= n) return;
@@ -134,7 +143,8 @@ template <class T> void sift(const State& s, Candidate<T>* heap, int64_t root, i
   }
 }
 
-template <class T> void top_k(const Step& step, const State& s, int64_t i, Candidate<T>* heap) {
+template <class T>
+void top_k(const Step& step, const State& s, int64_t i, Candidate<T>* heap) {
   const Tensor& x = *step.inputs[0];
   const uint8_t* from = series(s, x, i);
   const int64_t element = dtype_bytes(x.dtype), stride = s.inner * element;
@@ -164,7 +174,8 @@ template <class T> void top_k(const Step& step, const State& s, int64_t i, Candi
   const int64_t first = i / s.inner * s.k * s.inner + i % s.inner;
   for (int64_t k = 0; k < size; ++k) {
     const int64_t to = first + k * s.inner;
-    if (const Tensor* y = output_of(step, 0)) save(y->dtype, &heap[k].value, 1, y->data + to * element);
+    if (const Tensor* y = output_of(step, 0))
+      save(y->dtype, &heap[k].value, 1, y->data + to * element);
     if (const Tensor* y = output_of(step, 1)) y->as<int64_t>()[to] = heap[k].at;
   }
 }
@@ -199,7 +210,8 @@ int64_t combined(bool product, int64_t a, int64_t b) {
   return static_cast<int64_t>(product ? x * y : x + y);
 }
 
-template <class T> void cumulate(const State& s, const Tensor& x, const Tensor& y, int64_t i) {
+template <class T>
+void cumulate(const State& s, const Tensor& x, const Tensor& y, int64_t i) {
   const uint8_t* from = series(s, x, i);
   uint8_t* to = const_cast<uint8_t*>(series(s, y, i));
   const int64_t stride = s.inner * dtype_bytes(x.dtype);
@@ -230,7 +242,8 @@ bool prepare_one_hot(Step& step, Env& env) {
   const Tensor *indices = input_of(step, 0), *values = input_of(step, 2), *y = output_of(step, 0);
   if (!indices || !values || !y || values->dtype != y->dtype || values->size != 2 ||
       y->rank != indices->rank + 1)
-    return env.fail("needs indices, two values of the output's type and an output of one more axis");
+    return env.fail(
+        "needs indices, two values of the output's type and an output of one more axis");
   State* s = split(step, env, *y, attr_int(step, "axis", -1));
   if (!s) return false;
   if (indices->size != s->outer * s->inner) return env.fail("indices do not fit the output");
@@ -274,7 +287,7 @@ void run_trilu(const Step& step, int, int thread, int threads, void*) {
   int64_t begin, end;
   share(s.outer, 1, thread, threads, &begin, &end);
   for (int64_t i = begin; i < end; ++i) {
-    int64_t edge = i % rows + s.k + (s.largest ? 0 : 1);   // upper keeps columns from here on
+    int64_t edge = i % rows + s.k + (s.largest ? 0 : 1);  // upper keeps columns from here on
     edge = edge < 0 ? 0 : edge > columns ? columns : edge;
     const int64_t at = i * columns * element, low = s.largest ? edge : 0;
     const int64_t high = s.largest ? columns : edge;

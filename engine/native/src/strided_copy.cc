@@ -6,7 +6,8 @@ namespace {
 
 int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
 
-template <class T> void copy_row(const T* from, T* to, const CopyAxis& axis) {
+template <class T>
+void copy_row(const T* from, T* to, const CopyAxis& axis) {
   if (axis.from == 1 && axis.to == 1) {
     memcpy(to, from, axis.count * sizeof(T));
   } else {
@@ -23,8 +24,8 @@ void interleave(const T* from, T* to, const CopyAxis& slow, const CopyAxis& fast
 }
 
 // A transposed pair of axes in square blocks: each cache line is read and written while it is near.
-template <class T> void copy_turned(const T* from, T* to, const CopyAxis& slow,
-                                    const CopyAxis& fast) {
+template <class T>
+void copy_turned(const T* from, T* to, const CopyAxis& slow, const CopyAxis& fast) {
   if (slow.from == 1 && fast.to == 1) {
     if (fast.count == 2) return interleave<2>(from, to, slow, fast);
     if (fast.count == 3) return interleave<3>(from, to, slow, fast);
@@ -42,7 +43,8 @@ template <class T> void copy_turned(const T* from, T* to, const CopyAxis& slow,
   }
 }
 
-template <class T> void copy_all(const CopyAxis* axes, int rank, int turned, const T* from, T* to) {
+template <class T>
+void copy_all(const CopyAxis* axes, int rank, int turned, const T* from, T* to) {
   if (rank == 0) {
     *to = *from;
     return;
@@ -67,8 +69,8 @@ template <class T> void copy_all(const CopyAxis* axes, int rank, int turned, con
     copy_all(rest, count, next, from + i * axis.from, to + i * axis.to);
 }
 
-template <class T> void copy_share(const CopyPlan& plan, const uint8_t* from, uint8_t* to,
-                                   int thread, int threads) {
+template <class T>
+void copy_share(const CopyPlan& plan, const uint8_t* from, uint8_t* to, int thread, int threads) {
   CopyAxis axes[kMaxCopyRank];
   memcpy(axes, plan.axes, sizeof axes);
   const T* source = reinterpret_cast<const T*>(from);
@@ -117,8 +119,7 @@ void plan_copy(const CopyAxis* axes, int rank, int element, CopyPlan* plan) {
     const CopyAxis& inner = plan->axes[i];
     if (outer.from == inner.from * inner.count && outer.to == inner.to * inner.count)
       outer = {outer.count * inner.count, inner.from, inner.to};
-    else
-      plan->axes[++merged] = inner;
+    else plan->axes[++merged] = inner;
   }
   if (plan->rank) plan->rank = merged + 1;
   for (int i = 0; i + 1 < plan->rank; ++i)

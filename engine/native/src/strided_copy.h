@@ -8,15 +8,17 @@ namespace lite {
 
 constexpr int kMaxCopyRank = 16;
 
-struct CopyAxis { int64_t count, from, to; };   // strides in elements; `from` 0 repeats, < 0 flips
+struct CopyAxis {
+  int64_t count, from, to;
+};  // strides in elements; `from` 0 repeats, < 0 flips
 
 // The simplified copy: axes sorted by destination, neighbours merged, none of count 1.
 struct CopyPlan {
   CopyAxis axes[kMaxCopyRank];
   int rank;
-  int element;              // bytes of one element
-  int turned;               // axis with from == 1 that is not the last, or -1
-  int64_t total;            // elements
+  int element;    // bytes of one element
+  int turned;     // axis with from == 1 that is not the last, or -1
+  int64_t total;  // elements
 };
 
 void plan_copy(const CopyAxis* axes, int rank, int element, CopyPlan* plan);

@@ -18,7 +18,8 @@ void relax() {
 }
 
 // Spins for some ten microseconds, then lets others run between looks.
-template <class Done> void spin_until(Done done) {
+template <class Done>
+void spin_until(Done done) {
   for (int i = 0; !done(); ++i) {
     if (i < 4000) relax();
     else sched_yield();
@@ -61,15 +62,15 @@ struct Worker {
 };
 
 struct ThreadPool {
-  ThreadPool* next;               // in the stock of idle pools
-  pid_t process;                  // a forked child must not use its parent's threads
+  ThreadPool* next;  // in the stock of idle pools
+  pid_t process;     // a forked child must not use its parent's threads
   int threads;
   bool pin;
   pthread_mutex_t mutex;
   pthread_cond_t wake;
-  int64_t job;                    // guarded by mutex; counts jobs
+  int64_t job;  // guarded by mutex; counts jobs
   bool stop;
-  std::atomic<int> busy;          // workers that have not finished the job
+  std::atomic<int> busy;  // workers that have not finished the job
   void (*work)(void*, int);
   void* context;
   Worker workers[kMaxThreads];

@@ -130,8 +130,7 @@ def library() -> ctypes.CDLL:
 
 
 def _declare(lib: ctypes.CDLL) -> None:
-    pointer, text, size, number = (
-        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
+    pointer, text, size, number = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int)
     signatures = {
         "lite_abi_version": (number,),
         "lite_version": (text,),
@@ -140,8 +139,16 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_isas": (text,),
         "lite_kernel_name": (text, number),
         "lite_program_load": (
-            pointer, pointer, size, ctypes.POINTER(pointer), ctypes.POINTER(size), size,
-            ctypes.POINTER(_Options), text, size),
+            pointer,
+            pointer,
+            size,
+            ctypes.POINTER(pointer),
+            ctypes.POINTER(size),
+            size,
+            ctypes.POINTER(_Options),
+            text,
+            size,
+        ),
         "lite_program_free": (None, pointer),
         "lite_program_num_inputs": (number, pointer),
         "lite_program_num_outputs": (number, pointer),
@@ -201,8 +208,15 @@ class NativeProgram:
     """
 
     def __init__(
-        self, data: bytes, weights: Sequence[np.ndarray], *, threads: int = 0, pin: bool = False,
-        max_isa: str | None = None, memory_limit_bytes: int = 0, fail_allocation: int = 0,
+        self,
+        data: bytes,
+        weights: Sequence[np.ndarray],
+        *,
+        threads: int = 0,
+        pin: bool = False,
+        max_isa: str | None = None,
+        memory_limit_bytes: int = 0,
+        fail_allocation: int = 0,
     ) -> None:
         self._handle: int | None = None
         self._lib = library()
@@ -211,18 +225,28 @@ class NativeProgram:
         count = len(self._weights)
         addresses = (ctypes.c_void_p * max(count, 1))(*(w.ctypes.data for w in self._weights))
         sizes = (ctypes.c_size_t * max(count, 1))(*(w.nbytes for w in self._weights))
-        options = _Options(threads, int(pin), max_isa.encode() if max_isa else None,
-                           fail_allocation, memory_limit_bytes)
+        options = _Options(
+            threads,
+            int(pin),
+            max_isa.encode() if max_isa else None,
+            fail_allocation,
+            memory_limit_bytes,
+        )
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         self._handle = self._lib.lite_program_load(
-            data, len(data), addresses, sizes, count, ctypes.byref(options), error, _ERROR_BYTES)
+            data, len(data), addresses, sizes, count, ctypes.byref(options), error, _ERROR_BYTES
+        )
         if not self._handle:
             raise ModelFormatError(f"native runtime: {error.value.decode(errors='replace')}")
         lib = self._lib
-        self.inputs = [self._info(lib.lite_program_input(self._handle, i))
-                       for i in range(lib.lite_program_num_inputs(self._handle))]
-        self.outputs = [self._info(lib.lite_program_output(self._handle, i))
-                        for i in range(lib.lite_program_num_outputs(self._handle))]
+        self.inputs = [
+            self._info(lib.lite_program_input(self._handle, i))
+            for i in range(lib.lite_program_num_inputs(self._handle))
+        ]
+        self.outputs = [
+            self._info(lib.lite_program_output(self._handle, i))
+            for i in range(lib.lite_program_num_outputs(self._handle))
+        ]
         self._tapped: dict[str, TensorInfo] = {}
 
     def __del__(self) -> None:
@@ -239,8 +263,13 @@ class NativeProgram:
         if self._lib.lite_program_tensor(self._handle, index, ctypes.byref(raw)):
             raise IndexError(f"tensor {index} does not exist")
         return TensorInfo(
-            index, raw.name.decode(errors="replace"), DTYPE_OF_CODE[raw.dtype],
-            _ROLE_NAMES[raw.role], tuple(raw.dims[: raw.rank]), raw.bytes)
+            index,
+            raw.name.decode(errors="replace"),
+            DTYPE_OF_CODE[raw.dtype],
+            _ROLE_NAMES[raw.role],
+            tuple(raw.dims[: raw.rank]),
+            raw.bytes,
+        )
 
     def tensors(self) -> list[TensorInfo]:
         return [self._info(i) for i in range(self._lib.lite_program_num_tensors(self._handle))]
@@ -255,8 +284,11 @@ class NativeProgram:
         if len(inputs) != len(self.inputs):
             raise ShapeError(f"the program has {len(self.inputs)} inputs, {len(inputs)} are given")
         arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
-        outputs = list(out) if out is not None else [
-            np.empty(info.dims, info.dtype.np) for info in self.outputs]
+        outputs = (
+            list(out)
+            if out is not None
+            else [np.empty(info.dims, info.dtype.np) for info in self.outputs]
+        )
         for array, info in zip(outputs, self.outputs):
             if not array.flags.c_contiguous or array.nbytes != info.nbytes:
                 raise ShapeError(f"output '{info.name}' needs {info.nbytes} contiguous bytes")
@@ -308,9 +340,17 @@ class NativeProgram:
         out, raw = [], _StepInfo()
         for i in range(self._lib.lite_program_num_steps(self._handle)):
             self._lib.lite_program_step(self._handle, i, ctypes.byref(raw))
-            out.append(StepInfo(
-                i, raw.name.decode(errors="replace"), raw.op.decode(errors="replace"),
-                raw.kernel.decode(), raw.variant.decode(), raw.start_ns, raw.end_ns))
+            out.append(
+                StepInfo(
+                    i,
+                    raw.name.decode(errors="replace"),
+                    raw.op.decode(errors="replace"),
+                    raw.kernel.decode(),
+                    raw.variant.decode(),
+                    raw.start_ns,
+                    raw.end_ns,
+                )
+            )
         return out
 
     def step_times_ns(self) -> list[int]:

@@ -4,7 +4,8 @@ namespace lite::LITE_ISA {
 
 namespace {
 
-template <Act A> void map(const float* x, float* y, int64_t n, float p, float q) {
+template <Act A>
+void map(const float* x, float* y, int64_t n, float p, float q) {
   const F a = splat(p), b = splat(q);
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store(y + i, activate_vector<A>(load(x + i), a, b));
@@ -15,10 +16,10 @@ template <Act A> void map(const float* x, float* y, int64_t n, float p, float q)
 using Map = void (*)(const float*, float*, int64_t, float, float);
 // In the order of Act.
 constexpr Map kMaps[] = {
-    map<Act::kNone>,    map<Act::kClip>,     map<Act::kLeakyRelu>, map<Act::kHardSigmoid>,
-    map<Act::kHardSwish>, map<Act::kSigmoid>, map<Act::kSilu>,     map<Act::kTanh>,
-    map<Act::kGelu>,    map<Act::kGeluTanh>, map<Act::kElu>,       map<Act::kSelu>,
-    map<Act::kSoftplus>, map<Act::kSoftsign>, map<Act::kMish>,     map<Act::kExp>,
+    map<Act::kNone>,      map<Act::kClip>,     map<Act::kLeakyRelu>, map<Act::kHardSigmoid>,
+    map<Act::kHardSwish>, map<Act::kSigmoid>,  map<Act::kSilu>,      map<Act::kTanh>,
+    map<Act::kGelu>,      map<Act::kGeluTanh>, map<Act::kElu>,       map<Act::kSelu>,
+    map<Act::kSoftplus>,  map<Act::kSoftsign>, map<Act::kMish>,      map<Act::kExp>,
     map<Act::kErf>,
 };
 

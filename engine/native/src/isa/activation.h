@@ -6,7 +6,8 @@
 
 namespace lite::LITE_ISA {
 
-template <Act A> LITE_INLINE F activate_vector(F x, F a, F b) {
+template <Act A>
+LITE_INLINE F activate_vector(F x, F a, F b) {
   const F zero = splat(0.0f), one = splat(1.0f);
   switch (A) {
     case Act::kNone: return x;

@@ -12,17 +12,31 @@ namespace {
 // One row; a stride of 0 repeats its operand.
 using Row = void (*)(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n);
 
-struct AddOp { static LITE_INLINE F of(F a, F b) { return a + b; } };
-struct SubOp { static LITE_INLINE F of(F a, F b) { return a - b; } };
-struct MulOp { static LITE_INLINE F of(F a, F b) { return a * b; } };
-struct DivOp { static LITE_INLINE F of(F a, F b) { return a / b; } };
+struct AddOp {
+  static LITE_INLINE F of(F a, F b) { return a + b; }
+};
+struct SubOp {
+  static LITE_INLINE F of(F a, F b) { return a - b; }
+};
+struct MulOp {
+  static LITE_INLINE F of(F a, F b) { return a * b; }
+};
+struct DivOp {
+  static LITE_INLINE F of(F a, F b) { return a / b; }
+};
 // NaN of either operand wins, as in NumPy.
-struct MinOp { static LITE_INLINE F of(F a, F b) { return select(a == a, min(a, b), a); } };
-struct MaxOp { static LITE_INLINE F of(F a, F b) { return select(a == a, max(a, b), a); } };
+struct MinOp {
+  static LITE_INLINE F of(F a, F b) { return select(a == a, min(a, b), a); }
+};
+struct MaxOp {
+  static LITE_INLINE F of(F a, F b) { return select(a == a, max(a, b), a); }
+};
 struct PReluOp {
   static LITE_INLINE F of(F a, F b) { return select(a < splat(0.0f), a * b, a); }
 };
-struct SquaredDifferenceOp { static LITE_INLINE F of(F a, F b) { return (a - b) * (a - b); } };
+struct SquaredDifferenceOp {
+  static LITE_INLINE F of(F a, F b) { return (a - b) * (a - b); }
+};
 
 template <class Op>
 void vector_row(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
@@ -62,13 +76,22 @@ float floor_mod(float a, float b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-struct Entry { const char* op; Row row; };
+struct Entry {
+  const char* op;
+  Row row;
+};
 const Entry kEntries[] = {
-    {"Add", vector_row<AddOp>}, {"Sum", vector_row<AddOp>}, {"Sub", vector_row<SubOp>},
-    {"Mul", vector_row<MulOp>}, {"Div", vector_row<DivOp>}, {"Min", vector_row<MinOp>},
-    {"Max", vector_row<MaxOp>}, {"PRelu", vector_row<PReluOp>},
+    {"Add", vector_row<AddOp>},
+    {"Sum", vector_row<AddOp>},
+    {"Sub", vector_row<SubOp>},
+    {"Mul", vector_row<MulOp>},
+    {"Div", vector_row<DivOp>},
+    {"Min", vector_row<MinOp>},
+    {"Max", vector_row<MaxOp>},
+    {"PRelu", vector_row<PReluOp>},
     {"SquaredDifference", vector_row<SquaredDifferenceOp>},
-    {"Pow", pow_row}, {"Atan2", scalar_row<::atan2f>},
+    {"Pow", pow_row},
+    {"Atan2", scalar_row<::atan2f>},
 };
 
 struct State {

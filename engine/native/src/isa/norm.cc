@@ -2,9 +2,9 @@
 //   f32_batch_norm     channels-last, constant statistics: y = factor x + shift per channel
 //   f32_instance_norm  channels-last, statistics per sample and channel; lanes are channels
 //   f32_group_norm     channels-last, statistics per sample and group of channels
-//   f32_layer_norm     LayerNormalization, RMSNormalization over the last axes of a row-major tensor
-//   f32_lp_norm        LpNormalization (p 1 or 2) along any axis
-//   f32_lrn            channels-last, over neighbouring channels
+//   f32_layer_norm     LayerNormalization, RMSNormalization over the last axes of a row-major
+//   tensor f32_lp_norm        LpNormalization (p 1 or 2) along any axis f32_lrn channels-last, over
+//   neighbouring channels
 #include <cmath>
 
 #include "transcendental.h"
@@ -41,7 +41,9 @@ void affine_row(const float* x, const float* a, const float* b, float* y, int64_
 
 // ---- batch
 
-struct BatchState { float *factor, *shift; };
+struct BatchState {
+  float *factor, *shift;
+};
 
 bool prepare_batch(Step& step, Env& env) {
   if (!float_in_out(step, env)) return false;
@@ -101,7 +103,8 @@ bool prepare_group(Step& step, Env& env) {
   *s = {x.dims[0], 1, c, instance ? c : attr_int(step, "num_groups", 1),
         attr_float(step, "epsilon", 1e-5)};
   for (int i = 1; i + 1 < x.rank; ++i) s->pixels *= x.dims[i];
-  if (s->groups < 1 || c % s->groups != 0) return env.fail("num_groups does not divide the channels");
+  if (s->groups < 1 || c % s->groups != 0)
+    return env.fail("num_groups does not divide the channels");
   step.scratch_bytes = 2 * c * sizeof(float);
   return true;
 }
@@ -131,7 +134,7 @@ F sum_row(F acc, const float* x, int64_t n, F mean, bool squared) {
     F v = load_part(x + i, rest);
     if (squared) {
       v = v - mean;
-      if (rest < kLanes)   // absent lanes hold 0 - mean
+      if (rest < kLanes)  // absent lanes hold 0 - mean
         for (int lane = rest; lane < kLanes; ++lane) v[lane] = 0;
       v = v * v;
     }
@@ -183,7 +186,7 @@ void run_group(const Step& step, int, int thread, int threads, void* scratch) {
 struct LayerState {
   int64_t rows, n;
   float epsilon;
-  bool centred;      // LayerNormalization
+  bool centred;  // LayerNormalization
 };
 
 bool prepare_layer(Step& step, Env& env) {
@@ -245,7 +248,8 @@ bool prepare_lp(Step& step, Env& env) {
   *s = {1, 1, 1, attr_int(step, "p", 2)};
   if (axis < 0 || axis >= x.rank || s->p < 1 || s->p > 2)
     return env.fail("needs an axis inside rank %d and p 1 or 2", x.rank);
-  for (int i = 0; i < x.rank; ++i) (i < axis ? s->outer : i > axis ? s->inner : s->axis) *= x.dims[i];
+  for (int i = 0; i < x.rank; ++i)
+    (i < axis ? s->outer : i > axis ? s->inner : s->axis) *= x.dims[i];
   return true;
 }
 

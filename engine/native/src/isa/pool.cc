@@ -10,7 +10,7 @@ namespace {
 
 struct State {
   int64_t n, h, w, c, out_h, out_w;
-  int64_t in_image, in_row, in_pixel, in_origin;      // strides in elements
+  int64_t in_image, in_row, in_pixel, in_origin;  // strides in elements
   int64_t out_image, out_row, out_pixel, out_origin;
   int64_t kernel[2], stride[2], dilation[2], pad[2];  // h, w; pad: top, left
   int64_t pad_end[2];
@@ -30,7 +30,8 @@ bool pair(const Step& step, Env& env, const char* name, int spatial, int64_t low
   int count;
   const int64_t* values = attr_ints(step, name, &count);
   if (count == 0) return true;
-  if (count != spatial) return env.fail("%s has %d values for %d spatial axes", name, count, spatial);
+  if (count != spatial)
+    return env.fail("%s has %d values for %d spatial axes", name, count, spatial);
   for (int i = 0; i < spatial; ++i) {
     if (values[i] < low || values[i] > 65536) return env.fail("%s is out of range", name);
     out[2 - spatial + i] = values[i];
@@ -53,7 +54,8 @@ bool read_pads(const Step& step, Env& env, int spatial, State* s) {
   int count;
   const int64_t* pads = attr_ints(step, "pads", &count);
   if (count == 0 || strcmp(mode, "VALID") == 0) return true;
-  if (count != 2 * spatial) return env.fail("pads has %d values for %d spatial axes", count, spatial);
+  if (count != 2 * spatial)
+    return env.fail("pads has %d values for %d spatial axes", count, spatial);
   for (int i = 0; i < spatial; ++i) {
     if (pads[i] < 0 || pads[i] > 65536 || pads[spatial + i] < 0 || pads[spatial + i] > 65536)
       return env.fail("pads are out of range");
@@ -174,11 +176,11 @@ void run(const Step& step, int, int thread, int threads, void*) {
   float* y = step.outputs[0]->as<float>();
   const int64_t rows = s.n * s.out_h;
   int64_t begin, end;
-  if (rows * s.out_w < 4 * threads) {   // few pixels: cut the channels
+  if (rows * s.out_w < 4 * threads) {  // few pixels: cut the channels
     share(s.c, kLanes, thread, threads, &begin, &end);
     for (int64_t pixel = 0; begin < end && pixel < rows * s.out_w; ++pixel)
-      pool_at(s, x, y, pixel / s.out_w / s.out_h, pixel / s.out_w % s.out_h, pixel % s.out_w,
-              begin, end);
+      pool_at(s, x, y, pixel / s.out_w / s.out_h, pixel / s.out_w % s.out_h, pixel % s.out_w, begin,
+              end);
     return;
   }
   share(rows * s.out_w, 1, thread, threads, &begin, &end);

@@ -1,9 +1,10 @@
 // f32_lstm, f32_gru, f32_rnn: whole sequences, one or two directions.
 //
-// Lanes are hidden units. Weights are packed [direction][block of kLanes units][k][gate][kLanes], so
-// that one pass over k gives all gates of a block. Phase 0 does the input products of all time steps
-// at once (they do not depend on each other); then each time step is one phase (two for a GRU whose
-// reset comes before its product), in which threads share the blocks. States are double-buffered.
+// Lanes are hidden units. Weights are packed [direction][block of kLanes units][k][gate][kLanes],
+// so that one pass over k gives all gates of a block. Phase 0 does the input products of all time
+// steps at once (they do not depend on each other); then each time step is one phase (two for a GRU
+// whose reset comes before its product), in which threads share the blocks. States are
+// double-buffered.
 #include <strings.h>
 
 #include <initializer_list>
@@ -23,16 +24,18 @@ struct State {
   int gates, directions;
   bool backwards[2], batch_first, reset_after;
   Activation functions[2][kFunctions];
-  float* input_weights;      // packed w
-  float* state_weights;      // packed r
-  float* bias;               // [direction][block][gate][kLanes]: what is added to the input products
-  float* late_bias;          // [direction][block][kLanes]: GRU, inside the reset
+  float* input_weights;  // packed w
+  float* state_weights;  // packed r
+  float* bias;           // [direction][block][gate][kLanes]: what is added to the input products
+  float* late_bias;      // [direction][block][kLanes]: GRU, inside the reset
   // Offsets in floats into Step::shared.
-  int64_t products;          // [direction][steps * batch][block][gate][kLanes]
-  int64_t h[2], c, z, reset; // [direction][batch][padded]
+  int64_t products;           // [direction][steps * batch][block][gate][kLanes]
+  int64_t h[2], c, z, reset;  // [direction][batch][padded]
 };
 
-float* shared(const Step& step, int64_t offset) { return static_cast<float*>(step.shared) + offset; }
+float* shared(const Step& step, int64_t offset) {
+  return static_cast<float*>(step.shared) + offset;
+}
 
 // w (D, G*H, K) -> [d][block][k][gate][lane]; units beyond H stay 0.
 void pack(const State& s, const float* w, int64_t k_count, float* packed) {
@@ -40,8 +43,8 @@ void pack(const State& s, const float* w, int64_t k_count, float* packed) {
     for (int g = 0; g < s.gates; ++g)
       for (int64_t j = 0; j < s.hidden; ++j)
         for (int64_t k = 0; k < k_count; ++k)
-          packed[(((d * s.blocks + j / kLanes) * k_count + k) * s.gates + g) * kLanes + j % kLanes] =
-              w[((d * s.gates + g) * s.hidden + j) * k_count + k];
+          packed[(((d * s.blocks + j / kLanes) * k_count + k) * s.gates + g) * kLanes +
+                 j % kLanes] = w[((d * s.gates + g) * s.hidden + j) * k_count + k];
 }
 
 void pack_bias(State* s, const float* b) {
@@ -110,8 +113,9 @@ bool prepare(Step& step, Env& env) {
   State* s = static_cast<State*>(env.allocate(sizeof(State)));
   if (!s) return env.out_of_memory();
   step.state = s;
-  s->cell = strcmp(step.op, "LSTM") == 0 ? Cell::kLstm
-            : strcmp(step.op, "GRU") == 0 ? Cell::kGru : Cell::kRnn;
+  s->cell = strcmp(step.op, "LSTM") == 0  ? Cell::kLstm
+            : strcmp(step.op, "GRU") == 0 ? Cell::kGru
+                                          : Cell::kRnn;
   s->gates = s->cell == Cell::kLstm ? 4 : s->cell == Cell::kGru ? 3 : 1;
   s->batch_first = attr_int(step, "layout", 0) != 0;
   s->reset_after = attr_int(step, "linear_before_reset", 0) != 0;
@@ -125,8 +129,8 @@ bool prepare(Step& step, Env& env) {
   s->hidden = r->dims[2];
   s->blocks = (s->hidden + kLanes - 1) / kLanes;
   s->padded = s->blocks * kLanes;
-  if (s->steps < 1 || s->batch < 1 || s->hidden < 1 || s->hidden > 1 << 16 || s->width > 1 << 20 || s->steps > 1 << 20 ||
-      s->batch > 1 << 16 || s->steps * s->batch > 1 << 24)
+  if (s->steps < 1 || s->batch < 1 || s->hidden < 1 || s->hidden > 1 << 16 || s->width > 1 << 20 ||
+      s->steps > 1 << 20 || s->batch > 1 << 16 || s->steps * s->batch > 1 << 24)
     return env.fail("sizes are out of range");
   if (attr_float(step, "clip", 0) != 0 || attr_int(step, "input_forget", 0) != 0)
     return env.fail("clip and input_forget are not supported");
@@ -136,7 +140,8 @@ bool prepare(Step& step, Env& env) {
   s->state_weights = static_cast<float*>(env.allocate(unit * s->gates * s->hidden));
   s->bias = static_cast<float*>(env.allocate(unit * s->gates));
   s->late_bias = static_cast<float*>(env.allocate(unit));
-  if (!s->input_weights || !s->state_weights || !s->bias || !s->late_bias) return env.out_of_memory();
+  if (!s->input_weights || !s->state_weights || !s->bias || !s->late_bias)
+    return env.out_of_memory();
   pack(*s, w->as<float>(), s->width, s->input_weights);
   pack(*s, r->as<float>(), s->hidden, s->state_weights);
   pack_bias(s, input_of(step, 3) ? step.inputs[3]->as<float>() : nullptr);
@@ -159,10 +164,12 @@ LITE_INLINE void multiply(const float* const* x, const float* w, int all, int64_
                           F acc[Rows][G]) {
   for (int64_t k = 0; k < k_count; ++k) {
     F column[G];
-    LITE_UNROLL for (int g = 0; g < G; ++g) column[g] = load(w + (k * all + g) * kLanes);
+    LITE_UNROLL for (int g = 0; g < G; ++g)
+      column[g] = load(w + (k * all + g) * kLanes);
     LITE_UNROLL for (int row = 0; row < Rows; ++row) {
       const F value = splat(x[row][k]);
-      LITE_UNROLL for (int g = 0; g < G; ++g) acc[row][g] = fma(value, column[g], acc[row][g]);
+      LITE_UNROLL for (int g = 0; g < G; ++g)
+        acc[row][g] = fma(value, column[g], acc[row][g]);
     }
   }
 }
@@ -172,22 +179,25 @@ const float* input_row(const State& s, const float* x, int64_t t, int64_t b) {
 }
 
 template <int G, int Rows>
-void input_rows(const State& s, const float* x, int d, int64_t block, int64_t row, float* products) {
+void input_rows(const State& s, const float* x, int d, int64_t block, int64_t row,
+                float* products) {
   const float* rows[Rows];
   F acc[Rows][G];
   const int64_t unit = d * s.blocks + block;
   LITE_UNROLL for (int i = 0; i < Rows; ++i) {
     rows[i] = input_row(s, x, (row + i) / s.batch, (row + i) % s.batch);
-    LITE_UNROLL for (int g = 0; g < G; ++g) acc[i][g] = load(s.bias + (unit * G + g) * kLanes);
+    LITE_UNROLL for (int g = 0; g < G; ++g)
+      acc[i][g] = load(s.bias + (unit * G + g) * kLanes);
   }
   multiply<G, Rows>(rows, s.input_weights + unit * s.width * G * kLanes, G, s.width, acc);
   const int64_t total = s.steps * s.batch;
-  LITE_UNROLL for (int i = 0; i < Rows; ++i)
-    LITE_UNROLL for (int g = 0; g < G; ++g)
+  LITE_UNROLL for (int i = 0; i < Rows; ++i) LITE_UNROLL
+    for (int g = 0; g < G; ++g)
       store(products + (((d * total + row + i) * s.blocks + block) * G + g) * kLanes, acc[i][g]);
 }
 
-template <int G> void input_phase(const Step& step, const State& s, int thread, int threads) {
+template <int G>
+void input_phase(const Step& step, const State& s, int thread, int threads) {
   const float* x = step.inputs[0]->as<float>();
   int64_t begin, end;
   share(s.steps * s.batch, 4, thread, threads, &begin, &end);
@@ -222,9 +232,9 @@ F apply(F v, const Activation& function) {
 // Where one unit block of one sequence is in one time step.
 struct Place {
   int d;
-  int64_t block, t, b, state;     // state: offset of the block in [direction][batch][padded]
-  const float *h, *input;         // previous state (whole row), input products of the block
-  const float* weights;           // packed r of the block
+  int64_t block, t, b, state;  // state: offset of the block in [direction][batch][padded]
+  const float *h, *input;      // previous state (whole row), input products of the block
+  const float* weights;        // packed r of the block
   float* next;
 };
 
@@ -240,21 +250,26 @@ void write_output(const Step& step, const State& s, const Place& p, F h, F c) {
   const bool last = s.backwards[p.d] ? p.t == 0 : p.t == s.steps - 1;
   if (!last) return;
   const int64_t row = s.batch_first ? p.b * s.directions + p.d : p.d * s.batch + p.b;
-  if (const Tensor* y = output_of(step, 1)) store_part(y->as<float>() + row * s.hidden + unit, h, n);
-  if (const Tensor* y = output_of(step, 2)) store_part(y->as<float>() + row * s.hidden + unit, c, n);
+  if (const Tensor* y = output_of(step, 1))
+    store_part(y->as<float>() + row * s.hidden + unit, h, n);
+  if (const Tensor* y = output_of(step, 2))
+    store_part(y->as<float>() + row * s.hidden + unit, c, n);
 }
 
-template <int G> LITE_INLINE void load_products(const Place& p, F acc[1][G]) {
-  LITE_UNROLL for (int g = 0; g < G; ++g) acc[0][g] = load(p.input + g * kLanes);
+template <int G>
+LITE_INLINE void load_products(const Place& p, F acc[1][G]) {
+  LITE_UNROLL for (int g = 0; g < G; ++g)
+    acc[0][g] = load(p.input + g * kLanes);
 }
 
 void lstm_block(const Step& step, const State& s, const Place& p) {
-  F acc[1][4];   // i, o, f, c
+  F acc[1][4];  // i, o, f, c
   load_products<4>(p, acc);
   multiply<4, 1>(&p.h, p.weights, 4, s.hidden, acc);
   const Activation* f = s.functions[p.d];
   float* c_at = shared(step, s.c) + p.state;
-  const F c = fma(apply(acc[0][2], f[0]), load(c_at), apply(acc[0][0], f[0]) * apply(acc[0][3], f[1]));
+  const F c =
+      fma(apply(acc[0][2], f[0]), load(c_at), apply(acc[0][0], f[0]) * apply(acc[0][3], f[1]));
   const F h = apply(acc[0][1], f[0]) * apply(c, f[2]);
   store(c_at, c);
   store(p.next, h);
@@ -279,7 +294,7 @@ void gru_finish(const Step& step, const State& s, const Place& p, F z, F candida
 
 // Reset after the product: everything in one phase.
 void gru_block(const Step& step, const State& s, const Place& p) {
-  F acc[1][3];   // z, r, h
+  F acc[1][3];  // z, r, h
   load_products<3>(p, acc);
   const F input = acc[0][2];
   acc[0][2] = load(s.late_bias + p.d * s.padded + p.block * kLanes);

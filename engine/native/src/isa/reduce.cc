@@ -1,8 +1,8 @@
 // f32_reduce: reductions of a float tensor over any axes.
 //
 // Axes are merged into runs of kept and reduced ones. When the innermost run is kept, lanes are
-// outputs; when it is reduced, a row is reduced across its lanes. Sums are taken in two levels (run,
-// then total), which keeps the rounding error of long sums small.
+// outputs; when it is reduced, a row is reduced across its lanes. Sums are taken in two levels
+// (run, then total), which keeps the rounding error of long sums small.
 #include <cmath>
 
 #include "transcendental.h"
@@ -17,13 +17,15 @@ enum class Fold { kSum, kMax, kMin, kProduct };
 enum class Map { kNone, kAbs, kSquare };
 enum class Finish { kNone, kScale, kSqrt, kLog };
 
-struct Axis { int64_t count, stride; };
+struct Axis {
+  int64_t count, stride;
+};
 
 struct State {
-  Axis kept[kMaxRank], reduced[kMaxRank];   // outermost first
+  Axis kept[kMaxRank], reduced[kMaxRank];  // outermost first
   int num_kept, num_reduced;
-  int64_t outputs, cells;                   // products of the counts
-  bool lanes_kept;                          // the innermost run is kept (its stride is 1)
+  int64_t outputs, cells;  // products of the counts
+  bool lanes_kept;         // the innermost run is kept (its stride is 1)
   Fold fold;
   Map map;
   Finish finish;
@@ -31,7 +33,8 @@ struct State {
   bool log_sum_exp;
 };
 
-template <Fold fold> LITE_INLINE F combine(F acc, F v) {
+template <Fold fold>
+LITE_INLINE F combine(F acc, F v) {
   switch (fold) {
     case Fold::kSum: return acc + v;
     case Fold::kMax: return select(v == v, max(acc, v), v);
@@ -40,12 +43,16 @@ template <Fold fold> LITE_INLINE F combine(F acc, F v) {
   }
   return acc;
 }
-template <Map map> LITE_INLINE F mapped(F v) {
+template <Map map>
+LITE_INLINE F mapped(F v) {
   return map == Map::kAbs ? abs(v) : map == Map::kSquare ? v * v : v;
 }
-template <Fold fold> LITE_INLINE float neutral() {
-  return fold == Fold::kSum ? 0.0f : fold == Fold::kProduct ? 1.0f
-         : fold == Fold::kMax ? -__builtin_inff() : __builtin_inff();
+template <Fold fold>
+LITE_INLINE float neutral() {
+  return fold == Fold::kSum       ? 0.0f
+         : fold == Fold::kProduct ? 1.0f
+         : fold == Fold::kMax     ? -__builtin_inff()
+                                  : __builtin_inff();
 }
 
 // Offset of run `index` of all axes but the last.
@@ -69,7 +76,8 @@ float finished(const State& s, float v) {
 }
 
 // n lanes (at most kLanes) of outputs, neighbours in memory.
-template <Fold fold, Map map> F reduce_lanes(const State& s, const float* x, int n) {
+template <Fold fold, Map map>
+F reduce_lanes(const State& s, const float* x, int n) {
   const Axis& run = s.reduced[s.num_reduced - 1];
   F total = splat(neutral<fold>());
   for (int64_t r = 0; r < s.cells / run.count; ++r) {
@@ -87,7 +95,8 @@ template <Fold fold, Map map> F reduce_lanes(const State& s, const float* x, int
   return total;
 }
 
-template <Fold fold, Map map> float reduce_row(const State& s, const float* x) {
+template <Fold fold, Map map>
+float reduce_row(const State& s, const float* x) {
   const Axis& run = s.reduced[s.num_reduced - 1];
   float total = neutral<fold>();
   for (int64_t r = 0; r < s.cells / run.count; ++r) {
@@ -162,7 +171,12 @@ void run(const Step& step, int, int thread, int threads, void*) {
   else reduce<Fold::kSum, Map::kNone>(s, x, y, thread, threads);
 }
 
-struct Row { const char* op; Fold fold; Map map; Finish finish; };
+struct Row {
+  const char* op;
+  Fold fold;
+  Map map;
+  Finish finish;
+};
 const Row kRows[] = {
     {"ReduceSum", Fold::kSum, Map::kNone, Finish::kNone},
     {"ReduceMean", Fold::kSum, Map::kNone, Finish::kScale},
@@ -188,8 +202,8 @@ bool read_axes(const Step& step, Env& env, int rank, unsigned* mask) {
   *mask = 0;
   for (int i = 0; i < count; ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank) return env.fail("axis %lld is outside rank %d",
-                                                  static_cast<long long>(axes[i]), rank);
+    if (axis < 0 || axis >= rank)
+      return env.fail("axis %lld is outside rank %d", static_cast<long long>(axes[i]), rank);
     *mask |= 1u << axis;
   }
   return true;
@@ -219,7 +233,7 @@ bool prepare(Step& step, Env& env) {
   int64_t strides[kMaxRank];
   strides_of(*x, strides);
   s->outputs = s->cells = 1;
-  int last = -1;   // 1: the previous axis was reduced, 0: kept
+  int last = -1;  // 1: the previous axis was reduced, 0: kept
   for (int d = 0; d < x->rank; ++d) {
     const int reduced = mask >> d & 1;
     (reduced ? s->cells : s->outputs) *= x->dims[d];
@@ -229,9 +243,9 @@ bool prepare(Step& step, Env& env) {
   }
   s->lanes_kept = last == 0;
   if (s->num_reduced == 0) s->reduced[s->num_reduced++] = {1, 1};
-  if (y->size != s->outputs) return env.fail("output has %lld elements, the reduction gives %lld",
-                                             static_cast<long long>(y->size),
-                                             static_cast<long long>(s->outputs));
+  if (y->size != s->outputs)
+    return env.fail("output has %lld elements, the reduction gives %lld",
+                    static_cast<long long>(y->size), static_cast<long long>(s->outputs));
   if (s->outputs > 0 && s->cells == 0) return env.fail("reduces an axis without elements");
   s->scale = 1.0f / static_cast<float>(s->cells);
   return true;

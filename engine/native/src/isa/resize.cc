@@ -1,5 +1,5 @@
-// f32_resize: Resize of the spatial axes of a channels-last tensor of rank 3 or 4. Each output pixel
-// is a weighted sum of input pixels; lanes are channels.
+// f32_resize: Resize of the spatial axes of a channels-last tensor of rank 3 or 4. Each output
+// pixel is a weighted sum of input pixels; lanes are channels.
 #include "../resample.h"
 
 #include "vec.h"
@@ -8,7 +8,9 @@ namespace lite::LITE_ISA {
 
 namespace {
 
-struct State { Resample y, x; };
+struct State {
+  Resample y, x;
+};
 
 bool prepare(Step& step, Env& env) {
   const Tensor* x = input_of(step, 0);
@@ -59,7 +61,8 @@ void run(const Step& step, int, int thread, int threads, void*) {
   const Tensor &in = *step.inputs[0], &out = *step.outputs[0];
   int64_t in_strides[kMaxRank], out_strides[kMaxRank];
   const int64_t in_origin = strides_of(in, in_strides), out_origin = strides_of(out, out_strides);
-  const int64_t in_row = in.rank == 4 ? in_strides[1] : 0, out_row = in.rank == 4 ? out_strides[1] : 0;
+  const int64_t in_row = in.rank == 4 ? in_strides[1] : 0,
+                out_row = in.rank == 4 ? out_strides[1] : 0;
   const int64_t in_pixel = in_strides[in.rank - 2], out_pixel = out_strides[in.rank - 2];
   int64_t begin, end;
   share(in.dims[0] * s.y.out, 1, thread, threads, &begin, &end);

@@ -9,7 +9,7 @@ namespace lite::LITE_ISA {
 namespace {
 
 struct State {
-  int64_t outer, axis, inner;    // element (o, a, i) at (o * axis + a) * inner + i
+  int64_t outer, axis, inner;  // element (o, a, i) at (o * axis + a) * inner + i
   bool log;
 };
 
@@ -88,7 +88,8 @@ void run(const Step& step, int, int thread, int threads, void*) {
   if (s.axis == 0) return;
   if (s.inner == 1) {
     share(s.outer, 1, thread, threads, &begin, &end);
-    for (int64_t o = begin; o < end; ++o) softmax_row(x + o * s.axis, y + o * s.axis, s.axis, s.log);
+    for (int64_t o = begin; o < end; ++o)
+      softmax_row(x + o * s.axis, y + o * s.axis, s.axis, s.log);
     return;
   }
   const int64_t groups = (s.inner + kLanes - 1) / kLanes;

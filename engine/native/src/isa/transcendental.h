@@ -10,7 +10,8 @@
 namespace lite::LITE_ISA {
 
 LITE_INLINE F horner(F, float last) { return splat(last); }
-template <class... Rest> LITE_INLINE F horner(F x, float first, Rest... rest) {
+template <class... Rest>
+LITE_INLINE F horner(F x, float first, Rest... rest) {
   return fma(horner(x, rest...), x, splat(first));
 }
 
@@ -64,9 +65,7 @@ LITE_INLINE F expm1_negative(F x) {
   return select(x > splat(-0.34f), fma(x * x, p, x), exp(x) - splat(1.0f));
 }
 
-LITE_INLINE F sigmoid(F x) {
-  return splat(1.0f) / (splat(1.0f) + exp(-x));
-}
+LITE_INLINE F sigmoid(F x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
 
 LITE_INLINE F copy_sign(F magnitude, F sign) {
   return as_float(as_int(magnitude) | (as_int(sign) & static_cast<int32_t>(0x80000000)));
@@ -93,9 +92,7 @@ LITE_INLINE F erf(F x) {
   return select(abs(x) < splat(1.0f), x * p, far);
 }
 
-LITE_INLINE F softplus(F x) {
-  return max(splat(0.0f), x) + log1p_positive(exp(-abs(x)));
-}
+LITE_INLINE F softplus(F x) { return max(splat(0.0f), x) + log1p_positive(exp(-abs(x))); }
 
 // x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2)
 LITE_INLINE F mish(F x) {
@@ -104,9 +101,7 @@ LITE_INLINE F mish(F x) {
   return x * (n / (n + splat(2.0f)));
 }
 
-LITE_INLINE F gelu(F x) {
-  return splat(0.5f) * x * (splat(1.0f) + erf(x * splat(0.70710678f)));
-}
+LITE_INLINE F gelu(F x) { return splat(0.5f) * x * (splat(1.0f) + erf(x * splat(0.70710678f))); }
 
 // The form with tanh(sqrt(2/pi) (x + 0.044715 x^3)): 0.5 (1 + tanh u) is sigmoid(2u).
 LITE_INLINE F gelu_tanh(F x) {

@@ -10,15 +10,15 @@ namespace {
 
 using Map = void (*)(const float* x, float* y, int64_t n, float a, float b);
 
-#define VECTOR_MAP(name, expression)                                                  \
-  void name(const float* from, float* to, int64_t n, float p, float q) {              \
-    const F a = splat(p), b = splat(q), zero = splat(0.0f), one = splat(1.0f);        \
-    (void)a, (void)b, (void)zero, (void)one;                                          \
-    auto f = [&](F x) __attribute__((always_inline)) { return expression; };          \
-    int64_t i = 0;                                                                    \
-    for (; i + kLanes <= n; i += kLanes) store(to + i, f(load(from + i)));            \
-    const int rest = static_cast<int>(n - i);                                         \
-    if (rest) store_part(to + i, f(load_part(from + i, rest)), rest);                 \
+#define VECTOR_MAP(name, expression)                                           \
+  void name(const float* from, float* to, int64_t n, float p, float q) {       \
+    const F a = splat(p), b = splat(q), zero = splat(0.0f), one = splat(1.0f); \
+    (void)a, (void)b, (void)zero, (void)one;                                   \
+    auto f = [&](F x) __attribute__((always_inline)) { return expression; };   \
+    int64_t i = 0;                                                             \
+    for (; i + kLanes <= n; i += kLanes) store(to + i, f(load(from + i)));     \
+    const int rest = static_cast<int>(n - i);                                  \
+    if (rest) store_part(to + i, f(load_part(from + i, rest)), rest);          \
   }
 VECTOR_MAP(map_log, log(x))
 VECTOR_MAP(map_sqrt, sqrt(x))
@@ -30,25 +30,26 @@ VECTOR_MAP(map_floor, floor(x))
 VECTOR_MAP(map_ceil, -floor(-x))
 VECTOR_MAP(map_round, round(x))
 VECTOR_MAP(map_sign, select(x > zero, one, select(x < zero, -one, x)))
-VECTOR_MAP(map_square, x * x)
-VECTOR_MAP(map_celu, select(x < zero, a * expm1_negative(x / a), x))
+VECTOR_MAP(map_square, x* x)
+VECTOR_MAP(map_celu, select(x < zero, a* expm1_negative(x / a), x))
 VECTOR_MAP(map_thresholded_relu, select(x > a, x, zero))
 VECTOR_MAP(map_shrink, select(x < -a, x + b, select(x > a, x - b, zero)))
-VECTOR_MAP(map_quick_gelu, x * sigmoid(a * x))
+VECTOR_MAP(map_quick_gelu, x* sigmoid(a* x))
 VECTOR_MAP(map_log_sigmoid, -softplus(-x))
 #undef VECTOR_MAP
 
 // Rare in networks: the C library's functions, one by one.
-template <float (*Function)(float)> void map_libm(const float* x, float* y, int64_t n, float, float) {
+template <float (*Function)(float)>
+void map_libm(const float* x, float* y, int64_t n, float, float) {
   for (int64_t i = 0; i < n; ++i) y[i] = Function(x[i]);
 }
 
 struct Row {
   const char* op;
   Map map;
-  const char* a_name;       // attributes, nullptr when there is none
+  const char* a_name;  // attributes, nullptr when there is none
   const char* b_name;
-  float a, b;               // their defaults
+  float a, b;  // their defaults
 };
 const Row kRows[] = {
     {"Log", map_log, nullptr, nullptr, 0, 0},
@@ -85,7 +86,13 @@ const Row kRows[] = {
     {"Trunc", map_libm<::truncf>, nullptr, nullptr, 0, 0},
 };
 // Operators whose function is also a fusable activation; their attributes have these names.
-struct ActRow { const char* op; Act act; const char* a_name; const char* b_name; float a, b; };
+struct ActRow {
+  const char* op;
+  Act act;
+  const char* a_name;
+  const char* b_name;
+  float a, b;
+};
 const ActRow kActRows[] = {
     {"Identity", Act::kNone, nullptr, nullptr, 0, 0},
     {"Relu", Act::kClip, nullptr, nullptr, 0, INFINITY},
@@ -101,8 +108,7 @@ const ActRow kActRows[] = {
     {"Gelu", Act::kGelu, nullptr, nullptr, 0, 0},
     {"FastGelu", Act::kGeluTanh, nullptr, nullptr, 0, 0},
     {"Elu", Act::kElu, "alpha", nullptr, 1, 0},
-    {"Selu", Act::kSelu, "alpha", "gamma", 1.67326319217681884765625f,
-     1.05070102214813232421875f},
+    {"Selu", Act::kSelu, "alpha", "gamma", 1.67326319217681884765625f, 1.05070102214813232421875f},
     {"Softplus", Act::kSoftplus, nullptr, nullptr, 0, 0},
     {"Softsign", Act::kSoftsign, nullptr, nullptr, 0, 0},
     {"Mish", Act::kMish, nullptr, nullptr, 0, 0},
@@ -111,7 +117,7 @@ const ActRow kActRows[] = {
 };
 
 struct State {
-  Map map;                  // nullptr: `activation` says what
+  Map map;  // nullptr: `activation` says what
   float a, b;
   Activation activation;
 };
@@ -174,7 +180,8 @@ void run(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kUnary[] = {
-    {"Identity Relu Relu6 Clip LeakyRelu HardSigmoid HardSwish Sigmoid Silu Swish Tanh Gelu FastGelu "
+    {"Identity Relu Relu6 Clip LeakyRelu HardSigmoid HardSwish Sigmoid Silu Swish Tanh Gelu "
+     "FastGelu "
      "Elu Selu Softplus Softsign Mish Exp Erf Log Sqrt Rsqrt Reciprocal Abs Neg Floor Ceil Round "
      "Sign Square Celu ThresholdedRelu Shrink QuickGelu LogSigmoid Sin Cos Tan Asin Acos Atan Sinh "
      "Cosh Asinh Acosh Atanh Expm1 Log1p Log2 Log10 Trunc",
