@@ -93,14 +93,17 @@ def _given(rows: Sequence[dict[str, Any]]) -> list[str] | None:
 
 
 def _scopes(names: Sequence[str]) -> list[str] | None:
-    """Cut names at "/" (or ".") so that runs of equal scope are neither one nor one per layer."""
+    """Cut names at "/" (or ".") so that runs of equal scope are neither one nor one per layer.
+
+    A name without any scope, such as a converter's ``Conv__159``, joins the scope after it.
+    """
     mark = "/" if sum("/" in name for name in names) * 2 > len(names) else "."
     parts = [name.strip(mark).split(mark) for name in names]
     if sum(len(part) > 1 for part in parts) * 2 < len(parts):
         return None
     best, wanted = None, max(2.0, 1.6 * len(names) ** 0.5)
     for depth in range(1, max(map(len, parts))):
-        cut = [mark.join(part[: min(depth, len(part) - 1)] or part[:1]) for part in parts]
+        cut = _joined([mark.join(part[: min(depth, len(part) - 1)]) for part in parts])
         runs = 1 + sum(a != b for a, b in pairwise(cut))
         misfit = max(runs / wanted, wanted / runs)
         if best is None or misfit < best[0]:
@@ -108,6 +111,16 @@ def _scopes(names: Sequence[str]) -> list[str] | None:
     if best is None or best[1] < 2 or best[1] > 0.7 * len(names):
         return None
     return _runs(best[2])
+
+
+def _joined(scopes: list[str]) -> list[str]:
+    """Give empty scopes that of the next one, at the end that of the last one."""
+    following = next((scope for scope in reversed(scopes) if scope), "")
+    out = []
+    for scope in reversed(scopes):
+        following = scope or following
+        out.append(following)
+    return out[::-1]
 
 
 def _runs(cut: Sequence[str]) -> list[str]:

@@ -156,7 +156,7 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
     class="chart"
     height="${height}"
     viewBox="0 0 ${width} ${height}"
-    role="img"
+    role="group"
     aria-label="Error per layer"
   >
     ${patterns(paint)}

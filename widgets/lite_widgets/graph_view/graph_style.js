@@ -2,7 +2,15 @@
 import { encode, isCopy, rowTip } from "../_shared/encode.js";
 import { judge } from "../_shared/judge.js";
 import * as colour from "../_shared/colour.js";
-import { error, fixed, ms, THIN } from "../_shared/format.js";
+import { error, fixed, ms, shape, THIN } from "../_shared/format.js";
+import { lastPart } from "../_shared/scale.js";
+
+/** Right-hand text of a node that nothing was measured of: its operator, or its shape. */
+function about(node) {
+  const named = (node.label || lastPart(node.name)).toLowerCase().startsWith(node.op.toLowerCase());
+  const dims = (node.output_shapes || [])[0];
+  return named ? (dims && dims.length ? shape(dims.slice(1)) : "") : node.op;
+}
 
 /**
  * {fill, solid, text, border, first, hatch, note, share, copies, tip, say} of nodes, by name.
@@ -75,8 +83,9 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
       note: (block) => `max ${error(worst(block))}`,
     };
   }
-  if (!profile)
-    return { ...shared, fill: () => quiet, solid: () => quiet, text: (n) => n.op, note: () => "" };
+  if (!profile) {
+    return { ...shared, fill: () => quiet, solid: () => quiet, text: about, note: () => "" };
+  }
   const solid = (n) => (rows.has(n.name) ? e.fill(rows.get(n.name)) : quiet);
   return {
     ...shared,

@@ -135,8 +135,8 @@ function node(b, style) {
   const fill = style.fill(n),
     ink = fill.startsWith("#") ? inkOn(fill) : "var(--ink)";
   const first = style.first(n),
-    hatch = style.hatch(n),
-    value = style.text(n);
+    hatch = style.hatch(n);
+  let value = fit(style.text(n), w * 0.55 - 8, 6.2);
   const flag =
     first && w > 160
       ? html`<g pointer-events="none"
@@ -149,7 +149,11 @@ function node(b, style) {
           ></g
         >`
       : "";
-  const label = fit(nodeLabel(n), w - 20 - value.length * 6.2, 6.2);
+  let label = fit(nodeLabel(n), w - 20 - value.length * 6.2, 6.2);
+  if (label.length < 5 && label !== nodeLabel(n)) {
+    value = ""; // a small box: its name says more than its number
+    label = fit(nodeLabel(n), w - 14, 6.2);
+  }
   return html`<g ${named(style, n.name)} class="${style.cls(n.name)}"
       ><rect
         class="nd mark${first ? " first" : ""}"

@@ -87,17 +87,24 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
       /></g>`,
   );
   const top = shown.slice(0, 3).sort((a, b) => Y(a.y) - Y(b.y));
-  const labelX = Math.min(Math.max(...top.map((p) => X(p.x)), 0) + 34, right - 150);
+  const xOf = top.map((p) => X(p.x));
+  const leftward = Math.max(...xOf, 0) + 184 > right; // no room beside them: write to the left
+  const labelX = leftward ? Math.min(...xOf) - 34 : Math.max(...xOf, 0) + 34;
   let last = -99;
   const labels = top.map((p) => {
     last = Math.max(clampY(p.y) - 8, last + 15);
     return html`<path
-        d="M${X(p.x) + radius(p) * 0.7} ${clampY(p.y) + radius(p) * 0.4}L${labelX - 5} ${last}"
+        d="M${X(p.x)} ${clampY(p.y)}L${labelX + (leftward ? 5 : -5)} ${last}"
         stroke="var(--ink2)"
         stroke-opacity=".6"
         fill="none"
       />
-      <text class="t1 halo" pointer-events="none" x="${labelX}" y="${last + 4}"
+      <text
+        class="t1 halo"
+        pointer-events="none"
+        x="${labelX}"
+        y="${last + 4}"
+        text-anchor="${leftward ? "end" : "start"}"
         >${p.row.name} ${ms(p.row.median_ms)}${THIN}ms</text
       >`;
   });

@@ -137,7 +137,7 @@ function chart(c, width) {
     class="chart"
     height="${height}"
     viewBox="0 0 ${width} ${height}"
-    role="img"
+    role="group"
     aria-label="Accuracy against latency"
   >
     ${grid}
