@@ -51,7 +51,8 @@ def test_recurrent(op, direction, isa):
 
 
 @pytest.mark.parametrize("attrs", [
-    {"linear_before_reset": 1}, {"activations": ["Relu", "Tanh"]}, {"activations": ["Sigmoid", "Sigmoid"]},
+    {"linear_before_reset": 1}, {"activations": ["Relu", "Tanh"]},
+    {"activations": ["Sigmoid", "Sigmoid"]},
 ])  # fmt: skip
 def test_gru_variants(attrs):
     inputs = cell("GRU", 6, 2, 5, 21, 1, True)
