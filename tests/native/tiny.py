@@ -25,7 +25,7 @@ def one_step_plan(
     attrs: dict[str, Any] | None = None,
     constant: Sequence[int] = (),
 ) -> Plan:
-    """A plan with one step. `outputs` give shapes and types, `constant` lists inputs that are weights."""
+    """A plan with one step. `outputs` give shapes and types; `constant` lists the weights."""
     plan = Plan("cpu")
 
     def add(name: str, array: np.ndarray, role: str) -> int:
