@@ -8,6 +8,7 @@ from ...ir import DType
 from ...ops.conv import conv_window
 from ...ops.conv_transpose import transposed_window
 from ...plan import Plan, PlanTensor, Step
+from . import gpu_convolutions as gpu
 from .device import Device
 from .launch import Launch, activation_options, join, storage_option
 from .steps import builds
@@ -70,10 +71,8 @@ def _residual(step: Step, plan: Plan) -> PlanTensor | None:
 
 
 def tile(device: Device, outputs: int) -> tuple[int, int]:
-    """(channels, pixels) a work-item makes: wide vectors on CPUs, small tiles on GPUs."""
-    if device.is_cpu:
-        return (16, 8) if outputs >= 16 else (8, 8) if outputs >= 8 else (4, 8)
-    return 4, 4
+    """(channels, pixels) a work-item makes on a CPU device."""
+    return (16, 8) if outputs >= 16 else (8, 8) if outputs >= 8 else (4, 8)
 
 
 @builds("conv2d")
@@ -91,12 +90,15 @@ def _tiled(
 ) -> list[Launch]:
     """taps (O, K) packed as (blocks, K, V)."""
     count = taps.shape[0]
+    residual = _residual(step, plan) if step.op == "Conv" else None
+    if not device.is_cpu:
+        bias = _bias(plan, step, bias_at, count, count)
+        return gpu.tiled(step, device, x, y, sizes, window, taps, bias, residual)
     v, tm = tile(device, count)
     blocks = -(-count // v)
     padded = np.zeros((blocks * v, taps.shape[1]), np.float32)
     padded[:count] = taps
     packed = padded.reshape(blocks, v, -1).transpose(0, 2, 1)
-    residual = _residual(step, plan) if step.op == "Conv" else None
     bias = _bias(plan, step, bias_at, count, blocks * v)
     args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
     grid = (blocks, -(-sizes[0] // tm))
@@ -110,6 +112,10 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     packed = w.reshape(w.shape[0], -1).T
     residual = _residual(step, plan)
     bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
+    if not device.is_cpu and w.shape[0] % 4 == 0:
+        return gpu.depthwise4(
+            step, x, y, sizes, window, _stored(packed, y), bias, residual
+        )
     args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
     return [Launch("conv", "conv_depthwise", args, (sizes[3], sizes[0]), _options(step, y, residual))]
 

@@ -11,7 +11,7 @@ from ...errors import BackendUnavailableError
 from ...plan import PlanTensor, Segment, Step
 from .._base import StepTime
 from .device import Device
-from .launch import Launch
+from .launch import Launch, Scratch
 from .steps import launches_of
 
 
@@ -23,6 +23,7 @@ class OpenCLExecutable:
         self.device = device
         self._buffers = self._assign()
         self._constants: list[Any] = []
+        self._scratch: Any = None
         self._steps = [(step, self._prepare(step)) for step in self.plan.steps]
         self._events: list[list[Any]] = []
         self._wanted: set[int] = set()
@@ -67,10 +68,12 @@ class OpenCLExecutable:
     def _prepare(self, step: Step) -> list[tuple[Any, tuple[int, ...], tuple[int, ...] | None]]:
         if step.op == "Copy":
             return []
-        return [self._kernel(launch) for launch in launches_of(step, self.plan, self.device)]
+        scratch: dict[int, Any] = {}
+        launches = launches_of(step, self.plan, self.device)
+        return [self._kernel(launch, scratch) for launch in launches]
 
     def _kernel(
-        self, launch: Launch
+        self, launch: Launch, scratch: dict[int, Any]
     ) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
         program = self.device.program(launch.file, launch.options)
         kernel = self.device.cl.Kernel(program, launch.kernel)
@@ -81,12 +84,23 @@ class OpenCLExecutable:
             elif isinstance(arg, np.ndarray):
                 args.append(self.device.buffer(arg.nbytes, arg))
                 self._constants.append(args[-1])
+            elif isinstance(arg, Scratch):
+                if id(arg) not in scratch:
+                    scratch[id(arg)] = self._shared_scratch(arg.nbytes)
+                args.append(scratch[id(arg)])
             elif isinstance(arg, float):
                 args.append(np.float32(arg))
             else:
                 args.append(arg if isinstance(arg, np.generic) else np.int32(arg))
         kernel.set_args(*args)
         return kernel, launch.global_size, launch.local_size
+
+    def _shared_scratch(self, nbytes: int) -> Any:
+        """One block serves all steps: they run one after the other."""
+        if self._scratch is None or self._scratch.size < nbytes:
+            self._scratch = self.device.buffer(nbytes)
+            self._constants.append(self._scratch)
+        return self._scratch
 
     # ---- running
 

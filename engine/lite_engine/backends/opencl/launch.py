@@ -22,6 +22,13 @@ class Launch:
     local_size: tuple[int, ...] | None = None
 
 
+@dataclass(eq=False)
+class Scratch:
+    """Device memory that a step's launches share among themselves."""
+
+    nbytes: int
+
+
 #: Unary functions as OpenCL expressions of x; a and b are the step's constants.
 FUNCTIONS = {
     "Identity": "(x)",

@@ -72,6 +72,11 @@ def softmax(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
+    outer, n, inner = blocks(x.dims, [axis])
+    if not device.is_cpu and inner == 1 and n >= 64:
+        launch = _reduction("softmax_row", x, y, [outer, n, inner], more=more)
+        launch.global_size, launch.local_size = (outer * 128,), (128,)
+        return [launch]
     return [_reduction("softmax", x, y, list(blocks(x.dims, [axis])), more=more)]
 
 

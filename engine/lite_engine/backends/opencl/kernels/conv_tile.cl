@@ -1,0 +1,177 @@
+// Convolution as an implicit GEMM for GPUs: a work-group makes BM pixels times BN channels through local
+// memory, a work-item TM x TN of them in registers. w (K, OP) with k = (ky·KW + kx)·C + c, OP a
+// multiple of BN, K a multiple of BK, zeros beyond. Group axis 2 splits K: each part writes its own
+// plane of `partial` and conv_sum adds them up.
+#define WX (BN / TN)
+#define WY (BM / TM)
+#define ITEMS (WX * WY)
+#define A_LOADS (BM * BK / 4 / ITEMS)
+#define B_LOADS (BK * BN / 4 / ITEMS)
+
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void conv_tile(global const T *x, global const T *w, global const float *bias,
+               global const T *residual, global T *y, global float *partial, int M, int H, int W,
+               int C, int OH, int OW, int O, int KH, int KW, int SH, int SW, int PT, int PL, int DH,
+               int DW, int OP, int K, int part) {
+  local float a_tile[BK][BM + 4];
+  local float b_tile[BK][BN];
+  const int id = get_local_id(0), tx = id % WX, ty = id / WX;
+  const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
+  const int first = get_group_id(2) * part, last = min(first + part, K);
+
+  // What this item loads of A: rows fixed, four neighbouring k at a time.
+  int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS], k_c[A_LOADS], k_y[A_LOADS], k_x[A_LOADS];
+  for (int i = 0; i < A_LOADS; ++i) {
+    const int q = id + i * ITEMS, m = min(m0 + q / (BK / 4), M - 1);
+    const int k = first + q % (BK / 4) * 4;
+    row_y[i] = m / OW % OH * SH - PT;
+    row_x[i] = m % OW * SW - PL;
+    row_at[i] = m / OW / OH * H;
+    k_c[i] = k % C;
+    k_y[i] = k / C / KW;
+    k_x[i] = k / C % KW;
+  }
+  float4 a_next[A_LOADS], b_next[B_LOADS];
+  float acc[TM][TN];
+  for (int i = 0; i < TM; ++i)
+    for (int j = 0; j < TN; ++j) acc[i][j] = 0;
+
+  for (int k0 = first; k0 < last + BK; k0 += BK) {
+    if (k0 > first) {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (int i = 0; i < A_LOADS; ++i) {
+        const int q = id + i * ITEMS, m = q / (BK / 4), k = q % (BK / 4) * 4;
+        a_tile[k][m] = a_next[i].x;
+        a_tile[k + 1][m] = a_next[i].y;
+        a_tile[k + 2][m] = a_next[i].z;
+        a_tile[k + 3][m] = a_next[i].w;
+      }
+      for (int i = 0; i < B_LOADS; ++i) {
+        const int q = id + i * ITEMS;
+        vstore4(b_next[i], 0, &b_tile[q / (BN / 4)][q % (BN / 4) * 4]);
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (k0 < last) {
+      for (int i = 0; i < A_LOADS; ++i) {
+#ifdef POINTWISE
+        const int q = id + i * ITEMS, m = min(m0 + q / (BK / 4), M - 1);
+        const int k = k0 + q % (BK / 4) * 4;
+        a_next[i] = k < C ? LD4(x, (size_t)m * C + k) : (float4)(0);
+#else
+        float v[4];
+        int c = k_c[i], ky = k_y[i], kx = k_x[i];
+#ifdef QUADS
+        const int yy = row_y[i] + ky * DH, xx = row_x[i] + kx * DW;
+        const int good = ky < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
+        a_next[i] = good ? LD4(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : (float4)(0);
+#else
+        for (int e = 0; e < 4; ++e) {
+          const int yy = row_y[i] + ky * DH, xx = row_x[i] + kx * DW;
+          const int good = ky < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
+          v[e] = good ? LD(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : 0;
+          if (++c == C) { c = 0; if (++kx == KW) { kx = 0; ++ky; } }
+        }
+        a_next[i] = vload4(0, v);
+#endif
+        k_c[i] += BK;
+        while (k_c[i] >= C) {
+          k_c[i] -= C;
+          if (++k_x[i] == KW) { k_x[i] = 0; ++k_y[i]; }
+        }
+#endif
+      }
+      for (int i = 0; i < B_LOADS; ++i) {
+        const int q = id + i * ITEMS;
+        b_next[i] = LD4(w, (size_t)(k0 + q / (BN / 4)) * OP + n0 + q % (BN / 4) * 4);
+      }
+    }
+    if (k0 > first) {
+      for (int k = 0; k < BK; ++k) {
+        float a[TM], b[TN];
+        for (int i = 0; i < TM; i += 4) vstore4(vload4(0, &a_tile[k][ty * TM + i]), 0, a + i);
+        for (int j = 0; j < TN; j += 4) vstore4(vload4(0, &b_tile[k][tx * TN + j]), 0, b + j);
+        for (int i = 0; i < TM; ++i)
+          for (int j = 0; j < TN; ++j) acc[i][j] = mad(a[i], b[j], acc[i][j]);
+      }
+    }
+  }
+
+  for (int i = 0; i < TM; ++i) {
+    const int m = m0 + ty * TM + i;
+    if (m >= M) break;
+    for (int j = 0; j < TN; ++j) {
+      const int n = n0 + tx * TN + j;
+      if (n >= O) break;
+      const size_t to = (size_t)m * O + n;
+#ifdef SPLIT
+      partial[(size_t)get_group_id(2) * M * O + to] = acc[i][j];
+#else
+      float v = acc[i][j] + bias[n];
+#ifdef RESIDUAL
+      v += LD(residual, to);
+#endif
+      ST(y, to, ACT(v));
+#endif
+    }
+  }
+}
+
+// Adds the parts of a split K and finishes: bias, residual, activation.
+kernel void conv_sum(global const float *partial, global const float *bias,
+                     global const T *residual, global T *y, int n, int O, int parts) {
+  const int i = get_global_id(0);
+  if (i >= n) return;
+  float v = bias[i % O];
+  for (int p = 0; p < parts; ++p) v += partial[(size_t)p * n + i];
+#ifdef RESIDUAL
+  v += LD(residual, i);
+#endif
+  ST(y, i, ACT(v));
+}
+
+// Few rows (M below 8): 16 outputs a group, 16 items along K for each, summed in local memory.
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void gemv(global const T *x, global const T *w, global const float *bias, global T *y, int M, int O,
+          int K, int OP) {
+  local float sums[16][17];
+  const int id = get_local_id(0), lane = id % 16, slice = id / 16;
+  const int n = get_group_id(0) * 16 + lane, m = get_group_id(1);
+  float s = 0;
+  for (int k = slice; k < K; k += 16) s += LD(x, (size_t)m * K + k) * LD(w, (size_t)k * OP + n);
+  sums[slice][lane] = s;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (slice == 0 && n < O) {
+    float v = bias[n];
+    for (int p = 0; p < 16; ++p) v += sums[p][lane];
+    ST(y, (size_t)m * O + n, ACT(v));
+  }
+}
+
+// One filter per channel, four channels a work-item. w (KH·KW, C).
+kernel void depthwise4(global const T *x, global const T *w, global const float *bias,
+                       global const T *residual, global T *y, int M, int H, int W, int C, int OH,
+                       int OW, int O, int KH, int KW, int SH, int SW, int PT, int PL, int DH,
+                       int DW) {
+  const int c = get_global_id(0) * 4, m = get_global_id(1);
+  if (c >= C || m >= M) return;
+  const int y0 = m / OW % OH * SH - PT, x0 = m % OW * SW - PL, base = m / OW / OH * H;
+  float4 s = vload4(0, bias + c);
+  for (int ky = 0; ky < KH; ++ky) {
+    const int yy = y0 + ky * DH;
+    if (yy < 0 || yy >= H) continue;
+    for (int kx = 0; kx < KW; ++kx) {
+      const int xx = x0 + kx * DW;
+      if (xx < 0 || xx >= W) continue;
+      s = mad(LD4(x, ((size_t)(base + yy) * W + xx) * C + c), LD4(w, (ky * KW + kx) * C + c), s);
+    }
+  }
+  const size_t to = (size_t)m * C + c;
+#ifdef RESIDUAL
+  s += LD4(residual, to);
+#endif
+  ST(y, to, ACT(s.x));
+  ST(y, to + 1, ACT(s.y));
+  ST(y, to + 2, ACT(s.z));
+  ST(y, to + 3, ACT(s.w));
+}
