@@ -1,1 +1,44 @@
-"""Lite Workbench: from a trained model to a board, inside JupyterLab."""
+"""Lite Workbench: from a trained model to a board, inside JupyterLab.
+
+    import lite_workbench as lw
+    session = lw.open("model.onnx")
+    session.convert(targets=["x86", "opencl"])
+    lw.Workbench(session)
+
+In a notebook, ``%load_ext lite_workbench`` adds the `%lite` magic. Names are loaded when they are
+first used: the import is light.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lite_engine import LiteError, __version__
+
+if TYPE_CHECKING:
+    from .session import Session
+    from .workbench import Workbench
+
+_LAZY = {
+    "Session": ("session", "Session"),
+    "Workbench": ("workbench", "Workbench"),
+    "open": ("session", "open_session"),
+    "shipped": ("lessons", "shipped"),
+    "load_ipython_extension": ("magics", "load_ipython_extension"),
+    "unload_ipython_extension": ("magics", "unload_ipython_extension"),
+}
+
+__all__ = ["LiteError", "Session", "Workbench", "__version__", "open", "shipped"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'lite_workbench' has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _LAZY[name]
+    return getattr(import_module(f".{module}", __name__), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_LAZY})

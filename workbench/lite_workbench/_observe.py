@@ -1,0 +1,29 @@
+"""A small observable: who wants to know is called with what changed. No UI, no dependency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Listener = Callable[[str, Any], None]
+
+
+class Observable:
+    """``observe(callback, *what)``; callbacks get ``(what, value)`` on the thread that changed it.
+
+    A callback that raises is not silenced: the one who made the change sees it.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[tuple[Listener, frozenset[str]]] = []
+
+    def observe(self, callback: Listener, *what: str) -> Callable[[], None]:
+        """Calls back for the named changes (all when none is named). Returns what ends it."""
+        entry = (callback, frozenset(what))
+        self._listeners.append(entry)
+        return lambda: self._listeners.remove(entry) if entry in self._listeners else None
+
+    def notify(self, what: str, value: Any = None) -> None:
+        for callback, wanted in list(self._listeners):
+            if not wanted or what in wanted:
+                callback(what, value)

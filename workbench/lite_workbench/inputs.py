@@ -1,0 +1,63 @@
+"""What a person gives as input → feeds, and the picture to show."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lite_engine.errors import UsageError
+
+
+def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
+    """(feeds, PNG bytes of the picture or b""). `source`: path, image bytes, (H,W,C) array, feeds,
+    or None for seeded random numbers. Raises UsageError, ShapeError."""
+    from lite_engine.preprocess import is_image
+    from lite_engine.runtime.inputs import image_feed, random_feeds, read_feeds
+
+    if source is None:
+        return random_feeds(model.graph), b""
+    if isinstance(source, Mapping):
+        return {name: np.asarray(array) for name, array in source.items()}, b""
+    if isinstance(source, (str, Path)):
+        picture = png(_open(Path(source).read_bytes())) if _is_picture(source, is_image) else b""
+        return read_feeds(model, [source]), picture
+    value = model.graph.inputs[0]
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        source = np.asarray(_open(bytes(source)).convert("RGB"))
+    if isinstance(source, np.ndarray) and source.dtype == np.uint8:
+        return {value.name: image_feed(model, value, source)}, png(source)
+    if isinstance(source, np.ndarray):
+        return {value.name: source}, b""
+    raise UsageError(f"an input cannot be a {type(source).__name__}; give a file, image or array")
+
+
+def _is_picture(source: str | Path, is_image: Any) -> bool:
+    if not Path(source).exists():
+        raise UsageError(f"{source}: no such file")
+    return bool(is_image(source))
+
+
+def _open(data: bytes) -> Any:
+    from PIL import Image
+
+    try:
+        picture = Image.open(io.BytesIO(data))
+        picture.load()
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise UsageError(f"not an image that can be read ({error})") from None
+    return picture
+
+
+def png(picture: Any) -> bytes:
+    """A PIL image or (H,W[,C]) uint8 array as PNG bytes."""
+    from PIL import Image
+
+    if isinstance(picture, np.ndarray):
+        squeezed = picture[..., 0] if picture.ndim == 3 and picture.shape[2] == 1 else picture
+        picture = Image.fromarray(squeezed)
+    out = io.BytesIO()
+    picture.convert("RGB").save(out, "PNG")
+    return out.getvalue()

@@ -1,0 +1,83 @@
+"""Long work off the main thread: progress, time left, cancel, and an error that keeps its fix."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lite_engine.errors import LiteError
+
+
+class Cancelled(LiteError):
+    """The person pressed Cancel; what was finished before is kept."""
+
+
+class Job:
+    """One piece of work. `state` is "running", "done", "failed" or "cancelled".
+
+    The work calls ``progress(done, total)``, which raises Cancelled once `cancel` was called.
+    `on_change(job)` is called on the working thread, at most ten times a second.
+    """
+
+    def __init__(self, title: str, work: Callable[[Job], Any], on_change: Callable[[Job], None]):
+        self.title = title
+        self.state = "running"
+        self.done, self.total = 0, 0
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self._work, self._on_change = work, on_change
+        self._stop = threading.Event()
+        self._began = self._told = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"lite {title}", daemon=True)
+
+    def start(self) -> Job:
+        self._on_change(self)
+        self._thread.start()
+        return self
+
+    def cancel(self) -> None:
+        """Asks the work to stop at its next progress."""
+        self._stop.set()
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """The result. Raises the work's own error, or TimeoutError."""
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError(f"{self.title} still runs")
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+    def progress(self, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise Cancelled(f"{self.title} was cancelled after {self.done} of {self.total}")
+        self.done, self.total = done, total
+        now = time.monotonic()
+        if now - self._told >= 0.1 or done == total:
+            self._told = now
+            self._on_change(self)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds left if the rest goes as fast as what is done."""
+        if not self.done or not self.total:
+            return None
+        return (time.monotonic() - self._began) / self.done * (self.total - self.done)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `lite_widgets.TopBar.job` takes it."""
+        left = self.left_s
+        text = "" if left is None else "about 1 s" if left < 1.5 else f"about {left:.0f} s"
+        return {"title": self.title, "done": self.done, "total": self.total, "left": text}
+
+    def _run(self) -> None:
+        try:
+            self.result = self._work(self)
+            self.state = "done"
+        except Cancelled as error:
+            self.error, self.state = error, "cancelled"
+        except Exception as error:  # noqa: BLE001  handed over by `wait` and shown by who observes
+            self.error, self.state = error, "failed"
+        self._on_change(self)

@@ -1,0 +1,180 @@
+"""Quantisation for a Session: calibration on the fast backend, versions that were measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .answers import answer
+
+if TYPE_CHECKING:
+    from .session import Session
+
+#: How many layers, worst first, each measured version keeps in float.
+KEPT = (0, 1, 2, 4, 8)
+TIMED_RUNS = 7
+
+
+class FastRun:
+    """`lite_engine.quantize`'s Run on a Predictor; keeps the last few graphs planned."""
+
+    def __init__(self, backend: str = "auto") -> None:
+        self.backend = backend
+        self._kept: list[tuple[Any, Any]] = []
+
+    def __call__(self, graph: Any, feeds: Any, taps: Sequence[str] = ()) -> dict[str, np.ndarray]:
+        return self.predictor(graph).run(feeds, taps=taps)
+
+    def predictor(self, graph: Any) -> Any:
+        from lite_engine.model_file import Model
+        from lite_engine.runtime import Predictor
+
+        for known, predictor in self._kept:
+            if known is graph:
+                return predictor
+        made = Predictor(Model(graph), self.backend)
+        self._kept = [*self._kept[-3:], (graph, made)]
+        return made
+
+
+@dataclass
+class Quantization:
+    """A calibrated model: `layers` worst first (relative error of the outputs when only this
+    layer is int8, in %), and the measured `points` of `trade_off`."""
+
+    made: Any
+    method: str
+    kept: list[str]
+    layers: list[dict[str, Any]] = field(default_factory=list)
+    points: list[dict[str, Any]] = field(default_factory=list)
+    float_point: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Any:
+        """How far the outputs are from the float parent's."""
+        return self.made.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        rest = {"layers": self.layers, "points": self.points, "float": self.float_point}
+        return {**self.made.to_dict(), "kept": self.kept, **rest}
+
+    def __repr__(self) -> str:
+        quality = f"{self.verdict.sqnr_db:.1f} dB from its float parent"
+        return f"<Quantization {self.method}, {len(self.kept)} layers in float: {quality}>"
+
+
+def quantize(session: Session, images: Any, method: str, keep: Sequence[str]) -> tuple[Any, Any]:
+    """(Quantization, Model). Raises CalibrationError."""
+    from lite_engine.quantize import Options, Scheme
+    from lite_engine.quantize import quantize as calibrate
+
+    from .session import FLOAT
+
+    parent = session.versions[FLOAT]
+    options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)))
+    graph = parent.graph
+    made = calibrate(
+        graph, calibration(graph, images), options, run=FastRun(), progress=session.progress
+    )
+    return Quantization(made, method, list(keep)), model_of(made.graph, parent)
+
+
+def model_of(graph: Any, parent: Any) -> Any:
+    """A quantised graph as a Model for the parent's targets, with its labels."""
+    from lite_engine.model_file import optimize
+
+    meta = {k: v for k, v in parent.metadata.items() if k in ("preprocess", "labels")}
+    model = optimize(
+        graph, targets=parent.targets, precision=dict(parent.precisions), metadata=meta
+    )
+    model.path = parent.path
+    return model
+
+
+def calibration(graph: Any, images: Any) -> Any:
+    """Samples as the quantiser reads them. An `.npz` or array of uint8 pictures goes through the
+    model's own pre-processing."""
+    if isinstance(images, (str, Path)) and Path(images).suffix == ".npz":
+        with np.load(images, allow_pickle=False) as data:
+            arrays = {name: data[name] for name in data.files}
+        pictures = arrays.get("images")
+        images = str(images) if pictures is None or pictures.dtype != np.uint8 else pictures
+    if isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim in (3, 4):
+        return [_coloured(graph, x) for x in images]
+    return images
+
+
+def _coloured(graph: Any, picture: np.ndarray) -> np.ndarray:
+    """(H,W) → (H,W,3): pre-processing takes it from there."""
+    return np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
+
+
+def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
+    """Which layers mind, and versions that keep the worst in float: accuracy (answers that equal
+    the float model's on the held-back samples), latency and size, all measured here.
+
+    Fills `session.quantization`. Raises UsageError before `session.quantize`.
+    """
+    from dataclasses import replace
+
+    from lite_engine.errors import UsageError
+    from lite_engine.quantize import quantize_static, sensitivity
+
+    from .session import FLOAT
+
+    if session.quantization is None:
+        raise UsageError("nothing is quantized yet; session.quantize(images) comes first")
+    quantization = session.quantization
+    made, parent = quantization.made, session.versions[FLOAT]
+    scheme = replace(made.options.scheme, keep_float=frozenset())
+    feeds = made.held[:4]
+    ranking = sensitivity(
+        made.parent, made.ranges, scheme, feeds, run=FastRun(), biases=made.biases,
+        progress=session.progress,
+    )  # fmt: skip
+    quantization.layers = [
+        {"name": row["name"], "cost": 100 * 10 ** (-row["output_sqnr_db"] / 20)} for row in ranking
+    ]
+    labels = list(parent.metadata.get("labels", ()))
+    texts, latency = _answers(parent, made.held, labels)
+    size = _file_bytes(parent)
+    quantization.float_point = {"accuracy": 100.0, "latency_ms": latency, "bytes": size}
+    points = []
+    for number, count in enumerate(k for k in kept if k <= len(ranking)):
+        session.progress(number, len(kept))
+        names = [row["name"] for row in ranking[:count]]
+        own = replace(scheme, keep_float=frozenset(names))
+        graph = quantize_static(made.parent, made.ranges, own, biases=made.biases)
+        model = model_of(graph, parent)
+        said, latency = _answers(model, made.held, labels)
+        same = float(np.mean([a == b for a, b in zip(texts, said, strict=True)]))
+        points.append(
+            {"method": quantization.method, "kept": names, "accuracy": 100 * same,
+             "latency_ms": latency, "bytes": _file_bytes(model)}
+        )  # fmt: skip
+    quantization.points = points
+    return quantization
+
+
+def _answers(model: Any, feeds: Sequence[Mapping[str, Any]], labels: list[str]) -> Any:
+    """(what it says to each sample, median ms of one run)."""
+    from lite_engine.runtime import Predictor
+
+    predictor = Predictor(model)
+    said = [answer(predictor.run(feed), labels).text for feed in feeds]
+    times = []
+    for _ in range(TIMED_RUNS):
+        began = time.perf_counter()
+        predictor.run(feeds[0])
+        times.append((time.perf_counter() - began) * 1e3)
+    return said, float(np.median(times))
+
+
+def _file_bytes(model: Any) -> int:
+    """Bytes of the weights as they are stored."""
+    return sum(v.const.nbytes for v in model.graph.constants() if v.const is not None)

@@ -1,0 +1,372 @@
+"""Session: one model and everything that was done with it. Observable, with no UI in it.
+
+Changes are told as ``(what, value)``: "versions", "targets", "input", "run", "profile",
+"comparison", "overrides", "selected", "job", "code", "error".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lite_engine.errors import LiteError, UsageError
+
+from ._observe import Observable
+from .answers import Answer, Run
+from .jobs import Job
+
+BACKENDS = ("x86", "arm", "opencl", "reference")
+FLOAT, INT8, MIXED = "float", "int8", "mixed"
+
+
+class Session(Observable):
+    """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
+
+    path       the file; `graph` as read, `info` what `lite info` says about it.
+    versions   name → Model: "float" after `convert`, "int8" or "mixed" after `quantize`.
+    version    the chosen one. targets, precision: what was converted for.
+    runs, profiles (by backend), comparisons (by pair): the last of each.
+    overrides  {layer: backend}; faults {backend: {layer: kind}} are planted, for lessons.
+    selected   names of layers; `selection` is the DataFrame of their rows.
+    code       the walk so far, one line of Python each.
+    """
+
+    def __init__(self, path: str | Path, *, shapes: Mapping[str, Any] | None = None) -> None:
+        from lite_engine.importers import load
+        from lite_engine.model_file import is_lite, read_model
+        from lite_engine.runtime.support import model_info
+
+        super().__init__()
+        self.path = Path(path)
+        self.versions: dict[str, Any] = {}
+        self.version = FLOAT
+        self.precision: dict[str, str] = {}
+        self.targets: list[str] = []
+        if is_lite(self.path):
+            self.versions[FLOAT] = model = read_model(self.path)
+            self.graph, self.targets = model.graph, list(model.targets)
+            self.precision = dict(model.precisions)
+        else:
+            self.graph = load(self.path, shapes=dict(shapes or {}))
+        self.info = model_info(self.graph, self.path.name)
+        self.feeds: dict[str, np.ndarray] | None = None
+        self.image: Any = None
+        self.runs: dict[str, Run] = {}
+        self.profiles: dict[str, Any] = {}
+        self.comparisons: dict[tuple[str, str], Any] = {}
+        self.quantization: Any = None
+        self.overrides: dict[str, str] = {}
+        self.faults: dict[str, dict[str, str]] = {}
+        self.threads: int | None = None
+        self.job: Job | None = None
+        self._selected: list[str] = []
+        self._predictors: dict[Any, Any] = {}
+        self._busy = threading.RLock()
+        self._worker: Job | None = None
+        self.code = ["import lite_workbench as lw", f"session = lw.open({str(path)!r})"]
+
+    def __repr__(self) -> str:
+        return f"<Session {self.path.name}: {', '.join(self.versions) or 'not converted'}>"
+
+    # ---- long work
+
+    def start(self, title: str, work: Callable[[], Any]) -> Job:
+        """Runs `work` on another thread, its progress and errors told as "job".
+
+        Raises UsageError while something else runs.
+        """
+        if self.job is not None and self.job.state == "running":
+            raise UsageError(f"{self.job.title} still runs; wait for it or cancel it")
+
+        def told(job: Job) -> None:
+            self.notify("job", job)
+            if job.state == "failed":
+                self.notify("error", job.error)
+
+        def run(job: Job) -> Any:
+            self._worker = job
+            try:
+                return work()
+            finally:
+                self._worker = None
+
+        self.job = Job(title, run, told)
+        return self.job.start()
+
+    def progress(self, done: int, total: int) -> None:
+        """Long methods report here; raises Cancelled when the job was cancelled."""
+        if self._worker is not None:
+            self._worker.progress(done, total)
+
+    def remember(self, line: str) -> None:
+        """Adds a line to the code of the walk; the same twice in a row is written once."""
+        if self.code[-1] != line:
+            self.code.append(line)
+            self.notify("code", line)
+
+    # ---- targets and conversion
+
+    def examine(self) -> Any:
+        """What this machine has: `lite doctor`."""
+        from lite_engine.doctor import examine
+
+        self.remember("session.examine()")
+        return examine()
+
+    def convert(
+        self, targets: Sequence[str] | str = ("x86", "arm", "opencl"), precision: Any = "fp32"
+    ) -> Any:
+        """The float version for these targets. Raises LiteError."""
+        from lite_engine.model_file import optimize
+
+        names = targets.split(",") if isinstance(targets, str) else list(targets)
+        with self._busy:
+            model = optimize(self.graph, targets=names, precision=precision)
+            model.path = self.path
+            self.targets, self.precision = list(model.targets), dict(model.precisions)
+            self._set_version(FLOAT, model)
+        suffix = "" if precision == "fp32" else f", precision={precision!r}"
+        self.remember(f"session.convert(targets={names!r}{suffix})")
+        return model
+
+    def _set_version(self, name: str, model: Any) -> None:
+        self.versions[name] = model
+        self.version = name
+        self._forget()
+        self.notify("versions", name)
+
+    def _forget(self) -> None:
+        self._predictors.clear()
+
+    def use(self, version: str) -> None:
+        """Chooses the version that runs, profiles and is exported. Raises UsageError."""
+        if version not in self.versions:
+            raise UsageError(f"no version {version!r}; there are: {', '.join(self.versions)}")
+        self.version = version
+        self.remember(f"session.use({version!r})")
+        self.notify("versions", version)
+
+    @property
+    def model(self) -> Any:
+        """The chosen version; converts for every target when nothing was converted."""
+        if self.version not in self.versions:
+            self.convert()
+        return self.versions[self.version]
+
+    def quantize(self, images: Any, method: str = "mse", keep_float: Sequence[str] = ()) -> Any:
+        """The int8 version (mixed when layers are kept in float) from calibration samples: a
+        folder, an .npz, arrays or feeds. Raises CalibrationError."""
+        from .quantizing import quantize
+
+        with self._busy:
+            if FLOAT not in self.versions:
+                self.convert()
+            made, model = quantize(self, images, method, keep_float)
+            self.quantization = made
+            self._set_version(MIXED if keep_float else INT8, model)
+        kept = f", keep_float={list(keep_float)!r}" if keep_float else ""
+        self.remember(f"session.quantize({_source(images)}, method={method!r}{kept})")
+        return made
+
+    def explore(self) -> Any:
+        """Which layers mind int8, and measured versions that keep the worst in float."""
+        from .quantizing import explore
+
+        with self._busy:
+            made = explore(self)
+        self.remember("session.explore()")
+        self.notify("quantization", made)
+        return made
+
+    # ---- input
+
+    def set_input(self, source: Any = None) -> dict[str, np.ndarray]:
+        """An image (path, bytes, array), a .npy or .npz, a feed; None: random numbers."""
+        from .inputs import feeds_of
+
+        self.feeds, self.image = feeds_of(self.model, source)
+        self.notify("input", source)
+        return self.feeds
+
+    def _input(self, source: Any) -> dict[str, np.ndarray]:
+        if source is not None or self.feeds is None:
+            self.set_input(source)
+        assert self.feeds is not None
+        return self.feeds
+
+    # ---- running, measuring, comparing
+
+    def predictor(self, backend: str = "auto", version: str | None = None) -> Any:
+        """A Predictor of a version with the session's overrides and planted faults; kept."""
+        from lite_engine.runtime import Predictor, host_target
+
+        model = self.model if version is None else self.versions[version]
+        here = host_target()
+        moved = {k: b for k, b in self.overrides.items() if b != backend}
+        faults = {k: v for k, v in self.faults.get(backend, {}).items() if k not in moved}
+        key = (version or self.version, backend, tuple(moved.items()), tuple(faults.items()))
+        if key not in self._predictors:
+            plan_names = {k: "cpu" if b == here else b for k, b in moved.items()}
+            self._predictors[key] = Predictor(
+                model, backend, threads=self.threads, overrides=plan_names, faults=faults
+            )
+        return self._predictors[key]
+
+    def run(self, image: Any = None, backend: str = "auto", version: str | None = None) -> Run:
+        """One inference. `image` may be a picture, a file, a feed; None keeps the last input."""
+        import time
+
+        from .answers import answer
+
+        with self._busy:
+            feeds = self._input(image)
+            predictor = self.predictor(backend, version)
+            predictor.run(feeds)  # the first run plans and packs
+            began = time.perf_counter()
+            outputs = predictor.run(feeds)
+            ms = (time.perf_counter() - began) * 1e3
+            said = answer(outputs, list(predictor.model.metadata.get("labels", ())))
+            used = version or self.version
+            made = Run(predictor.backend, predictor.precision, used, outputs, said, ms)
+            self.runs[predictor.backend] = made
+        self._remember_call("run", image, predictor.backend)
+        self.notify("run", made)
+        return made
+
+    def profile(self, backend: str = "auto", runs: int = 20, image: Any = None) -> Any:
+        """Where the time goes, layer by layer."""
+        from lite_engine.runtime.profile import profile
+
+        with self._busy:
+            predictor = self.predictor(backend)
+            made = profile(predictor, self._input(image), runs=runs, progress=self.progress)
+            self.profiles[predictor.backend] = made
+        self.remember(f"profile = session.profile(backend={predictor.backend!r}, runs={runs})")
+        self.notify("profile", made)
+        return made
+
+    def compare(self, a: str = "x86", b: str = "opencl", image: Any = None, **options: Any) -> Any:
+        """Layer by layer: two backends, or two versions ("float", "int8"), or "int8@opencl"."""
+        from lite_engine.runtime.compare import Side, compare
+
+        with self._busy:
+            feeds = self._input(image)
+            sides = [Side(self.predictor(*self._side(name)), name) for name in (a, b)]
+            made = compare(*sides, feeds, progress=self.progress, **options)
+            self.comparisons[a, b] = made
+        self.remember(f"diff = session.compare({a!r}, {b!r})")
+        self.notify("comparison", made)
+        return made
+
+    def _side(self, name: str) -> tuple[str, str | None]:
+        """"opencl" | "int8" | "int8@opencl" → backend, version. Raises UsageError."""
+        version, _, backend = name.rpartition("@") if "@" in name else ("", "", name)
+        if backend in self.versions:
+            version, backend = backend, "auto"
+        if backend not in (*BACKENDS, "auto") or (version and version not in self.versions):
+            sides = ", ".join([*BACKENDS, *self.versions])
+            raise UsageError(f"cannot compare {name!r}; sides are {sides}, or VERSION@BACKEND")
+        return backend, version or None
+
+    def values(self, side: str, layer: str, alone_after: str | None = None) -> np.ndarray:
+        """A layer's output on one side; `alone_after` names the side that feeds it (isolated)."""
+        from lite_engine.runtime.compare import Side
+
+        predictor = self.predictor(*self._side(side))
+        node = predictor.graph.node(layer)
+        name = node.outputs[0].name
+        feeds = self._input(None)
+        with self._busy:
+            if alone_after is None:
+                return predictor.run(feeds, taps=[name])[name]
+            reads = [v.name for v in node.inputs if v is not None and v.const is None]
+            inner = [r for r in reads if r not in feeds]
+            source = self.predictor(*self._side(alone_after)).run(feeds, taps=inner)
+            return Side(predictor).isolated([node], {**feeds, **source})[name]
+
+    # ---- changing single layers
+
+    def override(self, layer: str, backend: str | None) -> None:
+        """Runs one layer on another backend; None takes it back. Raises UsageError."""
+        if layer not in {n.name for n in self.model.graph.nodes}:
+            raise UsageError(f"no layer is called {layer!r}; `lite info --layers` lists them")
+        if backend not in (None, *BACKENDS):
+            raise UsageError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
+        if backend is None:
+            self.overrides.pop(layer, None)
+        else:
+            self.overrides[layer] = backend
+        self.remember(f"session.override({layer!r}, {backend!r})")
+        self.notify("overrides", dict(self.overrides))
+
+    def plant_fault(self, layer: str, kind: str, backend: str = "opencl") -> None:
+        """Spoils a layer's output on one backend, to test and to teach. Raises UsageError."""
+        from lite_engine.plan.faults import check_kind
+
+        self.faults.setdefault(backend, {})[layer] = check_kind(kind)
+        self.remember(f"session.plant_fault({layer!r}, {kind!r}, backend={backend!r})")
+        self.notify("overrides", dict(self.overrides))
+
+    # ---- selection
+
+    @property
+    def selected(self) -> list[str]:
+        return list(self._selected)
+
+    @selected.setter
+    def selected(self, layers: str | Sequence[str]) -> None:
+        names = [layers] if isinstance(layers, str) else list(layers)
+        if names != self._selected:
+            self._selected = names
+            self.notify("selected", names)
+
+    @property
+    def selection(self) -> Any:
+        """The selected layers as a DataFrame: the last profile's rows, else what `info` knows."""
+        import pandas as pd
+
+        profile = next(reversed(self.profiles.values()), None)
+        rows = profile.to_dataframe() if profile else pd.DataFrame([vars(x) for x in self._layers])
+        return rows[rows["name"].isin(self._selected)].reset_index(drop=True)
+
+    @property
+    def _layers(self) -> list[Any]:
+        from lite_engine.runtime.support import model_info
+
+        return model_info(self.model.graph, self.path.name).layers
+
+    # ---- out
+
+    def export(self, path: str | Path) -> Path:
+        """Writes the chosen version as a `.lite` file. Raises LiteError."""
+        model = self.model
+        made = model.save(Path(path).with_suffix(".lite"))
+        self.remember(f"session.export({str(path)!r})")
+        self.notify("exported", made)
+        return made
+
+    def notebook(self, path: str | Path) -> Path:
+        """Writes the walk so far as a runnable notebook."""
+        from .notebook import write_notebook
+
+        return write_notebook(self.code, path)
+
+    def _remember_call(self, verb: str, image: Any, backend: str) -> None:
+        given = f"{_source(image)}, " if image is not None else ""
+        self.remember(f"session.{verb}({given}backend={backend!r})")
+
+
+def _source(value: Any) -> str:
+    """How a source is written in code: a path as itself, data as a name."""
+    return repr(str(value)) if isinstance(value, (str, Path)) else "images"
+
+
+def open_session(path: str | Path, **options: Any) -> Session:
+    """Opens a model of any format. Raises LiteError."""
+    return Session(path, **options)
+
+
+__all__ = ["Answer", "LiteError", "Run", "Session", "open_session"]
