@@ -57,7 +57,7 @@ class DType(str, Enum):
         return found
 
 
-_TO_NUMPY = {
+_TO_NUMPY: dict[DType, np.dtype] = {
     DType.F32: np.dtype(np.float32),
     DType.F16: np.dtype(np.float16),
     DType.BF16: np.dtype(np.uint16),
@@ -132,7 +132,7 @@ class TypeInfo:
             raise ShapeError(f"shape {format_shape(self.shape)} is not fixed")
         count = 1
         for d in self.shape or ():
-            count *= d  # type: ignore[operator]
+            count *= d  # type: ignore[operator, assignment]
         return count
 
     @property

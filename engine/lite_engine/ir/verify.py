@@ -25,9 +25,9 @@ def verify(graph: Graph, after: str = "") -> None:
             local = value.producer is not None and id(value.producer) in members
             if local and id(value) not in defined:
                 fail(f"{node.name} reads {value.name} before it is made")
-        for value in node.inputs:
-            if value is not None and node not in value.readers:
-                fail(f"{value.name} does not list its reader {node.name}")
+        for given in node.inputs:
+            if given is not None and node not in given.readers:
+                fail(f"{given.name} does not list its reader {node.name}")
         for value in node.outputs:
             if value.producer is not node:
                 fail(f"{value.name} does not name {node.name} as its producer")

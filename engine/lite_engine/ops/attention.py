@@ -61,7 +61,7 @@ def _(
     **_: Any,
 ) -> list[TypeInfo]:
     batch, heads, rows, _size = _heads_type(q, q_num_heads)
-    _, kv_heads, columns, k_size = _heads_type(k, kv_num_heads)
+    kv_heads, columns, k_size = _heads_type(k, kv_num_heads)[1:]
     v_size = _heads_type(v, kv_num_heads)[3]
     past = past_key.dims[2] if past_key is not None else 0
     total = past + columns if isinstance(past, int) and isinstance(columns, int) else None
@@ -278,7 +278,7 @@ def _(
     n_outputs: int,
     **__: Any,
 ) -> list[TypeInfo]:
-    batch, _, steps, d_k = _heads_type(k, kv_num_heads)
+    batch, _heads, steps, d_k = _heads_type(k, kv_num_heads)
     d_v = _heads_type(v, kv_num_heads)[3]
     width = q_num_heads * d_v if isinstance(d_v, int) else None
     state = TypeInfo(past.dtype if past is not None else q.dtype, (batch, kv_num_heads, d_k, d_v))

@@ -106,7 +106,7 @@ def _(
 ) -> np.ndarray:
     """y[indices[i,j,k], j, k] = updates[i,j,k] for axis 0"""
     y = x.copy()
-    at = list(np.indices(indices.shape, sparse=True))
+    at: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
     axis %= x.ndim
     at[axis] = np.where(indices < 0, indices + x.shape[axis], indices)
     _combine(y, tuple(at), updates, reduction)

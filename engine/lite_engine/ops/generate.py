@@ -70,7 +70,8 @@ eye_like.infer(lambda x, *, dtype, k: TypeInfo(dtype or x.dtype, x.shape))
 @eye_like.reference
 def _(x: np.ndarray, *, dtype: DType | None, k: int) -> np.ndarray:
     """Ones on diagonal k, zeros elsewhere, in x's shape"""
-    return np.eye(*x.shape, k=k, dtype=dtype.np if dtype else x.dtype)
+    rows, columns = x.shape
+    return np.eye(rows, columns, k, dtype=dtype.np if dtype else x.dtype)
 
 
 # ---- windows of signal processing

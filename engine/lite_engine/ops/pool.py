@@ -132,7 +132,7 @@ def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any
     strides, step = [0] * n, 1
     for i in order:
         strides[i], step = step, step * sizes[i]
-    grids = np.meshgrid(*[np.arange(o) for o in window.out], indexing="ij")
+    grids = np.indices([int(o or 0) for o in window.out])
     for tap, part in window.taps(padded):
         at = sum(
             (g * s + t * d - p) * stride

@@ -65,7 +65,7 @@ def _reduction(
         if (axes is None or axes.size == 0) and noop_with_empty_axes:
             return np.asarray(alone(x)).astype(x.dtype, copy=False)
         chosen = (
-            normalise_axes(axes.ravel(), x.ndim)
+            normalise_axes(axes.ravel().tolist(), x.ndim)
             if axes is not None and axes.size
             else range(x.ndim)
         )

@@ -23,26 +23,26 @@ def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
     mode nearest, linear or cubic; padding zeros, border or reflection (applied by the caller).
     """
     n = len(at)
+    taps: list[list[tuple[Array, Array]]] = []
     if mode == "nearest":
-        taps = [[(np.rint(p).astype(int), None)] for p in at]
+        taps = [[(np.rint(p).astype(int), np.ones(()))] for p in at]
     else:
-        taps = []
         for p in at:
             low = np.floor(p).astype(int)
             reach = range(2) if mode == "linear" else range(-1, 3)
             taps.append([(low + r, _kernel(p - (low + r), mode, -0.75)) for r in reach])
-    y = 0
+    y = np.zeros(())
     for corner in itertools.product(*taps):
-        inside, weight, where = True, 1.0, []
+        inside, weight, where = np.array(True), np.ones(()), []
         for (index, w), size in zip(corner, x.shape[1:]):
             inside = inside & (index >= 0) & (index < size)
             where.append(np.clip(index, 0, size - 1))
-            weight = weight if w is None else weight * w
+            weight = weight * w
         part = x[(slice(None), *where)]
         scale = weight * inside if padding == "zeros" else weight
         y = y + part * scale
     assert n == x.ndim - 1
-    return np.asarray(y)
+    return y
 
 
 def _reflect(p: Array, low: float, high: float) -> Array:

@@ -77,10 +77,9 @@ def _reshaped(dims: tuple[Dim, ...] | None, wanted: list[int], allowzero: int) -
         return tuple(out)
     # symbols on both sides cancel: (N,64,7,7) to (0,-1) is (N,3136)
     left, right = list(dims), [d for i, d in enumerate(out) if i != at]
-    for d in list(right):
-        if not isinstance(d, int) and d in left:
-            left.remove(d)
-            right.remove(d)
+    for symbol in [d for d in right if not isinstance(d, int) and d in left]:
+        left.remove(symbol)
+        right.remove(symbol)
     if all(isinstance(d, int) for d in (*left, *right)):
         rest = product(right)
         out[at] = product(left) // rest if rest else 0
@@ -102,7 +101,7 @@ def _(x: TypeInfo, shape: TypeInfo, *, allowzero: int) -> TypeInfo:
 @reshape.reference
 def _(x: np.ndarray, shape: np.ndarray, *, allowzero: int) -> np.ndarray:
     """Same elements, another shape; 0 copies a dimension (unless allowzero), −1 is what is left"""
-    return x.reshape(_reshaped(x.shape, [int(d) for d in shape], allowzero))
+    return x.reshape([int(d or 0) for d in _reshaped(x.shape, [int(d) for d in shape], allowzero)])
 
 
 reshape.cost(lambda x, shape, **_: _FREE)
@@ -182,7 +181,7 @@ def _(x: TypeInfo, *, axis: int) -> TypeInfo:
     def joined(dims: tuple[Dim, ...]) -> Dim:
         if len(dims) == 1:
             return dims[0]
-        return math.prod(dims) if all(isinstance(d, int) for d in dims) else None  # type: ignore[type-var]
+        return product(dims) if all(isinstance(d, int) for d in dims) else None
 
     return x.with_shape((joined(x.dims[:at]), joined(x.dims[at:])))
 

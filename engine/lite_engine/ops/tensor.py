@@ -375,9 +375,9 @@ center_crop_pad = define_op(
 def _(x: TypeInfo, shape: TypeInfo, *, axes: list[int] | None) -> TypeInfo:
     out: list[Dim] = list(x.dims)
     chosen = normalise_axes(axes, x.rank) if axes is not None else range(x.rank)
-    wanted: list[Dim] = list(known_ints(shape) or [None] * len(chosen))
-    for axis, d in zip(chosen, wanted):
-        out[axis] = d
+    wanted = known_ints(shape)
+    for i, axis in enumerate(chosen):
+        out[axis] = None if wanted is None else wanted[i]
     return x.with_shape(tuple(out))
 
 

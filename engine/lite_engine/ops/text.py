@@ -71,11 +71,9 @@ def _(
         for n in range(min_gram_length, max_gram_length + 1):
             for step in range(1, (max_skip_count if n > 1 else 0) + 2):
                 for at in range(len(row) - (n - 1) * step):
-                    number = grams.get(
-                        tuple(int(t) for t in row[at : at + (n - 1) * step + 1 : step])
-                    )
-                    if number is not None:
-                        counts[i, ngram_indexes[number]] += 1
+                    gram = tuple(int(t) for t in row[at : at + (n - 1) * step + 1 : step])
+                    if gram in grams:
+                        counts[i, ngram_indexes[grams[gram]]] += 1
     if mode == "IDF":
         counts = (counts > 0).astype(np.float32) * scale
     elif mode == "TFIDF":
