@@ -81,6 +81,23 @@ def test_a_bad_model_is_refused_with_the_layers_and_what_to_try(network, samples
     assert not forced.verdict.passed and forced.graph is not None
 
 
+def test_auto_takes_the_best_method(network, samples):
+    result = quantize(network, samples)
+    assert set(result.tried) == {"mse", "kl", "hist", "minmax"}
+    assert result.tried[result.ranges.method] == max(result.tried.values())
+    assert quantize(network, samples, Options(method="kl")).tried == {}
+
+
+def test_target_moves_the_worst_layers_to_floats(network, samples):
+    options = Options(method="minmax", target_db=140, float_budget=10, threshold_db=0)
+    result = quantize(network, samples, options)
+    assert result.verdict.sqnr_db >= 140 and len(result.points) > 1
+    kept = result.options.scheme.keep_float
+    assert kept and result.to_dict()["options"]["scheme"]["keep_float"] == sorted(kept)
+    tight = quantize(network, samples, replace(options, float_budget=0.0))
+    assert len(tight.points) == 1 and not tight.options.scheme.keep_float
+
+
 def test_two_samples_are_enough_and_compared_on_themselves(network, samples):
     assert quantize(network, samples[:2]).verdict.samples == 2
 

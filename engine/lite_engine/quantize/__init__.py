@@ -6,7 +6,7 @@ from .calibrate import Calibration, Ranges, calibrate
 from .equalize import equalize
 from .guard import Verdict, judge
 from .observers import METHODS
-from .post_training import Options, Quantised, build, quantize
+from .post_training import Options, Quantised, quantize
 from .prepare import prepare
 from .samples import Samples, read_samples
 from .scheme import Scheme
@@ -27,7 +27,6 @@ __all__ = [
     "Statistics",
     "Verdict",
     "analyze",
-    "build",
     "calibrate",
     "choose",
     "conversions",

@@ -19,7 +19,7 @@ from ._run import Feeds, Run, reference_run
 from .calibrate import Calibration, Progress, Ranges
 from .metrics import Error, Errors
 from .rounding import sum_preserving
-from .scheme import Scheme, shaped_scale, weight_scale
+from .scheme import Rounding, Scheme, shaped_scale, weight_scale
 from .select import WEIGHTED, conversions, integer_nodes, weight_axis
 from .static import quantize_static
 from .statistics import Statistics
@@ -192,6 +192,7 @@ def sensitivity(
     *,
     run: Run = reference_run,
     biases: Mapping[str, np.ndarray] | None = None,
+    rounding: Rounding = sum_preserving,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Each weighted layer alone in integers: SQNR of the outputs, most sensitive first."""
@@ -203,8 +204,8 @@ def sensitivity(
     found = []
     for index, node in enumerate(layers):
         single = replace(scheme, keep_float=everything - {node.name})
-        graph = quantize_static(parent, ranges, single, biases=biases)
-        errors = _output_errors(graph, feeds, wants, run)
+        graph = quantize_static(parent, ranges, single, biases=biases, rounding=rounding)
+        errors = output_errors(graph, feeds, wants, run)
         found.append(
             {
                 "name": node.name,
@@ -217,9 +218,10 @@ def sensitivity(
     return sorted(found, key=lambda entry: entry["output_sqnr_db"])
 
 
-def _output_errors(
+def output_errors(
     graph: Graph, feeds: Iterable[Feeds], wants: Iterable[dict[str, np.ndarray]], run: Run
 ) -> Errors:
+    """Errors of the outputs of a graph against wanted ones, by name."""
     errors = Errors()
     for feed, want in zip(feeds, wants):
         errors.add(want, run(graph, feed))
@@ -238,6 +240,7 @@ def trade_off(
     done: Sequence[dict[str, Any]] = (),
     cost: Callable[[Node, bool], float] | None = None,
     biases: Mapping[str, np.ndarray] | None = None,
+    rounding: Rounding = sum_preserving,
     progress: Progress | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> list[dict[str, Any]]:
@@ -258,8 +261,8 @@ def trade_off(
         if key not in known:
             if cancel is not None and cancel():
                 break
-            graph = quantize_static(parent, ranges, own, biases=biases)
-            errors = _output_errors(graph, feeds, wants, run)
+            graph = quantize_static(parent, ranges, own, biases=biases, rounding=rounding)
+            errors = output_errors(graph, feeds, wants, run)
             agreement = [e.top1 for e in errors.values() if e.top1 is not None]
             known[key] = {
                 "float_layers": k,

@@ -1,12 +1,16 @@
 """Static post-training quantisation from beginning to end.
 
 prepare → equalise → calibrate → quantise (with corrected biases) → compare with the float parent
+
+The method "auto" tries every one of AUTO on the samples held back (the statistics serve all) and
+keeps the best. With `target_db` the most sensitive layers go back to floats until the outputs reach
+it, as far as `float_budget` allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,7 @@ import numpy as np
 from ..errors import UsageError
 from ..ir import Graph
 from ._run import Run, reference_run
+from .analyze import choose, output_errors, sensitivity, trade_off
 from .bias_correction import corrected_biases
 from .calibrate import Calibration, Progress, Ranges, calibrate
 from .equalize import equalize
@@ -29,6 +34,10 @@ from .static import quantize_static
 #: Of this many samples one is held back for the comparison, at most HELD_MAX.
 HELD_EVERY = 5
 HELD_MAX = 16
+#: What the method "auto" chooses from.
+AUTO = ("mse", "kl", "hist", "minmax")
+#: Samples that the choices are made on.
+CHOICE_SAMPLES = 4
 ROUNDINGS = ("nearest", "sums", "adaptive")
 
 
@@ -36,24 +45,25 @@ ROUNDINGS = ("nearest", "sums", "adaptive")
 class Options:
     """Plain choices; `to_dict` is enough to repeat a quantisation."""
 
-    method: str = "mse"
+    method: str = "auto"
     scheme: Scheme = field(default_factory=Scheme)
     equalize: bool = False
     bias_correction: bool = True
     rounding: str = "sums"
     threshold_db: float = THRESHOLD_DB
+    target_db: float | None = None
+    float_budget: float = 0.15  # extra cost that floats may make, as a share of the integers' own
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(f"method {self.method!r} is not one of {', '.join(METHODS)}")
+        if self.method not in ("auto", *METHODS):
+            raise UsageError(f"method {self.method!r} is not one of auto, {', '.join(METHODS)}")
         if self.rounding not in ROUNDINGS:
             raise UsageError(f"rounding {self.rounding!r} is not one of {', '.join(ROUNDINGS)}")
 
     def to_dict(self) -> dict[str, Any]:
-        plain = {k: getattr(self, k) for k in ("method", "equalize", "bias_correction", "rounding",
-                                               "threshold_db", "limit")}  # fmt: skip
-        return {**plain, "scheme": self.scheme.to_dict()}
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**own, "scheme": self.scheme.to_dict()}
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> Options:
@@ -75,6 +85,8 @@ class Quantised:
     verdict: Verdict | None = None
     held: list[Feed] = field(default_factory=list)
     biases: dict[str, np.ndarray] = field(default_factory=dict)
+    tried: dict[str, float] = field(default_factory=dict)  # method → output SQNR in dB
+    points: list[dict[str, Any]] = field(default_factory=list)  # of the search for target_db
 
     def to_dict(self) -> dict[str, Any]:
         chosen, why = integer_nodes(self.parent, self.options.scheme.keep_float)
@@ -82,6 +94,8 @@ class Quantised:
         return {
             "options": self.options.to_dict(),
             "samples": self.calibration.samples,
+            "tried_db": self.tried,
+            "trade_off": self.points,
             "ranges": self.ranges.to_dict() if self.ranges else None,
             "integer_nodes": sorted(chosen),
             "float_nodes": why,
@@ -143,31 +157,72 @@ def quantize(
     if calibration.cancelled:
         return out
     out.held = samples.held or samples.spare
-    out.ranges = calibration.ranges(options.method)
-    out.graph, out.biases = build(parent, calibration, options, samples, run)
+    rounding = _rounding(parent, options, samples, run)
+    if options.bias_correction:
+        scheme, statistics = options.scheme, calibration.statistics
+        out.biases = corrected_biases(parent, statistics, scheme, rounding)
+    _choose_method(out, rounding, run)
+    if options.target_db is not None:
+        _choose_floats(out, rounding, run)
+    scheme = out.options.scheme
+    assert out.ranges is not None
+    out.graph = quantize_static(parent, out.ranges, scheme, rounding=rounding, biases=out.biases)
     out.verdict = judge(
         parent, out.graph, out.held, run=run, threshold_db=options.threshold_db,
-        keep_float=options.scheme.keep_float,
+        keep_float=scheme.keep_float,
     )  # fmt: skip
     if not force:
         out.verdict.require()
     return out
 
 
-def build(
-    parent: Graph,
-    calibration: Calibration,
-    options: Options,
-    samples: Any,
-    run: Run = reference_run,
-) -> tuple[Graph, dict[str, np.ndarray]]:
-    """(QDQ graph of a prepared graph, its corrected float biases) from finished statistics."""
-    rounding: Rounding = nearest if options.rounding == "nearest" else sum_preserving
+def _rounding(parent: Graph, options: Options, samples: Any, run: Run) -> Rounding:
     if options.rounding == "adaptive":
-        rounding = adaptive_rounding(parent, samples, options.scheme, run=run)
-    biases: dict[str, np.ndarray] = {}
-    if options.bias_correction:
-        biases = corrected_biases(parent, calibration.statistics, options.scheme, rounding)
-    ranges = calibration.ranges(options.method)
-    graph = quantize_static(parent, ranges, options.scheme, rounding=rounding, biases=biases)
-    return graph, biases
+        return adaptive_rounding(parent, samples, options.scheme, run=run)
+    return nearest if options.rounding == "nearest" else sum_preserving
+
+
+def _choose_method(out: Quantised, rounding: Rounding, run: Run) -> None:
+    """Sets `ranges`; "auto" takes the method with the best outputs."""
+    options = out.options
+    if options.method != "auto":
+        out.ranges = out.calibration.ranges(options.method)
+        return
+    feeds = out.held[:CHOICE_SAMPLES]
+    wants = [run(out.parent, feed) for feed in feeds]
+    outputs = [v.name for v in out.parent.outputs]
+    best = -np.inf
+    for method in AUTO:
+        ranges = out.calibration.ranges(method)
+        graph = quantize_static(
+            out.parent, ranges, options.scheme, rounding=rounding, biases=out.biases
+        )
+        score = output_errors(graph, feeds, wants, run).sqnr_db(outputs)
+        out.tried[method] = round(score, 3)
+        if score > best:
+            best, out.ranges = score, ranges
+
+
+def _choose_floats(out: Quantised, rounding: Rounding, run: Run) -> None:
+    """Adds the most sensitive layers to `keep_float` until `target_db` is reached."""
+    assert out.ranges is not None
+    options, feeds = out.options, out.held[:CHOICE_SAMPLES]
+    scheme = options.scheme
+    ranking = sensitivity(
+        out.parent, out.ranges, scheme, feeds, run=run, biases=out.biases, rounding=rounding
+    )
+    names = [entry["name"] for entry in ranking]
+    for count in range(len(names) + 1):
+        points = trade_off(
+            out.parent, out.ranges, scheme, names, feeds, run=run, counts=[count],
+            biases=out.biases, rounding=rounding,
+        )  # fmt: skip
+        limit = (1 + options.float_budget) * (out.points or points)[0]["cost"]
+        if points[0]["cost"] > limit:
+            break
+        out.points += points
+        if points[0]["sqnr_db"] >= (options.target_db or 0):
+            break
+    best = max(out.points, key=lambda p: p["sqnr_db"])
+    chosen = choose(out.points, min_sqnr_db=options.target_db) or best
+    out.options = replace(options, scheme=Scheme.from_dict(chosen["scheme"]))
