@@ -17,10 +17,14 @@ from lite_engine.importers import load
 from tests.importers.golden_runs import relative_error, run_graph
 
 MAKER = Path(__file__).with_name("make_paddle_zoo.py")
-SMALL = ["lenet", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2", "squeezenet", "resnet18",
-         "sequence", "attention", "upsampling", "pieces", "activations", "yolo", "anchored"]  # fmt: skip
-LARGE = ["alexnet", "vgg11", "resnet50", "resnext50", "wide_resnet50", "mobilenet_v1",
-         "mobilenet_v3_large", "densenet121", "googlenet", "inception_v3"]  # fmt: skip
+SMALL = [
+    "lenet", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2", "squeezenet", "resnet18",
+    "sequence", "attention", "upsampling", "pieces", "activations", "yolo", "anchored",
+]  # fmt: skip
+LARGE = [
+    "alexnet", "vgg11", "resnet50", "resnext50", "wide_resnet50", "mobilenet_v1",
+    "mobilenet_v3_large", "densenet121", "googlenet", "inception_v3",
+]  # fmt: skip
 FORMS = {"pir": "LITE_TEST_PADDLE", "program": "LITE_TEST_PADDLE2"}
 
 

@@ -26,7 +26,6 @@ elementwise_add    2/1/1           4/1/1         5/5/4
 elementwise_div    2/1/1           4/1/1         5/5/4
 elementwise_max    2/1/1           4/1/1         5/5/4
 elementwise_min    2/1/1           4/1/1         5/5/4
-elementwise_mod    2/1/1           4/1/1         -
 elementwise_mul    2/1/1           4/1/1         5/5/4
 elementwise_pow    2/1/1           4/1/1         5/5/4
 elementwise_sub    2/1/1           4/1/1         5/5/4
@@ -83,6 +82,7 @@ shuffle_channel    1/1/1           1/1/1         5/5/4
 sigmoid            2/1/1           4/1/1         ImageDefault/5/5/4
 sign               -               4/1/1         -
 sin                1/1/1           1/1/1         image2d/5/5/4
+slice              2/1/1           4/1/1         -
 softmax            2/1/1           4/1/1         5/5/5
 softplus           1/1/1           4/1/1         -
 softsign           2/1/1           -             -

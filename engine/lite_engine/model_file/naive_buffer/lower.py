@@ -14,7 +14,6 @@ import numpy as np
 
 from ...errors import UnsupportedOperatorError
 from ...importers.paddle.program import (
-    DTYPE_NUMBERS,
     FEED_LIST,
     FETCH_LIST,
     Block,
@@ -27,6 +26,11 @@ from ...ops import get_op
 
 Lowering = Callable[["Writer", Node, dict[str, Any]], None]
 _TABLE: dict[str, Lowering] = {}
+#: PrecisionType numbers of paddle_place.h; 4 is any.
+_PRECISIONS = {
+    DType.F32: 1, DType.I8: 2, DType.I32: 3, DType.F16: 5, DType.BOOL: 6, DType.I64: 7,
+    DType.I16: 8, DType.U8: 9, DType.F64: 10,
+}  # fmt: skip
 
 
 def lowers(*ops: str) -> Callable[[Lowering], Lowering]:
@@ -171,5 +175,5 @@ def _feeds(w: Writer) -> None:
 def _fetches(w: Writer) -> None:
     w.block.vars["fetch"] = Var("fetch", FETCH_LIST, persistable=True)
     for column, value in enumerate(w.graph.outputs):
-        number = {5: 1, 3: 7, 2: 3}.get(DTYPE_NUMBERS[value.dtype or DType.F32], 4)
+        number = _PRECISIONS.get(value.dtype or DType.F32, 4)
         w.add("fetch", {"X": value}, {"Out": "fetch"}, col=column, data_type=number)

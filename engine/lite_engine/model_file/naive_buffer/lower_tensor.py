@@ -15,7 +15,7 @@ from .lower_nn import activation_op, finish_activation, with_activation
 _BINARY = {
     "Add": "elementwise_add", "Sub": "elementwise_sub", "Mul": "elementwise_mul",
     "Div": "elementwise_div", "Max": "elementwise_max", "Min": "elementwise_min",
-    "Pow": "elementwise_pow", "Mod": "elementwise_mod", "Equal": "equal", "Less": "less_than",
+    "Pow": "elementwise_pow", "Equal": "equal", "Less": "less_than",
     "LessOrEqual": "less_equal", "Greater": "greater_than", "GreaterOrEqual": "greater_equal",
     "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor",
 }  # fmt: skip
