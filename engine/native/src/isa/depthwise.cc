@@ -32,6 +32,7 @@ struct TileArgs {
   const float* residual;
   ptrdiff_t residual_pixel;
   float lo, hi;
+  const float* ahead;             // output to fetch meanwhile, or nullptr
 };
 using TileFn = void (*)(const TileArgs&);
 
@@ -45,6 +46,7 @@ struct Depthwise {
   const float* bias;
   const float* zeros;
   float lo, hi;
+  bool fetch_output;              // fetch the lines of the next output row before they are written
   ThreadGrid grid;
 };
 
@@ -77,6 +79,11 @@ LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const float* w, int tail
   constexpr int kColumns = (kPx - 1) * s + k;
   F acc[kPx][kNv];
   start(t, c, acc);
+  if (s == 1 && t.ahead) {
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n)
+        prefetch_to_write(t.ahead + p * t.out_pixel + c + n * kLanes);
+  }
   const float* const* pointers = t.pointers;
   for (int y = t.taps; y > 0; --y, pointers += kColumns, w += k * kBlock) {
     F f[k][kNv];
@@ -179,6 +186,9 @@ bool prepare(Step& step, Env& env) {
   d->lo = clip ? s.activation.a : -INFINITY;
   d->hi = clip ? s.activation.b : INFINITY;
   const int64_t rows = s.out.images * s.out.h;
+  // Measured: few channels per pixel and an output larger than the cache wait for its lines.
+  d->fetch_output = static_cast<size_t>(rows * s.out.row) * sizeof(float) > env.l2_bytes &&
+                    s.out.c <= 2 * kBlock;
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   if (d->general) {
     step.scratch_bytes = taps * kPixels * sizeof(float*);
@@ -277,6 +287,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
       if (d.general) point_taps(d, at, x, pixels, pointers);
       else point_columns(d, at, x, pixels, ky0, ky1, pointers);
       t.out = out_row + x * s.out.pixel;
+      t.ahead = d.fetch_output ? t.out + s.out.row : nullptr;
       t.residual = residual ? residual + s.residual.origin + image * s.residual.image +
                                   y * s.residual.row + x * s.residual.pixel
                             : nullptr;

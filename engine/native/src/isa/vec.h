@@ -207,6 +207,7 @@ LITE_INLINE float highest(F v) {
 }
 
 LITE_INLINE void prefetch_l1(const void* p) { __builtin_prefetch(p, 0, 3); }
+LITE_INLINE void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1, 3); }
 LITE_INLINE void prefetch_l2(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace lite::LITE_ISA
