@@ -179,6 +179,97 @@ def test_input_that_is_also_an_output(imported):
     assert relu.tolist() == [0, 2] and same.tolist() == [-1, 2]
 
 
+# ---- control flow and recurrent layers
+
+
+def loop_model(*, limit: bool) -> bytes:
+    """while i < 5: x = x + x[i]; the limit is a constant, or an input."""
+    m = TinyModel()
+    start = m.tensor("start", "int32", (), 0)
+    n = m.tensor("n", "int32", (), 5 if limit else None)
+    x = m.tensor("x", "float32", (5,))
+    outs = [m.tensor(f"o{i}", t, s) for i, (t, s) in enumerate([("int32", ()), ("int32", ()),
+                                                              ("float32", (5,))])]  # fmt: skip
+    m.op(119, [start, n, x], outs, Table(_0=Num("i", 1), _1=Num("i", 2)))
+    m.subgraph([x] if limit else [n, x], [outs[2]])
+    i, n, x = m.tensor("i", "int32", ()), m.tensor("n", "int32", ()), m.tensor("x", "float32", (5,))
+    go = m.tensor("go", "bool", ())
+    m.op(58, [i, n], [go])
+    m.subgraph([i, n, x], [go])
+    i, n, x = m.tensor("i", "int32", ()), m.tensor("n", "int32", ()), m.tensor("x", "float32", (5,))
+    one = m.tensor("one", "int32", (), 1)
+    after, item = m.tensor("after", "int32", ()), m.tensor("item", "float32", ())
+    total = m.tensor("total", "float32", (5,))
+    m.op(0, [i, one], [after])
+    m.op(36, [x, i], [item])
+    m.op(0, [x, item], [total])
+    m.subgraph([i, n, x], [after, n, total])
+    return m.file()
+
+
+def test_loop_of_fixed_length_is_unrolled(imported):
+    graph = imported(loop_model(limit=True))
+    assert [n.op for n in graph.nodes] == ["Gather", "Add"] * 5
+    x = np.arange(5, dtype=np.float32)
+    wanted = x.copy()
+    for i in range(5):
+        wanted = wanted + wanted[i]
+    assert run(graph, x)[0].tolist() == wanted.tolist()
+    assert "warnings" not in graph.metadata
+
+
+def test_loop_that_data_decides_is_refused(imported):
+    with pytest.raises(UnsupportedOperatorError, match="depends on data"):
+        imported(loop_model(limit=False))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_endless_loops(imported, nested):
+    """A body that changes nothing, and a body that holds the loop itself."""
+    again = Table(_0=Num("i", 1), _1=Num("i", 2))
+    m = TinyModel()
+    go, out = m.tensor("go", "bool", (), True), m.tensor("out", "bool", ())
+    m.op(119, [go], [out], again)
+    m.subgraph([], [out])
+    flag = m.tensor("flag", "bool", ())
+    m.subgraph([flag], [flag])
+    flag, out = m.tensor("flag", "bool", ()), m.tensor("out", "bool", ())
+    if nested:
+        m.op(119, [flag], [out], again)
+    m.subgraph([flag], [out if nested else flag])
+    with pytest.raises(ModelFormatError):
+        imported(m.file())
+
+
+@pytest.mark.parametrize("time_major", [False, True])
+def test_fused_lstm(imported, time_major):
+    rng = np.random.default_rng(4)
+    steps, size, hidden = 4, 3, 2
+    m = TinyModel()
+    shape = (steps, 1, size) if time_major else (1, steps, size)
+    x = m.tensor("x", "float32", shape)
+    weights = [rng.standard_normal((hidden, size)) for _ in range(4)]
+    recurrent = [rng.standard_normal((hidden, hidden)) for _ in range(4)]
+    biases = [rng.standard_normal(hidden) for _ in range(4)]
+    w, r = ([m.tensor(f"{n}{i}", "float32", a.shape, a) for i, a in enumerate(arrays)]
+            for n, arrays in (("w", weights), ("r", recurrent)))  # fmt: skip
+    b = [m.tensor(f"b{i}", "float32", (hidden,), a) for i, a in enumerate(biases)]
+    h, c = m.tensor("h", "float32", (1, hidden)), m.tensor("c", "float32", (1, hidden))
+    y = m.tensor("y", "float32", (*shape[:2], hidden))
+    m.op(44, [x, *w, *r, -1, -1, -1, *b, -1, -1, h, c], [y],
+         Table(_0=Num("b", 4), _3=Num("?", time_major)))  # fmt: skip
+    graph = imported(m.bytes([x], [y]))
+    given = rng.standard_normal((steps, size)).astype(np.float32)
+    (found,) = run(graph, given.reshape(shape))
+    out, cell = np.zeros(hidden), np.zeros(hidden)
+    for t in range(steps):
+        gates = [weights[g] @ given[t] + recurrent[g] @ out + biases[g] for g in range(4)]
+        i, f, o = (1 / (1 + np.exp(-gates[g])) for g in (0, 1, 3))
+        cell = f * cell + i * np.tanh(gates[2])
+        out = o * np.tanh(cell)
+        np.testing.assert_allclose(found.reshape(steps, hidden)[t], out, atol=1e-5)
+
+
 # ---- custom operators
 
 

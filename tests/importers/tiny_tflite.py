@@ -22,6 +22,7 @@ class TinyModel:
     codes: list[Table] = field(default_factory=list)
     operators: list[Table] = field(default_factory=list)
     metadata: list[Table] = field(default_factory=list)
+    graphs: list[Table] = field(default_factory=list)
 
     def tensor(
         self,
@@ -85,19 +86,26 @@ class TinyModel:
             )
         )
 
-    def bytes(self, inputs: list[int], outputs: list[int], version: int = 3) -> bytes:
-        graph = Table(
-            _0=self.tensors,
-            _1=np.array(inputs, np.int32),
-            _2=np.array(outputs, np.int32),
-            _3=self.operators,
-            _4="main",
-        )
-        return flatbuffer(
-            Table(_0=Num("I", version), _1=self.codes, _2=[graph], _3="tiny", _4=self.buffers,
-                  _6=self.metadata or None),
-            b"TFL3",
+    def subgraph(self, inputs: list[int], outputs: list[int]) -> None:
+        """Ends a subgraph; tensors and operators that follow belong to the next one."""
+        self.graphs.append(
+            Table(
+                _0=self.tensors, _1=np.array(inputs, np.int32), _2=np.array(outputs, np.int32),
+                _3=self.operators, _4="main",
+            )
         )  # fmt: skip
+        self.tensors, self.operators = [], []
+
+    def bytes(self, inputs: list[int], outputs: list[int], version: int = 3) -> bytes:
+        self.subgraph(inputs, outputs)
+        return self.file(version)
+
+    def file(self, version: int = 3) -> bytes:
+        model = Table(
+            _0=Num("I", version), _1=self.codes, _2=self.graphs, _3="tiny", _4=self.buffers,
+            _6=self.metadata or None,
+        )  # fmt: skip
+        return flatbuffer(model, b"TFL3")
 
 
 def conv_model(quantised: bool = False) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LiteError, ModelFormatError
+from ..errors import LiteError, ModelFormatError, ShapeError
 from ..ir import DType, Graph, Node, Value
 from ..ops import find_op, infer_node, run_node
 
@@ -120,10 +120,13 @@ class Emitter:
         if any(True for _ in node.subgraphs()) or not arrays:
             return None
         limit = max(FOLD_LIMIT_BYTES, sum(a.nbytes for a in arrays if a is not None))
-        types = op.infer_types(node, [None if v is None else v.type for v in node.inputs])
-        if any(not t.is_static or t.nbytes > limit for t in types):
-            return None
-        results = run_node(node, arrays)
+        try:
+            types = op.infer_types(node, [None if v is None else v.type for v in node.inputs])
+            if any(not t.is_static or t.nbytes > limit for t in types):
+                return None
+            results = run_node(node, arrays)
+        except ShapeError as error:
+            raise ModelFormatError(f"constants of the file do not fit: {error}") from None
         node.inputs = ()  # type: ignore[assignment]
         return [
             Value(v.name, const=np.asarray(r, order="C")) for v, r in zip(node.outputs, results)

@@ -13,12 +13,13 @@ from ...errors import UnsupportedOperatorError
 from ...ir import Graph, Value
 from .._emit import Emitter
 from .._file import head, map_file
-from . import ops_basic, ops_custom, ops_nn
+from . import ops_basic, ops_control, ops_custom, ops_nn
 from ._translate import Tensors, find, translate
 from .metadata import read_metadata
-from .model import File, Subgraph, Tensor, read_file
+from .model import File, Tensor, read_file
+from .ops_control import CALLS
 
-__all__ = ["match", "open", "ops_basic", "ops_custom", "ops_nn"]
+__all__ = ["match", "open", "ops_basic", "ops_control", "ops_custom", "ops_nn"]
 
 
 def match(path: Path) -> bool:
@@ -31,10 +32,10 @@ def open(path: Path) -> Graph:
     view = map_file(path)
     file = read_file(view, path)
     subgraph = file.subgraphs[0]
-    _check_operators(subgraph)
+    _check_operators(file)
     graph = Graph(path.stem)
     emit = Emitter(graph)
-    tensors = Tensors(emit, subgraph)
+    tensors = Tensors(emit, file, subgraph)
     for index in subgraph.inputs:
         tensor = subgraph.tensors[index]
         value = Value(emit.unique(tensor.name), tensor.dtype, _input_shape(tensor))
@@ -56,17 +57,29 @@ def _input_shape(tensor: Tensor) -> tuple[int | str, ...]:
     )
 
 
-def _check_operators(subgraph: Subgraph) -> None:
-    missing = Counter(op.code for op in subgraph.operators if find(op) is None)
-    if missing:
-        names = ", ".join(f"{code} ({n}x)" if n > 1 else code for code, n in missing.items())
-        flex = any(code.startswith("Flex") for code in missing)
-        raise UnsupportedOperatorError(
-            f"TFLite operators that are not read: {names}; "
-            + ("convert without SELECT_TF_OPS" if flex else "replace them before converting")
-            + ", or cut the model in front of them",
-            tuple(f"{op.code}:{op.index}" for op in subgraph.operators if find(op) is None),
-        )
+def _check_operators(file: File) -> None:
+    """Names everything that is not read, in the subgraphs that the main one calls."""
+    called, operators = [0], []
+    for number in called:
+        for op in file.subgraphs[number].operators:
+            operators.append(op)
+            called += [
+                n
+                for n in (op.options.get(key, -1) for key in CALLS)
+                if 0 <= n < len(file.subgraphs) and n not in called
+            ]
+    missing = [op for op in operators if find(op) is None]
+    if not missing:
+        return
+    counts = Counter(op.code for op in missing)
+    names = ", ".join(f"{code} ({n}x)" if n > 1 else code for code, n in counts.items())
+    flex = any(code.startswith("Flex") for code in counts)
+    raise UnsupportedOperatorError(
+        f"TFLite operators that are not read: {names}; "
+        + ("convert without SELECT_TF_OPS" if flex else "replace them before converting")
+        + ", or cut the model in front of them",
+        tuple(f"{op.code}:{op.index}" for op in missing),
+    )
 
 
 def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, object]:
@@ -85,9 +98,11 @@ def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, objec
             f" ({some}); their only fitting axis was taken. Convert the model again with a newer"
             " TFLite converter to be rid of this"
         )
-    if len(file.subgraphs) > 1:
+    called = {op.options.get(k) for g in file.subgraphs for op in g.operators for k in CALLS}
+    alone = len(set(range(1, len(file.subgraphs))) - called)
+    if alone:
         warnings.append(
-            f"the file has {len(file.subgraphs)} subgraphs (signatures); the first one was read"
+            f"the file has {alone + 1} models (signatures, or initialisation); the first was read"
         )
     if warnings:
         out["warnings"] = warnings

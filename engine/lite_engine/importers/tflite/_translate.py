@@ -18,8 +18,12 @@ import numpy as np
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, QuantParams, Value
 from .._emit import Emitter
-from .model import Operator, Quantization, Subgraph, Tensor
+from .model import File, Operator, Quantization, Subgraph, Tensor
 from .schema import ACTIVATIONS, padding_name
+
+#: nesting of subgraphs, and operators that unrolled loops may translate
+MAX_DEPTH = 8
+MAX_OPERATORS = 100_000
 
 _QUANTISED = (DType.I8, DType.U8, DType.I16)
 
@@ -29,20 +33,25 @@ Translator = Callable[["Call"], Result]
 
 @dataclass(frozen=True)
 class Entry:
+    """`moves`: works on integers of one scale; `raw`: answers tensors as the file holds them."""
+
     run: Translator
-    moves: bool
+    moves: bool = False
+    raw: bool = False
 
 
 BUILTIN: dict[str, Entry] = {}
 CUSTOM: dict[str, Entry] = {}
 
 
-def builtin(*codes: str, moves: bool = False) -> Callable[[Translator], Translator]:
+def builtin(
+    *codes: str, moves: bool = False, raw: bool = False
+) -> Callable[[Translator], Translator]:
     """Registers the translator of built-in operators."""
 
     def register(fn: Translator) -> Translator:
         for code in codes:
-            BUILTIN[code] = Entry(fn, moves)
+            BUILTIN[code] = Entry(fn, moves, raw)
         return fn
 
     return register
@@ -53,7 +62,7 @@ def custom(*names: str) -> Callable[[Translator], Translator]:
 
     def register(fn: Translator) -> Translator:
         for name in names:
-            CUSTOM[name] = Entry(fn, False)
+            CUSTOM[name] = Entry(fn)
         return fn
 
     return register
@@ -68,7 +77,11 @@ class Tensors:
     """Values of a subgraph's tensors while its operators are translated."""
 
     emit: Emitter
+    file: File
     subgraph: Subgraph
+    depth: int = 0
+    #: operators that may still be translated inside loops, shared by all subgraphs
+    budget: list[int] = field(default_factory=lambda: [MAX_OPERATORS])
     values: dict[int, Value] = field(default_factory=dict)
     #: tensors whose quantized_dimension names an axis that does not fit
     repaired: list[str] = field(default_factory=list)
@@ -159,6 +172,28 @@ class Tensors:
             self.repaired.append(tensor.name)
         return fits[0]
 
+    def inline(self, number: int, args: Sequence[Value]) -> list[Value]:
+        """Outputs of another subgraph of the file, its operators emitted here."""
+        if not 0 <= number < len(self.file.subgraphs):
+            raise ModelFormatError(
+                f"tflite: {self.emit.source} names subgraph {number} of {len(self.file.subgraphs)}"
+            )
+        target = self.file.subgraphs[number]
+        self.budget[0] -= len(target.operators) + 1
+        if self.depth >= MAX_DEPTH or self.budget[0] < 0:
+            raise ModelFormatError(
+                f"tflite: {self.emit.source}: loops nested or repeated too often to be unrolled"
+            )
+        inner = Tensors(self.emit, self.file, target, self.depth + 1, self.budget)
+        if len(args) != len(inner.subgraph.inputs):
+            raise ModelFormatError(
+                f"tflite: {self.emit.source} gives {len(args)} arguments to subgraph {number}"
+            )
+        inner.values.update(zip(inner.subgraph.inputs, args))
+        inner.repaired = self.repaired
+        translate(inner)
+        return [inner.raw(i) for i in inner.subgraph.outputs]
+
     def define(self, index: int, value: Value, *, is_raw: bool) -> None:
         """Gives an operator's result to its tensor: quantised, named, typed."""
         tensor = self.tensor(index)
@@ -191,7 +226,7 @@ class Call:
         self.tensors = tensors
         self.emit = tensors.emit
         self.op = op
-        self.is_raw = entry.moves and self._one_scale()
+        self.is_raw = entry.raw or (entry.moves and self._one_scale())
 
     def _one_scale(self) -> bool:
         """True when no quantised tensor of this call has another scale than the others."""

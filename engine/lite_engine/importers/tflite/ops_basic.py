@@ -158,7 +158,7 @@ def transpose(c: Call) -> Value:
 
 @builtin("CONCATENATION", moves=True)
 def concatenation(c: Call) -> Value:
-    parts = c.xs()
+    parts = [x for x in c.xs() if 0 not in (x.shape or ())] or c.xs()[:1]
     y = parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=c.opt("axis"))
     return c.activation(y)
 

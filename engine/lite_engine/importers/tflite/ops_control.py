@@ -1,0 +1,100 @@
+"""Control flow and recurrent layers of TFLite.
+
+A loop whose condition follows from constants (the time steps of a recurrent layer) is unrolled: its
+counters fold while its body is emitted, so that every step reads its own slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...ir import Value
+from ._translate import Call, Result, builtin
+
+MAX_STEPS = 2048
+#: options that name another subgraph
+CALLS = ("condition", "body", "then", "other")
+
+
+def _decided(c: Call, value: Value) -> bool:
+    """A condition known now. Raises UnsupportedOperatorError for one that data decides."""
+    if value.const is None or value.const.size != 1:
+        raise UnsupportedOperatorError(
+            f"{c.emit.source}: {c.op.code} depends on data; only loops of a fixed number of steps"
+            " and decided branches are read",
+            (c.emit.source,),
+        )
+    return bool(value.const.ravel()[0])
+
+
+@builtin("WHILE", raw=True)
+def while_(c: Call) -> Result:
+    source = c.emit.source
+    state: Sequence[Value] = [c.raw(i) for i in range(len(c.op.inputs))]
+    for _ in range(MAX_STEPS):
+        verdict = c.tensors.inline(c.opt("condition"), state)
+        c.emit.source = source
+        if len(verdict) != 1:
+            raise ModelFormatError(f"tflite: {source}: a condition with {len(verdict)} outputs")
+        if not _decided(c, verdict[0]):
+            return state
+        state = c.tensors.inline(c.opt("body"), state)
+        c.emit.source = source
+    raise ModelFormatError(f"tflite: {source}: more than {MAX_STEPS} steps")
+
+
+@builtin("IF", raw=True)
+def if_(c: Call) -> Result:
+    source = c.emit.source
+    branch = "then" if _decided(c, c.raw(0)) else "other"
+    args = [c.raw(i) for i in range(1, len(c.op.inputs))]
+    result = c.tensors.inline(c.opt(branch), args)
+    c.emit.source = source
+    return result
+
+
+@builtin("UNIDIRECTIONAL_SEQUENCE_LSTM")
+def lstm(c: Call) -> Value:
+    """x (N,T,I), or (T,N,I) when time goes first → (N,T,H). TFLite's gates are input, forget, cell,
+    output; ONNX wants input, output, forget, cell. The state starts at zero in every run."""
+    extra = [i for i in (9, 10, 11, 16, 17, 20, 21, 22, 23) if c.has(i)]
+    if extra or not c.has(1) or c.opt("cell_clip") or c.opt("proj_clip"):
+        raise UnsupportedOperatorError(
+            f"{c.emit.source}: an LSTM with peepholes, projection, layer normalization, coupled"
+            " gates or clipping is not read; convert a plain one",
+            (c.emit.source,),
+        )
+    if c.opt("activation") != 4:
+        raise UnsupportedOperatorError(
+            f"{c.emit.source}: an LSTM whose cell activation is not tanh", (c.emit.source,)
+        )
+    order = (0, 3, 1, 2)
+    w = np.concatenate([_numbers(c, 1 + g) for g in order])
+    r = np.concatenate([_numbers(c, 5 + g) for g in order])
+    b = np.concatenate([_numbers(c, 12 + g).ravel() for g in order])
+    hidden = r.shape[1]
+    if r.shape != (4 * hidden, hidden) or w.shape[0] != 4 * hidden or b.shape != (4 * hidden,):
+        raise ModelFormatError(f"tflite: {c.emit.source}: LSTM weights {w.shape} and {r.shape}")
+    x = c.x() if c.opt("time_major") else c.emit.transpose(c.x(), (1, 0, 2))
+    bias = np.concatenate([b, np.zeros_like(b)])[None]
+    y = c.emit("LSTM", x, w[None], r[None], bias, hidden_size=hidden)
+    y = c.emit("Squeeze", y, [1])
+    return y if c.opt("time_major") else c.emit.transpose(y, (1, 0, 2))
+
+
+def _numbers(c: Call, index: int) -> np.ndarray:
+    """A constant weight as real numbers."""
+    value, tensor = c.raw(index), c.tensor(index)
+    if value.const is None:
+        raise ModelFormatError(f"tflite: {c.emit.source}: the weight {tensor.name} is not constant")
+    real = np.asarray(value.const, np.float32)
+    if tensor.quant is None or tensor.dtype is None or tensor.dtype.is_float:
+        return real
+    if len(tensor.quant.scale) > 1:
+        raise UnsupportedOperatorError(
+            f"{c.emit.source}: LSTM weights with one scale per channel", (c.emit.source,)
+        )
+    return (real - np.float32(tensor.quant.zero_point[0])) * tensor.quant.scale[0]
