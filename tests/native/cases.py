@@ -14,6 +14,7 @@ from . import (
     test_data_kernels,
     test_elementwise,
     test_float_kernels,
+    test_quant_kernels,
     test_recurrent,
     test_search_kernels,
 )
@@ -22,6 +23,7 @@ from .tiny import Case, make_case
 MODULES = (
     test_elementwise,
     test_float_kernels,
+    test_quant_kernels,
     test_data_kernels,
     test_recurrent,
     test_search_kernels,

@@ -1,0 +1,222 @@
+// Kernels between real numbers and 8- or 16-bit integers, and elementwise kernels on such integers:
+//
+//   real = (q - zero_point) * scale;   q = clamp(round_half_even(real / scale) + zero_point)
+//
+// All in float32, in this order of operations: results are bit-exact everywhere.
+#include "broadcast.h"
+#include "convert.h"
+
+namespace lite {
+
+namespace {
+
+bool is_small_integer(DType type) {
+  return type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;
+}
+
+void range_of(DType type, float* low, float* high) {
+  *low = type == DType::kI8 ? -128 : type == DType::kI16 ? -32768 : 0;
+  *high = type == DType::kI8 ? 127 : type == DType::kU8 ? 255 : type == DType::kI16 ? 32767 : 65535;
+}
+
+// Scale and zero point, one or one per entry of an axis.
+struct Params {
+  const Tensor *scale, *zero;
+};
+
+bool read_params(const Step& step, Env& env, int at, int64_t entries, DType type, Params* p) {
+  p->scale = input_of(step, at);
+  p->zero = input_of(step, at + 1);
+  if (!p->scale || p->scale->dtype != DType::kF32 || !is_dense(*p->scale) ||
+      (p->scale->size != 1 && p->scale->size != entries))
+    return env.fail("a scale must be f32, one or %lld values", static_cast<long long>(entries));
+  if (p->zero && (p->zero->dtype != type || !is_dense(*p->zero) ||
+                  (p->zero->size != 1 && p->zero->size != entries)))
+    return env.fail("a zero point must have its tensor's type, one or %lld values",
+                    static_cast<long long>(entries));
+  return true;
+}
+
+float scale_at(const Params& p, int64_t i) {
+  return p.scale->as<float>()[p.scale->size == 1 ? 0 : i];
+}
+float zero_at(const Params& p, int64_t i) {
+  if (!p.zero) return 0;
+  const int64_t at = p.zero->size == 1 ? 0 : i;
+  int64_t zero;
+  load_ints(p.zero->dtype, p.zero->data + at * dtype_bytes(p.zero->dtype), 1, 1, &zero);
+  return static_cast<float>(zero);
+}
+
+// n <= kChunk elements. Not inlined: a multiply and a later add must not become one operation.
+__attribute__((noinline)) void to_real(const Tensor& t, int64_t at, int64_t stride, int n,
+                                       float scale, float zero, float* out) {
+  int64_t whole[kChunk];
+  load_ints(t.dtype, t.data + at * dtype_bytes(t.dtype), stride, n, whole);
+  const int32_t shift = static_cast<int32_t>(zero);
+  for (int i = 0; i < n; ++i) out[i] = static_cast<float>(static_cast<int32_t>(whole[i]) - shift);
+  for (int i = 0; i < n; ++i) out[i] *= scale;
+}
+
+__attribute__((noinline)) void to_integer(const float* x, int n, float scale, float zero,
+                                          const Tensor& t, int64_t at) {
+  float low, high;
+  range_of(t.dtype, &low, &high);
+  low -= zero;
+  high -= zero;
+  int64_t whole[kChunk];
+  for (int i = 0; i < n; ++i) {
+    const float q = x[i] / scale;
+    const float inside = q > low ? (q < high ? q : high) : low;
+    // Adding 1.5 * 2^23 rounds to whole numbers, ties to even.
+    const float rounded = (inside + 12582912.0f) - 12582912.0f;
+    whole[i] = static_cast<int64_t>(rounded) + static_cast<int64_t>(zero);
+  }
+  store_ints(t.dtype, whole, n, t.data + at * dtype_bytes(t.dtype));
+}
+
+// ---- QuantizeLinear, DequantizeLinear
+
+struct LinearState {
+  Params params;
+  int64_t entries, inner;  // element i uses entry i / inner % entries
+};
+
+bool prepare_linear(Step& step, Env& env) {
+  const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
+  const bool quantize = strcmp(step.op, "QuantizeLinear") == 0;
+  if (!x || !y || !same_dims(*x, *y)) return env.fail("needs an input and an output of its shape");
+  const Tensor& real = quantize ? *x : *y;
+  const Tensor& whole = quantize ? *y : *x;
+  if (real.dtype != DType::kF32 ||
+      !(is_small_integer(whole.dtype) || (!quantize && whole.dtype == DType::kI32)))
+    return env.fail("converts between f32 and 8- or 16-bit integers");
+  LinearState* s = static_cast<LinearState*>(env.allocate(sizeof(LinearState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  const Tensor* scale = input_of(step, 1);
+  s->entries = s->inner = 1;
+  if (scale && scale->size != 1) {
+    int64_t axis = attr_int(step, "axis", 1);
+    if (axis < 0) axis += x->rank;
+    if (axis < 0 || axis >= x->rank || scale->rank != 1)
+      return env.fail("scales must lie along one axis inside rank %d", x->rank);
+    s->entries = x->dims[axis];
+    for (int i = static_cast<int>(axis) + 1; i < x->rank; ++i) s->inner *= x->dims[i];
+  }
+  return read_params(step, env, 1, s->entries, whole.dtype, &s->params);
+}
+
+void run_linear(const Step& step, int, int thread, int threads, void*) {
+  const LinearState& s = *static_cast<const LinearState*>(step.state);
+  const Tensor &x = *step.inputs[0], &y = *step.outputs[0];
+  const bool quantize = x.dtype == DType::kF32;
+  const int64_t run = s.entries == 1 ? x.size : s.inner;  // elements with the same parameters
+  int64_t begin, end;
+  share(x.size, 64, thread, threads, &begin, &end);
+  for (int64_t i = begin; i < end;) {
+    const int64_t left = run - i % run, rest = end - i;
+    int n = static_cast<int>(left < kChunk ? left : kChunk);
+    if (rest < n) n = static_cast<int>(rest);
+    const int64_t entry = i / run % s.entries;
+    const float scale = scale_at(s.params, entry), zero = zero_at(s.params, entry);
+    if (quantize) to_integer(x.as<float>() + i, n, scale, zero, y, i);
+    else to_real(x, i, 1, n, scale, zero, y.as<float>() + i);
+    i += n;
+  }
+}
+
+// ---- QLinearAdd, QLinearMul: inputs a, its scale and zero point, b, ..., y's scale and zero point
+
+struct BinaryState {
+  Broadcast plan;
+  Params a, b, y;
+  bool multiply;
+};
+
+bool prepare_binary(Step& step, Env& env) {
+  const Tensor *a = input_of(step, 0), *b = input_of(step, 3), *y = output_of(step, 0);
+  if (!a || !b || !y || !is_small_integer(y->dtype) || a->dtype != y->dtype || b->dtype != y->dtype)
+    return env.fail("needs two inputs and an output of one 8- or 16-bit type");
+  BinaryState* s = static_cast<BinaryState*>(env.allocate(sizeof(BinaryState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  s->multiply = strcmp(step.op, "QLinearMul") == 0;
+  const Tensor* inputs[] = {a, b};
+  return read_params(step, env, 1, 1, y->dtype, &s->a) &&
+         read_params(step, env, 4, 1, y->dtype, &s->b) &&
+         read_params(step, env, 6, 1, y->dtype, &s->y) &&
+         plan_broadcast(env, *y, inputs, 2, &s->plan);
+}
+
+void run_binary(const Step& step, int, int thread, int threads, void*) {
+  const BinaryState& s = *static_cast<const BinaryState*>(step.state);
+  const int last = s.plan.rank - 1;
+  const int64_t sa = s.plan.stride[1][last], sb = s.plan.stride[2][last];
+  float x[kChunk], z[kChunk];
+  BroadcastWalk walk;
+  for (start_walk(s.plan, thread, threads, &walk); next_piece(&walk);) {
+    for (int64_t i = 0; i < walk.length; i += kChunk) {
+      const int n = static_cast<int>(walk.length - i < kChunk ? walk.length - i : kChunk);
+      to_real(*step.inputs[0], walk.at[1] + i * sa, sa, n, scale_at(s.a, 0), zero_at(s.a, 0), x);
+      to_real(*step.inputs[3], walk.at[2] + i * sb, sb, n, scale_at(s.b, 0), zero_at(s.b, 0), z);
+      for (int k = 0; k < n; ++k) x[k] = s.multiply ? x[k] * z[k] : x[k] + z[k];
+      to_integer(x, n, scale_at(s.y, 0), zero_at(s.y, 0), *step.outputs[0], walk.at[0] + i);
+    }
+  }
+}
+
+// ---- QLinearGlobalAveragePool, channels-last: summed as integers
+
+struct PoolState {
+  Params x, y;
+};
+
+bool prepare_pool(Step& step, Env& env) {
+  const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
+  if (!x || !y || x->rank < 3 || x->dtype != y->dtype || !is_small_integer(x->dtype) ||
+      y->size != x->dims[0] * last_dim(*x) || x->size == 0 || x->size / y->size > 1 << 24)
+    return env.fail("needs an input with pixels and one output pixel of its type");
+  PoolState* s = static_cast<PoolState*>(env.allocate(sizeof(PoolState)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  return read_params(step, env, 1, 1, x->dtype, &s->x) &&
+         read_params(step, env, 3, 1, x->dtype, &s->y);
+}
+
+void run_pool(const Step& step, int, int thread, int threads, void*) {
+  const PoolState& s = *static_cast<const PoolState*>(step.state);
+  const Tensor &x = *step.inputs[0], &y = *step.outputs[0];
+  const int64_t c = last_dim(x), pixels = x.size / y.size, bytes = dtype_bytes(x.dtype);
+  const float count = static_cast<float>(pixels);
+  const float scale = scale_at(s.x, 0) / (scale_at(s.y, 0) * count);
+  const int64_t zero = static_cast<int64_t>(zero_at(s.x, 0));
+  int64_t begin, end;
+  share(y.size, 64, thread, threads, &begin, &end);
+  for (int64_t i = begin; i < end;) {
+    const int64_t image = i / c, channel = i % c;
+    int64_t n = c - channel < kChunk ? c - channel : kChunk;
+    if (end - i < n) n = end - i;
+    int64_t total[kChunk] = {}, row[kChunk];
+    for (int64_t p = 0; p < pixels; ++p) {
+      load_ints(x.dtype, x.data + ((image * pixels + p) * c + channel) * bytes, 1,
+                static_cast<int>(n), row);
+      for (int64_t k = 0; k < n; ++k) total[k] += row[k];
+    }
+    float mean[kChunk];
+    for (int64_t k = 0; k < n; ++k) mean[k] = static_cast<float>(total[k] - zero * pixels) * scale;
+    to_integer(mean, static_cast<int>(n), 1.0f, zero_at(s.y, 0), y, i);
+    i += n;
+  }
+}
+
+const Kernel kQuant[] = {
+    {"QuantizeLinear DequantizeLinear", "any_quantize", prepare_linear, run_linear, 0},
+    {"QLinearAdd QLinearMul", "i8_binary", prepare_binary, run_binary, kAcceptsPitch},
+    {"QLinearGlobalAveragePool", "i8_global_pool", prepare_pool, run_pool, 0},
+};
+
+}  // namespace
+}  // namespace lite
+
+LITE_BASE_KERNEL_TABLE(quant, kQuant)
