@@ -109,7 +109,8 @@ export function rowTip(row, e) {
     return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit} · ${share}${why}`;
   }
   const spread = row.ci_ms ? ` ± ${ms(row.ci_ms)}` : "";
-  return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit}${spread} · ${share}\n${row.kernel || row.op} on ${colour.backendName(row.backend)}`;
+  const where = `${row.kernel || row.op} on ${colour.backendName(row.backend)}`;
+  return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit}${spread} · ${share}\n${where}`;
 }
 
 /** [{type, layers, value, macs, weights}], the costliest type first. */

@@ -55,7 +55,8 @@ export function verdict(comparison, tolerance, judged) {
     const rest = others
       ? `${others} more of the ${down} layers after it ${others > 1 ? "are" : "is"} wrong too.`
       : down
-        ? `The ${down} layers after it are right when fed right input; they only carry the error on.`
+        ? `The ${down} layers after it are right when fed right input; ` +
+          "they only carry the error on."
         : "It is the last layer.";
     return {
       case: "guilty",
@@ -76,7 +77,9 @@ export function verdict(comparison, tolerance, judged) {
         case: "rounding",
         kind: "warn",
         layer: first.name,
-        text: `At this tolerance the first difference is **${first.name}** (${error(worst)}), which is the size of rounding.`,
+        text:
+          `At this tolerance the first difference is **${first.name}** (${error(worst)}), ` +
+          "which is the size of rounding.",
         detail: `No layer up to here is wrong. ${usualSays}`,
       };
     }
@@ -85,16 +88,22 @@ export function verdict(comparison, tolerance, judged) {
         case: "unknown",
         kind: "warn",
         layer: first.name,
-        text: `${b} leaves the tolerance at **${first.name}** (${first.nan ? "values that are not numbers" : error(first.acc)}, tolerance ${error(first.tol)}).`,
+        text:
+          `${b} leaves the tolerance at **${first.name}** (` +
+          `${first.nan ? "values that are not numbers" : error(first.acc)}, ` +
+          `tolerance ${error(first.tol)}).`,
         detail:
-          "Only accumulated errors are known. The isolated pass tells this layer's own error from what it was fed.",
+          "Only accumulated errors are known. " +
+          "The isolated pass tells this layer's own error from what it was fed.",
       };
     }
     return {
       case: "adds-up",
       kind: "warn",
       layer: first.name,
-      text: `No layer is wrong by itself, but errors add up: **${first.name}** is the first over the tolerance (${error(first.acc)}).`,
+      text:
+        `No layer is wrong by itself, but errors add up: **${first.name}** is the first ` +
+        `over the tolerance (${error(first.acc)}).`,
       detail: `Its own share is ${error(first.iso)}. ${usualSays}`,
     };
   }
@@ -105,14 +114,17 @@ export function verdict(comparison, tolerance, judged) {
         : m,
     null,
   );
+  const largestError = largest && error(largest.iso ?? largest.acc);
   if (comparison.outputs_agree === false) {
     return {
       case: "blind",
       kind: "warn",
       layer: largest && largest.name,
-      text: `No layer is over a tolerance of ${error(tolerance)}, but the outputs still differ${comparison.outputs_note ? ": " + comparison.outputs_note : "."}`,
+      text:
+        `No layer is over a tolerance of ${error(tolerance)}, but the outputs still differ` +
+        (comparison.outputs_note ? `: ${comparison.outputs_note}` : "."),
       detail: largest
-        ? `The largest error is ${error(largest.iso ?? largest.acc)}, at ${largest.name}. ${usualSays}`
+        ? `The largest error is ${largestError}, at ${largest.name}. ${usualSays}`
         : usualSays,
     };
   }
@@ -122,7 +134,7 @@ export function verdict(comparison, tolerance, judged) {
     layer: null,
     text: `${a} and ${b} agree on all ${n} layers.`,
     detail: largest
-      ? `The largest error is ${error(largest.iso ?? largest.acc)}, at ${largest.name} (tolerance ${error(tolerance)}).`
+      ? `The largest error is ${largestError}, at ${largest.name} (tolerance ${error(tolerance)}).`
       : "",
   };
 }

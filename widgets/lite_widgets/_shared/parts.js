@@ -126,7 +126,9 @@ export function notice({ kind = "error", what, where, detail, fix, again, tried,
                 ${tried.map(
                   (row) =>
                     html`<tr>
-                      ${row.map((cell, i) => html`<td class="${i === 1 ? "mono" : "wrap"}">${cell}</td>`)}
+                      ${row.map(
+                        (cell, i) => html`<td class="${i === 1 ? "mono" : "wrap"}">${cell}</td>`,
+                      )}
                     </tr>`,
                 )}
               </table>

@@ -15,7 +15,7 @@ export function follow(move, done) {
   addEventListener("pointercancel", stop);
 }
 
-/** Draw a rectangle in `root` from where `start` was pressed; `done(rect)` unless it was a click. */
+/** Draw a rectangle in `root` from where `start` was pressed; `done(rect)` unless a click. */
 export function lasso(start, root, done) {
   const box = document.createElement("div");
   box.className = "lasso";

@@ -14,19 +14,29 @@ export default widget({
           ${open ? "▾" : "▸"} Code
         </button>
         <span class="last"
-          >${open ? html`<span class="mu">every click as a line of Python</span>` : html`<code>${lines[lines.length - 1] || ""}</code>`}</span
+          >${
+            open
+              ? html`<span class="mu">every click as a line of Python</span>`
+              : html`<code>${lines[lines.length - 1] || ""}</code>`
+          }</span
         >
         <button type="button" class="btn sm" data-copy="${lines.join("\n")}" data-focus="copy">
           Copy</button
-        >${c.get("can_insert") ? html`<span class="hide-n">${button("insert", "Insert as cells", { kind: "sm" })}</span>` : ""}<span
-          class="hide-n"
-          >${button("export", "Export notebook", { kind: "sm" })}</span
-        >
+        >${
+          c.get("can_insert")
+            ? html`<span class="hide-n"
+                >${button("insert", "Insert as cells", { kind: "sm" })}</span
+              >`
+            : ""
+        }<span class="hide-n">${button("export", "Export notebook", { kind: "sm" })}</span>
       </div>
       ${
         open
           ? html`<ol>
-              ${lines.map((line, i) => html`<li class="${i === lines.length - 1 ? "new" : ""}"><code>${line}</code></li>`)}
+              ${lines.map((line, i) => {
+                const last = i === lines.length - 1;
+                return html`<li class="${last ? "new" : ""}"><code>${line}</code></li>`;
+              })}
             </ol>`
           : ""
       }

@@ -38,17 +38,22 @@ export default widget({
     const layers = profile.layers.length - rows.length;
     if (!rows.length)
       return html`<div class="card pad">
-        ${empty({ title: `No copies, casts or fallbacks on ${backendName(profile.backend)}`, text: `All ${layers} layers run on ${backendName(profile.backend)}.` })}
+        ${empty({
+          title: `No copies, casts or fallbacks on ${backendName(profile.backend)}`,
+          text: `All ${layers} layers run on ${backendName(profile.backend)}.`,
+        })}
       </div>`;
     const total = rows.reduce((a, r) => a + r.median_ms, 0),
       all = profile.layers.reduce((a, r) => a + (r.median_ms || 0), 0);
     const away = profile.layers.filter((r) => !isCopy(r) && r.backend !== profile.backend).length;
+    const verb = away > 1 ? "run" : "runs";
+    const because = away ? `, because ${plural(away, "layer")} of ${layers} ${verb} elsewhere` : "";
     return html`<div class="card pad">
       <p>
         <b
           >${ms(total)}${THIN}ms (${percent((100 * total) / all)}) goes into
           ${plural(rows.length, "copy").replace("copys", "copies")}</b
-        >${away ? `, because ${plural(away, "layer")} of ${layers} ${away > 1 ? "run" : "runs"} elsewhere` : ""}.
+        >${because}.
       </p>
       <div
         class="tw"

@@ -4,6 +4,16 @@ import { widget } from "../_shared/view.js";
 import { percent } from "../_shared/format.js";
 import { bar, chip, dot, prose } from "../_shared/parts.js";
 
+const link = ([id, label, payload]) =>
+  html`<button
+    type="button"
+    class="lnk"
+    data-action="${id}"
+    data-payload="${JSON.stringify(payload || {})}"
+  >
+    ${label}
+  </button>`;
+
 const KINDS = {
   number: (v) => html`<td class="num">${v ?? "–"}</td>`,
   code: (v) => html`<td class="mono">${v ?? ""}</td>`,
@@ -21,10 +31,7 @@ const KINDS = {
         : v
           ? html`<td><span class="yes" role="img" aria-label="supported">✓</span></td>`
           : html`<td><span class="no" role="img" aria-label="not supported">✗</span></td>`,
-  action: (v) =>
-    html`<td class="wrap">
-      ${v ? (v[0] ? html`<button type="button" class="lnk" data-action="${v[0]}" data-payload="${JSON.stringify(v[2] || {})}">${v[1]}</button>` : v[1]) : ""}
-    </td>`,
+  action: (v) => html`<td class="wrap">${v ? (v[0] ? link(v) : v[1]) : ""}</td>`,
   text: (v) => html`<td>${v ?? ""}</td>`,
 };
 
@@ -63,12 +70,12 @@ export default widget({
             </tr>
           </thead>
           <tbody>
-            ${c
-              .get("rows")
-              .map(
-                (row) =>
-                  html`<tr${row.name ? html` data-k="${row.name}"` : ""}>${columns.map((col) => cell(col, row))}</tr>`,
-              )}
+            ${c.get("rows").map(
+              (row) =>
+                html`<tr${row.name ? html` data-k="${row.name}"` : ""}
+                    >${columns.map((col) => cell(col, row))}</tr
+                  >`,
+            )}
           </tbody>
         </table>
       </div>

@@ -37,7 +37,8 @@ function targetCard(c, card) {
               <dd>${prose(v)}</dd>`,
         )}
       </dl>
-      ${card.progress ? progress(card.progress) : ""}${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : ""}
+      ${card.progress ? progress(card.progress) : ""}
+      ${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : ""}
     </div>
   </div>`;
 }
@@ -46,7 +47,9 @@ export default widget({
   name: "doctor",
   empty: {
     title: "Not checked yet",
-    text: "Processors, OpenCL devices, emulators and boards: what works here, and the fix for what does not.",
+    text:
+      "Processors, OpenCL devices, emulators and boards: what works here, " +
+      "and the fix for what does not.",
     button: "Check this machine",
     action: "again",
   },

@@ -107,6 +107,7 @@ function mapMarkup(c, width) {
           ${Math.round(100 * at.share)}${THIN}%</text
         >`
       : "";
+  const lastRow = html`<text x="${LEFT - 6}" y="${40 + high}" text-anchor="end">${h - 1}</text>`;
   const total = Math.max(40 + high + 34, lens ? 40 + LENS + 20 : 0);
   return html`<div class="mapbox" style="height:${total}px">
     <svg
@@ -129,7 +130,7 @@ function mapMarkup(c, width) {
       <text x="${LEFT - 6}" y="33" text-anchor="end">by col</text>
       ${says}
       <text x="${LEFT - 6}" y="49" text-anchor="end">y 0</text>
-      ${high > 26 && h > 1 ? html`<text x="${LEFT - 6}" y="${40 + high}" text-anchor="end">${h - 1}</text>` : ""}
+      ${high > 26 && h > 1 ? lastRow : ""}
       <text x="${LEFT}" y="${54 + high}">x 0</text>
       <text x="${LEFT + room}" y="${54 + high}" text-anchor="end">${w - 1}</text>
       <text x="${LEFT + room / 2}" y="${54 + high}" text-anchor="middle">
@@ -180,7 +181,8 @@ function moveLens(c, x, y) {
   canvas.style.height = `${LENS}px`;
   const i =
     Math.max(0, Math.min(h - 1, Math.floor(y))) * w + Math.max(0, Math.min(w - 1, Math.floor(x)));
-  lens.lastElementChild.textContent = `×${Math.round(LENS / view.w / (box.width / w))} · x ${Math.floor(x)}, y ${Math.floor(y)}: ${error(c.local.values[i])}`;
+  const times = Math.round(LENS / view.w / (box.width / w));
+  lens.lastElementChild.textContent = `×${times} · x ${Math.floor(x)}, y ${Math.floor(y)}: ${error(c.local.values[i])}`;
   const mark = c.root.querySelector(".lensmark");
   const px = box.width / w,
     py = box.height / h;
@@ -332,10 +334,15 @@ function where(c) {
           ${fixed(d.worst.a)}, ${b} ${fixed(d.worst.b)}</span
         >`
       : "";
-  return html`${l.output_shapes || d ? html`<span>out <span class="ink">${shape((l.output_shapes || [])[0] || d.shape)}</span></span>` : ""}${
+  const dims = (l.output_shapes || [])[0] || (d && d.shape);
+  const from = l.sources && l.sources.length ? l.sources.join(", ") : "";
+  return html`${dims ? html`<span>out <span class="ink">${shape(dims)}</span></span>` : ""}${
     l.kernel ? html`<span>${b} kernel <code class="ink">${l.kernel}</code></span>` : ""
-  }${at}${l.sources && l.sources.length ? html`<span>from <span class="ink">${l.sources.join(", ")}</span></span>` : ""}`;
+  }${at}${from ? html`<span>from <span class="ink">${from}</span></span>` : ""}`;
 }
+
+const explained = ({ histogram, explained: limit }) =>
+  histogram.limit > limit ? "coloured: more than the tolerance explains" : "all of it is rounding";
 
 export default widget({
   name: "difference",
@@ -371,9 +378,7 @@ export default widget({
           <div>
             <div class="row">
               <h3>How much</h3>
-              <span class="mu"
-                >${d.histogram.limit > d.explained ? "coloured: more than the tolerance explains" : "all of it is rounding"}</span
-              >
+              <span class="mu">${explained(d)}</span>
             </div>
             <div data-part="histogram"></div>
           </div>`

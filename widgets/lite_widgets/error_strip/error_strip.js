@@ -13,7 +13,7 @@ const LEFT = 52,
   NAN_ROW = 22;
 const METRICS = { rel_l2: "rel. L2", max_abs: "max abs", mean_abs: "mean abs" };
 
-/** Powers of ten that hold all errors: [low, high], the low one with a margin. Independent of the tolerance. */
+/** Powers of ten that hold all errors, [low, high]; the tolerance does not move them. */
 export function logRange(layers) {
   const known = layers.flatMap((l) => [l.iso, l.acc]).filter((v) => v > 0);
   const low = Math.floor(Math.log10(Math.max(Math.min(...known, 1e-3), 1e-8))) - 0.4;
@@ -116,7 +116,8 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
   const line = layers
     .map(
       (l, i) =>
-        `${i ? "L" : "M"}${mid(i).toFixed(1)} ${(l.nan || l.acc === null ? nanY : y(l.acc)).toFixed(1)}`,
+        `${i ? "L" : "M"}${mid(i).toFixed(1)} ` +
+        (l.nan || l.acc === null ? nanY : y(l.acc)).toFixed(1),
     )
     .join("");
   const flag = own.length ? own[0] : first;
@@ -237,7 +238,9 @@ export default widget({
   name: "errors",
   empty: {
     title: "Nothing compared yet",
-    text: "Every layer of two backends, precisions or files, on the same input; the graph is not changed and fusions stay.",
+    text:
+      "Every layer of two backends, precisions or files, on the same input; " +
+      "the graph is not changed and fusions stay.",
   },
   ready: (c) => Boolean(c.get("comparison") && c.get("comparison").layers.length),
   frame(c) {
@@ -339,7 +342,9 @@ export default widget({
     const l = judged(c).layers.find((x) => x.name === name);
     return (
       l &&
-      `${name}\nisolated ${error(l.iso)} · accumulated ${error(l.acc)}${l.nan ? `\n${l.nan} values are not numbers` : ""}\ntolerance ${error(l.tol)}`
+      `${name}\nisolated ${error(l.iso)} · accumulated ${error(l.acc)}` +
+        (l.nan ? `\n${l.nan} values are not numbers` : "") +
+        `\ntolerance ${error(l.tol)}`
     );
   },
   input: (c, name, value) => setTolerance(c, 10 ** +value),

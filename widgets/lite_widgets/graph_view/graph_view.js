@@ -208,6 +208,7 @@ export default widget({
   ready: (c) => Boolean(c.get("graph") && c.get("graph").nodes.length),
   frame(c) {
     const both = Boolean(c.get("source_graph"));
+    const read = both ? c.get("source_graph").nodes.length : 0;
     const pane = (name, label, note) =>
       html`<div class="half">
         <div
@@ -244,7 +245,7 @@ export default widget({
         >
       </div>
       <div class="gr${both ? " both" : ""}">
-        ${both ? pane("source", "Graph of the original file", `${c.get("source_graph").nodes.length} nodes as read`) : ""}${pane(
+        ${both ? pane("source", "Graph of the original file", `${read} nodes as read`) : ""}${pane(
           "main",
           "Model graph",
           both ? `${c.get("graph").nodes.length} layers after optimising` : "",

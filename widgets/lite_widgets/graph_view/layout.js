@@ -152,7 +152,8 @@ export function layout({ blocks, inputs = [], outputs = [], open, width, share }
     const [p, q] = [a.y + Math.min(a.h / 2, 20), b.y + 13];
     state.edges.push(
       line(
-        `M${margin} ${p}H${x + R}a${R} ${R} 0 0 0 -${R} ${R}V${q - R}a${R} ${R} 0 0 0 ${R} ${R}H${margin}`,
+        `M${margin} ${p}H${x + R}a${R} ${R} 0 0 0 -${R} ${R}V${q - R}` +
+          `a${R} ${R} 0 0 0 ${R} ${R}H${margin}`,
         p,
         q,
         { far: true },

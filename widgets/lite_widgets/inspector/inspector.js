@@ -24,16 +24,34 @@ function rate(layer, roof) {
 const shapes = (list) => (list || []).map(shape).join(", ");
 
 function copyFacts(c, l) {
+  const share = (100 * l.median_ms) / c.get("total_ms");
   const info = l.copy || {};
   return html`<div>
       <div class="row"><b>${l.name}</b><span class="mu">${bytes(info.bytes)}</span></div>
       <dl class="kv">
-        ${row("From → to", `${backendName(info.source)} → ${backendName(info.target)}`)}${row("Why", info.why || l.why)}
+        ${row("From → to", `${backendName(info.source)} → ${backendName(info.target)}`)}
+        ${row("Why", info.why || l.why)}
       </dl>
     </div>
     <dl class="kv">
-      ${row("Time", html`<b>${ms(l.median_ms)}${THIN}ms</b>, ${percent((100 * l.median_ms) / c.get("total_ms"))}`)}${row("Fix", info.fix && html`<code>${info.fix}</code>`)}
+      ${row("Time", html`<b>${ms(l.median_ms)}${THIN}ms</b>, ${percent(share)}`)}
+      ${row("Fix", info.fix && html`<code>${info.fix}</code>`)}
     </dl>`;
+}
+
+function adviceLine({ text, button: word, code }) {
+  const payload = JSON.stringify({ code: code || "" });
+  const link = html`<button
+    type="button"
+    class="lnk"
+    data-action="advice"
+    data-payload="${payload}"
+  >
+    ${word}
+  </button>`;
+  return html`<div class="advice">
+    ${ICONS.info}<span>${prose(text)} ${word ? link : ""}</span>
+  </div>`;
 }
 
 function layerFacts(c, l) {
@@ -49,6 +67,7 @@ function layerFacts(c, l) {
         >`,
     );
   const advice = c.get("advice");
+  const share = c.get("total_ms") > 0 ? `, ${percent((100 * value) / c.get("total_ms"))}` : "";
   return html`<div>
       <div class="row">
         <b>${l.name}</b
@@ -68,9 +87,10 @@ function layerFacts(c, l) {
     </div>
     <div>
       <dl class="kv">
-        ${row("Time", html`<b>${ms(value)}${THIN}${unit}</b>${spread}${c.get("total_ms") > 0 ? `, ${percent((100 * value) / c.get("total_ms"))}` : ""}`)}${row("Rate", rate(l, c.get("roof")))}${row("Other backends", others.length ? others : "")}
+        ${row("Time", html`<b>${ms(value)}${THIN}${unit}</b>${spread}${share}`)}
+        ${row("Rate", rate(l, c.get("roof")))} ${row("Other backends", others.length ? others : "")}
       </dl>
-      ${advice ? html`<div class="advice">${ICONS.info}<span>${prose(advice.text)} ${advice.button ? html`<button type="button" class="lnk" data-action="advice" data-payload="${JSON.stringify({ code: advice.code || "" })}">${advice.button}</button>` : ""}</span></div>` : ""}
+      ${advice ? adviceLine(advice) : ""}
     </div>`;
 }
 
@@ -82,14 +102,19 @@ function overrides(c, l) {
           ><span>${label}</span
           ><select class="sel" data-set="${name}" data-focus="${name}">
             <option value="">as planned</option>
-            ${options.map((o) => html`<option value="${o}" ${o === c.get(name) ? html` selected` : ""}>${name === "override_backend" ? backendName(o) : o}</option>`)}
+            ${options.map((o) => {
+              const word = name === "override_backend" ? backendName(o) : o;
+              const chosen = o === c.get(name) ? html` selected` : "";
+              return html`<option value="${o}" ${chosen}>${word}</option>`;
+            })}
           </select></label
         >`
       : "";
   const m = c.get("measured"),
     delta = m ? m.after_ms - m.before_ms : 0;
   return html`<div class="ovr">
-    ${choice("override_backend", "Backend", c.get("backends"))}${choice("override_precision", "Precision", c.get("precisions"))}${button(
+    ${choice("override_backend", "Backend", c.get("backends"))}
+    ${choice("override_precision", "Precision", c.get("precisions"))}${button(
       "measure",
       "Measure the change",
       {
@@ -118,7 +143,8 @@ export default widget({
   frame(c) {
     const l = c.get("layer");
     return html`<div class="card insp">
-      ${l.op === "Copy" || l.copy ? copyFacts(c, l) : layerFacts(c, l)}${l.copy ? "" : overrides(c, l)}
+      ${l.copy || l.op === "Copy" ? copyFacts(c, l) : layerFacts(c, l)}
+      ${l.copy ? "" : overrides(c, l)}
     </div>`;
   },
   watch: Object.fromEntries(

@@ -49,6 +49,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
       x = LEFT + i * step,
       top = Math.min(y(v), bottom - 1);
     const hatched = isCopy(row);
+    const mid = (x + step / 2).toFixed(1);
     const spread = row.ci_ms && e.unit === "ms" && v > max * 0.06 && step > 3 ? row.ci_ms : 0;
     return html`<g data-k="${row.name}"
       ><rect
@@ -67,7 +68,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
         ${hatched ? html` stroke="var(--ink2)" stroke-width=".7"` : ""} />${
         spread
           ? html`<path
-              d="M${(x + step / 2).toFixed(1)} ${y(v + spread).toFixed(1)}V${y(Math.max(v - spread, 0)).toFixed(1)}"
+              d="M${mid} ${y(v + spread).toFixed(1)}V${y(Math.max(v - spread, 0)).toFixed(1)}"
               stroke="var(--ink)"
               stroke-opacity=".55"
             />`
@@ -139,13 +140,13 @@ export default widget({
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
   frame(c) {
     const profile = c.get("profile");
+    const colours = colourOptions(profile, c.get("baseline"));
     const what = profile.emulated ? "Instructions" : "Time";
     return html`<div class="card">
       <div class="ch">
         <h3>${what} per layer</h3>
-        <span class="lg" data-part="legend"></span
-        ><span class="sp"></span>
-        ${select("colour_by", "Colour", colourOptions(profile, c.get("baseline")), c.get("colour_by"))}
+        <span class="lg" data-part="legend"></span><span class="sp"></span>
+        ${select("colour_by", "Colour", colours, c.get("colour_by"))}
         ${select(
           "sort",
           "Sort",
@@ -164,7 +165,7 @@ export default widget({
           tabindex="0"
           role="application"
           data-focus="chart"
-          aria-label="${what} per layer. Left and right arrow keys select a layer, drag selects several."
+          aria-label="${what} per layer. Arrow keys select a layer, drag selects several."
         ></div>
         <small data-part="more"></small>
       </div>

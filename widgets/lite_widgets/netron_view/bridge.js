@@ -1,5 +1,5 @@
 // Runs inside netron's page, right after its own start script and before netron starts. It leans
-// on private names of the pinned netron (window.exports, window.__view__), and nowhere edits a file.
+// on private names of the pinned netron (window.exports, window.__view__) and edits no file.
 (() => {
   const start = window.exports.preload;
   window.exports.preload = (done) =>
@@ -48,7 +48,7 @@
         if (shape) shape.style.fill = map[node.name] || "";
       }
     },
-    /** Chromium does not hand the page's colour scheme to a frame, so netron's dark rules are switched by hand. */
+    // Chromium does not hand the page's colour scheme to a frame: netron's dark rules are switched.
     dark(on) {
       for (const sheet of document.styleSheets)
         for (const rule of sheet.cssRules) {

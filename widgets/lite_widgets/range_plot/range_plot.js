@@ -57,6 +57,13 @@ export function rangeSvg(layer, { width, height = 156 }) {
     if (v === null || v === undefined || v < low || v > high) return "";
     const x = X(v),
       flip = x > width * 0.6;
+    const named = html`<text
+      class="b acc halo"
+      x="${x + (flip ? -6 : 6)}"
+      y="${top}"
+      text-anchor="${flip ? "end" : "start"}"
+      >${label}</text
+    >`;
     return html`<line
         x1="${x}"
         x2="${x}"
@@ -64,7 +71,7 @@ export function rangeSvg(layer, { width, height = 156 }) {
         y2="${bottom}"
         stroke="var(--accent)"
         stroke-width="1.5"
-      />${label ? html`<text class="b acc halo" x="${x + (flip ? -6 : 6)}" y="${top}" text-anchor="${flip ? "end" : "start"}">${label}</text>` : ""}`;
+      />${label ? named : ""}`;
   };
   const zero =
     low < 0 && high > 0 && X(0) - LEFT > 34 && right - X(0) > 34
@@ -129,12 +136,13 @@ export default widget({
   ready: (c) => Boolean(c.get("layer")),
   frame(c) {
     const l = c.get("layer"),
-      out = clipped(l);
+      out = clipped(l),
+      known = l.cost !== null && l.cost !== undefined;
     return html`<div class="body">
       <div class="row">
         <h3>${l.name}</h3>
         ${chip(l.kept ? "kept in float" : "int8")}<span class="mu"
-          >${l.cost !== null && l.cost !== undefined ? `alone costs ${l.cost.toFixed(2)} points` : ""}${
+          >${known ? `alone costs ${l.cost.toFixed(2)} points` : ""}${
             out > 0 ? ` · ${percent(100 * out, out < 0.001 ? 3 : 1)} of values clipped` : ""
           }</span
         >

@@ -5,6 +5,8 @@ import { backendName } from "../_shared/colour.js";
 import { fixed, shape } from "../_shared/format.js";
 import { bar, dot } from "../_shared/parts.js";
 
+const lost = (x, y) => html`<text x="${x}" y="${y}" text-anchor="middle" class="tbad">lost</text>`;
+
 export function textSvg(items) {
   const step = 37,
     width = Math.max(480, 30 + items.length * step);
@@ -22,7 +24,7 @@ export function textSvg(items) {
       />
       <text x="${x + 12}" y="82" text-anchor="middle" style="font:600 17px var(--mono);fill:${ink}"
         >${item.label}</text
-      >${item.bad ? html`<text x="${x + 12}" y="${54 - 40 * v}" text-anchor="middle" class="tbad">lost</text>` : ""}`;
+      >${item.bad ? lost(x + 12, 54 - 40 * v) : ""}`;
   });
   return html`<svg
     class="chart"

@@ -29,7 +29,8 @@ const decades = (lo, hi) =>
 export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const off = new Set(hidden);
   const shown = all.filter((p) => !off.has(p.row.type));
-  const seen = all.filter((p) => p.row.median_ms > 0.003 * all[0].row.median_ms); // sorted: slowest first
+  // sorted, slowest first: what takes next to no time must not stretch the axes
+  const seen = all.filter((p) => p.row.median_ms > 0.003 * all[0].row.median_ms);
   const xs = seen.map((p) => p.x),
     ys = seen.map((p) => p.y);
   const knee = roof.gflops / roof.gbytes_per_s;
@@ -210,7 +211,8 @@ export default widget({
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);
     return (
       p &&
-      `${rowTip(p.row, encoding(c))}\n${fixed(p.y, 1)} GFLOP/s at ${fixed(p.x, 1)} FLOP/byte · ${Math.round(100 * p.part)}${THIN}% of its roof`
+      `${rowTip(p.row, encoding(c))}\n${fixed(p.y, 1)} GFLOP/s at ${fixed(p.x, 1)} FLOP/byte` +
+        ` · ${Math.round(100 * p.part)}${THIN}% of its roof`
     );
   },
   say(c, name) {

@@ -14,6 +14,16 @@ export function worst(layers, most) {
   };
 }
 
+const layerRow = (l, kept, max) =>
+  html`<button type="button" tabindex="-1" data-k="${l.name}">
+    <span class="cut">${l.name}</span
+    ><i
+      class="ib ${kept ? "kept" : ""}"
+      style="width:${Math.max((100 * (l.cost ?? 0)) / max, 0.6).toFixed(1)}%"
+    ></i
+    ><span class="num">${fixed(l.cost, 2)}</span>
+  </button>`;
+
 export default widget({
   name: "sensitivity",
   empty: {
@@ -25,12 +35,16 @@ export default widget({
     const { shown, more, rest } = worst(c.get("layers"), c.get("most")),
       kept = new Set(c.get("kept")),
       max = Math.max(shown[0].cost, 1e-9);
+    const others = `${more} more layers cost ${fixed(rest, 2)} points or less each.`;
     return html`<div class="card">
       <div class="ch">
         <h3>Which layers mind?</h3>
         <span class="mu">accuracy lost when only this layer is int8</span><span class="sp"></span
         ><span class="lg"
-          >${key(square("var(--accent)"), "kept in float")}${key(square("var(--ink2)"), "int8")}</span
+          >${key(square("var(--accent)"), "kept in float")}${key(
+            square("var(--ink2)"),
+            "int8",
+          )}</span
         >
       </div>
       <div
@@ -41,9 +55,9 @@ export default widget({
         data-focus="list"
         aria-label="Layers by cost. Arrow keys select."
       >
-        ${shown.map((l) => html`<button type="button" tabindex="-1" data-k="${l.name}"><span class="cut">${l.name}</span><i class="ib ${kept.has(l.name) ? "kept" : ""}" style="width:${Math.max((100 * (l.cost ?? 0)) / max, 0.6).toFixed(1)}%"></i><span class="num">${fixed(l.cost, 2)}</span></button>`)}
+        ${shown.map((l) => layerRow(l, kept.has(l.name), max))}
       </div>
-      ${more ? html`<div class="cb mu" style="padding-top:0">${more} more layers cost ${fixed(rest, 2)} points or less each.</div>` : ""}
+      ${more ? html`<div class="cb mu others">${others}</div>` : ""}
     </div>`;
   },
   watch: { layers: ["frame"], kept: ["frame"], most: ["frame"] },
@@ -51,7 +65,8 @@ export default widget({
   say(c, name) {
     const l = c.get("layers").find((x) => x.name === name);
     return l
-      ? `${name}, costs ${fixed(l.cost, 2)} points${c.get("kept").includes(name) ? ", kept in float" : ""}`
+      ? `${name}, costs ${fixed(l.cost, 2)} points` +
+          (c.get("kept").includes(name) ? ", kept in float" : "")
       : name;
   },
 });

@@ -37,8 +37,9 @@ export default widget({
             )
           : ""
       }${c.get("selects").map(choice)}<span class="sp"></span
-      ><span class="mu">${c.get("note")}</span
-      >${c.get("buttons").map((b) => button(b.id, b.label, { kind: b.primary ? "pri" : "", disabled: b.disabled }))}
+      ><span class="mu">${c.get("note")}</span>${c
+        .get("buttons")
+        .map((b) => button(b.id, b.label, { kind: b.primary ? "pri" : "", disabled: b.disabled }))}
     </div>`;
   },
   watch: Object.fromEntries(

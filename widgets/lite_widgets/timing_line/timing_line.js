@@ -14,13 +14,21 @@ export function account(profile) {
 
 export function sentence(profile) {
   if (profile.emulated)
-    return "Counted, not timed: **emulated milliseconds mean nothing**, so none are shown. Numbers are exact. For times, add a board in Target.";
+    return (
+      "Counted, not timed: **emulated milliseconds mean nothing**, so none are shown. " +
+      "Numbers are exact. For times, add a board in Target."
+    );
   const a = account(profile),
     t = profile.total_ms;
   const rest = Math.round((a.total - a.layers) * 1e3);
+  const gap =
+    rest >= 0
+      ? `the rest is ${rest}${THIN}µs between layers`
+      : `${-rest}${THIN}µs more than the whole: the clock of each layer costs that`;
   const said = [
-    `${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, min ${ms(t.min)}, p90 ${ms(t.p90)}.`,
-    `Layers add up to ${ms(a.layers)}${THIN}ms (${percent((100 * a.layers) / a.total)}), ${rest >= 0 ? `the rest is ${rest}${THIN}µs between layers` : `${-rest}${THIN}µs more than the whole: the clock of each layer costs that`}.`,
+    `${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, ` +
+      `min ${ms(t.min)}, p90 ${ms(t.p90)}.`,
+    `Layers add up to ${ms(a.layers)}${THIN}ms (${percent((100 * a.layers) / a.total)}), ${gap}.`,
   ];
   if (profile.overhead_ms > 0)
     said.push(`Profiler adds ${percent((100 * profile.overhead_ms) / a.total)}.`);
@@ -30,6 +38,9 @@ export function sentence(profile) {
     );
   return said.join(" ");
 }
+
+/** Types get paler with their rank: the bar is structure, not data. */
+const grey = (i) => `color-mix(in srgb,var(--ink) ${Math.max(6, 20 - i * 3)}%,var(--bg))`;
 
 export default widget({
   name: "timing",
@@ -51,7 +62,7 @@ export default widget({
             const share = (100 * p.value) / whole;
             return html`<i
               data-tip="${`${p.type}\n${ms(p.value)}${THIN}${unit} · ${percent(share)}`}"
-              style="width:${share.toFixed(2)}%;background:color-mix(in srgb,var(--ink) ${Math.max(6, 20 - i * 3)}%,var(--bg))"
+              style="width:${share.toFixed(2)}%;background:${grey(i)}"
               >${share > 11.5 ? html`${p.type} <b>${percent(share, 0)}</b>` : ""}</i
             >`;
           })}

@@ -57,6 +57,23 @@ function scales(c, width) {
   return { X: linear(f.x, [LEFT, width - RIGHT]), Y: linear(f.y, [bottom, TOP]), f, bottom };
 }
 
+const pointTip = (p) =>
+  `int8, ${p.kept.length} layers kept in float\n` +
+  `${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`;
+
+/** "int8 everywhere except 6 layers: a, b, c, d and 2 more." */
+function exceptFor(kept) {
+  const links = kept
+    .slice(0, 4)
+    .map(
+      (name, i) =>
+        html`${i ? ", " : ""}<button type="button" class="lnk" data-k="${name}">${name}</button>`,
+    );
+  const more = kept.length > 4 ? ` and ${kept.length - 4} more` : "";
+  const word = kept.length > 1 ? "layers" : "layer";
+  return html`int8 everywhere except <b>${kept.length} ${word}</b>: ${links}${more}.`;
+}
+
 function chart(c, width) {
   if (width < 200) return html``;
   const points = c.get("points"),
@@ -111,9 +128,7 @@ function chart(c, width) {
   const dots = points.map((p, i) =>
     p.method !== method
       ? ""
-      : html`<g
-          data-point="${i}"
-          data-tip="${`int8, ${p.kept.length} layers kept in float\n${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`}"
+      : html`<g data-point="${i}" data-tip="${pointTip(p)}"
           ><circle cx="${X(p.latency_ms)}" cy="${Y(p.accuracy)}" r="12" fill="transparent" />
           <circle
             cx="${X(p.latency_ms)}"
@@ -124,6 +139,9 @@ function chart(c, width) {
             stroke-width="1.4"
         /></g>`,
   );
+  const beyond = html`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end"
+    >loses more than the budget</text
+  >`;
   const chosen = points[best]
     ? html`<text
         class="t1 b halo"
@@ -154,7 +172,7 @@ function chart(c, width) {
       fill="var(--ink)"
       fill-opacity=".05"
     />
-    ${bottom - yb > 40 ? html`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end">loses more than the budget</text>` : ""}${others}
+    ${bottom - yb > 40 ? beyond : ""}${others}
     <path d="${path(by(method))}" fill="none" stroke="var(--ink2)" stroke-width="1.2" />
     <circle
       cx="${X(fp.latency_ms)}"
@@ -212,12 +230,6 @@ function summary(c) {
     </p>`;
   const loss = fp.accuracy - p.accuracy,
     less = (a, b) => `−${Math.round(100 - (100 * a) / b)}${THIN}%`;
-  const kept = p.kept
-    .slice(0, 4)
-    .map(
-      (name, i) =>
-        html`${i ? ", " : ""}<button type="button" class="lnk" data-k="${name}">${name}</button>`,
-    );
   return html`<div class="three">
       <small>${c.get("metric")}</small><small>latency</small><small>file</small>
       <span class="big">${p.accuracy.toFixed(1)}<small>${THIN}%</small></span
@@ -232,9 +244,7 @@ function summary(c) {
         points</small
       ><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small>
     </div>
-    <p>
-      ${p.kept.length ? html`int8 everywhere except <b>${p.kept.length} layer${p.kept.length > 1 ? "s" : ""}</b>: ${kept}${p.kept.length > 4 ? ` and ${p.kept.length - 4} more` : ""}.` : "int8 everywhere."}
-    </p>`;
+    <p>${p.kept.length ? exceptFor(p.kept) : "int8 everywhere."}</p>`;
 }
 
 export default widget({
@@ -246,6 +256,8 @@ export default widget({
   ready: (c) => Boolean(c.get("float_") && c.get("points").length),
   frame(c) {
     const sizes = c.get("points").map((p) => p.bytes);
+    const small = Math.min(...sizes),
+      large = Math.max(...sizes);
     const circles = html`<svg width="26" height="12">
       <circle cx="5" cy="6" r="3.2" fill="none" stroke="var(--ink2)" />
       <circle cx="18" cy="6" r="5.5" fill="none" stroke="var(--ink2)" />
@@ -254,7 +266,7 @@ export default widget({
       <div class="ch">
         <h3>Accuracy against latency</h3>
         <span class="lg"
-          >${key(circles, `file size ${bytes(Math.min(...sizes))} … ${bytes(Math.max(...sizes))}`)}<span
+          >${key(circles, `file size ${bytes(small)} … ${bytes(large)}`)}<span
             >drag the line to set the budget</span
           ></span
         >

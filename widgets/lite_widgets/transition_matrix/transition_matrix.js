@@ -15,6 +15,9 @@ export function matrix(cells) {
 const label = (name, dark) =>
   BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name;
 
+const cellTip = ({ names, ms }) =>
+  `${plural(names.length, "hand-over")}, ${fixed(ms)}${THIN}ms\n${names.join("\n")}`;
+
 export default widget({
   name: "transitions",
   empty: { title: "Nothing measured yet" },
@@ -46,7 +49,7 @@ export default widget({
                         type="button"
                         data-cell="${a}|${b}"
                         data-focus="cell-${a}-${b}"
-                        data-tip="${`${plural(cell.names.length, "hand-over")}, ${fixed(cell.ms)}${THIN}ms\n${cell.names.join("\n")}`}"
+                        data-tip="${cellTip(cell)}"
                         aria-label="${a} to ${b}, ${fixed(cell.ms)} ms"
                       >
                         ${fixed(cell.ms)}

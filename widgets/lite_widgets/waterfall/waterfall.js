@@ -8,7 +8,7 @@ import { ms, signed, THIN } from "../_shared/format.js";
 const ROW = 24,
   TOP = 20;
 
-/** Bars from `start` to `end`: [{name, names, from, to, delta, kind}]; the last one may be the rest. */
+/** Bars from `start` to `end`: [{name, names, from, to, delta, kind}], the rest last. */
 export function bars(changes, start, end, most) {
   const own = changes.filter((x) => x.delta_ms !== 0).slice(0, most),
     others = changes.length - own.length;
@@ -42,6 +42,8 @@ const totals = (c) => [sum(c.get("before")), sum(c.get("after"))];
 
 function chart(c, width) {
   if (width < 200) return html``;
+  const before = c.get("before"),
+    after = c.get("after");
   const [start, end] = totals(c),
     all = bars(c.get("changes"), start, end, c.get("most"));
   const left = Math.min(170, width * 0.28),
@@ -110,7 +112,8 @@ function chart(c, width) {
   >
     ${grid}
     <text x="${left - 8}" y="10" text-anchor="end">ms</text>
-    ${total(name(c.get("before"), c.get("after")), start, 0)}${join(rows)}${total(name(c.get("after"), c.get("before")), end, all.length + 1)}
+    ${total(name(before, after), start, 0)}${join(rows)}
+    ${total(name(after, before), end, all.length + 1)}
   </svg>`;
 }
 
@@ -157,7 +160,8 @@ export default widget({
     const x = c.get("changes").find((y) => y.names.includes(name));
     return (
       x &&
-      `${x.names.join(", ")}\n${ms(x.before_ms)} → ${ms(x.after_ms)}${THIN}ms (${signed(x.delta_ms)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
+      `${x.names.join(", ")}\n${ms(x.before_ms)} → ${ms(x.after_ms)}${THIN}ms ` +
+        `(${signed(x.delta_ms)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
     );
   },
 });
