@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import TypeInfo
+from ._conditions import attr
 from ._core import Cost, OpDef, define_op
 from ._helpers import broadcast_shapes, product
 from .activation import _sigmoid
@@ -61,6 +62,7 @@ def _binary(name: str, fn: Callable[[Array, Array], Array]) -> OpDef:
     op.cost(
         lambda a, a_s, a_z, b, *_: Cost(flops=8 * product(broadcast_shapes(a.shape, b.shape) or ()))
     )
+    op.kernel("cpu", "i8_binary", dtype="i8,u8", accepts_pitch=True)
     return op
 
 
@@ -173,6 +175,9 @@ def _(
 
 
 qlinear_global_average_pool.cost(lambda x, *_, **__: Cost(flops=x.size))
+qlinear_global_average_pool.kernel(
+    "cpu", "i8_global_pool", dtype="i8,u8", when=attr("channels_last", 0)
+)
 
 # ---- concat
 

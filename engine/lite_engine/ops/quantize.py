@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import DType, TypeInfo
+from ..ir import DType, Node, TypeInfo
+from ._conditions import all_of, attr, of_type
 from ._core import Cost, define_op
 from ._helpers import normalise_axis
 
@@ -129,6 +130,27 @@ def _(
 
 quantize_linear.cost(lambda x, *_, **__: Cost(flops=4 * x.size))
 dequantize_linear.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
+
+
+def _whole_axes(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    scale = types[1]
+    return (scale is not None and scale.rank <= 1) or "scales of blocks"
+
+
+def _to_small(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    dtype = node.output.dtype
+    small = (DType.I8, DType.U8, DType.I16, DType.U16)
+    return dtype in small or f"an output of {dtype}"
+
+
+_plain_scales = (of_type(1), attr("block_size", 0), _whole_axes)
+quantize_linear.kernel("cpu", "any_quantize", when=all_of(*_plain_scales, _to_small))
+dequantize_linear.kernel(
+    "cpu",
+    "any_quantize",
+    dtype="i8,u8,i16,u16,i32",
+    when=all_of(*_plain_scales, attr("output_dtype", None, DType.F32)),
+)
 
 dynamic_quantize_linear = define_op(
     "DynamicQuantizeLinear",
