@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "engine" / "native"
 TABLE = ROOT / "docs" / "arm_tiles.md"
 PER_CYCLE = {"cortex-a53": 1, "cortex-a55": 1, "neoverse-n1": 2}  # 128-bit multiply-accumulates
-FLAGS = ["-std=gnu++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-exceptions", "-fno-rtti", "-fno-schedule-insns"]
+FLAGS = ["-std=gnu++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-exceptions",
+         "-fno-rtti", "-fno-schedule-insns"]
 
 
 @dataclass(frozen=True)
