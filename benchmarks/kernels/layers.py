@@ -22,9 +22,12 @@ BUILD = ROOT / "build" / "native"
 def program() -> Path:
     """Compiles layers.cc against the native build. Raises CalledProcessError."""
     subprocess.run(["make", "-s", "native"], cwd=ROOT, check=True)
-    objects = [str(p) for p in (BUILD / "CMakeFiles").rglob("*.o") if "lite_run.dir" not in p.parts]
-    out = BUILD / "layers"
-    native = ROOT / "engine" / "native"
+    native, out = ROOT / "engine" / "native", BUILD / "layers"
+    # Objects of sources that are gone may still lie there.
+    objects = [str(p) for folder in (BUILD / "CMakeFiles").glob("lite_*.dir")
+               if folder.name not in ("lite_run.dir", "lite_runtime.dir")
+               for p in folder.rglob("*.o")
+               if (native / p.relative_to(folder).with_suffix("")).is_file()]
     subprocess.run(
         ["g++", "-std=gnu++17", "-O2", f"-I{native / 'include'}", f"-I{native / 'src'}",
          str(Path(__file__).with_name("layers.cc")), *objects, "-lpthread", "-o", str(out)],
