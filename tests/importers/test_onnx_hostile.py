@@ -13,6 +13,7 @@ from lite_engine.errors import LiteError, ModelFormatError
 from lite_engine.importers import load
 from lite_engine.importers import onnx as importer
 from lite_engine.ir import verify
+from lite_engine.ops import fold_constants, specialise
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
@@ -74,6 +75,11 @@ def attempt(data: bytes) -> None:
         return
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
         return  # importers.load turns these into ModelFormatError
+    try:
+        fold_constants(graph)
+        specialise(graph, {"x": (1, 3, 8, 8)})
+    except LiteError:
+        return
 
 
 def test_good_model_reads() -> None:

@@ -73,7 +73,7 @@ def _foldable(node: Node) -> list[np.ndarray | None] | None:
     if node.op in _RANDOM or any(True for _ in node.subgraphs()):
         return None
     if node.op in ("Shape", "Size"):
-        value = node.inputs[0]
+        value = node.input(0)
         if value is not None and value.dtype is not None and value.type.is_static:
             dims = tuple(d for d in value.shape or () if isinstance(d, int))
             return [np.broadcast_to(np.zeros((), value.dtype.np), dims)]
@@ -160,10 +160,13 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
 
 def _inline_branch(graph: Graph, node: Node) -> list[Node] | None:
     """An If whose condition is constant: the taken branch's nodes in its place, None otherwise."""
-    condition = node.inputs[0]
+    condition = node.input(0)
     if condition is None or condition.const is None or condition.const.size != 1:
         return None
-    branch = node.attrs["then_branch" if condition.const.item() else "else_branch"]
+    attrs = get_op("If").filled_attrs(node)
+    branch = attrs["then_branch" if condition.const.item() else "else_branch"]
+    if not isinstance(branch, Graph) or len(branch.outputs) < len(node.outputs):
+        raise ShapeError(f"{node.name}: its branch does not give {len(node.outputs)} values")
     at, names = graph.nodes.index(node), {v.name for v in graph.values()}
     for inner in branch.nodes:
         for value in inner.outputs:

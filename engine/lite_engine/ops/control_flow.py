@@ -192,12 +192,14 @@ def _run_if(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgrap
     assert inputs[0] is not None
     if inputs[0].size != 1:
         raise ShapeError(f"{node.name}: the condition has {inputs[0].size} elements, not 1")
-    return run_subgraph(node.attrs["then_branch" if inputs[0].item() else "else_branch"], [])
+    return run_subgraph(
+        if_op.filled_attrs(node)["then_branch" if inputs[0].item() else "else_branch"], []
+    )
 
 
 def _run_loop(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
     """for i in range(trip_count): if not condition: break; condition, states, scans = body(i, …)"""
-    body: Graph = node.attrs["body"]
+    body: Graph = loop.filled_attrs(node)["body"]
     given = [*inputs, None, None][: max(2, len(inputs))]
     limit = None if given[0] is None else int(given[0].item())
     alive = given[1] is None or bool(given[1].item())

@@ -6,7 +6,6 @@ inferred, so that upgrades may ask for ranks and constants of what came before.
 
 from __future__ import annotations
 
-import heapq
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from ...errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Graph, Node, Value
 from ...ops import infer_node
 from .._protobuf import Message
+from .order import in_order
 from .tensors import TensorReader, dtype_of, read_type
 from .upgrade import Call, upgrade
 from .vendor import vendor_op
@@ -198,7 +198,7 @@ class ModelReader:
         self._node_count += len(protos)
         if self._node_count > MAX_NODES:
             raise ModelFormatError(f"more than {MAX_NODES} nodes (functions expanded)")
-        for proto in _in_order(protos, scope):
+        for proto in in_order(protos):
             self._node(proto, scope, hints)
 
     def _node(self, proto: Message, scope: Scope, hints: dict[str, Message]) -> None:
@@ -444,41 +444,6 @@ def _largest_suffix(graph: Graph) -> int:
     return largest
 
 
-def _in_order(protos: list[Message], scope: Scope) -> list[Message]:
-    """Nodes sorted so that each follows what it reads; files in order come out unchanged.
-
-    Raises ModelFormatError on a cycle.
-    """
-    maker: dict[str, int] = {}
-    for i, proto in enumerate(protos):
-        for name in proto.texts(2):
-            if name:
-                maker.setdefault(name, i)
-    reads = [[maker[n] for n in _names_read(p) if n in maker] for p in protos]
-    if all(j < i for i, js in enumerate(reads) for j in js):
-        return protos
-    waiting = [len(set(js)) for js in reads]
-    readers: list[list[int]] = [[] for _ in protos]
-    for i, js in enumerate(reads):
-        for j in set(js):
-            readers[j].append(i)
-    ready = [i for i, n in enumerate(waiting) if n == 0]
-    order: list[int] = []
-    while ready:
-        i = heapq.heappop(ready)
-        order.append(i)
-        for j in readers[i]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                heapq.heappush(ready, j)
-    if len(order) != len(protos):
-        at = next(i for i, n in enumerate(waiting) if n > 0)
-        raise ModelFormatError(
-            f"the graph has a cycle through {protos[at].text(3) or protos[at].text(4)}"
-        )
-    return [protos[i] for i in order]
-
-
 def _travelling(properties: dict[str, str]) -> dict[str, Any]:
     """Pre-processing and labels kept as JSON in the model's own metadata properties."""
     found: dict[str, Any] = {}
@@ -490,15 +455,3 @@ def _travelling(properties: dict[str, str]) -> dict[str, Any]:
         if isinstance(value, kind):
             found[key] = value
     return found
-
-
-def _names_read(proto: Message) -> Iterator[str]:
-    """Names a node reads, those captured by its subgraphs included."""
-    yield from proto.texts(1)
-    for attr in proto.messages(5):
-        graph = attr.message(6)
-        if graph is not None:
-            for node in graph.messages(1):
-                yield from _names_read(node)
-            for info in graph.messages(12):
-                yield info.text(1)
