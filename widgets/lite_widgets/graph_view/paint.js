@@ -136,7 +136,7 @@ function node(b, style) {
     ink = fill.startsWith("#") ? inkOn(fill) : "var(--ink)";
   const first = style.first(n),
     hatch = style.hatch(n);
-  let value = fit(style.text(n), w * 0.55 - 8, 6.2);
+  let value = fit(style.text(n), w * 0.55 - 8, 6.8);
   const flag =
     first && w > 160
       ? html`<g pointer-events="none"
@@ -149,10 +149,10 @@ function node(b, style) {
           ></g
         >`
       : "";
-  let label = fit(nodeLabel(n), w - 20 - value.length * 6.2, 6.2);
+  let label = fit(nodeLabel(n), w - 24 - value.length * 6.4, 6.4);
   if (label.length < 5 && label !== nodeLabel(n)) {
     value = ""; // a small box: its name says more than its number
-    label = fit(nodeLabel(n), w - 14, 6.2);
+    label = fit(nodeLabel(n), w - 14, 6.4);
   }
   return html`<g ${named(style, n.name)} class="${style.cls(n.name)}"
       ><rect

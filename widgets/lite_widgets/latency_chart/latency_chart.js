@@ -88,6 +88,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
     const n = pareto(rows, e.value),
       x = LEFT + n * step,
       flip = x > width - 260;
+    const [most, least] = e.unit === "ms" ? ["slowest", "fastest"] : ["most", "fewest"];
     axis = html`<line
         x1="${x}"
         x2="${x}"
@@ -104,8 +105,8 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
         ${flip ? html` text-anchor="end"` : ""}
         >80 % is in ${n} of ${rows.length} rows</text
       >
-      <text x="${LEFT}" y="${height - 6}">slowest</text
-      ><text x="${width - RIGHT}" y="${height - 6}" text-anchor="end">fastest</text>`;
+      <text x="${LEFT}" y="${height - 6}">${most}</text
+      ><text x="${width - RIGHT}" y="${height - 6}" text-anchor="end">${least}</text>`;
   } else axis = brackets(rows, { left: LEFT, step, y: bottom + 4 });
   return html`<svg
     class="chart"
