@@ -199,14 +199,18 @@ class Session(Observable):
 
     # ---- running, measuring, comparing
 
-    def predictor(self, backend: str = "auto", version: str | None = None) -> Any:
-        """A Predictor of a version with the session's overrides and planted faults; kept."""
+    def predictor(
+        self, backend: str = "auto", version: str | None = None, *, planted: bool = True
+    ) -> Any:
+        """A Predictor of a version with the session's overrides and (unless `planted` is False)
+        planted faults; kept."""
         from lite_engine.runtime import Predictor, host_target
 
         model = self.model if version is None else self.versions[version]
         here = host_target()
         moved = {k: b for k, b in self.overrides.items() if b != backend}
-        faults = {k: v for k, v in self.faults.get(backend, {}).items() if k not in moved}
+        spoilt = self.faults.get(backend, {}) if planted else {}
+        faults = {k: v for k, v in spoilt.items() if k not in moved}
         key = (version or self.version, backend, tuple(moved.items()), tuple(faults.items()))
         if key not in self._predictors:
             plan_names = {k: "cpu" if b == here else b for k, b in moved.items()}
@@ -301,6 +305,27 @@ class Session(Observable):
             self.overrides[layer] = backend
         self.remember(f"session.override({layer!r}, {backend!r})")
         self.notify("overrides", dict(self.overrides))
+
+    def try_override(
+        self, layer: str, target: str | None, backend: str, runs: int = 15
+    ) -> tuple[float, float]:
+        """Moves one layer and measures the whole model: (before, after) median ms. Runs of both
+        alternate, and planted faults are left out, so that only the move is measured."""
+        import time
+
+        with self._busy:
+            feeds = self._input(None)
+            before = self.predictor(backend, planted=False)
+            self.override(layer, target)
+            after = self.predictor(backend, planted=False)
+            times: tuple[list[float], list[float]] = ([], [])
+            for done in range(runs + 1):
+                for predictor, into in zip((before, after), times, strict=True):
+                    began = time.perf_counter()
+                    predictor.run(feeds)
+                    into.append((time.perf_counter() - began) * 1e3)
+                self.progress(done, runs)
+        return float(np.median(times[0][1:])), float(np.median(times[1][1:]))
 
     def plant_fault(self, layer: str, kind: str, backend: str = "opencl") -> None:
         """Spoils a layer's output on one backend, to test and to teach. Raises UsageError."""

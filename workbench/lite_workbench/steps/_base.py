@@ -1,0 +1,152 @@
+"""Step: a screen of the walk on a Session, and how its widgets stay linked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets
+from lite_engine.errors import LiteError
+from lite_widgets import Notice, StepHeader
+
+from ..session import Session
+
+COLOURED = ("x86", "opencl", "arm", "reference")
+
+
+class Step(ipywidgets.VBox):
+    """A question (`title`), its widgets, and what the stepper says about it.
+
+    A subclass fills `self.children` in `build` and follows the Session with `follow`. Callbacks
+    run on the kernel's main thread whoever made the change, and an error becomes a notice here.
+    """
+
+    name = ""
+    title = ""
+
+    def __init__(self, session: Session, *, go: Callable[[str], None] | None = None) -> None:
+        self.session = session
+        self.go = go or (lambda step: None)
+        self._loop = _running_loop()
+        self._ends: list[Callable[[], None]] = []
+        self._linked: list[Any] = []
+        self.header = StepHeader(title=self.title)
+        self.notice = Notice()
+        self.notice.layout.display = "none"
+        super().__init__()
+        self.add_class("lite-step-body")
+        self.build()
+        self.follow("error", self._job_failed)
+        self.follow("selected", self._select_all)
+
+    def build(self) -> None:
+        """Makes the widgets and shows what is there already."""
+        raise NotImplementedError
+
+    def show(self, *widgets: Any) -> None:
+        """Header, notice, then these."""
+        self.children = (self.header, self.notice, *widgets)
+
+    # ---- events
+
+    def follow(self, what: str, callback: Callable[[Any], None]) -> None:
+        """Calls `callback(value)` on the main thread for this change of the session."""
+
+        def told(_: str, value: Any) -> None:
+            self.on_main(lambda: callback(value))
+
+        self._ends.append(self.session.observe(told, what))
+
+    def on_main(self, callback: Callable[[], None]) -> None:
+        if self._loop is not None and self._loop is not _running_loop():
+            self._loop.call_soon_threadsafe(self.guard, callback)
+        else:
+            self.guard(callback)
+
+    def guard(self, callback: Callable[[], None]) -> None:
+        """Runs a callback; an error of ours becomes a notice, in place."""
+        try:
+            callback()
+        except LiteError as error:
+            self.tell_error(error)
+
+    def on(self, widget: Any, action: str, callback: Callable[[dict], None]) -> None:
+        """A click on a button of a widget."""
+        widget.on_action(lambda _, payload: self.guard(lambda: callback(payload)), action)
+
+    def start(self, title: str, work: Callable[[], Any]) -> None:
+        """Long work off the main thread."""
+        self.quiet()
+        self.session.start(title, work)
+
+    def close(self) -> None:
+        for end in self._ends:
+            end()
+        super().close()
+
+    # ---- telling
+
+    def tell_error(self, error: BaseException) -> None:
+        """What, where, fix: our messages are ``what; fix``."""
+        what, _, fix = str(error).partition("; ")
+        command = fix.partition("`")[2].partition("`")[0]
+        self.tell("error", f"**{what}**", detail=fix, fix=command, where=str(self.session.path))
+
+    def tell(self, kind: str, what: str, **traits: Any) -> None:
+        blank = {"where": "", "detail": "", "fix": "", "again": "", "tried": [], "actions": []}
+        with self.notice.hold_sync():
+            self.notice.set_trait("kind", kind)
+            self.notice.what = what
+            for key, value in {**blank, **traits}.items():
+                setattr(self.notice, key, value)
+        self.notice.layout.display = None
+
+    def quiet(self) -> None:
+        self.notice.layout.display = "none"
+
+    def _job_failed(self, error: BaseException) -> None:
+        if isinstance(error, LiteError):
+            self.tell_error(error)
+        else:
+            self.tell("error", f"**{type(error).__name__}**: {error}", where=self.title)
+
+    # ---- selection
+
+    def link(self, *widgets: Any) -> None:
+        """These widgets, the session and each other select the same layers."""
+        for widget in widgets:
+            widget.link = f"lite-{id(self.session)}-{self.name}"
+            widget.selected = self.session.selected
+            widget.observe(self._selected, names=["selected"])
+            self._linked.append(widget)
+
+    def _selected(self, change: dict) -> None:
+        self.session.selected = change["new"]
+
+    def _select_all(self, names: Sequence[str]) -> None:
+        for widget in self._linked:
+            if widget.selected != list(names):
+                widget.selected = list(names)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def button(id_: str, label: str, *, primary: bool = False, disabled: bool = False) -> dict:
+    return {"id": id_, "label": label, "primary": primary, "disabled": disabled}
+
+
+def backend_options(session: Session, *names: str) -> list[list[str]]:
+    """[[value, text, dot]] of a segment; `names` or the targets of the model."""
+    texts = {"opencl": "OpenCL", "arm": "arm (emulated)", "x86": "x86", "reference": "reference"}
+    from lite_engine.runtime import host_target
+
+    if host_target() == "arm":
+        texts["arm"] = "arm"
+    wanted = names or session.targets or (host_target(), "opencl")
+    return [[n, texts.get(n, n), n if n in COLOURED else ""] for n in wanted]

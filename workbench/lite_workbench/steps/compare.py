@@ -1,0 +1,139 @@
+"""Compare: do the backends agree, and if not, which layer is wrong?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lite_widgets import DifferencePane, ErrorStrip, GraphView, columns
+
+from .. import views
+from ._base import Step, button
+
+
+class CompareStep(Step):
+    """Verdict and strip, the graph stained by errors, and the evidence of one layer."""
+
+    name = "Compare"
+    title = "Do the backends agree?"
+
+    def build(self) -> None:
+        a, b = next(reversed(self.session.comparisons), self._sides())
+        options = [[n, n] for n in self._choices()]
+        self.header.selects = [
+            {"name": "a", "label": "", "backend": "x86", "options": options},
+            {"name": "b", "label": "against", "backend": "opencl", "options": options},
+        ]
+        self.header.values = {"a": a, "b": b}
+        self.header.buttons = [button("compare", "Compare again", primary=True)]
+        self.on(self.header, "compare", lambda _: self.measure())
+        self.header.observe(self._switched, names=["values"])
+        self.strip, self.graph, self.pane = ErrorStrip(), GraphView(), DifferencePane(height=496)
+        self.on(self.strip, "run_on_a", self._run_on_a)
+        self.on(self.notice, "deploy", lambda _: self.go("Deploy"))
+        self.pane.observe(lambda _: self.guard(self._evidence), names=["kind", "channel"])
+        self.link(self.strip, self.graph, self.pane)
+        self.follow("comparison", lambda _: self._fill())
+        self.follow("selected", lambda _: self._evidence())
+        self.show(self.strip, columns(self.graph, self.pane, kind="graph"))
+        if (a, b) in self.session.comparisons:
+            self._fill()
+        elif self.session.job is None or self.session.job.state != "running":
+            self.measure()
+
+    def _sides(self) -> tuple[str, str]:
+        from lite_engine.runtime import host_target, usability
+
+        other = "opencl" if usability("opencl").usable else "reference"
+        return host_target(), other
+
+    def _choices(self) -> list[str]:
+        versions = [v for v in self.session.versions if v != "float" or len(self._names()) > 1]
+        return ["x86", "opencl", "arm", "reference", *(versions if len(versions) > 1 else [])]
+
+    def _names(self) -> list[str]:
+        return list(self.session.versions)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.header.values["a"], self.header.values["b"]
+
+    def _switched(self, change: dict) -> None:
+        if self.pair in self.session.comparisons:
+            self._fill()
+
+    def measure(self) -> None:
+        """Compares the chosen pair in the background."""
+        a, b = self.pair
+        self.start(f"Comparing {a} and {b}", lambda: self.session.compare(a, b))
+
+    def _fill(self) -> None:
+        comparison = self.session.comparisons.get(self.pair)
+        if comparison is None:
+            return
+        predictors = [self.session.predictor(*self.session._side(n)) for n in self.pair]
+        precisions = tuple(_precision(self.session, n, p) for n, p in zip(self.pair, predictors))
+        data = views.comparison_data(comparison, precisions)  # type: ignore[arg-type]
+        with self.strip.hold_sync():
+            self.strip.tolerance = data["usual_tolerance"]
+            self.strip.comparison = data
+        self.graph.graph = views.graph_data(predictors[0].graph)
+        profile = next(reversed(self.session.profiles.values()), None)
+        self.graph.profile = views.profile_data(profile) if profile else None
+        self.graph.tolerance = self.pane.tolerance = data["usual_tolerance"]
+        self.graph.comparison = data
+        self.pane.a, self.pane.b = self.pair
+        verdict = self.strip.verdict()
+        guilty = verdict["layer"] if verdict and verdict["case"] == "guilty" else None
+        if guilty:
+            self.session.selected = guilty
+            self.pane.layer = None
+        self._evidence()
+
+    # ---- one layer
+
+    def _evidence(self) -> None:
+        """The picked layer's two outputs, alone or as they came."""
+        comparison = self.session.comparisons.get(self.pair)
+        picked = self.session.selected[-1:]
+        rows = self.strip.comparison["layers"] if comparison and self.strip.comparison else []
+        row = next((r for r in rows if r["name"] in picked), None)
+        if row is None:
+            return
+        fresh = self.pane.layer is None or self.pane.layer["name"] != row["name"]
+        if fresh:
+            own = (row.get("isolated") or {}).get("rel_l2", 0.0) > self.strip.tolerance
+            with self.pane.hold_trait_notifications():
+                self.pane.kind = "isolated" if own or row["rel_l2"] <= self.strip.tolerance else (
+                    "accumulated"
+                )  # fmt: skip
+                self.pane.layer = {**row, "kernel": row.get("kernel_b", "")}
+        a, b = self.pair
+        first = self.session.values(a, row["name"])
+        alone = a if self.pane.kind == "isolated" else None
+        second = self.session.values(b, row["name"], alone_after=alone)
+        self.pane.show(first, second, **({} if fresh else {"channel": self.pane.channel}))
+
+    def _run_on_a(self, payload: dict) -> None:
+        """The fix: this layer on the trusted side; measured and compared again."""
+        layer, (a, b) = payload["layer"], self.pair
+
+        def work() -> None:
+            before, after = self.session.try_override(layer, a, b)
+            self.session.compare(a, b)
+            for side in (a, b):
+                self.session.run(backend=side)
+            self.on_main(lambda: self._fixed(layer, after - before))
+
+        self.start(f"Running {layer} on {a}", work)
+
+    def _fixed(self, layer: str, cost_ms: float) -> None:
+        a, b = self.pair
+        self.tell(
+            "done", f"**{layer} runs on {a}**: {cost_ms:+.2f} ms on {b}.",
+            detail="The rest stays where it was.", actions=[["deploy", "Deploy", False]],
+        )  # fmt: skip
+
+
+def _precision(session: Any, side: str, predictor: Any) -> str:
+    version = side.partition("@")[0]
+    return "int8" if version in session.versions and version != "float" else predictor.precision

@@ -1,0 +1,80 @@
+"""Convert: one model for every target, and what the passes did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lite_widgets import DataTable, FactsCard, GraphView, columns
+
+from .. import views
+from ._base import Step, button
+
+PRECISIONS = [["fp32", "fp32"], ["fp16", "fp16"]]
+
+
+class ConvertStep(Step):
+    """The optimised graph beside the file's own, and the journal of the passes."""
+
+    name = "Convert"
+    title = "What will run?"
+
+    def build(self) -> None:
+        self.facts = FactsCard(title="Conversion")
+        self.graph = GraphView(title="Optimised", height=460)
+        self.journal = DataTable(
+            title="What the passes did",
+            columns=[
+                {"id": "rule", "head": "Pass", "kind": "code"},
+                {"id": "what", "head": "Did", "kind": "text"},
+                {"id": "nodes", "head": "Layers", "kind": "wrap"},
+                {"id": "why", "head": "Why not", "kind": "wrap"},
+            ],
+            height=330,
+        )
+        self.header.selects = [{"name": "precision", "label": "Precision", "options": PRECISIONS}]
+        self.header.values = {"precision": "fp32"}
+        self.header.buttons = [
+            button("convert", "Convert again"), button("next", "Run it", primary=True)
+        ]  # fmt: skip
+        self.on(self.header, "convert", lambda _: self._convert())
+        self.on(self.header, "next", lambda _: self.go("Run"))
+        self.link(self.graph)
+        self.follow("versions", lambda _: self._fill())
+        right = columns(self.graph, _stack(self.facts, self.journal), kind="half")
+        self.show(right)
+        if "float" in self.session.versions:
+            self._fill()
+        else:
+            self._convert()
+
+    def _convert(self) -> None:
+        session, precision = self.session, self.header.values.get("precision", "fp32")
+        targets = session.targets or ["x86", "arm", "opencl"]
+        wanted: Any = precision
+        if precision == "fp16":
+            wanted = {t: "fp16" for t in targets if t == "opencl"} or "fp32"
+        self.start("Converting", lambda: session.convert(targets=targets, precision=wanted))
+
+    def _fill(self) -> None:
+        session = self.session
+        model = session.versions["float"]
+        rewrites = [e for e in model.journal.entries if e.action == "rewrote"]
+        refusals = len(model.journal.entries) - len(rewrites)
+        self.facts.big = [
+            ["layers", str(len(model.graph.nodes)), "", f"of {len(session.graph.nodes)}"],
+            ["rewrites", str(len(rewrites)), "", f"{refusals} refused, with reasons"],
+        ]
+        targets = ", ".join(f"{t} {model.precision(t)}" for t in model.targets)
+        self.facts.facts = [["Targets", targets], ["One file", "serves all of them"]]
+        self.journal.rows = [
+            {"rule": e.rule, "what": e.action, "nodes": " + ".join(e.nodes), "why": e.reason}
+            for e in model.journal.entries
+        ]
+        self.graph.graph = views.graph_data(model.graph)
+        self.graph.source_graph = views.graph_data(session.graph)
+
+
+def _stack(*widgets: Any) -> Any:
+    import ipywidgets
+
+    return ipywidgets.VBox(list(widgets))

@@ -1,0 +1,169 @@
+"""Quantize: how small may the numbers be?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lite_widgets import FactsCard, RangePlot, SensitivityList, TradeOff, columns
+
+from ._base import Step, button
+
+METHODS = ("mse", "kl", "minmax", "hist", "avg")
+
+
+class QuantizeStep(Step):
+    """Calibrate, measure versions that keep the worst layers in float, keep one."""
+
+    name = "Quantize"
+    title = "How small may the numbers be?"
+
+    def build(self) -> None:
+        self.header.selects = [
+            {"name": "samples", "label": "Samples", "options": sources(self.session.path)},
+            {"name": "method", "label": "Clipping", "options": [[m, m] for m in METHODS]},
+        ]
+        options = self.header.selects[0]["options"]
+        self.header.values = {"samples": options[0][0] if options else "", "method": "mse"}
+        self.on(self.header, "run", lambda _: self._run())
+        self.on(self.header, "keep", lambda _: self._keep())
+        self.trade, self.layers = TradeOff(metric="same answer as float"), SensitivityList()
+        self.best, self.range = FactsCard(title="Best version within the budget"), RangePlot()
+        self.trade.status = {
+            "kind": "empty", "title": "Not quantized yet",
+            "text": "Calibrates on the samples, then measures versions of the model: about 1 min.",
+            "button": "Quantize", "action": "start",
+        }  # fmt: skip
+        self.on(self.trade, "start", lambda _: self._run())
+        self.trade.observe(lambda _: self._show_best(), names=["best"])
+        self.link(self.layers)
+        self.follow("quantization", lambda _: self._fill())
+        self.follow("selected", lambda _: self._ranges())
+        self.show(
+            columns(self.trade, _stack(self.best, self.range), kind="wide"), self.layers
+        )
+        self._buttons()
+        if self.session.quantization is not None:
+            self._fill()
+
+    def _buttons(self) -> None:
+        points = bool(self.trade.points)
+        no_samples = not self.header.values.get("samples")
+        self.header.buttons = [
+            button("run", "Run again" if points else "Quantize", primary=not points,
+                   disabled=no_samples),
+            *([button("keep", "Keep this version", primary=True)] if points else []),
+        ]  # fmt: skip
+        if no_samples:
+            self.tell("warn", "**No samples to calibrate with.**",
+                      detail="Put a folder of images or an `.npz` beside the model.")  # fmt: skip
+
+    def _run(self) -> None:
+        session, values = self.session, self.header.values
+
+        def work() -> None:
+            session.quantize(values["samples"], method=values["method"])
+            session.explore()
+
+        self.start("Quantizing", work)
+
+    def _fill(self) -> None:
+        made = self.session.quantization
+        if made is None or not made.points:
+            return
+        with self.trade.hold_sync():
+            self.trade.status = {}
+            self.trade.method = made.method
+            self.trade.float_ = made.float_point
+            self.trade.points = made.points
+        self.layers.layers = made.layers
+        samples = made.made.calibration.samples
+        self.header.note = f"{samples} samples, judged on {len(made.made.held)} held back"
+        self._buttons()
+        self._show_best()
+        if made.layers and not self.session.selected:
+            self.session.selected = made.layers[0]["name"]
+        self._ranges()
+
+    def _show_best(self) -> None:
+        if not self.trade.points or not 0 <= self.trade.best < len(self.trade.points):
+            self.best.facts = [["", "No version is within the budget."]]
+            self.best.big = []
+            return
+        point, whole = self.trade.points[self.trade.best], self.trade.float_
+        self.layers.kept = point["kept"]
+        self.best.big = [
+            ["same answer", f"{point['accuracy']:.1f}", "%", "as the float model"],
+            ["latency", f"{point['latency_ms']:.3g}", "ms", f"float {whole['latency_ms']:.3g}"],
+            ["weights", f"{point['bytes'] / 1e6:.2f}", "MB", f"float {whole['bytes'] / 1e6:.2f}"],
+        ]
+        kept = ", ".join(f"`{n}`" for n in point["kept"][:4]) or "none"
+        self.best.facts = [["Kept in float", kept]]
+
+    def _ranges(self) -> None:
+        """Histogram and clipping of the picked layer's output."""
+        made = self.session.quantization
+        if made is None or not self.session.selected:
+            return
+        name = self.session.selected[-1]
+        node = next((n for n in made.made.parent.nodes if n.name == name), None)
+        statistics = node and made.made.calibration.statistics.get(node.output.name)
+        chosen = node and made.made.ranges.values.get(node.output.name)
+        if not statistics or not chosen:
+            return
+        cost = next((row["cost"] for row in made.layers if row["name"] == name), None)
+        counts = [int(c) for c in _binned(statistics.counts)]
+        self.range.layer = {
+            "name": name, "kept": name in self.layers.kept, "cost": cost,
+            "low": float(statistics.centres[0]), "high": float(statistics.centres[-1]),
+            "counts": counts, "clip_low": float(chosen[0]), "clip_high": float(chosen[1]),
+            "method": made.method, "weights": _weights(node),
+        }  # fmt: skip
+
+    def _keep(self) -> None:
+        session, values = self.session, self.header.values
+        kept = self.trade.points[self.trade.best]["kept"] if self.trade.best >= 0 else []
+        if kept:
+            self.start(
+                "Quantizing",
+                lambda: session.quantize(values["samples"], values["method"], keep_float=kept),
+            )
+        else:
+            session.use("int8")
+        self.go("Run")
+
+
+def _binned(counts: Any, bins: int = 64) -> Any:
+    import numpy as np
+
+    return [part.sum() for part in np.array_split(counts, min(bins, len(counts)))]
+
+
+def _weights(node: Any) -> list[list[float]] | None:
+    """(low, high) per output channel, or None."""
+    weight = node.inputs[1].const if len(node.inputs) > 1 and node.inputs[1] is not None else None
+    if weight is None or weight.ndim < 2:
+        return None
+    flat = weight.reshape(len(weight), -1)
+    return [[float(row.min()), float(row.max())] for row in flat[:256]]
+
+
+def _stack(*widgets: Any) -> Any:
+    import ipywidgets
+
+    return ipywidgets.VBox(list(widgets))
+
+
+def sources(model: Path) -> list[list[str]]:
+    """[[path, text]]: `.npz` files and folders of images beside the model and here."""
+    from lite_engine.preprocess import is_image
+
+    found: dict[Path, str] = {}
+    for folder in (model.parent, Path()):
+        own = [p for p in sorted(folder.glob("*.npz"))]
+        own.sort(key=lambda p: not p.name.startswith(model.stem))
+        found |= {p: p.name for p in own}
+        for inner in sorted(p for p in folder.iterdir() if p.is_dir()):
+            if any(is_image(p) for p in list(inner.iterdir())[:50]):
+                found[inner] = f"{inner.name}/"
+    return [[str(path), text] for path, text in found.items()]

@@ -1,0 +1,136 @@
+"""Run: what does the model say, on each backend?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lite_engine.runtime import usability
+from lite_widgets import DropZone, ResultCard, columns
+
+from ..answers import Run, mark_different
+from ._base import Step, button
+
+_NAMES = {"opencl": "OpenCL"}
+
+
+class RunStep(Step):
+    """A picture in, one answer per backend out; answers that differ offer the comparison."""
+
+    name = "Run"
+    title = "What does it say?"
+
+    def build(self) -> None:
+        self.drop = DropZone(
+            label="Drop or choose an image…", accept="image/*", preview=True,
+            choices=[[str(p), p.name] for p in pictures(self.session.path)],
+        )  # fmt: skip
+        self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
+        self.drop.observe(self._picked, names=["picked"])
+        self.cards = {name: ResultCard(backend=name, title=_title(name)) for name in self._sides()}
+        for card in self.cards.values():
+            card.status = {"kind": "empty", "title": "Not run yet", "text": "Drop an image first."}
+        self.header.buttons = [button("run", "Run", primary=True)]
+        self.on(self.header, "run", lambda _: self._run())
+        self.on(self.notice, "compare", lambda _: self._compare())
+        self.follow("run", self._answered)
+        self.picture = ResultCard(backend="", title="Input", kind="values")
+        self.show(self.drop, columns(*self.cards.values()))
+        for run in self.session.runs.values():
+            self._answered(run)
+
+    def _sides(self) -> list[str]:
+        """At most two: the CPU first, then OpenCL or the reference."""
+        from lite_engine.runtime import host_target
+
+        targets = self.session.targets or [host_target(), "opencl"]
+        good = [t for t in targets if t != "arm" or host_target() == "arm"]
+        good = [t for t in good if usability(t).usable]
+        return (good + ["reference"])[:2]
+
+    # ---- input
+
+    def _picture(self, name: str, data: bytes) -> None:
+        path = Path(Path(name).name)
+        path.write_bytes(data)
+        self._start(str(path))
+
+    def _picked(self, change: dict) -> None:
+        if change["new"]:
+            self.guard(lambda: self._start(change["new"]))
+
+    def _run(self) -> None:
+        self._start(None)
+
+    def _start(self, source: str | None) -> None:
+        session = self.session
+
+        def work() -> None:
+            first, *rest = self.cards
+            session.run(source, backend=first)
+            for name in rest:
+                session.run(backend=name)
+
+        self.start("Running", work)
+
+    # ---- answers
+
+    def _answered(self, run: Run) -> None:
+        card = self.cards.get(run.backend)
+        if card is None:
+            return
+        self.header.note = self._input_name()
+        runs = [self.session.runs[n] for n in self.cards if n in self.session.runs]
+        if len(runs) == 2:
+            mark_different(runs[0].answer, runs[1].answer)
+            self._judge(*runs)
+        for made in runs:
+            self._fill(self.cards[made.backend], made)
+
+    def _input_name(self) -> str:
+        return "random numbers" if not self.session.image else ""
+
+    def _fill(self, card: ResultCard, run: Run) -> None:
+        confidence = run.answer.confidence
+        with card.hold_sync():
+            card.status = {}
+            card.kind = run.answer.kind
+            card.note = f"{run.precision} · {run.version} · one run {run.ms:.1f} ms"
+            card.aside = "" if confidence is None else f"mean confidence {confidence:.2f}"
+            card.items = run.answer.items
+            if self.session.image and card is next(iter(self.cards.values())):
+                card.image = self.session.image
+
+    def _judge(self, a: Run, b: Run) -> None:
+        names = f"{_title(a.backend)} and {_title(b.backend)}"
+        if a.answer.kind == "values":
+            self.quiet()
+        elif a.text == b.text:
+            self.tell("done", f"**{names} say the same**: {a.text}")
+        else:
+            self.tell(
+                "error", f"**{names} say different things**: {a.text} and {b.text}.",
+                detail="Comparing layer by layer shows where it begins.",
+                actions=[["compare", f"Compare {names}", True]],
+            )  # fmt: skip
+
+    def _compare(self) -> None:
+        a, b = self.cards
+        self.go("Compare")
+        if (a, b) not in self.session.comparisons:
+            self.start("Comparing", lambda: self.session.compare(a, b))
+
+
+def _title(backend: str) -> str:
+    return _NAMES.get(backend, backend)
+
+
+def pictures(model: Path) -> list[Path]:
+    """Images beside the model that share its name, then those in the working folder."""
+    from lite_engine.preprocess import is_image
+
+    beside = [p for p in sorted(model.parent.glob("*")) if is_image(p)]
+    own = [p for p in beside if p.name.startswith(model.stem.split(".")[0])]
+    here = [p for p in sorted(Path().glob("*")) if is_image(p)]
+    found: dict[Path, Any] = dict.fromkeys([*own, *here])
+    return list(found)[:20]

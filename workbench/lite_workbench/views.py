@@ -1,0 +1,144 @@
+"""Engine objects → the plain data of `lite_widgets` (shapes in its data.py)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+#: What rounding explains between two sides, by the coarser precision (relative L2).
+USUAL = {"fp32": 1e-3, "fp16": 1e-2, "bf16": 5e-2, "int8": 5e-2}
+BLOCK_OF_REST = "model"
+
+
+def graph_data(graph: Any) -> dict[str, Any]:
+    """A Graph as GraphData; every operator once, constants left out."""
+    rows = []
+    for node in graph.nodes:
+        inputs = [_origin(v) for v in node.inputs if v is not None and v.const is None]
+        shapes = [list(v.shape) for v in node.outputs if _static(v.shape)]
+        rows.append(
+            {"name": node.name, "op": node.op, "inputs": inputs, "output_shapes": shapes,
+             "sources": list(node.sources), "block": block(node.name)}
+        )  # fmt: skip
+    _continue_blocks(rows)
+    inputs = [{"name": v.name, "shape": _dims(v.shape)} for v in graph.inputs]
+    outputs = [
+        {"name": v.name, "shape": _dims(v.shape), "from": _origin(v)} for v in graph.outputs
+    ]
+    return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows}
+
+
+def _origin(value: Any) -> str:
+    return value.producer.name if value.producer is not None else value.name
+
+
+def _static(shape: Any) -> bool:
+    return shape is not None and all(isinstance(d, int) for d in shape)
+
+
+def _dims(shape: Any) -> list[Any]:
+    return [d if isinstance(d, int) else str(d) for d in shape or ()]
+
+
+def block(name: str) -> str:
+    """The first scope of a name, or nothing."""
+    scope, slash, _ = name.strip("/").partition("/")
+    return scope if slash else ""
+
+
+def _continue_blocks(rows: list[dict[str, Any]]) -> None:
+    """Layers without a scope continue their neighbours' block; models without scopes have none."""
+    if sum(bool(row["block"]) for row in rows) * 2 < len(rows):
+        for row in rows:
+            row.pop("block")
+        return
+    first = next(row["block"] for row in rows if row["block"])
+    last = "stem" if not rows[0]["block"] else first
+    scoped = [i for i, row in enumerate(rows) if row["block"]]
+    for i, row in enumerate(rows):
+        if row["block"]:
+            last = row["block"]
+        else:
+            row["block"] = last if i < scoped[-1] else "head"
+
+
+def profile_data(profile: Any) -> dict[str, Any]:
+    """A Profile: intervals and copies under the names that the widgets know."""
+    data = profile.to_dict()
+    names: dict[str, int] = {}
+    for i, row in enumerate(data["layers"]):
+        row["backend"] = _backend(row["backend"], profile.backend)
+        row["ci_ms"] = row.get("ci95_ms")
+        row["block"] = block(row["name"]) if not row["overhead"] else ""
+        if row["overhead"]:
+            row["copy"] = _copy(data["layers"], i, profile.backend)
+        seen = names[row["name"]] = names.get(row["name"], 0) + 1
+        if seen > 1:
+            row["name"] = f"{row['name']} ({seen})"
+    _continue_blocks(data["layers"])
+    data["emulated"] = not profile.times_meaningful
+    return data
+
+
+def _backend(name: str, own: str) -> str:
+    """The plan says "cpu"; a person says which."""
+    if name != "cpu":
+        return name
+    return own if own in ("x86", "arm") else "x86"
+
+
+def _copy(rows: list[dict[str, Any]], index: int, own: str) -> dict[str, Any]:
+    """Between which sides a Copy or Relayout moves, by its neighbours."""
+    row = rows[index]
+    before = next((r["backend"] for r in reversed(rows[:index]) if not r["overhead"]), "cpu")
+    after = next((r["backend"] for r in rows[index + 1 :] if not r["overhead"]), "cpu")
+    sides = [_backend(b, own if own in ("x86", "arm") else "x86") for b in (before, after)]
+    if row["op"] == "Relayout":
+        sides = ["row-major", "channels-last"] if index == 0 else ["channels-last", "row-major"]
+    return {"source": sides[0], "target": sides[1], "bytes": row["bytes"], "why": row["why"]}
+
+
+def comparison_data(comparison: Any, precisions: tuple[str, str]) -> dict[str, Any]:
+    """A Comparison with what rounding explains for this pair and whether the outputs agree."""
+    data = comparison.to_dict()
+    usual = max(USUAL[p] for p in precisions)
+    data["usual_tolerance"] = usual
+    worst = max((d["rel_l2"] for d in data["outputs"].values()), default=0.0)
+    data["outputs_agree"] = bool(worst <= usual)
+    for row in data["layers"]:
+        row["block"] = block(row["name"])
+    _continue_blocks(data["layers"])
+    return data
+
+
+def memory_data(plan: Any) -> dict[str, Any]:
+    """A Plan's arena: which tensor lies where, and from which step to which."""
+    from lite_engine.plan import lifetimes
+
+    maker = {plan.root(i).index: s.name for s in plan.steps for i in s.outputs if i >= 0}
+    spans = lifetimes(plan).values()
+    tensors = [
+        {"name": maker.get(s.tensor, plan.tensors[s.tensor].name), "first": s.first,
+         "last": s.last, "offset": plan.tensors[s.tensor].offset, "bytes": s.size}
+        for s in spans
+    ]  # fmt: skip
+    steps = [s.name for s in plan.steps]
+    arena = max(1, plan.arena_bytes)
+    return {"tensors": tensors, "steps": steps, "arena_bytes": arena,
+            "weight_bytes": plan.weight_bytes}  # fmt: skip
+
+
+def number(value: float, unit: str = "") -> str:
+    """1234567 → "1.23 M"."""
+    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {letter}{unit}"
+    return f"{value:.3g} {unit}".rstrip()
+
+
+def milliseconds(value: float) -> str:
+    """Three significant digits."""
+    if not value or not math.isfinite(value):
+        return "–"
+    digits = max(0, 2 - math.floor(math.log10(value)))
+    return f"{value:.{digits}f} ms"

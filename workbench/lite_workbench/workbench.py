@@ -1,0 +1,166 @@
+"""Workbench: the whole walk in one widget, on a Session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lite_engine.errors import LiteError
+from lite_widgets import WorkbenchView
+
+from . import views
+from .jobs import Job
+from .notebook import cells_of
+from .session import Session, open_session
+from .steps import STEPS, step_class
+from .steps._base import Step, _running_loop
+from .steps.check import CheckStep
+
+
+class Workbench(WorkbenchView):
+    """``lw.Workbench(session)`` or ``lw.Workbench("model.onnx")``.
+
+    `session` is what it works on; `step(name)` is a screen, made when first opened. Everything a
+    click does is a call of the session, and a line in its `code`.
+    """
+
+    def __init__(self, session: Session | str | Path, *, step: str = "Model") -> None:
+        super().__init__()
+        self._steps: dict[str, Step] = {}
+        self._ends: list[Any] = []
+        self._loop = _running_loop()
+        self.top.on_action(lambda *_: self.session.job and self.session.job.cancel(), "cancel")
+        self.top.observe(self._version_chosen, names=["version"])
+        self.code.on_action(lambda *_: self._insert(), "insert")
+        self.code.on_action(lambda *_: self._export(), "export")
+        self.load(session)
+        self.current = step
+
+    def load(self, session: Session | str | Path) -> None:
+        """Starts over with another model. Raises LiteError when it cannot be read."""
+        made = session if isinstance(session, Session) else open_session(session)
+        for old in self._ends:
+            old()
+        self.session = made
+        self._steps.clear()
+        self.current = "Model"
+        self.top.title = made.path.name
+        self.top.job = None
+        self.code.lines = list(made.code)
+        for name in STEPS:
+            self.build(name, lambda name=name: self._make(name))
+        self._ends = [made.observe(self._told)]
+        self._states()
+
+    def step(self, name: str) -> Step:
+        """A screen by its name; makes it when it was not opened yet. Raises KeyError."""
+        if name not in self._steps:
+            options = {"opened": self._replaced} if name == "Model" else {}
+            self._steps[name] = step_class(name)(self.session, go=self._go, **options)
+        return self._steps[name]
+
+    def _make(self, name: str) -> Sequence[Any]:
+        return [self.step(name)]
+
+    def _replaced(self, path: Path) -> None:
+        self.load(path)
+
+    def _go(self, name: str) -> None:
+        self.current = name
+
+    # ---- following the session
+
+    def _told(self, what: str, value: Any) -> None:
+        if self._loop is not None and self._loop is not _running_loop():
+            self._loop.call_soon_threadsafe(self._show, what, value)
+        else:
+            self._show(what, value)
+
+    def _show(self, what: str, value: Any) -> None:
+        if what == "job":
+            self._job(value)
+        elif what == "code":
+            self.code.lines = list(self.session.code)
+        elif what != "selected":
+            self._states()
+
+    def _job(self, job: Job) -> None:
+        running = job.state == "running"
+        self.top.job = job.to_dict() if running else None
+        if not running:
+            self.top.note = "" if job.state == "done" else f"{job.title}: {job.state}"
+            self._states()
+        elif self.stepper_state(self.current) != "running":
+            self.stepper.set_step(self.current, "running", "working")
+
+    def stepper_state(self, name: str) -> str:
+        """State of one step as the stepper shows it."""
+        return next(s["state"] for s in self.stepper.steps if s["name"] == name)
+
+    def _states(self) -> None:
+        session, states = self.session, step_states(self.session)
+        self.stepper.steps = [
+            {"name": name, "state": states[name][0], "result": states[name][1]} for name in STEPS
+        ]
+        self.top.versions = list(session.versions)
+        if session.version in session.versions:
+            self.top.version = session.version
+
+    def _version_chosen(self, change: dict) -> None:
+        if change["new"] in self.session.versions and change["new"] != self.session.version:
+            self.session.use(change["new"])
+
+    # ---- the code drawer
+
+    def _export(self) -> None:
+        try:
+            made = self.session.notebook(f"{self.session.path.stem}_walk")
+        except LiteError as error:
+            self.top.note = str(error)
+        else:
+            self.top.note = f"wrote {made}"
+
+    def _insert(self) -> None:
+        """Puts the walk into the cell below, where the notebook's front end allows it."""
+        from IPython import get_ipython
+
+        shell = get_ipython()
+        if shell is not None:
+            shell.set_next_input("\n".join(cells_of(self.session.code)), replace=False)
+            self.top.note = "the walk is in the next cell"
+
+
+def step_states(session: Session) -> dict[str, tuple[str, str]]:
+    """(state, three words) of every step."""
+    states = dict.fromkeys(STEPS, ("todo", ""))
+    info = session.info
+    shape = info.inputs[0]["text"] if info.inputs else ""
+    states["Model"] = ("done", shape)
+    states["Check"] = CheckStep.result(session)
+    if session.targets:
+        states["Target"] = ("done", f"{len(session.targets)} targets")
+    if "float" in session.versions:
+        states["Convert"] = ("done", f"{len(session.versions['float'].graph.nodes)} layers")
+    if session.quantization is not None:
+        verdict = session.quantization.verdict
+        states["Quantize"] = ("done", f"{verdict.sqnr_db:.0f} dB")
+    if session.runs:
+        said = {run.text for run in session.runs.values()}
+        count = len(session.runs)
+        text = f"{count} backend{'s' * (count > 1)}"
+        states["Run"] = ("done", text) if len(said) == 1 else ("attention", "answers differ")
+    if session.profiles:
+        last = next(reversed(session.profiles.values()))
+        told = views.milliseconds(last.total_ms["median"]) if last.times_meaningful else "no times"
+        states["Profile"] = ("done", told)
+    if session.comparisons:
+        states["Compare"] = _compared(next(reversed(session.comparisons.values())))
+    return states
+
+
+def _compared(comparison: Any) -> tuple[str, str]:
+    if comparison.agrees:
+        return "done", "all agree"
+    wrong = sum(not row.within for row in comparison.layers)
+    return "attention", f"{wrong} wrong layer{'s' * (wrong > 1)}" if wrong else "outputs differ"
