@@ -143,6 +143,22 @@ class Anchored(nn.Layer):
         return boxes, regions, bent
 
 
+class Control(nn.Layer):
+    """A loop that runs as often as the data says, and a branch that the data takes."""
+
+    def forward(self, x):
+        i = paddle.zeros([1], "int32")
+        total = paddle.zeros_like(x)
+        while i < 4:
+            total = total + x * (i + 1).astype("float32")
+            i = i + 1
+        if total.sum() > 0:  # noqa: SIM108
+            y = total * 2
+        else:
+            y = total - 1
+        return y, i
+
+
 class Activations(nn.Layer):
     """Every activation once."""
 
@@ -179,6 +195,7 @@ ZOO: dict[str, Network] = {
     "attention": (Attention, image(16)),
     "upsampling": (Upsampling, [(1, 3, 5, 6)]),
     "pieces": (Pieces, [(1, 3, 12, 10)]),
+    "control": (Control, [(2, 3)]),
     "yolo": (Yolo, image(32)),
     "anchored": (Anchored, image(64)),
     "activations": (Activations, [(1, 2, 3, 4)]),

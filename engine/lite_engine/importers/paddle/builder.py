@@ -38,7 +38,9 @@ class Builder:
         self.values: dict[str, Value] = {}
         #: values that carry a variable's name already
         self.named: set[int] = set()
+        #: tensor arrays, and the blocks whose results a later select_input chooses from
         self.arrays: dict[str, list[Value]] = {} if outer is None else outer.arrays
+        self.branches: dict[str, Op] = {}
 
     # ---- variables
     def describe(self, name: str) -> Var | None:

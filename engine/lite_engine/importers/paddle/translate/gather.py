@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....ir import DType, Value
+from ....ir import DType
 from ..registry import Call, translates
 from .lite_int8 import weight_of
 
@@ -115,14 +115,3 @@ def _(op: Call) -> None:
 def _(op: Call) -> None:
     x, mask = op.to_shape(op.need("X"), [-1]), op.to_shape(op.need("Mask"), [-1])
     op.set("Y", op.node("Compress", [x, mask], axis=0))
-
-
-@translates("select_input")
-def _(op: Call) -> None:
-    """One of several values by the number in Mask"""
-    parts, mask = op.all("X"), op.need("Mask")
-    y: Value = parts[0]
-    for i, part in enumerate(parts[1:], 1):
-        chosen = op.node("Equal", [op.cast(mask, DType.I64), op.const([i])])
-        y = op.node("Where", [chosen, part, y])
-    op.set("Out", y)
