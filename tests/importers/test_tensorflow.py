@@ -211,6 +211,63 @@ def test_functions_that_multiply(imported):
         imported([placeholder("x", (1,)), node("y", "f8", "x")], bodies)
 
 
+# ---- control flow
+
+
+def func(name: str) -> bytes:
+    return message((10, message((1, name))))
+
+
+def loop(limit: bytes, step: int = 1):
+    """items[i] = x[i] · 2^i for i below the limit, in a list of tensors."""
+    cond = function(
+        "cond", ["i", "n", "v", "l"], {"go": "less:z:0"}, [node("less", "Less", "i", "n")]
+    )
+    body = function(
+        "body", ["i", "n", "v", "l"],
+        {"i2": "next:z:0", "n2": "n", "v2": "double:z:0", "l2": "set:output_handle:0"},
+        [const("one", np.int32(step)), node("next", "AddV2", "i", "one:output:0"),
+         node("double", "AddV2", "v", "v"), const("axis", np.int32(0)),
+         node("item", "GatherV2", "v", "i", "axis:output:0"),
+         node("set", "TensorListSetItem", "l", "i", "item:output:0")],
+    )  # fmt: skip
+    nodes = [
+        placeholder("x", (3,)), const("zero", np.int32(0)), limit, const("shape", np.int32([])),
+        const("size", np.int32(3)), node("list", "TensorListReserve", "shape", "size"),
+        node("w", "While", "zero", "n", "x", "list", cond=func("cond"), body=func("body")),
+        node("y", "TensorListStack", "w:3", "shape"),
+    ]  # fmt: skip
+    return nodes, [cond, body]
+
+
+def test_loop_of_fixed_length_is_unrolled(imported):
+    graph = imported(*loop(const("n", np.int32(3))))
+    found = run(graph, x=np.float32([1, 2, 3]))["y"]
+    assert found.tolist() == [1, 4, 12]
+    assert not any(n.op in ("Less", "Loop") for n in graph.nodes)
+
+
+def test_loop_that_data_decides_is_refused(imported):
+    with pytest.raises(UnsupportedOperatorError, match="depends on data"):
+        imported(*loop(placeholder("n", (), np.int32)))
+
+
+def test_loop_without_end_and_list_index_outside(imported):
+    with pytest.raises(ModelFormatError, match=r"steps|item"):
+        imported(*loop(const("n", np.int32(3)), step=0))
+    with pytest.raises(ModelFormatError, match="item 3 of a list of 3"):
+        imported(*loop(const("n", np.int32(4))))
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_decided_branch(imported, taken):
+    bodies = [function(n, ["v"], {"out": "r:y:0"}, [node("r", o, "v")]) for n, o in
+              (("yes", "Neg"), ("no", "Abs"))]  # fmt: skip
+    branch = node("y", "If", "c", "x", then_branch=func("yes"), else_branch=func("no"))
+    graph = imported([placeholder("x", (2,)), const("c", np.bool_(taken)), branch], bodies)
+    assert [n.op for n in graph.nodes] == ["Neg" if taken else "Abs"]
+
+
 # ---- SavedModel
 
 

@@ -17,13 +17,13 @@ from ...ir import DType, Graph, Shape, Value
 from .._emit import Emitter
 from .._file import head, map_file
 from .._protobuf import Message
-from . import ops_basic, ops_nn
+from . import ops_basic, ops_control, ops_nn
 from ._translate import OPS, Nodes
 from .functions import Flat, Ref, split_ref
 from .graphdef import DTYPES, STRING, GraphDef, read_graph
 from .saved_model import Signature, read_saved_model
 
-__all__ = ["match", "open", "ops_basic", "ops_nn"]
+__all__ = ["match", "open", "ops_basic", "ops_control", "ops_nn"]
 
 #: leaves that are not results
 _NO_RESULT = (
@@ -158,7 +158,7 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
     counts = Counter(op for _, op in missing)
     names = ", ".join(f"{op} ({n}x)" if n > 1 else op for op, n in counts.items())
     hint = "replace them, or name outputs in front of them with outputs="
-    if counts.keys() & {"Switch", "Merge", "Enter", "While", "StatelessWhile", "If", "StatelessIf"}:
+    if counts.keys() & {"Switch", "Merge", "Enter"}:
         hint = "control flow is not read: export for inference, with training switches frozen"
     elif counts.keys() & {
         "DecodeJpeg",

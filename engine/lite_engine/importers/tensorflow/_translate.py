@@ -7,14 +7,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import ModelFormatError
+from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc
 from .._emit import Emitter
 from .functions import Flat, Ref
 from .graphdef import NodeDef, read_tensor
 
-Result = Value | Sequence[Value]
+
+@dataclass
+class TensorList:
+    """A list of tensors of an unrolled loop; None where nothing was written. `placeholder` stands
+    for it among the values."""
+
+    items: list[Value | None]
+    placeholder: Value = field(default_factory=lambda: Value("list"))
+
+
+Result = Value | TensorList | Sequence[Value | TensorList]
 Translator = Callable[["Call"], Result]
 
 OPS: dict[str, Translator] = {}
@@ -38,6 +48,8 @@ class Nodes:
     #: contents of variables by the name of their handle node
     variables: dict[str, tuple[np.ndarray, DType]] = field(default_factory=dict)
     values: dict[Ref, Value] = field(default_factory=dict)
+    #: by the id of the placeholder
+    lists: dict[int, TensorList] = field(default_factory=dict)
     _named: set[int] = field(default_factory=set)
 
     def value(self, ref: Ref) -> Value:
@@ -49,16 +61,40 @@ class Nodes:
             )
         return self.values[ref]
 
+    def list_of(self, ref: Ref) -> TensorList:
+        found = self.lists.get(id(self.value(ref)))
+        if found is None:
+            raise ModelFormatError(f"tensorflow: {self.emit.source} reads {ref[0]}, not a list")
+        return found
+
+    def call(self, name: str, function: str, inputs: list[Ref]) -> list[Ref]:
+        """Translates the body of a function now; references to what it returns."""
+        source = self.emit.source
+        returned = self.flat.call(name, function, inputs)
+        for node in self.flat.order(returned, self.values):
+            self.translate(node)
+        self.emit.source = source
+        return returned
+
     def translate(self, name: str) -> None:
         """Gives a node's outputs their values; an input that is set already is left alone."""
         if (name, 0) in self.values:
             return
         node = self.flat.nodes[name]
         self.emit.source = name
+        if node.op not in OPS:
+            raise UnsupportedOperatorError(
+                f"{name}: TensorFlow operator {node.op} inside a loop or branch is not read",
+                (name,),
+            )
         result = OPS[node.op](Call(self, name, node))
-        values = [result] if isinstance(result, Value) else list(result)
+        values = [result] if isinstance(result, (Value, TensorList)) else list(result)
         shapes = node.attrs.shapes("_output_shapes")
         for index, value in enumerate(values):
+            if isinstance(value, TensorList):
+                self.lists[id(value.placeholder)] = value
+                self.values[name, index] = value.placeholder
+                continue
             if value.producer is not None and id(value) not in self._named:
                 self._named.add(id(value))
                 value.name = self.emit.unique(f"{name}:{index}" if index else name)

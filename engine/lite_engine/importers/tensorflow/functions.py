@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ...errors import ModelFormatError
 from .graphdef import FunctionDef, GraphDef, NodeDef
 
 MAX_DEPTH = 32
-MAX_NODES = 1 << 18
+MAX_NODES = 1 << 17
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 
 #: operators with several named outputs: position of each name (others have one, or one list)
@@ -47,6 +49,14 @@ class Flat:
         #: in file order, calls replaced by their bodies
         for node in graph.nodes:
             self._add(node.name, node, [split_ref(i) for i in node.inputs], 0)
+
+    def call(self, name: str, function: str, inputs: list[Ref]) -> list[Ref]:
+        """Adds the body of a function under `name`; references to what it returns."""
+        found = self.functions.get(function)
+        if found is None:
+            raise ModelFormatError(f"tensorflow: {name} calls {function!r}, which is not there")
+        self._inline(name, found, inputs, 0)
+        return [(name, i) for i in range(len(found.returns))]
 
     def resolve(self, ref: Ref) -> Ref:
         """What a reference stands for after inlining. Raises ModelFormatError on a cycle."""
@@ -98,8 +108,9 @@ class Flat:
         for index, text in enumerate(function.returns):
             self._alias[call, index] = target(text)
 
-    def order(self, wanted: list[Ref]) -> list[str]:
-        """Names of the nodes that `wanted` needs, producers first. Raises ModelFormatError."""
+    def order(self, wanted: list[Ref], done: Collection[Ref] = ()) -> list[str]:
+        """Names of the nodes that `wanted` needs, producers first, without those whose outputs
+        are in `done`. Raises ModelFormatError."""
         out: list[str] = []
         state: dict[str, int] = {}
         for root, _ in (self.resolve(ref) for ref in wanted):
@@ -107,7 +118,7 @@ class Flat:
             while stack:
                 name, at = stack.pop()
                 if at == 0:
-                    if state.get(name) == 2:
+                    if state.get(name) == 2 or (name, 0) in done:
                         continue
                     if name not in self.nodes:
                         raise ModelFormatError(f"tensorflow: node {name!r} is read and not there")

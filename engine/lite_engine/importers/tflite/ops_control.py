@@ -14,7 +14,7 @@ from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Value
 from ._translate import Call, Result, builtin
 
-MAX_STEPS = 2048
+MAX_STEPS = 1024
 #: options that name another subgraph
 CALLS = ("condition", "body", "then", "other")
 
