@@ -128,6 +128,9 @@ class Lowering:
         source = source or next((k for k in have if k[0] == space), None) or next(iter(have))
         where, at, kind = source
         index = have[source]
+        if where == DEVICE and space == HOST and kind != dtype:
+            index = self._move(value, "Cast", index, at, dtype, where, f"{kind} to {dtype}", to=str(dtype))
+            kind = dtype
         if where != space:
             index = self._move(
                 value,

@@ -34,7 +34,10 @@ class Tile:
 
 
 #: From large to small: the first that still gives every compute unit a group is taken.
-TILES = (Tile(128, 128, 8, 8), Tile(128, 64, 8, 4), Tile(64, 64, 4, 4), Tile(32, 64, 4, 4, 32))
+TILES = (
+    Tile(128, 128, 8, 8), Tile(128, 64, 8, 4), Tile(128, 32, 8, 4), Tile(64, 64, 4, 4),
+    Tile(64, 32, 4, 4), Tile(32, 64, 4, 4, 32),
+)  # fmt: skip
 
 
 def choose_tile(m: int, n: int, k: int, units: int) -> tuple[Tile, int]:
@@ -44,7 +47,8 @@ def choose_tile(m: int, n: int, k: int, units: int) -> tuple[Tile, int]:
         waste = -(-m // tile.bm) * tile.bm / m * (-(-n // tile.bn) * tile.bn / n)
         if groups >= units and waste < 1.35:
             return tile, 1
-    tile = TILES[-1] if m <= 32 or n * m < 64 * 64 * 16 else TILES[-2]
+    narrow = Tile(64, 32, 4, 4) if n <= 32 else Tile(64, 64, 4, 4)
+    tile = TILES[-1] if m <= 32 or n * m < 64 * 64 * 16 else narrow
     groups = -(-m // tile.bm) * -(-n // tile.bn)
     parts = max(1, min(2 * units // groups, k // (4 * tile.bk)))
     return tile, parts
@@ -90,6 +94,38 @@ def tiled(
         sums = [partial, bias, residual or y, y, n, outputs, parts]
         out.append(Launch("conv_tile", "conv_sum", sums, (n,), text))
     return out
+
+
+def scattered(
+    step: Step,
+    device: Device,
+    x: PlanTensor,
+    y: PlanTensor,
+    w: np.ndarray,
+    bias: np.ndarray,
+) -> list[Launch]:
+    """ConvTranspose with stride = kernel and no padding: one product whose columns are (ky, kx, o).
+
+    w (C, O, KH, KW).
+    """
+    cin, cout, kh, kw = w.shape
+    taps = w.transpose(2, 3, 1, 0).reshape(kh * kw * cout, cin)
+    m = x.dims[0] * x.dims[1] * x.dims[2]
+    tile, _ = choose_tile(m, taps.shape[0], cin, device.report.compute_units)
+    wide = -(-taps.shape[0] // tile.bn) * tile.bn
+    deep = -(-cin // tile.bk) * tile.bk
+    packed = np.zeros((deep, wide), np.float16 if y.dtype is DType.F16 else np.float32)
+    packed[:cin, : taps.shape[0]] = taps.T
+    text = join(
+        storage_option(y.dtype), activation_options(step), tile.defines(), "#define POINTWISE",
+        f"#define SCATTER {cout}", f"#define DECONV_H {kh}", f"#define DECONV_W {kw}",
+    )  # fmt: skip
+    sizes = [m, x.dims[1], x.dims[2], cin, x.dims[1], x.dims[2], taps.shape[0]]
+    args = [
+        x, packed, bias, y, y, Scratch(4), *sizes, 1, 1, 1, 1, 0, 0, 1, 1, wide, deep, deep,
+    ]  # fmt: skip
+    grid = (wide // tile.bn * tile.items, -(-m // tile.bm), 1)
+    return [Launch("conv_tile", "conv_tile", args, grid, text, (tile.items, 1, 1))]
 
 
 def _gemv(

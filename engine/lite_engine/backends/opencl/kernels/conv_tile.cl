@@ -7,6 +7,10 @@
 #define ITEMS (WX * WY)
 #define A_LOADS (BM * BK / 4 / ITEMS)
 #define B_LOADS (BK * BN / 4 / ITEMS)
+// Rows and columns of an item come in fours, one four from each stripe of the tile: neighbouring items
+// then read neighbouring words of local memory.
+#define ROW(i) ((i) / 4 * (WY * 4) + ty * 4 + (i) % 4)
+#define COLUMN(j) ((j) / 4 * (WX * 4) + tx * 4 + (j) % 4)
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void conv_tile(global const T *x, global const T *w, global const float *bias,
@@ -89,8 +93,8 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
     if (k0 > first) {
       for (int k = 0; k < BK; ++k) {
         float a[TM], b[TN];
-        for (int i = 0; i < TM; i += 4) vstore4(vload4(0, &a_tile[k][ty * TM + i]), 0, a + i);
-        for (int j = 0; j < TN; j += 4) vstore4(vload4(0, &b_tile[k][tx * TN + j]), 0, b + j);
+        for (int i = 0; i < TM; i += 4) vstore4(vload4(0, &a_tile[k][ROW(i)]), 0, a + i);
+        for (int j = 0; j < TN; j += 4) vstore4(vload4(0, &b_tile[k][COLUMN(j)]), 0, b + j);
         for (int i = 0; i < TM; ++i)
           for (int j = 0; j < TN; ++j) acc[i][j] = mad(a[i], b[j], acc[i][j]);
       }
@@ -98,16 +102,27 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
   }
 
   for (int i = 0; i < TM; ++i) {
-    const int m = m0 + ty * TM + i;
-    if (m >= M) break;
+    const int m = m0 + ROW(i);
+    if (m >= M) continue;
     for (int j = 0; j < TN; ++j) {
-      const int n = n0 + tx * TN + j;
-      if (n >= O) break;
+      const int n = n0 + COLUMN(j);
+      if (n >= O) continue;
+#ifdef SCATTER
+      // A transposed convolution whose stride is its kernel: n = (ky, kx, o) lands on its own pixel.
+      const int o = n % SCATTER, sx = n / SCATTER % DECONV_W, sy = n / SCATTER / DECONV_W;
+      const int py = m / W % H * DECONV_H + sy, px = m % W * DECONV_W + sx;
+      const size_t to = (((size_t)(m / W / H) * H * DECONV_H + py) * W * DECONV_W + px) * SCATTER + o;
+#else
       const size_t to = (size_t)m * O + n;
+#endif
 #ifdef SPLIT
       partial[(size_t)get_group_id(2) * M * O + to] = acc[i][j];
 #else
+#ifdef SCATTER
+      float v = acc[i][j] + bias[o];
+#else
       float v = acc[i][j] + bias[n];
+#endif
 #ifdef RESIDUAL
       v += LD(residual, to);
 #endif
