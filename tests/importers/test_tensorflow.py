@@ -172,6 +172,16 @@ def test_constant_given_as_one_number(imported):
     assert run(graph, x=np.ones((3, 2), np.float32))["y"].tolist() == [[1.5, 1.5]] * 3
 
 
+def test_constants_are_aligned(imported):
+    """Their place in a protobuf is arbitrary; native code reads them in place."""
+    names = ["a" * n for n in range(1, 9)]
+    adds = [node(f"y{n}", "Mul", "x", n) for n in names]
+    graph = imported(
+        [placeholder("x", (3,)), *(const(n, np.ones(3, np.float32)) for n in names), *adds]
+    )
+    assert all(v.const.flags.aligned for v in graph.constants())
+
+
 # ---- functions
 
 

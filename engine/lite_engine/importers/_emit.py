@@ -57,6 +57,8 @@ class Emitter:
     def const(self, data: Any, name: str = "", dtype: DType | None = None) -> Value:
         """A constant. Python integers become i64, Python floats f32."""
         array = np.asarray(data)
+        if not array.flags.aligned:  # a view into a protobuf: its place in the file is arbitrary
+            array = array.copy()
         if not isinstance(data, (np.ndarray, np.generic)):
             kind = array.dtype.kind
             array = array.astype(
