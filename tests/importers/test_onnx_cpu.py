@@ -6,6 +6,10 @@ models: only then is there something to plan.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,7 +22,7 @@ from lite_engine.runtime import Predictor
 
 from tests.importers import onnx_cases
 
-#: Cases that float kernels answer within another tolerance than the recorded one.
+#: Cases that the references do not pass either.
 LISTED = {line.split(": ", 1)[0] for line in onnx_cases.unsupported()}
 
 
@@ -39,32 +43,70 @@ def freeze(graph: Graph, feeds: dict[str, np.ndarray]) -> None:
 _WEIGHTS = ("w", "scale", "zero_point", "mean", "var")
 
 
+#: Each emulated run starts a process: this many cases of one operator are enough there.
+ARM_CASES_PER_OPERATOR = 3
+
+
 @pytest.mark.cpu
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", onnx_cases.KINDS)
-def test_cases(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    broken, native, total = [], 0, 0
-    for case in onnx_cases.cases(kind):
-        if case.name in LISTED or onnx_cases.scope(case):
-            continue
-        total += 1
-        try:
-            native += run(case)
-        except (LiteError, AssertionError, KeyError, TypeError, ValueError) as error:
-            lines = " ".join(s.strip() for s in str(error).splitlines()[:8])
-            broken.append(f"{case.name}: {type(error).__name__}: {lines}")
+def test_x86(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = list(_wanted(kind))
+    native, broken = _run_all(wanted, "x86")
     with capsys.disabled():
-        print(f"\nONNX {kind} cases on the CPU: {native} of {total} run native kernels")
+        print(f"\nONNX {kind} cases on x86: {native} of {len(wanted)} run native kernels")
     assert not broken, "\n".join(broken)
 
 
-def run(case: object) -> bool:
+@pytest.mark.arm
+@pytest.mark.slow
+def test_arm(capsys: pytest.CaptureFixture[str]) -> None:
+    chosen, seen = [], Counter()
+    for case in _wanted("node"):
+        op = _native_operator(case)
+        seen[op] += 1
+        if op and seen[op] <= ARM_CASES_PER_OPERATOR:
+            chosen.append(case)
+    _, broken = _run_all(chosen, "arm")
+    with capsys.disabled():
+        print(
+            f"\nONNX cases on arm: {len(chosen)} of {len(seen) - 1} operators, {len(broken)} fail"
+        )
+    assert not broken, "\n".join(broken)
+
+
+def _wanted(kind: str) -> Iterator[Any]:
+    for case in onnx_cases.cases(kind):
+        if case.name not in LISTED and not onnx_cases.scope(case):
+            yield case
+
+
+def _native_operator(case: Any) -> str:
+    """The operator of a one-node case that some native kernel takes, else empty."""
+    graph = importer.read_bytes(onnx_cases.model_bytes(case))
+    op = find_op(graph.nodes[0].op) if len(graph.nodes) == 1 else None
+    return op.name if op is not None and any(k.backend == "cpu" for k in op.kernels) else ""
+
+
+def _run_all(cases: list[Any], backend: str) -> tuple[int, list[str]]:
+    """How many ran native kernels, and what went wrong."""
+    native, broken = 0, []
+    for case in cases:
+        try:
+            native += run(case, backend)
+        except (LiteError, AssertionError, KeyError, TypeError, ValueError) as error:
+            lines = " ".join(s.strip() for s in str(error).splitlines()[:8])
+            broken.append(f"{case.name}: {type(error).__name__}: {lines}")
+    return native, broken
+
+
+def run(case: Any, backend: str) -> bool:
     """Compares one case; True when a native kernel computed something of it."""
     graph = importer.read_bytes(onnx_cases.model_bytes(case))
     inputs, wanted = next(onnx_cases.data_sets(case))
     feeds = {v.name: onnx_cases.plain(a) for v, a in zip(graph.inputs, inputs, strict=False)}
     freeze(graph, feeds)
-    predictor = Predictor(graph, "x86", threads=1)
+    predictor = Predictor(graph, backend, threads=1)
     outputs = predictor.run(feeds)
     got = [np.asarray(outputs[v.name]) for v in graph.outputs]
     onnx_cases.compare(case, got, wanted, [str(v.dtype) for v in graph.outputs])

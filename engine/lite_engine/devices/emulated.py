@@ -64,7 +64,7 @@ class EmulatedDevice:
             files = {}
             for i, (name, array) in enumerate(inputs.items()):
                 files[name] = f"{folder}/in{i}.npy"
-                np.save(files[name], np.ascontiguousarray(array))
+                np.save(files[name], np.asarray(array, order="C"))  # keeps rank 0
             args = runner_arguments(
                 str(program), files, wanted, folder, threads=threads, runs=runs, warmup=warmup
             )
