@@ -191,7 +191,8 @@ class Pass(Protocol):
 class Rule(Protocol):
     """What a class under `@rule` gives."""
 
-    patterns: Sequence[P]
+    @property
+    def patterns(self) -> Sequence[P]: ...
 
     def check(self, graph: Graph, m: Match) -> Skip | None: ...
 

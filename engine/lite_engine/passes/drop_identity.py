@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from ..ir import DType, Graph, Journal, Node, Value
 from ._core import graph_pass, is_number
 from ._rewrite import bypass, static_shape
@@ -82,8 +80,8 @@ def _reshape(node: Node) -> bool:
 
 
 def _transpose(node: Node) -> bool:
-    perm = node.attrs.get("perm")
-    return bool(perm) and list(perm) == list(range(len(perm)))
+    perm = list(node.attrs.get("perm") or [])
+    return bool(perm) and perm == list(range(len(perm)))
 
 
 def _pad(node: Node) -> bool:
@@ -122,7 +120,8 @@ def _neutral(number: float, *, either: bool) -> Callable[[Node], Value | None]:
         if a is None or b is None:
             return None
         for value, other in ((a, b), (b, a)) if either else ((a, b),):
-            exact = is_number(other.const, number) and float(np.ravel(other.const)[0]) == number
+            array = other.const
+            exact = is_number(array, number) and array is not None and array.ravel()[0] == number
             if exact and value.shape is not None and len(other.shape or ()) <= len(value.shape):
                 return value
         return None

@@ -112,10 +112,10 @@ def _slice(node: Node, known: dict[int, Elements]) -> Elements | None:
     step = [1] if node.input(4) is None else _elements(node.input(4), known)
     if data is None or _is_scalar_input(node) or None in limits or step is None:
         return None
-    numbers = [limits[0][0], limits[1][0], step[0]]  # type: ignore[index]
-    if not all(isinstance(n, int) for n in numbers):
-        return None
-    return data[slice(*numbers)]  # type: ignore[misc]
+    start, stop, stride = limits[0][0], limits[1][0], step[0]  # type: ignore[index]
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(stride, int) and stride:
+        return data[start:stop:stride]
+    return None
 
 
 def _arithmetic(node: Node, known: dict[int, Elements]) -> Elements | None:

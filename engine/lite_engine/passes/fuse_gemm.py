@@ -82,7 +82,7 @@ class fuse_gemm_affine:
         assert k is not None
         old = np.zeros(columns, k.dtype) if c is None else per_channel(c, columns, 2)
         assert old is not None
-        bias = old * np.float32(m.gemm.attrs.get("beta", 1.0))
+        bias: np.ndarray = old * np.float32(m.gemm.attrs.get("beta", 1.0))
         attrs = {key: v for key, v in m.gemm.attrs.items() if key != "beta"}
         weight = m.w
         if m.root.op in ("Mul", "Div"):

@@ -68,11 +68,11 @@ def quantize_fuse_qdq(graph: Graph, journal: Journal) -> int:
             journal.rewrote(NAME, (node.name,), (node.name,))
             count += 1
     for q in [n for n in graph.nodes if n.op == "QuantizeLinear"]:
-        node = q.inputs[0].producer if q.inputs[0] is not None else None
-        if node is None or node.op == "Split":
+        source = q.inputs[0].producer if q.inputs[0] is not None else None
+        if source is None or source.op == "Split":
             continue
-        before = (node.name, q.name)
-        made = _fuse(graph, node, q)
+        before = (source.name, q.name)
+        made = _fuse(graph, source, q)
         if isinstance(made, str):
             if made:
                 journal.refused(NAME, before, made)
@@ -185,7 +185,8 @@ def _matmul(
     assert a is not None
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
         return f"the weight has a scale per axis {b.axis}, not per column"
-    operands = [a.value, a.scale, a.zero, b.value, b.scale, b.zero, y.scale, y.zero]
+    operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
+    operands += [y.scale, y.zero]
     return _with_clamp(graph, node, q, "QLinearMatMul", operands, y)
 
 
@@ -235,7 +236,7 @@ def _with_clamp(
     bounds = [int(np.clip(np.rint(b / scale) + zero, info.min, info.max)) for b in (low, high)]
     if bounds == [info.min, info.max]:
         return [graph.replace([node, q], op, operands, attrs, name=node.name)]
-    table = np.clip(np.arange(info.min, info.max + 1), *bounds)
+    table = np.clip(np.arange(info.min, info.max + 1), bounds[0], bounds[1])
     inner = graph.add(
         op, operands, attrs, name=graph.unique(node.name), sources=node.sources, before=q
     )
@@ -297,7 +298,8 @@ def _binary(
         return "an operand is not quantised to 8 bits"
     if not a.value.dtype is b.value.dtype is y.value.dtype:
         return "the operands differ in type"
-    operands = [a.value, a.scale, a.zero, b.value, b.scale, b.zero, y.scale, y.zero]
+    operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
+    operands += [y.scale, y.zero]
     return _with_clamp(graph, node, q, f"QLinear{node.op}", operands, y)
 
 

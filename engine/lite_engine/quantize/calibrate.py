@@ -119,7 +119,7 @@ def calibrate(
     for index, feed in enumerate(samples):
         if limit is not None and index >= limit:
             break
-        mark = [zlib.crc32(np.ascontiguousarray(x)) for x in feed.values()]
+        mark = [zlib.crc32(np.ascontiguousarray(x).view(np.uint8).data) for x in feed.values()]
         first = first or mark
         differ = differ or mark != first
         done = index + 1
