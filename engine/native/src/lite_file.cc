@@ -90,7 +90,7 @@ void fail(char* error, size_t bytes, const char* format, ...) {
 
 const Section* find(const lite_file* file, const char* tag) {
   char padded[8] = {};
-  strncpy(padded, tag, 8);
+  memcpy(padded, tag, strnlen(tag, 8));
   for (uint32_t i = 0; i < file->count; ++i)
     if (memcmp(file->sections[i].tag, padded, 8) == 0) return &file->sections[i];
   return nullptr;
