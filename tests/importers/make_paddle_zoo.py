@@ -152,7 +152,7 @@ class Control(nn.Layer):
         while i < 4:
             total = total + x * (i + 1).astype("float32")
             i = i + 1
-        if total.sum() > 0:  # noqa: SIM108
+        if total.sum() > 0:
             y = total * 2
         else:
             y = total - 1

@@ -20,7 +20,7 @@ from lite_engine.model_file.naive_buffer import write_nb
 
 from tests.importers.paddle_files import PaddleProgram, chunk, number, record, small_network
 
-FLIPS = 150
+FLIPS = 80
 
 
 def outcome(path: Path) -> str:

@@ -188,10 +188,9 @@ def _(x: np.ndarray, image: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np.nd
                     offsets.append([-step / 2 + shift / 2 + k * shift for k in (col, row)])
                     halves.append(half)
     centre = _cells(x.shape, image.shape, attrs)[:, :, None] + np.asarray(offsets, np.float32)
-    half, size = np.asarray(halves, np.float32), np.asarray([iw, ih], np.float32)
-    boxes = np.concatenate(
-        [np.maximum((centre - half) / size, 0), np.minimum((centre + half) / size, 1)], axis=-1
-    )
+    reach, whole = np.asarray(halves, np.float32), np.asarray([iw, ih], np.float32)
+    low, high = (centre - reach) / whole, (centre + reach) / whole
+    boxes = np.concatenate([np.maximum(low, 0), np.minimum(high, 1)], axis=-1)
     boxes = np.clip(boxes, 0, 1) if attrs["clip"] else boxes
     return _with_variances(boxes.reshape(-1, 4) if attrs["flatten_to_2d"] else boxes, attrs)
 

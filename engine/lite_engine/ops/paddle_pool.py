@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +34,12 @@ def _(x: np.ndarray, *, output_size: list[int], mode: str) -> np.ndarray:
     y = np.empty((*x.shape[:2], *output_size), x.dtype)
     axes = tuple(range(2, x.ndim))
     for cell in itertools.product(*map(range, output_size)):
-        window = tuple(
+        window: Any = (slice(None), slice(None)) + tuple(
             slice(i * size // out, -(-(i + 1) * size // out))
             for i, size, out in zip(cell, x.shape[2:], output_size)
         )
-        part = x[(slice(None), slice(None), *window)]
-        y[(slice(None), slice(None), *cell)] = part.mean(axes) if mode == "avg" else part.max(axes)
+        place: Any = (slice(None), slice(None), *cell)
+        y[place] = x[window].mean(axes) if mode == "avg" else x[window].max(axes)
     return y
 
 

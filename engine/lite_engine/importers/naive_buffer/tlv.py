@@ -61,7 +61,7 @@ class _Reader:
         except UnicodeDecodeError:
             raise ModelFormatError("naive buffer: a string is not UTF-8 text") from None
 
-    def list(self, item: Callable[[], Any]) -> list[Any]:
+    def items(self, item: Callable[[], Any]) -> list[Any]:
         count = self.take("Q")
         if count > len(self.data) - self.at:
             raise ModelFormatError(
@@ -70,17 +70,17 @@ class _Reader:
         return [item() for _ in range(count)]
 
     def numbers(self, fmt: str) -> list[Any]:
-        return self.list(lambda: self.take(fmt))
+        return self.items(lambda: self.take(fmt))
 
 
 def read_tlv(topology: memoryview, params: memoryview, version: str) -> Program:
     """Raises ModelFormatError that names the version and the way out."""
     reader = _Reader(topology, version)
-    program = Program(blocks=reader.list(lambda: _block(reader)), reuses_variables=True)
+    program = Program(blocks=reader.items(lambda: _block(reader)), reuses_variables=True)
     if not program.blocks:
         raise ModelFormatError("naive buffer: the program has no blocks")
     weights = _Reader(params, version)
-    for name, array in weights.list(lambda: _param(weights)):
+    for name, array in weights.items(lambda: _param(weights)):
         program.params[name] = array
     return program
 
@@ -88,9 +88,9 @@ def read_tlv(topology: memoryview, params: memoryview, version: str) -> Program:
 def _block(r: _Reader) -> Block:
     r.take("i")
     out = Block(parent=r.take("i"))
-    for var in r.list(lambda: _var(r)):
+    for var in r.items(lambda: _var(r)):
         out.vars[var.name] = var
-    out.ops = r.list(lambda: _op(r))
+    out.ops = r.items(lambda: _op(r))
     r.take("i")
     return out
 
@@ -115,7 +115,7 @@ def _var(r: _Reader) -> Var:
         var.dtype = None
     _tensor(r)  # tensor array
     r.take("i")
-    r.list(lambda: (_tensor(r), r.take("i")))  # reader
+    r.items(lambda: (_tensor(r), r.take("i")))  # reader
     r.numbers("i")  # tuple
     var.persistable = bool(r.take("B"))
     return var
@@ -124,9 +124,9 @@ def _var(r: _Reader) -> Var:
 def _op(r: _Reader) -> Op:
     op = Op(r.text())
     for target in (op.inputs, op.outputs):
-        for slot, names in r.list(lambda: (r.text(), r.list(r.text))):
+        for slot, names in r.items(lambda: (r.text(), r.items(r.text))):
             target[slot] = names
-    op.attrs = dict(r.list(lambda: _attr(r)))
+    op.attrs = dict(r.items(lambda: _attr(r)))
     r.take("B")
     return op
 
@@ -136,7 +136,7 @@ def _attr(r: _Reader) -> tuple[str, Any]:
     name, kind = r.text(), r.take("i")
     fields = {
         0: r.take("i"), 1: r.take("f"), 2: r.text(), 3: r.numbers("i"), 4: r.numbers("f"),
-        5: r.list(r.text), 6: bool(r.take("B")), 7: [bool(v) for v in r.numbers("B")],
+        5: r.items(r.text), 6: bool(r.take("B")), 7: [bool(v) for v in r.numbers("B")],
         8: r.take("i"), 9: r.take("q"), 10: r.numbers("i"), 11: r.numbers("q"),
     }  # fmt: skip
     if kind not in fields:
@@ -148,7 +148,7 @@ def _param(r: _Reader) -> tuple[str, np.ndarray]:
     name = r.text()
     r.take("I")
     r.take("Q")
-    r.list(lambda: r.numbers("Q"))
+    r.items(lambda: r.numbers("Q"))
     r.take("I")
     dtype, dims = _tensor(r)
     raw = r.bytes(r.take("Q"))

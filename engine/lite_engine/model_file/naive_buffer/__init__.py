@@ -15,7 +15,7 @@ from pathlib import Path
 from ...errors import UsageError
 from ...importers.paddle.program import Program
 from ...ir import Graph, Shape
-from ...ops import specialise
+from ...ops import run_node, specialise
 from ...passes import optimize_graph
 from ...passes.pipeline import CLEAN, FINISH, FUSE, RECOMPOSE
 from . import lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
@@ -34,12 +34,24 @@ def nb_program(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Progr
     for value in graph.inputs:
         given = (shapes or {}).get(value.name, value.shape or ())
         fixed[value.name] = tuple(d if isinstance(d, int) else 1 for d in given)
-    program = lower(optimize_graph(specialise(graph, fixed), passes=_PASSES))
+    ready = specialise(graph, fixed)
+    _fold_stored_integers(ready)
+    program = lower(optimize_graph(ready, passes=_PASSES))
     for value in graph.inputs:
         declared = tuple(d if isinstance(d, int) else -1 for d in value.shape or ())
         if value.name in program.blocks[0].vars and value.name not in (shapes or {}):
             program.blocks[0].vars[value.name].shape = declared
     return program
+
+
+def _fold_stored_integers(graph: Graph) -> None:
+    """Weights that a file stores as integers become floats: the writer has its own rule."""
+    for node in list(graph.nodes):
+        arrays = [None if v is None else v.const for v in node.inputs]
+        if node.op == "DequantizeLinear" and arrays[0] is not None and arrays[1] is not None:
+            (weight,) = run_node(node, arrays)
+            graph.replace_uses(node.output, graph.constant(weight, node.output.name))
+            graph.remove(node)
 
 
 def write_nb(

@@ -76,6 +76,7 @@ reduce_sum         2/1/1           4/1/1         -
 relu               2/1/1           4/1/1         ImageDefault/5/5/4
 relu6              2/1/1           4/1/1         ImageDefault/5/5/4
 reshape2           1/4/2           1/4/2         image2d/5/5/4
+rnn                2/1/1           4/1/1         -
 round              fp32/1/4/1      fp32/1/4/1    -
 scale              2/1/1           4/1/1         5/5/4
 shuffle_channel    1/1/1           1/1/1         5/5/4

@@ -352,3 +352,59 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
         interp_method="nearest" if mode[0] == "nearest" else "bilinear", data_layout="NCHW",
         out_d=0, out_h=-1 if factor else after[2], out_w=-1 if factor else after[3], scale=factor,
     )  # fmt: skip
+
+
+#: ONNX gate k is Paddle gate; Paddle has i f c o and r z c, ONNX i o f c and z r h.
+_GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2)}
+
+
+def _regate(array: np.ndarray, op: str) -> np.ndarray:
+    parts = np.split(array, len(_GATES[op]), axis=0)
+    return np.concatenate([parts[k] for k in _GATES[op]], axis=0)
+
+
+@lowers("LSTM", "GRU")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    """Paddle's rnn: (T,B,I) → (T,B,D·H), rearranged to ONNX's (T,D,B,H)"""
+    if attrs["direction"] == "reverse" or attrs["layout"] or node.input(4) is not None:
+        raise w.refuse("only forward or both directions over whole sequences are written")
+    if list(attrs["activations"]) or (node.op == "GRU" and not attrs["linear_before_reset"]):
+        raise w.refuse("only the usual activations are written")
+    if any(v.readers or w.graph.is_output(v) for v in node.outputs[1:]):
+        raise w.refuse("its final states are read; they are not written")
+    x, weight, recurrent = node.inputs[0], *(w.array(v, "weight") for v in node.inputs[1:3])
+    bias = None if node.input(3) is None else w.array(node.input(3), "bias")
+    steps, batch, size = w.dims(x)
+    directions, hidden = recurrent.shape[0], recurrent.shape[2]
+    names = []
+    for d in range(directions):
+        for kind, array in (("w_ih", weight[d]), ("w_hh", recurrent[d])):
+            names.append(w.weight(_regate(array, node.op), f"{node.name}/{kind}{d}"))
+    for d in range(directions):
+        both = np.zeros((2, weight.shape[1]), np.float32) if bias is None else np.split(bias[d], 2)
+        for kind, array in zip(("b_ih", "b_hh"), both):
+            names.append(w.weight(_regate(array, node.op), f"{node.name}/{kind}{d}"))
+    states = []
+    for i in range(2 if node.op == "LSTM" else 1):
+        given = node.input(5 + i)
+        zeros = np.zeros((directions, batch, hidden), np.float32)
+        states.append(given if given is not None else w.weight(zeros, f"{node.name}/state{i}"))
+    out = w.variable(f"{node.name}/out", None, [steps, batch, directions * hidden])
+    ends = [w.variable(f"{node.name}/end", None, [directions, batch, hidden]) for _ in states]
+    w.add(
+        "rnn", {"Input": x, "PreState": states, "WeightList": names},
+        {
+            "Out": out, "State": ends, "DropoutState": w.variable(f"{node.name}/d", None, [1]),
+            "Reserve": w.variable(f"{node.name}/reserve", None, [1]),
+        },
+        mode=node.op, hidden_size=hidden, input_size=size, num_layers=1, is_test=True, seed=0,
+        is_bidirec=directions == 2, dropout_prob=0.0,
+    )  # fmt: skip
+    split = w.variable(f"{node.name}/split", None, [steps, batch, directions, hidden])
+    w.add("reshape2", {"X": out}, {"Out": split, "XShape": w.variable(f"{out}/xshape", None, [0])},
+          shape=[steps, batch, directions, hidden])  # fmt: skip
+    w.add(
+        "transpose2", {"X": split},
+        {"Out": node.output, "XShape": w.variable(f"{split}/xshape", None, [0])},
+        axis=[0, 2, 1, 3], data_format="AnyLayout",
+    )  # fmt: skip

@@ -67,7 +67,7 @@ def _(op: Call) -> None:
     dtype = op.attr_dtype("dtype", 5)
     names = ("values", "fp32_values", "int32_values", "int64_values", "bool_values", "fp64_values",
              "int8_values")  # fmt: skip
-    data = next((op.attr(n) for n in names if op.attr(n)), [])
+    data: list[float] = next((op.attr(n) for n in names if op.attr(n)), [])
     array = np.asarray(data).reshape(op.ints("shape"))
     op.set("Out", op.const(array, dtype))
 

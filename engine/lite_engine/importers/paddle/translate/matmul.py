@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ....ir import Value
 from ..registry import Call, translates
@@ -58,7 +59,7 @@ def _(op: Call) -> None:
     op.set("Out", with_int8_output(op, z, "Out"))
 
 
-def _unflatten(op: Call, z: Value, x: Value, rows: int, tail: list[object]) -> Value:
+def _unflatten(op: Call, z: Value, x: Value, rows: int, tail: Sequence[object]) -> Value:
     if not all(isinstance(d, int) for d in tail):
         raise op.unsupported("its second operand has an unknown shape")
     lead = list(x.shape or ())[:rows]

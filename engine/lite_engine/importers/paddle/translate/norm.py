@@ -74,10 +74,11 @@ def _(op: Call) -> None:
     groups = int(op.attr("groups", 1))
     channels = x.shape[1] if x.shape is not None else None
     scale, bias = op["Scale"], op["Bias"]
-    if (scale is None or bias is None) and not isinstance(channels, int):
-        raise op.unsupported("has no scale and an unknown number of channels")
-    scale = scale or op.const([1.0] * int(channels))  # type: ignore[call-overload]
-    bias = bias or op.const([0.0] * int(channels))  # type: ignore[call-overload]
+    if scale is None or bias is None:
+        if not isinstance(channels, int):
+            raise op.unsupported("has no scale and an unknown number of channels")
+        scale = scale or op.const([1.0] * channels)
+        bias = bias or op.const([0.0] * channels)
     eps = float(op.attr("epsilon", 1e-5))
     y = op.node("GroupNormalization", [x, scale, bias], num_groups=groups, epsilon=eps)
     op.set("Y", channels_last(op, y) if last else y)

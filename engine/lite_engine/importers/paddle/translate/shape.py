@@ -69,7 +69,8 @@ def _(op: Call) -> None:
     axes = op.list_input("AxesTensor", "AxesTensorList", "axes")
     if axes is not None and axes.const is not None:
         # Paddle inserts one axis after the other, ONNX all at once.
-        rank, places = op.rank(x), []
+        rank = op.rank(x)
+        places: list[int] = []
         for axis in (int(a) for a in axes.const):
             rank += 1
             axis = axis % rank
