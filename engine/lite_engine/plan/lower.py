@@ -468,7 +468,8 @@ class Lowering:
         layout = row_major(len(value.shape or ()))
         index = self._want(value, HOST, layout, value.type.dtype)
         tensor = self.plan.tensors[index]
-        if tensor.role != "arena" or tensor.alias_of is not None or index not in self._made:
+        root = self.plan.root(index)
+        if root.role != "arena" or root.index not in self._made or tensor.role == "output":
             out = self._tensor(f"{value.name}:output", value, layout, "output")
             self._emit(
                 Step(

@@ -35,6 +35,9 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
             size = -(-max(root.nbytes, 1) // ALIGNMENT) * ALIGNMENT
             span = spans.setdefault(root.index, Span(root.index, size, step.index, step.index))
             span.last = step.index
+    for index in plan.outputs:
+        if plan.root(index).index in spans:
+            spans[plan.root(index).index].last = len(plan.steps)
     return spans
 
 
@@ -99,7 +102,8 @@ def assign_offsets(plan: Plan) -> None:
     for tensor in plan.tensors:
         if tensor.alias_of is not None:
             tensor.offset = _alias_offset(plan, tensor)
-            tensor.role = plan.root(tensor.index).role
+            if tensor.role != "output":  # a model output may be a view of anything
+                tensor.role = plan.root(tensor.index).role
 
 
 def _alias_offset(plan: Plan, tensor: PlanTensor) -> int:

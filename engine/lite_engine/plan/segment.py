@@ -69,6 +69,8 @@ def _segment(plan: Plan, backend: str, steps: list[Step], crossing: set[int]) ->
             if root.index in crossing or root.role in ("input", "output"):
                 role = "output" if root.index in written else "input"
         alias = None if old.alias_of is None else inner[old.alias_of]
+        if alias is not None and role == "output":
+            role = "arena"  # its owner crosses the border, the view is taken on the other side
         part.tensors.append(replace(old, index=inner[index], alias_of=alias, role=role))
     for step in steps:
         part.steps.append(
