@@ -17,6 +17,7 @@ with a message instead of an abort. What its Python API lacks is here too: `set_
 from __future__ import annotations
 
 from .._version import __version__
+from ..errors import BackendUnavailableError
 from ._config import (
     CLPrecisionType,
     CLTuneMode,
@@ -41,12 +42,13 @@ def create_paddle_predictor(config: Config) -> LightPredictor:
 
 def is_opencl_backend_valid(check_fp16_valid: bool = False) -> bool:
     """True when an OpenCL device can be used here (and computes in half precision, when asked)."""
-    from ..runtime.choice import usability
+    from ..backends.opencl.device import choose
 
-    found = usability("opencl")
-    if not found.ok or not check_fp16_valid:
-        return found.ok
-    return "fp16" in getattr(found, "features", ()) or "cl_khr_fp16" in found.reason
+    try:
+        device = choose()
+    except BackendUnavailableError:
+        return False
+    return device.fp16 or not check_fp16_valid
 
 
 def get_version() -> str:
