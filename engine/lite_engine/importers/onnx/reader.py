@@ -58,6 +58,7 @@ class Scope:
     values: dict[str, Value] = field(default_factory=dict)
     outer: Scope | None = None
     prefix: str = ""
+    path: str = ""  # the calls this scope is inside of, for `sources`
     attrs: dict[str, Any] = field(default_factory=dict)  # a function's attribute values
     absent: set[str] = field(default_factory=set)  # a function's inputs that were not given
     depth: int = 0
@@ -136,6 +137,7 @@ class ModelReader:
             depth=outer.depth if outer else 0,
             attrs=outer.attrs if outer else {},
             prefix=outer.prefix if outer else "",
+            path=outer.path if outer else "",
         )
         self._initialisers(proto, scope)
         for info in proto.messages(11):
@@ -257,7 +259,7 @@ class ModelReader:
                 outs,
                 attrs,
                 name=name,
-                sources=(scope.prefix + call.label,),
+                sources=(scope.path + call.label,),
                 domain=call.domain,
             )
             scope.graph.nodes.append(node)
@@ -402,6 +404,7 @@ class ModelReader:
             scope.graph,
             {**scope.opsets, **_opsets(function.messages(9))},
             prefix=self.unique(f"{scope.prefix}{label}") + "/",
+            path=f"{scope.path}{label}/",
             attrs={**defaults, **attrs},
             depth=scope.depth + 1,
         )

@@ -1,0 +1,105 @@
+"""TensorProtos of every type, in raw and in typed form, read as the onnx package reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
+from lite_engine.importers._protobuf import Message
+from lite_engine.importers.onnx.tensors import TensorReader, read_type
+from lite_engine.ir import DType
+from lite_engine.ops._core import bf16_to_f32, f32_to_bf16
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+NAMES = [
+    "FLOAT",
+    "DOUBLE",
+    "FLOAT16",
+    "BFLOAT16",
+    "INT8",
+    "UINT8",
+    "INT16",
+    "UINT16",
+    "INT32",
+    "UINT32",
+    "INT64",
+    "UINT64",
+    "BOOL",
+]
+VALUES = [0, 1, 3, 100, 2, 7]
+
+
+def read(tensor: TensorProto) -> tuple[np.ndarray, DType]:
+    return TensorReader(Path()).read(Message(tensor.SerializeToString()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("raw", [False, True])
+def test_types(name: str, raw: bool) -> None:
+    code = getattr(TensorProto, name)
+    values = [v % 2 for v in VALUES] if name == "BOOL" else VALUES
+    typed = helper.make_tensor("t", code, [2, 3], values)
+    wanted = numpy_helper.to_array(typed)
+    array, dtype = read(numpy_helper.from_array(wanted, "t") if raw else typed)
+    assert array.dtype == dtype.np
+    if dtype is DType.BF16:
+        array, wanted = bf16_to_f32(array), wanted.astype(np.float32)
+    np.testing.assert_array_equal(array, wanted)
+
+
+@pytest.mark.parametrize("name", ["INT4", "UINT4"])
+@pytest.mark.parametrize("raw", [False, True])
+def test_four_bits_become_eight(name: str, raw: bool) -> None:
+    values = [-8, 7, -1, 0, 3] if name == "INT4" else [15, 7, 1, 0, 3]
+    tensor = helper.make_tensor("t", getattr(TensorProto, name), [5], values)
+    if raw:
+        tensor = numpy_helper.from_array(numpy_helper.to_array(tensor), "t")
+    array, dtype = read(tensor)
+    assert dtype is (DType.I8 if name == "INT4" else DType.U8)
+    assert array.tolist() == values
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_sparse_becomes_dense(linear: bool) -> None:
+    values = numpy_helper.from_array(np.float32([5, 6]), "s")
+    places = np.array([1, 5] if linear else [[0, 1], [1, 2]], np.int64)
+    sparse = helper.make_sparse_tensor(values, numpy_helper.from_array(places, "i"), [2, 3])
+    array, dtype, name = TensorReader(Path()).read_sparse(Message(sparse.SerializeToString()))
+    assert (dtype, name) == (DType.F32, "s")
+    np.testing.assert_array_equal(array, np.float32([[0, 5, 0], [0, 0, 6]]))
+
+
+def test_weights_stay_views_when_aligned() -> None:
+    data = np.arange(64, dtype=np.float32)
+    array, _ = read(numpy_helper.from_array(data, "t"))
+    assert array.flags.aligned
+    np.testing.assert_array_equal(array, data)
+
+
+@pytest.mark.parametrize("dims", [[-1], [3], [1 << 62, 1 << 62], [0, 5]])
+def test_dimensions_must_match_the_data(dims: list[int]) -> None:
+    with pytest.raises(ModelFormatError, match="t"):
+        read(TensorProto(name="t", data_type=1, dims=dims, raw_data=b"12345678"))
+
+
+def test_types_that_are_not_held() -> None:
+    with pytest.raises(UnsupportedOperatorError, match="string"):
+        read(helper.make_tensor("t", TensorProto.STRING, [1], [b"a"]))
+    with pytest.raises(ModelFormatError, match="does not exist"):
+        read(TensorProto(name="t", data_type=99, dims=[1], raw_data=b"1234"))
+
+
+def test_unknown_dimensions() -> None:
+    info = helper.make_tensor_value_info("x", 1, ["n", None, 3, -1])
+    proto = Message(info.SerializeToString()).message(2)
+    assert read_type(proto, "x") == (DType.F32, ("n", None, 3, None))
+
+
+def test_bfloat16_rounds_half_to_even() -> None:
+    x = np.float32([1, 1 + 2**-8, 1 + 3 * 2**-8, 3.4e38, -0.0, np.inf, np.nan])
+    y = bf16_to_f32(f32_to_bf16(x))
+    np.testing.assert_array_equal(y, np.float32([1, 1, 1 + 2**-6, np.inf, -0.0, np.inf, np.nan]))
