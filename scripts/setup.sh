@@ -76,6 +76,11 @@ if [ "$done_rank" -lt "$rank" ]; then
   printf '%s\n%s\n' "$rank" "$wanted" > $stamp
 fi
 
+# An editable install has no data files: the extension that serves netron is switched on here.
+config=.venv/etc/jupyter/jupyter_server_config.d
+mkdir -p $config
+cp widgets/lite_widgets/netron_view/jupyter_server_config.json $config/lite_widgets.json
+
 # 3. Native library and runners, incremental.
 quiet_build() {
   local log; log=$(mktemp)
