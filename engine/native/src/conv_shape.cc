@@ -96,7 +96,8 @@ bool read_conv(const Step& step, Env& env, bool transposed, ConvShape* s) {
     if (t && t->dtype != DType::kF32)
       return env.fail("'%s' is %s, this kernel takes f32", t->name, dtype_name(t->dtype));
   }
-  return read_conv_shape(step, env, o, transposed, s) && parse_activation(step, env, &s->activation);
+  return read_conv_shape(step, env, o, transposed, s) &&
+         parse_activation(step, env, &s->activation);
 }
 
 bool read_conv_shape(const Step& step, Env& env, const ConvOperands& o, bool transposed,

@@ -43,6 +43,14 @@ bool read_conv(const Step&, Env&, bool transposed, ConvShape*);
 
 bool pixel_view(const Tensor&, PixelView*);
 
+// Groups so narrow that they would leave most lanes idle are packed together, block-diagonally.
+LITE_INLINE int64_t groups_to_join(const ConvShape& s, int lanes) {
+  int64_t join = 1;
+  for (int64_t f = 2; f <= s.groups && f * s.group_out <= lanes; ++f)
+    if (s.groups % f == 0) join = f;
+  return join;
+}
+
 // Taps [begin, end) of `taps` that fall inside [low, high) when tap 0 is at `first`.
 LITE_INLINE void tap_window(int64_t first, int64_t dilation, int64_t taps, int64_t low,
                             int64_t high, int64_t* begin, int64_t* end) {

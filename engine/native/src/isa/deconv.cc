@@ -30,7 +30,8 @@ Remainder remainder_of(const ConvShape& s, int axis, int64_t remainder) {
   r.step = dilation / common;
   const int64_t shifted = remainder + s.pad[axis];
   int64_t first = 0;
-  while (first < kernel && first < r.tap_step && (shifted - first * dilation) % stride != 0) ++first;
+  while (first < kernel && first < r.tap_step && (shifted - first * dilation) % stride != 0)
+    ++first;
   if (first >= kernel || (shifted - first * dilation) % stride != 0) return r;
   r.count = (kernel - 1 - first) / r.tap_step + 1;
   r.last = first + (r.count - 1) * r.tap_step;

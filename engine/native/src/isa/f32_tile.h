@@ -3,7 +3,8 @@
 // Convolution (1x1 and any other kernel, as taps), transposed convolution, Gemm, MatMul and the
 // products inside Winograd are all this tile over different addresses:
 //
-//   C[m][n] = clamp(bias[n] + sum_y sum_x sum_k A[m*lda + y*tap_y + x*tap_x + k] * W[..][n] + R[m][n])
+//   C[m][n] = clamp(bias[n] + R[m][n] +
+//                   sum over y, x, k of A[m*lda + y*tap_y + x*tap_x + k] * W[y][x][k][n])
 //
 // W is walked as [y][x][k][ldw]: ldw = kLanes * vectors where the weights are packed in panels.
 #pragma once

@@ -27,7 +27,8 @@ bool prepare_conv(Step& step, Env& env) {
   IntGemm* g = new_state(step, env);
   if (!g) return env.out_of_memory();
   const int64_t kh = s.kernel[0], kw = s.kernel[1];
-  const IntWeightView w{o.w, s.group_out * s.group_in * kh * kw, s.group_in * kh * kw, kh * kw, kw, 1};
+  const int64_t per_output = s.group_in * kh * kw;
+  const IntWeightView w{o.w, s.group_out * per_output, per_output, kh * kw, kw, 1};
   return prepare_int_gemm(s, w, o.b ? o.b->as<int32_t>() : nullptr, quant, step, env, g);
 }
 

@@ -6,13 +6,6 @@
 namespace lite::LITE_ISA {
 namespace {
 
-int64_t groups_to_join(const ConvShape& s) {
-  int64_t join = 1;
-  for (int64_t f = 2; f <= s.groups && f * s.group_out <= kLanes; ++f)
-    if (s.groups % f == 0) join = f;
-  return join;
-}
-
 struct Packer {
   const ConvShape& s;
   const IntWeightView& v;
@@ -65,7 +58,7 @@ struct Packer {
 
 bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* bias,
                       const QuantParams& quant, Step& step, Env& env, IntGemm* g) {
-  const int64_t join = groups_to_join(s);
+  const int64_t join = groups_to_join(s, kLanes);
   g->quant = quant;
   g->input = s.in;
   g->groups = s.groups / join;
@@ -89,7 +82,8 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
     s.in.origin = 0;
     for (int i = 0; i < 4; ++i) s.in.halo[i] = 0;
     size_t pixels, bytes;
-    if (!mul_size(static_cast<size_t>(s.in.images * s.in.h), static_cast<size_t>(s.in.row), &pixels) ||
+    const size_t rows = static_cast<size_t>(s.in.images * s.in.h);
+    if (!mul_size(rows, static_cast<size_t>(s.in.row), &pixels) ||
         !mul_size(pixels, sizeof(Operand), &bytes)) {
       return env.fail("input too large");
     }

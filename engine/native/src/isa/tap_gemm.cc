@@ -8,14 +8,6 @@
 namespace lite::LITE_ISA {
 namespace {
 
-// Groups so narrow that they would leave most lanes idle are packed together, block-diagonally.
-int64_t groups_to_join(const ConvShape& s) {
-  int64_t join = 1;
-  for (int64_t f = 2; f <= s.groups && f * s.group_out <= kLanes; ++f)
-    if (s.groups % f == 0) join = f;
-  return join;
-}
-
 void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, float* out) {
   const int64_t in_c = s.group_in, out_c = s.group_out;
   for (int64_t group = 0; group < g.groups; ++group) {
@@ -44,7 +36,7 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
 
 bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias, float bias_scale,
                       Env& env, TapGemm* g) {
-  const int64_t join = groups_to_join(s);
+  const int64_t join = groups_to_join(s, kLanes);
   g->groups = s.groups / join;
   g->in_c = s.group_in * join;
   g->out_c = s.group_out * join;

@@ -34,8 +34,7 @@ bool prepare_tap_gemm(ConvShape shape, const WeightView& weights, const float* b
                       float bias_scale, Env& env, TapGemm* gemm);
 void run_tap_gemm(const TapGemm& gemm, const float* x, float* y, const float* residual, int thread);
 
-// Packs columns [0, n) of k rows into panels: [panel][k][columns]; the last may be one vector wide.
-// Sizes are in floats.
+// n columns as panels of kTileColumns; the last one may be a single vector wide.
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }
 LITE_INLINE int64_t panel_columns(int64_t n, int64_t panel) {
   const int64_t left = n - panel * kTileColumns;

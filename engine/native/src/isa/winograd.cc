@@ -226,7 +226,8 @@ void transform_output(const Winograd& w, const float* products, int64_t stride, 
   F t[m][kPoints];
   LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
     F d[kPoints], o[m];
-    LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = load(products + (i * kPoints + j) * stride);
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i)
+      d[i] = load(products + (i * kPoints + j) * stride);
     T::output(d, o);
     LITE_UNROLL for (int i = 0; i < m; ++i) t[i][j] = o[i];
   }
