@@ -257,6 +257,26 @@ def measure(model: Recogniser) -> tuple[float, float]:
 # ---------------------------------------------------------------- files
 
 
+def name_nodes(exported: onnx.ModelProto) -> None:
+    """Names by block and layer: "/b3/dw/Conv" → "b3/dw", "/HardSwish_1" → "neck/HardSwish"."""
+    block = "stem"
+    for node in exported.graph.node:
+        *scopes, op = [part for part in node.name.split("/") if part]
+        scopes = [scope.replace("_norm", "/norm") for scope in scopes]
+        top = scopes[0].partition("/")[0] if scopes else block
+        if top in ("fc1", "fc2") or (top == "neck" and node.op_type == "Transpose"):
+            scopes = ["head", *scopes] if top != "neck" else scopes
+            top = "head" if top != "neck" else top
+        elif top in ("stem", "neck") and scopes:
+            scopes = [top, scopes[0].partition("/")[2] or "conv"]
+        if not scopes:
+            scopes = [block]
+        block = top
+        own = len(scopes) > 1 or "/" in scopes[0]
+        weighted = node.op_type in ("Conv", "MatMul", "Gemm", "BatchNormalization")
+        node.name = "/".join(scopes if own and weighted else [*scopes, op])
+
+
 def write(model: Recogniser, lines_right: float, letters_right: float) -> None:
     """ocr.onnx with labels and pre-processing in it, node names by block and layer."""
     path = HERE / "ocr.onnx"
@@ -271,10 +291,7 @@ def write(model: Recogniser, lines_right: float, letters_right: float) -> None:
         do_constant_folding=False,
     )
     exported = onnx.load(path)
-    for node in exported.graph.node:  # "/b3/dw/Conv" → "b3/dw"
-        parts = [part for part in node.name.split("/") if part]
-        own = len(parts) > 1 and node.op_type in ("Conv", "MatMul", "Gemm")
-        node.name = "/".join(parts[:-1] if own else parts)
+    name_nodes(exported)
     preprocess = {
         "mean": [127.5] * 3,
         "std": [127.5] * 3,

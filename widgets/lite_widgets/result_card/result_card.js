@@ -5,7 +5,8 @@ import { backendName } from "../_shared/colour.js";
 import { fixed, shape } from "../_shared/format.js";
 import { bar, dot } from "../_shared/parts.js";
 
-const lost = (x, y) => html`<text x="${x}" y="${y}" text-anchor="middle" class="tbad">lost</text>`;
+const wrong = (x, y, text) =>
+  html`<text x="${x}" y="${y}" text-anchor="middle" class="tbad">${text}</text>`;
 
 export function textSvg(items) {
   const step = 37,
@@ -24,7 +25,7 @@ export function textSvg(items) {
       />
       <text x="${x + 12}" y="82" text-anchor="middle" style="font:600 17px var(--mono);fill:${ink}"
         >${item.label}</text
-      >${item.bad ? lost(x + 12, 54 - 40 * v) : ""}`;
+      >${item.bad ? wrong(x + 12, 54 - 40 * v, item.label === "∅" ? "lost" : "differs") : ""}`;
   });
   return html`<svg
     class="chart"

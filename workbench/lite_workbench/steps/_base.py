@@ -137,6 +137,13 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
+def stack(*widgets: Any) -> ipywidgets.VBox:
+    """Widgets under each other with the distance of cards."""
+    box = ipywidgets.VBox(list(widgets))
+    box.add_class("lite-stack")
+    return box
+
+
 def button(id_: str, label: str, *, primary: bool = False, disabled: bool = False) -> dict:
     return {"id": id_, "label": label, "primary": primary, "disabled": disabled}
 

@@ -9,6 +9,8 @@ from lite_widgets import DifferencePane, ErrorStrip, GraphView, columns
 from .. import views
 from ._base import Step, button
 
+_NAMES = {"opencl": "OpenCL"}
+
 
 class CompareStep(Step):
     """Verdict and strip, the graph stained by errors, and the evidence of one layer."""
@@ -18,7 +20,7 @@ class CompareStep(Step):
 
     def build(self) -> None:
         a, b = next(reversed(self.session.comparisons), self._sides())
-        options = [[n, n] for n in self._choices()]
+        options = [[n, _NAMES.get(n, n)] for n in self._choices()]
         self.header.selects = [
             {"name": "a", "label": "", "backend": "x86", "options": options},
             {"name": "b", "label": "against", "backend": "opencl", "options": options},

@@ -7,7 +7,7 @@ from typing import Any
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
-from ._base import Step, button
+from ._base import Step, button, stack
 
 PRECISIONS = [["fp32", "fp32"], ["fp16", "fp16"]]
 
@@ -40,7 +40,7 @@ class ConvertStep(Step):
         self.on(self.header, "next", lambda _: self.go("Run"))
         self.link(self.graph)
         self.follow("versions", lambda _: self._fill())
-        right = columns(self.graph, _stack(self.facts, self.journal), kind="half")
+        right = columns(self.graph, stack(self.facts, self.journal), kind="half")
         self.show(right)
         if "float" in self.session.versions:
             self._fill()
@@ -72,9 +72,3 @@ class ConvertStep(Step):
         ]
         self.graph.graph = views.graph_data(model.graph)
         self.graph.source_graph = views.graph_data(session.graph)
-
-
-def _stack(*widgets: Any) -> Any:
-    import ipywidgets
-
-    return ipywidgets.VBox(list(widgets))

@@ -28,8 +28,8 @@ class ModelStep(Step):
         info = self.session.info
         self.header.buttons = [button("next", "Check", primary=True)]
         self.on(self.header, "next", lambda _: self.go("Check"))
-        ports = [[f"input `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.inputs]
-        ports += [[f"output `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.outputs]
+        ports = [[f"Input {p['name']}", f"{p['dtype']} {p['text']}"] for p in info.inputs]
+        ports += [[f"Output {p['name']}", f"{p['dtype']} {p['text']}"] for p in info.outputs]
         self.facts = FactsCard(
             title=info.name,
             big=[

@@ -7,7 +7,7 @@ from typing import Any
 
 from lite_widgets import FactsCard, RangePlot, SensitivityList, TradeOff, columns
 
-from ._base import Step, button
+from ._base import Step, button, stack
 
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
 
@@ -40,7 +40,7 @@ class QuantizeStep(Step):
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
         self.show(
-            columns(self.trade, _stack(self.best, self.range), kind="wide"), self.layers
+            columns(self.trade, stack(self.best, self.range), kind="wide"), self.layers
         )
         self._buttons()
         if self.session.quantization is not None:
@@ -147,11 +147,6 @@ def _weights(node: Any) -> list[list[float]] | None:
     flat = weight.reshape(len(weight), -1)
     return [[float(row.min()), float(row.max())] for row in flat[:256]]
 
-
-def _stack(*widgets: Any) -> Any:
-    import ipywidgets
-
-    return ipywidgets.VBox(list(widgets))
 
 
 def sources(model: Path) -> list[list[str]]:

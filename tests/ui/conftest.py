@@ -1,0 +1,126 @@
+"""A real JupyterLab, driven by a headless Chromium; nothing may leave the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.lab_page import LabPage
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+TOKEN = "lite"
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+SETTINGS = {
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
+}
+
+
+class Server:
+    """One JupyterLab in a temporary home; `root` is the folder that it shows."""
+
+    def __init__(self, home: Path, base_url: str) -> None:
+        self.root = home / "root"
+        self.root.mkdir(parents=True)
+        # Overrides of settings lie in the application's folder; ours is a linked copy of it.
+        app = Path(sys.prefix) / "share" / "jupyter" / "lab"
+        own = home / "lab"
+        own.mkdir()
+        for part in app.iterdir():
+            if part.name != "settings":
+                (own / part.name).symlink_to(part)
+        (own / "settings").mkdir()
+        (own / "settings" / "overrides.json").write_text(json.dumps(SETTINGS))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
+        env = {**os.environ, "HOME": str(home), **{f"JUPYTER_{n}": str(home / n) for n in names},
+               "JUPYTERLAB_SETTINGS_DIR": str(home / "s"),
+               "JUPYTERLAB_WORKSPACES_DIR": str(home / "w")}  # fmt: skip
+        self.url = f"http://127.0.0.1:{port}{base_url}"
+        self.log = home / "lab.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1",
+                 f"--port={port}", "--allow-root", f"--IdentityProvider.token={TOKEN}",
+                 f"--ServerApp.root_dir={self.root}", "--ServerApp.port_retries=0",
+                 f"--ServerApp.base_url={base_url}", f"--LabApp.app_dir={own}",
+                 "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None"],
+                env=env, stdout=log, stderr=log, cwd=self.root,
+            )  # fmt: skip
+
+    def wait(self) -> None:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"{self.url}api/status?token={TOKEN}", timeout=1)
+                return
+            except OSError:
+                time.sleep(0.25)
+        raise RuntimeError(self.log.read_text()[-2000:])
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: Any) -> Iterator[Callable[[str], Server]]:
+    """server(base_url) → a running JupyterLab; one per base URL."""
+    running: dict[str, Server] = {}
+
+    def get(base_url: str = "/") -> Server:
+        if base_url not in running:
+            running[base_url] = Server(tmp_path_factory.mktemp("home"), base_url)
+            running[base_url].wait()
+        return running[base_url]
+
+    yield get
+    for one in running.values():
+        one.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if path is None:
+        pytest.skip("no Chromium; sudo apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def lab(server: Any, chromium: Any) -> Iterator[Callable[..., LabPage]]:
+    """lab(cells, base_url=…, dark=…) → LabPage on a fresh notebook of these cells."""
+    opened: list[LabPage] = []
+
+    def open_lab(cells: list[str], *, base_url: str = "/", dark: bool = False) -> LabPage:
+        page = LabPage(chromium, server(base_url), TOKEN, dark=dark)
+        opened.append(page)
+        page.open(cells)
+        return page
+
+    yield open_lab
+    for page in opened:
+        page.close()
+    for page in opened:
+        assert page.outside == [], "a request left the machine"
+        assert page.errors == [], "the console has errors"

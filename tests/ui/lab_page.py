@@ -1,0 +1,111 @@
+"""One notebook in JupyterLab, as a person uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+_READY = """async () => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  await panel.context.ready; await panel.revealed; await panel.sessionContext.ready;
+  const kernel = panel.sessionContext.session.kernel;
+  await kernel.info;
+  while (kernel.connectionStatus !== 'connected'
+         || panel.sessionContext.kernelDisplayStatus !== 'idle')
+    await new Promise((done) => setTimeout(done, 50));
+}"""
+#: JupyterLab's own noise, none of it ours.
+_KNOWN = ("favicon", "service worker", "Failed to load resource: the server responded with a status"
+          " of 404")  # fmt: skip
+_LOCAL = ("127.0.0.1", "localhost")
+
+
+class LabPage:
+    """`page` is Playwright's; `errors` and `outside` (requests to elsewhere) are collected."""
+
+    def __init__(self, browser: Any, server: Any, token: str, *, dark: bool) -> None:
+        self.server, self.token = server, token
+        self.dark = dark
+        self.context = browser.new_context(viewport={"width": 1400, "height": 1500})
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.errors: list[str] = []
+        self.outside: list[str] = []
+        self.page.on("request", self._requested)
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _requested(self, request: Any) -> None:
+        url = urlparse(request.url)
+        if url.scheme in ("http", "https", "ws", "wss") and url.hostname not in _LOCAL:
+            self.outside.append(request.url)
+
+    def _said(self, message: Any) -> None:
+        if message.type == "error" and not any(k in message.text for k in _KNOWN):
+            self.errors.append(message.text)
+
+    def open(self, cells: list[str]) -> None:
+        """Opens a notebook of these cells and waits for its kernel."""
+        book = {
+            "cells": [
+                {"cell_type": "code", "id": f"c{i}", "metadata": {}, "source": text,
+                 "outputs": [], "execution_count": None}
+                for i, text in enumerate(cells)
+            ],
+            "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3",
+                                        "language": "python"}},
+            "nbformat": 4, "nbformat_minor": 5,
+        }  # fmt: skip
+        path = self.server.root / f"walk{len(list(self.server.root.glob('walk*.ipynb')))}.ipynb"
+        path.write_text(json.dumps(book))
+        self.page.goto(f"{self.server.url}lab/tree/{path.name}?token={self.token}&reset")
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=90_000)
+        self.page.wait_for_selector(".jp-Notebook", timeout=60_000)
+        self.page.evaluate(_READY)
+        self.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+        if self.dark:
+            self.page.evaluate(
+                "() => window.jupyterapp.commands.execute('apputils:change-theme',"
+                " {theme: 'JupyterLab Dark'})"
+            )
+            self.page.wait_for_selector("body[data-jp-theme-light=false]")
+
+    def run_all(self) -> bool:
+        """Runs every cell; False when one failed."""
+        return self.page.evaluate(
+            "() => window.jupyterapp.commands.execute('notebook:run-all-cells')"
+        )
+
+    def run_code(self, code: str) -> str:
+        """Runs code in the notebook's kernel and returns what it printed."""
+        return self.page.evaluate(
+            """async (code) => {
+              const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+              const future = kernel.requestExecute({code, store_history: false});
+              let text = '';
+              future.onIOPub = (m) => {
+                if (m.header.msg_type === 'stream') text += m.content.text;
+                if (m.header.msg_type === 'error') text += m.content.traceback.join('\\n');
+              };
+              await future.done;
+              return text.trim();
+            }""",
+            code,
+        )
+
+    def step(self, name: str) -> None:
+        """Opens a step by its tab."""
+        self.page.locator(f"button[data-step={name}]").click()
+
+    def shot(self, name: str) -> None:
+        """Keeps a picture where LITE_TEST_SHOTS says."""
+        folder = os.environ.get("LITE_TEST_SHOTS")
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+    def close(self) -> None:
+        self.context.close()

@@ -1,0 +1,148 @@
+"""Widgets → one HTML page without network: their own modules, styles and states, inlined.
+
+A page holds each widget class once and each trait value once (many views share one profile), so
+that its size grows with the model and not with the number of views.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lite_widgets
+from lite_widgets import TabBar, TopBar
+
+_HERE = Path(__file__).parent
+_SHARED_CSS = Path(lite_widgets.__file__).with_name("_shared") / "lite.css"
+#: Traits of ipywidgets that a page has no use for.
+_FOREIGN = ("layout", "comm", "tabbable", "tooltip", "action")
+_EXPORT = re.compile(r"^export (?=(?:async function|function|const|class)\b)", re.MULTILINE)
+_DEFAULT = re.compile(r"^export default ", re.MULTILINE)
+
+
+@dataclass
+class Section:
+    """A heading, a sentence under it, and widgets (ipywidgets boxes may nest)."""
+
+    id: str
+    title: str
+    intro: str = ""
+    widgets: Sequence[Any] = ()
+
+
+@dataclass
+class Page:
+    """Collects what the widgets need while their markup is written."""
+
+    classes: dict[str, type] = field(default_factory=dict)
+    values: list[str] = field(default_factory=list)
+    mounts: list[dict[str, Any]] = field(default_factory=list)
+    _seen: dict[str, int] = field(default_factory=dict)
+
+    def markup(self, widget: Any) -> str:
+        """HTML of a widget or a box of widgets."""
+        if not hasattr(widget, "_esm"):
+            classes = " ".join(widget._dom_classes)
+            height = getattr(widget.layout, "height", None)
+            style = f' style="height:{html.escape(height)}"' if height else ""
+            inner = "".join(self.markup(child) for child in widget.children)
+            return f'<div class="box {html.escape(classes)}"{style}>{inner}</div>'
+        name = type(widget).__name__
+        self.classes[name] = type(widget)
+        mount: dict[str, Any] = {"class": name, "state": {}, "bytes": {}}
+        for trait in widget.keys:
+            if trait.startswith("_") or trait in _FOREIGN:
+                continue
+            value = getattr(widget, trait)
+            kind = "bytes" if isinstance(value, bytes) else "state"
+            mount[kind][trait] = self.value(value)
+        answers = getattr(widget, "report_answers", None)
+        if answers:
+            mount["answers"] = {
+                layer: {trait: self.value(value) for trait, value in traits.items()}
+                for layer, traits in answers.items()
+            }
+        self.mounts.append(mount)
+        classes = " ".join(["mount", *widget._dom_classes])
+        return f'<div class="{html.escape(classes)}" data-mount="{len(self.mounts) - 1}"></div>'
+
+    def value(self, value: Any) -> int:
+        """Number of a value in the page's table; equal values share one entry."""
+        if isinstance(value, bytes):
+            value = base64.b64encode(value).decode()
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        if text not in self._seen:
+            self._seen[text] = len(self.values)
+            self.values.append(text)
+        return self._seen[text]
+
+    def scripts(self) -> str:
+        """Values, mounts, one maker per class, and the host."""
+        makers = ",\n".join(
+            f"{json.dumps(name)}: () => {{\n{_function_body(cls._esm)}\n}}"  # type: ignore[attr-defined]
+            for name, cls in self.classes.items()
+        )
+        data = f'{{"values":[{",".join(self.values)}],"mounts":{json.dumps(self.mounts)}}}'
+        host = (_HERE / "host.js").read_text("utf-8")
+        return (
+            f'<script type="application/json" id="lite-data">{_inert(data)}</script>\n'
+            f"<script>\n'use strict';\nwindow.liteMakers = {{\n{_inert(makers)}\n}};\n</script>\n"
+            f"<script>\n{host}</script>"
+        )
+
+    def styles(self) -> str:
+        """The shared sheet once, then each class's own; the frame's rules are TopBar's."""
+        shared = _SHARED_CSS.read_text("utf-8")
+        classes = {**self.classes, "TopBar": TopBar, "TabBar": TabBar}
+        own = [str(cls._css).removeprefix(shared) for cls in classes.values()]  # type: ignore[attr-defined]
+        return "\n".join([shared, *own, (_HERE / "page.css").read_text("utf-8")])
+
+
+def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """The whole document. Raises ValueError when a state holds NaN (widgets make it None)."""
+    made = Page()
+    bodies, links = [], []
+    for section in sections:
+        inner = "".join(made.markup(w) for w in section.widgets)
+        intro = f'<p class="intro">{html.escape(section.intro)}</p>' if section.intro else ""
+        bodies.append(
+            f'<section id="{section.id}"><h2>{html.escape(section.title)}</h2>{intro}{inner}'
+            "</section>"
+        )
+        links.append(f'<a href="#{section.id}">{html.escape(section.title)}</a>')
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f'<link rel="icon" href="data:,"><title>{html.escape(title)}</title>\n'
+        f"<style>{made.styles()}</style></head>\n<body>\n"
+        f'<header><h1>{html.escape(title)}</h1><p>{html.escape(subtitle)}</p>'
+        '<button type="button" id="theme" aria-label="Light or dark">◐</button></header>\n'
+        f"<nav>{''.join(links)}</nav>\n<main>{''.join(bodies)}</main>\n"
+        f"{made.scripts()}\n</body></html>\n"
+    )
+
+
+def _function_body(module: str) -> str:
+    """An inlined ES module as the body of a function that returns its default export."""
+    text = _EXPORT.sub("", module)
+    text, count = _DEFAULT.subn("const $widget = ", text)
+    if count != 1:
+        raise ValueError("a widget's module has one default export")
+    return f"{text}\nreturn $widget;"
+
+
+def _inert(text: str) -> str:
+    """No text inside a script element can end it or open a comment."""
+    return text.replace("</", "<\\/").replace("<!--", "<\\!--")
+
+
+def answer(widget: Any, answers: Mapping[str, Mapping[str, Any]]) -> Any:
+    """What the kernel would say: when a layer is picked, these traits of the widget change."""
+    widget.report_answers = answers
+    return widget
