@@ -111,6 +111,12 @@ FLOATS = {
     "BiasGelu": ([f32(3, 16), f32(16)], {}, 1),
     "FastGelu": ([f32(3, 16), f32(16)], {}, 1),
     "QuickGelu": ([f32(3, 16)], {"alpha": 1.702}, 1),
+    "FusedGemm": (
+        [f32(3, 16), f32(16, 5), f32(5)], {"activation": "LeakyRelu", "activation_alpha": 0.2}, 1,
+    ),
+    "FusedConv": (
+        [f32(1, 4, 6, 6), f32(4, 4, 3, 3), f32(4), f32(1, 4, 4, 4)], {"activation": "Relu"}, 1,
+    ),
     "Inverse": ([f32(3, 4, 4) + 4 * np.eye(4, dtype=np.float32)], {}, 1),
 }  # fmt: skip
 

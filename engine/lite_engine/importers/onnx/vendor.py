@@ -20,8 +20,6 @@ _MICROSOFT = {
     "QLinearSigmoid",
     "QLinearSoftmax",
     "QGemm",
-    "QLinearReduceMean",
-    "QLinearWhere",
     "DynamicQuantizeMatMul",
     "MatMulIntegerToFloat",
     "SkipLayerNormalization",
@@ -36,7 +34,6 @@ _MICROSOFT = {
     "Unique",
     "Range",
     "GridSample",
-    "ConvTransposeWithDynamicPads",
 }
 
 
@@ -44,9 +41,7 @@ def vendor_op(call: Call) -> None:
     """Gives a call of another domain its name in our registry."""
     if call.domain == "com.microsoft":
         _microsoft(call)
-    elif (call.domain == "ai.onnx.ml" and find_op(call.op) is not None) or (
-        call.domain == "ai.onnx.preview" and find_op(call.op) is not None
-    ):
+    elif call.domain in ("ai.onnx.ml", "ai.onnx.preview") and find_op(call.op) is not None:
         call.version = 99
     else:
         call.op = f"{call.domain}::{call.op}"
@@ -60,6 +55,12 @@ def _microsoft(call: Call) -> None:
         _activation(call)
     elif op == "FusedGemm":
         call.op = "Gemm"
+        alpha, beta = (call.attrs.pop(f"activation_{k}", None) for k in ("alpha", "beta"))
+        given = [
+            v for v in (alpha, beta, call.attrs.pop("activation_gamma", None)) if v is not None
+        ]
+        fused = find_op(call.attrs.get("activation", ""))
+        call.attrs["activation_params"] = given[: len(fused.attrs)] if fused else []
         _activation(call)
     elif op in ("FastGelu", "BiasGelu") and find_op("BiasGelu") is not None:
         call.attrs = {"approximate": "tanh" if op == "FastGelu" else "none"}
