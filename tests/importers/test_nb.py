@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from lite_engine.importers import load
 from lite_engine.ir import DType
+from lite_engine.runtime import Predictor
 from PIL import Image
 
 from tests.importers.golden_runs import run_graph
@@ -62,15 +63,39 @@ def test_static_int8_classifier(name: str, turned: int) -> None:
     assert y[0].argmax() == turned and y[0].max() > 0.7
 
 
+def read_line(y: np.ndarray) -> str:
+    """CTC greedy decoding of (steps, characters)."""
+    keys = (MODELS / "labels/ppocr_keys_v1.txt").read_text(encoding="utf-8").splitlines()
+    steps = y.argmax(-1)
+    kept = [s for i, s in enumerate(steps) if s and (i == 0 or s != steps[i - 1])]
+    return "".join(keys[s - 1] for s in kept)
+
+
 @pytest.mark.models
 def test_static_int8_recogniser_reads_a_line() -> None:
     x = image("text_rec.jpg", 148, 32)
     graph = load(MODELS / "nb/ch_ppocr_mobile_v2.0_rec_slim_opt.nb", shapes={"x": x.shape})
     (y,) = run_graph(graph, {"x": x}).values()
-    keys = (MODELS / "labels/ppocr_keys_v1.txt").read_text(encoding="utf-8").splitlines()
-    steps = y[0].argmax(-1)
-    kept = [s for i, s in enumerate(steps) if s and (i == 0 or s != steps[i - 1])]
-    assert "".join(keys[s - 1] for s in kept) == "韩国小馆"
+    assert read_line(y[0]) == "韩国小馆"
+
+
+@pytest.mark.models
+@pytest.mark.cpu
+def test_static_int8_recogniser_on_integer_kernels() -> None:
+    """One of its channels is dead: scale 0 with integers stored all the same."""
+    x = image("text_rec.jpg", 148, 32)
+    graph = load(MODELS / "nb/ch_ppocr_mobile_v2.0_rec_slim_opt.nb", shapes={"x": x.shape})
+    (y,) = Predictor(graph).run({"x": x}).values()
+    assert read_line(y[0]) == "韩国小馆"
+
+
+@pytest.mark.models
+def test_sources_are_unique() -> None:
+    """Paddle-Lite reuses variables: the operators that write one are told apart by number."""
+    graph = load(MODELS / "nb/ch_ppocr_mobile_v2.0_det_slim_opt.nb")
+    convs = [n.sources[0] for n in graph.nodes if n.op == "Conv"]
+    assert len(set(convs)) == len(convs)
+    assert set(convs) <= set(graph.metadata["paddle_lite"]["kernels"])
 
 
 @pytest.mark.models

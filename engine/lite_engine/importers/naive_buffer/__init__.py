@@ -14,7 +14,6 @@ from ...ir import Graph, Shape
 from .._file import head, map_file
 from ..paddle.builder import build
 from ..paddle.program import Program
-from ..paddle.registry import Call
 from .container import META_VERSIONS, looks_like_nb, read_header, read_nb
 from .kernels import kernel_text
 
@@ -49,10 +48,10 @@ def open(path: Path, *, shapes: Mapping[str, Shape] | None = None) -> Graph:
 def _kernels(program: Program) -> dict[str, str]:
     """Operator (its name as a node source) → the kernel that opt chose, in words."""
     out = {}
-    for op in program.blocks[0].ops:
+    for op, source in zip(program.blocks[0].ops, program.blocks[0].sources()):
         kernel = op.attrs.get("__@kernel_type_attr@__")
         if kernel:
-            out[Call.name_of(op)] = kernel_text(str(kernel))
+            out[source] = kernel_text(str(kernel))
     return out
 
 

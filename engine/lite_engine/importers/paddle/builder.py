@@ -86,21 +86,16 @@ class Builder:
 
     # ---- operators
     def run(self) -> None:
-        for op in self.block.ops:
-            self.translate(op)
+        for op, source in zip(self.block.ops, self.block.sources()):
+            if op.type not in ("feed", "fetch"):
+                self.translate(op, source)
 
-    def translate(self, op: Op) -> None:
+    def translate(self, op: Op, source: str) -> None:
         fn = find_translation(op.type)
         if fn is None:
-            where = next((n for names in op.outputs.values() for n in names), "")
-            raise UnsupportedOperatorError(
-                f"Paddle operator {op.type!r} (makes {where!r}) is not supported; "
-                "`lite info` lists what is",
-                (op.type,),
-            )
-        call = Call(self, op)
-        self.emit.source = call.source
-        fn(call)
+            raise UnsupportedOperatorError(f"{source}: this operator is not supported", (op.type,))
+        self.emit.source = source
+        fn(Call(self, op, source))
 
     def child(self, index: int, graph: Graph) -> Builder:
         """A builder for a sub-block. Raises ModelFormatError for a block that is not there."""
@@ -122,9 +117,7 @@ def build(program: Program, name: str, shapes: Mapping[str, Shape] | None = None
     feeds = [op for op in main.ops if op.type == "feed"]
     for op in sorted(feeds, key=lambda o: int(o.attrs.get("col", 0))):
         graph.inputs.append(_input(builder, op, shapes or {}))
-    for op in main.ops:
-        if op.type not in ("feed", "fetch"):
-            builder.translate(op)
+    builder.run()
     fetches = [op for op in main.ops if op.type == "fetch"]
     outputs = []
     for op in sorted(fetches, key=lambda o: int(o.attrs.get("col", 0))):

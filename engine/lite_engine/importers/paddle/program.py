@@ -78,6 +78,18 @@ class Block:
     vars: dict[str, Var] = field(default_factory=dict)
     parent: int = -1
 
+    def sources(self) -> list[str]:
+        """A name for each operator: `type:variable it makes`, with `@2`, `@3`, … where
+        the program writes a variable again."""
+        out: list[str] = []
+        seen: dict[str, int] = {}
+        for op in self.ops:
+            first = next((n for names in op.outputs.values() for n in names if n), "")
+            name = f"{op.type}:{first}" if first else op.type
+            seen[name] = seen.get(name, 0) + 1
+            out.append(name if seen[name] == 1 else f"{name}@{seen[name]}")
+        return out
+
 
 @dataclass
 class Program:

@@ -47,16 +47,10 @@ def known_types() -> list[str]:
 class Call:
     """One Paddle operator being translated; `call["X"]` is the Value in slot X, or None."""
 
-    def __init__(self, builder: Builder, op: Op) -> None:
+    def __init__(self, builder: Builder, op: Op, source: str) -> None:
         self.builder = builder
         self.op = op
-        self.source = self.name_of(op)
-
-    @staticmethod
-    def name_of(op: Op) -> str:
-        """`type:variable it makes`, the name of an operator in node sources and messages."""
-        first = next((n for names in op.outputs.values() for n in names if n), "")
-        return f"{op.type}:{first}" if first else op.type
+        self.source = source
 
     # ---- reading
     @property

@@ -35,12 +35,27 @@ def _scales(op: Call, slot: str) -> list[float]:
 
 def dequantise(op: Call, x: Value, scales: Sequence[float], axis: int) -> Value:
     """DequantizeLinear, symmetric; per channel along `axis` when there are several scales."""
-    if len(scales) == 1:
-        return op.node("DequantizeLinear", [x, op.const(scales[0])])
     channels = x.shape[axis] if x.shape is not None and axis < len(x.shape) else None
-    if isinstance(channels, int) and channels != len(scales):
+    if len(scales) > 1 and isinstance(channels, int) and channels != len(scales):
         raise op.unsupported(f"{len(scales)} scales for {channels} channels of {x.name}")
-    return op.node("DequantizeLinear", [x, op.const(list(scales))], axis=axis)
+    steps = np.asarray(scales, np.float32)
+    if x.const is not None and len(scales) > 1 and not (steps > 0).all():
+        x, steps = _without_dead_channels(op, x, steps, axis)
+    if len(scales) == 1:
+        return op.node("DequantizeLinear", [x, op.const(steps[0])])
+    return op.node("DequantizeLinear", [x, op.const(steps)], axis=axis)
+
+
+def _without_dead_channels(
+    op: Call, x: Value, steps: np.ndarray, axis: int
+) -> tuple[Value, np.ndarray]:
+    """A channel of scale 0 is all zeros whatever integers are stored. Integer operators divide by
+    scales, so the zeros are written down and the scale becomes the smallest of the others."""
+    assert x.const is not None
+    dead = ~(steps > 0)
+    array = np.array(x.const)
+    array[(slice(None),) * axis + (dead,)] = 0
+    return op.const(array, x.dtype), np.where(dead, steps[~dead].min(initial=1.0), steps)
 
 
 def weight_of(op: Call, slot: str, axis: int = 0) -> Value:
