@@ -6,6 +6,7 @@ import math
 
 import pytest
 from lite_engine.ir import Journal
+from lite_engine.ops import find_op, get_op
 from lite_engine.passes.recompose_activations import recompose_activations
 from lite_engine.passes.recompose_layer_norm import (
     fuse_norm_affine,
@@ -156,7 +157,14 @@ def test_norm_scale_of_another_shape_stays(bench):
     bench.refuses(fuse_norm_affine, text + '"y": y = Mul(n, k)\noutput y', "not the shape")
 
 
-def test_l2_norm(bench):
+@pytest.fixture
+def l2_kernel(monkeypatch):
+    """A backend that has the operator."""
+    op = get_op("LpNormalization")
+    monkeypatch.setattr(op, "kernels", op.kernels or [object()])
+
+
+def test_l2_norm(bench, l2_kernel):
     floor = 'const floor: f32[] = [1e-12]\n"l": l = ReduceL2(x, last)\n"f": f = Clip(l, floor)\n'
     bench.rewrites(
         recompose_l2_norm,
@@ -165,7 +173,13 @@ def test_l2_norm(bench):
     )
 
 
-def test_l2_norm_with_a_large_floor_stays(bench):
+def test_l2_norm_without_a_kernel_stays(bench, monkeypatch):
+    monkeypatch.setattr(get_op("LpNormalization"), "kernels", [])
+    text = NORM + '"l": l = ReduceL2(x, last)\n"y": y = Div(x, l)\noutput y'
+    bench.refuses(recompose_l2_norm, text, "no backend has a kernel")
+
+
+def test_l2_norm_with_a_large_floor_stays(bench, l2_kernel):
     floor = 'const floor: f32[] = [0.5]\n"l": l = ReduceL2(x, last)\n"f": f = Max(l, floor)\n'
     bench.refuses(recompose_l2_norm, NORM + floor + '"y": y = Div(x, f)\noutput y', "not tiny")
 
@@ -208,7 +222,5 @@ def test_channel_shuffle(bench):
 
 
 def _needs(op: str) -> None:
-    from lite_engine.ops import find_op
-
     if find_op(op) is None:
         pytest.skip(f"no operator {op} in the registry")

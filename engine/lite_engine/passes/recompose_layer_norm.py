@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Node, Value
+from ..ops import get_op
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import constant_like
 from .recompose_activations import number
@@ -147,6 +148,8 @@ class recompose_l2_norm:
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
+        if not get_op("LpNormalization").kernels:
+            return skip("no backend has a kernel for LpNormalization", m.root)
         if m.axes.const.size != 1:
             return skip("the norm is over several axes", m.norm)
         if not m.norm.attrs.get("keepdims", 1):

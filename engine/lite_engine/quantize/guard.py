@@ -13,7 +13,7 @@ from .metrics import Errors
 from .select import integer_nodes
 
 #: Mean SQNR of the outputs below which a model is refused.
-THRESHOLD_DB = 10.0
+THRESHOLD_DB = 6.0
 WORST = 5
 
 

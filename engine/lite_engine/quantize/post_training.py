@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import UsageError
 from ..ir import Graph
 from ._run import Run, reference_run
-from .analyze import choose, output_errors, sensitivity, trade_off
+from .analyze import choose, mac_cost, output_errors, sensitivity, trade_off
 from .bias_correction import corrected_biases
 from .calibrate import Calibration, Progress, Ranges, calibrate
 from .equalize import equalize
@@ -211,6 +211,9 @@ def _choose_floats(out: Quantised, rounding: Rounding, run: Run) -> None:
     ranking = sensitivity(
         out.parent, out.ranges, scheme, feeds, run=run, biases=out.biases, rounding=rounding
     )
+    # noise that a layer makes in the outputs, for each unit of cost that floats would add
+    extra = {n.name: max(mac_cost(n, False) - mac_cost(n, True), 1.0) for n in out.parent.nodes}
+    ranking.sort(key=lambda e: -(10 ** (-e["output_sqnr_db"] / 10)) / extra[e["name"]])
     names = [entry["name"] for entry in ranking]
     for count in range(len(names) + 1):
         points = trade_off(
