@@ -86,9 +86,12 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
     if (!(w_scale >= 0) || isinf(w_scale)) return env.fail("%s holds a bad number", name);
     const float product = x_scale * w_scale;
     q->scale[c] = product / y_scale;
-    const double most = 255.0 * 128.0 * static_cast<double>(depth) +
-                        (bias ? fabs(static_cast<double>(bias->as<int32_t>()[c])) : 0.0);
-    if (most > INT32_MAX || most * q->scale[c] > INT32_MAX)
+    // Sums wrap around like int32 anywhere; a bias near its limits belongs to a channel whose weights
+    // are almost zero. What must not happen is that the scaled sum leaves int32 when it is rounded.
+    const double sum = 255.0 * 128.0 * static_cast<double>(depth) +
+                       (bias ? fabs(static_cast<double>(bias->as<int32_t>()[c])) : 0.0);
+    const double most = sum < INT32_MAX ? sum : INT32_MAX;
+    if (most * q->scale[c] > INT32_MAX)
       return env.fail("sums of channel %lld may leave int32", static_cast<long long>(c));
   }
   return true;
