@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import lite_widgets
-from lite_widgets import TabBar, TopBar
+from lite_widgets import TopBar
 
 _HERE = Path(__file__).parent
 _SHARED_CSS = Path(lite_widgets.__file__).with_name("_shared") / "lite.css"
@@ -40,7 +40,8 @@ class Section:
 class Page:
     """Collects what the widgets need while their markup is written."""
 
-    classes: dict[str, type] = field(default_factory=dict)
+    modules: dict[str, str] = field(default_factory=dict)
+    sheets: dict[str, str] = field(default_factory=dict)
     values: list[str] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class Page:
             inner = "".join(self.markup(child) for child in widget.children)
             return f'<div class="box {html.escape(classes)}"{style}>{inner}</div>'
         name = type(widget).__name__
-        self.classes[name] = type(widget)
+        self.modules[name], self.sheets[name] = widget._esm, widget._css
         mount: dict[str, Any] = {"class": name, "state": {}, "bytes": {}}
         for trait in widget.keys:
             if trait.startswith("_") or trait in _FOREIGN:
@@ -85,8 +86,8 @@ class Page:
     def scripts(self) -> str:
         """Values, mounts, one maker per class, and the host."""
         makers = ",\n".join(
-            f"{json.dumps(name)}: () => {{\n{_function_body(cls._esm)}\n}}"  # type: ignore[attr-defined]
-            for name, cls in self.classes.items()
+            f"{json.dumps(name)}: () => {{\n{_function_body(module)}\n}}"
+            for name, module in self.modules.items()
         )
         data = f'{{"values":[{",".join(self.values)}],"mounts":{json.dumps(self.mounts)}}}'
         host = (_HERE / "host.js").read_text("utf-8")
@@ -99,8 +100,8 @@ class Page:
     def styles(self) -> str:
         """The shared sheet once, then each class's own; the frame's rules are TopBar's."""
         shared = _SHARED_CSS.read_text("utf-8")
-        classes = {**self.classes, "TopBar": TopBar, "TabBar": TabBar}
-        own = [str(cls._css).removeprefix(shared) for cls in classes.values()]  # type: ignore[attr-defined]
+        sheets = {"TopBar": TopBar()._css, **self.sheets}
+        own = [sheet.removeprefix(shared) for sheet in sheets.values()]
         return "\n".join([shared, *own, (_HERE / "page.css").read_text("utf-8")])
 
 

@@ -1,0 +1,99 @@
+"""`lite report`: everything about a model in one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._base import Command, parse_shape
+from ._table import bytes_text
+
+
+@dataclass
+class Written:
+    """The file, and the sessions that it tells of."""
+
+    path: Path
+    sessions: list[Any]
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="one or more models")
+    parser.add_argument("-o", "--output", metavar="FILE", help="default: MODEL's name .html")
+    parser.add_argument(
+        "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
+    )
+    parser.add_argument("--input", metavar="FILE", help="an image, .npy or .npz; else random")
+    parser.add_argument(
+        "--backends", default="", metavar="A,B", help="what to profile (default: what is usable)"
+    )
+    parser.add_argument("--runs", type=int, default=20, metavar="N", help="timed runs (20)")
+    parser.add_argument(
+        "--compare", default="", metavar="A,B", help="sides to compare (the backends, or reference)"
+    )
+    parser.add_argument("--calibration", metavar="DIR|NPZ", help="also quantizes, from samples")
+
+
+def _call(args: argparse.Namespace) -> Written:
+    from lite_engine.errors import LiteError, UsageError
+
+    try:
+        from ..report import write_report
+    except ImportError as error:
+        raise LiteError(
+            f"the report draws with the widgets, and {error.name} is missing; "
+            "pip install 'lite-workbench[lab]'"
+        ) from None
+    if args.runs < 1:
+        raise UsageError("--runs must be at least 1")
+    sessions = [_measured(model, args) for model in args.models]
+    output = args.output or f"{sessions[0].path.stem}.html"
+    return Written(write_report(sessions, output), sessions)
+
+
+def _measured(model: str, args: argparse.Namespace) -> Any:
+    """A session with profiles, a comparison and (with samples) a quantization."""
+    from ..session import open_session
+
+    session = open_session(model, shapes=dict(args.shape))
+    backends = _backends(args.backends, session)
+    if not session.versions:
+        session.convert()
+    session.set_input(args.input)
+    for backend in backends:
+        session.profile(backend, runs=args.runs)
+    sides = [s.strip() for s in args.compare.split(",")] if args.compare else backends[:2]
+    if len(sides) < 2:
+        sides = ["reference", backends[0]]
+    session.compare(*sides[:2])
+    if args.calibration:
+        session.quantize(args.calibration)
+        session.explore()
+        session.use("float")
+    return session
+
+
+def _backends(wanted: str, session: Any) -> list[str]:
+    """What was asked for, else this CPU and a usable OpenCL device that the file serves."""
+    from lite_engine.runtime import host_target, usability
+
+    if wanted:
+        return [b.strip() for b in wanted.split(",")]
+    known = [b for b in (host_target(), "opencl") if not session.targets or b in session.targets]
+    return [b for b in known if usability(b).usable] or ["reference"]
+
+
+def _show(result: Written, args: argparse.Namespace) -> str:
+    lines = [f"wrote {result.path} ({bytes_text(result.path.stat().st_size)})"]
+    for session in result.sessions:
+        for backend, profile in session.profiles.items():
+            lines.append(
+                f"  {session.path.name} on {backend}: median {profile.total_ms['median']:.3f} ms"
+            )
+        lines += [f"  {c.verdict}" for c in session.comparisons.values()]
+    return "\n".join(lines)
+
+
+COMMAND = Command("report", "one interactive HTML file", _configure, _call, _show)

@@ -1,0 +1,311 @@
+"""A Session's results → the sections of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from lite_widgets import (
+    CopiesTable,
+    DataTable,
+    DifferencePane,
+    ErrorStrip,
+    FactsCard,
+    GraphView,
+    Inspector,
+    LatencyChart,
+    LayerTable,
+    MemoryMap,
+    Roofline,
+    SensitivityList,
+    Tabbed,
+    TimingLine,
+    TradeOff,
+    TypeSummary,
+    Waterfall,
+    columns,
+)
+
+from .. import views
+from ..steps.profile import roof_of
+from .page import Section, answer
+
+#: How many layers of a comparison carry their picture: the worst ones.
+PICTURES = 6
+#: A picture larger than this (values) is not carried.
+PICTURE_VALUES = 250_000
+
+
+def sections(session: Any, prefix: str = "") -> list[Section]:
+    """Everything that the session knows, in the order of the walk."""
+    return [
+        *_model(session, prefix),
+        *_conversion(session, prefix),
+        *_profiles(session, prefix),
+        *_differences(session, prefix),
+        *_comparisons(session, prefix),
+        *_quantization(session, prefix),
+    ]
+
+
+def environment_section() -> Section:
+    """What everything was measured on."""
+    from lite_engine.runtime.environment import environment
+
+    facts = [[key.replace("_", " "), str(value)] for key, value in environment().items()]
+    return Section("environment", "Environment", "", [FactsCard(title="This machine", facts=facts)])
+
+
+# ---- model and conversion
+
+
+def _model(session: Any, prefix: str) -> Iterator[Section]:
+    info = session.info
+    ports = [[f"input `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.inputs]
+    ports += [[f"output `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.outputs]
+    big = [
+        ["layers", str(len(info.layers)), "", "as in the file"],
+        ["parameters", *_split(views.number(info.params)), ""],
+        ["work", *_split(views.number(info.macs or 0)), "multiply-adds"],
+    ]
+    facts = FactsCard(title=info.name, big=big, facts=[["Format", info.format], *ports])
+    work = [
+        {"name": x.name, "op": x.op, "index": x.index, "macs": x.macs or 0,
+         "weight_bytes": x.weight_bytes, "kernel": ""}
+        for x in info.layers
+    ]  # fmt: skip
+    types = TypeSummary(profile={"layers": work}, columns="cost", title="Where the work is")
+    hints = " ".join(f"{h}." for h in info.hints)
+    yield Section(
+        f"{prefix}model", "What is in the file", hints,
+        [columns(types, facts, kind="half"), _support(info)],
+    )  # fmt: skip
+
+
+def _support(info: Any) -> DataTable:
+    targets = list(dict.fromkeys(s.target for s in info.support))
+    cells = {(s.op, s.target): s for s in info.support}
+    rows = []
+    for op, uses in info.operators.items():
+        row: dict[str, Any] = {"op": op, "uses": uses}
+        whys = []
+        for target in targets:
+            state = cells[op, target]
+            row[target] = True if state.supported else ["runs elsewhere", "warn"]
+            if not state.supported:
+                whys.append(f"{target}: {state.reason} ({state.fix})")
+        rows.append({**row, "why": "; ".join(dict.fromkeys(whys))})
+    return DataTable(
+        title="What runs where",
+        note=f"{len(rows)} kinds of operator, {len(info.layers)} layers",
+        columns=[
+            {"id": "op", "head": "Operator", "kind": "code"},
+            {"id": "uses", "head": "Uses", "kind": "number"},
+            *({"id": t, "head": t, "kind": "check", "backend": t} for t in targets),
+            {"id": "why", "head": "Why not, and what then", "kind": "wrap"},
+        ],
+        rows=rows,
+    )
+
+
+def _conversion(session: Any, prefix: str) -> Iterator[Section]:
+    for version, model in session.versions.items():
+        entries = model.journal.entries
+        done = [e for e in entries if e.action == "rewrote"]
+        rows = [
+            {"rule": e.rule, "what": e.action, "nodes": " + ".join(e.nodes), "why": e.reason}
+            for e in entries
+        ]
+        journal = DataTable(
+            title="What the passes did",
+            note=f"{len(done)} rewrites, {len(rows) - len(done)} refusals",
+            columns=[
+                {"id": "rule", "head": "Pass", "kind": "code"},
+                {"id": "what", "head": "Did"},
+                {"id": "nodes", "head": "Layers", "kind": "wrap"},
+                {"id": "why", "head": "Why not", "kind": "wrap"},
+            ],
+            rows=rows,
+            height=460,
+        )
+        graph = GraphView(
+            title=f"Optimised ({version})",
+            graph=views.graph_data(model.graph),
+            source_graph=None if session.graph is model.graph else views.graph_data(session.graph),
+            height=460,
+        )
+        targets = ", ".join(f"{t} {model.precision(t)}" for t in model.targets) or "any target"
+        name = "" if version == "float" else f" ({version})"
+        yield Section(
+            f"{prefix}conversion-{version}", f"Conversion{name}",
+            f"{len(session.graph.nodes)} layers became {len(model.graph.nodes)}, for {targets}.",
+            [columns(graph, journal, kind="half")],
+        )  # fmt: skip
+
+
+# ---- where the time goes
+
+
+def _profiles(session: Any, prefix: str) -> Iterator[Section]:
+    shapes = {name: array.shape for name, array in (session.feeds or {}).items()}
+    for backend, profile in session.profiles.items():
+        data = views.profile_data(profile)
+        others = [p for n, p in session.profiles.items() if n != backend]
+        baseline = views.profile_data(others[0]) if others else None
+        link = f"{prefix}{backend}"
+        predictor = session.predictor(backend)
+        shared = {"profile": data, "link": link}
+        graph = views.graph_data(predictor.graph)
+        roof = roof_of(profile)
+        inspector = Inspector(
+            link=link, count=len(data["layers"]), total_ms=profile.total_ms["median"],
+            emulated=data["emulated"], roof=roof,
+        )  # fmt: skip
+        answer(inspector, {row["name"]: {"layer": row} for row in data["layers"]})
+        tabs = Tabbed(
+            {
+                "Layers": LayerTable(**shared, baseline=baseline),
+                "Roofline": Roofline(**shared, roof=roof, height=420),
+                "Types": TypeSummary(**shared),
+                "Copies": CopiesTable(**shared),
+                "Memory": MemoryMap(link=link, memory=views.memory_data(predictor.plan(shapes))),
+            },
+            height=496,
+        )
+        copies = sum(1 for row in data["layers"] if row.get("copy"))
+        tabs.badge("Copies", str(copies) if copies else "")
+        chart = LatencyChart(**shared, baseline=baseline, roof=roof)
+        left = GraphView(**shared, graph=graph, baseline=baseline)
+        yield Section(
+            f"{prefix}time-{backend}", f"Where the time goes: {backend}", _sentence(profile),
+            [TimingLine(**shared), chart, columns(left, tabs, kind="graph"), inspector],
+        )  # fmt: skip
+
+
+def _sentence(profile: Any) -> str:
+    total = profile.total_ms
+    said = (
+        f"{profile.precision}, {profile.threads} threads: median "
+        f"{views.milliseconds(total['median'])} over {profile.runs} runs, 90 % within "
+        f"{views.milliseconds(total['p90'])}; first run "
+        f"{views.milliseconds(profile.first_run_ms)}."
+    )
+    if not profile.times_meaningful:
+        said = "Emulated: the times mean nothing, the numbers and the layers do. " + said
+    return " ".join([said, *(f"{w[0].upper()}{w[1:]}." for w in profile.warnings)])
+
+
+def _differences(session: Any, prefix: str) -> Iterator[Section]:
+    real = [p for p in session.profiles.values() if p.times_meaningful]
+    for before, after in pairwise(real):
+        a, b = views.profile_data(before), views.profile_data(after)
+        yield Section(
+            f"{prefix}change-{after.backend}", f"From {before.backend} to {after.backend}",
+            "What is faster and what is slower; the bars add up to the totals.",
+            [Waterfall(before=a, after=b)],
+        )  # fmt: skip
+
+
+# ---- which layer is wrong
+
+
+def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
+    for (a, b), comparison in session.comparisons.items():
+        data = views.comparison_data(comparison, _precisions(session, (a, b)))
+        link = f"{prefix}{a}-{b}"
+        tolerance = data["usual_tolerance"]
+        profile = next(iter(session.profiles.values()), None)
+        graph = GraphView(
+            graph=views.graph_data(session.predictor(*session._side(a)).graph),
+            comparison=data, link=link, tolerance=tolerance,
+            profile=views.profile_data(profile) if profile else None,
+        )  # fmt: skip
+        strip = ErrorStrip(comparison=data, link=link, tolerance=tolerance)
+        pane = _evidence(session, a, b, data, link)
+        table = LayerTable(comparison=data, link=link, tolerance=tolerance)
+        yield Section(
+            f"{prefix}compare-{a}-{b}", f"Do {a} and {b} agree?",
+            f"{comparison.verdict[:1].upper()}{comparison.verdict[1:]}.",
+            [strip, columns(graph, pane or table, kind="graph"), *([table] if pane else [])],
+        )  # fmt: skip
+
+
+def _precisions(session: Any, names: tuple[str, str]) -> tuple[str, str]:
+    """Storage of each side, "int8" for a quantised version."""
+    found = []
+    for name in names:
+        backend, version = session._side(name)
+        quantised = version is not None and version != "float"
+        found.append("int8" if quantised else session.predictor(backend, version).precision)
+    return found[0], found[1]
+
+
+def _evidence(
+    session: Any, a: str, b: str, data: Mapping[str, Any], link: str
+) -> DifferencePane | None:
+    """The worst layers' pictures; picking one of them shows it."""
+
+    def own(row: Mapping[str, Any]) -> float:
+        return (row.get("isolated") or row).get("rel_l2") or 0.0
+
+    first = (data["first_divergence"] or {}).get("name")
+    order = sorted(data["layers"], key=lambda row: (row["name"] != first, -own(row)))
+    answers: dict[str, dict[str, Any]] = {}
+    for row in order[:PICTURES]:
+        alone = row["isolated"] is not None
+        one = session.values(a, row["name"])
+        two = session.values(b, row["name"], alone_after=a if alone else None)
+        if one.shape != two.shape or not 0 < one.size:
+            continue
+        pane = DifferencePane(a=a, b=b, tolerance=data["usual_tolerance"])
+        pane.show(one, two)
+        if pane.map_shape[0] * pane.map_shape[1] > PICTURE_VALUES:
+            continue
+        answers[row["name"]] = {
+            "kind": "isolated" if alone else "accumulated",
+            "layer": {**row, "kernel": row.get("kernel_b", "")},
+            "channel": pane.channel, "map_shape": pane.map_shape, "map": pane.map,
+            "detail": pane.detail,
+        }  # fmt: skip
+    if not answers:
+        return None
+    shown = next(iter(answers.values()))
+    pane = DifferencePane(
+        a=a, b=b, tolerance=data["usual_tolerance"], link=link, height=496, **shown
+    )
+    return answer(pane, answers)
+
+
+# ---- how small the numbers may be
+
+
+def _quantization(session: Any, prefix: str) -> Iterator[Section]:
+    made = session.quantization
+    if made is None:
+        return
+    verdict = made.verdict
+    facts = FactsCard(
+        title="Against the float parent",
+        facts=[[k.replace("_", " "), f"{v:.4g}" if isinstance(v, float) else str(v)]
+               for k, v in vars(verdict).items() if isinstance(v, (int, float, str, bool))],
+    )  # fmt: skip
+    widgets: list[Any] = [facts]
+    if made.points:
+        trade = TradeOff(
+            points=made.points, method=made.method, float_=made.float_point,
+            metric="same answer as float",
+        )  # fmt: skip
+        widgets = [columns(trade, facts, kind="wide")]
+    if made.layers:
+        widgets.append(SensitivityList(layers=made.layers, kept=made.kept))
+    kept = ", ".join(made.kept) or "none"
+    yield Section(
+        f"{prefix}quantization", "How small the numbers may be",
+        f"Method {made.method}; layers kept in float: {kept}.", widgets,
+    )  # fmt: skip
+
+
+def _split(text: str) -> list[str]:
+    value, _, unit = text.partition(" ")
+    return [value, unit]
