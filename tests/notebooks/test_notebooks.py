@@ -1,0 +1,51 @@
+"""Every lesson runs from top to bottom, and is kept without outputs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SECONDS = 60
+
+
+def test_there_are_seven() -> None:
+    assert [p.name[:2] for p in LESSONS] == [f"{i:02d}" for i in range(1, 8)]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_outputs_are_stripped(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    code = [c for c in cells if c["cell_type"] == "code"]
+    assert code and not any(c["outputs"] or c["execution_count"] for c in code)
+    assert cells[0]["cell_type"] == "markdown" and cells[0]["source"][0].startswith("# ")
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_links_lead_to_lessons(path: Path) -> None:
+    import re
+
+    for target in re.findall(r"\]\(([^)]+\.ipynb)\)", path.read_text("utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_lesson_runs(path: Path, tmp_path: Path) -> None:
+    nbformat = pytest.importorskip("nbformat", reason="pip install 'lite-workbench[lab]'")
+    nbclient = pytest.importorskip("nbclient", reason="pip install 'lite-workbench[lab]'")
+    shutil.copy(path, tmp_path)
+    book = nbformat.read(tmp_path / path.name, as_version=4)
+    nbformat.validate(book)
+    client = nbclient.NotebookClient(
+        book, timeout=4 * SECONDS, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    )
+    client.execute()
+    outputs = [o for c in book.cells if c.cell_type == "code" for o in c.outputs]
+    assert not any(o.output_type == "error" for o in outputs)
+    assert not any(o.get("name") == "stderr" for o in outputs), "a lesson prints no warnings"
