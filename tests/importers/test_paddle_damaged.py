@@ -166,6 +166,8 @@ def _ops(tree: dict) -> list[dict]:
     lambda t: _ops(t)[2].update({"I": []}),
     lambda t: _ops(t)[1].update({"#": "1.no_such_operator"}),
     lambda t: _ops(t)[1].update({"regions": [{"blocks": []}]}),
+    lambda t: _ops(t)[1].update({"#": "1.if", "regions": [{"blocks": []}]}),
+    lambda t: _ops(t)[1].update({"#": "1.while", "regions": [{"blocks": [{"ops": 3}]}]}),
 ])  # fmt: skip
 def test_damaged_pir(tmp_path: Path, change: Callable[[dict], None]) -> None:
     path = tmp_path / "inference.json"

@@ -30,6 +30,7 @@ _DTYPE_NAMES = {
 }  # fmt: skip
 _SPECIAL = {"NaN": math.nan, "INF": math.inf, "-INF": -math.inf}
 _MAX_BYTES = 1 << 28
+MAX_BLOCKS, MAX_DEPTH = 4096, 16
 
 
 def looks_like_pir(head: bytes) -> bool:
@@ -49,9 +50,9 @@ def read_pir(data: memoryview) -> Program:
             reader.read(op)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelFormatError(f"not a PIR program: {error}") from None
-    except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ModelFormatError(f"damaged PIR program ({type(error).__name__}: {error})") from None
-    return Program([reader.block], producer="Paddle PIR")
+    return Program(reader.blocks, producer="Paddle PIR")
 
 
 class _Reader:
@@ -59,10 +60,12 @@ class _Reader:
 
     def __init__(self) -> None:
         self.block = Block()
+        self.blocks = [self.block]
         self.names: dict[int, str] = {}
         self.lists: dict[int, list[str]] = {}
         self.constants: dict[int, Any] = {}
         self.columns = 0
+        self.depth = 0
 
     def read(self, item: dict[str, Any]) -> None:
         if item["#"] == "p":
@@ -72,10 +75,14 @@ class _Reader:
         attrs = {a["N"]: _attr(a["AT"]) for a in item.get("A", [])}
         ins = [int(i.get("%", i.get("#", 0))) for i in item.get("I", [])]
         outs = item.get("O", [])
-        if any(item.get("regions") or []):
+        regions = item.get("regions") or []
+        if name in ("while", "if") and regions:
+            getattr(self, f"_{name}")(item, ins, outs, regions)
+            return
+        if any(regions):
             raise UnsupportedOperatorError(
-                f"PIR operator {name!r} has a body (control flow in PIR form); export the model "
-                "with FLAGS_enable_pir_api=0, or without the loop",
+                f"PIR operator {name!r} has a body; only `if` and `while` may have one: export the "
+                "model with FLAGS_enable_pir_api=0",
                 (name,),
             )
         special = getattr(self, f"_{_DIALECTS.get(dialect, '')}_{name}", None)
@@ -171,6 +178,66 @@ class _Reader:
         self.constants[int(outs[0]["%"])] = values
         attrs = {"values": values, "shape": [len(values)], "dtype": attrs.get("dtype", 3)}
         self.block.ops.append(Op("assign_value", {}, {"Out": [name]}, attrs))
+
+    # ---- bodies: written with the older form's blocks
+    def _assign(self, source: str, target: str) -> None:
+        self.block.ops.append(Op("assign", {"X": [source]}, {"Out": [target]}))
+
+    def _body(self, region: dict[str, Any], arguments: list[str], results: list[str]) -> int:
+        """Reads a region as a block of its own: `results` hold what it yields. Its index."""
+        if len(self.blocks) > MAX_BLOCKS or self.depth >= MAX_DEPTH:
+            raise ModelFormatError("PIR: too many nested bodies")
+        (body,) = region["blocks"]
+        around, kept = self.block, dict(self.names)
+        self.block = Block(parent=0)
+        self.blocks.append(self.block)
+        index = len(self.blocks) - 1
+        self.depth += 1
+        for argument, name in zip(body["args"], arguments, strict=True):
+            self.names[int(argument.get("%", argument.get("#", 0)))] = name
+        for item in body["ops"]:
+            if str(item["#"]).endswith(".yield"):
+                ends = [self._named(int(i["%"]))[0] for i in item["I"]]
+                # first aside, then in place: a result may be another's old value
+                for end, name in zip(ends, results, strict=True):
+                    self._assign(end, f"{name}/new")
+                for name in results:
+                    self._assign(f"{name}/new", name)
+            else:
+                self.read(item)
+        self.depth -= 1
+        self.block, self.names = around, kept
+        return index
+
+    def _while(
+        self, item: dict[str, Any], ins: list[int], outs: list[Any], regions: list[Any]
+    ) -> None:
+        carried = [n for out in outs for n in self._define(out, "while")]
+        condition = f"{carried[0] if carried else 'while'}/condition"
+        for source, name in zip(ins, [condition, *carried], strict=True):
+            self._assign(self._named(source)[0], name)
+        index = self._body(regions[0], carried, [condition, *carried])
+        self.block.ops.append(
+            Op("while", {"Condition": [condition]}, {"Out": carried}, {"sub_block": index})
+        )
+
+    def _if(
+        self, item: dict[str, Any], ins: list[int], outs: list[Any], regions: list[Any]
+    ) -> None:
+        condition = self._named(ins[0])[0]
+        results = [n for out in outs for n in self._define(out, "if")]
+        sides = []
+        for region, side in zip(regions, ("then", "else"), strict=True):
+            names = [f"{name}/{side}" for name in results]
+            index = self._body(region, [], names)
+            attrs = {"sub_block": index}
+            self.block.ops.append(
+                Op("conditional_block", {"Cond": [condition]}, {"Out": names}, attrs)
+            )
+            sides.append(names)
+        for name, then, otherwise in zip(results, *sides):
+            inputs = {"X": [otherwise, then], "Mask": [condition]}
+            self.block.ops.append(Op("select_input", inputs, {"Out": [name]}))
 
     # ---- the rest, by the table
     def _operator(self, name: str, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
