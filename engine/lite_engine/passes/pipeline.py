@@ -35,7 +35,6 @@ CLEAN: list[Pass] = [
     fold_constants,
     drop_identity,
     drop_duplicates,
-    layout_sink_transposes,
     merge_transposes,
 ]
 RECOMPOSE: list[Pass] = [
@@ -45,6 +44,11 @@ RECOMPOSE: list[Pass] = [
     fuse_norm_affine,
     recompose_l2_norm,
     recompose_shuffles,
+]
+# After the norms: they are known by the last axis, which sinking a Transpose would change.
+LAYOUT: list[Pass] = [
+    layout_sink_transposes,
+    merge_transposes,
     fold_reduce_mean,
     fold_average_pool,
 ]
@@ -65,7 +69,9 @@ FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates
 INTEGERS: list[Pass] = [quantize_fuse_qdq, drop_identity, drop_duplicates]
 
 #: What every target gets.
-PIPELINE: list[Pass] = [*CLEAN, *RECOMPOSE, *FUSE, fuse_conv_residual, *FINISH, *INTEGERS]
+PIPELINE: list[Pass] = [
+    *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, *FINISH, *INTEGERS,
+]  # fmt: skip
 #: Again for a graph whose symbolic shapes have been fixed since: what needs equal sizes.
 SPECIALISED: list[Pass] = [
     fold_constants, drop_identity, fold_average_pool, fuse_conv_residual, *FINISH, *INTEGERS,

@@ -15,7 +15,10 @@ Feeds = Mapping[str, np.ndarray]
 
 
 class Run(Protocol):
-    """run(graph, feeds, taps) → the graph's outputs and the values named in `taps`, by name."""
+    """run(graph, feeds, taps) → the graph's outputs and the values named in `taps`, by name.
+
+    Values of a quantised graph that fusion took away may be left out.
+    """
 
     def __call__(
         self, graph: Graph, feeds: Feeds, taps: Sequence[str] = ()

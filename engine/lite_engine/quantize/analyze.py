@@ -57,8 +57,8 @@ def analyze(
             "sources": list(node.sources),
             "weight": _weight_facts(node, scheme),
             "activation": _activation_facts(node, calibration, ranges),
-            "isolated": isolated[node.name].to_dict() if node.name in isolated else None,
-            "accumulated": accumulated[node.output.name].to_dict(),
+            "isolated": _facts(isolated.get(node.name)),
+            "accumulated": _facts(accumulated.get(node.output.name)),
             "sensitivity_db": alone.get(node.name),
             "rank": order.get(node.name),
         }
@@ -78,6 +78,10 @@ def analyze(
         "float_nodes": why,
         "conversions": [list(c) for c in conversions(parent, chosen)],
     }
+
+
+def _facts(error: Error | None) -> dict[str, float | None] | None:
+    return None if error is None else error.to_dict()
 
 
 def _errors(

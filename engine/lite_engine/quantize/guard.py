@@ -91,6 +91,8 @@ def judge(
         raise CalibrationError("no sample to compare the quantised model with")
     layers = []
     for node in nodes:
+        if node.output.name not in errors:
+            continue  # a fast runner may have fused the value away
         own = errors[node.output.name].sqnr_db
         before = [errors[v.name].sqnr_db for v in node.inputs if v is not None and v.name in errors]
         layers.append(
