@@ -137,6 +137,7 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     _serial: int = 0
+    _taken: set[str] | None = None
 
     # ---- reading
 
@@ -184,9 +185,15 @@ class Graph:
     # ---- building and rewriting
 
     def unique(self, stem: str) -> str:
-        """A name that no value or node created through this method has."""
-        self._serial += 1
-        return f"{stem}.{self._serial}"
+        """A name that no value or node of the graph has."""
+        if self._taken is None:
+            self._taken = {v.name for v in self.values()} | {n.name for n in self.nodes}
+        name = stem
+        while name == stem or name in self._taken:
+            self._serial += 1
+            name = f"{stem}.{self._serial}"
+        self._taken.add(name)
+        return name
 
     def constant(self, array: Any, name: str = "", dtype: DType | None = None) -> Value:
         array = np.asarray(array)
@@ -211,6 +218,8 @@ class Graph:
         else:
             outs = [Value(o) if isinstance(o, str) else o for o in outputs]
         node = Node(op, inputs, outs, attrs, name=name, sources=sources)
+        if self._taken is not None:
+            self._taken |= {name, *(v.name for v in outs)}
         if before is None:
             self.nodes.append(node)
         else:

@@ -12,9 +12,7 @@ from ..ops import OpDef, get_op
 from . import layout as lay
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
 from .select import select
-
-Key = tuple[str, Layout, DType]  # space, layout, element type
-HOST, DEVICE = "host", "opencl"
+from .tensors import DEVICE, HOST, Key, TensorPool
 
 
 class Lowering:
@@ -37,16 +35,13 @@ class Lowering:
         self.tuning = tuning or {}
         self.overrides = overrides or {}
         self.plan = Plan(backend)
-        #: tensors of each value, by where and how they lie
-        self.tensors: dict[int, dict[Key, int]] = {}
-        self._names: set[str] = set()
-        self._made: set[int] = set()
+        self.pool = TensorPool(self.plan)
         self._lifted: list[Value] = []  # keeps helper values alive: tensors are found by id()
 
     def run(self) -> Plan:
         for value in self.graph.inputs:
-            index = self._tensor(value.name, value, row_major(len(value.shape or ())), "input")
-            self._register(value, HOST, index)
+            index = self.pool.new(value.name, value, row_major(len(value.shape or ())), "input")
+            self.pool.register(value, HOST, index)
             self.plan.inputs.append(index)
         for node in self.graph.nodes:
             if not (self.backend != "reference" and self._view(node)):
@@ -56,141 +51,6 @@ class Lowering:
         for value in self.graph.outputs:
             self._output(value)
         return self.plan
-
-    # ---- tensors
-
-    def _tensor(
-        self,
-        name: str,
-        value: Value,
-        layout: Layout,
-        role: str,
-        dtype: DType | None = None,
-        **more: Any,
-    ) -> int:
-        dims = lay.physical_dims(logical_dims(value), layout)
-        return self._add(PlanTensor(0, name, dtype or value.type.dtype, dims, layout, role, **more))
-
-    def _add(self, tensor: PlanTensor) -> int:
-        tensor.index = len(self.plan.tensors)
-        if tensor.name in self._names:
-            tensor.name = f"{tensor.name}#{tensor.index}"
-        self._names.add(tensor.name)
-        self.plan.tensors.append(tensor)
-        return tensor.index
-
-    def _register(self, value: Value, space: str, index: int) -> int:
-        tensor = self.plan.tensors[index]
-        tensor.space = space
-        self.tensors.setdefault(id(value), {})[(space, tensor.layout, tensor.dtype)] = index
-        self.plan.tensor_of.setdefault(value.name, index)
-        return index
-
-    def _alias(self, name: str, of: int, dims: tuple[int, ...], layout: Layout) -> int:
-        old = self.plan.tensors[of]
-        data = None if old.data is None else old.data.reshape(dims)
-        return self._add(
-            PlanTensor(0, name, old.dtype, dims, layout, old.role, data=data, alias_of=of)
-        )
-
-    def _natural(self, value: Value) -> Layout:
-        """The layout that a value already has (row-major when it is not made yet)."""
-        for _, layout, _ in self.tensors.get(id(value), ()):
-            return layout
-        return row_major(len(value.shape or ()))
-
-    def _want(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
-        """The tensor of a value in that place and form; adds Copy, Cast, Relayout steps to get
-        it."""
-        have = self.tensors.setdefault(id(value), {})
-        if (space, layout, dtype) in have:
-            return have[space, layout, dtype]
-        shape = logical_dims(value)
-        if value.const is not None:
-            return self._constant(value, space, layout, dtype)
-        for (where, other, kind), index in have.items():
-            if where == space and kind == dtype and lay.same_bytes(shape, other, layout):
-                dims = lay.physical_dims(shape, layout)
-                return self._register(value, space, self._alias(value.name, index, dims, layout))
-        return self._convert(value, space, layout, dtype)
-
-    def _constant(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
-        assert value.const is not None
-        array = value.const if dtype == value.dtype else value.const.astype(dtype.np)
-        index = self._tensor(value.name, value, layout, "weight", dtype)
-        tensor = self.plan.tensors[index]
-        tensor.data = tensor.to_physical(array)
-        return self._register(value, space, index)
-
-    def _convert(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
-        have = self.tensors[id(value)]
-        source = next((k for k in have if k[0] == space and k[2] == dtype), None)
-        source = source or next((k for k in have if k[0] == space), None) or next(iter(have))
-        where, at, kind = source
-        index = have[source]
-        if where == DEVICE and space == HOST and kind != dtype:
-            index = self._move(value, "Cast", index, at, dtype, where, f"{kind} to {dtype}", to=str(dtype))
-            kind = dtype
-        if where != space:
-            index = self._move(
-                value,
-                "Copy",
-                index,
-                at,
-                kind,
-                space,
-                f"{'to' if space == DEVICE else 'from'} the OpenCL device",
-            )
-        if kind != dtype:
-            index = self._move(
-                value, "Cast", index, at, dtype, space, f"{kind} to {dtype}", to=str(dtype)
-            )
-        tensor = self.plan.tensors[index]
-        if tensor.layout != layout:
-            perm = [tensor.layout.index(axis) for axis in layout]
-            index = self._move(
-                value,
-                "Relayout",
-                index,
-                layout,
-                dtype,
-                space,
-                f"memory order {_order(tensor.layout)} to {_order(layout)}",
-                perm=perm,
-            )
-        return index
-
-    def _move(
-        self,
-        value: Value,
-        op: str,
-        source: int,
-        layout: Layout,
-        dtype: DType,
-        space: str,
-        why: str,
-        **attrs: Any,
-    ) -> int:
-        kernel = {"Copy": "copy", "Cast": "cast", "Relayout": "copy_relayout"}[op]
-        devices = (space, self.plan.tensors[source].space)
-        backend = "opencl" if DEVICE in devices else self._host_backend()
-        index = self._tensor(f"{value.name}:{op.lower()}", value, layout, "arena", dtype)
-        self._emit(
-            Step(0, f"{op} {value.name}", op, kernel, why, backend, [source], [index], attrs)
-        )
-        return self._register(value, space, index)
-
-    def _host_backend(self) -> str:
-        return "reference" if self.backend == "reference" else "cpu"
-
-    def _emit(self, step: Step) -> None:
-        step.index = len(self.plan.steps)
-        tensors = self.plan.tensors
-        step.bytes = step.bytes or sum(
-            tensors[i].nbytes for i in (*step.inputs, *step.outputs) if i >= 0
-        )
-        self._made.update(step.outputs)
-        self.plan.steps.append(step)
 
     # ---- nodes without a step
 
@@ -207,29 +67,29 @@ class Lowering:
         shape, out_shape = logical_dims(value), logical_dims(out)
         if node.op == "Transpose":
             perm = node.attrs.get("perm") or list(range(len(shape)))[::-1]
-            source = self._want(value, space, source_layout, dtype)
+            source = self.pool.want(value, space, source_layout, dtype)
             target = lay.transposed(source_layout, perm)
         elif node.op == "Unsqueeze" and (axes := _inserted(shape, out_shape, node)) is not None:
-            source = self._want(value, space, source_layout, dtype)
+            source = self.pool.want(value, space, source_layout, dtype)
             target = lay.unsqueezed(source_layout, axes)
         elif node.op == "Identity" or out_shape == shape:
-            source = self._want(value, space, source_layout, dtype)
+            source = self.pool.want(value, space, source_layout, dtype)
             target = source_layout
         else:
             wanted, target = lay.reshaped(shape, out_shape, source_layout)
-            source = self._want(value, space, wanted, dtype)
+            source = self.pool.want(value, space, wanted, dtype)
         dims = lay.physical_dims(out_shape, target)
-        self._register(out, space, self._alias(out.name, source, dims, target))
+        self.pool.register(out, space, self.pool.alias(out.name, source, dims, target))
         return True
 
     def _home(self, value: Value) -> Key:
         """Where a value lies first; a constant lies on the host."""
         if value.const is not None:
             return HOST, row_major(value.const.ndim), value.type.dtype
-        return next(iter(self.tensors[id(value)]))
+        return next(iter(self.pool.tensors[id(value)]))
 
     def _dynamic(self, value: Value) -> bool:
-        return value.const is None and id(value) not in self.tensors
+        return value.const is None and id(value) not in self.pool.tensors
 
     # ---- nodes with a step
 
@@ -260,14 +120,14 @@ class Lowering:
             out_layout = self._output_layout(op, node, value, layout, attrs)
             dtype = storage if value.dtype is DType.F32 else value.type.dtype
             outputs.append(
-                self._register(
-                    value, space, self._tensor(value.name, value, out_layout, "arena", dtype)
+                self.pool.register(
+                    value, space, self.pool.new(value.name, value, out_layout, "arena", dtype)
                 )
             )
         if op.layout in ("axis", "channels_last"):
             attrs = lay.remap_attrs(op, attrs, layout)
         cost = op.cost_of(node, types, [v.type for v in node.outputs])
-        self._emit(
+        self.pool.emit(
             Step(
                 0,
                 node.name,
@@ -308,13 +168,13 @@ class Lowering:
         if op.layout == "channels_last":
             return channels_last(rank)
         if op.layout == "axis" and len(node.outputs[0].shape or ()) in (rank, rank - 1):
-            return self._natural(main)
+            return self.pool.natural(main)
         if op.layout == "elementwise":
             out_rank = len(node.output.shape or ())
             full = [v for v in node.inputs if v is not None and len(v.shape or ()) == out_rank]
             if full:
                 largest = max(full, key=lambda v: (v.type.size, v.const is None))
-                return self._natural(largest)
+                return self.pool.natural(largest)
             return row_major(out_rank)
         return row_major(rank)
 
@@ -339,14 +199,14 @@ class Lowering:
             wanted = layout
         elif op.layout == "channels_last" and (i == 0 or op.input_name(i) == "residual"):
             wanted = channels_last(rank)
-        return self._want(value, space, wanted, dtype)
+        return self.pool.want(value, space, wanted, dtype)
 
     def _broadcast(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
         """An operand brought to the rank and order of the others: leading axes of 1, then
         permuted."""
         rank = len(value.shape or ())
         if rank == len(layout) or value.type.size == 1:
-            return self._want(
+            return self.pool.want(
                 value, space, layout if rank == len(layout) else row_major(rank), dtype
             )
         shape = (1,) * (len(layout) - rank) + logical_dims(value)
@@ -354,11 +214,11 @@ class Lowering:
         if value.const is not None:
             lifted.const = value.const.reshape(shape)
         else:
-            source = self._want(value, space, row_major(rank), dtype)
+            source = self.pool.want(value, space, row_major(rank), dtype)
             target = row_major(len(shape))
-            self._register(lifted, space, self._alias(lifted.name, source, shape, target))
+            self.pool.register(lifted, space, self.pool.alias(lifted.name, source, shape, target))
         self._lifted.append(lifted)
-        return self._want(lifted, space, layout, dtype)
+        return self.pool.want(lifted, space, layout, dtype)
 
     def _output_layout(
         self, op: OpDef, node: Node, value: Value, layout: Layout, attrs: dict[str, Any]
@@ -412,12 +272,12 @@ class Lowering:
         if known and not any(True for _ in node.subgraphs()):
             cost = get_op(node.op, node.name).cost_of(node, types, [v.type for v in node.outputs])
             step.macs, step.flops, step.bytes = cost.macs, cost.flops, cost.bytes or 0
-        self._emit(step)
+        self.pool.emit(step)
 
     def _reference_input(self, value: Value) -> int:
         if value.const is None and (value.dtype is None or not value.type.is_static):
-            return next(iter(self.tensors[id(value)].values()))
-        return self._want(value, HOST, row_major(len(value.shape or ())), value.type.dtype)
+            return next(iter(self.pool.tensors[id(value)].values()))
+        return self.pool.want(value, HOST, row_major(len(value.shape or ())), value.type.dtype)
 
     def _reference_output(self, value: Value) -> int:
         known = value.dtype is not None and value.type.is_static
@@ -431,18 +291,18 @@ class Lowering:
             "arena",
             shape_known=known,
         )
-        return self._register(value, HOST, self._add(tensor))
+        return self.pool.register(value, HOST, self.pool.add(tensor))
 
     def _plant(self, node: Node, kind: str) -> None:
         """A host step that spoils the layer's output; every reader gets the spoilt one."""
         value = node.output
         layout = row_major(len(value.shape or ()))
         dtype = value.type.dtype
-        source = self._want(value, HOST, layout, dtype)
-        index = self._tensor(f"{value.name}:fault", value, layout, "arena", dtype)
+        source = self.pool.want(value, HOST, layout, dtype)
+        index = self.pool.new(f"{value.name}:fault", value, layout, "arena", dtype)
         bias = node.input(2)
         attrs = {"kind": kind, "bias": None if bias is None else bias.const}
-        self._emit(
+        self.pool.emit(
             Step(
                 0,
                 f"fault {node.name}",
@@ -455,30 +315,30 @@ class Lowering:
                 attrs,
             )
         )
-        self.tensors[id(value)] = {}
+        self.pool.tensors[id(value)] = {}
         del self.plan.tensor_of[value.name]
-        self._register(value, HOST, index)
+        self.pool.register(value, HOST, index)
 
     # ---- results
 
     def _output(self, value: Value) -> None:
         if value.const is None and (value.dtype is None or not value.type.is_static):
-            self.plan.outputs.append(next(iter(self.tensors[id(value)].values())))
+            self.plan.outputs.append(next(iter(self.pool.tensors[id(value)].values())))
             return
         layout = row_major(len(value.shape or ()))
-        index = self._want(value, HOST, layout, value.type.dtype)
+        index = self.pool.want(value, HOST, layout, value.type.dtype)
         tensor = self.plan.tensors[index]
         root = self.plan.root(index)
-        if root.role != "arena" or root.index not in self._made or tensor.role == "output":
-            out = self._tensor(f"{value.name}:output", value, layout, "output")
-            self._emit(
+        if root.role != "arena" or root.index not in self.pool.made or tensor.role == "output":
+            out = self.pool.new(f"{value.name}:output", value, layout, "output")
+            self.pool.emit(
                 Step(
                     0,
                     f"Copy {value.name}",
                     "Relayout",
                     "copy_relayout",
                     "into the output's own memory",
-                    self._host_backend(),
+                    self.pool._host_backend(),
                     [index],
                     [out],
                     {"perm": list(layout)},
@@ -487,11 +347,6 @@ class Lowering:
             index = out
         self.plan.tensors[index].role = "output"
         self.plan.outputs.append(index)
-
-
-def _order(layout: Layout) -> str:
-    letters = {3: "NCW", 4: "NCHW", 5: "NCDHW"}.get(len(layout))
-    return "".join(letters[i] for i in layout) if letters else str(list(layout))
 
 
 def _inserted(shape: tuple[int, ...], out: tuple[int, ...], node: Node) -> list[int] | None:

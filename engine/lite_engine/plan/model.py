@@ -83,8 +83,8 @@ class PlanTensor:
 
     def to_logical(self, physical: np.ndarray) -> np.ndarray:
         """An array in physical order as a view in logical order."""
-        inverse = np.argsort(self.layout) if self.layout else []
-        return physical.reshape(self.dims).transpose([int(i) for i in inverse])
+        inverse = [self.layout.index(axis) for axis in range(len(self.layout))]
+        return physical.reshape(self.dims).transpose(inverse)
 
     def to_physical(self, logical: np.ndarray) -> np.ndarray:
         """A logical array as a C-contiguous array in physical order."""

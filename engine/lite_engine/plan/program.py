@@ -63,7 +63,7 @@ class WeightTable:
     _known: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, array: np.ndarray) -> int:
-        blob = np.ascontiguousarray(array)
+        blob = np.require(array, requirements=("C", "A"))  # a view of a file may be unaligned
         key = _digest(blob)
         if key not in self._known:
             self._known[key] = len(self.blobs)

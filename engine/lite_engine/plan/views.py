@@ -105,11 +105,11 @@ def _join(plan: Plan, step: Step, use: _Use) -> None:
 
 def _cut(plan: Plan, step: Step, use: _Use) -> None:
     whole = plan.tensors[step.inputs[0]]
-    if not _innermost(step, whole) or whole.role != "arena" or plan.root(whole.index).role != "arena":
+    root = plan.root(whole.index)
+    if not _innermost(step, whole) or whole.role != "arena" or root.role != "arena":
         return
-    if use.segment.get(getattr(use.makers.get(plan.root(whole.index).index), "index", -1)) != (
-        use.segment[step.index]
-    ):
+    maker = use.makers.get(root.index)
+    if maker is None or use.segment[maker.index] != use.segment[step.index]:
         return
     at, laid = 0, False
     for index in step.outputs:
