@@ -51,6 +51,52 @@ def test_symbolic_batch_becomes_copy(bench):
     assert new.nodes[0].inputs[1].const.tolist() == [0, 3, 4, 5]
 
 
+def test_paddle_spelling_of_a_flatten(bench):
+    """Shape as i32, sliced, squeezed to a scalar, cast back, lifted, joined with a number."""
+    _, new, _, _ = bench.apply(
+        fold_shapes,
+        """
+        input x: f32[N,20,1,1]
+        const lo: i64[1] = [0]
+        const hi: i64[1] = [1]
+        const one: i64[1] = [-1]
+        const c: i64[1] = [20]
+        "shape": s = Shape(x)
+        "cast": i = Cast(s) {to={"dtype": "i32"}}
+        "slice": p = Slice(i, lo, hi, lo)
+        "squeeze": q = Squeeze(p, lo)
+        "back": l = Cast(q) {to={"dtype": "i64"}}
+        "lift": u = Reshape(l, one)
+        "cat": t = Concat(u, c) {axis=0}
+        "y": y = Reshape(x, t)
+        output y
+        """,
+    )
+    assert [n.op for n in new.nodes] == ["Reshape"]
+    assert new.nodes[0].inputs[1].const.tolist() == [0, 20]
+    assert new.outputs[0].shape == ("N", 20)
+
+
+def test_arithmetic_on_sizes(bench):
+    _, new, _, _ = bench.apply(
+        fold_shapes,
+        """
+        input x: f32[N,6,4]
+        const one: i64[1] = [1]
+        const two: i64[1] = [2]
+        const three: i64[1] = [3]
+        "shape": s = Shape(x)
+        "n": n = Slice(s, one, two)
+        "d": d = Div(n, three)
+        "m": m = Mul(d, two)
+        "cat": t = Concat(m, three, one) {axis=0}
+        "e": y = Expand(x, t)
+        output y
+        """,
+    )
+    assert new.nodes[0].op == "Expand" and new.nodes[0].inputs[1].const.tolist() == [4, 3, 1]
+
+
 IDENTITIES = [
     "Identity(a)",
     "Dropout(a)",

@@ -63,7 +63,9 @@ def _elements(value: Value | None, known: dict[int, Elements]) -> Elements | Non
 def _evaluate(node: Node, known: dict[int, Elements]) -> Elements | None:
     """The elements of the node's output, None when it is no small integer tensor."""
     handler = _HANDLERS.get(node.op)
-    return None if handler is None else handler(node, known)
+    if handler is None or node.output.shape is None or len(node.output.shape) > 1:
+        return None
+    return handler(node, known)
 
 
 def _shape(node: Node, known: dict[int, Elements]) -> Elements | None:
@@ -146,6 +148,7 @@ _HANDLERS = {
     "Shape": _shape,
     "Cast": _cast,
     "Identity": _same,
+    "Reshape": _same,
     "Squeeze": _same,
     "Unsqueeze": _same,
     "Gather": _gather,
