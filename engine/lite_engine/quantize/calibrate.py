@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .. import settings
 from ..errors import CalibrationError
 from ..ir import Graph
 from ._run import Run, reference_run
@@ -116,31 +118,41 @@ def calibrate(
     out.cancelled = False
     total = min(len(samples), limit) if limit else len(samples)
     done, first, differ = 0, None, False
-    for index, feed in enumerate(samples):
-        if limit is not None and index >= limit:
-            break
-        mark = [zlib.crc32(np.ascontiguousarray(x).view(np.uint8).data) for x in feed.values()]
-        first = first or mark
-        differ = differ or mark != first
-        done = index + 1
-        if done <= out.samples:
-            continue
-        if cancel is not None and cancel():
-            out.cancelled = True
-            return out
-        _observe(graph, run(graph, feed, names), names, out, done)
-        if progress is not None:
-            progress(done, total)
+    with ThreadPoolExecutor(settings.threads()) as pool:
+        for index, feed in enumerate(samples):
+            if limit is not None and index >= limit:
+                break
+            mark = [zlib.crc32(np.ascontiguousarray(x).view(np.uint8).data) for x in feed.values()]
+            first = first or mark
+            differ = differ or mark != first
+            done = index + 1
+            if done <= out.samples:
+                continue
+            if cancel is not None and cancel():
+                out.cancelled = True
+                return out
+            _observe(graph, run(graph, feed, names), names, out, done, pool)
+            if progress is not None:
+                progress(done, total)
     _check(graph, out, done, differ)
     return out
 
 
 def _observe(
-    graph: Graph, found: dict[str, np.ndarray], names: Sequence[str], out: Calibration, index: int
+    graph: Graph,
+    found: dict[str, np.ndarray],
+    names: Sequence[str],
+    out: Calibration,
+    index: int,
+    pool: ThreadPoolExecutor,
 ) -> None:
-    for name in names:
-        statistics = out.statistics.setdefault(name, Statistics())
-        if name in found and not statistics.update(found[name]):
+    """Adds one sample's values; each tensor's statistics are a task of their own."""
+    present = [n for n in names if n in found]
+    for name in present:
+        out.statistics.setdefault(name, Statistics())
+    usable = pool.map(lambda name: out.statistics[name].update(found[name]), present)
+    for name, good in zip(present, usable):
+        if not good:
             raise CalibrationError(
                 f"NaN or infinity in {_where(graph, name)} with calibration sample {index}; "
                 "check the sample and the pre-processing"
