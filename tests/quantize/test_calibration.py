@@ -37,6 +37,16 @@ def test_streaming_equals_all_at_once():
     np.testing.assert_array_equal(s.channel_high, whole.max(axis=(0, 2, 3)))
 
 
+def test_memory_layout_does_not_matter():
+    x = RNG.standard_normal((2, 5, 6, 7)).astype(np.float32)
+    view = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    a, b = statistics_of(x), statistics_of(view)
+    assert (a.low, a.high) == (b.low, b.high)
+    np.testing.assert_allclose(a.channel_mean, b.channel_mean, rtol=1e-5)
+    np.testing.assert_array_equal(a.channel_low, b.channel_low)
+    np.testing.assert_array_equal(a.counts, b.counts)
+
+
 def test_histogram_survives_widening():
     narrow = RNG.uniform(-1, 1, 4000).astype(np.float32)
     s = statistics_of(narrow, np.array([100.0], np.float32))

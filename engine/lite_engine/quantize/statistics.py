@@ -42,7 +42,8 @@ class Statistics:
         if x.size == 0:
             return True
         x = x.astype(np.float32, copy=False)
-        channels, lows, highs = self._extremes(x)
+        rows, axis = _by_channel(x)
+        lows, highs = _reduced(np.min, rows, axis), _reduced(np.max, rows, axis)
         low, high = float(lows.min()), float(highs.max())
         if not (math.isfinite(low) and math.isfinite(high)):
             return False
@@ -54,24 +55,20 @@ class Statistics:
         rate = 1.0 if n == 1 else MOMENTUM
         old_low, old_high = self.moving
         self.moving = (old_low + rate * (low - old_low), old_high + rate * (high - old_high))
-        if channels is not None:
-            self._add_channels(channels, lows, highs)
-        self._add_histogram(x.reshape(-1), max(abs(low), abs(high)))
+        if axis is not None:
+            self._add_channels(rows, axis, lows, highs)
+        self._add_histogram(rows.reshape(-1), max(abs(low), abs(high)))
         return True
 
-    @staticmethod
-    def _extremes(x: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-        """(N·…, C, …) view or None, minima, maxima (per channel when there is a channel axis)."""
-        if x.ndim < 2:
-            return None, np.atleast_1d(x.min()), np.atleast_1d(x.max())
-        flat = np.ascontiguousarray(x).reshape(x.shape[0], x.shape[1], -1)
-        return flat, flat.min(axis=2).min(axis=0), flat.max(axis=2).max(axis=0)
-
-    def _add_channels(self, flat: np.ndarray, lows: np.ndarray, highs: np.ndarray) -> None:
+    def _add_channels(
+        self, rows: np.ndarray, axis: int, lows: np.ndarray, highs: np.ndarray
+    ) -> None:
         """Extremes of all, sums of evenly spaced positions of each channel."""
-        picked = flat[:, :, :: max(1, flat.shape[2] // CHANNEL_ELEMS)]
-        sums = picked.sum(axis=2).sum(axis=0, dtype=np.float64)
-        count = picked.shape[0] * picked.shape[2]
+        positions = rows.shape[2] if axis == 1 else rows.shape[0]
+        step = max(1, positions // CHANNEL_ELEMS)
+        picked = rows[:, :, ::step] if axis == 1 else rows[::step]
+        sums = _reduced(np.sum, picked, axis).astype(np.float64)
+        count = picked.size // len(sums)
         if self.channel_low is None or self.channel_low.shape != lows.shape:
             self.channel_low, self.channel_high = lows.copy(), highs.copy()
             self.channel_sum, self.per_channel = sums, count
@@ -178,3 +175,21 @@ class Statistics:
             if key in arrays:
                 setattr(out, key, arrays[key])
         return out
+
+
+def _by_channel(x: np.ndarray) -> tuple[np.ndarray, int | None]:
+    """(N,C,S) with axis 1, or (positions, C) with axis 2 for a tensor that lies channels-last in
+    memory, whichever needs no copy; None for a tensor without a channel axis."""
+    if x.ndim < 2:
+        return np.ascontiguousarray(x), None
+    channels_last = np.moveaxis(x, 1, -1)
+    if x.ndim > 2 and not x.flags.c_contiguous and channels_last.flags.c_contiguous:
+        return channels_last.reshape(-1, x.shape[1]), 2
+    return np.ascontiguousarray(x).reshape(x.shape[0], x.shape[1], -1), 1
+
+
+def _reduced(fn: Any, rows: np.ndarray, axis: int | None) -> np.ndarray:
+    """fn over everything but the channels → (C,), or (1,) without channels."""
+    if axis is None:
+        return np.atleast_1d(fn(rows))
+    return fn(fn(rows, axis=2), axis=0) if axis == 1 else fn(rows, axis=0)
