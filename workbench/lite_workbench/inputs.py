@@ -51,6 +51,23 @@ def _open(data: bytes) -> Any:
     return picture
 
 
+def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:
+    """Keeps a file that the page sent, under its own name; an existing other file is not touched,
+    the new one gets a number. Raises UsageError for a name that is none."""
+    base = Path(name.replace("\\", "/")).name
+    if base in ("", ".", "..") or "\0" in base:
+        raise UsageError(f"{name!r} is not a file name")
+    for number in range(1, 1000):
+        stem, suffix = Path(base).stem, Path(base).suffix
+        path = Path(folder) / (base if number == 1 else f"{stem}-{number}{suffix}")
+        if not path.exists():
+            path.write_bytes(data)
+            return path
+        if path.is_file() and path.read_bytes() == data:
+            return path
+    raise UsageError(f"{base}: there are a thousand of this name already")
+
+
 def png(picture: Any) -> bytes:
     """A PIL image or (H,W[,C]) uint8 array as PNG bytes."""
     from PIL import Image

@@ -68,7 +68,9 @@ class Quantization:
         return f"<Quantization {self.method}, {len(self.kept)} layers in float: {quality}>"
 
 
-def quantize(session: Session, images: Any, method: str, keep: Sequence[str]) -> tuple[Any, Any]:
+def quantize(
+    session: Session, images: Any, method: str, keep: Sequence[str], limit: int | None = None
+) -> tuple[Any, Any]:
     """(Quantization, Model). Raises CalibrationError."""
     from lite_engine.quantize import Options, Scheme
     from lite_engine.quantize import quantize as calibrate
@@ -76,7 +78,7 @@ def quantize(session: Session, images: Any, method: str, keep: Sequence[str]) ->
     from .session import FLOAT
 
     parent = session.versions[FLOAT]
-    options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)))
+    options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
     graph = parent.graph
     made = calibrate(
         graph, calibration(graph, images), options, run=FastRun(), progress=session.progress

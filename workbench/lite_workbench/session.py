@@ -156,19 +156,26 @@ class Session(Observable):
             self.convert()
         return self.versions[self.version]
 
-    def quantize(self, images: Any, method: str = "mse", keep_float: Sequence[str] = ()) -> Any:
-        """The int8 version (mixed when layers are kept in float) from calibration samples: a
-        folder, an .npz, arrays or feeds. Raises CalibrationError."""
+    def quantize(
+        self,
+        images: Any,
+        method: str = "mse",
+        keep_float: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> Any:
+        """The int8 version (mixed when layers are kept in float) from at most `limit` calibration
+        samples: a folder, an .npz, arrays or feeds. Raises CalibrationError."""
         from .quantizing import quantize
 
         with self._busy:
             if FLOAT not in self.versions:
                 self.convert()
-            made, model = quantize(self, images, method, keep_float)
+            made, model = quantize(self, images, method, keep_float, limit)
             self.quantization = made
             self._set_version(MIXED if keep_float else INT8, model)
         kept = f", keep_float={list(keep_float)!r}" if keep_float else ""
-        self.remember(f"session.quantize({_source(images)}, method={method!r}{kept})")
+        most = f", limit={limit}" if limit else ""
+        self.remember(f"session.quantize({_source(images)}, method={method!r}{kept}{most})")
         return made
 
     def explore(self) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from lite_widgets import DropZone, FactsCard, GraphView, columns
 
 from .. import views
+from ..inputs import save_upload
 from ._base import Step, button
 
 SUFFIXES = ".onnx,.tflite,.pdmodel,.pb,.caffemodel,.nb,.lite"
@@ -46,8 +46,7 @@ class ModelStep(Step):
         self.show(columns(self.graph, self.facts, kind="graph"), self.drop)
 
     def _arrived(self, name: str, data: bytes) -> None:
-        path = Path(Path(name).name)  # the page's name carries no folder of ours
-        path.write_bytes(data)
+        path = save_upload(name, data)
         if self.opened is not None:
             self.opened(path)
 

@@ -9,6 +9,8 @@ from lite_widgets import FactsCard, RangePlot, SensitivityList, TradeOff, column
 
 from ._base import Step, button, stack
 
+#: Samples that calibrate from the page: more change little and take longer.
+LIMIT = 24
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
 
 
@@ -62,7 +64,7 @@ class QuantizeStep(Step):
         session, values = self.session, self.header.values
 
         def work() -> None:
-            session.quantize(values["samples"], method=values["method"])
+            session.quantize(values["samples"], method=values["method"], limit=LIMIT)
             session.explore()
 
         self.start("Quantizing", work)
@@ -126,7 +128,9 @@ class QuantizeStep(Step):
         if kept:
             self.start(
                 "Quantizing",
-                lambda: session.quantize(values["samples"], values["method"], keep_float=kept),
+                lambda: session.quantize(
+                    values["samples"], values["method"], keep_float=kept, limit=LIMIT
+                ),
             )
         else:
             session.use("int8")

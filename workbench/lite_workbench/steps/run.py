@@ -9,6 +9,7 @@ from lite_engine.runtime import usability
 from lite_widgets import DropZone, ResultCard, columns
 
 from ..answers import Run, mark_different
+from ..inputs import save_upload
 from ._base import Step, button
 
 _NAMES = {"opencl": "OpenCL"}
@@ -51,9 +52,7 @@ class RunStep(Step):
     # ---- input
 
     def _picture(self, name: str, data: bytes) -> None:
-        path = Path(Path(name).name)
-        path.write_bytes(data)
-        self._start(str(path))
+        self._start(str(save_upload(name, data)))
 
     def _picked(self, change: dict) -> None:
         if change["new"]:

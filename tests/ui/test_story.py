@@ -1,0 +1,87 @@
+"""The five-minute story: a receipt is read wrong on OpenCL, and a newcomer finds the layer."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+MODELS = ROOT / "notebooks" / "models"
+pytestmark = [pytest.mark.browser, pytest.mark.opencl, pytest.mark.cpu]
+
+START = """import lite_workbench as lw
+session = lw.open("ocr.onnx")
+session.convert(targets=["x86", "arm", "opencl"])
+session.plant_fault("b3/dw", "drop_last_column")
+workbench = lw.Workbench(session)
+workbench"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_story(lab: Any, server: Any, dark: bool) -> None:
+    shutil.copy(MODELS / "ocr.onnx", server("/").root)
+    look = "dark" if dark else "light"
+    page = lab([START], dark=dark)
+    assert page.run_all()
+    began = time.monotonic()
+    find = page.page.locator
+
+    # Run: drop a receipt
+    page.step("Run")
+    with page.page.expect_file_chooser() as chooser:
+        find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
+    chooser.value.set_files(MODELS / "ocr_total.png")
+    find("text=say different things").wait_for()
+    assert "TOTAL 128.40 and TOTAL 128.46" in find(".lite-notice").locator("visible=true").inner_text()
+    page.shot(f"story-run-{look}")
+
+    # Compare: one sentence names the layer
+    page.page.click("[data-action=compare] >> text=Compare x86 and OpenCL")
+    find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()
+    assert find("button[data-step=Compare] .rs").inner_text() == "1 wrong layer"
+
+    # Evidence: the pane is open, all of it is in the last column
+    find("[data-part=map]", has_text="column 159 (the last)").wait_for()
+    assert page.run_code("print(session.selected)") == "['b3/dw']"
+    page.shot(f"story-compare-{look}")
+
+    # Doubt: the tolerance, both ways; a victim is right by itself
+    slider = find("[data-range=tolerance]").locator("visible=true").first
+    usual = slider.get_attribute("aria-valuetext")
+    slider.focus()
+    page.page.keyboard.press("End")
+    find(".verdict .what", has_text="No layer is over").or_(
+        find(".verdict .what", has_text="agree on all")).first.wait_for()
+    page.page.keyboard.press("Home")
+    find(".verdict .what", has_text=re.compile("b3/dw|size of rounding")).wait_for()
+    slider.evaluate("(e, v) => { e.value = Math.log10(v); e.dispatchEvent(new Event('input', "
+                    "{bubbles: true})); }", 1e-3)
+    find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()
+    assert slider.get_attribute("aria-valuetext") == usual
+    victim = find(".lite-errors [data-k='b4/project'] .hit").locator("visible=true").first
+    victim.click(force=True)
+    find(".lite-difference", has_text="b4/project").wait_for()
+    assert float(page.run_code(
+        "d = session.comparisons['x86', 'opencl']\n"
+        "print(next(x for x in d.layers if x.name == 'b4/project').isolated['rel_l2'])"
+    )) < 1e-5
+    page.shot(f"story-victim-{look}")
+
+    # Fix
+    page.page.click("[data-action=run_on_a]")
+    find(".verdict .what", has_text="agree on all").wait_for(timeout=60_000)
+    find("button[data-step=Compare] .rs", has_text="all agree").wait_for()
+    assert re.search(r"[+\-−]\d+\.\d\d ms", find("text=/runs on x86/").first.locator("..").inner_text())
+    page.shot(f"story-fixed-{look}")
+    page.step("Deploy")
+    find("text=/b3.dw/").locator("visible=true").first.wait_for()
+    page.shot(f"story-deploy-{look}")
+    code = page.run_code("print('\\n'.join(session.code))")
+    assert "session.override('b3/dw', 'x86')" in code
+    assert "diff = session.compare('x86', 'opencl')" in code
+    assert time.monotonic() - began < 300

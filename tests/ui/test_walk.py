@@ -1,0 +1,96 @@
+"""The whole walk on the line recogniser in a real JupyterLab, also behind a proxy's base URL."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+MODELS = ROOT / "notebooks" / "models"
+pytestmark = [pytest.mark.browser, pytest.mark.opencl, pytest.mark.cpu]
+
+START = """import lite_workbench as lw
+workbench = lw.Workbench(lw.open("digits.onnx"))
+workbench"""
+
+
+@pytest.mark.parametrize(
+    ("base_url", "dark"), [("/", False), ("/user/ada/", True)], ids=["root-light", "user-dark"]
+)
+def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
+    root = server(base_url).root
+    shutil.copy(MODELS / "digits.onnx", root)
+    shutil.copy(MODELS / "ocr_held_back.npz", root)
+    page = lab([START], base_url=base_url, dark=dark)
+    assert page.run_all()
+    find = page.page.locator
+    session = "workbench.session"
+    look = "dark" if dark else "light"
+
+    # upload another model
+    with page.page.expect_file_chooser() as chooser:
+        find("text=Drop or choose another model").first.click()
+    chooser.value.set_files(MODELS / "ocr.onnx")
+    find(".lite-top", has_text="ocr.onnx").wait_for()
+    find(".lite-facts", has_text="236").locator("visible=true").wait_for()
+    page.shot(f"walk-model-{look}")
+
+    page.step("Check")
+    find("text=GlobalAveragePool").locator("visible=true").first.wait_for()
+    page.shot(f"walk-check-{look}")
+
+    # three targets
+    page.step("Target")
+    page.page.click("[data-action=use]")
+    find("button[data-step=Convert] .rs", has_text="57 layers").wait_for()
+    assert page.run_code(f"print({session}.targets)") == "['x86', 'opencl', 'arm']"
+    find("text=fuse-conv-batch-norm").locator("visible=true").first.wait_for()
+    page.shot(f"walk-convert-{look}")
+
+    # run on an image
+    page.step("Run")
+    with page.page.expect_file_chooser() as chooser:
+        find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
+    chooser.value.set_files(MODELS / "ocr_item.png")
+    find("text=say the same").wait_for()
+    assert page.run_code(f"print({session}.runs['opencl'].text)") == "COFFEE 3.20"
+    page.shot(f"walk-run-{look}")
+
+    # profile; the slowest bar is selected everywhere
+    page.step("Profile")
+    find(".lite-latency [data-k='b5/dw']").wait_for(timeout=60_000)
+    slowest = page.run_code(
+        f"rows = [x for x in {session}.profiles['x86'].layers if not x.overhead]\n"
+        "print(max(rows, key=lambda x: x.median_ms).name)"
+    )
+    find(f".lite-latency [data-k='{slowest}'] .hit").click(force=True)
+    find(f".lite-table tr.sel[data-k='{slowest}']").wait_for()
+    find(f".lite-graph g.sel[data-k='{slowest}']").first.wait_for()
+    find(".lite-inspector", has_text=slowest).wait_for()
+    assert page.run_code(f"print({session}.selection['name'].tolist())") == f"['{slowest}']"
+    page.shot(f"walk-profile-{look}")
+
+    # compare
+    page.step("Compare")
+    find(".verdict .what", has_text="agree on all").wait_for(timeout=60_000)
+    page.shot(f"walk-compare-{look}")
+
+    # quantize
+    page.step("Quantize")
+    page.page.click(".lite-header [data-action=run] >> visible=true")
+    find("button[data-step=Quantize] .rs", has_text="dB").wait_for(timeout=180_000)
+    find(".lite-sensitivity", has_text="Which layers mind?").wait_for(timeout=180_000)
+    page.shot(f"walk-quantize-{look}")
+
+    # export
+    page.step("Deploy")
+    page.page.click("[data-action=write]")
+    find(".lite-notice", has_text="Wrote").locator("visible=true").wait_for()
+    assert (root / "ocr_bundle" / "ocr.lite").stat().st_size > 100_000
+    page.shot(f"walk-deploy-{look}")
+    page.page.click(".lite-code [data-action=export]")
+    find(".lite-top", has_text="ocr_walk.ipynb").wait_for()
+    assert "session.profile" in (root / "ocr_walk.ipynb").read_text()

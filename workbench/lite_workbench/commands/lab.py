@@ -1,0 +1,79 @@
+"""`lite lab`: JupyterLab on the lessons."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._base import Command
+
+FIRST = "01_first_walk.ipynb"
+EXTENSION = "lite_widgets.netron_view.extension"
+
+
+@dataclass
+class Opened:
+    """What JupyterLab was started with, and how it ended."""
+
+    command: list[str]
+    folder: Path
+    code: int
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"default: {FIRST}")
+    parser.add_argument("--port", type=int, metavar="N", help="default: 8888, or the next free one")
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def _call(args: argparse.Namespace) -> Opened:
+    from importlib.util import find_spec
+
+    from lite_engine.errors import LiteError
+
+    if find_spec("jupyterlab") is None:
+        raise LiteError("JupyterLab is not installed; run `pip install 'lite-workbench[lab]'`")
+    path = Path(args.notebook) if args.notebook else lessons() / FIRST
+    if not path.exists():
+        raise LiteError(f"{path}: no such notebook; `lite lab` alone opens the first lesson")
+    command = [
+        sys.executable, "-m", "jupyterlab", path.name,
+        f"--ServerApp.jpserver_extensions={{'{EXTENSION}': True}}",
+    ]  # fmt: skip
+    if args.port:
+        command.append(f"--port={args.port}")
+    if args.no_browser:
+        command.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")  # containers run as root, and Jupyter refuses it by default
+    folder = path.parent.resolve()
+    return Opened(command, folder, subprocess.run(command, cwd=folder, check=False).returncode)
+
+
+def lessons() -> Path:
+    """The folder of the lessons; those of an installed package are copied here first, so that
+    what is written beside them stays with the person."""
+    from ..lessons import folder
+
+    source = folder()
+    if "site-packages" not in source.parts:
+        return source
+    here = Path("lite-lessons")
+    if not here.exists():
+        shutil.copytree(source, here)
+    return here
+
+
+def _show(result: Any, args: argparse.Namespace) -> str:
+    return ""
+
+
+COMMAND = Command(
+    "lab", "JupyterLab on the lessons", _configure, _call, _show, lambda result, args: result.code
+)
