@@ -54,7 +54,7 @@ def kernels(path: Path) -> list[str]:
 
 
 def test_flatbuffers_read_back() -> None:
-    from lite_engine.importers.tflite._flatbuffers import root
+    from lite_engine.importers._flatbuffers import root
 
     data = fb.encode(
         fb.Table({0: "näme", 1: fb.Scalar("q", -5), 3: fb.Numbers("q", [1, 2]), 4: ["a", "b"],

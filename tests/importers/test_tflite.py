@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers import format_of, load
-from lite_engine.importers.tflite._flatbuffers import root
+from lite_engine.importers._flatbuffers import root
 from lite_engine.importers.tflite._flexbuffers import read_map
 
 from tests.importers.golden_runs import run_graph

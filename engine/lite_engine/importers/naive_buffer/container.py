@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelFormatError, VersionError
+from .._flatbuffers import Table, root
 from ..paddle.params import aligned
 from ..paddle.program import (
     ATTR_TYPES,
@@ -26,7 +27,6 @@ from ..paddle.program import (
     Var,
     dtype_of,
 )
-from ..tflite._flatbuffers import Table, root
 from .tlv import read_tlv
 
 META_VERSIONS = (0, 1, 2)

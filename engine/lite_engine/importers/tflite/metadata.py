@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelFormatError
-from ._flatbuffers import Table, root
+from .._flatbuffers import Table, root
 
 #: label files larger than this, unpacked, are not read
 MAX_LABEL_BYTES = 1 << 22

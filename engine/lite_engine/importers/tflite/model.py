@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType
-from ._flatbuffers import Table, root
+from .._flatbuffers import Table, root
 from .schema import CUSTOM, INT4, OPERATORS, TENSOR_TYPES, TYPE_NAMES, read_options
 
 MAX_RANK = 8

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ModelFormatError
 from ...ir import DType
-from ._flatbuffers import Table
+from .._flatbuffers import Table
 
 #: TensorType → DType; the missing ones are strings, complex numbers, resources, 4- and 2-bit types
 TENSOR_TYPES = {

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ModelFormatError
+from ..errors import ModelFormatError
 
 _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 
