@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 from lite_engine.plan.model import Plan
 
 from . import (
@@ -44,6 +45,8 @@ def _of(module: ModuleType) -> list[Case]:
     def ignore(*args: Any, **more: Any) -> list[Any]:
         raise _NotACase
 
+    if hasattr(module, "rng"):  # the same numbers whatever ran before
+        module.rng = np.random.default_rng(1)  # type: ignore[attr-defined]
     saved = {n: getattr(module, n) for n in ("check", "run_step") if hasattr(module, n)}
     module.check = record  # type: ignore[attr-defined]
     if "run_step" in saved:

@@ -42,6 +42,19 @@ CONVS: list[tuple] = [
     (DEPTHWISE, (1, 9, 1, 5), 5, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
     (DEPTHWISE, (1, 1, 3, 130), 130, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
     (DEPTHWISE, (1, 5, 1, 4), 4, (1, 1), {"activation": "Relu"}, U8, I8, U8),
+    # weights with zero points: one for all, or one per channel
+    *((kernel, dims, out_c, k, {**options, "zeros": zeros}, *types)
+      for zeros in (0, 151, 255, "some", "near")
+      for kernel, dims, out_c, k, options, *types in (
+          (GEMM, (1, 5, 5, 8), 9, (1, 1), {}, U8, U8, U8),
+          (GEMM, (2, 4, 7, 133), 65, (1, 1), {}, I8, U8, I8),
+          (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
+          (GEMM, (1, 11, 13, 3), 24, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, U8, U8),
+          (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1]}, I8, U8, U8),
+          (DEPTHWISE, (1, 9, 9, 20), 20, (3, 3), {"pads": [0, 0, 1, 1], "strides": [2, 2]},
+           U8, U8, I8),
+          (DEPTHWISE, (1, 8, 8, 70), 70, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
+          (DEPTHWISE, (1, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2]}, U8, U8, U8))),
 ]
 
 
@@ -59,7 +72,7 @@ def quant_case(rng, depth, channels, x_type, w_type, y_type, names=("x", "w")) -
         f"{x}_scale": float(np.float32(0.02)),
         f"{x}_zero_point": int(rng.integers(info.min, info.max + 1)),
         f"{w}_scale": (rng.random(channels).astype(np.float32) * 0.02 + 0.001).tolist(),
-        f"{w}_zero_point": [128 if w_type is U8 else 0] * channels,
+        f"{w}_zero_point": [128 if w_type is U8 else 0],
         "y_scale": float(np.float32(0.03 * np.sqrt(depth))),
         "y_zero_point": 120 if y_type is U8 else -5,
     }
@@ -71,6 +84,13 @@ def scales(quant, names=("x", "w")) -> np.ndarray:
     return product / np.float32(quant["y_scale"])
 
 
+def weight_zeros(rng, kind, channels) -> np.ndarray:
+    """Zero points of u8 weights."""
+    if kind == "some":
+        return rng.integers(0, 256, channels)
+    return np.full(channels, {"near": 127}.get(kind, kind))
+
+
 def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     """(inputs, attributes, expected output) of one QLinearConv; constants are at 3 and 8."""
     rng = np.random.default_rng(3)
@@ -78,6 +98,11 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     info = np.iinfo(x_type)
     x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
     w = rng.integers(-127, 128, (out_c, x_dims[3] // options["group"], *k)).astype(np.int64)
+    zeros = weight_zeros(rng, options.pop("zeros", 128), out_c)
+    if (zeros != 128).any():
+        w.flat[:: 7], w.flat[1 :: 7] = 127, -128
+    w += 128  # as stored in u8; zeros too
+    w -= zeros.reshape(-1, 1, 1, 1)
     b = rng.integers(-3000, 3000, out_c).astype(np.int32)
     quant = quant_case(rng, w[0].size, out_c, x_type, w_type, y_type)
     geometry = {n: v for n, v in options.items() if not n.startswith("activation")}
@@ -89,7 +114,8 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
         low, high = (np.rint(np.float32(v) / np.float32(quant["y_scale"])) + quant["y_zero_point"]
                      for v in options["activation_params"])
     want = requantise(acc, scales(quant), quant["y_zero_point"], y_type, low, high)
-    stored = (w + (128 if w_type is U8 else 0)).astype(w_type)
+    quant["w_zero_point"] = (zeros - (0 if w_type is U8 else 128)).tolist()
+    stored = (w + zeros.reshape(-1, 1, 1, 1) - (0 if w_type is U8 else 128)).astype(w_type)
     none = [None, None]
     return [x, *none, stored, *none, *none, b], {**options, **quant}, want
 
@@ -127,9 +153,9 @@ def test_quantised_matrix_products(a_dims, n, trans, isa):
         assert np.array_equal(got, want)
 
 
-def test_asymmetric_weights_are_refused():
-    x, w = np.zeros((1, 4, 4, 4), U8), np.zeros((4, 4, 1, 1), U8)
-    quant = quant_case(np.random.default_rng(0), 4, 4, U8, U8, U8)
-    quant["w_zero_point"] = [3] * 4
-    with pytest.raises(ModelFormatError, match="not symmetric"):
+def test_zero_points_outside_the_weights_type_are_refused():
+    x, w = np.zeros((1, 4, 4, 4), U8), np.zeros((4, 4, 1, 1), I8)
+    quant = quant_case(np.random.default_rng(0), 4, 4, U8, I8, U8)
+    quant["w_zero_point"] = [128] * 4
+    with pytest.raises(ModelFormatError, match="outside its type"):
         run_step("QLinearConv", GEMM, [x, None, None, w], [x], quant, constant=(3,))

@@ -201,6 +201,16 @@ def test_half_precision_round_trip():
         assert np.array_equal(half.view(np.uint16), x.astype(np.float16).view(np.uint16))
 
 
+def test_double_to_half_rounds_once():
+    """Doubles a hair beside the middle of two float16 values: by way of float32 they would tie."""
+    steps = np.arange(1, 200, dtype=np.uint16).view(np.float16).astype(np.float64)
+    usual = np.arange(0x3C00, 0x3D00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middles = np.concatenate([(v[:-1] + v[1:]) / 2 for v in (steps, usual, -usual)])
+    x = np.concatenate([np.nextafter(middles, -9), middles, np.nextafter(middles, 9)])
+    (half,) = run_step("Cast", "cast", [x], [np.zeros(x.size, np.float16)])
+    assert np.array_equal(half, x.astype(np.float16))
+
+
 MODES = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric"]
 
 

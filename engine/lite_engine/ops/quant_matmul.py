@@ -176,10 +176,6 @@ def _(
     return Cost(macs=matmul_macs(left, right), flops=4 * matmul_shape(left, right).size)
 
 
-def _quantised_output(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return len(types) > 8 or "its output is float"
-
-
 def _matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
     b = types[3]
     return (b is not None and b.rank == 2) or "b is a batch of matrices"
@@ -196,7 +192,7 @@ qgemm.kernel(
     "cpu",
     "i8_gemm",
     dtype="i8,u8",
-    when=all_of(_quantised_output, _KERNEL, attr("transA", 0), attr("alpha", 1.0)),
+    when=all_of(_KERNEL, attr("transA", 0), attr("alpha", 1.0)),
     why="integer matrix product",
 )
 

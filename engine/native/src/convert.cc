@@ -35,6 +35,17 @@ int64_t truncated(double v) {
                                        : static_cast<int64_t>(v);
 }
 
+// Towards the neighbour whose last bit is set: a second rounding, to 16 bits, then sees that
+// something was cut off, and both together round once.
+float rounded_to_odd(double v) {
+  const float near = static_cast<float>(v);
+  const double back = static_cast<double>(near);
+  if (!isfinite(near) || back == v) return near;
+  const uint32_t bits = bits_of(near);
+  if (bits & 1) return near;
+  return float_of(fabs(back) > fabs(v) ? bits - 1 : bits + 1);
+}
+
 }  // namespace
 
 bool is_float(DType type) {
@@ -137,10 +148,10 @@ void store_doubles(DType type, const double* from, int n, uint8_t* out) {
       return;
     case DType::kF64: memcpy(out, from, n * sizeof(double)); return;
     case DType::kF16:
-      for (int i = 0; i < n; ++i) halves[i] = float_to_half(static_cast<float>(from[i]));
+      for (int i = 0; i < n; ++i) halves[i] = float_to_half(rounded_to_odd(from[i]));
       return;
     case DType::kBF16:
-      for (int i = 0; i < n; ++i) halves[i] = float_to_bfloat(static_cast<float>(from[i]));
+      for (int i = 0; i < n; ++i) halves[i] = float_to_bfloat(rounded_to_odd(from[i]));
       return;
     case DType::kBool:
       for (int i = 0; i < n; ++i) out[i] = from[i] != 0;

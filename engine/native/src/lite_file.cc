@@ -6,7 +6,8 @@
 //   sections  each at a multiple of 64 bytes from the file's start, zero bytes between them; none
 //             overlaps the table or the end of the file
 //
-// Sections: GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple of 64 bytes); WINDEX (per
+// Sections: NEEDS (text, lines "engine 0.1.0" and "arm neon": the oldest runtime and the CPU
+// features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple of 64 bytes); WINDEX (per
 // weight: u64 offset into WEIGHTS, u64 size); PROG.x86, PROG.arm (programs, see program.cc, whose
 // weight numbers are rows of WINDEX). Unknown sections are skipped: newer writers may add some.
 // A reader refuses other versions, damaged checksums and anything that points outside.
@@ -186,6 +187,55 @@ bool read_weights(lite_file* file, const char* path, char* error, size_t bytes) 
   return true;
 }
 
+// "0.12.3" as one comparable number; what follows a part's digits is left out.
+long version_number(const char* text) {
+  long number = 0;
+  for (int part = 0; part < 3; ++part) {
+    char* end;
+    const long value = strtol(text, &end, 10);
+    number = number * 1000 + (value < 0 ? 0 : value > 999 ? 999 : value);
+    text = strchr(end, '.');
+    text = text ? text + 1 : "";
+  }
+  return number;
+}
+
+bool has_word(const char* list, const char* word) {
+  const size_t length = strlen(word);
+  for (const char* at = strstr(list, word); at; at = strstr(at + 1, word))
+    if ((at == list || at[-1] == ' ') && (at[length] == 0 || at[length] == ' ')) return true;
+  return false;
+}
+
+// Compares NEEDS with this runtime and this processor.
+bool meets_needs(const lite_file* file, const char* target, char* error, size_t bytes) {
+  const Section* section = find(file, "NEEDS");
+  if (!section) return true;
+  char text[1024];
+  const size_t size = section->size < sizeof text - 1 ? section->size : sizeof text - 1;
+  memcpy(text, file->data + section->offset, size);
+  text[size] = 0;
+  char* rest;
+  for (char* line = strtok_r(text, "\n", &rest); line; line = strtok_r(nullptr, "\n", &rest)) {
+    char* words;
+    const char* key = strtok_r(line, " ", &words);
+    if (!key) continue;
+    for (char* word = strtok_r(nullptr, " ", &words); word; word = strtok_r(nullptr, " ", &words)) {
+      if (strcmp(key, "engine") == 0 && version_number(word) > version_number(lite_version())) {
+        fail(error, bytes, "the file needs runtime %s or newer, this is %s; use a newer lite_run",
+             word, lite_version());
+        return false;
+      }
+      if (strcmp(key, target) == 0 && !has_word(lite_cpu_features(), word)) {
+        fail(error, bytes, "the file needs a CPU with %s, this one has: %s", word,
+             lite_cpu_features());
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 extern "C" {
@@ -238,6 +288,7 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
          file->targets[0] ? file->targets : "none", target);
     return nullptr;
   }
+  if (!meets_needs(file, target, error, error_bytes)) return nullptr;
   return lite_program_load(program, bytes, file->weights, file->weight_bytes, file->num_weights,
                            options, error, error_bytes);
 }

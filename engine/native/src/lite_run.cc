@@ -220,6 +220,21 @@ int compare_ns(const void* a, const void* b) {
   return x < y ? -1 : x > y;
 }
 
+// A step's object up to the samples, left open.
+void print_step(FILE* out, const lite_program* p, int step) {
+  lite_step_info info;
+  lite_program_step(p, step, &info);
+  fprintf(out, "%s\n  {\"index\": %d, \"name\": ", step ? "," : "", step);
+  print_json_text(out, info.name);
+  fputs(", \"op\": ", out);
+  print_json_text(out, info.op);
+  fputs(", \"kernel\": ", out);
+  print_json_text(out, info.kernel);
+  fputs(", \"variant\": ", out);
+  print_json_text(out, info.variant);
+  fputs(", \"samples_ns\": [", out);
+}
+
 // times[run * stride + step]; the last column is the whole run.
 bool write_profile(const lite_program* p, const Arguments& args, const int64_t* times,
                    int64_t first) {
@@ -243,25 +258,18 @@ bool write_profile(const lite_program* p, const Arguments& args, const int64_t* 
       memory.weight_bytes);
   for (int s = 0; s <= steps; ++s) {
     for (int r = 0; r < args.runs; ++r) column[r] = times[static_cast<int64_t>(r) * stride + s];
+    if (s < steps) print_step(out, p, s);
+    else fputs("],\n \"total_ns\": {\"samples\": [", out);
+    for (int r = 0; r < args.runs; ++r)
+      fprintf(out, r ? ", %lld" : "%lld", static_cast<long long>(column[r]));
     qsort(column, args.runs, sizeof(int64_t), compare_ns);
     const long long median = column[args.runs / 2], low = column[0];
     const long long p90 = column[(args.runs - 1) * 9 / 10];
     if (s == steps) {
-      fprintf(out, "],\n \"total_ns\": {\"median\": %lld, \"min\": %lld, \"p90\": %lld}}\n", median,
-              low, p90);
+      fprintf(out, "], \"median\": %lld, \"min\": %lld, \"p90\": %lld}}\n", median, low, p90);
       break;
     }
-    lite_step_info info;
-    lite_program_step(p, s, &info);
-    fprintf(out, "%s\n  {\"index\": %d, \"name\": ", s ? "," : "", s);
-    print_json_text(out, info.name);
-    fputs(", \"op\": ", out);
-    print_json_text(out, info.op);
-    fputs(", \"kernel\": ", out);
-    print_json_text(out, info.kernel);
-    fputs(", \"variant\": ", out);
-    print_json_text(out, info.variant);
-    fprintf(out, ", \"ns\": %lld, \"min_ns\": %lld}", median, low);
+    fprintf(out, "], \"ns\": %lld, \"min_ns\": %lld}", median, low);
   }
   free(column);
   const bool good = fclose(out) == 0;

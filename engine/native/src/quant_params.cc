@@ -39,6 +39,30 @@ bool clamp_range(const Step& step, Env& env, float y_scale, QuantParams* q) {
   return true;
 }
 
+// Zero points of the weights as signed bytes; none are kept when all of them are 0.
+bool read_weight_zeros(const Step& step, Env& env, const char* name, int64_t channels,
+                       QuantParams* q) {
+  int count;
+  const int64_t* zeros = attr_ints(step, name, &count);
+  if (count > 1 && count != channels)
+    return env.fail("%s has %d values for %lld channels", name, count,
+                    static_cast<long long>(channels));
+  const int64_t middle = q->w_unsigned ? 128 : 0;
+  q->w_zero = nullptr;
+  bool centred = count == 0 && !q->w_unsigned;
+  for (int i = 0; i < count; ++i) {
+    if (zeros[i] < middle - 128 || zeros[i] > middle + 127)
+      return env.fail("%s %lld is outside its type", name, static_cast<long long>(zeros[i]));
+    centred = (i == 0 || centred) && zeros[i] == middle;
+  }
+  if (centred) return true;
+  q->w_zero = static_cast<int32_t*>(env.allocate(static_cast<size_t>(channels + 1) * 4));
+  if (!q->w_zero) return env.out_of_memory();
+  for (int64_t c = 0; c < channels; ++c)
+    q->w_zero[c] = static_cast<int32_t>((count ? zeros[count == 1 ? 0 : c] : 0) - middle);
+  return true;
+}
+
 }  // namespace
 
 bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor& w,
@@ -66,13 +90,7 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
   char name[32];
   int count;
   snprintf(name, sizeof name, "%s_zero_point", w_name);
-  const int64_t* zeros = attr_ints(step, name, &count);
-  const int64_t neutral = q->w_unsigned ? 128 : 0;
-  if (count == 0 && q->w_unsigned) return env.fail("%s of u8 weights must be 128", name);
-  for (int i = 0; i < count; ++i) {
-    if (zeros[i] != neutral)
-      return env.fail("%s must be %d: weights are not symmetric", name, static_cast<int>(neutral));
-  }
+  if (!read_weight_zeros(step, env, name, channels, q)) return false;
   snprintf(name, sizeof name, "%s_scale", w_name);
   const double* scales = attr_floats(step, name, &count);
   if (count != 1 && count != channels)
@@ -88,7 +106,7 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
     q->scale[c] = product / y_scale;
     // Sums wrap around like int32 anywhere; a bias near its limits belongs to a channel whose weights
     // are almost zero. What must not happen is that the scaled sum leaves int32 when it is rounded.
-    const double sum = 255.0 * 128.0 * static_cast<double>(depth) +
+    const double sum = 255.0 * (q->w_zero ? 255.0 : 128.0) * static_cast<double>(depth) +
                        (bias ? fabs(static_cast<double>(bias->as<int32_t>()[c])) : 0.0);
     const double most = sum < INT32_MAX ? sum : INT32_MAX;
     if (most * q->scale[c] > INT32_MAX)

@@ -32,8 +32,9 @@ struct IntDepthwise {
   int32_t tile_outputs;
   int32_t quads;              // per kernel row, without overlap
   int32_t columns;            // pointers per kernel row
+  int32_t parts;              // bytes whose sum is a centred weight: 1, or up to 3
   int64_t blocks, block_weights, rows_of_taps;
-  const TapWeight* weights;   // [block][ky][quad][output][vector][lane][tap]
+  const TapWeight* weights;   // [block][ky][quad][part][output][vector][lane][tap]
   const int32_t* bias;        // in interleaved order
   const float* scale;
   const uint8_t* padding;     // the zero point, one pixel of it
@@ -121,34 +122,37 @@ LITE_INLINE void finish(const IntDepthwise& d, const TileArgs& t, int64_t c, int
 }
 
 // Any kernel: quads of columns one after the other.
-template <int kOutputs, bool kPart>
+template <int kOutputs, bool kSplit, bool kPart>
 LITE_INLINE void block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
   const TapWeight* w = d.weights + c / kBlock * d.block_weights;
   I acc[kOutputs][4];
   start(d, c, acc);
   const B flip = splat_byte(d.flip ? 0x80 : 0);
   const uint8_t* const* p = t.pointers;
-  for (int64_t q = d.rows_of_taps * d.quads; q > 0; --q, p += 4, w += kOutputs * kQuadWeights) {
+  const int parts = kSplit ? d.parts : 1;
+  for (int64_t q = d.rows_of_taps * d.quads; q > 0; --q, p += 4) {
     B x[4];
     LITE_UNROLL for (int j = 0; j < 4; ++j) x[j] = read<kPart>(p[j] + c, part, flip);
     I quad[4];
     interleave(x[0], x[1], x[2], x[3], quad);
-    LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
-      LITE_UNROLL for (int i = 0; i < 4; ++i)
-        acc[o][i] = dot_four(acc[o][i], quad[i], w + o * kQuadWeights + i * kBlock);
+    for (int part_of = 0; part_of < parts; ++part_of, w += kOutputs * kQuadWeights)
+      LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
+        LITE_UNROLL for (int i = 0; i < 4; ++i)
+          acc[o][i] = dot_four(acc[o][i], quad[i], w + o * kQuadWeights + i * kBlock);
   }
   finish<kOutputs, kPart>(d, t, c, part, acc);
 }
 
 // 3x3: six columns make two quads; kOutputs of each.
-template <int kOutputs, bool kPart>
+template <int kOutputs, bool kSplit, bool kPart>
 LITE_INLINE void paired_block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
   const TapWeight* w = d.weights + c / kBlock * d.block_weights;
   I acc[2 * kOutputs][4];
   start(d, c, acc);
   const B flip = splat_byte(d.flip ? 0x80 : 0);
   const uint8_t* const* p = t.pointers;
-  for (int ky = 3; ky > 0; --ky, p += 6, w += kOutputs * kQuadWeights) {
+  const int parts = kSplit ? d.parts : 1;
+  for (int ky = 3; ky > 0; --ky, p += 6, w += parts * kOutputs * kQuadWeights) {
     B low[3], high[3];
     LITE_UNROLL for (int j = 0; j < 3; ++j)
       interleave_pair(read<kPart>(p[2 * j] + c, part, flip),
@@ -157,31 +161,48 @@ LITE_INLINE void paired_block(const IntDepthwise& d, const TileArgs& t, int64_t 
       I quad[4];
       interleave_pairs(low[q], low[q + 1], quad);
       interleave_pairs(high[q], high[q + 1], quad + 2);
-      LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
-        LITE_UNROLL for (int i = 0; i < 4; ++i) {
-          I& sum = acc[q * kOutputs + o][i];
-          sum = dot_four(sum, quad[i], w + o * kQuadWeights + i * kBlock);
-        }
+      for (int part_of = 0; part_of < parts; ++part_of)
+        LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
+          LITE_UNROLL for (int i = 0; i < 4; ++i) {
+            I& sum = acc[q * kOutputs + o][i];
+            const int at = part_of * kOutputs + o;
+            sum = dot_four(sum, quad[i], w + at * kQuadWeights + i * kBlock);
+          }
     }
   }
   finish<2 * kOutputs, kPart>(d, t, c, part, acc);
 }
 
-template <int kOutputs, bool kPaired>
+template <int kOutputs, bool kPaired, bool kSplit>
 void tile(const IntDepthwise& d, const TileArgs& t) {
   int64_t c = t.begin;
   for (; c + kBlock <= t.end; c += kBlock) {
-    if (kPaired) paired_block<kOutputs, false>(d, t, c, 0);
-    else block<kOutputs, false>(d, t, c, 0);
+    if (kPaired) paired_block<kOutputs, kSplit, false>(d, t, c, 0);
+    else block<kOutputs, kSplit, false>(d, t, c, 0);
   }
   if (c < t.end) {
     const int part = static_cast<int>(t.end - c);
-    if (kPaired) paired_block<kOutputs, true>(d, t, c, part);
-    else block<kOutputs, true>(d, t, c, part);
+    if (kPaired) paired_block<kOutputs, kSplit, true>(d, t, c, part);
+    else block<kOutputs, kSplit, true>(d, t, c, part);
   }
 }
 
 using TileFn = void (*)(const IntDepthwise&, const TileArgs&);
+
+int32_t byte_of(int32_t v) { return v < -128 ? -128 : v > 127 ? 127 : v; }
+
+// Bytes that the largest centred weight is a sum of.
+int32_t parts_of(const IntDepthwise& d, const Tensor& w) {
+  if (sizeof(TapWeight) > 1 || !d.quant.w_zero) return 1;
+  int32_t most = 1;
+  const int64_t taps = d.shape.kernel[0] * d.shape.kernel[1];
+  for (int64_t i = 0; i < d.shape.out.c * taps; ++i) {
+    int32_t v = centred_weight(d.quant, w, i / taps, i), parts = 0;
+    for (; v; v -= byte_of(v)) ++parts;
+    if (parts > most) most = parts;
+  }
+  return most;
+}
 
 void pack(const IntDepthwise& d, const Tensor& w, const int32_t* bias, TapWeight* out,
           int32_t* biases, float* scales) {
@@ -198,15 +219,20 @@ void pack(const IntDepthwise& d, const Tensor& w, const int32_t* bias, TapWeight
         int32_t sum = 0;
         for (int64_t ky = 0; ky < kh; ++ky)
           for (int64_t kx = 0; kx < kw; ++kx) {
-            const int32_t v = signed_weight(w, d.quant.w_unsigned, (c * kh + ky) * kw + kx);
+            int32_t v = centred_weight(d.quant, w, c, (c * kh + ky) * kw + kx);
             sum += v;
-            for (int o = 0; o < d.outputs; ++o) {
-              const int64_t column = kx + o, tap = column % 4;
-              TapWeight* quad = out + block * d.block_weights +
-                                ((ky * d.quads + column / 4) * d.outputs + o) * kQuadWeights +
-                                vector * kBlock;
-              if (sizeof(TapWeight) == 1) quad[lane * 4 + tap] = static_cast<TapWeight>(v);
-              else quad[tap % 2 * 2 * kLanes + lane * 2 + tap / 2] = static_cast<TapWeight>(v);
+            for (int part = 0; part < d.parts; ++part) {
+              const int32_t piece = sizeof(TapWeight) == 1 ? byte_of(v) : v;
+              v -= piece;
+              for (int o = 0; o < d.outputs; ++o) {
+                const int64_t column = kx + o, tap = column % 4;
+                const int64_t at = (ky * d.quads + column / 4) * d.parts + part;
+                TapWeight* quad = out + block * d.block_weights +
+                                  (at * d.outputs + o) * kQuadWeights + vector * kBlock;
+                quad[sizeof(TapWeight) == 1 ? lane * 4 + tap
+                                            : tap % 2 * 2 * kLanes + lane * 2 + tap / 2] =
+                    static_cast<TapWeight>(piece);
+              }
             }
           }
         const int64_t at = block * kBlock + vector * kLanes + lane;
@@ -237,7 +263,8 @@ bool prepare(Step& step, Env& env) {
   d->columns = d->paired ? 6 : 4 * d->quads;
   d->rows_of_taps = s.kernel[0];
   d->blocks = (s.out.c + kBlock - 1) / kBlock;
-  d->block_weights = s.kernel[0] * d->quads * d->outputs * kQuadWeights;
+  d->parts = parts_of(*d, *o.w);
+  d->block_weights = s.kernel[0] * d->quads * d->parts * d->outputs * kQuadWeights;
   d->flip = d->quant.x_signed == kFlipSigned;
   const int64_t channels = d->blocks * kBlock;
   TapWeight* w = static_cast<TapWeight*>(
@@ -294,8 +321,10 @@ void run(const Step& step, int, int thread, int, void* scratch) {
         &row_end);
   share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &block_begin, &block_end);
   const uint8_t** pointers = static_cast<const uint8_t**>(scratch);
-  const TileFn run_tile = d.paired ? (d.outputs == 2 ? tile<2, true> : tile<1, true>)
-                                   : (d.outputs == 2 ? tile<2, false> : tile<1, false>);
+  static constexpr TileFn kTiles[2][2][2] = {
+      {{tile<1, false, false>, tile<1, false, true>}, {tile<1, true, false>, tile<1, true, true>}},
+      {{tile<2, false, false>, tile<2, false, true>}, {tile<2, true, false>, tile<2, true, true>}}};
+  const TileFn run_tile = kTiles[d.outputs - 1][d.paired][d.parts > 1];
   TileArgs t;
   t.pointers = pointers;
   t.begin = block_begin * kBlock;

@@ -12,13 +12,13 @@ struct Packer {
   int64_t join;
   const IntGemm& g;
 
-  // Weight of packed group, output o, input c; 0 outside the block diagonal.
+  // Centred weight of packed group, output o, input c; 0 outside the block diagonal.
   int32_t at(int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) const {
     const int64_t member = c / s.group_in;
     if (o / s.group_out != member) return 0;
-    return signed_weight(*v.tensor, g.quant.w_unsigned,
-                         (group * join + member) * v.group + (o - member * s.group_out) * v.out +
-                             (c - member * s.group_in) * v.in + ky * v.y + kx * v.x);
+    return centred_weight(g.quant, *v.tensor, group * g.out_c + o,
+                          (group * join + member) * v.group + (o - member * s.group_out) * v.out +
+                              (c - member * s.group_in) * v.in + ky * v.y + kx * v.x);
   }
 
   void weights(IntWeight* out) const {
@@ -29,9 +29,12 @@ struct Packer {
         for (int64_t ky = 0; ky < s.kernel[0]; ++ky)
           for (int64_t kx = 0; kx < s.kernel[1]; ++kx)
             for (int64_t c = 0; c < g.depth_groups * kDepth; c += kDepth, w += columns * kDepth)
-              for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n)
+              for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n) {
+                const int32_t zero = g.w_zero ? g.quant.w_zero[group * g.out_c + n0 + n] : 0;
                 for (int64_t i = 0; i < kDepth && c + i < g.in_c; ++i)
-                  w[n * kDepth + i] = static_cast<IntWeight>(at(group, n0 + n, c + i, ky, kx));
+                  w[n * kDepth + i] =
+                      static_cast<IntWeight>(at(group, n0 + n, c + i, ky, kx) + zero);
+              }
       }
   }
 
@@ -54,11 +57,28 @@ struct Packer {
   }
 };
 
+// Dot products of bytes: whether all weights are bytes when their zero points are subtracted.
+bool fit_centred(const ConvShape& s, const IntWeightView& v, const QuantParams& q) {
+  for (int64_t o = 0; o < s.out.c; ++o)
+    for (int64_t c = 0; c < s.group_in; ++c)
+      for (int64_t ky = 0; ky < s.kernel[0]; ++ky)
+        for (int64_t kx = 0; kx < s.kernel[1]; ++kx) {
+          const int32_t w = centred_weight(q, *v.tensor, o,
+                                           o / s.group_out * v.group + o % s.group_out * v.out +
+                                               c * v.in + ky * v.y + kx * v.x);
+          if (w != static_cast<int8_t>(w)) return false;
+        }
+  return true;
+}
+
 }  // namespace
 
 bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* bias,
                       const QuantParams& quant, Step& step, Env& env, IntGemm* g) {
-  const int64_t join = groups_to_join(s, kLanes);
+  // Zero points that cannot be subtracted from the weights are multiplied with sums of the inputs,
+  // which joined groups do not share.
+  const bool summed = kBytes && quant.w_zero && !fit_centred(s, weights, quant);
+  const int64_t join = summed ? 1 : groups_to_join(s, kLanes);
   g->quant = quant;
   g->input = s.in;
   g->groups = s.groups / join;
@@ -102,6 +122,14 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   int32_t* biases = static_cast<int32_t*>(
       env.allocate(static_cast<size_t>(columns * g->list.num_windows + 1) * sizeof(int32_t)));
   float* scale = static_cast<float*>(env.allocate(static_cast<size_t>(columns + 1) * 4));
+  int32_t* w_zero = nullptr;
+  if (summed) {
+    w_zero = static_cast<int32_t*>(env.allocate(static_cast<size_t>(columns + 1) * 4));
+    if (!w_zero) return env.out_of_memory();
+    for (int64_t i = 0; i < g->groups * g->out_c; ++i)
+      w_zero[i / g->out_c * g->panels * kTileColumns + i % g->out_c] = quant.w_zero[i];
+  }
+  g->w_zero = w_zero;
   if (!packed || !biases || !scale) return env.out_of_memory();
   const Packer packer{s, weights, join, *g};
   packer.weights(packed);
@@ -192,6 +220,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     tap_weights = padded * tile_vectors(t.columns) * kLanes;
     t.w_y = g.kernel_w * tap_weights;
     t.scale = g.scale + column;
+    t.w_zero = g.w_zero ? g.w_zero + column : nullptr;
   };
   const auto body = [&](const Strip& s, int32_t j, int ahead) __attribute__((always_inline)) {
     const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
@@ -206,6 +235,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.c = y.data + s.c + m0 * s.ldc + channel_out;
     t.ldc = s.ldc;
     t.prefetch = ahead < 0 ? nullptr : weights + g.panel_weights + ahead * (g.panel_weights / 2);
+    if (g.w_zero) kRowSums[flip](t, rows, t.row_sums);
     kIntTile[flip][tile_vectors(t.columns) - 1][rows - 1](t);
   };
   for_each_tile(g.list, g.grid, g.groups * g.panels, g.block_tiles, thread, enter, body);

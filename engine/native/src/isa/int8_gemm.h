@@ -7,7 +7,7 @@
 
 namespace lite::LITE_ISA {
 
-// Order of the weights, as in WeightView; element values come from signed_weight().
+// Order of the weights, as in WeightView; element values come from centred_weight().
 struct IntWeightView {
   const Tensor* tensor;
   int64_t group, out, in, y, x;
@@ -26,6 +26,7 @@ struct IntGemm {
   const IntWeight* weights;
   const int32_t* bias;              // [window][group][panels * kTileColumns]
   const float* scale;               // [group][panels * kTileColumns]
+  const int32_t* w_zero;            // the same; nullptr when the packed weights are centred
   QuantParams quant;
   int32_t block_tiles;
   ThreadGrid grid;

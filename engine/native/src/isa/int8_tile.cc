@@ -106,6 +106,10 @@ void tile(const IntTile& t) {
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
     const I b = load(t.bias + n * kLanes);
     LITE_UNROLL for (int m = 0; m < kRows; ++m) acc[m][n] = b;
+    if (kBytes && t.w_zero) {
+      const I zero = load(t.w_zero + n * kLanes);
+      LITE_UNROLL for (int m = 0; m < kRows; ++m) acc[m][n] -= zero * splat(t.row_sums[m]);
+    }
   }
   constexpr int kStep = kVectors * kLanes * kDepth;
   constexpr int kGroupBytes = kDepth * kOperandBytes;
@@ -135,7 +139,33 @@ void tile(const IntTile& t) {
   finish(t, acc);
 }
 
+template <bool kFlip>
+void row_sums(const IntTile& t, int rows, int32_t* sums) {
+#if defined(__AVX512VNNI__) || defined(__ARM_FEATURE_DOTPROD)
+  const I ones = splat(0x01010101);
+  const B flip = splat_byte(kFlip ? 0x80 : 0);
+  const int64_t bytes = t.groups * kDepth, rest = bytes % (4 * kLanes);
+  // A flipped byte past the end counts as 128 of its own sign.
+  const int64_t past = kFlip && rest ? (4 * kLanes - rest) * (kDotSigned ? -128 : 128) : 0;
+  for (int m = 0; m < rows; ++m) {
+    I acc{};
+    for (int y = 0; y < t.taps_y; ++y)
+      for (int x = 0; x < t.taps_x; ++x) {
+        const uint8_t* a = t.a + m * t.lda + y * t.tap_y + x * t.tap_x;
+        for (int64_t i = 0; i + 4 * kLanes <= bytes; i += 4 * kLanes)
+          dot(acc, (I)(load_bytes(a + i) ^ flip), ones);
+        if (rest) dot(acc, (I)(load_bytes(a + bytes - rest, static_cast<int>(rest)) ^ flip), ones);
+      }
+    int64_t sum = -past * t.taps_y * t.taps_x;
+    LITE_UNROLL for (int i = 0; i < kLanes; ++i) sum += acc[i];
+    sums[m] = static_cast<int32_t>(sum);
+  }
+#endif
+}
+
 }  // namespace
+
+const RowSumsFn kRowSums[2] = {row_sums<false>, row_sums<true>};
 
 #define LITE_TILES_4(f, v) tile<f, 1, v>, tile<f, 2, v>, tile<f, 3, v>, tile<f, 4, v>
 #define LITE_TILES_6(f, v) LITE_TILES_4(f, v), tile<f, 5, v>, tile<f, 6, v>

@@ -6,7 +6,8 @@
 //   x86 without   activations copied as int16 minus zero point; 2 products per lane (pmaddwd)
 //   NEON without  the same copy; 1 product per lane (smlal)
 // Bytes of the other signedness are flipped by 128 (0x80 exclusive or) as they are read, and their
-// zero point is folded into the bias of each tap window. Channels that do not fill whole groups are
+// zero point is folded into the bias of each tap window. Weights are centred as they are packed;
+// where bytes do not hold that, sum x (w - z) = sum x w - z sum x. Channels that do not fill whole groups are
 // copied, padded. All variants give the same integers.
 #pragma once
 
@@ -46,6 +47,8 @@ struct IntTile {
   ptrdiff_t w_y;                    // elements from one row of taps to the next
   const int32_t* bias;              // kTileColumns
   const float* scale;               // columns readable up to a whole vector
+  const int32_t* w_zero;            // kTileColumns, times row_sums; or nullptr
+  int32_t row_sums[kTileRows];
   int32_t zero;                     // of y as an unsigned byte
   uint8_t low, high, flip;          // clamp of that byte; 0x80 when y is signed
   uint8_t* c;
@@ -54,6 +57,11 @@ struct IntTile {
   const void* prefetch;
 };
 using IntTileFn = void (*)(const IntTile&);
+
+// Sums of the operands that every row of a tile multiplies, for weights whose zero points are not
+// subtracted. kRowSums[flip activations]; only where products are of bytes.
+using RowSumsFn = void (*)(const IntTile&, int rows, int32_t* sums);
+extern const RowSumsFn kRowSums[2];
 
 // kIntTile[flip activations][vectors - 1][rows - 1]
 extern const IntTileFn kIntTile[2][2][kTileRows];
