@@ -65,7 +65,8 @@ class LabPage:
         self.page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=90_000)
         self.page.wait_for_selector(".jp-Notebook", timeout=60_000)
         self.page.evaluate(_READY)
-        self.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+        toggle = "application:toggle-left-area"
+        self.page.evaluate(f"() => window.jupyterapp.commands.execute('{toggle}')")
         if self.dark:
             self.page.evaluate(
                 "() => window.jupyterapp.commands.execute('apputils:change-theme',"

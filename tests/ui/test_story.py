@@ -37,7 +37,9 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
         find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
     chooser.value.set_files(MODELS / "ocr_total.png")
     find("text=say different things").wait_for()
-    assert "TOTAL 128.40 and TOTAL 128.46" in find(".lite-notice").locator("visible=true").inner_text()
+    assert (
+        "TOTAL 128.40 and TOTAL 128.46" in find(".lite-notice").locator("visible=true").inner_text()
+    )
     page.shot(f"story-run-{look}")
 
     # Compare: one sentence names the layer
@@ -56,27 +58,38 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     slider.focus()
     page.page.keyboard.press("End")
     find(".verdict .what", has_text="No layer is over").or_(
-        find(".verdict .what", has_text="agree on all")).first.wait_for()
+        find(".verdict .what", has_text="agree on all")
+    ).first.wait_for()
     page.page.keyboard.press("Home")
     find(".verdict .what", has_text=re.compile("b3/dw|size of rounding")).wait_for()
-    slider.evaluate("(e, v) => { e.value = Math.log10(v); e.dispatchEvent(new Event('input', "
-                    "{bubbles: true})); }", 1e-3)
+    slider.evaluate(
+        "(e, v) => { e.value = Math.log10(v); e.dispatchEvent(new Event('input', "
+        "{bubbles: true})); }",
+        1e-3,
+    )
     find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()
     assert slider.get_attribute("aria-valuetext") == usual
     victim = find(".lite-errors [data-k='b4/project'] .hit").locator("visible=true").first
     victim.click(force=True)
     find(".lite-difference", has_text="b4/project").wait_for()
-    assert float(page.run_code(
-        "d = session.comparisons['x86', 'opencl']\n"
-        "print(next(x for x in d.layers if x.name == 'b4/project').isolated['rel_l2'])"
-    )) < 1e-5
+    assert (
+        float(
+            page.run_code(
+                "d = session.comparisons['x86', 'opencl']\n"
+                "print(next(x for x in d.layers if x.name == 'b4/project').isolated['rel_l2'])"
+            )
+        )
+        < 1e-5
+    )
     page.shot(f"story-victim-{look}")
 
     # Fix
     page.page.click("[data-action=run_on_a]")
     find(".verdict .what", has_text="agree on all").wait_for(timeout=60_000)
     find("button[data-step=Compare] .rs", has_text="all agree").wait_for()
-    assert re.search(r"[+\-−]\d+\.\d\d ms", find("text=/runs on x86/").first.locator("..").inner_text())
+    assert re.search(
+        r"[+\-−]\d+\.\d\d ms", find("text=/runs on x86/").first.locator("..").inner_text()
+    )
     page.shot(f"story-fixed-{look}")
     page.step("Deploy")
     find("text=/b3.dw/").locator("visible=true").first.wait_for()

@@ -35,7 +35,7 @@ def answer(outputs: Mapping[str, np.ndarray], labels: Sequence[str]) -> Answer:
         squeezed = np.squeeze(arrays[0])
         if labels and squeezed.ndim == 2 and squeezed.shape[1] == len(labels):
             return _line(squeezed, labels)
-        if squeezed.ndim == 1 and 2 <= squeezed.size and len(labels) in (0, squeezed.size):
+        if squeezed.ndim == 1 and squeezed.size >= 2 and len(labels) in (0, squeezed.size):
             return _top(squeezed, labels)
     return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
 

@@ -1,10 +1,10 @@
 """`%lite VERB …` and `%%lite`: the verbs of the command, with objects instead of text.
 
-    %load_ext lite_workbench
-    profile = %lite profile model.onnx --backend x86
-    %%lite
-    info model.onnx
-    convert model.onnx -o model.lite
+%load_ext lite_workbench
+profile = %lite profile model.onnx --backend x86
+%%lite
+info model.onnx
+convert model.onnx -o model.lite
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LiteMagics(Magics):
         result: Any = None
         for text in lines:
             text = text.partition(" #")[0].strip()
-            if text and not text.startswith("#"):
+            if cell is None or (text and not text.startswith("#")):
                 result = self._one(text, names)
         return result
 
@@ -114,6 +114,7 @@ def run_verb(words: list[str]) -> Shown | None:
 
 
 # ---- completion
+
 
 @context_matcher(identifier="lite.verbs", priority=200)  # type: ignore[misc]
 def lite_matcher(context: Any) -> dict[str, Any]:

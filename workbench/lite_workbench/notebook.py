@@ -36,7 +36,7 @@ def cells_of(lines: Sequence[str]) -> list[str]:
     for line in lines:
         name, equals, _ = line.partition(" = ")
         shown = f"{line}\n{name}" if equals and name.isidentifier() and name != "session" else line
-        if cells and cells[-1].startswith("import "):
+        if cells and cells[-1].startswith("import ") and "\n" not in cells[-1]:
             cells[-1] += f"\n{shown}"
         else:
             cells.append(shown)

@@ -273,7 +273,7 @@ class Session(Observable):
         return made
 
     def _side(self, name: str) -> tuple[str, str | None]:
-        """"opencl" | "int8" | "int8@opencl" → backend, version. Raises UsageError."""
+        """ "opencl" | "int8" | "int8@opencl" → backend, version. Raises UsageError."""
         version, _, backend = name.rpartition("@") if "@" in name else ("", "", name)
         if backend in self.versions:
             version, backend = backend, "auto"

@@ -22,9 +22,7 @@ def graph_data(graph: Any) -> dict[str, Any]:
         )  # fmt: skip
     _continue_blocks(rows)
     inputs = [{"name": v.name, "shape": _dims(v.shape)} for v in graph.inputs]
-    outputs = [
-        {"name": v.name, "shape": _dims(v.shape), "from": _origin(v)} for v in graph.outputs
-    ]
+    outputs = [{"name": v.name, "shape": _dims(v.shape), "from": _origin(v)} for v in graph.outputs]
     return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows}
 
 
@@ -68,9 +66,8 @@ def profile_data(profile: Any) -> dict[str, Any]:
     names: dict[str, int] = {}
     for i, row in enumerate(data["layers"]):
         row["backend"] = _backend(row["backend"], profile.backend)
-        row["ci_ms"] = row.get("ci95_ms")
         row["block"] = block(row["name"]) if not row["overhead"] else ""
-        if row["overhead"]:
+        if row["overhead"] and row["copy"] is None:
             row["copy"] = _copy(data["layers"], i, profile.backend)
         seen = names[row["name"]] = names.get(row["name"], 0) + 1
         if seen > 1:

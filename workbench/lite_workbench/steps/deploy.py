@@ -8,11 +8,11 @@ from lite_widgets import BundleList, SourceCode, columns
 
 from ._base import Step, button
 
-_PYTHON = '''from lite_engine import Predictor
+_PYTHON = """from lite_engine import Predictor
 
 predictor = Predictor("{name}.lite", backend="auto")
 outputs = predictor.run({{"{input}": pixels}})   # {shape}
-'''
+"""
 _SHELL = """lite_run --model {name}.lite --input {input}.npy --output out.npz
 """
 

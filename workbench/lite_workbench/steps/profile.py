@@ -80,9 +80,7 @@ class ProfileStep(Step):
     def measure(self) -> None:
         """Profiles the chosen backend in the background."""
         backend, runs = self.backend, 3 if self.backend == "arm" else RUNS
-        self.start(
-            f"Profiling {backend}", lambda: self.session.profile(backend=backend, runs=runs)
-        )
+        self.start(f"Profiling {backend}", lambda: self.session.profile(backend=backend, runs=runs))
 
     def _fill(self, profile: Any) -> None:
         if profile.backend != self.backend:

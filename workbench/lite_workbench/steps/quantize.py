@@ -41,9 +41,7 @@ class QuantizeStep(Step):
         self.link(self.layers)
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
-        self.show(
-            columns(self.trade, stack(self.best, self.range), kind="wide"), self.layers
-        )
+        self.show(columns(self.trade, stack(self.best, self.range), kind="wide"), self.layers)
         self._buttons()
         if self.session.quantization is not None:
             self._fill()
@@ -152,14 +150,13 @@ def _weights(node: Any) -> list[list[float]] | None:
     return [[float(row.min()), float(row.max())] for row in flat[:256]]
 
 
-
 def sources(model: Path) -> list[list[str]]:
     """[[path, text]]: `.npz` files and folders of images beside the model and here."""
     from lite_engine.preprocess import is_image
 
     found: dict[Path, str] = {}
     for folder in (model.parent, Path()):
-        own = [p for p in sorted(folder.glob("*.npz"))]
+        own = sorted(folder.glob("*.npz"))
         own.sort(key=lambda p: not p.name.startswith(model.stem))
         found |= {p: p.name for p in own}
         for inner in sorted(p for p in folder.iterdir() if p.is_dir()):

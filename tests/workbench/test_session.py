@@ -1,0 +1,233 @@
+"""Session: what it does equals what the engine does, and who observes hears of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine import LiteError, Predictor
+from lite_engine.errors import UsageError
+from lite_workbench.answers import answer, mark_different
+from lite_workbench.inputs import feeds_of, save_upload
+from lite_workbench.jobs import Cancelled
+from lite_workbench.notebook import cells_of
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture
+def session() -> lw.Session:
+    made = lw.open(lw.shipped("digits.onnx"))
+    made.convert(targets=["x86", "arm", "opencl"])
+    return made
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, lite_workbench\n"
+        "heavy = {'numpy', 'ipywidgets', 'IPython', 'pandas', 'anywidget', 'lite_widgets'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there() -> None:
+    for name in lw.__all__:
+        assert getattr(lw, name) is not None
+    with pytest.raises(AttributeError):
+        lw.nothing
+
+
+def test_run_reads_the_digit(session: lw.Session) -> None:
+    heard: list[str] = []
+    session.observe(lambda what, _: heard.append(what))
+    run = session.run(lw.shipped("digits.png"), backend="x86")
+    assert run.text == "7" and run.answer.kind == "top"
+    expected = Predictor(session.model, "x86").run(session.feeds)
+    np.testing.assert_array_equal(run["probability"], expected["probability"])
+    assert heard[0] == "input" and "run" in heard and "code" in heard
+    assert "7" in run._repr_html_()
+
+
+def test_the_code_repeats_the_walk(session: lw.Session, tmp_path: Path) -> None:
+    session.run(lw.shipped("digits.png"), backend="x86")
+    session.compare("x86", "reference")
+    session.profile(backend="x86", runs=2)
+    names: dict = {}
+    exec("\n".join(session.code), names)  # the lines are the product: they must run
+    assert names["session"].runs["x86"].text == "7"
+    assert names["diff"].agrees and len(names["profile"].layers)
+    book = json.loads(session.notebook(tmp_path / "walk").read_text("utf-8"))
+    assert book["cells"][1]["source"].startswith("import lite_workbench as lw\nsession = lw.open(")
+
+
+def test_planted_fault_is_found_and_moved_away(session: lw.Session) -> None:
+    session.set_input(lw.shipped("digits.png"))
+    layer = next(n.name for n in session.model.graph.nodes[3:] if n.op == "Conv")
+    session.plant_fault(layer, "swap_channels", backend="reference")
+    diff = session.compare("x86", "reference")
+    assert diff.first_divergence["name"] == layer
+    alone = session.values("reference", layer, alone_after="x86")
+    assert not np.allclose(session.values("x86", layer), alone)
+    session.override(layer, "x86")
+    assert session.compare("x86", "reference").agrees
+    session.override(layer, None)
+    assert not session.compare("x86", "reference").agrees
+
+
+def test_selection_is_a_table(session: lw.Session) -> None:
+    pytest.importorskip("pandas")
+    name = session.model.graph.nodes[2].name
+    heard: list = []
+    session.observe(lambda _, value: heard.append(value), "selected")
+    session.selected = name
+    session.selected = [name]
+    assert heard == [[name]]
+    assert session.selection["name"].tolist() == [name]
+    session.profile(backend="x86", runs=2)
+    assert session.selection["median_ms"].item() > 0
+
+
+def test_quantized_version(session: lw.Session) -> None:
+    digits = np.load(lw.shipped("digits_held_back.npz"))
+    quantization = session.quantize(digits["images"][:20], limit=16)
+    assert session.version == "int8" and quantization.verdict.passed
+    assert session.run(lw.shipped("digits.png"), backend="x86").text == "7"
+    session.use("float")
+    assert session.run(backend="x86").version == "float"
+    kept = [quantization.made.parent.nodes[0].name]
+    session.quantize(digits["images"][:20], keep_float=kept, limit=8)
+    assert session.version == "mixed" and set(session.versions) == {"float", "int8", "mixed"}
+    diff = session.compare("float", "int8", tolerance=0.5)
+    assert diff.layers and diff.b == "int8"
+
+
+def test_export_is_the_same_model(session: lw.Session, tmp_path: Path) -> None:
+    made = session.export(tmp_path / "d")
+    again = lw.open(made)
+    assert again.targets == session.targets
+    assert again.run(lw.shipped("digits.png"), backend="x86").text == "7"
+
+
+@pytest.mark.parametrize(
+    ("do", "says"),
+    [
+        (lambda s: s.use("int8"), "no version"),
+        (lambda s: s.override("nope", "x86"), "no layer"),
+        (lambda s: s.override(s.model.graph.nodes[0].name, "tpu"), "not one of"),
+        (lambda s: s.compare("x86", "tpu"), "sides are"),
+        (lambda s: s.plant_fault("a", "nothing"), "not one of"),
+        (lambda s: s.run("nothing.png"), "no such file"),
+        (lambda s: s.explore(), "session.quantize"),
+    ],
+)
+def test_wrong_use_says_how(session: lw.Session, do, says: str) -> None:
+    with pytest.raises(LiteError, match=says):
+        do(session)
+
+
+def test_shipped_names_what_there_is() -> None:
+    with pytest.raises(LiteError, match=r"ocr\.onnx"):
+        lw.shipped("nothing.onnx")
+    for path in (lw.shipped("ocr.onnx"), lw.shipped("digits.onnx")):
+        assert path.stat().st_size < 2_000_000
+
+
+# ---- jobs
+
+
+def test_a_job_tells_and_can_be_cancelled(session: lw.Session) -> None:
+    states: list[tuple[str, int]] = []
+    session.observe(lambda _, job: states.append((job.state, job.done)), "job")
+
+    def endless() -> None:
+        for i in range(10**9):
+            session.progress(i, 10**9)
+
+    job = session.start("Counting", endless)
+    with pytest.raises(UsageError, match="Counting still runs"):
+        session.start("Another", lambda: None)
+    job.cancel()
+    with pytest.raises(Cancelled):
+        job.wait(10)
+    assert states[0] == ("running", 0) and states[-1][0] == "cancelled"
+    assert session.start("Short", lambda: 41).wait(10) == 41
+
+
+def test_a_failed_job_keeps_its_error(session: lw.Session) -> None:
+    errors: list = []
+    session.observe(lambda _, error: errors.append(error), "error")
+    job = session.start("Failing", lambda: session.use("nothing"))
+    with pytest.raises(LiteError, match="no version"):
+        job.wait(10)
+    assert isinstance(errors[0], LiteError)
+
+
+def test_profile_can_be_cancelled(session: lw.Session) -> None:
+    session.set_input(lw.shipped("digits.png"))
+    job = session.start("Profiling", lambda: session.profile(backend="x86", runs=10**6))
+    job.cancel()
+    with pytest.raises(Cancelled):
+        job.wait(30)
+    assert session.profile(backend="x86", runs=2).runs == 2
+
+
+# ---- answers, inputs, code
+
+
+def test_a_line_is_read_by_ctc() -> None:
+    labels = ["", "A", "B"]
+    steps = [0, 1, 1, 0, 1, 2, 2, 0]
+    scores = np.eye(3, dtype=np.float32)[steps][None] * 0.9
+    said = answer({"y": scores}, labels)
+    assert (said.kind, said.text) == ("text", "AAB")
+    assert said.confidence == pytest.approx(0.9)
+    other = answer({"y": scores[:, :5]}, labels)
+    mark_different(said, other)
+    assert [item["bad"] for item in other.items] == [False, False, True]
+    assert other.items[-1]["label"] == "∅"
+
+
+def test_other_outputs_are_values() -> None:
+    said = answer({"a": np.full((2, 3), np.nan), "b": np.arange(4)}, [])
+    assert said.kind == "values"
+    assert said.items[0]["text"] == "no finite value" and said.items[1]["text"] == "0 … 3"
+
+
+def test_an_image_in_every_form_gives_the_same_feed(session: lw.Session) -> None:
+    from PIL import Image
+
+    path = lw.shipped("digits.png")
+    forms = [path, str(path), path.read_bytes(), np.asarray(Image.open(path).convert("RGB"))]
+    feeds = [feeds_of(session.model, form)[0]["image"] for form in forms]
+    for feed in feeds[1:]:
+        np.testing.assert_array_equal(feed, feeds[0])
+    with pytest.raises(UsageError, match="not an image"):
+        feeds_of(session.model, b"not an image")
+
+
+@pytest.mark.parametrize("name", ["..", "", "a\0b", "/"])
+def test_hostile_upload_names(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        save_upload(name, b"x", tmp_path)
+
+
+def test_uploads_overwrite_nothing(tmp_path: Path) -> None:
+    first = save_upload("../../evil/a.onnx", b"one", tmp_path)
+    assert first == tmp_path / "a.onnx"
+    assert save_upload("a.onnx", b"one", tmp_path) == first
+    assert save_upload("C:\\x\\a.onnx", b"two", tmp_path) == tmp_path / "a-2.onnx"
+    assert first.read_bytes() == b"one"
+
+
+def test_cells_show_what_was_assigned() -> None:
+    lines = ["import lite_workbench as lw", "session = lw.open('m')", "d = session.compare('a')"]
+    assert cells_of(lines) == [
+        "import lite_workbench as lw\nsession = lw.open('m')", "d = session.compare('a')\nd"
+    ]  # fmt: skip
