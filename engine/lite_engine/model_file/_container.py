@@ -4,7 +4,7 @@
     section: char tag[8] (zero-padded); u64 offset; u64 size; u32 crc32; u32 flags (0)
     sections start at multiples of 64, in table order, zero-filled between
 
-Sections: META and GRAPH (JSON), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX (u64 offset in
+Sections: NEEDS (needs.py), META and GRAPH (JSON), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX (u64 offset in
 WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py).
 """
 
@@ -37,6 +37,8 @@ def write_container(path: Path, sections: Mapping[str, Iterable[bytes | memoryvi
 
     Raises LiteError when the disk is full or the folder cannot be written; nothing is left behind.
     """
+    if path.exists() and not path.is_file():
+        raise LiteError(f"{path}: not a regular file; give another name")
     rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
     parts = {tag: list(buffers) for tag, buffers in sections.items()}
     for tag, buffers in parts.items():

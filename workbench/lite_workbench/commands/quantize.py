@@ -1,0 +1,173 @@
+"""`lite quantize`: int8 by calibration, or integer weights alone, checked against the float model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._base import (
+    Command,
+    add_json,
+    add_model,
+    load_model,
+    wants_json_only,
+    write_json,
+    write_text,
+)
+from ._table import bytes_text, table
+
+METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
+
+
+@dataclass
+class QuantizeResult:
+    """A written file and what is known about it."""
+
+    path: Path
+    model: Any
+    facts: dict[str, Any]
+    float_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            "float_weight_bytes": self.float_bytes,
+            **self.facts,
+        }
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.lite")
+    parser.add_argument(
+        "--calibration", metavar="DIR|FILE.npz", help="images, or arrays, that the model will meet"
+    )
+    parser.add_argument("--method", default="auto", choices=METHODS, help="how ranges are chosen")
+    parser.add_argument("--samples", type=int, metavar="N", help="at most N samples")
+    parser.add_argument("--weights-only", choices=("int8", "int16"), help="no calibration needed")
+    parser.add_argument(
+        "--keep-float", default="", metavar="LAYER,…", help="layers that stay in float"
+    )
+    parser.add_argument(
+        "--target-db", type=float, metavar="DB", help="keep the worst layers in float until reached"
+    )
+    parser.add_argument(
+        "--rounding", default="sums", choices=("nearest", "sums", "adaptive"), help="of weights"
+    )
+    parser.add_argument("--equalize", action="store_true", help="cross-layer equalisation first")
+    parser.add_argument("--force", action="store_true", help="save it although it falls short")
+    parser.add_argument("--analyze", metavar="FILE.json", help="writes ranges, errors, sensitivity")
+    parser.add_argument("--targets", default="", metavar="arm,x86,opencl")
+    add_json(parser)
+
+
+def _call(args: argparse.Namespace) -> QuantizeResult:
+    from lite_engine.errors import UsageError
+
+    model = load_model(args)
+    model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
+    if args.weights_only:
+        return _weights_only(model, args)
+    if not args.calibration:
+        raise UsageError(
+            "--calibration DIR or FILE.npz is needed; without data there is --weights-only int8"
+        )
+    return _static(model, args)
+
+
+def _targets(text: str) -> list[str]:
+    from lite_engine.model_file import parse_targets
+
+    return parse_targets(text) if text else []
+
+
+def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
+    from lite_engine.quantize import quantize_weights
+
+    bits = int(args.weights_only.removeprefix("int"))
+    before = _constant_bytes(model.graph)
+    keep = frozenset(k for k in args.keep_float.split(",") if k)
+    model.graph = quantize_weights(model.graph, bits, keep=keep)
+    out = model.save(args.output)
+    return QuantizeResult(out, model, {"weights_only": bits}, before)
+
+
+def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
+    from lite_engine.quantize import Options, Scheme, quantize
+
+    from ..quantizing import FastRun, calibration, model_of
+
+    keep = frozenset(k for k in args.keep_float.split(",") if k)
+    options = Options(
+        method=args.method,
+        scheme=Scheme(keep_float=keep),
+        equalize=args.equalize,
+        rounding=args.rounding,
+        target_db=args.target_db,
+        limit=args.samples,
+    )
+    run = FastRun()
+    made = quantize(
+        model.graph, calibration(model.graph, args.calibration), options, run=run, force=args.force
+    )
+    if args.analyze:
+        _analyze(made, run, args.analyze)
+    quantised = model_of(made.graph, model)
+    out = quantised.save(args.output)
+    return QuantizeResult(out, quantised, made.to_dict(), _constant_bytes(model.graph))
+
+
+def _analyze(made: Any, run: Any, path: str) -> None:
+    from lite_engine.quantize import analyze
+
+    data = analyze(
+        made.parent, made.graph, made.calibration, made.ranges, made.options.scheme, made.held[:4],
+        run=run, biases=made.biases,
+    )  # fmt: skip
+    write_text(path, json.dumps(data, indent=1) + "\n")
+
+
+def _constant_bytes(graph: Any) -> int:
+    return sum(v.const.nbytes for v in graph.constants())
+
+
+def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
+    if args.json:
+        write_json(result.to_dict(), args.json)
+        if wants_json_only(args):
+            return ""
+    size = result.path.stat().st_size
+    wrote = (
+        f"wrote {result.path} ({bytes_text(size)}; the float weights are "
+        f"{bytes_text(result.float_bytes)})"
+    )
+    guard = result.facts.get("guard")
+    if not guard:
+        return wrote
+    ranked = {layer["name"]: layer for layer in guard["layers"]}
+    rows = [
+        [name, ranked[name]["op"], _db(ranked[name]["sqnr_db"]), _db(ranked[name]["drop_db"])]
+        for name in guard["worst"]
+    ]
+    lines = [
+        table(["layers that lose most", "op", "SQNR dB", "lost dB"], rows, right=(2, 3)),
+        "",
+        f"outputs are {guard['sqnr_db']:.1f} dB from the float model's on {guard['samples']} samples "
+        f"(threshold {guard['threshold_db']:g} dB); {len(result.facts['integer_nodes'])} layers run "
+        f"as integers, {len(result.facts['float_nodes'])} stay in float",
+        wrote,
+    ]
+    if args.analyze:
+        lines.append(f"wrote {args.analyze}")
+    return "\n".join(lines)
+
+
+def _db(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+COMMAND = Command("quantize", "int8, checked against its float parent", _configure, _call, _show)
