@@ -58,7 +58,7 @@ class Preprocess:
     def apply(self, image: str | Path | np.ndarray) -> np.ndarray:
         """An image file or (H,W,C) uint8 RGB array → float32 with a batch axis of 1."""
         pixels = self.pixels(image).astype(np.float32)
-        x = (pixels - np.float32(self.mean)) / np.float32(self.std)
+        x = (pixels - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
         x = x if self.layout == "nhwc" else x.transpose(2, 0, 1)
         return np.ascontiguousarray(x[None], np.float32)
 

@@ -3,9 +3,9 @@
     pip install torch scikit-learn pillow onnx onnxscript
     python notebooks/models/train_digits.py
 
-Data: the 1,797 handwritten 8x8 digits that scikit-learn carries (UCI "Optical Recognition of Handwritten
-Digits", test part), enlarged to 32x32. One fifth is held back; the accuracy printed and kept in the
-file's metadata is on that fifth. Seeded: the same versions give the same network.
+Data: the 1,797 handwritten 8x8 digits that scikit-learn carries (UCI "Optical Recognition of
+Handwritten Digits", test part), enlarged to 32x32. One fifth is held back; the accuracy printed and
+kept in the file's metadata is on that fifth. Seeded: the same versions give the same network.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _cpu() -> Check:
 
 def _opencl() -> Check:
     state = usability("opencl")
-    tried = getattr(get_backend("opencl"), "attempts", list)()
+    tried: list[Any] = getattr(get_backend("opencl"), "attempts", list)()
     return Check(
         "OpenCL",
         "good" if state.usable else "bad",

@@ -89,37 +89,13 @@ class Message:
     def numbers(self) -> list[int]:
         return list(self._fields)
 
-    # ---- scalars: the last one wins, as protobuf says
-    def int(self, number: int, default: int = 0) -> int:
-        """Signed integer, enum or bool."""
-        values = self._fields.get(number)
-        if not values:
-            return default
-        if not isinstance(values[-1], int):
-            raise ModelFormatError(f"protobuf: field {number} is not an integer")
-        return signed(values[-1])
-
-    def float(self, number: int, default: float = 0.0) -> float:
-        """float or double, told apart by its size."""
-        values = self._fields.get(number)
-        if not values:
-            return default
-        raw = values[-1]
-        if not isinstance(raw, bytes):
-            raise ModelFormatError(f"protobuf: field {number} is not a float")
-        return float(struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0])
-
+    # ---- length-delimited
     def text(self, number: int, default: str = "") -> str:
         data = self.bytes(number)
         return default if data is None else _decode(data, number)
 
     def texts(self, number: int) -> list[str]:
         return [_decode(v, number) for v in self._views(number)]
-
-    def bytes(self, number: int) -> Buffer | None:
-        """A length-delimited field as a view of the file, None when absent."""
-        views = self._views(number)
-        return views[-1] if views else None
 
     def all_bytes(self, number: int) -> list[Buffer]:
         return self._views(number)
@@ -168,6 +144,31 @@ class Message:
             if not isinstance(v, memoryview):
                 raise ModelFormatError(f"protobuf: field {number} is not length-delimited")
         return values
+
+    # ---- scalars: the last one wins, as protobuf says (last in the class: their names hide types)
+    def bytes(self, number: int) -> Buffer | None:
+        """A length-delimited field as a view of the file, None when absent."""
+        views = self._views(number)
+        return views[-1] if views else None
+
+    def float(self, number: int, default: float = 0.0) -> float:
+        """float or double, told apart by its size."""
+        values = self._fields.get(number)
+        if not values:
+            return default
+        raw = values[-1]
+        if not isinstance(raw, bytes):
+            raise ModelFormatError(f"protobuf: field {number} is not a float")
+        return float(struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0])
+
+    def int(self, number: int, default: int = 0) -> int:
+        """Signed integer, enum or bool."""
+        values = self._fields.get(number)
+        if not values:
+            return default
+        if not isinstance(values[-1], int):
+            raise ModelFormatError(f"protobuf: field {number} is not an integer")
+        return signed(values[-1])
 
 
 def _decode(data: Buffer, number: int) -> str:

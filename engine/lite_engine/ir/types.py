@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,8 @@ class DType(str, Enum):
     @staticmethod
     def of(array_or_dtype: object) -> DType:
         """The DType of an array or NumPy dtype. Raises ShapeError for strings, objects, complex."""
-        dtype = np.dtype(getattr(array_or_dtype, "dtype", array_or_dtype))  # type: ignore[arg-type]
+        given: Any = getattr(array_or_dtype, "dtype", array_or_dtype)
+        dtype = np.dtype(given)
         found = _FROM_NUMPY.get(dtype)
         if found is None:
             raise ShapeError(f"element type {dtype} is not supported; cast to one of {_NAMES}")

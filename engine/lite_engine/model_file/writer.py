@@ -15,6 +15,7 @@ from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, write_container
 from .model import Model
+from .needs import needs_of, to_bytes
 
 CPU_TARGETS = ("x86", "arm")
 
@@ -24,7 +25,7 @@ def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes
     buffers: list[bytes | memoryview] = []
     index, at = [], 0
     for blob in table.blobs:
-        data = memoryview(blob).cast("B") if blob.size else memoryview(b"")
+        data = blob.data.cast("B") if blob.size else memoryview(b"")
         index += [at, len(data)]
         buffers += [data, b"\0" * (aligned(len(data)) - len(data))]
         at += aligned(len(data))
@@ -73,6 +74,7 @@ def write_model(model: Model, path: Path) -> Path:
     return write_container(
         path,
         {
+            "NEEDS": [to_bytes(needs_of(model.targets))],
             "META": [_json(meta)],
             "GRAPH": [_json(graph)],
             **{tag: [data] for tag, data in programs.items()},

@@ -79,7 +79,7 @@ class OpDef:
     #: pads are begin…, end…). They are per listed axis, and not remapped, where the node also has
     #: `axes`.
     per_axis_attrs: tuple[str, ...]
-    #: constant inputs that kernels bring into a form of their own (weights); spatial operators': all
+    #: constant inputs that kernels bring into a form of their own (weights); of spatial ones: all
     packed_inputs: tuple[str, ...]
     source: str
     doc: str
@@ -132,7 +132,7 @@ class OpDef:
 
     # ---- schema
     def packs(self, index: int) -> bool:
-        """Whether kernels pack this constant input themselves, whatever the activations' storage."""
+        """Whether kernels pack this constant input themselves, whatever stores activations."""
         name = self.input_name(index)
         if self.layout == "channels_last":
             return index > 0 and name != "residual"

@@ -193,7 +193,8 @@ def version() -> str:
 @lru_cache(maxsize=1)
 def kernel_names() -> frozenset[str]:
     """Names of all registered kernels."""
-    lib, names = library(), []
+    lib = library()
+    names: list[str] = []
     while (name := lib.lite_kernel_name(len(names))) is not None:
         names.append(name.decode())
     return frozenset(names)

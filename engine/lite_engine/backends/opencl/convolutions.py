@@ -27,7 +27,9 @@ def _bias(plan: Plan, step: Step, index: int, count: int, pad: int) -> np.ndarra
     return bias
 
 
-def _options(step: Step, y: PlanTensor, residual: PlanTensor | None, v: int = 4, tm: int = 4) -> str:
+def _options(
+    step: Step, y: PlanTensor, residual: PlanTensor | None, v: int = 4, tm: int = 4
+) -> str:
     """Weights are kept in the activations' storage type."""
     half = y.dtype is DType.F16
     lines = [
@@ -117,7 +119,8 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
             step, x, y, sizes, window, _stored(packed, y), bias, residual
         )
     args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
-    return [Launch("conv", "conv_depthwise", args, (sizes[3], sizes[0]), _options(step, y, residual))]
+    options = _options(step, y, residual)
+    return [Launch("conv", "conv_depthwise", args, (sizes[3], sizes[0]), options)]
 
 
 @builds("conv2d_grouped")

@@ -55,7 +55,10 @@ class Device:
         return self.report.kind == "CPU"
 
     def program(self, file: str, defines: str = "") -> Any:
-        """The built program of kernels/FILE.cl after `#define` lines. Raises BackendUnavailableError with the build log."""
+        """The built program of kernels/FILE.cl after `#define` lines.
+
+        Raises BackendUnavailableError with the build log.
+        """
         with self.lock:
             key = (file, defines)
             if key not in self._programs:
@@ -118,7 +121,7 @@ def _first_error(log: str) -> str:
 
 
 def import_pyopencl() -> Any:
-    """pyopencl, told about a driver library that has no ICD file. Raises BackendUnavailableError."""
+    """pyopencl, told about a driver library without ICD file. Raises BackendUnavailableError."""
     named = settings.get("LITE_OPENCL_LIBRARY")
     tried = discover.attempts()
     if not any(a.good for a in tried):
@@ -127,7 +130,8 @@ def import_pyopencl() -> Any:
     if named:
         if not tried[0].good:
             raise BackendUnavailableError(
-                f"LITE_OPENCL_LIBRARY={named}: {tried[0].reason}; {discover.fix_for(tried[0].reason)}"
+                f"LITE_OPENCL_LIBRARY={named}: {tried[0].reason}; "
+                f"{discover.fix_for(tried[0].reason)}"
             )
         os.environ["OCL_ICD_VENDORS"] = named
     elif "OCL_ICD_VENDORS" not in os.environ:
@@ -220,7 +224,7 @@ def _probe(cl: Any, device: Any) -> str:
 
 
 def choose() -> DeviceReport:
-    """LITE_OPENCL_DEVICE (index or part of the name), else the first usable GPU, else the first usable.
+    """LITE_OPENCL_DEVICE (index or part of the name), else the first usable, GPUs first.
 
     Raises BackendUnavailableError naming each device and why it is out.
     """

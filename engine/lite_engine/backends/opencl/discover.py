@@ -1,7 +1,7 @@
 """Finding OpenCL: every place it may hide is tried, and every refusal is kept with its reason.
 
-Candidates in order: LITE_OPENCL_LIBRARY, OCL_ICD_VENDORS, the ICD folders, the loaders' usual names, and
-the vendors' own libraries (Mali, PowerVR, Adreno), which on boards often come without an ICD file.
+Candidates in order: LITE_OPENCL_LIBRARY, OCL_ICD_VENDORS, the ICD folders, the loaders' usual
+names, and the vendors' own libraries (Mali, PowerVR, Adreno), which often come without an ICD file.
 Each is opened in another process, because a broken driver may crash the one that loads it.
 """
 
@@ -55,8 +55,9 @@ for name in sys.argv[1:]:
         print(json.dumps(out), flush=True)
         continue
     if get is None:
-        icd = hasattr(lib, "clIcdGetPlatformIDsKHR") or hasattr(lib, "clGetExtensionFunctionAddress")
-        out["reason"] = "" if icd else "no entry point clGetPlatformIDs: this is not an OpenCL library"
+        entries = ("clIcdGetPlatformIDsKHR", "clGetExtensionFunctionAddress")
+        icd = any(hasattr(lib, name) for name in entries)
+        out["reason"] = "" if icd else "no entry point clGetPlatformIDs: not an OpenCL library"
     else:
         count = ctypes.c_uint(0)
         status = get(0, None, ctypes.byref(count))
@@ -167,15 +168,15 @@ def why_not() -> tuple[str, str]:
         )
     return (
         f"no OpenCL library among {len(tried)} places",
-        "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or the GPU vendor's driver; "
-        "a library elsewhere: LITE_OPENCL_LIBRARY=/path/libmali.so",
+        "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or the GPU vendor's "
+        "driver; a library elsewhere: LITE_OPENCL_LIBRARY=/path/libmali.so",
     )
 
 
 def fix_for(reason: str) -> str:
     """What to do about the reason of an attempt."""
     if "wrong ELF class" in reason or "invalid ELF header" in reason or "file too short" in reason:
-        return "the library is for another architecture or damaged: install the package for this one"
+        return "the library is for another architecture or damaged: install the one for this"
     if "no platform" in reason:
         return (
             "a loader without a driver: install one (pocl-opencl-icd for the CPU), or write its "

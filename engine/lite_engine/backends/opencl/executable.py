@@ -47,9 +47,9 @@ class OpenCLExecutable:
                     continue
                 buffers[root.index] = self._buffer(root, free)
             for index, end in last.items():
-                if end == step.index and self.plan.tensors[index].role == "arena":
-                    if index in buffers:
-                        free.append(buffers[index])
+                ends = end == step.index and self.plan.tensors[index].role == "arena"
+                if ends and index in buffers:
+                    free.append(buffers[index])
         return buffers
 
     def _buffer(self, root: PlanTensor, free: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Convolutions and Gemm on GPUs: local-memory tiles, split K, few-row products, vector depthwise."""
+"""Convolutions and Gemm on GPUs: local-memory tiles, split K, few rows, vector depthwise."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from ...plan import PlanTensor, Step
 
 @dataclass
 class Launch:
-    """One kernel call. `args` are PlanTensors, arrays (uploaded once), ints and floats; `options` are
-    `#define` lines put before the source."""
+    """One kernel call. `args` are PlanTensors, arrays (uploaded once), ints and floats; `options`
+    are `#define` lines put before the source."""
 
     file: str
     kernel: str
@@ -77,7 +77,8 @@ def function_options(name: str, params: list[Any]) -> str:
     if name == "Clip":
         low, high = (*params, None, None)[:2]
         params = [-_INFINITY if low is None else low, _INFINITY if high is None else high]
-    constants = [float(min(max(p, -_INFINITY), _INFINITY)) for p in params if not isinstance(p, str)]
+    numbers = [p for p in params if not isinstance(p, str)]
+    constants = [float(min(max(p, -_INFINITY), _INFINITY)) for p in numbers]
     lines = [f"#define ACT(x) {FUNCTIONS[name]}"]
     lines += [f"#define ACT_{letter} {value!r}f" for letter, value in zip("AB", constants)]
     return "\n".join(lines)

@@ -150,7 +150,8 @@ def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
 def _taps(step: Step, x: PlanTensor, y: PlanTensor, axis: int) -> tuple[np.ndarray, np.ndarray]:
     """(n_out, taps) source places and weights of one axis, from the operator's own definition."""
     a = step.attrs
-    given = [None if a.get(k) is None else list(np.ravel(a[k])) for k in ("scales", "sizes", "axes")]
+    names = ("scales", "sizes", "axes")
+    given = [None if a.get(k) is None else list(np.ravel(a[k])) for k in names]
     scales, sizes, axes = (v or None for v in given)
     _, factors = resize_plan(x.dims, scales, sizes, axes, a["keep_aspect_ratio_policy"])
     mode = a["coordinate_transformation_mode"]

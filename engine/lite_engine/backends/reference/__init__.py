@@ -82,7 +82,8 @@ class ReferenceExecutable:
         # what subgraphs capture follows the node's own inputs
         count = len(step.node.inputs)
         outer = {id(v): a for v, a in zip(captured(step.node), logical[count:]) if a is not None}
-        outer |= {id(v): a for v, a in zip(step.node.inputs, logical) if v is not None and a is not None}
+        own = zip(step.node.inputs, logical)
+        outer |= {id(v): a for v, a in own if v is not None and a is not None}
         results = evaluate(step.node, logical[:count], outer)
         return [np.ascontiguousarray(r) if r.ndim else r for r in results]
 
