@@ -49,7 +49,7 @@ def test_profile() -> None:
     result = profile(Predictor(graph, host_target(), threads=1), image(graph), runs=7)
     data = json.loads(result.to_json())
     assert set(data) >= KEYS and set(data["layers"][0]) >= LAYER_KEYS
-    assert set(data["total_ms"]) == {"median", "min", "p90"}
+    assert set(data["total_ms"]) >= {"median", "min", "p90"}
     assert sum(x.share for x in result.layers) == pytest.approx(1)
     assert result.total_ms["median"] == pytest.approx(result.sum_ms + result.unexplained_ms)
     conv = next(x for x in result.layers if x.name == "stem")

@@ -1,4 +1,8 @@
-"""Which backend runs a model on this machine, and why not the others."""
+"""Which backend runs a model on this machine (or a device), and why not the others.
+
+A target of a file is valid where its library or device is there, the CPU has the features that the
+file needs, and the backend can hold the file's precision; all of it is known before anything runs.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass, field
 
 from .. import settings
 from ..backends import Usability, get_backend
+from ..devices import Device
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
 from ..model_file import Model
 
@@ -42,17 +47,44 @@ def usability(backend: str) -> Usability:
     if backend == host_target():
         return get_backend("cpu").usability()
     if backend == "arm":
-        from ..devices.emulated import emulator_usability
+        from ..devices import emulator_usability
 
         return emulator_usability()
     return Usability(False, f"this machine is {platform.machine()}", "use --backend arm")
 
 
-def choose(model: Model, backend: str = "auto", precision: str | None = None) -> Decision:
+def validity(model: Model, target: str) -> Usability:
+    """Whether this machine can run the model's program for a target."""
+    state = usability(target)
+    if not state.usable:
+        return state
+    if target == host_target():
+        from ..backends.cpu.native import cpu_features
+
+        missing = model.needs.missing(target, cpu_features())
+        if missing:
+            return Usability(
+                False,
+                f"the file needs CPU features {', '.join(missing)}, this CPU has "
+                f"{', '.join(cpu_features())}",
+                f"`lite convert {model.name}` again on this version",
+            )
+    return state
+
+
+def choose(
+    model: Model,
+    backend: str = "auto",
+    precision: str | None = None,
+    device: Device | None = None,
+) -> Decision:
     """Picks a backend for a model. Raises TargetMismatchError when the file fits nothing here,
-    BackendUnavailableError when a forced backend cannot be used, UsageError for an unknown one."""
+    BackendUnavailableError when a forced backend cannot be used, UsageError for an unknown one,
+    DeviceError when the device cannot be reached."""
     if backend not in settings.BACKENDS:
         raise UsageError(f"backend {backend!r} is not one of {', '.join(settings.BACKENDS)}")
+    if device is not None:
+        return _on_device(model, backend, precision, device)
     forced = backend if backend != "auto" else settings.get("LITE_BACKEND")
     if forced != "auto":
         return _forced(
@@ -65,7 +97,7 @@ def choose(model: Model, backend: str = "auto", precision: str | None = None) ->
                 False, f"this machine is {platform.machine()} (emulate: --backend arm)"
             )
         else:
-            state = usability(target)
+            state = validity(model, target)
         if state.usable and not decision.backend:
             decision.backend = target
             decision.precision = precision or model.precision(target)
@@ -80,9 +112,9 @@ def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decis
     if model.targets and backend != "reference" and backend not in model.targets:
         raise TargetMismatchError(
             f"{model.name} was converted for {', '.join(model.targets)}, {by}: {backend}; "
-            f"run `lite convert {model.name} --targets {','.join([*model.targets, backend])}`"
+            f"run {_convert(model, backend)}"
         )
-    state = usability(backend)
+    state = validity(model, backend)
     if not state.usable:
         fix = f"; {state.fix}" if state.fix else ""
         raise BackendUnavailableError(f"backend {backend} cannot be used: {state.reason}{fix}")
@@ -91,10 +123,34 @@ def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decis
     return chosen
 
 
+def _on_device(model: Model, backend: str, precision: str | None, device: Device) -> Decision:
+    target = device.target()
+    if backend not in ("auto", target):
+        raise BackendUnavailableError(
+            f"backend {backend} cannot be used: {device.name} runs {target}; "
+            f"use --backend {target}, or leave it out"
+        )
+    if model.targets and target not in model.targets:
+        raise TargetMismatchError(
+            f"{model.name} was converted for {', '.join(model.targets)}, {device.name} is "
+            f"{target}; run {_convert(model, target)}"
+        )
+    chosen = Decision(target, precision or model.precision(target))
+    times = "" if device.times_meaningful else "; times are not meaningful"
+    chosen.reasons.append((target, True, f"device {device.name}{times}"))
+    return chosen
+
+
+def _convert(model: Model, *more: str) -> str:
+    """The command that makes a fitting file."""
+    targets = ",".join(dict.fromkeys([*model.targets, *more]))
+    return f"`lite convert MODEL -o {model.name}.lite --targets {targets}` on the original model"
+
+
 def _mismatch(model: Model, decision: Decision) -> LiteError:
     needs = ", ".join(model.targets)
     why = "; ".join(f"{name}: {reason}" for name, _, reason in decision.reasons)
     return TargetMismatchError(
         f"{model.name} needs {needs}, this machine is {platform.machine()} ({why}); "
-        f"run `lite convert {model.name} --targets {needs.replace(' ', '')},{host_target()}`"
+        f"run {_convert(model, host_target())}"
     )

@@ -23,8 +23,18 @@ def environment() -> dict[str, Any]:
     for key, path in _READABLE.items():
         text = _read(path)
         if text is not None:
-            info[key] = int(text) if text.lstrip("-").isdigit() else text
+            info[key] = _value(text)
     return info
+
+
+def readings() -> dict[str, Any]:
+    """What changes while measuring: frequency and temperature, where they are readable."""
+    found = {k: _read(_READABLE[k]) for k in ("frequency_khz", "temperature_millicelsius")}
+    return {key: _value(text) for key, text in found.items() if text is not None}
+
+
+def _value(text: str) -> Any:
+    return int(text) if text.lstrip("-").isdigit() else text
 
 
 _READABLE = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, Executable, StepTime, get_backend
+from ..backends import Backend, Executable, Repeats, Samples, StepTime, get_backend
 from ..plan import Plan, PlanTensor, Segment, cut
 
 
@@ -72,6 +72,28 @@ class Execution:
         tensor = self.plan.tensors[index]
         return tensor.to_logical(array) if tensor.shape_known else array
 
+    def measure(self, inputs: Sequence[np.ndarray], *, runs: int, warmup: int) -> Samples:
+        """One run in which every device repeats its own part; parts of this process, which wait
+        for the device anyway, count once."""
+        for part in self._parts:
+            if isinstance(part.executable, Repeats):
+                part.executable.repeat(runs, warmup)
+        try:
+            self.run(inputs)
+            made = [_samples(part.executable, runs) for part in self._parts]
+        finally:
+            for part in self._parts:
+                if isinstance(part.executable, Repeats):
+                    part.executable.repeat(1, 0)
+        environment = {k: v for s in made for k, v in s.environment.items()}
+        return Samples(
+            np.concatenate([s.steps_ns for s in made], axis=1),
+            np.sum([s.total_ns for s in made], axis=0),
+            sum(s.first_ns for s in made),
+            environment,
+            list(dict.fromkeys(w for s in made for w in s.warnings)),
+        )
+
     # ---- looking inside
 
     def times(self) -> list[StepTime]:
@@ -124,3 +146,12 @@ class Execution:
             for key, count in part.executable.memory().items():
                 total[key] = total.get(key, 0) + count
         return total
+
+
+def _samples(executable: Executable, runs: int) -> Samples:
+    """Repeated runs of a device, or the last run of this process as often."""
+    if isinstance(executable, Repeats):
+        return executable.samples()
+    times = np.array([t.end_ns - t.start_ns for t in executable.times()], np.int64)
+    total = int(times.sum())
+    return Samples(np.tile(times, (runs, 1)), np.full(runs, total), total, {}, [])

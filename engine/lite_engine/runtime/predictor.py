@@ -46,7 +46,7 @@ class Predictor:
         device: Device | None = None,
     ) -> None:
         self.model = open_model(model)
-        self.decision: Decision = choose(self.model, backend, precision)
+        self.decision: Decision = choose(self.model, backend, precision, device)
         self.backend = self.decision.backend
         self.precision = self.decision.precision
         self.threads = threads or settings.threads()

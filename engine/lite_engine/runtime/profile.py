@@ -1,7 +1,9 @@
 """Where the time goes: every layer timed in every run, reconciled with the total.
 
-Time-stamps are always taken (one clock read per step), so a profiled run is an ordinary run; what
-reading them out costs is measured and given as `overhead_ms`.
+The total comes from runs whose clocks nobody reads, the layers from runs between them: so the
+profiler's own share is measured in the same minute as what it disturbs. Time-stamps are always
+taken (one clock read per step), so a profiled run is an ordinary run; reading them out is
+`overhead_ms` and is in neither number.
 """
 
 from __future__ import annotations
@@ -10,21 +12,30 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from ..plan import Plan, Step
-from .environment import environment, peak_rss_bytes
+from .environment import environment, peak_rss_bytes, readings
+from .execute import Execution
+from .memory_map import memory_map
+from .moves import move_of
 from .predictor import Predictor
+from .roof import Roof, measured_roof
 
 WARMUP_RUNS = 3
+#: Layers below this share of the time do not say how well layers can be ranked.
+_RANKED_SHARE = 0.01
 
 
 @dataclass
 class LayerTime:
-    """One row. Times in ms; `share` of the layers' sum; rates from the operator's own cost."""
+    """One row. Times in ms; `ci_ms` is half the 95 % interval of the median; `share` of the
+    layers' sum; rates from the operator's own cost; `roof_fraction` how near its roof it comes
+    (1 at best, None without a measured roof), `bound_by` which one. `span_ms` is start and end in
+    the run nearest to the median. `copy` is set for rows that only move data."""
 
     index: int
     name: str
@@ -39,19 +50,33 @@ class LayerTime:
     median_ms: float
     min_ms: float
     p90_ms: float
-    ci95_ms: float
+    ci_ms: float
     share: float
     macs: int
     flops: int
     bytes: int
+    weight_bytes: int
     gflops: float
     gbytes_per_s: float
+    roof_fraction: float | None = None
+    bound_by: str | None = None
     overhead: bool = False
+    span_ms: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    block: str = ""
+    copy: dict[str, Any] | None = None
 
 
 @dataclass
 class Profile:
-    """Per-layer times of a model on a backend; `to_dict` is the JSON of DESIGN section 4."""
+    """Per-layer times of a model on a backend; `to_dict` is the JSON of DESIGN section 4.
+
+    total_ms        median, min, mean, p90, p99, max of runs without the profiler
+    profiled_ms     median of the runs that the layers were timed in
+    first_run_ms    planning, packing, compiling and one run; warm_ms the runs before the timed ones
+    sum_ms, unexplained_ms   sum of the layers, and what total_ms has more (+) or less (−)
+    rankable_us     two layers whose medians are closer than this cannot be ranked
+    peak_memory_bytes        of the whole process so far; `memory` splits what the model takes
+    """
 
     model: str
     backend: str
@@ -67,10 +92,16 @@ class Profile:
     precision: str = "fp32"
     sum_ms: float = 0.0
     unexplained_ms: float = 0.0
+    profiled_ms: float = 0.0
+    warm_ms: list[float] = field(default_factory=list)
+    rankable_us: float = 0.0
     memory: dict[str, int] = field(default_factory=dict)
+    memory_map: dict[str, Any] = field(default_factory=dict)
+    roof: dict[str, Any] | None = None
     warnings: list[str] = field(default_factory=list)
     samples_ms: list[float] = field(default_factory=list)
     times_meaningful: bool = True
+    emulated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -86,11 +117,28 @@ class Profile:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Profile:
-        rows = [LayerTime(**row) for row in data["layers"]]
-        return Profile(**{**data, "layers": rows})
+        """The opposite of to_dict; keys of other versions are left out.
+
+        Raises KeyError or TypeError when a needed key is missing."""
+        known = {f.name for f in fields(LayerTime)}
+        rows = [LayerTime(**{k: v for k, v in r.items() if k in known}) for r in data["layers"]]
+        own = {f.name for f in fields(Profile)}
+        return Profile(**{**{k: v for k, v in data.items() if k in own}, "layers": rows})
 
     def slowest(self, count: int = 10) -> list[LayerTime]:
         return sorted(self.layers, key=lambda x: -x.median_ms)[:count]
+
+
+@dataclass
+class _Samples:
+    """What the timed runs gave, in ms: (runs,) totals and (runs, steps) layers."""
+
+    plain: np.ndarray
+    profiled: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    reading: np.ndarray
+    variants: list[str]
 
 
 def profile(
@@ -100,11 +148,13 @@ def profile(
     runs: int = 20,
     warmup: int = WARMUP_RUNS,
     progress: Callable[[int, int], None] | None = None,
-    device: str = "local",
+    device: str | None = None,
+    roof: bool = True,
 ) -> Profile:
     """Runs the model and times every layer. `progress(done, total)` may raise to cancel.
 
-    Raises ShapeError when the feeds do not fit.
+    `device` names where it runs (the predictor's own device by default); `roof` measures this
+    machine's roofs once. Raises ShapeError when the feeds do not fit.
     """
     arrays = predictor.check_feeds(feeds)
     ordered = [arrays[n] for n in predictor.input_names]
@@ -113,67 +163,119 @@ def profile(
     execution.tap(())
     execution.run(ordered)
     first_ms = (time.perf_counter() - begin) * 1e3
-    for _ in range(max(0, warmup - 1)):
-        execution.run(ordered)
-    samples = np.zeros((runs, len(execution.plan.steps)))
-    totals, reading = np.zeros(runs), np.zeros(runs)
-    variants: list[str] = []
-    for run in range(runs):
-        execution.run(ordered)
-        totals[run] = execution.total_ns / 1e6
-        start = time.perf_counter()
-        times = execution.times()
-        samples[run] = [(t.end_ns - t.start_ns) / 1e6 for t in times]
-        reading[run] = (time.perf_counter() - start) * 1e3
-        variants = [t.variant for t in times]
-        if progress:
-            progress(run + 1, runs)
-    layers = _rows(execution.plan, samples, variants)
-    total = {
-        "median": float(np.median(totals)),
-        "min": float(totals.min()),
-        "p90": float(np.percentile(totals, 90)),
-    }
-    sum_ms = float(np.median(samples.sum(axis=1)))
+    meaningful = getattr(predictor.device, "times_meaningful", True)
+    warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
+    before = environment()
+    taken = _measure(execution, ordered, runs, progress, paired=meaningful)
+    peak = peak_rss_bytes()
+    limits = measured_roof(predictor) if roof else None
+    layers = _rows(execution.plan, taken, limits)
+    total = _percentiles(taken.plain)
+    sum_ms = float(np.median((taken.ends - taken.starts).sum(axis=1)))
     out = Profile(
         predictor.model.name,
         predictor.backend,
-        device,
+        device or str(getattr(predictor.device, "name", "local")),
         predictor.threads,
-        environment(),
+        {**before, **{f"{k}_after": v for k, v in readings().items()}},
         total,
         first_ms,
         layers,
-        float(np.median(reading)),
-        peak_rss_bytes(),
+        float(np.median(taken.reading)),
+        peak,
         runs,
         predictor.precision,
         sum_ms,
         total["median"] - sum_ms,
+        float(np.median(taken.profiled)),
+        warm,
+        _rankable_us(layers),
         execution.memory(),
-        samples_ms=totals.tolist(),
+        memory_map(execution.plan),
+        None if limits is None else limits.to_dict(),
+        samples_ms=taken.plain.tolist(),
+        times_meaningful=meaningful,
+        emulated=not meaningful,
     )
     out.warnings = _warnings(out)
     return out
 
 
-def _rows(plan: Plan, samples: np.ndarray, variants: list[str]) -> list[LayerTime]:
-    medians = np.median(samples, axis=0)
+def _one(execution: Execution, ordered: list[np.ndarray]) -> float:
+    execution.run(ordered)
+    return execution.total_ns / 1e6
+
+
+def _measure(
+    execution: Execution,
+    ordered: list[np.ndarray],
+    runs: int,
+    progress: Callable[[int, int], None] | None,
+    *,
+    paired: bool,
+) -> _Samples:
+    """Plain and profiled runs in turn; on an emulator, where a run takes seconds and its time
+    means nothing, the profiled ones alone."""
+    steps = len(execution.plan.steps)
+    taken = _Samples(
+        np.zeros(runs), np.zeros(runs), np.zeros((runs, steps)), np.zeros((runs, steps)),
+        np.zeros(runs), [],
+    )  # fmt: skip
+    for run in range(runs):
+        if paired:
+            taken.plain[run] = _one(execution, ordered)
+        taken.profiled[run] = _one(execution, ordered)
+        begin = time.perf_counter()
+        times = execution.times()
+        taken.starts[run] = [t.start_ns / 1e6 for t in times]
+        taken.ends[run] = [t.end_ns / 1e6 for t in times]
+        taken.reading[run] = (time.perf_counter() - begin) * 1e3
+        taken.variants = [t.variant for t in times]
+        if progress:
+            progress(run + 1, runs)
+    if not paired:
+        taken.plain = taken.profiled
+    return taken
+
+
+def _percentiles(samples: np.ndarray) -> dict[str, float]:
+    return {
+        "median": float(np.median(samples)),
+        "min": float(samples.min()),
+        "mean": float(samples.mean()),
+        "p90": float(np.percentile(samples, 90)),
+        "p99": float(np.percentile(samples, 99)),
+        "max": float(samples.max()),
+    }
+
+
+def _rows(plan: Plan, taken: _Samples, roof: Roof | None) -> list[LayerTime]:
+    times = taken.ends - taken.starts
+    medians = np.median(times, axis=0)
     whole = float(medians.sum()) or 1.0
-    return [
-        _row(plan, step, samples[:, i], variants[i], float(medians[i]) / whole)
-        for i, step in enumerate(plan.steps)
-    ]
+    typical = int(np.argmin(np.abs(taken.profiled - np.median(taken.profiled))))
+    rows = []
+    for i, step in enumerate(plan.steps):
+        row = _row(plan, step, times[:, i], taken.variants[i], float(medians[i]) / whole, roof)
+        row.span_ms = [float(taken.starts[typical, i]), float(taken.ends[typical, i])]
+        if row.overhead:
+            row.copy = move_of(plan, step, row.median_ms)
+        rows.append(row)
+    return rows
 
 
-def _row(plan: Plan, step: Step, times: np.ndarray, variant: str, share: float) -> LayerTime:
+def _row(
+    plan: Plan, step: Step, times: np.ndarray, variant: str, share: float, roof: Roof | None
+) -> LayerTime:
     median = float(np.median(times))
     seconds = median / 1e3
     shapes = [
         [list(plan.tensors[i].shape) for i in ports if i >= 0]
         for ports in (step.inputs, step.outputs)
     ]
-    first = plan.tensors[step.outputs[0]]
+    read = {plan.root(i).index for i in step.inputs if i >= 0}
+    weights = sum(plan.tensors[i].nbytes for i in read if plan.tensors[i].role == "weight")
+    scope, slash, _ = step.name.strip("/").partition("/")
     return LayerTime(
         step.index,
         step.name,
@@ -184,7 +286,7 @@ def _row(plan: Plan, step: Step, times: np.ndarray, variant: str, share: float) 
         step.why,
         shapes[0],
         shapes[1],
-        str(first.dtype),
+        str(plan.tensors[step.outputs[0]].dtype),
         median,
         float(times.min()),
         float(np.percentile(times, 90)),
@@ -193,9 +295,13 @@ def _row(plan: Plan, step: Step, times: np.ndarray, variant: str, share: float) 
         step.macs,
         step.flops,
         step.bytes,
+        weights,
         step.flops / seconds / 1e9 if seconds else 0.0,
         step.bytes / seconds / 1e9 if seconds else 0.0,
-        step.is_overhead,
+        roof.fraction(step.flops, step.bytes, median) if roof else None,
+        roof.bound_by(step.flops, step.bytes) if roof else None,
+        step.node is None,
+        block=scope if slash else "",
     )
 
 
@@ -211,17 +317,39 @@ def _median_interval(times: np.ndarray) -> float:
     return float(ordered[high] - ordered[low]) / 2
 
 
+def _rankable_us(layers: list[LayerTime]) -> float:
+    """√2 times the usual half interval of the layers that matter: the interval of a difference."""
+    widths = [x.ci_ms for x in layers if x.share >= _RANKED_SHARE]
+    return 1e3 * math.sqrt(2) * float(np.median(widths)) if widths else 0.0
+
+
 def _warnings(result: Profile) -> list[str]:
+    if not result.times_meaningful:
+        return ["emulated: the times say nothing about a board; kernels, shapes and memory do"]
     out = []
     median, p90 = result.total_ms["median"], result.total_ms["p90"]
     if median > 0 and p90 > 1.25 * median:
         out.append(
-            f"noisy: one run in ten took {p90 / median:.2f} times the median; "
-            "close layers cannot be ranked"
+            f"noisy: one run in ten took {p90 / median:.2f} times the median or more; layers "
+            f"closer than {result.rankable_us:.1f} µs cannot be ranked"
         )
     if median > 0 and abs(result.unexplained_ms) > 0.05 * median:
-        out.append(
-            f"the layers add up to {result.sum_ms:.3f} ms, the run takes {median:.3f} ms: "
-            f"{result.unexplained_ms:.3f} ms go to handing data in and out"
-        )
+        out.append(_explained(result, median))
     return out
+
+
+def _explained(result: Profile, median: float) -> str:
+    """Why the layers and the total differ by more than 5 %."""
+    apart = result.profiled_ms - median
+    said = f"the layers add up to {result.sum_ms:.3f} ms, the run takes {median:.3f} ms: "
+    if abs(apart) > 0.5 * abs(result.unexplained_ms):
+        return said + (
+            f"the runs that were timed took {result.profiled_ms:.3f} ms themselves, the machine "
+            "changed its speed between them"
+        )
+    if result.unexplained_ms > 0:
+        return said + (
+            f"{result.unexplained_ms:.3f} ms go to handing data in and out and, between "
+            "backends, to waiting"
+        )
+    return said + "steps overlap each other on the device"

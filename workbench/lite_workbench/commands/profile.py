@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
+from dataclasses import dataclass, field
 from typing import Any
 
 from ._base import (
@@ -18,7 +17,24 @@ from ._base import (
     write_json,
     write_text,
 )
-from ._table import clip, shape_text, table
+from ._table import bytes_text, clip, shape_text, table
+
+
+@dataclass
+class Profiled:
+    """A profile, what could be better, and the number under which the history keeps it."""
+
+    profile: Any
+    advice: list[Any] = field(default_factory=list)
+    run: int | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.profile, name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """DESIGN's profile JSON with "advice" and "run"."""
+        advice = [a.to_dict() for a in self.advice]
+        return {**self.profile.to_dict(), "advice": advice, "run": self.run}
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -31,62 +47,66 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", choices=("order", "time"), default="order")
     parser.add_argument("--csv", metavar="FILE", help="layers as comma-separated values")
     parser.add_argument("--trace", metavar="FILE", help="Chrome trace of one run")
+    parser.add_argument("--netron", metavar="FILE", help="numbers to drop on the model in Netron")
+    parser.add_argument("--tag", default="", help="a word for `lite runs`")
+    parser.add_argument(
+        "--history", action=argparse.BooleanOptionalAction, default=True,
+        help="keep the profile for `lite runs` (on)",
+    )  # fmt: skip
     add_json(parser)
 
 
-def _call(args: argparse.Namespace) -> Any:
+def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.errors import UsageError
     from lite_engine.runtime import Predictor
+    from lite_engine.runtime.advice import advise
+    from lite_engine.runtime.history import History
     from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.profile import profile
 
     if args.runs < 1:
         raise UsageError("--runs must be at least 1")
+    if args.warmup < 0:
+        raise UsageError("--warmup must be at least 0")
     model = load_model(args)
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
-    predictor = Predictor(model, args.backend, threads=args.threads, precision=args.precision)
-    return profile(predictor, feeds, runs=args.runs, warmup=args.warmup)
+    device, backend = device_and_backend(args.device, args.backend)
+    predictor = Predictor(
+        model, backend, threads=args.threads, precision=args.precision, device=device
+    )
+    made = profile(predictor, feeds, runs=args.runs, warmup=args.warmup)
+    plan = predictor.plan({n: a.shape for n, a in feeds.items()})
+    result = Profiled(made, advise(made, plan, model.journal, args.model))
+    if args.history:
+        result.run = History().add(made, str(args.model), args.tag)
+    return result
 
 
-def layers_csv(result: Any) -> str:
-    """Layers as CSV text, shapes as 1x3x224x224."""
-    out = io.StringIO()
-    rows = result.to_dict()["layers"]
-    writer = csv.DictWriter(out, list(rows[0]) if rows else ["index"], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        flat = {k: ";".join(map(str, v)) if k == "sources" else v for k, v in row.items()}
-        for key in ("input_shapes", "output_shapes"):
-            flat[key] = ";".join("x".join(map(str, s)) for s in row[key])
-        writer.writerow(flat)
-    return out.getvalue()
+def device_and_backend(device: str, backend: str) -> tuple[Any, str]:
+    """`--device` and `--backend` as a Device (None: here) and a backend. Raises UsageError."""
+    from lite_engine import devices
+    from lite_engine.errors import UsageError
 
-
-def chrome_trace(result: Any) -> dict[str, Any]:
-    """One run in Chrome's trace format: layers laid end to end with their median times."""
-    events, at = [], 0.0
-    for layer in result.layers:
-        events.append(
-            {
-                "name": layer.name,
-                "cat": layer.op,
-                "ph": "X",
-                "pid": 1,
-                "tid": layer.backend,
-                "ts": at * 1e3,
-                "dur": layer.median_ms * 1e3,
-                "args": {"kernel": layer.kernel, "why": layer.why, "sources": layer.sources},
-            }
-        )
-        at += layer.median_ms
-    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": result.environment}
+    if device == "local":
+        return None, backend
+    if device.partition(":")[0] == "emulated":
+        cpu = device.partition(":")[2]
+        return devices.EmulatedDevice(cpu) if cpu else devices.EmulatedDevice(), "arm"
+    opened = getattr(devices, "open_device", None)
+    if opened is None:
+        raise UsageError(f"device {device!r} is not local or emulated")
+    return opened(device), "arm" if backend == "auto" else backend
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:
+    from lite_engine.runtime.export import chrome_trace, layers_csv, netron_attachment
+
     if args.csv:
-        write_text(args.csv, layers_csv(result))
+        write_text(args.csv, layers_csv(result.profile))
     if args.trace:
-        write_text(args.trace, json.dumps(chrome_trace(result)))
+        write_text(args.trace, json.dumps(chrome_trace(result.profile)))
+    if args.netron:
+        write_text(args.netron, json.dumps(netron_attachment(result.profile), indent=1))
     if args.json:
         write_json(result.to_dict(), args.json)
         if wants_json_only(args):
@@ -98,10 +118,11 @@ def _show(result: Any, args: argparse.Namespace) -> str:
             clip(x.name, 36),
             x.op,
             f"{x.median_ms:.3f}",
-            f"±{x.ci95_ms:.3f}",
+            f"±{x.ci_ms:.3f}",
             f"{100 * x.share:.1f}",
             f"{x.gflops:.1f}",
             f"{x.gbytes_per_s:.1f}",
+            "–" if x.roof_fraction is None else f"{100 * x.roof_fraction:.0f}",
             shape_text(x.output_shapes[0] if x.output_shapes else None),
             x.kernel,
             clip(x.why, 44),
@@ -110,34 +131,42 @@ def _show(result: Any, args: argparse.Namespace) -> str:
         for x in layers
     ]
     head = [
-        "#",
-        "layer",
-        "op",
-        "ms",
-        "95 %",
-        "%",
-        "GFLOP/s",
-        "GB/s",
-        "output",
-        "kernel",
-        "why",
-        "from",
-    ]
-    total = result.total_ms
+        "#", "layer", "op", "ms", "95 %", "%", "GFLOP/s", "GB/s", "roof %", "output", "kernel",
+        "why", "from",
+    ]  # fmt: skip
+    lines = [table(head, rows, right=(0, 3, 4, 5, 6, 7, 8)), "", *_summary(result)]
+    lines += [f"warning: {w}" for w in result.warnings]
+    lines += [f"advice: {a}" for a in result.advice]
+    if result.run is not None:
+        lines.append(f"kept as run {result.run}: lite runs show {result.run}")
+    lines += [f"wrote {p}" for p in (args.csv, args.trace, args.netron, args.json) if p]
+    return "\n".join(lines)
+
+
+def _summary(result: Any) -> list[str]:
+    """Totals, the reconciliation, roof and memory."""
+    total, memory = result.total_ms, result.memory_map.get("peak")
     lines = [
-        table(head, rows, right=(0, 3, 4, 5, 6, 7)),
-        "",
         f"{result.model} on {result.backend} ({result.precision}, {result.threads} threads, "
         f"{result.environment['cpu']}): median {total['median']:.3f} ms, min {total['min']:.3f}, "
-        f"p90 {total['p90']:.3f} over {result.runs} runs; first run {result.first_run_ms:.1f} ms",
+        f"p90 {total['p90']:.3f}, p99 {total['p99']:.3f} over {result.runs} runs; first run "
+        f"{result.first_run_ms:.1f} ms",
         f"layers add up to {result.sum_ms:.3f} ms, {result.unexplained_ms:+.3f} ms outside them; "
-        f"reading the clocks out takes {result.overhead_ms:.3f} ms and is not in the total",
+        f"timed runs take {result.profiled_ms:.3f} ms, reading the clocks out "
+        f"{result.overhead_ms:.3f} ms more; layers closer than {result.rankable_us:.1f} µs "
+        "cannot be ranked",
     ]
-    if not result.times_meaningful:
-        lines.append("emulated: times are not meaningful")
-    lines += [f"warning: {w}" for w in result.warnings]
-    lines += [f"wrote {p}" for p in (args.csv, args.trace, args.json) if p]
-    return "\n".join(lines)
+    if result.roof:
+        lines.append(
+            f"roof measured here: {result.roof['gflops']:.1f} GFLOP/s, "
+            f"{result.roof['gbytes_per_s']:.1f} GB/s from memory, "
+            f"{result.roof['cache_gbytes_per_s']:.1f} GB/s from cache ({result.roof['what']})"
+        )
+    sizes = ", ".join(f"{k} {bytes_text(v)}" for k, v in result.memory.items())
+    lines.append(f"memory: {sizes}; process peak {bytes_text(result.peak_memory_bytes)}")
+    if memory:
+        lines.append(f"arena: {memory['text']}")
+    return lines
 
 
 COMMAND = Command("profile", "per-layer times", _configure, _call, _show)

@@ -256,7 +256,7 @@ def _evidence(
         alone = row["isolated"] is not None
         one = session.values(a, row["name"])
         two = session.values(b, row["name"], alone_after=a if alone else None)
-        if one.shape != two.shape or not 0 < one.size:
+        if one.shape != two.shape or not one.size:
             continue
         pane = DifferencePane(a=a, b=b, tolerance=data["usual_tolerance"])
         pane.show(one, two)

@@ -38,12 +38,14 @@ class CpuExecutable:
         data = encode(self.plan, table)
         self.program = NativeProgram(data, table.blobs, threads=threads)
         self._tapped: dict[int, str] = {}
+        self._copies: dict[str, np.ndarray] | None = None
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         shaped = [
             np.asarray(a).reshape(self.plan.tensors[i].dims)
             for i, a in zip(self.plan.inputs, inputs, strict=True)
         ]
+        self._copies = None
         return list(self.program.run(shaped))
 
     def times(self) -> list[StepTime]:
@@ -57,7 +59,9 @@ class CpuExecutable:
             self.program.tap(name)
 
     def tapped(self, tensor: int) -> np.ndarray:
-        return self.program.tapped()[self._tapped[tensor]]
+        if self._copies is None:
+            self._copies = self.program.tapped()  # copies all of them: once per run
+        return self._copies[self._tapped[tensor]]
 
     def memory(self) -> dict[str, int]:
         used = self.program.memory()

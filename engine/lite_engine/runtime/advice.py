@@ -1,0 +1,255 @@
+"""What could be faster: rules over a profile, its plan and the journal of the passes.
+
+Every piece of advice names its evidence, estimates what it gains at most, and gives the command
+that tries it. A rule is a function that yields advice; `RULES` is the list.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..ir import Journal
+from ..plan import Plan
+from .profile import LayerTime, Profile
+
+#: A layer is worth a word from this share of the time on.
+WORTH_SHARE = 0.03
+#: Below this part of its roof a layer is called slow; half of the roof is what we hope for.
+SLOW_FRACTION = 0.25
+HOPED_FRACTION = 0.5
+#: Steps shorter than this are mostly the threads' meeting each other.
+TINY_MS = 0.004
+_ACTIVATIONS = (
+    "Relu", "Clip", "LeakyRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Silu", "Swish", "Tanh",
+    "PRelu", "Elu", "Gelu", "Mish",
+)  # fmt: skip
+_PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul", "Add")
+
+
+@dataclass
+class Advice:
+    """One proposal. `gain_ms` is an upper estimate; `command` tries it, `code` does in Python."""
+
+    rule: str
+    layers: list[str]
+    evidence: str
+    advice: str
+    gain_ms: float
+    command: str
+    code: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        gain = f"up to {self.gain_ms:.3f} ms" if self.gain_ms else "gain not known"
+        return f"{self.evidence}; {self.advice} ({gain}): {self.command}"
+
+
+@dataclass
+class _Case:
+    """What the rules look at."""
+
+    profile: Profile
+    plan: Plan
+    journal: Journal
+    model: str
+
+    @property
+    def whole_ms(self) -> float:
+        return self.profile.sum_ms or 1.0
+
+    @property
+    def other_backend(self) -> str:
+        return "x86" if self.profile.backend == "opencl" else "opencl"
+
+    def profile_with(self, options: str) -> str:
+        return f"lite profile {shlex.quote(self.model)} {options}"
+
+
+def advise(
+    profile: Profile, plan: Plan, journal: Journal | None = None, model: str | Path = "MODEL"
+) -> list[Advice]:
+    """Advice for this profile, the largest gain first. `plan` is the one that was profiled.
+
+    Emulated profiles get none: their times mean nothing.
+    """
+    if not profile.times_meaningful:
+        return []
+    case = _Case(profile, plan, journal or Journal(), str(model))
+    found = [advice for rule in RULES for advice in rule(case)]
+    return sorted(found, key=lambda a: -a.gain_ms)
+
+
+def _below_its_roof(case: _Case) -> Iterator[Advice]:
+    """A layer that matters and comes nowhere near what the machine can do."""
+    for row in case.profile.layers:
+        part = row.roof_fraction
+        if row.overhead or part is None or row.share < WORTH_SHARE or part >= SLOW_FRACTION:
+            continue
+        if row.median_ms <= TINY_MS or row.ci_ms > row.median_ms / 2:  # too short, or only noise
+            continue
+        yield Advice(
+            "below-its-roof", [row.name],
+            f"{row.name} takes {100 * row.share:.0f} % of the time at {100 * part:.0f} % of its "
+            f"{row.bound_by} roof ({row.kernel})",
+            f"measure it on {case.other_backend}",
+            row.median_ms * (1 - part / HOPED_FRACTION),
+            case.profile_with(f"--backend {case.other_backend}"),
+            f"session.override({row.name!r}, {case.other_backend!r})",
+        )  # fmt: skip
+
+
+def _fallback_between_device_layers(case: _Case) -> Iterator[Advice]:
+    """Layers that leave the OpenCL device and come back: two copies and a wait."""
+    rows = case.profile.layers
+    if case.profile.backend != "opencl":
+        return
+    at = 0
+    while at < len(rows):
+        end = at
+        while end < len(rows) and rows[end].backend != "opencl":
+            end += 1
+        if at < end:
+            away = [r for r in rows[at:end] if not r.overhead]
+            around = [r for r in rows[max(0, at - 2) : end + 2] if r.overhead]
+            inside = at > 0 and end < len(rows)
+            if away and inside and any(not r.overhead for r in rows[end:]):
+                gain = sum(r.median_ms for r in around)
+                names = [r.name for r in away]
+                yield Advice(
+                    "fallback", names,
+                    f"{', '.join(names[:3])} run{'s' if len(names) == 1 else ''} on "
+                    f"{away[0].backend} between layers of the device ({away[0].why}); the "
+                    f"hand-over costs {gain:.3f} ms",
+                    "keep the layers around it on the CPU too, or everything", gain,
+                    case.profile_with("--backend x86"),
+                    f"session.override({_neighbour(rows, end)!r}, 'x86')",
+                )  # fmt: skip
+        at = end + 1
+
+
+def _neighbour(rows: list[LayerTime], at: int) -> str:
+    return next((r.name for r in rows[at:] if not r.overhead), rows[-1].name)
+
+
+def _unfused_activation(case: _Case) -> Iterator[Advice]:
+    """An activation that could have been part of the product before it, and why it is not."""
+    made = {i: s for s in case.plan.steps for i in s.outputs}
+    for row, step in zip(case.profile.layers, case.plan.steps, strict=True):
+        if step.op not in _ACTIVATIONS or not step.inputs or row.share < WORTH_SHARE / 3:
+            continue
+        maker = made.get(case.plan.root(step.inputs[0]).index) or made.get(step.inputs[0])
+        if maker is None or maker.op not in _PRODUCTS:
+            continue
+        refusals = [e for n in (step.name, maker.name) for e in case.journal.refusals(n)]
+        why = next((e.reason for e in refusals if "activation" in e.rule), "")
+        yield Advice(
+            "unfused-activation", [row.name],
+            f"{row.name} ({row.op}) is a step of its own after {maker.name}"
+            + (f": {why}" if why else ""),
+            "look at what the passes say", row.median_ms,
+            f"lite convert {shlex.quote(case.model)} --journal",
+        )  # fmt: skip
+
+
+def _channels_and_tile(case: _Case) -> Iterator[Advice]:
+    """Output channels that leave the last tile of the kernel half empty."""
+    for row in case.profile.layers:
+        tile = re.search(r"_(\d+)x(\d+)$", row.kernel)
+        if not tile or row.op != "Conv" or row.share < WORTH_SHARE or not row.output_shapes:
+            continue
+        channels, width = row.output_shapes[0][1], int(tile[2])
+        padded = -(-channels // width) * width
+        waste = 1 - channels / padded
+        if waste < 0.15:
+            continue
+        yield Advice(
+            "channels-and-tile", [row.name],
+            f"{row.name} has {channels} output channels, its kernel works on {width} at a time: "
+            f"{100 * waste:.0f} % of the arithmetic is padding",
+            f"a model with {padded} (or {padded - width or width}) channels there wastes nothing",
+            row.median_ms * waste,
+            f"lite info {shlex.quote(case.model)} --layers",
+        )  # fmt: skip
+
+
+def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
+    """The first convolution has three channels: little work per byte for a GPU."""
+    first = next((r for r in case.profile.layers if r.op == "Conv"), None)
+    if first is None or first.backend != "opencl" or first.share < 2 * WORTH_SHARE:
+        return
+    if not first.input_shapes or first.input_shapes[0][1] > 4:
+        return
+    yield Advice(
+        "first-layer", [first.name],
+        f"{first.name} reads {first.input_shapes[0][1]} channels and takes "
+        f"{100 * first.share:.0f} % of the time on the device",
+        "let the CPU compute it", first.median_ms / 2,
+        case.profile_with("--backend x86"), f"session.override({first.name!r}, 'x86')",
+    )  # fmt: skip
+
+
+def _int8_island(case: _Case) -> Iterator[Advice]:
+    """Few integer layers between many conversions to and from float."""
+    rows = case.profile.layers
+    edges = [r for r in rows if r.op in ("QuantizeLinear", "DequantizeLinear")]
+    cost = sum(r.median_ms for r in edges)
+    if len(edges) < 2 or cost < WORTH_SHARE * case.whole_ms:
+        return
+    whole = [r for r in rows if r.dtype in ("i8", "u8") and r not in edges]
+    yield Advice(
+        "int8-island", [r.name for r in edges],
+        f"{len(edges)} conversions between int8 and float take {cost:.3f} ms around "
+        f"{len(whole)} int8 layers",
+        "quantize the float layers between them, or keep the islands in float", cost,
+        f"lite quantize {shlex.quote(case.model)} --method mse -o OUT.lite --calibration DIR",
+    )  # fmt: skip
+
+
+def _moves(case: _Case) -> Iterator[Advice]:
+    """Copies, casts and layout changes that add up."""
+    rows = [r for r in case.profile.layers if r.copy and "gain_ms" in r.copy]
+    cost = sum(r.median_ms for r in rows)
+    if cost < 2 * WORTH_SHARE * case.whole_ms:
+        return
+    worst = max(rows, key=lambda r: r.median_ms)
+    fix = worst.copy["fix"] if worst.copy else ""
+    yield Advice(
+        "moves", [r.name for r in rows],
+        f"{len(rows)} copies and layout changes take {cost:.3f} ms, the largest is {worst.name} "
+        f"({worst.median_ms:.3f} ms: {fix})",
+        f"measure {case.other_backend}", cost,
+        case.profile_with(f"--backend {case.other_backend}"),
+    )  # fmt: skip
+
+
+def _tiny_steps(case: _Case) -> Iterator[Advice]:
+    """Many steps too short for several threads."""
+    rows = [r for r in case.profile.layers if r.backend == "cpu"]
+    tiny = [r for r in rows if r.median_ms <= TINY_MS]
+    if case.profile.threads < 2 or len(tiny) * 2 < len(rows) or not rows:
+        return
+    spent = sum(r.median_ms for r in tiny)
+    yield Advice(
+        "tiny-steps", [],
+        f"{len(tiny)} of {len(rows)} layers take under {1e3 * TINY_MS:.0f} µs, less than waking "
+        "threads is worth", "measure one thread", spent / 2, case.profile_with("--threads 1"),
+    )  # fmt: skip
+
+
+RULES: tuple[Callable[[_Case], Iterator[Advice]], ...] = (
+    _below_its_roof,
+    _fallback_between_device_layers,
+    _unfused_activation,
+    _channels_and_tile,
+    _first_layer_on_the_device,
+    _int8_island,
+    _moves,
+    _tiny_steps,
+)

@@ -1,0 +1,139 @@
+"""Two profiles side by side: which layers became faster or slower, adding up exactly.
+
+Layers are aligned through the nodes of the original model that they came from, so that one fused
+kernel stands against the several that replaced it, whatever they are called. Times are whole
+nanoseconds: the bars of the waterfall add up to the totals without a rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .profile import LayerTime, Profile
+
+
+@dataclass
+class Change:
+    """A group of layers on either side that computes the same part of the model. `kind`:
+    "changed", "new" (only after), "gone" (only before), "outside" (not in any layer)."""
+
+    name: str
+    kind: str
+    before: list[str]
+    after: list[str]
+    sources: list[str]
+    before_ns: int
+    after_ns: int
+    kernels: list[str] = field(default_factory=list)
+
+    @property
+    def delta_ns(self) -> int:
+        return self.after_ns - self.before_ns
+
+
+@dataclass
+class ProfileChange:
+    """From one total to the other. The `changes` are sorted by contribution and their `delta_ns`
+    add up to `after_ns` − `before_ns` exactly."""
+
+    a: str
+    b: str
+    before_ns: int
+    after_ns: int
+    changes: list[Change]
+
+    def waterfall(self, most: int = 12) -> list[tuple[str, int]]:
+        """(name, delta in ns) of the largest changes and one bar of the others."""
+        bars = [(c.name, c.delta_ns) for c in self.changes[:most]]
+        rest = self.changes[most:]
+        if rest:
+            bars.append((f"{len(rest)} smaller changes", sum(c.delta_ns for c in rest)))
+        return bars
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "changes": [
+            {**asdict(c), "delta_ns": c.delta_ns} for c in self.changes
+        ]}  # fmt: skip
+
+
+def changes(before: Profile, after: Profile) -> ProfileChange:
+    """Aligns and subtracts two profiles, of one model or of two forms of it."""
+    groups = align(before.layers, after.layers)
+    rows = [_change(old, new) for old, new in groups]
+    totals = [_ns(p.total_ms["median"]) for p in (before, after)]
+    inside = [sum(r.before_ns for r in rows), sum(r.after_ns for r in rows)]
+    rows.append(
+        Change("outside the layers", "outside", [], [], [], totals[0] - inside[0],
+               totals[1] - inside[1])
+    )  # fmt: skip
+    rows.sort(key=lambda c: -abs(c.delta_ns))
+    return ProfileChange(_label(before), _label(after), totals[0], totals[1], rows)
+
+
+def align(
+    before: Sequence[LayerTime], after: Sequence[LayerTime]
+) -> list[tuple[list[LayerTime], list[LayerTime]]]:
+    """Groups of layers that share source nodes, directly or through each other, in the order of
+    `after`; layers without a partner stand alone. Layers without sources (copies, layout changes)
+    match by what they move."""
+    root: dict[Any, Any] = {}
+
+    def find(x: Any) -> Any:
+        while root.setdefault(x, x) != x:
+            root[x] = root[root[x]]
+            x = root[x]
+        return x
+
+    rows = [("a", i, x) for i, x in enumerate(before)] + [("b", i, x) for i, x in enumerate(after)]
+    for side, i, row in rows:
+        for key in _keys(row):
+            root[find(("row", side, i))] = find(key)
+    groups: dict[Any, tuple[list[LayerTime], list[LayerTime]]] = {}
+    for side, i, row in reversed(rows):  # later profile first: its order is the answer's
+        group = groups.setdefault(find(("row", side, i)), ([], []))
+        group[0 if side == "a" else 1].insert(0, row)
+    return sorted(groups.values(), key=lambda g: (g[1] or g[0])[0].index)
+
+
+def _keys(row: LayerTime) -> list[tuple[str, str]]:
+    if row.sources:
+        return [("source", plain_name(s)) for s in row.sources]
+    return [("move", row.name)] if row.overhead else [("layer", row.name)]
+
+
+def plain_name(name: str) -> str:
+    """A node's name without what exporters and quantisers add: `x_quantized`, `model/x;x_bias`."""
+    name = re.sub(r"_(quant(ized)?|QuantizeLinear|DequantizeLinear)$", "", name)
+    return name.partition(";")[0].strip("/")
+
+
+def _change(old: list[LayerTime], new: list[LayerTime]) -> Change:
+    there = new or old
+    largest = max(there, key=lambda r: r.median_ms)
+    others = f" + {len(there) - 1} more" if len(there) > 1 else ""
+    sources = dict.fromkeys(s for r in (*old, *new) for s in r.sources)
+    kernels = [" + ".join(dict.fromkeys(r.kernel for r in side)) for side in (old, new) if side]
+    return Change(
+        largest.name + others,
+        "changed" if old and new else "new" if new else "gone",
+        [r.name for r in old],
+        [r.name for r in new],
+        list(sources),
+        sum(_ns(r.median_ms) for r in old),
+        sum(_ns(r.median_ms) for r in new),
+        kernels,
+    )
+
+
+def _ns(ms: float) -> int:
+    return round(ms * 1e6)
+
+
+def _label(profile: Profile) -> str:
+    return (
+        f"{profile.model} on {profile.backend} ({profile.precision}, {profile.threads} "
+        f"thread{'s' if profile.threads > 1 else ''})"
+    )

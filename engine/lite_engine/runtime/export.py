@@ -1,0 +1,84 @@
+"""A profile in other tools' forms: CSV, Chrome's trace viewer, Netron."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from .profile import Profile
+
+
+def layers_csv(profile: Profile) -> str:
+    """Layers as CSV text, shapes as 1x3x224x224, several values separated by semicolons."""
+    out = io.StringIO()
+    rows = profile.to_dict()["layers"]
+    writer = csv.DictWriter(out, list(rows[0]) if rows else ["index"], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        flat = dict(row)
+        flat["sources"] = ";".join(row["sources"])
+        for key in ("input_shapes", "output_shapes"):
+            flat[key] = ";".join("x".join(map(str, s)) for s in row[key])
+        flat["span_ms"] = ";".join(f"{t:.6f}" for t in row["span_ms"])
+        if row["copy"]:
+            flat["copy"] = f"{row['copy']['source']} to {row['copy']['target']}"
+        writer.writerow(flat)
+    return out.getvalue()
+
+
+def chrome_trace(profile: Profile) -> dict[str, Any]:
+    """The run nearest to the median in Chrome's trace format: when each layer really ran, one row
+    per backend, and the whole run above them."""
+    whole = max([x.span_ms[1] for x in profile.layers], default=0.0)
+    events: list[dict[str, Any]] = [
+        {"name": "process_name", "ph": "M", "pid": 1,
+         "args": {"name": f"{profile.model} on {profile.backend}"}},
+        _event("run", "run", "run", 0.0, max(whole, profile.total_ms["median"]), {}),
+    ]  # fmt: skip
+    for layer in profile.layers:
+        begin, end = layer.span_ms
+        details = {
+            "kernel": layer.kernel, "why": layer.why, "sources": layer.sources,
+            "outputs": layer.output_shapes, "gflops": layer.gflops,
+            "gbytes_per_s": layer.gbytes_per_s,
+        }  # fmt: skip
+        events.append(_event(layer.name, layer.op, layer.backend, begin, end - begin, details))
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ms",
+        "otherData": {k: str(v) for k, v in profile.environment.items()},
+    }
+
+
+def _event(
+    name: str, category: str, row: str, begin_ms: float, ms: float, args: dict[str, Any]
+) -> dict[str, Any]:
+    return {"name": name, "cat": category, "ph": "X", "pid": 1, "tid": row, "ts": begin_ms * 1e3,
+            "dur": ms * 1e3, "args": args}  # fmt: skip
+
+
+def netron_attachment(profile: Profile) -> dict[str, Any]:
+    """Numbers that Netron shows beside the nodes of the original file (drop the file on it).
+
+    A kernel that several nodes became gives its numbers to the first of them and the names of
+    the others; the others say where their time is.
+    """
+    metrics: list[dict[str, Any]] = []
+
+    def say(node: str, name: str, value: Any, kind: str = "string") -> None:
+        metrics.append({"kind": "node", "target": node, "name": name, "value": value, "type": kind})
+
+    for layer in profile.layers:
+        if not layer.sources:
+            continue
+        first, *others = layer.sources
+        say(first, f"ms ({profile.backend})", round(layer.median_ms, 6), "float32")
+        say(first, "share %", round(100 * layer.share, 3), "float32")
+        say(first, "GFLOP/s", round(layer.gflops, 3), "float32")
+        say(first, "kernel", layer.kernel)
+        if others:
+            say(first, "fused with", ", ".join(others))
+        for node in others:
+            say(node, f"ms ({profile.backend})", f"in {first}")
+    return {"signature": "netron:attachment", "metrics": metrics}

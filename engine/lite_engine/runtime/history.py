@@ -1,0 +1,156 @@
+"""Profiles of the past in one small SQLite file: list, show, tag, compare with today.
+
+Several notebooks may write at once (write-ahead log, a busy timeout). The store is a convenience:
+a damaged or unwritable one is set aside or left out, with a warning, and never costs a run.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .. import settings
+from ..errors import UsageError
+from .profile import Profile
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+BUSY_S = 10.0
+_SCHEMA = """create table if not exists runs (
+  id integer primary key, at real not null, tag text not null default '', path text not null,
+  model text not null, backend text not null, precision text not null, threads integer not null,
+  device text not null, machine text not null, median_ms real not null, profile text not null)"""
+_COLUMNS = "id, at, tag, path, model, backend, precision, threads, device, machine, median_ms"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One kept profile; `at` is seconds since 1970."""
+
+    id: int
+    at: float
+    tag: str
+    path: str
+    model: str
+    backend: str
+    precision: str
+    threads: int
+    device: str
+    machine: str
+    median_ms: float
+
+    @property
+    def when(self) -> str:
+        """Local date and time."""
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.at))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "when": self.when}
+
+
+class History:
+    """The store at `path` (default: `runs.sqlite` in the cache folder). Made on first use."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = Path(path) if path is not None else settings.cache_dir() / "runs.sqlite"
+
+    # ---- writing
+
+    def add(self, profile: Profile, path: str = "", tag: str = "") -> int | None:
+        """Keeps a profile and returns its number, None when it could not be kept."""
+        row = (
+            time.time(), tag, path, profile.model, profile.backend, profile.precision,
+            profile.threads, profile.device, str(profile.environment.get("cpu", "")),
+            profile.total_ms["median"], profile.to_json(),
+        )  # fmt: skip
+        marks = ",".join("?" * len(row))
+        names = _COLUMNS.partition(", ")[2] + ", profile"
+
+        def work(db: sqlite3.Connection) -> int:
+            made = db.execute(f"insert into runs ({names}) values ({marks})", row)
+            return int(made.lastrowid or 0)
+
+        return self._try(work, None)
+
+    def tag(self, run: int, tag: str) -> None:
+        """Raises UsageError when there is no such run."""
+        self.get(run)
+        self._try(lambda db: db.execute("update runs set tag = ? where id = ?", (tag, run)), None)
+
+    # ---- reading
+
+    def list(self, model: str | None = None, limit: int = 50) -> list[Run]:
+        """The newest runs first."""
+        where, given = ("where model = ?", [model]) if model else ("", [])
+        text = f"select {_COLUMNS} from runs {where} order by id desc limit ?"
+
+        def work(db: sqlite3.Connection) -> list[Run]:
+            return [Run(*row) for row in db.execute(text, [*given, limit])]
+
+        return self._try(work, [])
+
+    def get(self, run: int | str) -> tuple[Run, Profile]:
+        """By number, or the newest one with that tag. Raises UsageError when there is none."""
+        number = str(run).isdigit()
+        text = f"select {_COLUMNS}, profile from runs where {'id' if number else 'tag'} = ?"
+
+        def work(db: sqlite3.Connection) -> Any:
+            given = int(run) if number else run
+            return db.execute(text + " order by id desc limit 1", (given,)).fetchone()
+
+        row = self._try(work, None)
+        if row is None:
+            raise UsageError(f"there is no run {run!r}; `lite runs list` shows what is kept")
+        try:
+            return Run(*row[:-1]), Profile.from_dict(json.loads(row[-1]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"run {run} cannot be read any more ({error})") from None
+
+    # ---- the file
+
+    def _try(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """Runs `work`; a damaged file is set aside and the work tried once more on a new one."""
+        for attempt in (1, 2):
+            try:
+                with self._open() as db:
+                    return work(db)
+            except sqlite3.OperationalError as error:
+                _log.warning("history %s is left out: %s", self.path, error)
+                return otherwise
+            except sqlite3.DatabaseError as error:
+                if attempt == 2:
+                    _log.warning("history %s is left out: %s", self.path, error)
+                    return otherwise
+                self._set_aside(error)
+            except OSError as error:
+                _log.warning("history %s is left out: %s", self.path, error)
+                return otherwise
+        return otherwise
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self.path, timeout=BUSY_S)
+        try:
+            db.execute("pragma journal_mode = wal")
+            db.execute(_SCHEMA)
+            with db:
+                yield db
+        finally:
+            db.close()
+
+    def _set_aside(self, error: Exception) -> None:
+        """Renames a damaged store; its journal files go with it."""
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        for suffix in ("", "-wal", "-shm"):
+            part = self.path.with_name(self.path.name + suffix)
+            if part.exists():
+                part.rename(part.with_name(f"{self.path.name}.damaged-{stamp}{suffix}"))
+        _log.warning("history %s was damaged (%s) and is set aside", self.path, error)

@@ -1,0 +1,164 @@
+"""The roofs of a roofline, measured: how fast this device multiplies and moves at best.
+
+A large matrix product and a convolution of one by one give the arithmetic roof, a copy-like
+operator on an array larger than any cache the memory roof, the same on one that fits a core's
+cache the cache roof. They run as ordinary programs of the backend, so that the roofs are what a
+layer of ours could reach, and are kept per machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import settings
+from .._version import __version__
+from ..errors import LiteError
+from ..ir import DType, Graph, Value
+from .environment import cpu_name
+from .predictor import Predictor
+
+PRODUCT_SIDE = 512
+CONV = (256, 28, 28, 256)  # channels, height, width, filters
+MEMORY_ELEMS = 16 << 20
+CACHE_ELEMS = 64 << 10
+RUNS = 7
+
+
+@dataclass(frozen=True)
+class Roof:
+    """Measured limits of one backend. `cache_gbytes_per_s` holds for layers that move at most
+    `cache_bytes`."""
+
+    gflops: float
+    gbytes_per_s: float
+    cache_gbytes_per_s: float
+    what: str
+    cache_bytes: int = 8 * CACHE_ELEMS
+
+    def fraction(self, flops: int, nbytes: int, ms: float) -> float | None:
+        """How near a layer comes to what the roof allows it, 1 at best; None when it does nothing.
+
+        The roof of a layer is the time that its arithmetic and its bytes need at least.
+        """
+        rate = self.cache_gbytes_per_s if nbytes <= self.cache_bytes else self.gbytes_per_s
+        least_ms = max(flops / self.gflops, nbytes / rate) / 1e6
+        return min(1.0, least_ms / ms) if least_ms and ms > 0 else None
+
+    def bound_by(self, flops: int, nbytes: int) -> str:
+        """"arithmetic" or "memory": which roof a layer is under."""
+        rate = self.cache_gbytes_per_s if nbytes <= self.cache_bytes else self.gbytes_per_s
+        return "arithmetic" if flops / self.gflops >= nbytes / rate else "memory"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def measured_roof(predictor: Predictor) -> Roof | None:
+    """The roof of this predictor's backend, threads and precision; measured once per machine.
+
+    None where times mean nothing (emulated) or nobody asks (the NumPy reference).
+    """
+    if predictor.backend == "reference" or predictor.device is not None:
+        return None
+    key = " | ".join(
+        [cpu_name(), predictor.decision.reasons[-1][2], predictor.backend,
+         f"{predictor.threads} threads", predictor.precision, __version__]
+    )  # fmt: skip
+    path = settings.cache_dir() / "roofs.json"
+    known = _read(path)
+    if key not in known:
+        try:
+            known[key] = _measure(predictor).to_dict()
+        except LiteError:
+            return None  # a backend without these operators has no roof that we could measure
+        _write(path, known)
+    return Roof(**known[key])
+
+
+def _measure(like: Predictor) -> Roof:
+    arithmetic = max(_rate(like, _product(), "flops"), _rate(like, _conv(), "flops"))
+    memory = _rate(like, _mover(MEMORY_ELEMS), "bytes")
+    cache = _rate(like, _mover(CACHE_ELEMS), "bytes", runs=10 * RUNS)
+    what = f"{like.backend} {like.precision}"
+    if like.backend != "opencl":
+        what = f"{like.threads} thread{'s' if like.threads > 1 else ''}, {what}"
+    return Roof(arithmetic, memory, max(cache, memory), what)
+
+
+def _rate(like: Predictor, graph: Graph, what: str, runs: int = RUNS) -> float:
+    """Best Gflop/s or GB/s of the graph's one operator."""
+    predictor = like.like(graph)
+    predictor.tuning, predictor.overrides, predictor.faults = {}, {}, {}
+    rng = np.random.default_rng(0)
+    feeds = [rng.random([int(d) for d in v.shape or ()], np.float32) for v in graph.inputs]  # type: ignore[arg-type]
+    execution = predictor.execution()
+    row = next(s.index for s in execution.plan.steps if s.name == "measured")
+    best = 0.0
+    for _ in range(runs):
+        execution.run(feeds)
+        time = execution.times()[row]
+        step = execution.plan.steps[row]
+        if time.end_ns > time.start_ns:
+            best = max(best, getattr(step, what) / (time.end_ns - time.start_ns))
+    if not best:
+        raise LiteError(f"{like.backend} gives no times")
+    return best
+
+
+def _product() -> Graph:
+    graph = Graph("product")
+    side = PRODUCT_SIDE
+    x = Value("x", DType.F32, (side, side))
+    graph.inputs = [x]
+    weight = graph.constant(np.random.default_rng(1).random((side, side), np.float32))
+    graph.outputs = [graph.add("MatMul", [x, weight], {}, name="measured").output]
+    return graph
+
+
+def _conv() -> Graph:
+    channels, height, width, filters = CONV
+    graph = Graph("conv")
+    x = Value("x", DType.F32, (1, channels, height, width))
+    graph.inputs = [x]
+    weight = graph.constant(
+        np.random.default_rng(1).random((filters, channels, 1, 1), np.float32)
+    )
+    graph.outputs = [graph.add("Conv", [x, weight], {}, name="measured").output]
+    return graph
+
+
+def _mover(elems: int) -> Graph:
+    """y = max(x, 0): reads and writes every byte once, and computes next to nothing."""
+    graph = Graph("mover")
+    x = Value("x", DType.F32, (elems,))
+    graph.inputs = [x]
+    graph.outputs = [graph.add("Relu", [x], {}, name="measured").output]
+    return graph
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Known roofs; a damaged file is as good as none."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(data, dict):
+        return {}
+    names = set(Roof.__dataclass_fields__)
+    return {k: v for k, v in data.items() if isinstance(v, dict) and set(v) == names}
+
+
+def _write(path: Path, data: dict[str, Any]) -> None:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(data, indent=1), encoding="utf-8")
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)  # a cache that cannot be written costs time, not the profile

@@ -1,0 +1,112 @@
+"""`lite runs`: profiles of the past; list, show, diff, tag."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+from ._base import Command, add_json, wants_json_only, write_json
+from ._table import clip, table
+
+
+@dataclass
+class Runs:
+    """What was asked for: a list, one run with its profile, a difference, or a tagged run."""
+
+    verb: str
+    value: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        if self.verb == "list":
+            return {"runs": [r.to_dict() for r in self.value]}
+        if self.verb == "diff":
+            return self.value.to_dict()
+        run, profile = self.value
+        return {"run": run.to_dict(), "profile": profile.to_dict()}
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", "diff", "tag"))
+    parser.add_argument("names", nargs="*", metavar="RUN", help="a number, or a tag")
+    parser.add_argument("--model", metavar="NAME", help="only this model's runs")
+    parser.add_argument("--limit", type=int, default=50, metavar="N", help="newest runs (50)")
+    add_json(parser)
+
+
+def _call(args: argparse.Namespace) -> Runs:
+    from lite_engine.errors import UsageError
+    from lite_engine.runtime.changes import changes
+    from lite_engine.runtime.history import History
+
+    needs = {"list": 0, "show": 1, "diff": 2, "tag": 2}[args.verb]
+    if len(args.names) != needs:
+        what = {0: "no names", 1: "one run", 2: "two names"}[needs]
+        example = {"list": "", "show": " 12", "diff": " 12 15", "tag": " 12 before"}[args.verb]
+        raise UsageError(f"`lite runs {args.verb}{example}` takes {what}; got {len(args.names)}")
+    history = History()
+    if args.verb == "list":
+        return Runs("list", history.list(args.model, args.limit))
+    if args.verb == "diff":
+        (_, before), (_, after) = (history.get(name) for name in args.names)
+        return Runs("diff", changes(before, after))
+    if args.verb == "tag":
+        run, _ = history.get(args.names[0])
+        history.tag(run.id, args.names[1])
+    return Runs(args.verb, history.get(args.names[0]))
+
+
+def _show(result: Runs, args: argparse.Namespace) -> str:
+    if args.json:
+        write_json(result.to_dict(), args.json)
+        if wants_json_only(args):
+            return ""
+    shown = {"list": _list, "show": _profile, "diff": diff_text, "tag": _profile}
+    return shown[result.verb](result.value)
+
+
+def _list(runs: Any) -> str:
+    rows = [
+        [r.id, r.when, clip(r.model, 32), r.backend, r.precision, r.threads, r.device,
+         f"{r.median_ms:.3f}", r.tag]
+        for r in runs
+    ]  # fmt: skip
+    if not rows:
+        return "no runs are kept yet; `lite profile MODEL` keeps one"
+    head = ["run", "when", "model", "backend", "precision", "threads", "device", "ms", "tag"]
+    return table(head, rows, right=(0, 5, 7))
+
+
+def _profile(value: Any) -> str:
+    run, profile = value
+    rows = [
+        [x.index, clip(x.name, 40), x.op, f"{x.median_ms:.3f}", f"{100 * x.share:.1f}", x.kernel]
+        for x in profile.slowest(20)
+    ]
+    head = ["#", "layer", "op", "ms", "%", "kernel"]
+    tag = f" [{run.tag}]" if run.tag else ""
+    return "\n".join(
+        [
+            f"run {run.id}{tag}: {run.model} on {run.backend} ({run.precision}, {run.threads} "
+            f"threads, {run.machine}), {run.when}: median {run.median_ms:.3f} ms; slowest layers",
+            table(head, rows, right=(0, 3, 4)),
+        ]
+    )
+
+
+def diff_text(change: Any) -> str:
+    """The waterfall as a table: total, changes by contribution, total."""
+    rows = [["", change.a, "", "", f"{change.before_ns / 1e6:.6f}", ""]]
+    for c in change.changes[:20]:
+        pair = f"{c.before_ns / 1e6:.3f} → {c.after_ns / 1e6:.3f}"
+        rows.append([c.kind, clip(c.name, 48), pair, f"{c.delta_ns / 1e6:+.6f}", "",
+                     clip(" / ".join(c.kernels), 60)])  # fmt: skip
+    rest = change.changes[20:]
+    if rest:
+        delta = sum(c.delta_ns for c in rest)
+        rows.append(["", f"{len(rest)} smaller changes", "", f"{delta / 1e6:+.6f}", "", ""])
+    rows.append(["", change.b, "", "", f"{change.after_ns / 1e6:.6f}", ""])
+    return table(["", "layers", "ms", "change ms", "total ms", "kernels"], rows, right=(2, 3, 4))
+
+
+COMMAND = Command("runs", "kept profiles: list, show, diff, tag", _configure, _call, _show)
