@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import ModelFormatError, UnsupportedOperatorError
-from ...ir import DType, Graph, Value
+from ...errors import ModelFormatError, ShapeError, UnsupportedOperatorError
+from ...ir import DType, Graph, Shape, Value, format_shape
 from .._emit import Emitter
 from .._file import head, map_file
 from . import layers_pointwise, layers_ssd
@@ -35,8 +36,15 @@ def match(path: Path) -> bool:
     return re.search(rb"(^|\n)\s*layers?\s*\{", start) is not None
 
 
-def open(path: Path, *, params: Path | None = None) -> Graph:
-    """Raises ModelFormatError, UnsupportedOperatorError (all layers at once)."""
+#: A net reshapes itself to what it is fed: the sizes in the prototxt are only defaults.
+SHAPES_ARE_HINTS = True
+
+
+def open(
+    path: Path, *, params: Path | None = None, shapes: Mapping[str, Shape] | None = None
+) -> Graph:
+    """`shapes` replace those of the prototxt. Raises ModelFormatError, ShapeError,
+    UnsupportedOperatorError (all layers at once)."""
     net_path, weights_path = _pair(path, params)
     net = read_net(read_prototxt(net_path), net_path)
     attach_weights(net, map_file(weights_path), weights_path)
@@ -45,8 +53,13 @@ def open(path: Path, *, params: Path | None = None) -> Graph:
     graph.metadata = {"format": "caffe", **_preprocess(net)}
     emit = Emitter(graph, fold_shapes=False)
     blobs: dict[str, Value] = {}
-    for name, shape in net.inputs:
-        value = Value(emit.unique(name), DType.F32, tuple(shape))
+    for name, declared in net.inputs:
+        shape = tuple((shapes or {}).get(name, declared))
+        if len(shape) != len(declared):
+            raise ShapeError(
+                f"input {name} has rank {len(declared)}, got shape {format_shape(shape)}"
+            )
+        value = Value(emit.unique(name), DType.F32, shape)
         graph.inputs.append(value)
         blobs[name] = value
     read: set[str] = set()
