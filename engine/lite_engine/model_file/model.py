@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..importers import load
 from ..ir import Graph, Journal, Shape
 from ..passes import optimize_graph
+from .needs import Needs
 
 TARGETS = ("x86", "arm", "opencl")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
@@ -26,6 +27,7 @@ class Model:
     tuning: dict[str, dict[str, str]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
+    needs: Needs = field(default_factory=Needs)
     path: Path | None = None
 
     @property

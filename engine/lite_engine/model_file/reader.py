@@ -14,6 +14,7 @@ from ..importers._file import head
 from ..ir import DType, Entry, Graph, Journal, from_text, verify
 from ._container import MAGIC, read_container
 from .model import PRECISIONS, TARGETS, Model
+from .needs import from_bytes
 
 
 def is_lite(path: Path) -> bool:
@@ -34,6 +35,8 @@ def read_model(path: Path) -> Model:
         graph.metadata = dict(graph_data["metadata"])
         verify(graph, "reading")
         model = _model(meta, graph)
+        if "NEEDS" in sections:
+            model.needs = from_bytes(bytes(sections["NEEDS"]))
     except LiteError as error:
         raise ModelFormatError(f"{path}: {error}") from None
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
@@ -41,6 +44,7 @@ def read_model(path: Path) -> Model:
             f"{path}: damaged ({type(error).__name__}: {error}); convert the model again"
         ) from None
     model.path = path
+    model.needs.check_engine(str(path))
     return model
 
 
