@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 pytest.importorskip("IPython", reason="pip install 'lite-workbench[lab]'")
-from IPython.core.completer import provisionalcompleter  # noqa: E402
-from IPython.core.interactiveshell import InteractiveShell  # noqa: E402
-from lite_workbench import shipped  # noqa: E402
-from lite_workbench.commands import available  # noqa: E402
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+from lite_workbench import shipped
+from lite_workbench.commands import available
 
 pytestmark = pytest.mark.cpu
 
