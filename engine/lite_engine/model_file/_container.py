@@ -4,8 +4,8 @@
     section: char tag[8] (zero-padded); u64 offset; u64 size; u32 crc32; u32 flags (0)
     sections start at multiples of 64, in table order, zero-filled between
 
-Sections: NEEDS (needs.py), META and GRAPH (JSON), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX (u64 offset in
-WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py).
+Sections: NEEDS (needs.py), META and GRAPH (JSON), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX
+(u64 offset in WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py).
 """
 
 from __future__ import annotations

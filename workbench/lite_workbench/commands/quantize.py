@@ -1,4 +1,4 @@
-"""`lite quantize`: int8 by calibration, or integer weights alone, checked against the float model."""
+"""`lite quantize`: int8 by calibration, or integer weights alone, checked against the float one."""
 
 from __future__ import annotations
 
@@ -156,9 +156,9 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
     lines = [
         table(["layers that lose most", "op", "SQNR dB", "lost dB"], rows, right=(2, 3)),
         "",
-        f"outputs are {guard['sqnr_db']:.1f} dB from the float model's on {guard['samples']} samples "
-        f"(threshold {guard['threshold_db']:g} dB); {len(result.facts['integer_nodes'])} layers run "
-        f"as integers, {len(result.facts['float_nodes'])} stay in float",
+        f"outputs are {guard['sqnr_db']:.1f} dB from the float model's on {guard['samples']} "
+        f"samples (threshold {guard['threshold_db']:g} dB); "
+        f"{len(result.facts['integer_nodes'])} layers run as integers, {len(result.facts['float_nodes'])} stay in float",
         wrote,
     ]
     if args.analyze:
