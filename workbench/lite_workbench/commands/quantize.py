@@ -158,7 +158,8 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
         "",
         f"outputs are {guard['sqnr_db']:.1f} dB from the float model's on {guard['samples']} "
         f"samples (threshold {guard['threshold_db']:g} dB); "
-        f"{len(result.facts['integer_nodes'])} layers run as integers, {len(result.facts['float_nodes'])} stay in float",
+        f"{len(result.facts['integer_nodes'])} layers run as integers, "
+        f"{len(result.facts['float_nodes'])} stay in float",
         wrote,
     ]
     if args.analyze:
