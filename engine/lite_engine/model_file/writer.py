@@ -14,6 +14,7 @@ from ..ir import DType, to_text
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, write_container
+from .derived import derive
 from .model import Model
 from .needs import needs_of, to_bytes
 
@@ -70,6 +71,7 @@ def write_model(model: Model, path: Path) -> Path:
         "metadata": _plain(model.metadata),
         "journal": model.journal.to_dict(),
     }
+    derived = derive(model.graph, pool)
     weights, index = weight_sections(pool)
     return write_container(
         path,
@@ -78,6 +80,7 @@ def write_model(model: Model, path: Path) -> Path:
             "META": [_json(meta)],
             "GRAPH": [_json(graph)],
             **{tag: [data] for tag, data in programs.items()},
+            **({"WDERIVE": [derived]} if derived else {}),
             "WINDEX": [index],
             "WEIGHTS": weights,
         },

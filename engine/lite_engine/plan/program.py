@@ -70,6 +70,10 @@ class WeightTable:
             self.blobs.append(blob)
         return self._known[key]
 
+    def find(self, array: np.ndarray) -> int | None:
+        """Index of a blob that is already kept, None when it is not."""
+        return self._known.get(_digest(np.require(array, requirements=("C", "A"))))
+
 
 def encode(plan: Plan, table: WeightTable) -> bytes:
     """The program of a plan whose steps all run on the CPU backend; its weights go into `table`.

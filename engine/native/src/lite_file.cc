@@ -8,9 +8,10 @@
 //
 // Sections: NEEDS (text, lines "engine 0.1.0" and "arm neon": the oldest runtime and the CPU
 // features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple of 64 bytes); WINDEX (per
-// weight: u64 offset into WEIGHTS, u64 size); PROG.x86, PROG.arm (programs, see program.cc, whose
+// weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose
 // weight numbers are rows of WINDEX). Unknown sections are skipped: newer writers may add some.
 // A reader refuses other versions, damaged checksums and anything that points outside.
+#include "lite_derived.h"
 #include "lite_runtime.h"
 
 #include <fcntl.h>
@@ -76,6 +77,7 @@ struct lite_file {
   const void** weights;
   size_t* weight_bytes;
   size_t num_weights;
+  void** derived;                // buffers of weights made from integers, see lite_derived.h
 };
 
 namespace {
@@ -184,6 +186,17 @@ bool read_weights(lite_file* file, const char* path, char* error, size_t bytes) 
     file->weights[i] = file->data + blobs->offset + row[0];
     file->weight_bytes[i] = row[1];
   }
+  const Section* rows = find(file, "WDERIVE");
+  if (!rows) return true;
+  file->derived = static_cast<void**>(calloc(file->num_weights + 1, sizeof(void*)));
+  char reason[128] = "out of memory";
+  if (!file->derived ||
+      !lite::derive_weights(file->data + rows->offset, rows->size, file->weights,
+                            file->weight_bytes, file->num_weights, file->derived, reason,
+                            sizeof reason)) {
+    fail(error, bytes, "%s: %s", path, reason);
+    return false;
+  }
   return true;
 }
 
@@ -257,6 +270,8 @@ lite_file* lite_file_open(const char* path, char* error, size_t error_bytes) {
 void lite_file_close(lite_file* file) {
   if (!file) return;
   if (file->data) munmap(const_cast<uint8_t*>(file->data), file->size);
+  for (size_t i = 0; file->derived && i < file->num_weights; ++i) free(file->derived[i]);
+  free(file->derived);
   free(file->weights);
   free(file->weight_bytes);
   free(file);

@@ -77,6 +77,15 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        default="local",
+        metavar="D",
+        help="local, emulated[:cpu], ssh://user@host, adb://SERIAL, or a name of `lite devices`",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",

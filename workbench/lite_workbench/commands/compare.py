@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
+from ._base import (
+    Command,
+    add_device,
+    add_json,
+    add_model,
+    load_model,
+    wants_json_only,
+    write_json,
+)
 from ._table import clip, table
 
 
@@ -35,10 +43,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="also each layer alone, fed with A's values (on)",
     )
+    add_device(parser)
     add_json(parser)
 
 
 def _call(args: argparse.Namespace) -> Any:
+    from lite_engine.devices import find_device
     from lite_engine.errors import UsageError
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.compare import Side, compare
@@ -56,7 +66,8 @@ def _call(args: argparse.Namespace) -> Any:
     sides = []
     for m, backend, precision in zip((model, other), names, precisions, strict=True):
         label = backend if precision == "fp32" else f"{backend} {precision}"
-        predictor = Predictor(m, backend, threads=args.threads, precision=precision)
+        device = None if backend in ("reference", "opencl") else find_device(args.device)
+        predictor = Predictor(m, backend, threads=args.threads, precision=precision, device=device)
         sides.append(Side(predictor, label if m is model else f"{m.name} {label}"))
     result = None
     for seed in range(1 if args.input else max(1, args.random_inputs)):

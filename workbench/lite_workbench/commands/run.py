@@ -13,6 +13,7 @@ from lite_engine.errors import LiteError, UsageError
 from ._base import (
     Command,
     add_backend,
+    add_device,
     add_json,
     add_model,
     load_model,
@@ -72,6 +73,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="a .npy, .npz or image file; random numbers when none is given",
     )
     add_backend(parser)
+    add_device(parser)
+    parser.add_argument(
+        "--tune", action="store_true", help="measures the usable backends and takes the fastest"
+    )
     parser.add_argument("--output", metavar="FILE.npz", help="writes the outputs (and taps)")
     parser.add_argument("--labels", metavar="FILE", help="one label per line")
     parser.add_argument("--top", type=int, default=5, metavar="N", help="labels to show (5)")
@@ -84,12 +89,20 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> RunResult:
+    from lite_engine.devices import find_device
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.inputs import random_feeds, read_feeds
+    from lite_engine.runtime.tune import fastest
 
     model = load_model(args)
-    predictor = Predictor(model, args.backend, threads=args.threads, precision=args.precision)
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
+    options = {"threads": args.threads, "precision": args.precision}
+    if args.tune:
+        if args.backend != "auto" or args.device != "local":
+            raise UsageError("--tune picks the backend here; leave out --backend and --device")
+        predictor = fastest(model, feeds, **options)
+    else:
+        predictor = Predictor(model, args.backend, device=find_device(args.device), **options)
     values = predictor.run(feeds, taps=args.tap)
     outputs = {n: values[n] for n in predictor.output_names}
     taps = {n: values[n] for n in args.tap}

@@ -1,0 +1,77 @@
+"""Weights that a program needs as float32 and a file keeps as integers.
+
+A weight-only model holds DequantizeLinear over constant integers. The planner folds them, so a program
+asks for float32 weights; instead of a second copy the file says how to make them:
+
+    WDERIVE   rows of u32 weight, data, scales, width; u64 outer, channels, inner
+              weight[o, c, i] = integer[o, c, i] · scale[c]   (native/src/lite_derived.cc)
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ir import DType, Graph, Node
+from ..ops import run_node
+from ..plan.program import WeightTable
+
+_ROW = struct.Struct("<4I3Q")
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    integers: np.ndarray
+    scales: np.ndarray
+    outer: int
+    channels: int
+    inner: int
+
+
+def recipes(graph: Graph) -> list[tuple[np.ndarray, _Recipe]]:
+    """(float32 values, how to make them) of every symmetric DequantizeLinear of constants."""
+    found = []
+    for node in graph.nodes:
+        recipe = _recipe(node) if node.op == "DequantizeLinear" else None
+        if recipe is not None:
+            arrays = [None if v is None else v.const for v in node.inputs]
+            found.append((run_node(node, arrays)[0], recipe))
+    return found
+
+
+def _recipe(node: Node) -> _Recipe | None:
+    q, scale, zero = (node.input(i) for i in range(3))
+    if q is None or scale is None or q.const is None or scale.const is None:
+        return None
+    if q.dtype not in (DType.I8, DType.I16) or scale.const.dtype != np.float32:
+        return None
+    if zero is not None and (zero.const is None or zero.const.any()):
+        return None
+    if node.attrs.get("block_size"):
+        return None
+    shape = q.const.shape
+    if scale.const.size == 1:
+        return _Recipe(q.const, scale.const.reshape(1), 1, 1, math.prod(shape))
+    axis = int(node.attrs.get("axis", 1)) % len(shape)
+    return _Recipe(
+        q.const, scale.const.ravel(), math.prod(shape[:axis]), shape[axis],
+        math.prod(shape[axis + 1 :]),
+    )  # fmt: skip
+
+
+def derive(graph: Graph, table: WeightTable) -> bytes:
+    """Rows for the weights of `table` that integers of the graph make; those blobs become empty."""
+    rows = b""
+    for values, recipe in recipes(graph):
+        index = table.find(values)
+        if index is None:
+            continue
+        data, scales = table.add(recipe.integers), table.add(recipe.scales)
+        width = recipe.integers.dtype.itemsize
+        sizes = recipe.outer, recipe.channels, recipe.inner
+        rows += _ROW.pack(index, data, scales, width, *sizes)
+        table.blobs[index] = np.empty(0, np.uint8)
+    return rows
