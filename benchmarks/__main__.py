@@ -3,11 +3,9 @@
     python -m benchmarks [--nets resnet50,…] [--engines lite,onnxruntime,openvino] [--threads 1,2]
                          [--precision fp32|bf16] [--seconds 2] [--json FILE]
 
-One process per engine. All load and warm up for one (network, threads), then run in short bursts
-in turn,
-so that noise falls on all alike. Peers are optional (`pip install "lite-workbench[bench]"`); a
-peer whose
-packages conflict may live in its own environment: LITE_BENCH_OPENVINO=/path/to/python.
+One process per engine. All load and warm up for one (network, threads), then run in short bursts in
+turn, so that noise falls on all alike. Peers are optional (`pip install "lite-workbench[bench]"`);
+one whose packages conflict may live in its own environment: LITE_BENCH_OPENVINO=/path/to/python.
 """
 
 from __future__ import annotations

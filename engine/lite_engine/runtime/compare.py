@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class LayerDifference:
-    """One row of DESIGN's `compare` JSON. `isolated` holds the same numbers for the layer alone."""
+    """One row of `lite compare`'s JSON. `isolated` holds the same numbers for the layer alone."""
 
     index: int
     name: str
