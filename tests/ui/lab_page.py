@@ -72,7 +72,7 @@ class LabPage:
                 "() => window.jupyterapp.commands.execute('apputils:change-theme',"
                 " {theme: 'JupyterLab Dark'})"
             )
-            self.page.wait_for_selector("body[data-jp-theme-light=false]")
+            self.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
 
     def run_all(self) -> bool:
         """Runs every cell; False when one failed."""

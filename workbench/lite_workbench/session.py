@@ -16,6 +16,7 @@ from lite_engine.errors import LiteError, UsageError
 
 from ._observe import Observable
 from .answers import Answer, Run
+from .changes import Change, measure_change
 from .jobs import Job
 
 BACKENDS = ("x86", "arm", "opencl", "reference")
@@ -313,26 +314,15 @@ class Session(Observable):
         self.remember(f"session.override({layer!r}, {backend!r})")
         self.notify("overrides", dict(self.overrides))
 
-    def try_override(
-        self, layer: str, target: str | None, backend: str, runs: int = 15
-    ) -> tuple[float, float]:
-        """Moves one layer and measures the whole model: (before, after) median ms. Runs of both
-        alternate, and planted faults are left out, so that only the move is measured."""
-        import time
-
+    def try_override(self, layer: str, target: str | None, backend: str, runs: int = 15) -> Change:
+        """Moves one layer and measures the whole model before and after. Runs of both alternate,
+        and planted faults are left out, so that only the move is measured."""
         with self._busy:
             feeds = self._input(None)
             before = self.predictor(backend, planted=False)
             self.override(layer, target)
             after = self.predictor(backend, planted=False)
-            times: tuple[list[float], list[float]] = ([], [])
-            for done in range(runs + 1):
-                for predictor, into in zip((before, after), times, strict=True):
-                    began = time.perf_counter()
-                    predictor.run(feeds)
-                    into.append((time.perf_counter() - began) * 1e3)
-                self.progress(done, runs)
-        return float(np.median(times[0][1:])), float(np.median(times[1][1:]))
+            return measure_change(before, after, feeds, runs, self.progress)
 
     def plant_fault(self, layer: str, kind: str, backend: str = "opencl") -> None:
         """Spoils a layer's output on one backend, to test and to teach. Raises UsageError."""

@@ -76,9 +76,14 @@ class Step(ipywidgets.VBox):
         widget.on_action(lambda _, payload: self.guard(lambda: callback(payload)), action)
 
     def start(self, title: str, work: Callable[[], Any]) -> None:
-        """Long work off the main thread."""
+        """Long work off the main thread; a notice while something else runs."""
         self.quiet()
-        self.session.start(title, work)
+        self.guard(lambda: self.session.start(title, work))
+
+    @property
+    def busy(self) -> bool:
+        """Is a job running, whose result will be told?"""
+        return self.session.job is not None and self.session.job.state == "running"
 
     def close(self) -> None:
         for end in self._ends:

@@ -39,7 +39,7 @@ class CompareStep(Step):
         self.show(self.strip, columns(self.graph, self.pane, kind="graph"))
         if (a, b) in self.session.comparisons:
             self._fill()
-        elif self.session.job is None or self.session.job.state != "running":
+        elif not self.busy:
             self.measure()
 
     def _sides(self) -> tuple[str, str]:
@@ -88,7 +88,7 @@ class CompareStep(Step):
         guilty = verdict["layer"] if verdict and verdict["case"] == "guilty" else None
         if guilty:
             self.session.selected = guilty
-            self.pane.layer = None
+        self.pane.layer = None
         self._evidence()
 
     # ---- one layer
@@ -120,20 +120,22 @@ class CompareStep(Step):
         layer, (a, b) = payload["layer"], self.pair
 
         def work() -> None:
-            before, after = self.session.try_override(layer, a, b)
+            change = self.session.try_override(layer, a, b)
             self.session.compare(a, b)
             for side in (a, b):
                 self.session.run(backend=side)
-            self.on_main(lambda: self._fixed(layer, after - before))
+            self.on_main(lambda: self._fixed(layer, change))
 
         self.start(f"Running {layer} on {a}", work)
 
-    def _fixed(self, layer: str, cost_ms: float) -> None:
+    def _fixed(self, layer: str, change: Any) -> None:
         a, b = self.pair
         self.tell(
-            "done", f"**{layer} runs on {a}**: {cost_ms:+.2f} ms on {b}.",
-            detail="The rest stays where it was.", actions=[["deploy", "Deploy", False]],
-        )  # fmt: skip
+            "done",
+            f"**{layer} runs on {_NAMES.get(a, a)}**: {change} on {_NAMES.get(b, b)}.",
+            detail="The rest stays where it was.",
+            actions=[["deploy", "Deploy", False]],
+        )
 
 
 def _precision(session: Any, side: str, predictor: Any) -> str:

@@ -44,7 +44,7 @@ class ConvertStep(Step):
         self.show(right)
         if "float" in self.session.versions:
             self._fill()
-        else:
+        elif not self.busy:
             self._convert()
 
     def _convert(self) -> None:

@@ -61,7 +61,7 @@ class ProfileStep(Step):
         )
         if self.backend in self.session.profiles:
             self._fill(self.session.profiles[self.backend])
-        else:
+        elif not self.busy:
             self.measure()
 
     @property
@@ -143,16 +143,19 @@ class ProfileStep(Step):
         backend = self.backend
 
         def work() -> None:
-            before, after = self.session.try_override(layer, target, backend)
+            change = self.session.try_override(layer, target, backend)
             self.session.profile(backend=backend, runs=RUNS)
-            self.on_main(lambda: self._measured(before, after, layer, target))
+            self.on_main(lambda: self._measured(change, layer, target))
 
         self.start("Measuring the change", work)
 
-    def _measured(self, before: float, after: float, layer: str, target: str | None) -> None:
-        delta = after - before
-        text = f"{layer} on {target or 'its planned backend'}: {delta:+.3f} ms"
-        self.inspector.measured = {"before_ms": before, "after_ms": after, "text": text}
+    def _measured(self, change: Any, layer: str, target: str | None) -> None:
+        text = f"{layer} on {target or 'its planned backend'}: {change}"
+        self.inspector.measured = {
+            "before_ms": change.before_ms,
+            "after_ms": change.after_ms,
+            "text": text,
+        }
 
     def _save(self) -> None:
         profile = self.session.profiles.get(self.backend)
