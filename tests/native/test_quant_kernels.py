@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .tiny import check
+from .tiny import check, isas
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(19)
@@ -25,12 +25,15 @@ def test_linear(dtype):
         np.float32
     )
     for scale in (1.0, 0.37):
-        check("QuantizeLinear", "any_quantize", [x, scalar(scale), zero], tolerance=0)
+        check(
+            "QuantizeLinear", "any_quantize", [x, scalar(scale), zero], tolerance=0, isas=isas()
+        )
         check(
             "DequantizeLinear",
             "any_quantize",
             [whole(1500, dtype), scalar(scale), zero],
             tolerance=0,
+            isas=isas(),
         )
     scales = rng.uniform(0.1, 2, 5).astype(np.float32)
     x = rng.normal(0, 30, (2, 5, 3, 4)).astype(np.float32)
@@ -53,17 +56,68 @@ def test_binary(op, dtype):
     for a, b in (((3, 700), (3, 700)), ((2, 5, 7), (7,)), ((4, 9), (1,))):
         inputs = [whole(a, dtype), scalar(0.03), scalar(7, dtype), whole(b, dtype), scalar(0.07),
                   scalar(1, dtype), scalar(0.11), scalar(9, dtype)]  # fmt: skip
-        check(op, "i8_binary", inputs, tolerance=0)
+        check(op, "i8_binary", inputs, tolerance=0, isas=isas())
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_global_average_pool(dtype):
-    for shape in ((1, 3, 7, 7), (2, 600, 3, 5)):
-        inputs = [
-            whole(shape, dtype),
-            scalar(0.03),
-            scalar(4, dtype),
-            scalar(0.02),
-            scalar(5, dtype),
-        ]
-        check("QLinearGlobalAveragePool", "i8_global_pool", inputs, channels_last=[0], tolerance=0)
+BYTES = pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+
+
+def scaled(x, dtype, y_scale=0.02, x_scale=0.03):
+    """x and the constants that follow it: its scale and zero point, then those of y"""
+    return [x, scalar(x_scale), scalar(4, dtype), scalar(y_scale), scalar(5, dtype)]
+
+
+@BYTES
+@pytest.mark.parametrize("op", ["QLinearGlobalAveragePool", "QLinearAveragePool", "MaxPool"])
+def test_pools(op, dtype):
+    windows = [{}] if "Global" in op else [
+        {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+        {"kernel_shape": [2, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
+        {"kernel_shape": [3, 2], "strides": [2, 1], "ceil_mode": 1, "pads": [1, 0, 0, 1]},
+    ]  # fmt: skip
+    if op == "QLinearAveragePool":
+        windows += [{**w, "count_include_pad": 1} for w in windows]
+    for shape in ((1, 3, 7, 7), (2, 67, 3, 5)):
+        for attrs in windows:
+            x = whole(shape, dtype)
+            inputs = [x] if op == "MaxPool" else scaled(x, dtype)
+            check(
+                op, "i8_pool", inputs, attrs, constant=(1, 2, 3, 4), channels_last=[0],
+                tolerance=0, isas=isas(),
+            )  # fmt: skip
+
+
+@BYTES
+def test_functions_of_one_number(dtype):
+    every = np.arange(256).astype(dtype).reshape(4, 64)
+    for op, attrs in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.1})):
+        for scale in (1 / 256, 0.013):
+            inputs = scaled(every, dtype, scale)
+            check(op, "i8_table", inputs, attrs, constant=(1, 2, 3, 4), tolerance=0)
+    for target in ("int8", "uint8"):
+        info = np.iinfo(target)
+        table = rng.integers(info.min, info.max + 1, 256).tolist()
+        attrs = {"table": table, "output_dtype": {"int8": "i8", "uint8": "u8"}[target]}
+        check("QLookup", "i8_table", [every], attrs, tolerance=0)
+
+
+@BYTES
+def test_softmax(dtype):
+    for shape, axis in (((3, 10), -1), ((1, 1001), 1), ((2, 5, 7), 1), ((4, 1), 0)):
+        for scale in (0.1, 1 / 16):
+            inputs = scaled(whole(shape, dtype), dtype, 1 / 256, scale)
+            attrs = {"axis": axis}
+            check("QLinearSoftmax", "i8_softmax", inputs, attrs, constant=(1, 2, 3, 4), tolerance=0)
+
+
+@BYTES
+def test_concat(dtype):
+    for axis, sizes in ((1, (3, 1, 6)), (-1, (300, 2)), (0, (2, 2))):
+        parts = []
+        for i, size in enumerate(sizes):
+            shape = [2, 3, 5]
+            shape[axis] = size
+            parts += [whole(shape, dtype), scalar(0.02 * (i + 1)), scalar(3 * i, dtype)]
+        inputs = [scalar(0.04), scalar(3, dtype), *parts]
+        constant = [i for i in range(len(inputs)) if i < 2 or i % 3 != 2]
+        check("QLinearConcat", "i8_concat", inputs, {"axis": axis}, constant=constant, tolerance=0)

@@ -79,6 +79,11 @@ def of_type(*indices: int, dtype: str = "f32") -> Condition:
     return check
 
 
+def byte_output(node: Node, types: Types) -> bool | str:
+    """The output is i8 or u8."""
+    return node.output.dtype in (DType.I8, DType.U8) or f"its output is {node.output.dtype}"
+
+
 def neighbours(node: Node, types: Types) -> bool | str:
     """The reduced axes lie side by side in memory, in row-major and in channels-last order."""
     x = types[0]

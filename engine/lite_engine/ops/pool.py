@@ -93,7 +93,7 @@ def _window_cost(x: TypeInfo, **attrs: Any) -> Cost:
     return Cost(flops=product((*x.dims[:2], *window.out)) * math.prod(window.kernel))
 
 
-def _flat(node: Node, types: list[TypeInfo | None]) -> bool | str:
+def flat_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if x is None or x.rank not in (3, 4):
         return "only 1-D and 2-D pooling has this kernel"
@@ -148,7 +148,10 @@ def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any
 
 
 max_pool.cost(lambda x, *, storage_order, **attrs: _window_cost(x, **attrs))
-max_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=_flat)
+max_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
+max_pool.kernel(
+    "cpu", "i8_pool", dtype="i8,u8", accepts_pitch=True, accepts_halo=True, when=flat_pool, rank=1
+)
 
 max_unpool = define_op(
     "MaxUnpool", inputs="x indices output_shape?",
@@ -224,8 +227,16 @@ def _(x: TypeInfo, *, count_include_pad: int, **attrs: Any) -> TypeInfo:
 @average_pool.reference
 def _(x: np.ndarray, *, count_include_pad: int, **attrs: Any) -> np.ndarray:
     """y = Σ window / count; the count leaves pads out unless count_include_pad"""
+    total, count = window_sums(wide(x), count_include_pad, attrs)
+    return (total / count).astype(x.dtype)
+
+
+def window_sums(
+    x: np.ndarray, count_include_pad: int, attrs: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Σ over each window of x (N,C,*S), and the number of cells to divide by, at least 1."""
     window = Window(x.shape, attrs)
-    total = sum(part for _, part in window.taps(window.padded(wide(x), 0)))
+    total = sum(part for _, part in window.taps(window.padded(x, 0)))
     ones = np.ones((1, 1, *x.shape[2:]), np.float32)
     if count_include_pad:
         n = len(window.kernel)
@@ -240,11 +251,11 @@ def _(x: np.ndarray, *, count_include_pad: int, **attrs: Any) -> np.ndarray:
     else:
         counted = window.padded(ones, 0)
     count = sum(part for _, part in window.taps(counted))
-    return (total / np.maximum(count, 1)).astype(x.dtype)
+    return total, np.maximum(count, 1)
 
 
 average_pool.cost(lambda x, *, count_include_pad, **attrs: _window_cost(x, **attrs))
-average_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=_flat)
+average_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
 
 lp_pool = define_op(
     "LpPool", inputs="x", attrs={**_WINDOW, "p": 2}, layout="channels_last", source="ONNX LpPool-22"
@@ -284,7 +295,7 @@ def _global(
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     if native:
-        op.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=_flat)
+        op.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
     return op
 
 
@@ -295,6 +306,6 @@ _global(
 )
 
 for _op in (max_pool, average_pool):
-    _op.kernel("opencl", "pool", dtype="f32,f16", when=_flat)
+    _op.kernel("opencl", "pool", dtype="f32,f16", when=flat_pool)
 for _name in ("GlobalAveragePool", "GlobalMaxPool"):
     get_op(_name).kernel("opencl", "reduce", dtype="f32,f16")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
-from ._conditions import all_of, constant, of_type, rank
+from ._conditions import all_of, byte_output, constant, of_type, rank
 from ._core import Cost, define_op
 from .conv import conv, conv_window, correlate
 from .quantize import saturate
@@ -123,13 +123,9 @@ def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, *_: Any, **
     return _conv_cost(x, w, attrs)
 
 
-def _byte_output(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return node.output.dtype in (DType.I8, DType.U8) or f"its output is {node.output.dtype}"
-
-
 #: What the integer GEMM takes: one scale for x and y, constant weights of bytes.
 INTEGER_GEMM = all_of(
-    constant(1, 2, 3, 4, 5, 6, 7, 8), of_type(3, dtype="i8,u8"), _byte_output
+    constant(1, 2, 3, 4, 5, 6, 7, 8), of_type(3, dtype="i8,u8"), byte_output
 )
 
 

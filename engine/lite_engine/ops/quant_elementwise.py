@@ -1,4 +1,7 @@
-"""Quantised elementwise, pooling and joining operators: dequantise, compute in float32, quantise.
+"""Quantised elementwise, pooling and joining operators: dequantise, compute, quantise.
+
+Everything is defined so that any order of summation gives the same integers: functions of one
+number in float64, sums over windows and series as integers.
 
 Source: com.microsoft operators of onnxruntime (ContribOperators.md).
 """
@@ -10,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import TypeInfo
-from ._conditions import attr
+from ..ir import Node, TypeInfo
+from ._conditions import all_of, attr, constant, of_type
 from ._core import Cost, OpDef, define_op
 from ._helpers import broadcast_shapes, product
-from .activation import _sigmoid
-from .pool import average_pool
+from .pool import average_pool, flat_pool, window_sums
 from .quantize import saturate
-from .softmax import softmax
 from .tensor import concat
 
 Array = np.ndarray
@@ -70,7 +71,7 @@ qlinear_add = _binary("QLinearAdd", np.add)
 qlinear_mul = _binary("QLinearMul", np.multiply)
 
 
-def _unary(name: str, fn: Callable[..., Array], layout: str, flops: int, **attrs: Any) -> OpDef:
+def _one_input(name: str, layout: str, flops: int, kernel: str, **attrs: Any) -> OpDef:
     op = define_op(
         name,
         inputs="x x_scale x_zero_point? y_scale y_zero_point?",
@@ -81,6 +82,22 @@ def _unary(name: str, fn: Callable[..., Array], layout: str, flops: int, **attrs
         tolerance=0,
     )
     op.infer(lambda x, *_, **__: TypeInfo(x.dtype, x.shape))
+    op.cost(lambda x, *_, **__: Cost(flops=flops * x.size))
+    pitch = layout == "elementwise"
+    op.kernel(
+        "cpu", kernel, dtype="i8,u8", accepts_pitch=pitch, in_place=True, when=constant(1, 2, 3, 4)
+    )
+    return op
+
+
+def _exactly(y: Array, scale: Array, zero: Array | None, dtype: np.dtype) -> Array:
+    """clamp(round(y / scale) + zero_point) in float64"""
+    q = np.rint(y / float(scale.reshape(()))) + (0 if zero is None else int(zero.reshape(())))
+    return saturate(q, dtype)
+
+
+def _table(name: str, fn: Callable[..., Array], flops: int, **attrs: Any) -> None:
+    op = _one_input(name, "elementwise", flops, "i8_table", **attrs)
 
     @op.reference
     def _(
@@ -91,17 +108,38 @@ def _unary(name: str, fn: Callable[..., Array], layout: str, flops: int, **attrs
         y_zero: Array | None,
         **attrs: Any,
     ) -> Array:
-        return _quantised(fn(_real(x, x_scale, x_zero), **attrs), y_scale, y_zero, x.dtype)
+        shifted = x.astype(np.int32) - (0 if x_zero is None else int(x_zero.reshape(())))
+        y = fn(shifted * float(x_scale.reshape(())), **attrs)
+        return _exactly(y, y_scale, y_zero, x.dtype)
 
-    op.cost(lambda x, *_, **__: Cost(flops=flops * x.size))
-    return op
 
-
-_unary(
-    "QLinearLeakyRelu", lambda x, alpha: np.where(x < 0, alpha * x, x), "elementwise", 6, alpha=0.01
+_table(
+    "QLinearLeakyRelu",
+    lambda x, alpha: np.where(x < 0, float(np.float32(alpha)) * x, x),
+    6,
+    alpha=0.01,
 )
-_unary("QLinearSigmoid", _sigmoid, "elementwise", 14)
-_unary("QLinearSoftmax", lambda x, axis, opset: softmax(x, axis), "axis", 16, axis=-1, opset=13)
+_table("QLinearSigmoid", lambda x: 1 / (1 + np.exp(-x)), 14)
+
+qlinear_softmax = _one_input("QLinearSoftmax", "axis", 16, "i8_softmax", axis=-1, opset=13)
+
+
+@qlinear_softmax.reference
+def _(
+    x: Array,
+    x_scale: Array,
+    x_zero: Array | None,
+    y_scale: Array,
+    y_zero: Array | None,
+    *,
+    axis: int,
+    opset: int,
+) -> Array:
+    """e = round(2^30 exp((x − max)·x_scale)) as integers; y = e / Σ e in float64"""
+    below = x.astype(np.int32) - x.max(axis, keepdims=True, initial=np.iinfo(x.dtype).min)
+    e = np.rint(np.exp(below * float(x_scale.reshape(()))) * 2**30).astype(np.int64)
+    return _exactly(e / e.sum(axis, keepdims=True), y_scale, y_zero, x.dtype)
+
 
 # ---- pooling
 
@@ -134,10 +172,21 @@ def _(
     channels_last: int,
     **attrs: Any,
 ) -> Array:
-    """AveragePool of the real values"""
-    assert average_pool._reference is not None
-    y = average_pool._reference(_real(x, x_scale, x_zero), **attrs)
-    return _quantised(y, y_scale, y_zero, x.dtype)
+    """AveragePool of the real values, summed as integers"""
+    include = int(attrs.pop("count_include_pad"))
+    shifted = x.astype(np.int64) - (0 if x_zero is None else int(x_zero.reshape(())))
+    total, count = window_sums(shifted, include, attrs)
+    return _mean(total, count, x_scale, y_scale, y_zero, x.dtype)
+
+
+def _mean(
+    total: Array, count: Any, x_scale: Array, y_scale: Array, y_zero: Array | None, dtype: np.dtype
+) -> Array:
+    """clamp(round(float32(total) · x_scale / (y_scale · count)) + zero_point), float32"""
+    cells = np.asarray(count, np.float32)
+    scale = x_scale.reshape(()).astype(np.float32) / (y_scale.reshape(()).astype(np.float32) * cells)
+    zero = 0 if y_zero is None else y_zero.reshape(()).astype(np.float32)
+    return saturate(np.rint(total.astype(np.float32) * scale) + zero, dtype)
 
 
 @qlinear_average_pool.cost
@@ -166,18 +215,19 @@ def _(
     """Mean over the spatial axes, summed as integers"""
     axes = tuple(range(2, x.ndim))
     total = (x.astype(np.int64) - int(x_zero.reshape(()))).sum(axes, keepdims=True)
-    count = x.size // max(1, total.size)
-    scale = x_scale.reshape(()).astype(np.float32) / (
-        y_scale.reshape(()).astype(np.float32) * np.float32(count)
-    )
-    q = np.rint(total.astype(np.float32) * scale) + y_zero.reshape(()).astype(np.float32)
-    return saturate(q, x.dtype)
+    return _mean(total, x.size // max(1, total.size), x_scale, y_scale, y_zero, x.dtype)
 
 
 qlinear_global_average_pool.cost(lambda x, *_, **__: Cost(flops=x.size))
-qlinear_global_average_pool.kernel(
-    "cpu", "i8_global_pool", dtype="i8,u8", when=attr("channels_last", 0)
-)
+for _op in (qlinear_average_pool, qlinear_global_average_pool):
+    _op.kernel(
+        "cpu",
+        "i8_pool",
+        dtype="i8,u8",
+        accepts_pitch=True,
+        accepts_halo=True,
+        when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4)),
+    )
 
 # ---- concat
 
@@ -207,3 +257,14 @@ def _(y_scale: Array, y_zero: Array, *xs: Array, axis: int) -> Array:
         for x, s, z in zip(xs[::3], xs[1::3], xs[2::3])
     ]  # fmt: skip
     return np.concatenate(parts, axis)
+
+
+def _fixed_scales(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """All but the joined tensors are constants, and those are bytes."""
+    parts = range(2, len(types), 3)
+    if any(t is None or t.const is None for i, t in enumerate(types) if i not in parts):
+        return "a scale is computed"
+    return of_type(*parts, dtype="i8,u8")(node, types)
+
+
+qlinear_concat.kernel("cpu", "i8_concat", when=_fixed_scales)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
+from ._conditions import byte_output
 from ._core import REQUIRED, Cost, define_op
 
 qlookup = define_op(
@@ -38,3 +39,8 @@ def _(x: np.ndarray, *, table: Sequence[int], output_dtype: str) -> np.ndarray:
 @qlookup.cost
 def _(x: TypeInfo, *, table: Sequence[int], output_dtype: str) -> Cost:
     return Cost(flops=x.size)
+
+
+qlookup.kernel(
+    "cpu", "i8_table", dtype="i8,u8", accepts_pitch=True, in_place=True, when=byte_output
+)

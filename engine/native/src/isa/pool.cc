@@ -1,134 +1,29 @@
 // f32_pool: MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool on channels-last tensors of rank
 // 3 or 4; lanes are channels.
+#include "../pool_shape.h"
 #include "transcendental.h"
-
-#include "lite_kernel.h"
 
 namespace lite::LITE_ISA {
 
 namespace {
 
-struct State {
-  int64_t n, h, w, c, out_h, out_w;
-  int64_t in_image, in_row, in_pixel, in_origin;  // strides in elements
-  int64_t out_image, out_row, out_pixel, out_origin;
-  int64_t kernel[2], stride[2], dilation[2], pad[2];  // h, w; pad: top, left
-  int64_t pad_end[2];
-  bool max, include_pad, global;
-};
-
-void describe(const Tensor& t, int64_t* image, int64_t* row, int64_t* pixel, int64_t* origin) {
-  int64_t strides[kMaxRank];
-  *origin = strides_of(t, strides);
-  *image = strides[0];
-  *row = t.rank == 4 ? strides[1] : 0;
-  *pixel = strides[t.rank - 2];
-}
-
-// Attribute `name`, one or two values (rank 3 has the width only), or `otherwise`.
-bool pair(const Step& step, Env& env, const char* name, int spatial, int64_t low, int64_t out[2]) {
-  int count;
-  const int64_t* values = attr_ints(step, name, &count);
-  if (count == 0) return true;
-  if (count != spatial)
-    return env.fail("%s has %d values for %d spatial axes", name, count, spatial);
-  for (int i = 0; i < spatial; ++i) {
-    if (values[i] < low || values[i] > 65536) return env.fail("%s is out of range", name);
-    out[2 - spatial + i] = values[i];
-  }
-  return true;
-}
-
-bool read_pads(const Step& step, Env& env, int spatial, State* s) {
-  const char* mode = attr_string(step, "auto_pad", "NOTSET");
-  if (strncmp(mode, "SAME", 4) == 0) {
-    const int64_t in[2] = {s->h, s->w}, out[2] = {s->out_h, s->out_w};
-    for (int i = 0; i < 2; ++i) {
-      const int64_t reach = (out[i] - 1) * s->stride[i] + (s->kernel[i] - 1) * s->dilation[i] + 1;
-      const int64_t total = reach > in[i] ? reach - in[i] : 0;
-      s->pad[i] = strcmp(mode, "SAME_LOWER") == 0 ? total - total / 2 : total / 2;
-      s->pad_end[i] = total - s->pad[i];
-    }
-    return true;
-  }
-  int count;
-  const int64_t* pads = attr_ints(step, "pads", &count);
-  if (count == 0 || strcmp(mode, "VALID") == 0) return true;
-  if (count != 2 * spatial)
-    return env.fail("pads has %d values for %d spatial axes", count, spatial);
-  for (int i = 0; i < spatial; ++i) {
-    if (pads[i] < 0 || pads[i] > 65536 || pads[spatial + i] < 0 || pads[spatial + i] > 65536)
-      return env.fail("pads are out of range");
-    s->pad[2 - spatial + i] = pads[i];
-    s->pad_end[2 - spatial + i] = pads[spatial + i];
-  }
-  return true;
-}
-
 bool prepare(Step& step, Env& env) {
-  const Tensor* x = input_of(step, 0);
-  const Tensor* y = output_of(step, 0);
-  if (!x || !y || x->dtype != DType::kF32 || y->dtype != DType::kF32 || x->rank != y->rank ||
-      (x->rank != 3 && x->rank != 4) || step.num_outputs != 1)
-    return env.fail("needs one f32 input and output of rank 3 or 4, and no indices");
-  State* s = static_cast<State*>(env.allocate(sizeof(State)));
+  const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
+  if (!x || !y || x->dtype != DType::kF32 || y->dtype != DType::kF32)
+    return env.fail("needs an f32 input and output");
+  PoolShape* s = static_cast<PoolShape*>(env.allocate(sizeof(PoolShape)));
   if (!s) return env.out_of_memory();
   step.state = s;
-  const int spatial = x->rank - 2;
-  s->n = x->dims[0];
-  s->h = spatial == 2 ? x->dims[1] : 1;
-  s->w = x->dims[spatial];
-  s->c = last_dim(*x);
-  s->out_h = spatial == 2 ? y->dims[1] : 1;
-  s->out_w = y->dims[spatial];
-  if (y->dims[0] != s->n || last_dim(*y) != s->c || s->h > 1 << 24 || s->w > 1 << 24 ||
-      s->out_h > 1 << 24 || s->out_w > 1 << 24)
-    return env.fail("output shape does not fit the input");
-  describe(*x, &s->in_image, &s->in_row, &s->in_pixel, &s->in_origin);
-  describe(*y, &s->out_image, &s->out_row, &s->out_pixel, &s->out_origin);
-  s->max = strstr(step.op, "Max") != nullptr;
-  s->global = strncmp(step.op, "Global", 6) == 0;
-  for (int i = 0; i < 2; ++i) s->kernel[i] = s->stride[i] = s->dilation[i] = 1;
-  if (s->global) {
-    s->kernel[0] = s->h;
-    s->kernel[1] = s->w;
-    if (s->out_h != 1 || s->out_w != 1) return env.fail("a global pool gives one pixel");
-  } else {
-    s->include_pad = attr_int(step, "count_include_pad", 0) != 0;
-    if (!pair(step, env, "kernel_shape", spatial, 1, s->kernel) ||
-        !pair(step, env, "strides", spatial, 1, s->stride) ||
-        !pair(step, env, "dilations", spatial, 1, s->dilation) || !read_pads(step, env, spatial, s))
-      return false;
-  }
-  if (s->h < 1 || s->w < 1) return env.fail("the input has no pixels");
-  return true;
-}
-
-// Taps [begin, end) whose position first + tap * dilation lies in [0, size).
-void valid_taps(int64_t first, int64_t dilation, int64_t taps, int64_t size, int64_t* begin,
-                int64_t* end) {
-  *begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-  *end = first >= size ? 0 : (size - first + dilation - 1) / dilation;
-  if (*end > taps) *end = taps;
-  if (*begin > *end) *begin = *end;
-}
-
-// Window cells that count: inside the image, or inside its declared padding.
-int64_t counted(const State& s, int axis, int64_t first, int64_t size, int64_t valid) {
-  if (!s.include_pad) return valid;
-  int64_t begin, end;
-  valid_taps(first + s.pad[axis], s.dilation[axis], s.kernel[axis],
-             size + s.pad[axis] + s.pad_end[axis], &begin, &end);
-  return end - begin;
+  return read_pool(step, env, s);
 }
 
 template <bool Max>
-void pool_pixel(const State& s, const float* x, float* y, int64_t ky0, int64_t ky1, int64_t kx0,
-                int64_t kx1, int64_t c0, int64_t c1, float scale) {
+void pool_pixel(const PoolShape& s, const float* x, float* y, const PoolWindow& p, int64_t c0,
+                int64_t c1, float scale) {
   const int64_t down = s.dilation[0] * s.in_row, right = s.dilation[1] * s.in_pixel;
   auto reduce = [&](F acc, auto get) __attribute__((always_inline)) {
-    for (int64_t ky = ky0; ky < ky1; ++ky)
-      for (int64_t kx = kx0; kx < kx1; ++kx) {
+    for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
+      for (int64_t kx = p.kx0; kx < p.kx1; ++kx) {
         const F v = get(x + ky * down + kx * right);
         acc = Max ? max(acc, v) : acc + v;
       }
@@ -138,11 +33,11 @@ void pool_pixel(const State& s, const float* x, float* y, int64_t ky0, int64_t k
   int64_t c = c0;
   for (; c + 4 * kLanes <= c1; c += 4 * kLanes) {
     F acc[4] = {start, start, start, start};
-    for (int64_t ky = ky0; ky < ky1; ++ky)
-      for (int64_t kx = kx0; kx < kx1; ++kx) {
-        const float* p = x + ky * down + kx * right + c;
+    for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
+      for (int64_t kx = p.kx0; kx < p.kx1; ++kx) {
+        const float* from = x + ky * down + kx * right + c;
         LITE_UNROLL for (int i = 0; i < 4; ++i) {
-          const F v = load(p + i * kLanes);
+          const F v = load(from + i * kLanes);
           acc[i] = Max ? max(acc[i], v) : acc[i] + v;
         }
       }
@@ -150,42 +45,20 @@ void pool_pixel(const State& s, const float* x, float* y, int64_t ky0, int64_t k
       store(y + c + i * kLanes, Max ? acc[i] : acc[i] * splat(scale));
   }
   for (; c + kLanes <= c1; c += kLanes)
-    store(y + c, reduce(start, [&](const float* p) { return load(p + c); }));
+    store(y + c, reduce(start, [&](const float* q) { return load(q + c); }));
   const int rest = static_cast<int>(c1 - c);
   if (rest)
-    store_part(y + c, reduce(start, [&](const float* p) { return load_part(p + c, rest); }), rest);
-}
-
-void pool_at(const State& s, const float* x, float* y, int64_t image, int64_t oy, int64_t ox,
-             int64_t c0, int64_t c1) {
-  const int64_t iy = oy * s.stride[0] - s.pad[0], ix = ox * s.stride[1] - s.pad[1];
-  int64_t ky0, ky1, kx0, kx1;
-  valid_taps(iy, s.dilation[0], s.kernel[0], s.h, &ky0, &ky1);
-  valid_taps(ix, s.dilation[1], s.kernel[1], s.w, &kx0, &kx1);
-  const float* from = x + s.in_origin + image * s.in_image + iy * s.in_row + ix * s.in_pixel;
-  float* to = y + s.out_origin + image * s.out_image + oy * s.out_row + ox * s.out_pixel;
-  if (s.max) return pool_pixel<true>(s, from, to, ky0, ky1, kx0, kx1, c0, c1, 1);
-  const int64_t cells = counted(s, 0, iy, s.h, ky1 - ky0) * counted(s, 1, ix, s.w, kx1 - kx0);
-  pool_pixel<false>(s, from, to, ky0, ky1, kx0, kx1, c0, c1,
-                    cells > 0 ? 1.0f / static_cast<float>(cells) : 0.0f);
+    store_part(y + c, reduce(start, [&](const float* q) { return load_part(q + c, rest); }), rest);
 }
 
 void run(const Step& step, int, int thread, int threads, void*) {
-  const State& s = *static_cast<const State*>(step.state);
+  const PoolShape& s = *static_cast<const PoolShape*>(step.state);
   const float* x = step.inputs[0]->as<float>();
   float* y = step.outputs[0]->as<float>();
-  const int64_t rows = s.n * s.out_h;
-  int64_t begin, end;
-  if (rows * s.out_w < 4 * threads) {  // few pixels: cut the channels
-    share(s.c, kLanes, thread, threads, &begin, &end);
-    for (int64_t pixel = 0; begin < end && pixel < rows * s.out_w; ++pixel)
-      pool_at(s, x, y, pixel / s.out_w / s.out_h, pixel / s.out_w % s.out_h, pixel % s.out_w, begin,
-              end);
-    return;
-  }
-  share(rows * s.out_w, 1, thread, threads, &begin, &end);
-  for (int64_t pixel = begin; pixel < end; ++pixel)
-    pool_at(s, x, y, pixel / s.out_w / s.out_h, pixel / s.out_w % s.out_h, pixel % s.out_w, 0, s.c);
+  for_each_window(s, kLanes, thread, threads, [&](const PoolWindow& p, int64_t c0, int64_t c1) {
+    const float scale = p.cells > 0 ? 1.0f / static_cast<float>(p.cells) : 0.0f;
+    (s.max ? pool_pixel<true> : pool_pixel<false>)(s, x + p.from, y + p.to, p, c0, c1, scale);
+  });
 }
 
 const Kernel kPool[] = {{"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f32_pool", prepare,

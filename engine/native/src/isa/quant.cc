@@ -3,10 +3,11 @@
 //   real = (q - zero_point) * scale;   q = clamp(round_half_even(real / scale) + zero_point)
 //
 // All in float32, in this order of operations: results are bit-exact everywhere.
-#include "broadcast.h"
-#include "convert.h"
+#include "../broadcast.h"
+#include "../convert.h"
+#include "int8_lanes.h"
 
-namespace lite {
+namespace lite::LITE_ISA {
 
 namespace {
 
@@ -48,9 +49,21 @@ float zero_at(const Params& p, int64_t i) {
   return static_cast<float>(zero);
 }
 
+bool is_byte(DType type) { return type == DType::kI8 || type == DType::kU8; }
+
 // n <= kChunk elements. Not inlined: a multiply and a later add must not become one operation.
 __attribute__((noinline)) void to_real(const Tensor& t, int64_t at, int64_t stride, int n,
                                        float scale, float zero, float* out) {
+  if (is_byte(t.dtype) && stride == 1) {
+    const uint8_t flip = t.dtype == DType::kI8 ? 0x80 : 0;
+    const int32_t shift = static_cast<int32_t>(zero) + flip;
+    const uint8_t* x = t.data + at;
+    int i = 0;
+    for (; i + kLanes <= n; i += kLanes)
+      store(out + i, to_float(widen(x + i, flip) - shift) * scale);
+    if (i < n) store_part(out + i, to_float(widen_part(x + i, n - i, flip) - shift) * scale, n - i);
+    return;
+  }
   int64_t whole[kChunk];
   load_ints(t.dtype, t.data + at * dtype_bytes(t.dtype), stride, n, whole);
   const int32_t shift = static_cast<int32_t>(zero);
@@ -60,6 +73,15 @@ __attribute__((noinline)) void to_real(const Tensor& t, int64_t at, int64_t stri
 
 __attribute__((noinline)) void to_integer(const float* x, int n, float scale, float zero,
                                           const Tensor& t, int64_t at) {
+  if (is_byte(t.dtype)) {
+    const uint8_t flip = t.dtype == DType::kI8 ? 0x80 : 0;
+    const F s = splat(scale);
+    uint8_t* y = t.data + at;
+    int i = 0;
+    for (; i + kLanes <= n; i += kLanes) shorten(y + i, quantise(load(x + i), s, zero + flip), flip);
+    if (i < n) shorten_part(y + i, quantise(load_part(x + i, n - i), s, zero + flip), n - i, flip);
+    return;
+  }
   float low, high;
   range_of(t.dtype, &low, &high);
   low -= zero;
@@ -166,57 +188,12 @@ void run_binary(const Step& step, int, int thread, int threads, void*) {
   }
 }
 
-// ---- QLinearGlobalAveragePool, channels-last: summed as integers
-
-struct PoolState {
-  Params x, y;
-};
-
-bool prepare_pool(Step& step, Env& env) {
-  const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
-  if (!x || !y || x->rank < 3 || x->dtype != y->dtype || !is_small_integer(x->dtype) ||
-      y->size != x->dims[0] * last_dim(*x) || x->size == 0 || x->size / y->size > 1 << 24)
-    return env.fail("needs an input with pixels and one output pixel of its type");
-  PoolState* s = static_cast<PoolState*>(env.allocate(sizeof(PoolState)));
-  if (!s) return env.out_of_memory();
-  step.state = s;
-  return read_params(step, env, 1, 1, x->dtype, &s->x) &&
-         read_params(step, env, 3, 1, x->dtype, &s->y);
-}
-
-void run_pool(const Step& step, int, int thread, int threads, void*) {
-  const PoolState& s = *static_cast<const PoolState*>(step.state);
-  const Tensor &x = *step.inputs[0], &y = *step.outputs[0];
-  const int64_t c = last_dim(x), pixels = x.size / y.size, bytes = dtype_bytes(x.dtype);
-  const float count = static_cast<float>(pixels);
-  const float scale = scale_at(s.x, 0) / (scale_at(s.y, 0) * count);
-  const int64_t zero = static_cast<int64_t>(zero_at(s.x, 0));
-  int64_t begin, end;
-  share(y.size, 64, thread, threads, &begin, &end);
-  for (int64_t i = begin; i < end;) {
-    const int64_t image = i / c, channel = i % c;
-    int64_t n = c - channel < kChunk ? c - channel : kChunk;
-    if (end - i < n) n = end - i;
-    int64_t total[kChunk] = {}, row[kChunk];
-    for (int64_t p = 0; p < pixels; ++p) {
-      load_ints(x.dtype, x.data + ((image * pixels + p) * c + channel) * bytes, 1,
-                static_cast<int>(n), row);
-      for (int64_t k = 0; k < n; ++k) total[k] += row[k];
-    }
-    float mean[kChunk];
-    for (int64_t k = 0; k < n; ++k) mean[k] = static_cast<float>(total[k] - zero * pixels) * scale;
-    to_integer(mean, static_cast<int>(n), 1.0f, zero_at(s.y, 0), y, i);
-    i += n;
-  }
-}
-
 const Kernel kQuant[] = {
     {"QuantizeLinear DequantizeLinear", "any_quantize", prepare_linear, run_linear, 0},
     {"QLinearAdd QLinearMul", "i8_binary", prepare_binary, run_binary, kAcceptsPitch},
-    {"QLinearGlobalAveragePool", "i8_global_pool", prepare_pool, run_pool, 0},
 };
 
 }  // namespace
-}  // namespace lite
+}  // namespace lite::LITE_ISA
 
-LITE_BASE_KERNEL_TABLE(quant, kQuant)
+LITE_KERNEL_TABLE(quant, kQuant)

@@ -1,0 +1,80 @@
+// i8_pool: MaxPool and the quantised average pools on channels-last bytes. Averages are summed as
+// integers:  y = clamp(round(float(sum of (x - zero_point)) * (x_scale / (y_scale * cells))) + zero)
+#include "../pool_shape.h"
+#include "../quant_scalars.h"
+#include "int8_lanes.h"
+
+namespace lite::LITE_ISA {
+
+namespace {
+
+struct State {
+  PoolShape shape;
+  uint8_t flip;
+  int32_t x_zero, y_zero;  // as unsigned bytes
+  float x_scale, y_scale;
+};
+
+bool prepare(Step& step, Env& env) {
+  const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
+  if (!x || !y || (x->dtype != DType::kI8 && x->dtype != DType::kU8) || y->dtype != x->dtype)
+    return env.fail("needs an input and an output of one 8-bit type");
+  State* s = static_cast<State*>(env.allocate(sizeof(State)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  if (!read_pool(step, env, &s->shape)) return false;
+  if (s->shape.kernel[0] * s->shape.kernel[1] > 1 << 22) return env.fail("window too large");
+  s->flip = x->dtype == DType::kI8 ? 0x80 : 0;
+  if (s->shape.max) return true;
+  QuantScalars a, b;
+  if (!read_scalars(step, env, 1, x->dtype, &a) || !read_scalars(step, env, 3, x->dtype, &b))
+    return false;
+  s->x_scale = a.scale;
+  s->y_scale = b.scale;
+  s->x_zero = a.zero + s->flip;
+  s->y_zero = b.zero + s->flip;
+  return true;
+}
+
+template <class Read>
+LITE_INLINE I pool_lanes(const State& s, const uint8_t* x, const PoolWindow& p, Read read) {
+  const int64_t down = s.shape.dilation[0] * s.shape.in_row;
+  const int64_t right = s.shape.dilation[1] * s.shape.in_pixel;
+  I acc{};  // the lowest byte, or no sum
+  for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
+    for (int64_t kx = p.kx0; kx < p.kx1; ++kx) {
+      const I v = read(x + ky * down + kx * right);
+      acc = s.shape.max ? (v > acc ? v : acc) : acc + v;
+    }
+  if (s.shape.max) return acc;
+  const int64_t taps = (p.ky1 - p.ky0) * (p.kx1 - p.kx0), cells = p.cells > 0 ? p.cells : 1;
+  const float scale = s.x_scale / (s.y_scale * static_cast<float>(cells));
+  const F mean = to_float(acc - static_cast<int32_t>(taps * s.x_zero)) * splat(scale);
+  return quantise(mean, splat(1.0f), static_cast<float>(s.y_zero));
+}
+
+void run(const Step& step, int, int thread, int threads, void*) {
+  const State& s = *static_cast<const State*>(step.state);
+  for_each_window(s.shape, kLanes, thread, threads,
+                  [&](const PoolWindow& p, int64_t c, int64_t end) {
+                    const uint8_t* x = step.inputs[0]->data + p.from;
+                    uint8_t* y = step.outputs[0]->data + p.to;
+                    for (; c + kLanes <= end; c += kLanes)
+                      shorten(y + c, pool_lanes(s, x + c, p, [&](const uint8_t* q) {
+                                return widen(q, s.flip);
+                              }), s.flip);
+                    const int rest = static_cast<int>(end - c);
+                    if (rest > 0)
+                      shorten_part(y + c, pool_lanes(s, x + c, p, [&](const uint8_t* q) {
+                                     return widen_part(q, rest, s.flip);
+                                   }), rest, s.flip);
+                  });
+}
+
+const Kernel kInt8Pool[] = {{"MaxPool QLinearAveragePool QLinearGlobalAveragePool", "i8_pool",
+                             prepare, run, kAcceptsPitch | kAcceptsHalo}};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(int8_pool, kInt8Pool)
