@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from ._base import Backend, Executable, StepTime, Usability
+from ._base import Backend, Executable, Repeats, Samples, StepTime, Usability
 
 _MODULES = {"cpu": "CpuBackend", "opencl": "OpenCLBackend", "reference": "ReferenceBackend"}
 _made: dict[str, Backend] = {}
@@ -19,4 +19,12 @@ def get_backend(name: str) -> Backend:
     return _made[name]
 
 
-__all__ = ["Backend", "Executable", "StepTime", "Usability", "get_backend"]
+__all__ = [
+    "Backend",
+    "Executable",
+    "Repeats",
+    "Samples",
+    "StepTime",
+    "Usability",
+    "get_backend",
+]

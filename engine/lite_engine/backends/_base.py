@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,18 @@ class StepTime:
     start_ns: int
     end_ns: int
     variant: str
+
+
+@dataclass
+class Samples:
+    """Repeated runs of a segment: steps_ns (runs, steps), total_ns (runs,), the first run's time,
+    and what is known of the machine that ran them."""
+
+    steps_ns: np.ndarray
+    total_ns: np.ndarray
+    first_ns: int
+    environment: dict[str, Any]
+    warnings: list[str]
 
 
 class Executable(Protocol):
@@ -55,6 +67,15 @@ class Executable(Protocol):
     def memory(self) -> dict[str, int]:
         """Bytes by purpose: arena, packed weights, scratch."""
         ...
+
+
+@runtime_checkable
+class Repeats(Protocol):
+    """An executable that can repeat its work by itself, where a call costs more than a run."""
+
+    def repeat(self, runs: int, warmup: int) -> None: ...
+
+    def samples(self) -> Samples: ...
 
 
 class Backend(Protocol):

@@ -34,6 +34,13 @@ def _parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         "lite opt", description="Convert a model with Paddle-Lite's flags.", allow_abbrev=False
     )
+    p.add_argument("--version", action="version", version=__version__)
+    add_flags(p)
+    return p
+
+
+def add_flags(p: argparse.ArgumentParser) -> None:
+    """Paddle-Lite's flags, for `run`."""
     p.add_argument("--model_dir", default="", help="folder with __model__ and parameters")
     p.add_argument("--model_file", default="", help="program (or a model of any known format)")
     p.add_argument("--param_file", default="", help="combined parameter file")
@@ -49,8 +56,6 @@ def _parser() -> argparse.ArgumentParser:
         ("print_all_ops", "list the operators of every target"),
     ):
         p.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False, help=text)
-    p.add_argument("--version", action="version", version=__version__)
-    return p
 
 
 def run_opt(argv: Sequence[str]) -> int:

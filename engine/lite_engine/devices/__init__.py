@@ -1,7 +1,40 @@
 """Where programs run besides this process: emulated AArch64, ssh, adb."""
 
-from ._base import Device, RunnerResult
+from . import condition
+from ._base import STAGES, Device, RunnerResult, Stage
 from .backend import DeviceBackend
+from .check import DeviceCheck, check_device
 from .emulated import EmulatedDevice, emulator_usability
+from .process import ProcessDevice
+from .registry import (
+    BUILT_IN,
+    Entry,
+    add_entry,
+    find_device,
+    load_entries,
+    open_address,
+    remove_entry,
+)
+from .remote import RemoteDevice
 
-__all__ = ["Device", "DeviceBackend", "EmulatedDevice", "RunnerResult", "emulator_usability"]
+__all__ = [
+    "BUILT_IN",
+    "STAGES",
+    "Device",
+    "DeviceBackend",
+    "DeviceCheck",
+    "EmulatedDevice",
+    "Entry",
+    "ProcessDevice",
+    "RemoteDevice",
+    "RunnerResult",
+    "Stage",
+    "add_entry",
+    "check_device",
+    "condition",
+    "emulator_usability",
+    "find_device",
+    "load_entries",
+    "open_address",
+    "remove_entry",
+]

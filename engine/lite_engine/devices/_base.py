@@ -2,21 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..errors import DeviceError
+
+#: The stages of every run on a device, in order.
+STAGES = ("reach", "copy", "run", "fetch")
+RUN_TIMEOUT_S = 1800
+#: CPU target by architecture, as `uname -m` says it.
+TARGETS = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
+
 
 @dataclass
 class RunnerResult:
-    """Arrays by tensor name, in physical order, and the runner's own profile (JSON as it wrote
-    it)."""
+    """Arrays by tensor name, in physical order; the runner's own profile (JSON as it wrote it);
+    what could be read of the device's condition, and warnings about it."""
 
     arrays: dict[str, np.ndarray]
     profile: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Stage:
+    """One stage of the last run: state is running, done or failed."""
+
+    name: str
+    state: str = "running"
+    detail: str = ""
+    ms: float = 0.0
+
+
+class StageLog:
+    """The stages of a device's last run."""
+
+    def __init__(self) -> None:
+        self.stages: list[Stage] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Stage]:
+        """Times a stage; a DeviceError inside gets the stage's name."""
+        current = Stage(name)
+        self.stages.append(current)
+        began = time.perf_counter()
+        try:
+            yield current
+            current.state = "done"
+        except DeviceError as error:
+            current.state, current.detail = "failed", str(error)
+            error.stage = name
+            raise
+        finally:
+            current.ms = (time.perf_counter() - began) * 1e3
+            if current.state == "running":
+                current.state = "failed"
 
 
 class Device(Protocol):
@@ -26,6 +73,11 @@ class Device(Protocol):
     name: str
     #: False under emulation: durations mean nothing there
     times_meaningful: bool
+    log: StageLog
+
+    def target(self) -> str:
+        """The CPU target there, "x86" or "arm". Raises DeviceError when it cannot be reached."""
+        ...
 
     def run_program(
         self,
@@ -56,3 +108,21 @@ def runner_arguments(
     if wanted:
         args += ["--tap", ",".join(wanted), "--tap-dir", folder]
     return [*args, "--profile", f"{folder}/profile.json"]
+
+
+def runner_failure(device: str, code: int, stderr: str) -> DeviceError:
+    """What the runner's exit code and messages mean."""
+    lines = [x for x in stderr.strip().splitlines() if x.strip()]
+    said = lines[-1].removeprefix("error: ") if lines else "it said nothing"
+    signal = -code if code < 0 else code - 128 if code > 128 else 0
+    if signal == 9:
+        return DeviceError(
+            f"{device}: the runner was killed (signal 9), out of memory perhaps; "
+            "free memory there or use fewer threads",
+            "run",
+        )
+    if signal:
+        return DeviceError(f"{device}: the runner ended with signal {signal}: {said}", "run")
+    if code == 127:
+        return DeviceError(f"{device}: the runner does not start: {said}", "run")
+    return DeviceError(f"{device}: the runner failed: {said}", "run")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import StepTime, Usability
+from ..backends import Samples, StepTime, Usability
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import Segment
 from ._base import Device, RunnerResult
@@ -43,6 +43,7 @@ class DeviceExecutable:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.program = write_program_file(self.plan, Path(folder) / "program.lite")
         self._taps: list[int] = []
+        self._repeat = {"runs": 1, "warmup": 0}
         self._result = RunnerResult({})
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
@@ -51,7 +52,9 @@ class DeviceExecutable:
             for i, a in zip(self.plan.inputs, inputs, strict=True)
         }
         wanted = [tensor_file_name(i) for i in dict.fromkeys([*self.plan.outputs, *self._taps])]
-        self._result = self.device.run_program(self.program, arrays, wanted, threads=self.threads)
+        self._result = self.device.run_program(
+            self.program, arrays, wanted, threads=self.threads, **self._repeat
+        )
         return [self._array(i) for i in self.plan.outputs]
 
     def _array(self, index: int) -> np.ndarray:
@@ -64,6 +67,21 @@ class DeviceExecutable:
             out.append(StepTime(at, at + int(step["ns"]), str(step["variant"])))
             at += int(step["ns"])
         return out
+
+    def repeat(self, runs: int, warmup: int) -> None:
+        """How often the device executes the program in the next `run`."""
+        self._repeat = {"runs": runs, "warmup": warmup}
+
+    def samples(self) -> Samples:
+        """Every repetition of the last run."""
+        steps = [step["samples_ns"] for step in self._result.profile["steps"]]
+        return Samples(
+            np.array(steps, np.int64).reshape(len(self.plan.steps), -1).T,
+            np.array(self._result.profile["total_ns"]["samples"], np.int64),
+            int(self._result.profile["first_run_ns"]),
+            self._result.environment,
+            self._result.warnings,
+        )
 
     def tap(self, tensors: Sequence[int]) -> None:
         self._taps = list(tensors)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import platform
+import re
 import shutil
-import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from .._native import runner_path
+from .._native import host_arch, runner_path
 from ..backends import Usability
-from ..errors import DeviceError, LiteError
-from ._base import RunnerResult, runner_arguments
+from ..errors import DeviceError, LiteError, UsageError
+from .process import ProcessDevice
 
 #: Any CPU model of qemu; "max" has every feature the runner knows.
 DEFAULT_CPU = "max"
-TIMEOUT_S = 1800
 
 
 def emulator() -> str | None:
@@ -28,7 +21,7 @@ def emulator() -> str | None:
 
 def emulator_usability() -> Usability:
     """Whether AArch64 programs run here. On an AArch64 machine they do without an emulator."""
-    if platform.machine() not in ("aarch64", "arm64") and emulator() is None:
+    if host_arch() != "aarch64" and emulator() is None:
         return Usability(False, "qemu-aarch64 is not installed", "sudo apt-get install qemu-user")
     try:
         runner_path("aarch64")
@@ -37,52 +30,21 @@ def emulator_usability() -> Usability:
     return Usability(True, "AArch64 runner under qemu-aarch64; times are not meaningful")
 
 
-class EmulatedDevice:
+class EmulatedDevice(ProcessDevice):
     """Runs program files with the AArch64 runner. `cpu` is a CPU model of qemu."""
 
     times_meaningful = False
 
     def __init__(self, cpu: str = DEFAULT_CPU) -> None:
+        """Raises UsageError when `cpu` cannot be the name of a CPU model."""
+        if not re.fullmatch(r"[A-Za-z0-9._,=-]+", cpu) or cpu.startswith("-"):
+            raise UsageError(f"CPU model {cpu!r}: see `qemu-aarch64 -cpu help`")
         self.cpu = cpu
-        self.name = "emulated" if cpu == DEFAULT_CPU else f"emulated:{cpu}"
+        super().__init__("emulated" if cpu == DEFAULT_CPU else f"emulated:{cpu}", "aarch64")
 
-    def run_program(
-        self,
-        program: Path,
-        inputs: Mapping[str, np.ndarray],
-        wanted: Sequence[str],
-        *,
-        threads: int = 1,
-        runs: int = 1,
-        warmup: int = 0,
-    ) -> RunnerResult:
-        """Raises DeviceError naming the stage."""
+    def command(self, runner: Path) -> list[str]:
         state = emulator_usability()
         if not state.usable:
-            raise DeviceError(f"{self.name}: {state.reason}; {state.fix}", "reach")
-        with tempfile.TemporaryDirectory(prefix="lite-emulated-") as folder:
-            files = {}
-            for i, (name, array) in enumerate(inputs.items()):
-                files[name] = f"{folder}/in{i}.npy"
-                np.save(files[name], np.asarray(array, order="C"))  # keeps rank 0
-            args = runner_arguments(
-                str(program), files, wanted, folder, threads=threads, runs=runs, warmup=warmup
-            )
-            self._execute([str(runner_path("aarch64")), *args])
-            arrays = {n: np.load(f"{folder}/{n}.npy", allow_pickle=False) for n in wanted}
-            profile = json.loads(Path(folder, "profile.json").read_text())
-        return RunnerResult(arrays, profile)
-
-    def _execute(self, command: list[str]) -> None:
+            raise DeviceError(f"{self.name}: {state.reason}; {state.fix}")
         found = emulator()
-        if found is not None:
-            command = [found, "-cpu", self.cpu, *command]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise DeviceError(f"{self.name}: no result after {TIMEOUT_S} s", "run") from None
-        if done.returncode:
-            lines = [x for x in done.stderr.strip().splitlines() if x] or ["no message"]
-            raise DeviceError(
-                f"{self.name}: the runner ended with {done.returncode}: {lines[-1]}", "run"
-            )
+        return [found, "-cpu", self.cpu, str(runner)] if found else [str(runner)]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import Samples
 from ..plan import Plan, Step
 from .environment import environment, peak_rss_bytes, readings
 from .execute import Execution
@@ -68,7 +69,7 @@ class LayerTime:
 
 @dataclass
 class Profile:
-    """Per-layer times of a model on a backend; `to_dict` is the JSON of DESIGN section 4.
+    """Per-layer times of a model on a backend; `to_dict` is the JSON of `lite profile`.
 
     total_ms        median, min, mean, p90, p99, max of runs without the profiler
     profiled_ms     median of the runs that the layers were timed in
@@ -161,13 +162,26 @@ def profile(
     begin = time.perf_counter()
     execution = predictor.execution({n: a.shape for n, a in arrays.items()})
     execution.tap(())
-    execution.run(ordered)
-    first_ms = (time.perf_counter() - begin) * 1e3
     meaningful = getattr(predictor.device, "times_meaningful", True)
-    warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
-    before = environment()
-    taken = _measure(execution, ordered, runs, progress, paired=meaningful)
-    peak = peak_rss_bytes()
+    warm: list[float] = []
+    remote = None
+    if predictor.device is None:
+        execution.run(ordered)
+        first_ms = (time.perf_counter() - begin) * 1e3
+        warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
+        before = environment()
+        taken = _measure(execution, ordered, runs, progress)
+        conditions = {**before, **{f"{k}_after": v for k, v in readings().items()}}
+        peak = peak_rss_bytes()
+    else:
+        remote = execution.measure(ordered, runs=runs, warmup=warmup)
+        first_ms = remote.first_ns / 1e6
+        taken = _from_device(remote, [t.variant for t in execution.times()])
+        conditions = {
+            "cpu": f"{predictor.device.target()} of {predictor.device.name}",
+            **remote.environment,
+        }
+        peak = sum(execution.memory().values())
     limits = measured_roof(predictor) if roof else None
     layers = _rows(execution.plan, taken, limits)
     total = _percentiles(taken.plain)
@@ -177,7 +191,7 @@ def profile(
         predictor.backend,
         device or str(getattr(predictor.device, "name", "local")),
         predictor.threads,
-        {**before, **{f"{k}_after": v for k, v in readings().items()}},
+        conditions,
         total,
         first_ms,
         layers,
@@ -197,8 +211,16 @@ def profile(
         times_meaningful=meaningful,
         emulated=not meaningful,
     )
-    out.warnings = _warnings(out)
+    out.warnings = [*(remote.warnings if remote else ()), *_warnings(out)]
     return out
+
+
+def _from_device(made: Samples, variants: list[str]) -> _Samples:
+    """The runner's own repetitions, steps laid end to end."""
+    ends = np.cumsum(made.steps_ns, axis=1) / 1e6
+    totals = made.total_ns / 1e6
+    reading = np.zeros(len(totals))  # it reads its clocks out after the last run
+    return _Samples(totals, totals, ends - made.steps_ns / 1e6, ends, reading, variants)
 
 
 def _one(execution: Execution, ordered: list[np.ndarray]) -> float:
@@ -211,19 +233,15 @@ def _measure(
     ordered: list[np.ndarray],
     runs: int,
     progress: Callable[[int, int], None] | None,
-    *,
-    paired: bool,
 ) -> _Samples:
-    """Plain and profiled runs in turn; on an emulator, where a run takes seconds and its time
-    means nothing, the profiled ones alone."""
+    """Plain and profiled runs in turn."""
     steps = len(execution.plan.steps)
     taken = _Samples(
         np.zeros(runs), np.zeros(runs), np.zeros((runs, steps)), np.zeros((runs, steps)),
         np.zeros(runs), [],
     )  # fmt: skip
     for run in range(runs):
-        if paired:
-            taken.plain[run] = _one(execution, ordered)
+        taken.plain[run] = _one(execution, ordered)
         taken.profiled[run] = _one(execution, ordered)
         begin = time.perf_counter()
         times = execution.times()
@@ -233,8 +251,6 @@ def _measure(
         taken.variants = [t.variant for t in times]
         if progress:
             progress(run + 1, runs)
-    if not paired:
-        taken.plain = taken.profiled
     return taken
 
 

@@ -16,6 +16,11 @@ from typing import Any
 
 from lite_engine.errors import UsageError
 
+PREPROCESS_HELP = (
+    "how an image becomes the input: imagenet, pm1 (-1…1), unit (0…1) or raw, with a colour, like "
+    "pm1,bgr; or mean=127,std=128,size=240x320; or JSON with mean, std, colour, layout, size"
+)
+
 
 @dataclass(frozen=True)
 class Command:

@@ -10,6 +10,7 @@ from typing import Any
 from ._base import (
     Command,
     add_backend,
+    add_device,
     add_json,
     add_model,
     load_model,
@@ -43,7 +44,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_backend(parser)
     parser.add_argument("--runs", type=int, default=20, metavar="N", help="timed runs (20)")
     parser.add_argument("--warmup", type=int, default=3, metavar="N", help="runs before (3)")
-    parser.add_argument("--device", default="local", help="local, emulated, ssh://… or adb://…")
+    add_device(parser)
     parser.add_argument("--sort", choices=("order", "time"), default="order")
     parser.add_argument("--csv", metavar="FILE", help="layers as comma-separated values")
     parser.add_argument("--trace", metavar="FILE", help="Chrome trace of one run")
@@ -57,6 +58,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Profiled:
+    from lite_engine.devices import find_device
     from lite_engine.errors import UsageError
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.advice import advise
@@ -70,9 +72,12 @@ def _call(args: argparse.Namespace) -> Profiled:
         raise UsageError("--warmup must be at least 0")
     model = load_model(args)
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
-    device, backend = device_and_backend(args.device, args.backend)
     predictor = Predictor(
-        model, backend, threads=args.threads, precision=args.precision, device=device
+        model,
+        args.backend,
+        threads=args.threads,
+        precision=args.precision,
+        device=find_device(args.device),
     )
     made = profile(predictor, feeds, runs=args.runs, warmup=args.warmup)
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})
@@ -80,22 +85,6 @@ def _call(args: argparse.Namespace) -> Profiled:
     if args.history:
         result.run = History().add(made, str(args.model), args.tag)
     return result
-
-
-def device_and_backend(device: str, backend: str) -> tuple[Any, str]:
-    """`--device` and `--backend` as a Device (None: here) and a backend. Raises UsageError."""
-    from lite_engine import devices
-    from lite_engine.errors import UsageError
-
-    if device == "local":
-        return None, backend
-    if device.partition(":")[0] == "emulated":
-        cpu = device.partition(":")[2]
-        return devices.EmulatedDevice(cpu) if cpu else devices.EmulatedDevice(), "arm"
-    opened = getattr(devices, "open_device", None)
-    if opened is None:
-        raise UsageError(f"device {device!r} is not local or emulated")
-    return opened(device), "arm" if backend == "auto" else backend
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:

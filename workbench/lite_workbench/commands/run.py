@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from lite_engine.errors import LiteError, UsageError
 
+from ..answers import OVERLAP, THRESHOLD, TOP, Answer, answer, read_labels
 from ._base import (
+    PREPROCESS_HELP,
     Command,
     add_backend,
     add_device,
@@ -22,17 +24,32 @@ from ._base import (
 )
 from ._table import table
 
+_GUESSED = (
+    "the model does not say how its images were prepared: pixels were scaled to 0…1; "
+    "--preprocess imagenet, pm1 or raw says otherwise"
+)
+
 
 @dataclass
 class RunResult:
-    """Outputs of one inference, taps among them, and the best labels when the model classifies."""
+    """Outputs of one inference, taps among them, and what they say. `picture` is the (width,
+    height) of the image that was given."""
 
     model: str
     backend: str
     explanation: str
     outputs: dict[str, np.ndarray]
     taps: dict[str, np.ndarray] = field(default_factory=dict)
-    top: list[tuple[int, str, float]] = field(default_factory=list)
+    answer: Answer = field(default_factory=lambda: Answer("values", ""))
+    picture: tuple[int, int] | None = None
+    note: str = ""
+
+    @property
+    def top(self) -> list[tuple[int, str, float]]:
+        """(index, label, score) of a classifier's best classes, else nothing."""
+        if self.answer.kind != "top":
+            return []
+        return [(i["index"], i["label"], i["score"]) for i in self.answer.items]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -40,6 +57,7 @@ class RunResult:
             "backend": self.backend,
             "outputs": {k: statistics(v) for k, v in self.outputs.items()},
             "taps": {k: statistics(v) for k, v in self.taps.items()},
+            "answer": self.answer.to_dict(),
             "top": [{"index": i, "label": n, "score": s} for i, n, s in self.top],
         }
 
@@ -70,7 +88,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help="a .npy, .npz or image file; random numbers when none is given",
+        help="an image, .npy, .npz or .wav file; random numbers when none is given",
     )
     add_backend(parser)
     add_device(parser)
@@ -79,7 +97,16 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", metavar="FILE.npz", help="writes the outputs (and taps)")
     parser.add_argument("--labels", metavar="FILE", help="one label per line")
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="labels to show (5)")
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+    parser.add_argument("--top", type=int, default=TOP, metavar="N", help=f"labels to show ({TOP})")
+    parser.add_argument(
+        "--threshold", type=float, default=THRESHOLD, metavar="S",
+        help=f"least score of a box ({THRESHOLD:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--overlap", type=float, default=OVERLAP, metavar="S",
+        help=f"of two boxes that share more than this the better one stays ({OVERLAP:g})",
+    )  # fmt: skip
     parser.add_argument(
         "--tap", action="append", default=[], metavar="NAME", help="inner value to keep"
     )
@@ -90,11 +117,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.devices import find_device
+    from lite_engine.preprocess import Preprocess
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.tune import fastest
 
     model = load_model(args)
+    if args.preprocess:
+        model.metadata["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
     options = {"threads": args.threads, "precision": args.precision}
     if args.tune:
@@ -106,41 +136,60 @@ def _call(args: argparse.Namespace) -> RunResult:
     values = predictor.run(feeds, taps=args.tap)
     outputs = {n: values[n] for n in predictor.output_names}
     taps = {n: values[n] for n in args.tap}
-    labels = _labels(args.labels) or list(model.metadata.get("labels", ()))
+    picture = _look(args.input)
     result = RunResult(
         model.name,
         predictor.backend,
         predictor.explain(),
         outputs,
         taps,
-        top_labels(outputs, labels, args.top) if args.input else [],
+        _answer(model, feeds, outputs, args) if args.input else Answer("values", ""),
+        picture,
+        _GUESSED if picture and "preprocess" not in model.metadata else "",
     )
     if args.output:
         _save(args.output, {**outputs, **taps})
     return result
 
 
-def _labels(path: str | None) -> list[str]:
-    if path is None:
-        return []
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: labels cannot be read ({error})") from None
+def _answer(
+    model: Any, feeds: dict[str, np.ndarray], outputs: dict[str, np.ndarray], args: Any
+) -> Answer:
+    """What the outputs say; integers with a scale are turned into what they stand for."""
+    quants = {v.name: v.quant for v in model.graph.outputs}
+    real = {n: _real(a, quants.get(n)) for n, a in outputs.items()}
+    labels = read_labels(args.labels) if args.labels else model.metadata.get("labels", ())
+    return answer(
+        real,
+        list(labels),
+        top=args.top,
+        size=_picture_size(model, feeds),
+        threshold=args.threshold,
+        overlap=args.overlap,
+    )
 
 
-def top_labels(
-    outputs: dict[str, np.ndarray], labels: list[str], count: int
-) -> list[tuple[int, str, float]]:
-    """The best scores when the model has one output that looks like a classifier's, else
-    nothing."""
-    if len(outputs) != 1:
-        return []
-    scores = np.squeeze(next(iter(outputs.values())))
-    if scores.ndim != 1 or not scores.size >= 2 or (labels and len(labels) < scores.size):
-        return []
-    best = np.argsort(-scores.astype(np.float64), kind="stable")[:count]
-    return [(int(i), labels[i] if labels else "", float(scores[i])) for i in best]
+def _real(array: np.ndarray, quant: Any) -> np.ndarray:
+    if quant is None or array.dtype.kind not in "iu" or np.ndim(quant.scale):
+        return array
+    return (array.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
+
+
+def _picture_size(model: Any, feeds: dict[str, np.ndarray]) -> tuple[int, int] | None:
+    """(height, width) of the first input that is an image."""
+    shape = feeds[model.graph.inputs[0].name].shape
+    if len(shape) != 4:
+        return None
+    height, width = shape[1:3] if shape[3] in (1, 3) else shape[2:]
+    return int(height), int(width)
+
+
+def _look(files: list[str]) -> tuple[int, int] | None:
+    """(width, height) of the image among the inputs."""
+    from lite_engine.preprocess import is_image, open_image
+
+    images = [f for f in (item.rpartition("=")[2] for item in files) if is_image(f)]
+    return open_image(images[0]).size if images else None
 
 
 def _save(path: str, arrays: dict[str, np.ndarray]) -> None:
@@ -174,18 +223,36 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
     lines.append(
         table(["value", "type", "min", "max", "mean", "not finite"], rows, right=(2, 3, 4, 5))
     )
-    if result.top:
-        lines += [
-            "",
-            table(
-                ["#", "label", "score"],
-                [[i, n, f"{s:.4f}"] for i, n, s in result.top],
-                right=(0, 2),
-            ),
-        ]
+    if result.answer.text:
+        lines += ["", _said(result)]
+    if result.note:
+        lines.append(f"note: {result.note}")
     if args.output:
         lines.append(f"wrote {args.output}")
     return "\n".join(lines)
+
+
+def _said(result: RunResult) -> str:
+    """The answer in words or as a table."""
+    said = result.answer
+    if said.kind == "top":
+        rows = [[i, n, f"{s:.4f}"] for i, n, s in result.top]
+        return table(["#", "label", "score"], rows, right=(0, 2))
+    if said.kind == "boxes":
+        rows = [[b["label"], f"{b['score']:.3f}", *_corners(b, result.picture)] for b in said.items]
+        unit = " (px)" if result.picture else ""
+        heads = ["label", "score", *(f"{k}{unit}" for k in ("x0", "y0", "x1", "y1"))]
+        return said.text + ("\n" + table(heads, rows, right=(1, 2, 3, 4, 5)) if rows else "")
+    if said.kind == "values":
+        return table(["class", "share"], [[i["label"], i["text"]] for i in said.items])
+    return f"text: {said.text} (mean confidence {said.confidence or 0:.3f})"
+
+
+def _corners(box: dict[str, Any], picture: tuple[int, int] | None) -> list[str]:
+    """In pixels of the image that was given, in parts of the picture when there is none."""
+    if picture is None:
+        return [f"{v:.3f}" for v in box["box"]]
+    return [f"{v * picture[i % 2]:.0f}" for i, v in enumerate(box["box"])]
 
 
 COMMAND = Command("run", "one inference", _configure, _call, _show)

@@ -1,0 +1,60 @@
+"""`lite devices test`: a tiny network through every stage, its numbers checked."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeviceError
+from ..ir import DType, Graph, Value
+from ..model_file.program_file import tensor_file_name, write_program_file
+from ..plan import make_plan
+from ._base import STAGES, Device, Stage
+
+
+@dataclass
+class DeviceCheck:
+    """The stages of the tiny run and what the device told about itself."""
+
+    device: str
+    good: bool
+    stages: list[Stage]
+    target: str = ""
+    features: list[str] = field(default_factory=list)
+    environment: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def check_device(device: Device) -> DeviceCheck:
+    """Runs y = max(x·w, 0) there. Never raises DeviceError: a failed stage says why."""
+    rng = np.random.default_rng(1)
+    x, w = (rng.standard_normal(s).astype(np.float32) for s in ((3, 8), (8, 5)))
+    graph = Graph("check")
+    graph.inputs = [Value("x", DType.F32, (3, 8))]
+    product = graph.add("MatMul", [graph.inputs[0], graph.constant(w)], name="product").output
+    graph.outputs = [graph.add("Relu", [product], name="relu").output]
+    plan = make_plan(graph, "cpu")
+    out = DeviceCheck(device.name, False, device.log.stages)
+    try:
+        with tempfile.TemporaryDirectory(prefix="lite-check-") as folder:
+            program = write_program_file(plan, Path(folder) / "check.lite")
+            names = [tensor_file_name(i) for i in (plan.inputs[0], plan.outputs[0])]
+            result = device.run_program(program, {names[0]: x}, [names[1]])
+        out.target = str(result.profile.get("target", ""))
+        out.features = str(result.profile.get("cpu", "")).split()
+        out.environment = result.environment
+        wanted = np.maximum(x @ w, 0)
+        out.good = bool(np.allclose(result.arrays[names[1]].reshape(3, 5), wanted, atol=1e-5))
+        out.error = "" if out.good else f"{device.name}: the runner's numbers are wrong"
+    except DeviceError as error:
+        out.error = str(error)
+    done = {s.name for s in out.stages}
+    out.stages = [*out.stages, *(Stage(s, "skipped") for s in STAGES if s not in done)]
+    return out

@@ -1,0 +1,75 @@
+"""The condition of a device around a measurement: clock, governor, heat, memory.
+
+Every device answers the same question, "the first lines of these files", so one list serves this
+machine, ssh and adb. What cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_CPU = "/sys/devices/system/cpu/cpu0/cpufreq"
+#: Key → file; the first line is the value.
+FILES = {
+    "frequency_khz": f"{_CPU}/scaling_cur_freq",
+    "max_frequency_khz": f"{_CPU}/cpuinfo_max_freq",
+    "governor": f"{_CPU}/scaling_governor",
+    "temperature_millicelsius": "/sys/class/thermal/thermal_zone0/temp",
+    "memory_total": "/proc/meminfo",
+    "model": "/proc/device-tree/model",
+}
+HOT_MILLICELSIUS = 80_000
+SLOW_SHARE = 0.9
+
+
+def read_here() -> dict[str, Any]:
+    """The condition of this machine."""
+    lines = {}
+    for key, path in FILES.items():
+        try:
+            with Path(path).open(errors="replace") as file:
+                lines[key] = file.readline(200)
+        except OSError:
+            continue
+    return parse(lines)
+
+
+def shell_command() -> list[str]:
+    """A command whose output `parse_output` understands: one line per file of FILES."""
+    script = 'for f do head -n 1 "$f" 2>/dev/null | tr -d "\\000\\n"; echo; done'
+    return ["sh", "-c", script, "sh", *FILES.values()]
+
+
+def parse_output(text: str) -> dict[str, Any]:
+    return parse(dict(zip(FILES, text.splitlines())))
+
+
+def parse(lines: Mapping[str, str]) -> dict[str, Any]:
+    """First lines of files → numbers and texts; empty ones are left out."""
+    out: dict[str, Any] = {}
+    for key, line in lines.items():
+        text = line.replace("\0", "").strip()[:200]
+        if key == "memory_total":
+            words = text.split()
+            if len(words) > 1 and words[1].isdigit():
+                out["memory_total_bytes"] = int(words[1]) * 1024
+        elif text:
+            out[key] = int(text) if text.lstrip("-").isdigit() else text
+    return out
+
+
+def warnings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """What makes the times between two readings doubtful."""
+    out = []
+    heat = after.get("temperature_millicelsius")
+    if isinstance(heat, int) and heat >= HOT_MILLICELSIUS:
+        out.append(f"throttling likely: {heat / 1000:.0f} °C; let it cool down and measure again")
+    now, top = after.get("frequency_khz"), after.get("max_frequency_khz")
+    was = before.get("frequency_khz")
+    if isinstance(now, int) and isinstance(top, int) and now < SLOW_SHARE * top:
+        fell = isinstance(was, int) and now < SLOW_SHARE * was
+        why = "it fell during the run: throttling" if fell else f"governor {after.get('governor')}"
+        out.append(f"the clock is at {now / 1e6:.2f} of {top / 1e6:.2f} GHz ({why})")
+    return out

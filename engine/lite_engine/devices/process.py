@@ -1,0 +1,111 @@
+"""Devices on this machine: the runner in a process of its own, under an emulator perhaps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .._native import host_arch, runner_path
+from ..errors import DeviceError, LiteError
+from . import condition
+from ._base import (
+    RUN_TIMEOUT_S,
+    TARGETS,
+    RunnerResult,
+    StageLog,
+    runner_arguments,
+    runner_failure,
+)
+
+
+class ProcessDevice:
+    """The runner of `arch` started here. Subclasses may put an emulator before it."""
+
+    times_meaningful = True
+
+    def __init__(self, name: str = "local", arch: str | None = None) -> None:
+        self.name = name
+        self.arch = arch or host_arch()
+        self.log = StageLog()
+
+    def target(self) -> str:
+        return TARGETS[self.arch]
+
+    def command(self, runner: Path) -> list[str]:
+        """What starts the runner. Raises DeviceError when it cannot run here."""
+        return [str(runner)]
+
+    def run_program(
+        self,
+        program: Path,
+        inputs: Mapping[str, np.ndarray],
+        wanted: Sequence[str],
+        *,
+        threads: int = 1,
+        runs: int = 1,
+        warmup: int = 0,
+    ) -> RunnerResult:
+        """Raises DeviceError naming the stage."""
+        self.log.stages.clear()
+        with self.log.stage("reach") as stage:
+            try:
+                runner = runner_path(self.arch)
+            except LiteError as error:
+                raise DeviceError(f"{self.name}: {error}") from None
+            command = self.command(runner)
+            stage.detail = " ".join(command)
+        with tempfile.TemporaryDirectory(prefix="lite-process-") as folder:
+            with self.log.stage("copy") as stage:
+                files = write_inputs(Path(folder), inputs)
+                stage.detail = f"{len(files)} inputs"
+            args = runner_arguments(
+                str(program), files, wanted, folder, threads=threads, runs=runs, warmup=warmup
+            )
+            with self.log.stage("run") as stage:
+                before = condition.read_here() if self.times_meaningful else {}
+                stage.detail = self._execute([*command, *args])
+                after = condition.read_here() if self.times_meaningful else {}
+            with self.log.stage("fetch") as stage:
+                result = read_results(self.name, Path(folder), wanted)
+                stage.detail = f"{len(wanted)} arrays"
+        result.environment, result.warnings = after, condition.warnings(before, after)
+        return result
+
+    def _execute(self, command: list[str]) -> str:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise DeviceError(f"{self.name}: no result after {RUN_TIMEOUT_S} s") from None
+        except OSError as error:
+            raise DeviceError(f"{self.name}: {command[0]}: {error.strerror}") from None
+        if done.returncode:
+            raise runner_failure(self.name, done.returncode, done.stderr)
+        return done.stderr.strip()
+
+
+def write_inputs(folder: Path, inputs: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Writes arrays as in0.npy, in1.npy, …; tensor name → path."""
+    files = {}
+    for i, (name, array) in enumerate(inputs.items()):
+        files[name] = str(folder / f"in{i}.npy")
+        np.save(files[name], np.asarray(array, order="C"))  # keeps rank 0
+    return files
+
+
+def read_results(device: str, folder: Path, wanted: Sequence[str]) -> RunnerResult:
+    """What the runner left in a folder. Raises DeviceError when it is damaged."""
+    try:
+        arrays = {n: np.load(folder / f"{n}.npy", allow_pickle=False) for n in wanted}
+        profile = json.loads((folder / "profile.json").read_text())
+    except (OSError, ValueError, EOFError) as error:
+        raise DeviceError(
+            f"{device}: a result is missing or damaged ({error}); run again"
+        ) from None
+    if not isinstance(profile, dict) or not isinstance(profile.get("steps"), list):
+        raise DeviceError(f"{device}: the runner's profile is damaged; run again")
+    return RunnerResult(arrays, profile)

@@ -1,0 +1,115 @@
+"""Devices by name: what `--device` accepts, and the list that `lite devices` keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .. import settings
+from ..errors import LiteError, UsageError
+from ._base import Device
+from .adb import AdbTransport
+from .emulated import EmulatedDevice
+from .process import ProcessDevice
+from .remote import RemoteDevice
+from .ssh import SshTransport
+
+
+@dataclass
+class Entry:
+    """A kept device: a short name for an address. `ssh_config` may be empty."""
+
+    name: str
+    address: str
+    ssh_config: str = ""
+
+    def open(self) -> Device:
+        return open_address(self.address, self.ssh_config)
+
+
+#: Always there.
+BUILT_IN = (Entry("local", "local"), Entry("emulated", "emulated"))
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def open_address(address: str, ssh_config: str = "") -> Device:
+    """local, emulated[:cpu], ssh://user@host[:port] or adb://serial → Device. Nothing is reached
+    yet. Raises UsageError."""
+    kind, _, rest = address.partition(":")
+    if address == "local":
+        return ProcessDevice()
+    if kind == "emulated":
+        return EmulatedDevice(rest) if rest else EmulatedDevice()
+    if kind == "ssh":
+        return RemoteDevice(SshTransport(address, ssh_config))
+    if kind == "adb":
+        return RemoteDevice(AdbTransport(address))
+    raise UsageError(
+        f"device {address!r} is not known: local, emulated, emulated:cortex-a53, ssh://user@host, "
+        "adb://SERIAL, or a name from `lite devices`"
+    )
+
+
+def find_device(text: str) -> Device | None:
+    """What `--device` names; None for this process itself ("local"). Raises UsageError."""
+    if text == "local":
+        return None
+    for entry in load_entries():
+        if entry.name == text:
+            return entry.open()
+    return open_address(text)
+
+
+def _path() -> Path:
+    return settings.cache_dir() / "devices.json"
+
+
+def load_entries() -> list[Entry]:
+    """The kept devices. Raises LiteError when the list is damaged."""
+    try:
+        data = json.loads(_path().read_text(encoding="utf-8"))
+        return [Entry(str(d["name"]), str(d["address"]), str(d["ssh_config"])) for d in data]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise LiteError(f"{_path()}: damaged ({error}); remove it and add the devices") from None
+
+
+def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
+    """Keeps a device. Raises UsageError for a taken or impossible name or address."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"device name {name!r}: letters, digits, '.', '_' and '-' only")
+    entries = load_entries()
+    if any(e.name == name for e in [*BUILT_IN, *entries]):
+        raise UsageError(f"there is a device {name!r}; `lite devices remove {name}` first")
+    config = str(Path(ssh_config).expanduser().resolve()) if ssh_config else ""
+    if config and not Path(config).is_file():
+        raise UsageError(f"{ssh_config}: no such file")
+    entry = Entry(name, address, config)
+    entry.open()
+    _save([*entries, entry])
+    return entry
+
+
+def remove_entry(name: str) -> None:
+    """Forgets a device. Raises UsageError when it is not kept."""
+    entries = load_entries()
+    if all(e.name != name for e in entries):
+        known = ", ".join(e.name for e in entries) or "none"
+        raise UsageError(f"no device {name!r} is kept; kept: {known}")
+    _save([e for e in entries if e.name != name])
+
+
+def _save(entries: list[Entry]) -> None:
+    path = _path()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+            json.dump([asdict(e) for e in entries], file, indent=1)
+        os.replace(file.name, path)  # noqa: PTH105 - both names are plain strings here
+    except OSError as error:
+        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None

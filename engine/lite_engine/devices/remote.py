@@ -1,0 +1,219 @@
+"""A device behind a transport (ssh, adb): the runner and programs are pushed once, by their hash.
+
+On the device, below the transport's `home`: `files/<sha256>` (runner and programs; content
+never changes under a name; those used last are kept) and `run-<random>/`, which holds the inputs
+and results of one run and is removed at its end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from .._native import runner_path
+from ..errors import DeviceError, LiteError
+from . import condition
+from ._base import (
+    RUN_TIMEOUT_S,
+    TARGETS,
+    RunnerResult,
+    Stage,
+    StageLog,
+    runner_arguments,
+    runner_failure,
+)
+from .process import read_results, write_inputs
+
+QUICK_S = 30
+COPY_TIMEOUT_S = 900
+#: Removes a run's folder and all but the files used last.
+_TIDY = 'rm -rf "$1"; cd "$2" && ls -t | tail -n +33 | xargs rm -f'
+
+
+@dataclass
+class Answer:
+    """What a command on the device gave."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Transport(Protocol):
+    """How a device is reached. A lost connection or a missing tool raises DeviceError with the
+    fix; a command that fails there is an Answer."""
+
+    name: str
+    home: str
+
+    def call(self, command: Sequence[str], timeout_s: float) -> Answer:
+        """Runs a command there; every word reaches it as it is."""
+        ...
+
+    def push(self, local: Path, remote: str, timeout_s: float) -> Answer: ...
+
+    def pull(self, remote: str, local: Path, timeout_s: float) -> Answer: ...
+
+
+class RemoteDevice:
+    """Runs program files on a device of its own."""
+
+    times_meaningful = True
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self.name = transport.name
+        self.log = StageLog()
+        self._arch: str | None = None
+
+    def target(self) -> str:
+        if self._arch is None:
+            self.log.stages.clear()
+            with self.log.stage("reach") as stage:
+                self._reach(stage)
+        assert self._arch is not None
+        return TARGETS[self._arch]
+
+    def run_program(
+        self,
+        program: Path,
+        inputs: Mapping[str, np.ndarray],
+        wanted: Sequence[str],
+        *,
+        threads: int = 1,
+        runs: int = 1,
+        warmup: int = 0,
+    ) -> RunnerResult:
+        """Raises DeviceError naming the stage."""
+        self.log.stages.clear()
+        with self.log.stage("reach") as stage:
+            runner = self._reach(stage)
+        run = f"{self.transport.home}/run-{secrets.token_hex(8)}"
+        with tempfile.TemporaryDirectory(prefix="lite-remote-") as folder:
+            try:
+                with self.log.stage("copy") as stage:
+                    local = write_inputs(Path(folder), inputs)
+                    self._good("mkdir", ["mkdir", "-p", f"{self.transport.home}/files", run])
+                    sent = 0
+                    there = []
+                    for path in (runner, program):
+                        remote, new = self._send(path)
+                        there.append(remote)
+                        sent += new
+                    self._good("chmod", ["chmod", "+x", there[0]])
+                    given = {}
+                    for name, file in local.items():
+                        given[name] = f"{run}/{Path(file).name}"
+                        sent += self._push(Path(file), given[name])
+                    stage.detail = f"{sent / 1e6:.2f} MB sent" if sent else "everything was there"
+                args = runner_arguments(
+                    there[1], given, wanted, run, threads=threads, runs=runs, warmup=warmup
+                )
+                with self.log.stage("run") as stage:
+                    before = self._condition()
+                    done = self.transport.call([there[0], *args], RUN_TIMEOUT_S)
+                    if done.code:
+                        raise runner_failure(self.name, done.code, done.stderr)
+                    after = self._condition()
+                    stage.detail = f"{runs} runs, {threads} threads"
+                with self.log.stage("fetch") as stage:
+                    for file in [*(f"{n}.npy" for n in wanted), "profile.json"]:
+                        answer = self.transport.pull(
+                            f"{run}/{file}", Path(folder) / file, COPY_TIMEOUT_S
+                        )
+                        self._check(f"{file} cannot be fetched", answer)
+                    result = read_results(self.name, Path(folder), wanted)
+                    stage.detail = f"{len(wanted)} arrays"
+            finally:
+                self._forget(run)
+        result.environment, result.warnings = after, condition.warnings(before, after)
+        return result
+
+    def _reach(self, stage: Stage) -> Path:
+        """The runner for the device's architecture."""
+        if self._arch is None:
+            arch = self._good("uname", ["uname", "-m"], QUICK_S).stdout.strip()
+            if arch not in TARGETS:
+                raise DeviceError(
+                    f"{self.name}: its processor is {arch[:40]!r}; there are runners for "
+                    "aarch64 and x86_64"
+                )
+            self._arch = {"arm64": "aarch64", "amd64": "x86_64"}.get(arch, arch)
+        stage.detail = self._arch
+        try:
+            return runner_path(self._arch)
+        except LiteError as error:
+            raise DeviceError(f"{self.name}: {error}") from None
+
+    def _send(self, path: Path) -> tuple[str, int]:
+        """Pushes a file unless its content is there; (path there, bytes sent)."""
+        size = path.stat().st_size
+        remote = f"{self.transport.home}/files/{_sha256(path)}"
+        if self._size(remote) == size:
+            self._good("touch", ["touch", "-c", remote])  # recently used: kept
+            return remote, 0
+        part = f"{remote}.{secrets.token_hex(4)}.part"
+        self._push(path, part)
+        self._good("mv", ["mv", "-f", part, remote])
+        return remote, size
+
+    def _push(self, path: Path, remote: str) -> int:
+        """Bytes sent; a file that did not arrive whole is removed there."""
+        size = path.stat().st_size
+        answer = self.transport.push(path, remote, COPY_TIMEOUT_S)
+        if answer.code or self._size(remote) != size:
+            self.transport.call(["rm", "-f", remote], QUICK_S)
+            self._check(f"{path.name} ({size} bytes) was not copied whole", answer, failed=True)
+        return size
+
+    def _size(self, remote: str) -> int:
+        """Bytes of a file there, -1 without it."""
+        answer = self.transport.call(["wc", "-c", remote], QUICK_S)
+        words = answer.stdout.split()
+        return int(words[0]) if not answer.code and words and words[0].isdigit() else -1
+
+    def _condition(self) -> dict:
+        return condition.parse_output(
+            self.transport.call(condition.shell_command(), QUICK_S).stdout
+        )
+
+    def _forget(self, run: str) -> None:
+        """Removes a run's folder and old files; a device that is gone keeps them, which harms
+        nothing."""
+        try:
+            files = f"{self.transport.home}/files"
+            self.transport.call(["sh", "-c", _TIDY, "sh", run, files], QUICK_S)
+        except DeviceError:
+            self._arch = None  # look again next time
+
+    def _good(self, what: str, command: Sequence[str], timeout_s: float = QUICK_S) -> Answer:
+        answer = self.transport.call(command, timeout_s)
+        self._check(f"{what} failed", answer)
+        return answer
+
+    def _check(self, what: str, answer: Answer, *, failed: bool = False) -> None:
+        if not answer.code and not failed:
+            return
+        lines = [x for x in answer.stderr.strip().splitlines() if x.strip()]
+        said = f": {lines[-1]}" if lines else ""
+        fix = ""
+        if "No space left" in answer.stderr or "write error" in answer.stderr:
+            fix = f"; the disk there is full: free some, {self.transport.home} can be removed"
+        elif "Read-only" in answer.stderr or "Permission denied" in answer.stderr:
+            fix = f"; {self.transport.home} must be writable there"
+        raise DeviceError(f"{self.name}: {what}{said}{fix}")
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

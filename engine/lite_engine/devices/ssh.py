@@ -1,0 +1,117 @@
+"""ssh://user@host:port by the system's OpenSSH: its keys, its known_hosts, its configuration."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import DeviceError, UsageError
+from .remote import Answer
+
+_ADDRESS = re.compile(
+    r"ssh://(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@)?"
+    r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?/?"
+)
+#: What OpenSSH says → what to do. `{ssh}` is the command that shows it by hand.
+_FIXES = (
+    ("Host key verification failed", "its key is not known or has changed: check it, then `{ssh}`"),
+    ("Permission denied", "set up a key: `ssh-copy-id` to this address, then `{ssh}` must work"),
+    ("Could not resolve", "check the name, or use the address"),
+    ("Connection refused", "no ssh server listens there: check the port"),
+    ("No route to host", "is it switched on and in the same network?"),
+    ("timed out", "is it switched on and in the same network?"),
+)
+_LOST = 255
+
+
+class SshTransport:
+    """One connection, kept open between commands. Never asks for a password or a host key."""
+
+    def __init__(self, address: str, config: str = "") -> None:
+        """`config` is an OpenSSH configuration instead of the user's own. Raises UsageError."""
+        match = _ADDRESS.fullmatch(address)
+        if not match:
+            raise UsageError(f"{address!r} is not like ssh://user@host or ssh://user@host:2222")
+        self.name = address
+        self.home = ".cache/lite-workbench"
+        self._host = match["host"].strip("[]")
+        folder = tempfile.mkdtemp(prefix="lite-ssh-")
+        # What must not differ between people comes first: OpenSSH keeps the first value it sees.
+        self._options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
+                         "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
+                         "-o", "ControlMaster=auto", "-o", f"ControlPath={folder}/%C",
+                         "-o", "ControlPersist=60", "-o", "ClearAllForwardings=yes",
+                         "-T"]  # fmt: skip
+        self._options += ["-F", config] if config else []
+        self._login = ["-l", match["user"]] if match["user"] else []
+        self._login += ["-p", match["port"]] if match["port"] else []
+        self._options += self._login
+        self._close = weakref.finalize(self, _close, self._options, self._host, folder)
+
+    def call(self, command: Sequence[str], timeout_s: float) -> Answer:
+        return self._ssh(shlex.join(command), timeout_s)
+
+    def push(self, local: Path, remote: str, timeout_s: float) -> Answer:
+        with local.open("rb") as file:
+            return self._ssh(f"cat > {shlex.quote(remote)}", timeout_s, stdin=file)
+
+    def pull(self, remote: str, local: Path, timeout_s: float) -> Answer:
+        with local.open("wb") as file:
+            return self._ssh(f"cat {shlex.quote(remote)}", timeout_s, stdout=file)
+
+    def _ssh(
+        self,
+        script: str,
+        timeout_s: float,
+        *,
+        stdin: Any = subprocess.DEVNULL,
+        stdout: Any = subprocess.PIPE,
+    ) -> Answer:
+        tool = shutil.which("ssh")
+        if tool is None:
+            raise DeviceError(f"{self.name}: no ssh here; sudo apt-get install openssh-client")
+        # A file, not a pipe: the connection that stays open would hold the pipe.
+        with tempfile.TemporaryFile() as errors:
+            try:
+                done = subprocess.run(
+                    [tool, *self._options, "--", self._host, script],
+                    stdin=stdin, stdout=stdout, stderr=errors, timeout=timeout_s,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                raise DeviceError(f"{self.name}: no answer within {timeout_s:.0f} s") from None
+            errors.seek(0)
+            stderr = errors.read().decode("utf-8", "replace")
+        text = done.stdout.decode("utf-8", "replace") if done.stdout else ""
+        if done.returncode == _LOST:
+            raise self._lost(stderr)
+        return Answer(done.returncode, text, stderr)
+
+    def _lost(self, stderr: str) -> DeviceError:
+        lines = [x.strip() for x in stderr.splitlines() if x.strip()]
+        by_hand = " ".join(["ssh", *self._login, self._host])
+        for said, fix in _FIXES:
+            if said in stderr:
+                line = next(x for x in lines if said in x)
+                return DeviceError(f"{self.name}: {line}; {fix.format(ssh=by_hand)}")
+        said = lines[-1] if lines else "connection lost"
+        return DeviceError(f"{self.name}: {said}; try `{by_hand}`, then again")
+
+
+def _close(options: list[str], host: str, folder: str) -> None:
+    """Ends the kept connection."""
+    tool = shutil.which("ssh")
+    if tool is not None and any(Path(folder).iterdir()):
+        try:
+            subprocess.run(
+                [tool, *options, "-O", "exit", "--", host], capture_output=True, timeout=10
+            )
+        except subprocess.TimeoutExpired:
+            pass  # it ends by itself, ControlPersist later
+    shutil.rmtree(folder, ignore_errors=True)
