@@ -87,12 +87,11 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     page.page.click("[data-action=run_on_a]")
     find(".verdict .what", has_text="agree on all").wait_for(timeout=60_000)
     find("button[data-step=Compare] .rs", has_text="all agree").wait_for()
-    assert re.search(
-        r"[+\-−]\d+\.\d\d ms", find("text=/runs on x86/").first.locator("..").inner_text()
-    )
+    told = find(".lite-notice", has_text="runs on x86").locator("visible=true").inner_text()
+    assert re.search(r"[+−]\d+\.\d\d ± \d+\.\d\d ms", told)
     page.shot(f"story-fixed-{look}")
     page.step("Deploy")
-    find("text=/b3.dw/").locator("visible=true").first.wait_for()
+    find(".lite-notice", has_text="b3/dw runs on x86").locator("visible=true").wait_for()
     page.shot(f"story-deploy-{look}")
     code = page.run_code("print('\\n'.join(session.code))")
     assert "session.override('b3/dw', 'x86')" in code
