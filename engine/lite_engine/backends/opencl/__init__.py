@@ -36,9 +36,7 @@ class OpenCLBackend:
 
     def attempts(self) -> list[Tried]:
         """Libraries tried, then the devices they gave."""
-        rows = [
-            Tried(a.candidate, a.found_by, a.reason or "opened") for a in discover.attempts()
-        ]
+        rows = [Tried(a.candidate, a.found_by, a.reason or "opened") for a in discover.attempts()]
         try:
             found: tuple[DeviceReport, ...] = reports()
         except BackendUnavailableError as error:

@@ -34,7 +34,8 @@ def _options(
     half = y.dtype is DType.F16
     lines = [
         "#define W_T half" if half else "#define W_T float",
-        "#define LOADW(p, i) PASTE(vload_half, V)(0, (p) + (i))" if half
+        "#define LOADW(p, i) PASTE(vload_half, V)(0, (p) + (i))"
+        if half
         else "#define LOADW(p, i) PASTE(vload, V)(0, (p) + (i))",
         "#define LDW(p, i) vload_half((i), (p))" if half else "#define LDW(p, i) (p)[i]",
         f"#define V {v}",
@@ -60,7 +61,14 @@ def _geometry(step: Step, plan: Plan) -> tuple[PlanTensor, PlanTensor, list[int]
     kernel, strides, pads, dilations = conv_window(logical, w, step.attrs)
     begin = pads[: len(kernel)]
     window = [
-        *one, *kernel, *one, *strides, *[0] * len(one), *begin, *one, *dilations,
+        *one,
+        *kernel,
+        *one,
+        *strides,
+        *[0] * len(one),
+        *begin,
+        *one,
+        *dilations,
     ]
     sizes = [yd[0] * yd[1] * yd[2], *xd[1:], *yd[1:]]
     return x, y, sizes, window
@@ -87,13 +95,20 @@ def conv(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 
 def _tiled(
-    step: Step, plan: Plan, device: Device, x: PlanTensor, y: PlanTensor, sizes: list[int],
-    window: list[int], taps: np.ndarray, bias_at: int,
+    step: Step,
+    plan: Plan,
+    device: Device,
+    x: PlanTensor,
+    y: PlanTensor,
+    sizes: list[int],
+    window: list[int],
+    taps: np.ndarray,
+    bias_at: int,
 ) -> list[Launch]:
     """taps (O, K) packed as (blocks, K, V)."""
     count = taps.shape[0]
     residual = _residual(step, plan) if step.op == "Conv" else None
-    if not device.is_cpu:
+    if device.local_tiles:
         bias = _bias(plan, step, bias_at, count, count)
         return gpu.tiled(step, device, x, y, sizes, window, taps, bias, residual)
     v, tm = tile(device, count)
@@ -114,10 +129,8 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     packed = w.reshape(w.shape[0], -1).T
     residual = _residual(step, plan)
     bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
-    if not device.is_cpu and w.shape[0] % 4 == 0:
-        return gpu.depthwise4(
-            step, x, y, sizes, window, _stored(packed, y), bias, residual
-        )
+    if device.local_tiles and w.shape[0] % 4 == 0:
+        return gpu.depthwise4(step, x, y, sizes, window, _stored(packed, y), bias, residual)
     args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
     options = _options(step, y, residual)
     return [Launch("conv", "conv_depthwise", args, (sizes[3], sizes[0]), options)]
@@ -144,7 +157,7 @@ def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
     found = transposed_window(logical, list(w.shape[2:]), step.attrs)
     fits = list(w.shape[2:]) == list(found["strides"]) and not any(found["pads"])
     even = fits and y.dims[1:3] == (x.dims[1] * w.shape[2], x.dims[2] * w.shape[3])
-    if not device.is_cpu and even and group == 1 and x.dims[3] % 4 == 0:
+    if device.local_tiles and even and group == 1 and x.dims[3] % 4 == 0:
         return gpu.scattered(step, device, x, y, w, _bias(plan, step, 2, w.shape[1], w.shape[1]))
     cin, per = w.shape[0] // group, w.shape[1]
     packed = w.reshape(group, cin, per, -1).transpose(3, 1, 0, 2).reshape(-1, group * per)

@@ -15,9 +15,19 @@ import numpy as np
 from ... import settings
 from ...errors import BackendUnavailableError
 from . import discover
+from .tuning import Tuning
 
 KERNELS = Path(__file__).parent / "kernels"
 BUILD_OPTIONS = ("-cl-mad-enable",)
+_HALF_SOURCE = """
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+kernel void h(global half *x, global float *y) {
+  const half4 a = *(global const half4 *)x;
+  const half2 s = a.xx * a.xy + a.zw;
+  y[0] = (float)s.x;
+  x[4] = s.y;
+}
+"""
 _PROBE_SOURCE = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
 
 
@@ -40,19 +50,21 @@ class DeviceReport:
 
 @dataclass
 class Device:
-    """A usable device. One queue for all; `lock` guards building and enqueueing."""
+    """A usable device. One queue for all, and one that notes times; `lock` guards building and
+    enqueueing. `local_tiles` prefers kernels with local memory and barriers, which GPUs want and
+    CPUs do not; `half_math` multiplies fp16 values as they are."""
 
     report: DeviceReport
     cl: Any
     device: Any
     context: Any
     queue: Any
+    timed_queue: Any
+    local_tiles: bool
+    half_math: bool
+    tuning: Tuning
     lock: threading.RLock = field(default_factory=threading.RLock)
     _programs: dict[tuple[str, str], Any] = field(default_factory=dict)
-
-    @property
-    def is_cpu(self) -> bool:
-        return self.report.kind == "CPU"
 
     def program(self, file: str, defines: str = "") -> Any:
         """The built program of kernels/FILE.cl after `#define` lines.
@@ -192,17 +204,14 @@ def _report(cl: Any, device: Any, index: int) -> DeviceReport:
 
 
 def has_fp16(cl: Any, device: Any) -> bool:
-    """Half arithmetic. NVIDIA's driver has it without listing the extension, so it is asked."""
+    """Half arithmetic. NVIDIA's driver has it without listing the extension, so it is asked for
+    what the kernels use."""
     if "cl_khr_fp16" in device.extensions.split():
         return True
     if "NVIDIA" not in device.platform.name:
         return False
-    source = (
-        "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
-        "kernel void h(global half *x) { x[get_global_id(0)] *= (half)2; }"
-    )
     try:
-        cl.Program(cl.Context([device]), source).build(cache_dir=False)
+        cl.Program(cl.Context([device]), _HALF_SOURCE).build(cache_dir=False)
     except cl.Error:
         return False
     return True
@@ -249,9 +258,11 @@ def open_device(report: DeviceReport) -> Device:
     device = _all_devices(cl)[report.index]
     try:
         context = cl.Context([device])
-        queue = cl.CommandQueue(
-            context, properties=cl.command_queue_properties.PROFILING_ENABLE
-        )
+        queue = cl.CommandQueue(context)
+        timed = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
     except cl.Error as error:
         raise BackendUnavailableError(f"{report.name} cannot be opened: {error}") from None
-    return Device(report, cl, device, context, queue)
+    gpu = report.kind != "CPU"
+    facts = (report.platform, report.name, report.version, report.driver)
+    tuning = Tuning.of_device(settings.cache_dir() / "opencl", *facts)
+    return Device(report, cl, device, context, queue, timed, gpu, gpu and report.fp16, tuning)

@@ -54,9 +54,7 @@ def collapsed(
 
     None when more than `limit` axes stay.
     """
-    axes = [
-        (d, [s[i] for s in strides]) for i, d in enumerate(dims) if d != 1
-    ]
+    axes = [(d, [s[i] for s in strides]) for i, d in enumerate(dims) if d != 1]
     merged: list[tuple[int, list[int]]] = []
     for d, steps in axes:
         if merged and all(outer == inner * d for outer, inner in zip(merged[-1][1], steps)):

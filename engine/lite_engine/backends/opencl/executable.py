@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,23 +13,50 @@ from ...errors import BackendUnavailableError
 from ...plan import PlanTensor, Segment, Step
 from .._base import StepTime
 from .device import Device
+from .enqueue import Call, prepared
 from .launch import Launch, Scratch
 from .steps import launches_of
+
+#: Repetitions of one way while tuning; the fastest counts.
+_TUNING_RUNS = 6
+
+
+@dataclass
+class _Kernel:
+    """A kernel with its arguments set, and the call that enqueues it. `args` keeps them alive."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    group: tuple[int, ...] | None
+    call: Call
+    args: list[Any]
+
+    @property
+    def launch(self) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
+        """As pyopencl's own enqueue wants it."""
+        return self.kernel, self.grid, self.group
 
 
 class OpenCLExecutable:
     """Enqueues a segment's kernels in order. Crossing device tensors are OpenCL buffers."""
 
-    def __init__(self, segment: Segment, device: Device) -> None:
+    def __init__(self, segment: Segment, device: Device, effort: str = "none") -> None:
+        """`effort` (a key of tuning.EFFORTS) measures what the tuning table does not know.
+
+        Raises BackendUnavailableError when memory or a kernel is not to be had.
+        """
         self.plan = segment.plan
         self.device = device
-        self._buffers = self._assign()
-        self._constants: list[Any] = []
-        self._scratch: Any = None
-        self._steps = [(step, self._prepare(step)) for step in self.plan.steps]
-        self._events: list[list[Any]] = []
+        self.effort = effort
+        self._scratch: list[Any] = []
+        self._given: dict[int, Any] = {}
+        self._host: dict[int, np.ndarray] = {}
         self._wanted: set[int] = set()
         self._taps: dict[int, np.ndarray] = {}
+        self._times: list[StepTime] | None = None
+        with self._driver():
+            self._buffers = self._assign()
+            self._steps = [(step, self._prepare(step)) for step in self.plan.steps]
 
     # ---- memory
 
@@ -65,16 +94,37 @@ class OpenCLExecutable:
 
     # ---- kernels
 
-    def _prepare(self, step: Step) -> list[tuple[Any, tuple[int, ...], tuple[int, ...] | None]]:
+    def _prepare(self, step: Step) -> list[_Kernel]:
         if step.op == "Copy":
             return []
+        if self.effort != "none" and self._tune(step):
+            self.device.tuning.save()
+        return self._build(step)
+
+    def _build(self, step: Step) -> list[_Kernel]:
         scratch: dict[int, Any] = {}
         launches = launches_of(step, self.plan, self.device)
         return [self._kernel(launch, scratch) for launch in launches]
 
-    def _kernel(
-        self, launch: Launch, scratch: dict[int, Any]
-    ) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
+    def _tune(self, step: Step) -> bool:
+        """Measures the ways to compute a step, on whatever its buffers hold."""
+
+        def seconds() -> float:
+            kernels = self._build(step)
+            cl, queue = self.device.cl, self.device.timed_queue
+            best = float("inf")
+            for _ in range(_TUNING_RUNS):
+                events = [cl.enqueue_nd_range_kernel(queue, *k.launch) for k in kernels]
+                queue.finish()
+                best = min(best, events[-1].profile.end - events[0].profile.start)
+            return best / 1e9
+
+        def build() -> None:
+            launches_of(step, self.plan, self.device)
+
+        return self.device.tuning.measure(self.effort, build, seconds)
+
+    def _kernel(self, launch: Launch, scratch: dict[int, Any]) -> _Kernel:
         program = self.device.program(launch.file, launch.options)
         kernel = self.device.cl.Kernel(program, launch.kernel)
         args: list[Any] = []
@@ -83,98 +133,105 @@ class OpenCLExecutable:
                 args.append(self._buffers[self.plan.root(arg.index).index])
             elif isinstance(arg, np.ndarray):
                 args.append(self.device.buffer(arg.nbytes, arg))
-                self._constants.append(args[-1])
             elif isinstance(arg, Scratch):
                 if id(arg) not in scratch:
-                    scratch[id(arg)] = self._shared_scratch(arg.nbytes)
+                    scratch[id(arg)] = self._shared_scratch(len(scratch), arg.nbytes)
                 args.append(scratch[id(arg)])
             elif isinstance(arg, float):
                 args.append(np.float32(arg))
             else:
                 args.append(arg if isinstance(arg, np.generic) else np.int32(arg))
         kernel.set_args(*args)
-        return kernel, launch.global_size, launch.local_size
+        call = prepared(
+            self.device.cl, self.device.queue, kernel, launch.global_size, launch.local_size
+        )
+        return _Kernel(kernel, launch.global_size, launch.local_size, call, args)
 
-    def _shared_scratch(self, nbytes: int) -> Any:
-        """One block serves all steps: they run one after the other."""
-        if self._scratch is None or self._scratch.size < nbytes:
-            self._scratch = self.device.buffer(nbytes)
-            self._constants.append(self._scratch)
-        return self._scratch
+    def _shared_scratch(self, number: int, nbytes: int) -> Any:
+        """A step's first scratch is every step's first one: they run one after the other."""
+        if number == len(self._scratch):
+            self._scratch.append(self.device.buffer(nbytes))
+        elif self._scratch[number].size < nbytes:
+            self._scratch[number] = self.device.buffer(nbytes)
+        return self._scratch[number]
 
     # ---- running
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """Raises BackendUnavailableError when the driver fails."""
-        cl, queue = self.device.cl, self.device.queue
-        host: dict[int, np.ndarray] = {}
-        given = dict(zip(self.plan.inputs, inputs, strict=True))
-        try:
-            with self.device.lock:
-                self._take_over(given)
-                self._events = [self._run_step(s, k, given, host) for s, k in self._steps]
-                queue.finish()
-        except cl.Error as error:
-            raise BackendUnavailableError(
-                f"{self.device.report.name} failed while running: {error}"
-            ) from None
+        self._given = dict(zip(self.plan.inputs, inputs, strict=True))
+        self._times = None
+        self._host = {}
+        with self._driver():
+            self._take_over()
+            for step, kernels in self._steps:
+                if step.op == "Copy":
+                    self._copy(step, self.device.queue)
+                for kernel in kernels:
+                    self._enqueue(step, kernel)
+                for index in step.outputs:
+                    if index in self._wanted and kernels:
+                        self._taps[index] = self._read(index)
+            self.device.queue.finish()
+        for index in self._wanted & set(self._host):
+            self._taps[index] = self._host[index]
         return [
-            host[i] if self.plan.tensors[i].space == "host" else self._buffers[i]
+            self._host[i] if self.plan.tensors[i].space == "host" else self._buffers[i]
             for i in self.plan.outputs
         ]
 
-    def _take_over(self, given: dict[int, Any]) -> None:
+    @contextmanager
+    def _driver(self) -> Iterator[None]:
+        """One run at a time on the device; what its driver refuses has one face."""
+        try:
+            with self.device.lock:
+                yield
+        except self.device.cl.Error as error:
+            raise BackendUnavailableError(
+                f"{self.device.report.name} failed while running: {error}"
+            ) from None
+
+    def _enqueue(self, step: Step, kernel: _Kernel) -> None:
+        status = kernel.call()
+        if status:
+            name = self.device.cl.status_code.to_string(status, "status %d")
+            raise BackendUnavailableError(
+                f"{self.device.report.name} failed in {step.name} ({step.kernel}): {name}"
+            )
+
+    def _take_over(self) -> None:
         """What an earlier segment left on the device, into the buffers that the kernels read."""
-        for index, source in given.items():
+        for index, source in self._given.items():
             own = self._buffers.get(index)
             if own is not None and self.plan.tensors[index].space == "opencl":
                 self.device.cl.enqueue_copy(self.device.queue, own, source)
 
     def enqueue(self) -> None:
         """The kernels alone, on whatever the buffers hold (benchmarks)."""
-        cl, queue = self.device.cl, self.device.queue
-        for _, kernels in self._steps:
-            for kernel, grid, group in kernels:
-                cl.enqueue_nd_range_kernel(queue, kernel, grid, group)
+        for step, kernels in self._steps:
+            for kernel in kernels:
+                self._enqueue(step, kernel)
 
     def finish(self) -> None:
         self.device.queue.finish()
 
-    def _run_step(
-        self, step: Step, kernels: Any, given: dict[int, Any], host: dict[int, np.ndarray]
-    ) -> list[Any]:
-        cl, queue = self.device.cl, self.device.queue
-        if step.op == "Copy":
-            return [self._copy(step, given, host)]
-        events = []
-        for kernel, grid, group in kernels:
-            events.append(cl.enqueue_nd_range_kernel(queue, kernel, grid, group))
-        for index in step.outputs:
-            if index in self._wanted:
-                self._taps[index] = self._read(index)
-        return events
-
-    def _copy(self, step: Step, given: dict[int, Any], host: dict[int, np.ndarray]) -> Any:
-        cl, queue = self.device.cl, self.device.queue
+    def _copy(self, step: Step, queue: Any) -> Any:
+        """Between host and device, without waiting."""
+        cl = self.device.cl
         source, target = self.plan.tensors[step.inputs[0]], self.plan.tensors[step.outputs[0]]
         if target.space == "host":
-            host[target.index] = np.empty(target.dims, target.dtype.np)
-            event = cl.enqueue_copy(
-                queue, host[target.index], self._device_buffer(source, given), is_blocking=False
-            )
-            if target.index in self._wanted:
-                queue.finish()
-                self._taps[target.index] = host[target.index]
-            return event
+            array = np.empty(target.dims, target.dtype.np)
+            self._host[target.index] = array
+            return cl.enqueue_copy(queue, array, self._device_buffer(source), is_blocking=False)
         root = self.plan.root(source.index)
-        array = given[root.index] if source.data is None else source.data
-        array = np.ascontiguousarray(array).reshape(-1)
-        host[-1 - target.index] = array  # alive until the queue has finished
+        given = self._given[root.index] if source.data is None else source.data
+        array = np.ascontiguousarray(given).reshape(-1)
+        self._host[-1 - target.index] = array  # alive until the queue has finished
         return cl.enqueue_copy(queue, self._buffers[target.index], array, is_blocking=False)
 
-    def _device_buffer(self, tensor: PlanTensor, given: dict[int, Any]) -> Any:
+    def _device_buffer(self, tensor: PlanTensor) -> Any:
         root = self.plan.root(tensor.index).index
-        return given[root] if root in given else self._buffers[root]
+        return self._given[root] if root in self._given else self._buffers[root]
 
     def _read(self, index: int) -> np.ndarray:
         tensor = self.plan.tensors[index]
@@ -186,12 +243,24 @@ class OpenCLExecutable:
     # ---- looking inside
 
     def times(self) -> list[StepTime]:
-        """From the device's own events."""
+        """From the device's own events. Noting them slows a run down, so the last run is repeated
+        with its inputs, and only when somebody asks."""
+        if self._times is None:
+            with self._driver():
+                self._times = self._timed_run()
+        return self._times
+
+    def _timed_run(self) -> list[StepTime]:
+        cl, queue = self.device.cl, self.device.timed_queue
+        events = []
+        for step, kernels in self._steps:
+            own = [cl.enqueue_nd_range_kernel(queue, *k.launch) for k in kernels]
+            ready = step.op == "Copy" and self._given
+            events.append([self._copy(step, queue)] if ready else own)
+        queue.finish()
         spans = [
-            (min(e.profile.start for e in events), max(e.profile.end for e in events))
-            if events
-            else (0, 0)
-            for events in self._events
+            (min(e.profile.start for e in own), max(e.profile.end for e in own)) if own else (0, 0)
+            for own in events
         ]
         first = min((start for start, _ in spans if start), default=0)
         prefix = "f16" if any(t.dtype.value == "f16" for t in self.plan.tensors) else "f32"
@@ -208,4 +277,11 @@ class OpenCLExecutable:
 
     def memory(self) -> dict[str, int]:
         own = {id(b): b.size for b in self._buffers.values()}
-        return {"device": sum(own.values()), "packed": sum(b.size for b in self._constants)}
+        constants = {
+            id(a): a.size
+            for _, kernels in self._steps
+            for kernel in kernels
+            for a in kernel.args
+            if hasattr(a, "size") and not isinstance(a, np.generic) and id(a) not in own
+        }
+        return {"device": sum(own.values()), "packed": sum(constants.values())}

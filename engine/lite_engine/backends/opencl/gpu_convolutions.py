@@ -1,8 +1,8 @@
-"""Convolutions and Gemm on GPUs: local-memory tiles, split K, few rows, vector depthwise."""
+"""Convolutions and Gemm on GPUs: local-memory tiles, split K, Winograd, few rows, depthwise."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -10,48 +10,30 @@ from ...ir import DType
 from ...plan import PlanTensor, Step
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option
+from .variants import SMALLEST, WINOGRAD_POINTS, Product, Tile, Variant, variants
 
 FEW_ROWS = 8
+_POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
+_MIN_WINOGRAD_CHANNELS = 16
 
 
-@dataclass(frozen=True)
-class Tile:
-    """BM pixels x BN channels a work-group, TM x TN a work-item, BK deep in local memory."""
-
-    bm: int
-    bn: int
-    tm: int
-    tn: int
-    bk: int = 16
-
-    def defines(self) -> str:
-        values = {"BM": self.bm, "BN": self.bn, "TM": self.tm, "TN": self.tn, "BK": self.bk}
-        return "\n".join(f"#define {k} {v}" for k, v in values.items())
-
-    @property
-    def items(self) -> int:
-        return self.bm // self.tm * (self.bn // self.tn)
+@lru_cache(maxsize=4096)
+def ranked(size: Product, units: int) -> tuple[Variant, ...]:
+    return tuple(variants(size, units))
 
 
-#: From large to small: the first that still gives every compute unit a group is taken.
-TILES = (
-    Tile(128, 128, 8, 8), Tile(128, 64, 8, 4), Tile(128, 32, 8, 4), Tile(64, 64, 4, 4),
-    Tile(64, 32, 4, 4), Tile(32, 64, 4, 4, 32),
-)  # fmt: skip
+def product_of(sizes: list[int], window: list[int], taps: np.ndarray) -> Product:
+    """`sizes` and `window` as convolutions._geometry gives them; taps (O, K)."""
+    m, _, _, channels, out_h, out_w, outputs = sizes
+    same = window[:4] == [3, 3, 1, 1] and window[6:] == [1, 1] and channels % 4 == 0
+    if not same or min(channels, outputs) < _MIN_WINOGRAD_CHANNELS:
+        return Product(m, outputs, taps.shape[1], channels)
+    tiles = m // (out_h * out_w) * -(-out_h // 4) * -(-out_w // 4)
+    return Product(m, outputs, taps.shape[1], channels, tiles)
 
 
-def choose_tile(m: int, n: int, k: int, units: int) -> tuple[Tile, int]:
-    """(tile, parts of K). Parts are added where the tiles alone leave compute units idle."""
-    for tile in TILES:
-        groups = -(-m // tile.bm) * -(-n // tile.bn)
-        waste = -(-m // tile.bm) * tile.bm / m * (-(-n // tile.bn) * tile.bn / n)
-        if groups >= units and waste < 1.35:
-            return tile, 1
-    narrow = Tile(64, 32, 4, 4) if n <= 32 else Tile(64, 64, 4, 4)
-    tile = TILES[-1] if m <= 32 or n * m < 64 * 64 * 16 else narrow
-    groups = -(-m // tile.bm) * -(-n // tile.bn)
-    parts = max(1, min(2 * units // groups, k // (4 * tile.bk)))
-    return tile, parts
+def few_rows(size: Product, sizes: list[int], residual: PlanTensor | None) -> bool:
+    return size.m < FEW_ROWS and residual is None and sizes[1:3] == [size.m, 1]
 
 
 def tiled(
@@ -66,20 +48,39 @@ def tiled(
     residual: PlanTensor | None,
 ) -> list[Launch]:
     """taps (O, K). `sizes` and `window` as convolutions._geometry gives them."""
-    m, channels, outputs, depth = sizes[0], sizes[3], taps.shape[0], taps.shape[1]
-    options = [storage_option(y.dtype), activation_options(step)]
+    size = product_of(sizes, window, taps)
+    options = [activation_options(step)]
     options += ["#define RESIDUAL"] if residual is not None else []
-    pointwise = window == [1, 1, 1, 1, 0, 0, 1, 1] and channels % 4 == 0
-    if m < FEW_ROWS and residual is None and sizes[1:3] == [m, 1]:
-        return [_gemv(x, y, m, taps, bias, join(*options))]
-    tile, parts = choose_tile(m, outputs, depth, device.report.compute_units)
-    wide = -(-outputs // tile.bn) * tile.bn
-    deep = -(-depth // tile.bk) * tile.bk
-    packed = np.zeros((deep, wide), np.float16 if y.dtype is DType.F16 else np.float32)
-    packed[:depth, :outputs] = taps.T
+    options += ["#define WIDE_OUT"] if size.n % 4 == 0 else []
+    if few_rows(size, sizes, residual):
+        text = join(storage_option(y.dtype), *options)
+        return [_gemv(x, y, size.m, taps, bias, text)]
+    ways = ranked(size, device.report.compute_units)
+    variant = device.tuning.pick(f"conv_{y.dtype.value}_{size}", ways)
+    if variant.winograd:
+        return _winograd(x, y, sizes, window, taps, bias, residual, variant.tile, options)
+    return _direct(device, x, y, sizes, window, taps, bias, residual, variant, options)
+
+
+def _direct(
+    device: Device,
+    x: PlanTensor,
+    y: PlanTensor,
+    sizes: list[int],
+    window: list[int],
+    taps: np.ndarray,
+    bias: np.ndarray,
+    residual: PlanTensor | None,
+    variant: Variant,
+    options: list[str],
+) -> list[Launch]:
+    m, channels, outputs = sizes[0], sizes[3], taps.shape[0]
+    tile, parts = variant.tile, variant.parts
+    packed, deep, wide = _packed(taps.T, tile, y.dtype)
     part = -(-(deep // tile.bk) // parts) * tile.bk
     parts = -(-deep // part)
-    options += ["#define POINTWISE"] if pointwise else []
+    options = [*options, _storage(device, y.dtype)]
+    options += ["#define POINTWISE"] if window == _POINTWISE and channels % 4 == 0 else []
     options += ["#define QUADS"] if channels % 4 == 0 else []
     options += ["#define SPLIT"] if parts > 1 else []
     text = join(*options, tile.defines())
@@ -87,13 +88,82 @@ def tiled(
     args = [
         x, packed, bias, residual or y, y, partial, *sizes, *window, wide, deep, part,
     ]  # fmt: skip
-    grid = (wide // tile.bn * tile.items, -(-m // tile.bm), parts)
-    out = [Launch("conv_tile", "conv_tile", args, grid, text, (tile.items, 1, 1))]
+    out = [_tile_launch(args, tile, m, wide, parts, text)]
     if parts > 1:
         n = m * outputs
         sums = [partial, bias, residual or y, y, n, outputs, parts]
-        out.append(Launch("conv_tile", "conv_sum", sums, (n,), text))
+        grid = (n // 4 if outputs % 4 == 0 else n,)
+        out.append(Launch("conv_tile", "conv_sum", sums, grid, text))
     return out
+
+
+def _storage(device: Device, dtype: DType) -> str:
+    half = dtype is DType.F16 and device.half_math
+    return join(storage_option(dtype), "#define HALF_MATH" if half else "")
+
+
+def _packed(matrix: np.ndarray, tile: Tile, dtype: DType) -> tuple[np.ndarray, int, int]:
+    """(…, K, N) with zeros up to whole tiles; the padded K and N."""
+    depth, count = matrix.shape[-2:]
+    deep, wide = -(-depth // tile.bk) * tile.bk, -(-count // tile.bn) * tile.bn
+    kind = np.float16 if dtype is DType.F16 else np.float32
+    packed = np.zeros((*matrix.shape[:-2], deep, wide), kind)
+    packed[..., :depth, :count] = matrix
+    return packed, deep, wide
+
+
+def _tile_launch(
+    args: list[object], tile: Tile, m: int, wide: int, planes: int, text: str
+) -> Launch:
+    grid = (wide // tile.bn * tile.items, -(-m // tile.bm), planes)
+    return Launch("conv_tile", "conv_tile", args, grid, text, (tile.items, 1, 1))
+
+
+#: G of F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016, section 4.3.
+_WEIGHT_POINTS = np.array(
+    [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
+     [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
+)  # fmt: skip
+
+
+def _winograd(
+    x: PlanTensor,
+    y: PlanTensor,
+    sizes: list[int],
+    window: list[int],
+    taps: np.ndarray,
+    bias: np.ndarray,
+    residual: PlanTensor | None,
+    tile: Tile,
+    options: list[str],
+) -> list[Launch]:
+    """Transforms and products are float in fp16 too: half would lose three more bits."""
+    m, height, width, channels, out_h, out_w, outputs = sizes
+    down, across = -(-out_h // 4), -(-out_w // 4)
+    tiles = m // (out_h * out_w) * down * across
+    kernel = taps.reshape(outputs, 3, 3, channels).astype(np.float64)
+    points = np.einsum("pi,oijc,qj->pqco", _WEIGHT_POINTS, kernel, _WEIGHT_POINTS)
+    packed, deep, wide = _packed(
+        points.reshape(WINOGRAD_POINTS, channels, outputs), tile, DType.F32
+    )
+    before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
+    after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
+    text = join(storage_option(y.dtype), *options)
+    product = [
+        before, packed, bias, before, before, after,
+        tiles, tiles, 1, channels, tiles, 1, outputs, *_POINTWISE, wide, deep, deep,
+    ]  # fmt: skip
+    multiplied = join(
+        "#define POINTWISE\n#define BATCHED", tile.defines(),
+        "#define WIDE_OUT" if outputs % 4 == 0 else "",
+    )  # fmt: skip
+    into = [x, before, tiles, height, width, channels, down, across, window[4], window[5]]
+    back = [after, bias, residual or y, y, tiles, out_h, out_w, outputs, down, across]
+    return [
+        Launch("winograd", "to_points", into, (channels, tiles), text),
+        _tile_launch(product, tile, tiles, wide, WINOGRAD_POINTS, multiplied),
+        Launch("winograd", "from_points", back, (outputs, tiles), text),
+    ]
 
 
 def scattered(
@@ -111,21 +181,18 @@ def scattered(
     cin, cout, kh, kw = w.shape
     taps = w.transpose(2, 3, 1, 0).reshape(kh * kw * cout, cin)
     m = x.dims[0] * x.dims[1] * x.dims[2]
-    tile, _ = choose_tile(m, taps.shape[0], cin, device.report.compute_units)
-    wide = -(-taps.shape[0] // tile.bn) * tile.bn
-    deep = -(-cin // tile.bk) * tile.bk
-    packed = np.zeros((deep, wide), np.float16 if y.dtype is DType.F16 else np.float32)
-    packed[:cin, : taps.shape[0]] = taps.T
+    size = Product(m, taps.shape[0], cin)
+    ways = [v for v in ranked(size, device.report.compute_units) if v.parts == 1]
+    tile = device.tuning.pick(f"deconv_{y.dtype.value}_{size}", ways).tile
+    packed, deep, wide = _packed(taps.T, tile, y.dtype)
     text = join(
-        storage_option(y.dtype), activation_options(step), tile.defines(), "#define POINTWISE",
+        _storage(device, y.dtype), activation_options(step), tile.defines(), "#define POINTWISE",
         f"#define SCATTER {cout}", f"#define DECONV_H {kh}", f"#define DECONV_W {kw}",
+        f"#define SCATTER_STEP {4 if cout % 4 == 0 else 1}",
     )  # fmt: skip
     sizes = [m, x.dims[1], x.dims[2], cin, x.dims[1], x.dims[2], taps.shape[0]]
-    args = [
-        x, packed, bias, y, y, Scratch(4), *sizes, 1, 1, 1, 1, 0, 0, 1, 1, wide, deep, deep,
-    ]  # fmt: skip
-    grid = (wide // tile.bn * tile.items, -(-m // tile.bm), 1)
-    return [Launch("conv_tile", "conv_tile", args, grid, text, (tile.items, 1, 1))]
+    args = [x, packed, bias, y, y, Scratch(4), *sizes, *_POINTWISE, wide, deep, deep]
+    return [_tile_launch(args, tile, m, wide, 1, text)]
 
 
 def _gemv(
@@ -136,7 +203,7 @@ def _gemv(
     packed = np.zeros((depth, wide), np.float16 if y.dtype is DType.F16 else np.float32)
     packed[:, :outputs] = taps.T
     args = [x, packed, bias, y, m, outputs, depth, wide]
-    text = join(options, TILES[-1].defines())
+    text = join(options, SMALLEST.defines())
     return Launch("conv_tile", "gemv", args, (wide // 16 * 256, m), text, (256, 1))
 
 
@@ -151,7 +218,7 @@ def depthwise4(
     residual: PlanTensor | None,
 ) -> list[Launch]:
     """packed (KH·KW, C) in the storage type, C a multiple of 4."""
-    options = [storage_option(y.dtype), activation_options(step), TILES[-1].defines()]
+    options = [storage_option(y.dtype), activation_options(step), SMALLEST.defines()]
     options += ["#define RESIDUAL"] if residual is not None else []
     args = [x, packed, bias, residual or y, y, *sizes, *window]
     grid = (sizes[3] // 4, sizes[0])

@@ -105,9 +105,7 @@ def pad(step: Step, plan: Plan, device: Device) -> list[Launch]:
     filled = Launch("copy", "fill", [y, y.size, raw], (y.size,), options)
     sx, sy = strides_of(x.dims), strides_of(y.dims)
     low = [max(-p, 0) for p in pads[:rank]]
-    dims = tuple(
-        d - b - max(-p, 0) for d, b, p in zip(x.dims, low, pads[rank:])
-    )
+    dims = tuple(d - b - max(-p, 0) for d, b, p in zip(x.dims, low, pads[rank:]))
     x_at = sum(b * s for b, s in zip(low, sx))
     y_at = sum(max(p, 0) * s for p, s in zip(pads, sy))
     return [filled, strided_copy(x, y, dims, sx, sy, x_at, y_at)]

@@ -73,7 +73,7 @@ def softmax(step: Step, plan: Plan, device: Device) -> list[Launch]:
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
     outer, n, inner = blocks(x.dims, [axis])
-    if not device.is_cpu and inner == 1 and n >= 64:
+    if device.local_tiles and inner == 1 and n >= 64:
         launch = _reduction("softmax_row", x, y, [outer, n, inner], more=more)
         launch.global_size, launch.local_size = (outer * 128,), (128,)
         return [launch]

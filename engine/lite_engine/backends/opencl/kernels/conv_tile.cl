@@ -1,7 +1,24 @@
 // Convolution as an implicit GEMM for GPUs: a work-group makes BM pixels times BN channels through local
 // memory, a work-item TM x TN of them in registers. w (K, OP) with k = (ky·KW + kx)·C + c, OP a
 // multiple of BN, K a multiple of BK, zeros beyond. Group axis 2 splits K: each part writes its own
-// plane of `partial` and conv_sum adds them up.
+// plane of `partial` and conv_sum adds them up; or (-DBATCHED) it numbers independent products.
+//
+// -DHALF_MATH: values stay half through local memory and are multiplied as half2; sums of BK products
+// are added up in float, so that the error does not grow with K.
+#ifdef HALF_MATH
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define E half
+#define E4 half4
+#define LDE(p, i) (p)[i]
+#define LDE4(p, i) (*(global const half4 *)((p) + (i)))
+#define A_PAD 8
+#else
+#define E float
+#define E4 float4
+#define LDE(p, i) LD(p, i)
+#define LDE4(p, i) LD4(p, i)
+#define A_PAD 4
+#endif
 #define WX (BN / TN)
 #define WY (BM / TM)
 #define ITEMS (WX * WY)
@@ -17,11 +34,17 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
                global const T *residual, global T *y, global float *partial, int M, int H, int W,
                int C, int OH, int OW, int O, int KH, int KW, int SH, int SW, int PT, int PL, int DH,
                int DW, int OP, int K, int part) {
-  local float a_tile[BK][BM + 4];
-  local float b_tile[BK][BN];
+  local E a_tile[BK][BM + A_PAD] __attribute__((aligned(16)));
+  local E b_tile[BK][BN] __attribute__((aligned(16)));
   const int id = get_local_id(0), tx = id % WX, ty = id / WX;
   const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
+#ifdef BATCHED
+  const int first = 0, last = K;
+  x += (size_t)get_group_id(2) * M * C;
+  w += (size_t)get_group_id(2) * K * OP;
+#else
   const int first = get_group_id(2) * part, last = min(first + part, K);
+#endif
 
   // What this item loads of A: rows fixed, four neighbouring k at a time.
   int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS], k_c[A_LOADS], k_y[A_LOADS], k_x[A_LOADS];
@@ -35,7 +58,7 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
     k_y[i] = k / C / KW;
     k_x[i] = k / C % KW;
   }
-  float4 a_next[A_LOADS], b_next[B_LOADS];
+  E4 a_next[A_LOADS], b_next[B_LOADS];
   float acc[TM][TN];
   for (int i = 0; i < TM; ++i)
     for (int j = 0; j < TN; ++j) acc[i][j] = 0;
@@ -52,7 +75,7 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       }
       for (int i = 0; i < B_LOADS; ++i) {
         const int q = id + i * ITEMS;
-        vstore4(b_next[i], 0, &b_tile[q / (BN / 4)][q % (BN / 4) * 4]);
+        *(local E4 *)&b_tile[q / (BN / 4)][q % (BN / 4) * 4] = b_next[i];
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -61,22 +84,22 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
 #ifdef POINTWISE
         const int q = id + i * ITEMS, m = min(m0 + q / (BK / 4), M - 1);
         const int k = k0 + q % (BK / 4) * 4;
-        a_next[i] = k < C ? LD4(x, (size_t)m * C + k) : (float4)(0);
+        a_next[i] = k < C ? LDE4(x, (size_t)m * C + k) : (E4)(0);
 #else
-        float v[4];
+        E v[4];
         int c = k_c[i], ky = k_y[i], kx = k_x[i];
 #ifdef QUADS
         const int yy = row_y[i] + ky * DH, xx = row_x[i] + kx * DW;
         const int good = ky < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
-        a_next[i] = good ? LD4(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : (float4)(0);
+        a_next[i] = good ? LDE4(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : (E4)(0);
 #else
         for (int e = 0; e < 4; ++e) {
           const int yy = row_y[i] + ky * DH, xx = row_x[i] + kx * DW;
           const int good = ky < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
-          v[e] = good ? LD(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : 0;
+          v[e] = good ? LDE(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : 0;
           if (++c == C) { c = 0; if (++kx == KW) { kx = 0; ++ky; } }
         }
-        a_next[i] = vload4(0, v);
+        a_next[i] = (E4)(v[0], v[1], v[2], v[3]);
 #endif
         k_c[i] += BK;
         while (k_c[i] >= C) {
@@ -87,46 +110,103 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       }
       for (int i = 0; i < B_LOADS; ++i) {
         const int q = id + i * ITEMS;
-        b_next[i] = LD4(w, (size_t)(k0 + q / (BN / 4)) * OP + n0 + q % (BN / 4) * 4);
+        b_next[i] = LDE4(w, (size_t)(k0 + q / (BN / 4)) * OP + n0 + q % (BN / 4) * 4);
       }
     }
     if (k0 > first) {
+#ifdef HALF_MATH
+      half2 sum[TM][TN / 2];
+      for (int i = 0; i < TM; ++i)
+        for (int j = 0; j < TN / 2; ++j) sum[i][j] = (half2)(0);
+      for (int k = 0; k < BK; ++k) {
+        half4 a[TM / 4], b[TN / 4];
+        for (int i = 0; i < TM / 4; ++i) a[i] = *(local half4 *)&a_tile[k][ROW(i * 4)];
+        for (int j = 0; j < TN / 4; ++j) b[j] = *(local half4 *)&b_tile[k][COLUMN(j * 4)];
+        for (int i = 0; i < TM / 4; ++i)
+          for (int j = 0; j < TN / 4; ++j) {
+            sum[i * 4][j * 2] = a[i].xx * b[j].xy + sum[i * 4][j * 2];
+            sum[i * 4][j * 2 + 1] = a[i].xx * b[j].zw + sum[i * 4][j * 2 + 1];
+            sum[i * 4 + 1][j * 2] = a[i].yy * b[j].xy + sum[i * 4 + 1][j * 2];
+            sum[i * 4 + 1][j * 2 + 1] = a[i].yy * b[j].zw + sum[i * 4 + 1][j * 2 + 1];
+            sum[i * 4 + 2][j * 2] = a[i].zz * b[j].xy + sum[i * 4 + 2][j * 2];
+            sum[i * 4 + 2][j * 2 + 1] = a[i].zz * b[j].zw + sum[i * 4 + 2][j * 2 + 1];
+            sum[i * 4 + 3][j * 2] = a[i].ww * b[j].xy + sum[i * 4 + 3][j * 2];
+            sum[i * 4 + 3][j * 2 + 1] = a[i].ww * b[j].zw + sum[i * 4 + 3][j * 2 + 1];
+          }
+      }
+      for (int i = 0; i < TM; ++i)
+        for (int j = 0; j < TN / 2; ++j) {
+          acc[i][j * 2] += (float)sum[i][j].x;
+          acc[i][j * 2 + 1] += (float)sum[i][j].y;
+        }
+#else
       for (int k = 0; k < BK; ++k) {
         float a[TM], b[TN];
-        for (int i = 0; i < TM; i += 4) vstore4(vload4(0, &a_tile[k][ROW(i)]), 0, a + i);
-        for (int j = 0; j < TN; j += 4) vstore4(vload4(0, &b_tile[k][COLUMN(j)]), 0, b + j);
+        for (int i = 0; i < TM; i += 4) vstore4(*(local float4 *)&a_tile[k][ROW(i)], 0, a + i);
+        for (int j = 0; j < TN; j += 4) vstore4(*(local float4 *)&b_tile[k][COLUMN(j)], 0, b + j);
         for (int i = 0; i < TM; ++i)
           for (int j = 0; j < TN; ++j) acc[i][j] = mad(a[i], b[j], acc[i][j]);
       }
+#endif
     }
   }
 
+  // Four columns at a time; they are neighbours in y too. Without -DWIDE_OUT the last may stick out.
   for (int i = 0; i < TM; ++i) {
     const int m = m0 + ROW(i);
     if (m >= M) continue;
-    for (int j = 0; j < TN; ++j) {
+    for (int j = 0; j < TN; j += 4) {
       const int n = n0 + COLUMN(j);
       if (n >= O) continue;
+      const float4 v = (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
 #ifdef SCATTER
       // A transposed convolution whose stride is its kernel: n = (ky, kx, o) lands on its own pixel.
-      const int o = n % SCATTER, sx = n / SCATTER % DECONV_W, sy = n / SCATTER / DECONV_W;
-      const int py = m / W % H * DECONV_H + sy, px = m % W * DECONV_W + sx;
-      const size_t to = (((size_t)(m / W / H) * H * DECONV_H + py) * W * DECONV_W + px) * SCATTER + o;
+      // O is a multiple of SCATTER, and where SCATTER is not one of four, columns go one by one.
+      for (int e = 0; e < 4; e += SCATTER_STEP) {
+        if (n + e >= O) break;
+        const int o = (n + e) % SCATTER, sx = (n + e) / SCATTER % DECONV_W;
+        const int sy = (n + e) / SCATTER / DECONV_W;
+        const int py = m / W % H * DECONV_H + sy, px = m % W * DECONV_W + sx;
+        const size_t to =
+            (((size_t)(m / W / H) * H * DECONV_H + py) * W * DECONV_W + px) * SCATTER + o;
+        float u[4];
+        vstore4(v, 0, u);
+        for (int f = 0; f < SCATTER_STEP; ++f) {
+          const float t = u[e + f] + bias[o + f];
+          ST(y, to + f, ACT(t));
+        }
+      }
 #else
       const size_t to = (size_t)m * O + n;
-#endif
-#ifdef SPLIT
-      partial[(size_t)get_group_id(2) * M * O + to] = acc[i][j];
+#if defined(SPLIT) || defined(BATCHED)
+      global float *plane = partial + (size_t)get_group_id(2) * M * O;
+#ifdef WIDE_OUT
+      vstore4(v, 0, plane + to);
 #else
-#ifdef SCATTER
-      float v = acc[i][j] + bias[o];
-#else
-      float v = acc[i][j] + bias[n];
+      float u[4];
+      vstore4(v, 0, u);
+      for (int e = 0; e < min(4, O - n); ++e) plane[to + e] = u[e];
 #endif
+#else
+#ifdef WIDE_OUT
+      float4 u = v + vload4(0, bias + n);
 #ifdef RESIDUAL
-      v += LD(residual, to);
+      u += LD4(residual, to);
 #endif
-      ST(y, to, ACT(v));
+      const float4 done = (float4)(ACT(u.x), ACT(u.y), ACT(u.z), ACT(u.w));
+      ST4(y, to, done);
+#else
+      float u[4];
+      vstore4(v, 0, u);
+      for (int e = 0; e < min(4, O - n); ++e) {
+        float t = u[e] + bias[n + e];
+#ifdef RESIDUAL
+        t += LD(residual, to + e);
+#endif
+        ST(y, to + e, ACT(t));
+      }
+#endif
+#endif
 #endif
     }
   }
@@ -135,6 +215,17 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
 // Adds the parts of a split K and finishes: bias, residual, activation.
 kernel void conv_sum(global const float *partial, global const float *bias,
                      global const T *residual, global T *y, int n, int O, int parts) {
+#ifdef WIDE_OUT
+  const int i = get_global_id(0) * 4;
+  if (i >= n) return;
+  float4 v = vload4(0, bias + i % O);
+  for (int p = 0; p < parts; ++p) v += vload4(0, partial + (size_t)p * n + i);
+#ifdef RESIDUAL
+  v += LD4(residual, i);
+#endif
+  const float4 done = (float4)(ACT(v.x), ACT(v.y), ACT(v.z), ACT(v.w));
+  ST4(y, i, done);
+#else
   const int i = get_global_id(0);
   if (i >= n) return;
   float v = bias[i % O];
@@ -143,6 +234,7 @@ kernel void conv_sum(global const float *partial, global const float *bias,
   v += LD(residual, i);
 #endif
   ST(y, i, ACT(v));
+#endif
 }
 
 // Few rows (M below 8): 16 outputs a group, 16 items along K for each, summed in local memory.
@@ -185,8 +277,6 @@ kernel void depthwise4(global const T *x, global const T *w, global const float 
 #ifdef RESIDUAL
   s += LD4(residual, to);
 #endif
-  ST(y, to, ACT(s.x));
-  ST(y, to + 1, ACT(s.y));
-  ST(y, to + 2, ACT(s.z));
-  ST(y, to + 3, ACT(s.w));
+  const float4 done = (float4)(ACT(s.x), ACT(s.y), ACT(s.z), ACT(s.w));
+  ST4(y, to, done);
 }

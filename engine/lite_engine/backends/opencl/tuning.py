@@ -1,0 +1,80 @@
+"""Which way was fastest: measured once on a device, kept in the cache folder, read ever after.
+
+One JSON file per device and driver: `{"conv_f32_m196_n256_k2304…": "64x64_4x4_k16_p8"}`.
+A size that is not in it takes the first of its ways (the best estimate) until it is measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+Way = TypeVar("Way")
+
+#: Ways measured for one size, by effort.
+EFFORTS = {"none": 0, "rapid": 4, "normal": 10, "exhaustive": 1000}
+
+
+@dataclass
+class Tuning:
+    """`pick` answers from the table. While a step is being measured, `forced` answers instead and
+    `asked` notes what could have been picked."""
+
+    path: Path
+    table: dict[str, str] = field(default_factory=dict)
+    forced: str | None = None
+    asked: tuple[str, list[str]] | None = None
+
+    @classmethod
+    def of_device(cls, folder: Path, *facts: str) -> Tuning:
+        """A missing or damaged file is an empty table."""
+        name = hashlib.blake2b("\0".join(facts).encode(), digest_size=8).hexdigest()
+        path = folder / f"tuning-{name}.json"
+        try:
+            table = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            table = {}
+        good = isinstance(table, dict) and all(isinstance(v, str) for v in table.values())
+        return cls(path, table if good else {})
+
+    def pick(self, size: str, ways: Sequence[Way]) -> Way:
+        """The way to take for a size; ways are told apart by their text."""
+        self.asked = (size, [str(w) for w in ways])
+        wanted = self.forced or self.table.get(size)
+        return next((w for w in ways if str(w) == wanted), ways[0])
+
+    def measure(self, effort: str, build: Callable[[], object], time: Callable[[], float]) -> bool:
+        """Measures the ways of whatever `build` picks. `time` builds and gives seconds.
+
+        False when there is nothing to choose or it is known already.
+        """
+        self.asked = None
+        build()
+        if self.asked is None or self.asked[0] in self.table or len(self.asked[1]) < 2:
+            return False
+        size, names = self.asked
+        best = float("inf")
+        try:
+            for name in names[: EFFORTS[effort]]:
+                self.forced = name
+                seconds = time()
+                if seconds < best:
+                    best, self.table[size] = seconds, name
+        finally:
+            self.forced = None
+        return True
+
+    def save(self) -> None:
+        """Keeps the table; a full or read-only disk only costs measuring again."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
+            temporary.write_text(json.dumps(self.table, indent=1, sort_keys=True))
+            temporary.replace(self.path)
+        except OSError:
+            return

@@ -1,0 +1,114 @@
+"""Ways to compute one convolution on a GPU, and which to take before anything was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tile:
+    """BM pixels x BN channels a work-group, TM x TN a work-item, BK deep in local memory."""
+
+    bm: int
+    bn: int
+    tm: int
+    tn: int
+    bk: int = 16
+
+    def defines(self) -> str:
+        values = {"BM": self.bm, "BN": self.bn, "TM": self.tm, "TN": self.tn, "BK": self.bk}
+        return "\n".join(f"#define {k} {v}" for k, v in values.items())
+
+    @property
+    def items(self) -> int:
+        return self.bm // self.tm * (self.bn // self.tn)
+
+
+TILES = (
+    Tile(128, 128, 8, 8), Tile(128, 64, 8, 8), Tile(64, 128, 8, 8), Tile(64, 64, 8, 8),
+    Tile(128, 64, 8, 4), Tile(128, 32, 8, 4), Tile(64, 64, 4, 4), Tile(64, 32, 4, 4),
+    Tile(32, 64, 4, 4, 32),
+)  # fmt: skip
+SMALLEST = TILES[-1]
+MOST_PARTS = 16
+WINOGRAD_POINTS = 36
+
+
+@dataclass(frozen=True)
+class Variant:
+    """`parts` of K summed by a second kernel; or Winograd's 36 products."""
+
+    tile: Tile
+    parts: int = 1
+    winograd: bool = False
+
+    def __str__(self) -> str:
+        t = self.tile
+        kind = "winograd43_" if self.winograd else ""
+        return f"{kind}{t.bm}x{t.bn}_{t.tm}x{t.tn}_k{t.bk}_p{self.parts}"
+
+
+@dataclass(frozen=True)
+class Product:
+    """The size of a convolution as a matrix product: (m, k) · (k, n). `tiles` is the number of 6x6
+    Winograd tiles, 0 where that does not apply; `channels` the depth of one of them."""
+
+    m: int
+    n: int
+    k: int
+    channels: int = 0
+    tiles: int = 0
+
+    def __str__(self) -> str:
+        return f"m{self.m}_n{self.n}_k{self.k}_c{self.channels}_t{self.tiles}"
+
+
+#: What a compute unit does in a second when its pipelines are full, bytes of memory in a second,
+#: and the cost of one more launch: an NVIDIA H200's, which keep their proportions elsewhere.
+_MACS_PER_S = 2.2e11
+_BYTES_PER_S = 2.5e12
+_LAUNCH_S = 3e-6
+#: Share of that rate by results a work-item holds in registers.
+_EFFICIENCY = {64: 0.6, 32: 0.42, 16: 0.36}
+#: Work-items a unit needs to hide its latencies.
+_FULL_ITEMS = 768
+
+
+def estimate_s(size: Product, variant: Variant, units: int) -> float:
+    """Expected seconds. Only the order of variants matters."""
+    tile = variant.tile
+    if variant.winograd:
+        m, depth, batch = size.tiles, size.channels, WINOGRAD_POINTS
+    else:
+        m, depth, batch = size.m, -(-size.k // variant.parts), variant.parts
+    groups = -(-m // tile.bm) * -(-size.n // tile.bn) * batch
+    waves = -(-groups // units)
+    resident = min(waves, max(1, 2048 // tile.items)) * tile.items
+    rate = _MACS_PER_S * _EFFICIENCY[tile.tm * tile.tn] * min(1.0, resident / _FULL_ITEMS) ** 0.5
+    seconds = _LAUNCH_S + waves * tile.bm * tile.bn * (depth + tile.bk) / rate
+    if variant.winograd:
+        # The larger transforms are read and written once more, and weights are four times as many.
+        moved = 4 * (WINOGRAD_POINTS * size.tiles * (size.channels + size.n) * 2)
+        moved += 4 * WINOGRAD_POINTS * size.channels * size.n
+        return seconds + 2 * _LAUNCH_S + moved / _BYTES_PER_S
+    if variant.parts > 1:
+        seconds += _LAUNCH_S + 8 * variant.parts * size.m * size.n / _BYTES_PER_S
+    return seconds
+
+
+def variants(size: Product, units: int) -> list[Variant]:
+    """All that make sense for a size, the most promising first."""
+    found = []
+    for tile in TILES:
+        if tile is not SMALLEST and (tile.bm >= 2 * size.m or tile.bn >= 2 * size.n):
+            continue
+        groups = -(-size.m // tile.bm) * -(-size.n // tile.bn)
+        parts = 1
+        while parts <= MOST_PARTS and parts * 4 * tile.bk <= max(size.k, 4 * tile.bk):
+            found.append(Variant(tile, parts))
+            if groups * parts >= 4 * units:
+                break
+            parts *= 2
+        if size.tiles:
+            found.append(Variant(tile, winograd=True))
+    return sorted(found, key=lambda v: estimate_s(size, v, units))
