@@ -1,7 +1,7 @@
 """Weights that a program needs as float32 and a file keeps as integers.
 
-A weight-only model holds DequantizeLinear over constant integers. The planner folds them, so a program
-asks for float32 weights; instead of a second copy the file says how to make them:
+A weight-only model holds DequantizeLinear over constant integers. The planner folds them, so a
+program asks for float32 weights; instead of a second copy the file says how to make them:
 
     WDERIVE   rows of u32 weight, data, scales, width; u64 outer, channels, inner
               weight[o, c, i] = integer[o, c, i] · scale[c]   (native/src/lite_derived.cc)

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..importers import load
 from ..ir import Graph, Journal, Shape
-from ..passes import optimize_graph
 from .needs import Needs
 
 TARGETS = ("x86", "arm", "opencl")
@@ -90,6 +88,10 @@ def optimize(
     `metadata` (preprocess, labels) travels with the model. Raises ModelFormatError,
     UnsupportedOperatorError, UsageError.
     """
+    # Importers and passes are loaded only here: a .lite file needs neither.
+    from ..importers import load
+    from ..passes import optimize_graph
+
     graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
     path = None if isinstance(model, Graph) else Path(model)
     names = parse_targets(targets)

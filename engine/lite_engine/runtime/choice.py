@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .. import settings
 from ..backends import Usability, get_backend
-from ..devices import Device
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
 from ..model_file import Model
+
+if TYPE_CHECKING:
+    from ..devices import Device
 
 _ARM = ("aarch64", "arm64")
 

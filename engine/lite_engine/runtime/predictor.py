@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import settings
 from ..backends import Backend
-from ..devices import Device, DeviceBackend, EmulatedDevice
 from ..errors import ShapeError, UsageError
 from ..ir import DType, Graph, Value, format_shape
 from ..model_file import Model, open_model
@@ -19,6 +18,9 @@ from ..plan import Plan, make_plan
 from ..plan.faults import check_kind
 from .choice import Decision, choose, host_target
 from .execute import Execution
+
+if TYPE_CHECKING:
+    from ..devices import Device
 
 PLANS_KEPT = 4
 
@@ -132,9 +134,13 @@ class Predictor:
     def _cpu(self) -> Backend | None:
         """What runs CPU steps: the device, the emulator for another machine's CPU, or None for
         here."""
-        if self.device is None and self.backend == "arm" and host_target() != "arm":
-            self.device = EmulatedDevice()
-        return None if self.device is None else DeviceBackend(self.device)
+        foreign = self.backend == "arm" and host_target() != "arm"
+        if self.device is None and not foreign:
+            return None
+        from ..devices import DeviceBackend, EmulatedDevice
+
+        self.device = self.device or EmulatedDevice()
+        return DeviceBackend(self.device)
 
     def like(self, graph: Graph) -> Predictor:
         """A predictor of another graph with this one's backend, threads and precision."""
