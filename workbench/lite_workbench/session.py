@@ -255,6 +255,7 @@ class Session(Observable):
         with self._busy:
             predictor = self.predictor(backend)
             made = profile(predictor, self._input(image), runs=runs, progress=self.progress)
+            self.profiles.pop(predictor.backend, None)  # the newest is last
             self.profiles[predictor.backend] = made
         self.remember(f"profile = session.profile(backend={predictor.backend!r}, runs={runs})")
         self.notify("profile", made)
@@ -268,6 +269,7 @@ class Session(Observable):
             feeds = self._input(image)
             sides = [Side(self.predictor(*self._side(name)), name) for name in (a, b)]
             made = compare(*sides, feeds, progress=self.progress, **options)
+            self.comparisons.pop((a, b), None)  # the newest is last
             self.comparisons[a, b] = made
         self.remember(f"diff = session.compare({a!r}, {b!r})")
         self.notify("comparison", made)

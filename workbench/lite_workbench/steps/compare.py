@@ -34,7 +34,7 @@ class CompareStep(Step):
         self.on(self.notice, "deploy", lambda _: self.go("Deploy"))
         self.pane.observe(lambda _: self.guard(self._evidence), names=["kind", "channel"])
         self.link(self.strip, self.graph, self.pane)
-        self.follow("comparison", lambda _: self._fill())
+        self.follow("comparison", lambda _: self._newest())
         self.follow("selected", lambda _: self._evidence())
         self.show(self.strip, columns(self.graph, self.pane, kind="graph"))
         if (a, b) in self.session.comparisons:
@@ -45,7 +45,8 @@ class CompareStep(Step):
     def _sides(self) -> tuple[str, str]:
         from lite_engine.runtime import host_target, usability
 
-        other = "opencl" if usability("opencl").usable else "reference"
+        wanted = "opencl" in (self.session.targets or ["opencl"])
+        other = "opencl" if wanted and usability("opencl").usable else "reference"
         return host_target(), other
 
     def _choices(self) -> list[str]:
@@ -67,6 +68,14 @@ class CompareStep(Step):
         """Compares the chosen pair in the background."""
         a, b = self.pair
         self.start(f"Comparing {a} and {b}", lambda: self.session.compare(a, b))
+
+    def _newest(self) -> None:
+        """Shows the pair that was compared last, whoever asked for it."""
+        a, b = next(reversed(self.session.comparisons))
+        if self.pair != (a, b):
+            self.header.values = {"a": a, "b": b}
+        else:
+            self._fill()
 
     def _fill(self) -> None:
         comparison = self.session.comparisons.get(self.pair)

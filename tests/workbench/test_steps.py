@@ -1,0 +1,146 @@
+"""Steps and Workbench without a browser: what a click does to the session, and what is shown."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
+
+import lite_workbench as lw
+from lite_workbench.steps import STEPS, step_class
+from lite_workbench.workbench import step_states
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(lw.shipped("digits.onnx"))
+    made.convert(targets=["x86"])
+    return made
+
+
+def click(widget: Any, action: str, **payload: Any) -> None:
+    seq = (widget.action or {}).get("seq", 0) + 1
+    widget.action = {"id": action, "seq": seq, **payload}
+
+
+def settle(session: lw.Session) -> None:
+    if session.job is not None:
+        session.job.wait(60)
+
+
+@pytest.mark.parametrize("name", [n for n in STEPS if n not in ("Profile", "Compare")])
+def test_each_step_works_alone(session: lw.Session, name: str) -> None:
+    step = step_class(name)(session)
+    assert step.header.title.endswith("?")
+    assert step.notice.layout.display == "none" or step.notice.what
+    step.close()
+
+
+def test_first_paint_makes_only_the_open_step(session: lw.Session) -> None:
+    began = time.perf_counter()
+    bench = lw.Workbench(session)
+    assert time.perf_counter() - began < 5  # a guard, not a measurement
+    assert list(bench._steps) == ["Model"] and bench.body("Profile").children == ()
+    assert bench.top.title == "digits.onnx"
+    assert "import lite_workbench" in bench.code.lines[0]
+    assert "<h3>" in bench.static_html()
+
+
+def test_run_then_compare(session: lw.Session) -> None:
+    layer = session.model.graph.nodes[3].name
+    session.plant_fault(layer, "overflow_fp16", backend="reference")
+    bench = lw.Workbench(session, step="Run")
+    run = bench.step("Run")
+    run.drop.picked = str(lw.shipped("digits.png"))
+    settle(session)
+    assert set(session.runs) == {"x86", "reference"}
+    assert [card.items for card in run.cards.values()] != [[], []]
+    click(run.notice, "compare")
+    settle(session)
+    assert bench.current == "Compare"
+    states = step_states(session)
+    assert states["Run"][0] == "attention" and states["Compare"] == ("attention", "1 wrong layer")
+    compare = bench.step("Compare")
+    assert compare.pair == ("x86", "reference")
+    assert compare.strip.verdict()["layer"] == layer and session.selected == [layer]
+    assert compare.pane.layer["name"] == layer and compare.pane.kind == "isolated"
+    click(compare.strip, "run_on_a", layer=layer)
+    settle(session)
+    assert session.overrides == {layer: "x86"}
+    assert compare.strip.verdict()["case"] == "agrees"
+    assert "runs on x86" in compare.notice.what and "±" in compare.notice.what
+    assert step_states(session)["Compare"] == ("done", "all agree")
+    assert layer in bench.step("Deploy").notice.what
+
+
+def test_profile_selects_everywhere(session: lw.Session) -> None:
+    session.set_input(lw.shipped("digits.png"))
+    bench = lw.Workbench(session, step="Profile")
+    settle(session)
+    step = bench.step("Profile")
+    rows = [r for r in step.chart.profile["layers"] if not r.get("copy")]
+    step.chart.selected = [rows[2]["name"]]
+    assert session.selected == [rows[2]["name"]]
+    for widget in (step.graph, step.table, step.roofline, step.memory):
+        assert widget.selected == [rows[2]["name"]]
+    assert step.inspector.layer["name"] == rows[2]["name"]
+    click(step.inspector, "measure", layer=rows[2]["name"], backend="reference", precision="")
+    settle(session)
+    assert session.overrides == {rows[2]["name"]: "reference"}
+    assert "±" in step.inspector.measured["text"]
+    assert "<svg" in step.chart.static_svg()
+    memory = step.memory.memory
+    assert max(t["offset"] + t["bytes"] for t in memory["tensors"]) <= memory["arena_bytes"]
+
+
+def test_an_error_is_told_in_place(session: lw.Session, tmp_path: Path) -> None:
+    bench = lw.Workbench(session, step="Run")
+    run = bench.step("Run")
+    (tmp_path / "bad.png").write_bytes(b"no picture")
+    run.drop.picked = "bad.png"
+    with pytest.raises(lw.LiteError):
+        settle(session)
+    assert run.notice.layout.display is None
+    assert "not an image" in run.notice.what and "Traceback" not in run.notice.what
+
+
+def test_another_model_replaces_the_session(session: lw.Session, tmp_path: Path) -> None:
+    bench = lw.Workbench(session)
+    bench.step("Model")._arrived("ocr.onnx", lw.shipped("ocr.onnx").read_bytes())
+    assert bench.top.title == "ocr.onnx" and bench.session is not session
+    assert bench.current == "Model" and (tmp_path / "ocr.onnx").exists()
+    step = bench.step("Model")
+    step.guard(lambda: step._arrived("broken.onnx", b"\x08\x01"))
+    assert "broken.onnx" in step.notice.what
+    assert bench.top.title == "ocr.onnx", "a broken file leaves the open model alone"
+
+
+def test_deploy_writes_what_is_ticked(session: lw.Session, tmp_path: Path) -> None:
+    step = step_class("Deploy")(session)
+    step.bundle.chosen = ["walk"]
+    click(step.bundle, "write")
+    assert {p.name for p in (tmp_path / "digits_bundle").iterdir()} == {
+        "digits.lite", "digits_walk.ipynb"
+    }  # fmt: skip
+    assert "Wrote" in step.notice.what
+
+
+def test_quantize_offers_versions(session: lw.Session) -> None:
+    session.quantize(lw.shipped("digits_held_back.npz"), limit=12)
+    session.explore()
+    bench = lw.Workbench(session, step="Quantize")
+    step = bench.step("Quantize")
+    assert len(step.trade.points) == 5 and step.layers.layers
+    assert step.range.layer["name"] == session.selected[0]
+    step.trade.budget = 100.0
+    assert step.trade.best >= 0 and step.best.big
+    click(step.header, "keep")
+    settle(session)
+    assert bench.current == "Run"
