@@ -320,15 +320,18 @@ def _concat(
     parts = [i for i in inputs if i is not None and _activation(i)]
     if len(parts) != len(inputs):
         return "an input is not quantised to 8 bits"
-    if any(p.value.dtype is not y.value.dtype for p in parts):
-        return "the inputs differ in type"
-    if all(p.same_as(y) for p in parts):
-        values = [p.value for p in parts]
-        return [graph.replace([node, q], "Concat", values, node.attrs, name=node.name)]
-    operands = [y.scale, y.zero]
-    for part in parts:
-        operands += [part.value, part.scale, part.zero]
-    return [graph.replace([node, q], "QLinearConcat", operands, node.attrs, name=node.name)]
+    values = [p.value if p.same_as(y) else _requantised(graph, p, y, q) for p in parts]
+    return [graph.replace([node, q], "Concat", values, node.attrs, name=node.name)]
+
+
+def _requantised(graph: Graph, x: Quantised, y: Quantised, before: Node) -> Value:
+    """x by a table to the scale of y, so that it can be written where it is joined."""
+    made = graph.add(
+        "QLookup", [x.value], _lookup_attrs(x, y, None),
+        name=graph.unique(f"{x.value.name}.requantised"), sources=before.sources, before=before,
+    )  # fmt: skip
+    made.output.dtype, made.output.shape = y.value.dtype, x.value.shape
+    return made.output
 
 
 def _keeping(
