@@ -7,11 +7,11 @@ nanoseconds: the bars of the waterfall add up to the totals without a rest.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .alignment import plain_node
 from .profile import LayerTime, Profile
 
 
@@ -100,14 +100,8 @@ def align(
 
 def _keys(row: LayerTime) -> list[tuple[str, str]]:
     if row.sources:
-        return [("source", plain_name(s)) for s in row.sources]
+        return [("source", plain_node(s)) for s in row.sources]
     return [("move", row.name)] if row.overhead else [("layer", row.name)]
-
-
-def plain_name(name: str) -> str:
-    """A node's name without what exporters and quantisers add: `x_quantized`, `model/x;x_bias`."""
-    name = re.sub(r"_(quant(ized)?|QuantizeLinear|DequantizeLinear)$", "", name)
-    return name.partition(";")[0].strip("/")
 
 
 def _change(old: list[LayerTime], new: list[LayerTime]) -> Change:

@@ -1,11 +1,9 @@
-"""Which layer is wrong: two ways of running a model, layer by layer, the graph unchanged.
+"""Which layer is wrong: two ways of running a model, layer by layer, the graphs unchanged.
 
-Accumulated error compares a layer's output in two whole runs; isolated error feeds the layer of
-side B
-with side A's inputs, so that a guilty layer is told from its victims. Values are compared in
-windows of
-bounded size. Side A is the trusted one; at the first divergence the NumPy reference says who is
-right.
+Accumulated error compares a value in two whole runs; isolated error feeds the layer of side B
+with side A's values, so that a guilty layer is told from its victims. Values are compared in
+windows of bounded size. Side A is the trusted one; at the first divergence the NumPy reference
+says who is right.
 """
 
 from __future__ import annotations
@@ -17,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.reference import evaluate
 from ..errors import LiteError, UsageError
-from ..ir import Graph, Node, Value
-from ..ops import find_op
-from .difference import Difference, difference
-from .predictor import Predictor
+from ..ir import Node, Value
+from .alignment import Pair, align, closure
+from .difference import Difference, channel_map, difference, histogram
+from .judge import judge, tolerance_of, within
+from .side import Side, Valued, isolated_graph, to_float, to_integer
 
 WINDOW_BYTES = 96 << 20
-#: Tolerance of a precision, as a multiple of the operator's own float32 tolerance.
-PRECISION_FACTOR = {"fp32": 1.0, "fp16": 100.0, "bf16": 400.0, "int8": 1000.0}
 Progress = Callable[[int, int], None]
+Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass
 class LayerDifference:
-    """One row of `lite compare`'s JSON. `isolated` holds the same numbers for the layer alone."""
+    """One row of DESIGN's `compare` JSON. `isolated` holds the same numbers for the layer alone;
+    `sources` are A's nodes, `sources_b` B's where they are others."""
 
     index: int
     name: str
@@ -54,12 +52,16 @@ class LayerDifference:
     isolated: dict[str, Any] | None
     within: bool
     kernel_b: str = ""
+    value_a: str = ""
+    value_b: str = ""
+    sources_b: list[str] = field(default_factory=list)
+    detail: dict[str, Any] | None = None
 
 
 @dataclass
 class Comparison:
     """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs
-    differ."""
+    differ. `unaligned` counts layers of B that have no counterpart."""
 
     a: str
     b: str
@@ -70,6 +72,8 @@ class Comparison:
     verdict: str = ""
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     model: str = ""
+    unaligned: int = 0
+    runs: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -84,279 +88,299 @@ class Comparison:
         return pd.DataFrame([asdict(x) for x in self.layers])
 
 
-class Side:
-    """One way of running a model: a Predictor with a label, and single layers of it."""
-
-    def __init__(self, predictor: Predictor, label: str = "") -> None:
-        self.predictor = predictor
-        self.label = label or predictor.backend
-
-    @property
-    def graph(self) -> Graph:
-        return self.predictor.graph
-
-    def values(
-        self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
-    ) -> dict[str, np.ndarray]:
-        return self.predictor.run(feeds, taps=names)
-
-    def isolated(
-        self, nodes: Sequence[Node], known: Mapping[str, np.ndarray]
-    ) -> dict[str, np.ndarray]:
-        """Outputs of these layers, each fed with the given values."""
-        graph, feeds = isolated_graph(nodes, known)
-        return self.predictor.like(graph).run(feeds)
-
-
-def isolated_graph(
-    nodes: Sequence[Node], known: Mapping[str, np.ndarray]
-) -> tuple[Graph, dict[str, np.ndarray]]:
-    """A graph of disconnected layers: every input that is not constant becomes a graph input."""
-    graph = Graph("isolated")
-    inputs: dict[str, Value] = {}
-    for node in nodes:
-        ins: list[Value | None] = []
-        for value in node.inputs:
-            if value is None:
-                ins.append(None)
-            elif value.const is not None:
-                ins.append(Value(f"{node.name}/{value.name}", value.dtype, const=value.const))
-            else:
-                shape = known[value.name].shape
-                if value.name not in inputs:
-                    inputs[value.name] = Value(f"{value.name}:in", value.dtype, shape)
-                ins.append(inputs[value.name])
-        outs = [Value(v.name, v.dtype, v.shape, quant=v.quant) for v in node.outputs]
-        graph.nodes.append(
-            Node(node.op, ins, outs, node.attrs, name=node.name, sources=node.sources)
-        )
-        graph.outputs += outs
-    graph.inputs = list(inputs.values())
-    return graph, {f"{name}:in": known[name] for name in inputs}
-
-
 def compare(
-    a: Side,
-    b: Side,
+    a: Valued,
+    b: Valued,
     feeds: Mapping[str, Any],
     *,
     tolerance: float | None = None,
     isolated: bool = True,
     layers: Sequence[str] | None = None,
     until: str | None = None,
+    detail: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares every layer that both sides have. `tolerance` is a relative L2 error, by default
-    each
-    operator's own for the coarser precision. Raises ShapeError, UsageError.
+    """Compares every value that both sides have. `tolerance` is a relative L2 error, by default
+    each operator's own for the coarser precision. `detail` names layers whose histogram and
+    channel map are wanted; the first divergence always has them. Raises ShapeError, UsageError.
     """
-    arrays = a.predictor.check_feeds(feeds)
-    pairs = _pairs(a.graph, b.graph, layers, until)
-    factor = max(PRECISION_FACTOR[p.predictor.precision] for p in (a, b))
-    kernels = _kernels(b, arrays)
+    work = _Work(a, b, feeds, tolerance, isolated, set(detail))
+    pairs = choose(align(a, b), layers, until)
     rows: list[LayerDifference] = []
-    for window in _windows(a, arrays, pairs):
-        needed = _needed(window, a.graph) if isolated else []
-        names = list(dict.fromkeys([v for _, v in window] + needed))
-        va = a.values(arrays, names)
-        vb = b.values(arrays, [v for _, v in window])
-        alone = _isolated(b, window, {**arrays, **va}) if isolated else {}
-        for node, name in window:
-            limit = tolerance if tolerance is not None else _tolerance(node) * factor
-            rows.append(
-                _row(
-                    len(rows),
-                    node,
-                    va[name],
-                    vb[name],
-                    alone.get(name),
-                    limit,
-                    kernels.get(node.name, ""),
-                )
-            )
-            if progress:
-                progress(len(rows), len(pairs))
-    result = Comparison(a.label, b.label, tolerance, None, rows, True, model=a.predictor.model.name)
-    result.outputs = _outputs(a, b, arrays)
-    _judge(result, a, arrays, factor)
+    for window in _windows(work, pairs):
+        rows += work.rows(window, len(rows))
+        if progress:
+            progress(len(rows), len(pairs))
+    result = Comparison(a.label, b.label, tolerance, None, rows, True, model=work.model_name)
+    result.outputs = work.outputs()
+    result.unaligned = len(b.value_names()) - len(pairs) if not (layers or until) else 0
+    result.runs = work.runs
+    judge(result, a, b, work.feeds)
+    _add_detail(result, work, pairs)
     return result
 
 
-def _pairs(
-    a: Graph, b: Graph, layers: Sequence[str] | None, until: str | None
-) -> list[tuple[Node, str]]:
-    """(node of A, value name) for every value that both graphs make, in A's order."""
-    in_b = {v.name for n in b.nodes for v in n.outputs}
-    pairs = [(n, v.name) for n in a.nodes for v in n.outputs if v.name in in_b and _real(v)]
-    names = [n.name for n, _ in pairs]
+def bisect(
+    a: Valued, b: Valued, feeds: Mapping[str, Any], *, tolerance: float | None = None
+) -> Comparison:
+    """The first divergence with the fewest runs: halves the layers by their accumulated error,
+    then compares the suspects alone. For models and devices that are slow to run.
+
+    A fault whose effect dies out before the probed layer is not found: `compare` finds it.
+    """
+    work = _Work(a, b, feeds, tolerance, False, set())
+    pairs = align(a, b)
+    good, bad = -1, len(pairs) - 1
+    probed: dict[int, bool] = {}
+
+    def differs(at: int) -> bool:
+        if at not in probed:
+            row = work.rows([pairs[at]], at)[0]
+            # Rounding adds up along the model: whole runs may differ by more than one layer.
+            probed[at] = not within(Difference(**_figures(row)), 10 * row.tolerance)
+        return probed[at]
+
+    if pairs and differs(bad):
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if differs(middle) else (middle, bad)
+        names = [p.node.name for p in pairs[max(0, bad - 1) : bad + 1]]
+        found = compare(a, b, feeds, tolerance=tolerance, layers=names)
+        found.runs += work.runs
+        return found
+    found = compare(a, b, feeds, tolerance=tolerance, layers=[p.node.name for p in pairs[-1:]])
+    found.runs += work.runs
+    return found
+
+
+def choose(pairs: Sequence[Pair], layers: Sequence[str] | None, until: str | None) -> list[Pair]:
+    """The wanted layers, by name. Raises UsageError for an unknown one."""
+    names = [p.node.name for p in pairs]
     for wanted in [*(layers or ()), *([until] if until else [])]:
         if wanted not in names:
             raise UsageError(f"no layer is called {wanted!r}; `lite info --layers` lists them")
-    if layers:
-        pairs = [p for p in pairs if p[0].name in layers]
+    chosen = list(pairs)
     if until:
-        pairs = pairs[: max(i for i, n in enumerate(names) if n == until) + 1]
-    return pairs
+        chosen = chosen[: max(i for i, n in enumerate(names) if n == until) + 1]
+    return [p for p in chosen if not layers or p.node.name in layers]
 
 
-def _real(value: Value) -> bool:
-    return bool(value.readers) or value.producer is not None
+class _Work:
+    """One comparison under way: the feeds of both sides, what was run, what comes out."""
+
+    def __init__(
+        self, a: Valued, b: Valued, feeds: Mapping[str, Any], tolerance: float | None,
+        isolated: bool, detail: set[str],
+    ) -> None:  # fmt: skip
+        self.a, self.b, self.tolerance, self.detail = a, b, tolerance, detail
+        own = next(s for s in (a, b) if isinstance(s, Side))
+        self.feeds = own.predictor.check_feeds(feeds)
+        self.isolated = isolated and isinstance(b, Side)
+        self.model_name = own.predictor.model.name
+        self.runs = 0
+        self._kernels = _kernels(b, self.feeds)
+        self._last: tuple[Arrays, Arrays] | None = None
+
+    def rows(self, window: Sequence[Pair], first: int) -> list[LayerDifference]:
+        """Differences of these values, from one run of each side and one of the layers alone."""
+        inputs = self._inputs(window) if self.isolated else {}
+        names_a = list(dict.fromkeys([p.name_a for p in window] + list(inputs.values())))
+        va = self.a.values(self.feeds, [n for n in names_a if n not in self.feeds])
+        vb = self.b.values(self.feeds, [p.name_b for p in window])
+        self._last = va, vb
+        self.runs += 2
+        alone = self._alone(window, inputs, va) if self.isolated else {}
+        return [
+            self._row(first + i, pair, va, vb, alone.get(pair.name_b))
+            for i, pair in enumerate(window)
+        ]
+
+    def _inputs(self, window: Sequence[Pair]) -> dict[str, str]:
+        """B's value → A's value, for what the window's layers of B read."""
+        known = self._mapping()
+        found: dict[str, str] = {}
+        assert isinstance(self.b, Side)
+        for pair in window:
+            for node in closure(pair, set(known), self.b.graph):
+                for value in node.inputs:
+                    if value is not None and value.const is None and value.name in known:
+                        found[value.name] = known[value.name]
+        return found
+
+    def _mapping(self) -> dict[str, str]:
+        if not hasattr(self, "_known"):
+            self._pairs = {p.name_b: p for p in align(self.a, self.b)}
+            self._known = {p.name_b: p.name_a for p in self._pairs.values()}
+            self._known |= {name: name for name in self.feeds}
+        return self._known
+
+    def _alone(
+        self, window: Sequence[Pair], inputs: Mapping[str, str], va: Arrays
+    ) -> dict[str, np.ndarray]:
+        """Side B's layers on side A's values. B's own nodes are used: its kernels and fusions."""
+        assert isinstance(self.b, Side)
+        by_name = {v.name: v for n in self.b.graph.nodes for v in (*n.inputs, *n.outputs) if v}
+        known = {
+            name: self._as_b(name, by_name[name], self.feeds.get(other, va.get(other)))
+            for name, other in inputs.items()
+            if name in by_name
+        }
+        wanted: dict[int, Node] = {}
+        for pair in window:
+            nodes = closure(pair, set(known), self.b.graph)
+            if not any(True for n in nodes for _ in n.subgraphs()):
+                wanted |= {id(n): n for n in nodes}
+        ordered = [n for n in self.b.graph.nodes if id(n) in wanted]
+        if not ordered:
+            return {}
+        self.runs += 1
+        return self.b.isolated(ordered, known)
+
+    def _as_b(self, name: str, value: Value, array: np.ndarray | None) -> np.ndarray:
+        """A's array as B's layer reads it: in integers where B is quantised."""
+        assert array is not None, name
+        pair = self._pairs.get(name)
+        if pair is None or pair.value_a is None:
+            return array
+        return to_integer(to_float(array, pair.value_a.quant), value) if _mixed(pair) else array
+
+    def _row(
+        self, index: int, pair: Pair, va: Arrays, vb: Arrays, alone: np.ndarray | None
+    ) -> LayerDifference:
+        x, y = va[pair.name_a], vb[pair.name_b]
+        if _mixed(pair):
+            x = to_float(x, pair.value_a.quant if pair.value_a else None)
+            y = to_float(y, pair.value_b.quant if pair.value_b else None)
+            if alone is not None:
+                alone = to_float(alone, pair.value_b.quant if pair.value_b else None)
+        if isinstance(self.a, Side) != isinstance(self.b, Side):
+            x, y = same_layout(x, y)
+        if x.shape != y.shape:
+            raise LiteError(f"{pair.node.name}: side A gives {x.shape}, side B {y.shape}")
+        limit = self.tolerance
+        if limit is None:
+            limit = tolerance_of(pair, (self.a.precision, self.b.precision))
+        d = difference(x, y)
+        own = None if alone is None else difference(x, alone)
+        sources = list(pair.node.sources)
+        others = list(pair.node_b.sources) if pair.node_b else []
+        row = LayerDifference(
+            index, pair.node.name, pair.node.op, sources, limit, **asdict(d),
+            isolated=None if own is None else asdict(own),
+            within=within(own if own is not None else d, limit),
+            kernel_b=self._kernels.get(pair.node_b.name, "") if pair.node_b else "",
+            value_a=pair.name_a, value_b=pair.name_b,
+            sources_b=[] if others == sources else others,
+        )  # fmt: skip
+        if pair.node.name in self.detail:
+            row.detail = detail_of(x, y, alone)
+        return row
+
+    def outputs(self) -> dict[str, dict[str, Any]]:
+        """Differences of the model's outputs in the last whole runs."""
+        if self._last is None:
+            self._last = self.a.values(self.feeds, ()), self.b.values(self.feeds, ())
+            self.runs += 2
+        va, vb = self._last
+        graphs = [s.graph for s in (self.a, self.b) if s.graph is not None]
+        quant = [{v.name: v.quant for v in g.outputs} for g in graphs]
+        names = [n for n in self.a.output_names if n in self.b.output_names]
+        if not names and len(self.a.output_names) == len(self.b.output_names):
+            pairs = list(zip(self.a.output_names, self.b.output_names, strict=True))
+        else:
+            pairs = [(n, n) for n in names]
+        out = {}
+        for one, two in pairs:
+            x, y = to_float(va[one], quant[0].get(one)), to_float(vb[two], quant[-1].get(two))
+            if x.shape == y.shape:
+                out[one] = asdict(difference(x, y))
+        return out
 
 
-def _windows(
-    side: Side, arrays: Mapping[str, np.ndarray], pairs: Sequence[tuple[Node, str]]
-) -> Iterator[list[tuple[Node, str]]]:
-    """Consecutive layers whose outputs fit into WINDOW_BYTES."""
-    plan = side.predictor.plan({n: x.shape for n, x in arrays.items()})
-    window: list[tuple[Node, str]] = []
+def same_layout(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Channels to axis 1 on the side that has them last, where the shapes say so: our graphs are
+    NCHW inside, TFLite's tensors NHWC."""
+    if x.shape == y.shape or x.ndim != y.ndim or x.ndim < 3:
+        return x, y
+    if np.moveaxis(x, -1, 1).shape == y.shape:
+        return np.moveaxis(x, -1, 1), y
+    if np.moveaxis(y, -1, 1).shape == x.shape:
+        return x, np.moveaxis(y, -1, 1)
+    return x, y
+
+
+def detail_of(x: np.ndarray, y: np.ndarray, alone: np.ndarray | None) -> dict[str, Any]:
+    """Histogram and channel map; of the layer alone where it was run alone."""
+    other = y if alone is None else alone
+    kind = "accumulated" if alone is None else "isolated"
+    return {"kind": kind, "shape": list(x.shape), "histogram": histogram(x, other),
+            **channel_map(x, other)}  # fmt: skip
+
+
+def _add_detail(result: Comparison, work: _Work, pairs: Sequence[Pair]) -> None:
+    """The first divergence shows where it lies, asked for or not."""
+    first = result.first_divergence
+    if first is None:
+        return
+    row = next(r for r in result.layers if r.index == first["index"])
+    if row.detail is None:
+        pair = next(p for p in pairs if p.name_a == row.value_a)
+        work.detail = {row.name}
+        row.detail = work.rows([pair], row.index)[0].detail
+    first["detail"] = row.detail
+
+
+def _windows(work: _Work, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+    """Consecutive layers whose values fit into WINDOW_BYTES; values that became constant when
+    shapes were known are left out."""
+    plans = [
+        side.predictor.plan({n: x.shape for n, x in work.feeds.items()})
+        for side in (work.a, work.b)
+        if isinstance(side, Side)
+    ]
+    window: list[Pair] = []
     size = 0
-    for node, name in pairs:
-        if name not in plan.tensor_of:
-            continue  # folded when shapes became known
-        bytes_ = plan.tensors[plan.tensor_of[name]].nbytes
-        if window and size + bytes_ > WINDOW_BYTES:
+    for pair in pairs:
+        names = [pair.name_a if s is work.a else pair.name_b for s in (work.a, work.b)
+                 if isinstance(s, Side)]  # fmt: skip
+        if any(name not in plan.tensor_of for name, plan in zip(names, plans, strict=True)):
+            continue
+        nbytes = plans[0].tensors[plans[0].tensor_of[names[0]]].nbytes
+        if window and size + nbytes > WINDOW_BYTES:
             yield window
             window, size = [], 0
-        window.append((node, name))
-        size += bytes_
+        window.append(pair)
+        size += nbytes
     if window:
         yield window
 
 
-def _needed(window: Sequence[tuple[Node, str]], graph: Graph) -> list[str]:
-    """Names of the values that the window's layers read."""
-    inputs = {v.name for v in graph.inputs}
-    return [
-        v.name
-        for node, _ in window
-        for v in node.inputs
-        if v is not None and v.const is None and v.name not in inputs
-    ]
-
-
-def _isolated(
-    side: Side, window: Sequence[tuple[Node, str]], known: Mapping[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """Side B's layers on side A's values. B's own nodes are used: the same kernels, fusions
-    kept."""
-    by_output = {v.name: n for n in side.graph.nodes for v in n.outputs}
-    nodes = []
-    for _, name in window:
-        node = by_output[name]
-        reads = [v.name for v in node.inputs if v is not None and v.const is None]
-        if (
-            all(r in known for r in reads)
-            and node not in nodes
-            and not any(True for _ in node.subgraphs())
-        ):
-            nodes.append(node)
-    return side.isolated(nodes, known) if nodes else {}
-
-
-def _kernels(side: Side, arrays: Mapping[str, np.ndarray]) -> dict[str, str]:
-    plan = side.predictor.plan({n: x.shape for n, x in arrays.items()})
+def _kernels(side: Valued, feeds: Arrays) -> dict[str, str]:
+    if not isinstance(side, Side):
+        return {}
+    plan = side.predictor.plan({n: x.shape for n, x in feeds.items()})
     return {s.name: s.kernel for s in plan.steps}
 
 
-def _tolerance(node: Node) -> float:
-    op = find_op(node.op)
-    return op.tolerance if op else 1e-4
+def _mixed(pair: Pair) -> bool:
+    """One side is quantised here, or both are with other parameters: compare real numbers."""
+    a = pair.value_a.quant if pair.value_a else None
+    b = pair.value_b.quant if pair.value_b else None
+    if a is None or b is None:
+        return a is not b
+    same = np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point)
+    return not same
 
 
-def within(d: Difference, tolerance: float) -> bool:
-    """Small in norm and at every single place (ten times the tolerance of the range), and no NaN
-    that the other side has not."""
-    if d.broken:
-        return False
-    largest = max(abs(d.range_a[0]), abs(d.range_a[1]))
-    return d.rel_l2 <= tolerance and d.max_abs <= max(10 * tolerance * largest, 1e-12)
+def _figures(row: LayerDifference) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in Difference.__dataclass_fields__}
 
 
-def _row(
-    index: int,
-    node: Node,
-    a: np.ndarray,
-    b: np.ndarray,
-    alone: np.ndarray | None,
-    limit: float,
-    kernel: str,
-) -> LayerDifference:
-    if a.shape != b.shape:
-        raise LiteError(f"{node.name}: side A gives {a.shape}, side B {b.shape}")
-    d = difference(a, b)
-    own = None if alone is None else difference(a, alone)
-    judged = own if own is not None else d
-    return LayerDifference(
-        index,
-        node.name,
-        node.op,
-        list(node.sources),
-        limit,
-        **asdict(d),
-        isolated=None if own is None else asdict(own),
-        within=within(judged, limit),
-        kernel_b=kernel,
-    )
-
-
-def _outputs(a: Side, b: Side, arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, Any]]:
-    names = [n for n in a.predictor.output_names if n in b.predictor.output_names]
-    va, vb = a.values(arrays, ()), b.values(arrays, ())
-    return {n: asdict(difference(va[n], vb[n])) for n in names if va[n].shape == vb[n].shape}
-
-
-def _judge(result: Comparison, a: Side, arrays: Mapping[str, np.ndarray], factor: float) -> None:
-    """Writes first_divergence, agrees and the sentence."""
-    bad = [x for x in result.layers if not x.within]
-    apart = [
-        n
-        for n, d in result.outputs.items()
-        if not within(Difference(**d), result.tolerance or 1e-3 * factor)
-    ]
-    result.agrees = not bad and not apart
-    if bad:
-        first = bad[0]
-        result.first_divergence = {
-            "index": first.index,
-            "name": first.name,
-            "op": first.op,
-            "sources": first.sources,
-            "kernel": first.kernel_b,
-            "wrong_side": _wrong_side(first, a, arrays, result),
-        }
-        number = (first.isolated or {"rel_l2": first.rel_l2})["rel_l2"]
-        how = "by itself" if first.isolated is not None else "first"
-        who = result.first_divergence["wrong_side"]
-        others = f", {len(bad) - 1} more layers are over tolerance too" if len(bad) > 1 else ""
-        result.verdict = (
-            f"{first.name} ({first.op}) is wrong {how}: error {number:.1e}, tolerance "
-            f"{first.tolerance:.1e}; {who}{others}"
-        )
-    elif apart:
-        result.verdict = (
-            f"no layer is wrong by itself, but output {apart[0]} differs by "
-            f"{result.outputs[apart[0]]['rel_l2']:.1e}: rounding adds up along the model"
-        )
-    else:
-        worst = max((x.rel_l2 for x in result.layers), default=0.0)
-        result.verdict = f"{result.a} and {result.b} agree: largest error {worst:.1e}"
-
-
-def _wrong_side(
-    row: LayerDifference, a: Side, arrays: Mapping[str, np.ndarray], result: Comparison
-) -> str:
-    """The NumPy reference on side A's inputs says which side left it."""
-    node = a.graph.node(row.name)
-    reads = [v.name for v in node.inputs if v is not None and v.const is None]
-    inner = [r for r in reads if r not in arrays]
-    out = next(v.name for v in node.outputs)
-    values = {**arrays, **a.values(arrays, [*inner, out])}
-    given = [
-        None if v is None else v.const if v.const is not None else values[v.name]
-        for v in node.inputs
-    ]
-    exact = evaluate(node, given, {})[0]
-    mine = difference(exact, values[out])
-    if within(mine, row.tolerance):
-        return f"{result.b} is the wrong side"
-    return f"{result.a} is the wrong side (it leaves the NumPy reference by {mine.rel_l2:.1e})"
+__all__ = [
+    "Comparison",
+    "LayerDifference",
+    "Side",
+    "bisect",
+    "compare",
+    "isolated_graph",
+]

@@ -32,8 +32,8 @@ class Difference:
 
     @property
     def broken(self) -> bool:
-        """NaN or Inf on one side only."""
-        return self.nan_a != self.nan_b
+        """NaN or Inf where the other side has something else."""
+        return bool(self.nan_a or self.nan_b)
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Difference:
@@ -41,23 +41,21 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
     shape = np.shape(a)
     x = np.asarray(a, np.float64).ravel()
     y = np.asarray(b, np.float64).ravel()
-    bad_a, bad_b = ~np.isfinite(x), ~np.isfinite(y)
-    same_bad = bad_a & bad_b & ((x == y) | (np.isnan(x) & np.isnan(y)))
-    odd = (bad_a | bad_b) & ~same_bad
-    good = ~(bad_a | bad_b)
-    p, q = (x, y) if good.all() else (x[good], y[good])
+    with np.errstate(invalid="ignore", over="ignore"):
+        finite = bool(np.isfinite(x @ x + y @ y))  # one pass says so for nearly every layer
+    nan_a, nan_b, odd, p, q = (0, 0, None, x, y) if finite else _without_bad(x, y)
     delta = p - q
-    square_a, square_d = float(p @ p), float(delta @ delta)
-    square_b = float(q @ q)
-    worst = _worst(x, y, odd)
+    square_a, square_b, square_d = float(p @ p), float(q @ q), float(delta @ delta)
+    size = np.abs(delta)
+    worst = int(np.argmax(odd)) if odd is not None else _worst(size, x, y, finite)
     return Difference(
-        float(np.abs(delta).max(initial=0.0)),
-        float(np.abs(delta).mean()) if delta.size else 0.0,
+        float(size.max(initial=0.0)),
+        float(size.mean()) if size.size else 0.0,
         _ratio(square_d, square_a) ** 0.5,
         _cosine(float(p @ q), square_a, square_b),
         None if square_d == 0 else float(10 * np.log10(max(square_a, 1e-300) / square_d)),
-        int(bad_a.sum() - same_bad.sum()) if odd.any() else 0,
-        int(bad_b.sum() - same_bad.sum()) if odd.any() else 0,
+        nan_a,
+        nan_b,
         _range(p),
         _range(q),
         tuple(int(i) for i in np.unravel_index(worst, shape)) if x.size else (),
@@ -66,13 +64,31 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
     )
 
 
-def _worst(x: np.ndarray, y: np.ndarray, odd: np.ndarray) -> int:
-    if not x.size:
+def _without_bad(
+    x: np.ndarray, y: np.ndarray
+) -> tuple[int, int, np.ndarray | None, np.ndarray, np.ndarray]:
+    """(bad in x, bad in y, where they differ or None, finite values of x, of y)."""
+    bad_a, bad_b = ~np.isfinite(x), ~np.isfinite(y)
+    same = bad_a & bad_b & ((x == y) | (np.isnan(x) & np.isnan(y)))
+    odd = (bad_a | bad_b) & ~same
+    good = ~(bad_a | bad_b)
+    shared = int(same.sum())
+    return (
+        int(bad_a.sum()) - shared,
+        int(bad_b.sum()) - shared,
+        odd if odd.any() else None,
+        x[good],
+        y[good],
+    )
+
+
+def _worst(size: np.ndarray, x: np.ndarray, y: np.ndarray, finite: bool) -> int:
+    if not size.size:
         return 0
-    if odd.any():
-        return int(np.argmax(odd))
+    if finite:
+        return int(np.argmax(size))
     with np.errstate(invalid="ignore"):
-        return int(np.nanargmax(np.where(np.isfinite(x - y), np.abs(x - y), -1.0)))
+        return int(np.argmax(np.where(np.isfinite(x - y), np.abs(x - y), -1.0)))
 
 
 def _ratio(part: float, whole: float) -> float:

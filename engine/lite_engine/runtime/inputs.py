@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import wave
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from ..preprocess import Preprocess, guess, is_image
 
 
 def read_feeds(model: Model, files: Sequence[str | Path]) -> dict[str, np.ndarray]:
-    """`X.npy`, `X.npz`, an image, each optionally as `name=file`. Raises UsageError, ShapeError."""
+    """`X.npy`, `X.npz`, `X.wav`, an image, each optionally as `name=file`. Raises UsageError,
+    ShapeError."""
     feeds: dict[str, np.ndarray] = {}
     waiting = [v.name for v in model.graph.inputs]
     for item in files:
@@ -29,7 +31,12 @@ def read_feeds(model: Model, files: Sequence[str | Path]) -> dict[str, np.ndarra
         value = next((v for v in model.graph.inputs if v.name == target), None)
         if value is None:
             raise UsageError(f"no input is called {target!r}; inputs: {', '.join(waiting)}")
-        feeds[target] = image_feed(model, value, path) if is_image(path) else _load_npy(path)
+        if is_image(path):
+            feeds[target] = image_feed(model, value, path)
+        elif path.suffix.lower() == ".wav":
+            feeds[target] = sound_feed(value, path)
+        else:
+            feeds[target] = _load_npy(path)
     return feeds
 
 
@@ -44,22 +51,44 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
 
 
 def image_feed(model: Model, value: Value, image: str | Path | np.ndarray) -> np.ndarray:
-    """An image through the model's own pre-processing, quantised when the input is integer."""
+    """An image through the model's own pre-processing, quantised when the input is integer. Without
+    one, floats are pixels scaled to 0…1 and 8-bit integers the pixels themselves."""
     given = model.metadata.get("preprocess")
-    spec = Preprocess.from_dict(given) if given else guess(value.shape or ())
-    if spec.size is None:
-        auto = guess(value.shape or ())
-        spec = Preprocess(spec.mean, spec.std, spec.colour, spec.layout, auto.size)
+    shape = value.shape or ()
+    spec = Preprocess.from_dict(given).fitted(shape) if given else guess(shape)
     x = spec.apply(image)
     dtype = value.type.dtype
     if dtype.is_float:
         return x.astype(dtype.np)
     info = np.iinfo(dtype.np)
-    if value.quant is not None:
+    if not given:
+        x = np.round(x * np.float32(255.0)) + info.min
+    elif value.quant is not None:
         x = np.round(x / value.quant.scale) + value.quant.zero_point
-    elif not given:
-        x = x * np.float32(255.0) + info.min  # plain pixels
     return np.clip(x, info.min, info.max).astype(dtype.np)
+
+
+def sound_feed(value: Value, path: Path) -> np.ndarray:
+    """The file's bytes for a graph that decodes them itself (u8, rank 1), else 16-bit mono samples
+    in −1…1. Raises UsageError, ShapeError."""
+    rank = len(value.shape or ())
+    try:
+        if value.dtype is DType.U8 and rank == 1:
+            return np.fromfile(path, np.uint8)
+        with wave.open(str(path)) as file:
+            if (file.getnchannels(), file.getsampwidth()) != (1, 2):
+                raise UsageError(f"{path}: give 16-bit mono sound")
+            pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+    except (OSError, EOFError, wave.Error) as error:
+        raise UsageError(f"{path}: not a .wav file that can be read ({error})") from None
+    dims = [d for d in value.shape or () if isinstance(d, int)]
+    if value.dtype is None or not value.dtype.is_float or dims[1:] not in ([], [pcm.size]):
+        raise ShapeError(
+            f"input {value.name} ({value.type}) takes no sound samples; compute its features and"
+            " give them as a .npy file"
+        )
+    x = pcm.astype(np.float32) / np.float32(32768)
+    return (x[None] if rank == 2 else x).astype(value.dtype.np)
 
 
 def _load_npy(path: Path) -> np.ndarray:

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
-from ._base import (
-    Command,
-    add_device,
-    add_json,
-    add_model,
-    load_model,
-    wants_json_only,
-    write_json,
-)
+from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
 from ._table import clip, table
+
+ORIGINAL = "original"
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("other", nargs="?", metavar="OTHER", help="a second model to compare with")
     parser.add_argument(
-        "--backends",
-        default="reference,x86",
-        metavar="A,B",
-        help="A is the trusted side (reference,x86)",
-    )
-    parser.add_argument("--precision", metavar="A,B", help="storage of float values per side")
-    parser.add_argument("--threads", type=int, metavar="N")
+        "--backends", metavar="A,B",
+        help="A is the trusted side; `original` is the file's own framework (reference,x86)",
+    )  # fmt: skip
+    parser.add_argument("--precision", metavar="A[,B]", help="storage of float values per side")
+    parser.add_argument("--threads", metavar="N[,M]", help="CPU threads per side")
+    parser.add_argument("--devices", metavar="A,B", help="local, emulated, ssh://… per side")
     parser.add_argument("--input", action="append", default=[], metavar="[NAME=]FILE")
     parser.add_argument(
         "--random-inputs", type=int, default=1, metavar="N", help="seeds to try (1)"
@@ -38,51 +32,116 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layers", metavar="NAME,…", help="only these layers")
     parser.add_argument("--until", metavar="NAME", help="stop after this layer")
     parser.add_argument(
+        "--bisect", action="store_true", help="find the first wrong layer with the fewest runs"
+    )
+    parser.add_argument(
+        "--detail", action="append", default=[], metavar="LAYER",
+        help="histogram and channel map of a layer, in the JSON and below the table",
+    )  # fmt: skip
+    parser.add_argument(
         "--isolated",
         action=argparse.BooleanOptionalAction,
         default=True,
         help="also each layer alone, fed with A's values (on)",
     )
-    add_device(parser)
     add_json(parser)
 
 
 def _call(args: argparse.Namespace) -> Any:
-    from lite_engine.devices import find_device
     from lite_engine.errors import UsageError
-    from lite_engine.runtime import Predictor
-    from lite_engine.runtime.compare import Side, compare
+    from lite_engine.runtime.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
-    names = [b.strip() for b in args.backends.split(",")]
-    if len(names) != 2:
-        raise UsageError(f"--backends needs two, like x86,opencl; got {args.backends!r}")
-    precisions = (args.precision or "fp32,fp32").split(",")
-    precisions = precisions * 2 if len(precisions) == 1 else precisions
+    if args.random_inputs < 1:
+        raise UsageError("--random-inputs must be at least 1")
+    if args.tolerance is not None and not args.tolerance >= 0:
+        raise UsageError("--tolerance must not be negative")
     model = load_model(args)
-    other = model
-    if args.other:
-        other = load_model(argparse.Namespace(model=args.other, params=None, shape=args.shape))
-    sides = []
-    for m, backend, precision in zip((model, other), names, precisions, strict=True):
-        label = backend if precision == "fp32" else f"{backend} {precision}"
-        device = None if backend in ("reference", "opencl") else find_device(args.device)
-        predictor = Predictor(m, backend, threads=args.threads, precision=precision, device=device)
-        sides.append(Side(predictor, label if m is model else f"{m.name} {label}"))
+    a, b = _sides(args, model)
     result = None
-    for seed in range(1 if args.input else max(1, args.random_inputs)):
+    for seed in range(1 if args.input else args.random_inputs):
         feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph, seed)
-        result = compare(
-            *sides,
-            feeds,
-            tolerance=args.tolerance,
-            isolated=args.isolated,
-            layers=args.layers.split(",") if args.layers else None,
-            until=args.until,
-        )
+        if args.bisect:
+            result = bisect(a, b, feeds, tolerance=args.tolerance)
+        else:
+            result = compare(
+                a, b, feeds, tolerance=args.tolerance, isolated=args.isolated,
+                layers=args.layers.split(",") if args.layers else None, until=args.until,
+                detail=args.detail,
+            )  # fmt: skip
         if not result.agrees:
             break
     return result
+
+
+def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
+    """Side A and side B. Raises UsageError."""
+    from lite_engine.runtime import Predictor, host_target
+    from lite_engine.runtime.compare import Side
+    from lite_engine.runtime.originals import open_original
+
+    from .profile import device_and_backend
+
+    two_models = f"{host_target()},{host_target()}"
+    names = _pair(args.backends or (two_models if args.other else "reference,x86"), "--backends")
+    precisions = _pair(args.precision or "auto", "--precision")
+    threads = _pair(args.threads or "0", "--threads")
+    devices = _pair(args.devices or "local", "--devices")
+    other = model
+    if args.other:
+        other = load_model(argparse.Namespace(model=args.other, params=None, shape=args.shape))
+    sides: list[Any] = []
+    for m, path, name, precision, count, where in zip(
+        (model, other), (args.model, args.other or args.model), names, precisions, threads,
+        devices, strict=True,
+    ):  # fmt: skip
+        if name == ORIGINAL:
+            sides.append(open_original(path))
+            continue
+        device, backend = device_and_backend(where, name)
+        predictor = Predictor(
+            m, backend, threads=_count(count), device=device,
+            precision=None if precision == "auto" else precision,
+        )  # fmt: skip
+        sides.append(Side(predictor, _label(predictor, where, count)))
+    if args.other:
+        for side, m in zip(sides, (model, other), strict=True):
+            side.label = f"{m.name} on {side.label}"
+    if sides[0].label == sides[1].label:
+        sides[0].label, sides[1].label = f"{sides[0].label} (A)", f"{sides[1].label} (B)"
+    return sides[0], sides[1]
+
+
+def _label(predictor: Any, where: str, count: str) -> str:
+    parts = [predictor.backend]
+    if predictor.precision != "fp32":
+        parts.append(predictor.precision)
+    if where not in ("local", "emulated"):
+        parts.append(f"at {where}")
+    if _count(count):
+        parts.append(f"{count} thread{'s' if count != '1' else ''}")
+    return " ".join(parts)
+
+
+def _pair(text: str, option: str) -> Sequence[str]:
+    """"a" or "a,b" as two words. Raises UsageError."""
+    from lite_engine.errors import UsageError
+
+    words = [w.strip() for w in text.split(",")]
+    if len(words) == 1 and option != "--backends":
+        words *= 2
+    if len(words) != 2 or not all(words):
+        raise UsageError(f"{option} needs two, like x86,opencl; got {text!r}")
+    return words
+
+
+def _count(text: str) -> int | None:
+    """A number of threads, None for "0". Raises UsageError."""
+    from lite_engine.errors import UsageError
+
+    if not text.isdigit():
+        raise UsageError(f"--threads {text!r} is not a number")
+    return int(text) or None
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:
@@ -106,18 +165,39 @@ def _show(result: Any, args: argparse.Namespace) -> str:
         for x in result.layers
     ]
     head = [
-        "#",
-        "layer",
-        "op",
-        "accumulated",
-        "isolated",
-        "max abs",
-        "cosine",
-        "SQNR dB",
-        "",
-        "from",
+        "#", "layer", "op", "accumulated", "isolated", "max abs", "cosine", "SQNR dB", "", "from",
+    ]  # fmt: skip
+    lines = [table(head, rows, right=(0, 3, 4, 5, 6, 7)), ""]
+    for row in result.layers:
+        if row.detail:
+            lines += _evidence(row)
+    if result.unaligned > 0:
+        lines.append(f"{result.unaligned} values of {result.b} have no counterpart in {result.a}")
+    return "\n".join([*lines, result.verdict])
+
+
+def _evidence(row: Any) -> list[str]:
+    """Where a layer differs: worst place, channels, columns, and how much."""
+    d = row.detail
+    figures = row.isolated or {"worst": row.worst, "worst_a": row.worst_a, "worst_b": row.worst_b}
+    channels = sorted(range(len(d["per_channel"])), key=lambda i: -d["per_channel"][i])[:5]
+    columns = sorted(range(len(d["per_column"])), key=lambda i: -d["per_column"][i])[:5]
+    place = ",".join(map(str, figures["worst"]))
+    lines = [
+        f"{row.name}, {d['kind']}: worst at [{place}]: "
+        f"{figures['worst_a']:.6g} against {figures['worst_b']:.6g}",
+        "  channels that differ most: "
+        + ", ".join(f"{i} ({d['per_channel'][i]:.1e})" for i in channels),
+        "  columns that differ most: "
+        + ", ".join(f"{i} ({d['per_column'][i]:.1e})" for i in columns),
     ]
-    return "\n".join([table(head, rows, right=(0, 3, 4, 5, 6, 7)), "", result.verdict])
+    counts, edges = d["histogram"]["counts"], d["histogram"]["edges_log10"]
+    if counts:
+        steps = " ▁▂▃▄▅▆▇█"
+        bars = "".join(steps[-(-8 * c // max(counts))] for c in counts)
+        lines.append(f"  |difference| 1e{edges[0]:.1f} {bars} 1e{edges[-1]:.1f}, "
+                     f"{d['histogram']['zero']} values equal")  # fmt: skip
+    return [*lines, ""]
 
 
 COMMAND = Command(

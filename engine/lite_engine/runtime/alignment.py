@@ -1,0 +1,142 @@
+"""Which value of one side is which value of the other, where names and fusions differ.
+
+Two values are the same when they have the same name; when they have it but for what quantisation
+adds; or when they are what the same node of the original model left behind (its name is the last
+of `sources`) on both sides, with the same shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import UsageError
+from ..ir import Graph, Node, Value
+from .side import Valued
+
+_QUANT_SUFFIX = re.compile(r"(\.q|_quantized|_QuantizeLinear_Output|_DequantizeLinear_Output)$")
+_NODE_SUFFIX = re.compile(r"(_quant(ized)?|_QuantizeLinear|_DequantizeLinear|:\d+)$")
+
+
+@dataclass
+class Pair:
+    """One value that both sides have. `node` is the layer of the side that has a graph (B's when
+    both have one, so that fusions are B's own); `value_a`, `value_b` are None for a framework."""
+
+    name_a: str
+    name_b: str
+    node_a: Node | None
+    node_b: Node | None
+    value_a: Value | None
+    value_b: Value | None
+
+    @property
+    def node(self) -> Node:
+        node = self.node_a or self.node_b
+        assert node is not None
+        return node
+
+
+def align(a: Valued, b: Valued) -> list[Pair]:
+    """Pairs in the order of A's graph (B's when A is another framework).
+
+    Raises UsageError when the sides have nothing in common.
+    """
+    if a.graph is None and b.graph is None:
+        raise UsageError("one side of a comparison must be this engine's")
+    found = _both(a.graph, b.graph) if a.graph and b.graph else _foreign(a, b)
+    if not found:
+        raise UsageError(
+            f"{a.label} and {b.label} have no layer in common: no value has the same name and no "
+            "layer comes from the same node of the original model"
+        )
+    return found
+
+
+def _foreign(a: Valued, b: Valued) -> list[Pair]:
+    """Another framework knows values by the names of the original file."""
+    graph = a.graph or b.graph
+    names = set((b if a.graph else a).value_names())
+    out = []
+    for node in graph.nodes if graph else ():
+        for value in node.outputs:
+            name = _foreign_name(node, value, names)
+            if name is None:
+                continue
+            if a.graph:
+                out.append(Pair(value.name, name, node, None, value, None))
+            else:
+                out.append(Pair(name, value.name, None, node, None, value))
+    return out
+
+
+def _foreign_name(node: Node, value: Value, names: set[str]) -> str | None:
+    """By the value's own name, or by the original node's (TFLite's nodes are named by what they
+    make) when this is the last layer that came from it."""
+    candidates = [value.name, plain_value(value.name)]
+    following = {s for reader in value.readers for s in reader.sources}
+    if node.sources and len(node.outputs) == 1 and node.sources[-1] not in following:
+        candidates.append(node.sources[-1])
+    return next((n for n in candidates if n in names), None)
+
+
+def _both(a: Graph, b: Graph) -> list[Pair]:
+    by_name: dict[str, tuple[Node, Value]] = {}
+    for node, value in _values(b):
+        by_name[value.name] = (node, value)
+    by_plain = {plain_value(name): x for name, x in by_name.items()}
+    last_a, last_b = _last(a), _last(b)
+    out = []
+    for node, value in _values(a):
+        other = by_name.get(value.name) or by_plain.get(plain_value(value.name))
+        if other is None and node.sources:
+            key = plain_node(node.sources[-1])
+            if key in last_a and last_a[key][1] is value:
+                other = last_b.get(key)
+        if other is not None and _same_shape(value, other[1]):
+            out.append(Pair(value.name, other[1].name, node, other[0], value, other[1]))
+    return out
+
+
+def _last(graph: Graph) -> dict[str, tuple[Node, Value]]:
+    """Original node → the last layer that came from it, and its value."""
+    made = [n for n in graph.nodes if n.sources and len(n.outputs) == 1]
+    return {plain_node(n.sources[-1]): (n, n.output) for n in made}
+
+
+def _values(graph: Graph) -> list[tuple[Node, Value]]:
+    return [(n, v) for n in graph.nodes for v in n.outputs if v.readers or v in graph.outputs]
+
+
+def _same_shape(a: Value, b: Value) -> bool:
+    return a.shape is None or b.shape is None or tuple(a.shape) == tuple(b.shape)
+
+
+def plain_value(name: str) -> str:
+    """A value's name without what quantisation adds."""
+    return _QUANT_SUFFIX.sub("", name)
+
+
+def plain_node(name: str) -> str:
+    """A node's name without what exporters and quantisers add: `x:0_QuantizeLinear` → `x`, and
+    the first of TFLite's `x;y`."""
+    before = ""
+    while before != name:
+        before, name = name, _NODE_SUFFIX.sub("", name)
+    return name.partition(";")[0].strip("/")
+
+
+def closure(pair: Pair, known: Sequence[str] | set[str], graph: Graph) -> list[Node]:
+    """B's layers that lead from known values to the pair's own, in order: one when every input is
+    known, several where A has fused what B has not."""
+    assert pair.node_b is not None
+    wanted, found = [pair.node_b], {id(pair.node_b)}
+    while wanted:
+        for value in wanted.pop().inputs:
+            if value is None or value.const is not None or value.name in known:
+                continue
+            if value.producer is not None and id(value.producer) not in found:
+                found.add(id(value.producer))
+                wanted.append(value.producer)
+    return [n for n in graph.nodes if id(n) in found]

@@ -1,0 +1,141 @@
+"""One way of running a model, as `compare` sees it: values by name, and single layers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import UsageError
+from ..ir import Graph, Node, QuantParams, Value
+from .predictor import Predictor
+
+#: How many isolated graphs a side keeps planned: later inputs reuse them.
+GRAPHS_KEPT = 4
+
+
+class Valued(Protocol):
+    """What both kinds of side can do. `graph` is None for another framework."""
+
+    label: str
+
+    @property
+    def precision(self) -> str: ...
+    @property
+    def graph(self) -> Graph | None: ...
+    @property
+    def output_names(self) -> list[str]: ...
+
+    def value_names(self) -> list[str]:
+        """Names of the values that `values` knows."""
+        ...
+
+    def values(
+        self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """These values and the outputs, of one run."""
+        ...
+
+
+class Side:
+    """One way of running a model: a Predictor with a label, and single layers of it."""
+
+    def __init__(self, predictor: Predictor, label: str = "") -> None:
+        self.predictor = predictor
+        self.label = label or predictor.backend
+        self._kept: dict[tuple[str, ...], Predictor] = {}
+
+    @property
+    def graph(self) -> Graph:
+        return self.predictor.graph
+
+    @property
+    def precision(self) -> str:
+        return self.predictor.precision
+
+    @property
+    def output_names(self) -> list[str]:
+        return self.predictor.output_names
+
+    def value_names(self) -> list[str]:
+        return [v.name for n in self.graph.nodes for v in n.outputs]
+
+    def values(
+        self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        return self.predictor.run(feeds, taps=names)
+
+    def isolated(
+        self, nodes: Sequence[Node], known: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Outputs of these layers. Inputs that are known are fed; the others must be made by
+        layers of the list."""
+        graph, feeds = isolated_graph(nodes, known)
+        key = (*(n.name for n in nodes), *feeds)
+        if key not in self._kept:
+            while len(self._kept) >= GRAPHS_KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = self.predictor.like(graph)
+        return self._kept[key].run(feeds)
+
+
+def isolated_graph(
+    nodes: Sequence[Node], known: Mapping[str, np.ndarray]
+) -> tuple[Graph, dict[str, np.ndarray]]:
+    """A graph of layers cut apart: every input whose value is known becomes a graph input."""
+    graph = Graph("isolated")
+    inputs: dict[str, Value] = {}
+    made: dict[str, Value] = {}
+    for node in nodes:
+        ins: list[Value | None] = []
+        for value in node.inputs:
+            if value is None:
+                ins.append(None)
+            elif value.const is not None:
+                ins.append(Value(f"{node.name}/{value.name}", value.dtype, const=value.const))
+            elif value.name in known:
+                if value.name not in inputs:
+                    shape = known[value.name].shape
+                    inputs[value.name] = Value(f"{value.name}:in", value.dtype, shape)
+                    inputs[value.name].quant = value.quant
+                ins.append(inputs[value.name])
+            elif value.name in made:
+                ins.append(made[value.name])
+            else:
+                raise UsageError(f"{node.name}: input {value.name} is neither known nor made")
+        outs = [Value(v.name, v.dtype, v.shape, quant=v.quant) for v in node.outputs]
+        made |= {v.name: v for v in outs}
+        graph.nodes.append(
+            Node(node.op, ins, outs, node.attrs, name=node.name, sources=node.sources)
+        )
+        graph.outputs += outs
+    graph.inputs = list(inputs.values())
+    return graph, {f"{name}:in": known[name] for name in inputs}
+
+
+def to_float(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:
+    """An integer array with quantisation as the real numbers that it stands for."""
+    if quant is None or array.dtype.kind not in "iu":
+        return array
+    scale, zero = _along(quant, array.ndim)
+    return (array.astype(np.float32) - zero) * scale
+
+
+def to_integer(array: np.ndarray, value: Value) -> np.ndarray:
+    """Real numbers as a quantised value holds them: rounded half to even and clipped."""
+    if value.quant is None or array.dtype.kind != "f" or value.dtype is None:
+        return array
+    scale, zero = _along(value.quant, array.ndim)
+    info = np.iinfo(value.dtype.np)
+    return np.clip(np.rint(array / scale) + zero, info.min, info.max).astype(value.dtype.np)
+
+
+def _along(quant: QuantParams, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scale and zero point in a shape that broadcasts along the channel axis."""
+    scale, zero = (np.asarray(x, np.float32) for x in (quant.scale, quant.zero_point))
+    if scale.ndim and quant.axis is not None:
+        shape = [1] * rank
+        shape[quant.axis] = -1
+        scale, zero = scale.reshape(shape), zero.reshape(shape)
+    return scale, zero
