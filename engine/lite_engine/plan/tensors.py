@@ -113,6 +113,10 @@ class TensorPool:
                 value, "Cast", index, at, dtype, space, f"{kind} to {dtype}", to=str(dtype)
             )
         tensor = self.plan.tensors[index]
+        shape = logical_dims(value)
+        if tensor.layout != layout and lay.same_bytes(shape, tensor.layout, layout):
+            dims = lay.physical_dims(shape, layout)
+            return self.register(value, space, self.alias(value.name, index, dims, layout))
         if tensor.layout != layout:
             perm = [tensor.layout.index(axis) for axis in layout]
             index = self._move(
