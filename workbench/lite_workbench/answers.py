@@ -1,21 +1,31 @@
-"""What a model's outputs say: a line of text, classes, or plain values."""
+"""What a model's outputs say: a line of text, classes, boxes, masks, or plain values."""
 
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_engine.errors import UsageError
+
+from .pictures import MAP_THRESHOLD, OVERLAP, THRESHOLD, find_boxes, find_mask, find_regions
 
 TOP = 5
+#: how dictionaries name the class that stands for no letter
+_BLANKS = ("-", "_", "<blank>", "blank", "[blank]", "")
+#: fewer labels than this are not taken for a dictionary that lacks its blank
+_DICTIONARY = 10
 
 
 @dataclass
 class Answer:
-    """`kind` is "text" (items: letters in order), "top" (classes, best first) or "values" (one
-    item per output); items are as `lite_widgets.ResultCard` takes them."""
+    """`kind` is "text" (items: letters in order), "top" (classes, best first), "boxes" (best first,
+    in parts of the picture) or "values" (one item per class of a mask, or per output); items are
+    as `lite_widgets.ResultCard` takes them."""
 
     kind: str
     text: str
@@ -26,33 +36,96 @@ class Answer:
         scores = [item["score"] for item in self.items if "score" in item]
         return float(np.mean(scores)) if scores else None
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "text": self.text, "items": self.items}
 
-def answer(outputs: Mapping[str, np.ndarray], labels: Sequence[str]) -> Answer:
-    """Reads the outputs by their shape: (1,T,C) with C labels is a line of text with a blank at
-    label 0 (CTC); one vector is a classifier's."""
-    arrays = list(outputs.values())
+
+def answer(
+    outputs: Mapping[str, np.ndarray],
+    labels: Sequence[str],
+    *,
+    top: int = TOP,
+    size: tuple[int, int] | None = None,
+    threshold: float = THRESHOLD,
+    overlap: float = OVERLAP,
+) -> Answer:
+    """Reads the outputs by their shapes: a line of text (CTC), a classifier's vector, boxes,
+    classes of pixels, regions of a map; otherwise their ranges. `size` is the picture's (height,
+    width), for boxes in pixels."""
+    arrays = [np.asarray(a) for a in outputs.values()]
     if len(arrays) == 1 and arrays[0].size and arrays[0].dtype.kind in "fiu":
         squeezed = np.squeeze(arrays[0])
-        if labels and squeezed.ndim == 2 and squeezed.shape[1] == len(labels):
-            return _line(squeezed, labels)
-        if squeezed.ndim == 1 and squeezed.size >= 2 and len(labels) in (0, squeezed.size):
-            return _top(squeezed, labels)
+        if labels and squeezed.ndim == 2:
+            alphabet = _alphabet(squeezed.shape, labels)
+            if alphabet is not None:
+                return _line(squeezed if alphabet[2] else squeezed.T, *alphabet[:2])
+        if squeezed.ndim == 1 and squeezed.size >= 2:
+            return _top(squeezed, labels if len(labels) >= squeezed.size else (), top)
+    if all(a.size for a in arrays):
+        boxes = find_boxes(outputs, labels, size, threshold, overlap)
+        if boxes is not None:
+            return Answer("boxes", _listed([b["label"] for b in boxes]), boxes)
+        mask = find_mask(outputs, labels)
+        if mask is not None:
+            said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in mask)
+            return Answer("values", said, mask)
+        regions = find_regions(outputs)
+        if regions is not None:
+            return Answer("boxes", f"{len(regions)} regions above {MAP_THRESHOLD:g}", regions)
     return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
 
 
-def _line(scores: np.ndarray, labels: Sequence[str]) -> Answer:
-    """(T,C) → best label of each step, repeats merged, blanks dropped."""
+def read_labels(path: str | Path) -> list[str]:
+    """One label per line. Raises UsageError."""
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: labels cannot be read ({error})") from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    """How many of each, in order of the first: 2 cat, 1 dog."""
+    counts = Counter(names)
+    return ", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing above the threshold"
+
+
+def _alphabet(shape: tuple[int, ...], labels: Sequence[str]) -> tuple[list[str], int, bool] | None:
+    """(a label per class, the blank's index, whether classes are the last axis) of CTC scores.
+
+    As many classes as labels: the blank is among them, last if that is named like one, else first.
+    One or two classes more: a dictionary without the blank, which comes first, and perhaps without
+    the space, which comes last (PaddleOCR).
+    """
+    for classes, last in ((shape[1], True), (shape[0], False)):
+        if classes == len(labels):
+            at_end = labels[-1] in _BLANKS and labels[0] not in _BLANKS
+            return list(labels), classes - 1 if at_end else 0, last
+    for classes, last in ((shape[1], True), (shape[0], False)):
+        if 0 < classes - len(labels) <= 2 and len(labels) >= _DICTIONARY:
+            return ["", *labels, " "][:classes], 0, last
+    return None
+
+
+def _line(scores: np.ndarray, labels: Sequence[str], blank: int) -> Answer:
+    """(T,C) → best label of each step, repeats merged, blanks dropped; logits become
+    probabilities."""
+    if scores.min() < 0 or scores.max() > 1:
+        scores = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
+        scores /= scores.sum(axis=1, keepdims=True)
     best = scores.argmax(axis=1)
     fresh = np.concatenate([[True], best[1:] != best[:-1]])
-    steps = np.flatnonzero(fresh & (best != 0))
+    steps = np.flatnonzero(fresh & (best != blank))
     items = [{"label": labels[best[t]], "score": float(scores[t, best[t]])} for t in steps]
     return Answer("text", "".join(item["label"] for item in items), items)
 
 
-def _top(scores: np.ndarray, labels: Sequence[str]) -> Answer:
-    order = np.argsort(-scores.astype(np.float64), kind="stable")[:TOP]
-    items = [{"label": labels[i] if labels else str(i), "score": float(scores[i])} for i in order]
-    return Answer("top", items[0]["label"], items)
+def _top(scores: np.ndarray, labels: Sequence[str], count: int) -> Answer:
+    order = np.argsort(-scores.astype(np.float64), kind="stable")[:count]
+    items = [
+        {"label": labels[i] if labels else str(i), "score": float(scores[i]), "index": int(i)}
+        for i in order
+    ]
+    return Answer("top", items[0]["label"] if items else "", items)
 
 
 def _value(name: str, array: np.ndarray) -> dict[str, Any]:

@@ -17,24 +17,49 @@ from ..ops import check_shape, infer_types
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
 FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe")
+#: What may be left out of a path, and what is looked for in a folder.
+_SUFFIXES = (".pdmodel", ".json", ".onnx", ".tflite", ".pb", ".prototxt", ".nb")
 
 
 def _module(name: str) -> ModuleType:
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def format_of(path: str | Path) -> str:
-    """Name of the format. Raises ModelFormatError when nothing matches."""
+def find_model(path: str | Path) -> Path:
+    """The file or folder that a format reads: the path itself, `inference` for
+    `inference.pdmodel`, a folder for the one model in it. Raises ModelFormatError."""
     path = Path(path)
     if not path.exists():
-        raise ModelFormatError(f"{path}: no such file or folder")
-    for name in FORMATS:
-        if _module(name).match(path):
-            return name
-    raise ModelFormatError(
-        f"{path}: not a model this reads ({', '.join(FORMATS)}); "
-        "give the model file itself, or the folder that holds __model__ or saved_model.pb"
-    )
+        beside = [path.with_name(path.name + s) for s in _SUFFIXES]
+        found = [p for p in beside if p.is_file()]
+        what = "no such file or folder"
+    elif path.is_dir() and _match(path) is None:
+        found = [p for p in sorted(path.iterdir()) if p.suffix in _SUFFIXES and p.is_file()]
+        what = "no model in this folder"
+    else:
+        return path
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(p.name for p in found[:8])
+        what = f"{len(found)} models go by this name; give one of {names}"
+    raise ModelFormatError(f"{path}: {what}")
+
+
+def _match(path: Path) -> str | None:
+    return next((name for name in FORMATS if _module(name).match(path)), None)
+
+
+def format_of(path: str | Path) -> str:
+    """Name of the format. Raises ModelFormatError when nothing matches."""
+    path = find_model(path)
+    name = _match(path)
+    if name is None:
+        raise ModelFormatError(
+            f"{path}: not a model this reads ({', '.join(FORMATS)}); "
+            "give the model file itself, or the folder that holds __model__ or saved_model.pb"
+        )
+    return name
 
 
 def load(
@@ -50,10 +75,11 @@ def load(
     cannot be guessed. `shapes` fixes symbolic input shapes. Raises ModelFormatError,
     UnsupportedOperatorError.
     """
-    path = Path(path)
+    path = find_model(path)
     if params is not None:
         options["params"] = Path(params)
-    module = _module(format_of(path))
+    format_name = format_of(path)
+    module = _module(format_name)
     if shapes and getattr(module, "SHAPES_ARE_HINTS", False):
         # the file's input shapes are examples: given ones replace them before translation
         options["shapes"] = shapes
@@ -64,7 +90,7 @@ def load(
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:
         # Importers check what they read; this is the last line for hostile files.
         raise ModelFormatError(f"{path}: damaged ({type(e).__name__}: {e})") from e
-    graph.metadata.setdefault("format", format_of(path))
+    graph.metadata.setdefault("format", format_name)
     fix_shapes(graph, shapes or {})
     infer_types(graph)
     verify(graph, "import")

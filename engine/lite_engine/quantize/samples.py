@@ -145,9 +145,6 @@ def _is_picture(item: Any, value: Value) -> bool:
 
 def _image(graph: Graph, value: Value, item: Any) -> np.ndarray:
     """An image through the model's own pre-processing (`metadata["preprocess"]`)."""
-    auto = guess(value.shape or ())
     given = graph.metadata.get("preprocess")
-    spec = Preprocess.from_dict(given) if given else auto
-    if spec.size is None:
-        spec = Preprocess(spec.mean, spec.std, spec.colour, spec.layout, auto.size)
-    return spec.apply(item)
+    shape = value.shape or ()
+    return (Preprocess.from_dict(given).fitted(shape) if given else guess(shape)).apply(item)

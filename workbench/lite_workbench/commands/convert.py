@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._base import Command, add_json, parse_shape, wants_json_only, write_json
+from ._base import PREPROCESS_HELP, Command, add_json, parse_shape, wants_json_only, write_json
 from ._table import bytes_text
 
 
@@ -50,11 +50,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
     )
     parser.add_argument("--labels", metavar="FILE", help="labels that travel with the model")
-    parser.add_argument(
-        "--preprocess",
-        metavar="JSON",
-        help='{"mean": [..], "std": [..], "colour": "rgb", "layout": "nchw", "size": [h, w]}',
-    )
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--journal", action="store_true", help="shows every rewrite and refusal")
     add_json(parser)
 
@@ -78,21 +74,15 @@ def _call(args: argparse.Namespace) -> Converted:
 
 
 def _metadata(args: argparse.Namespace) -> dict[str, Any]:
-    import json
-
-    from lite_engine.errors import UsageError
     from lite_engine.preprocess import Preprocess
 
-    from .run import _labels
+    from ..answers import read_labels
 
     out: dict[str, Any] = {}
     if args.labels:
-        out["labels"] = _labels(args.labels)
+        out["labels"] = read_labels(args.labels)
     if args.preprocess:
-        try:
-            out["preprocess"] = Preprocess.from_dict(json.loads(args.preprocess)).to_dict()
-        except (ValueError, TypeError) as error:
-            raise UsageError(f"--preprocess is not the JSON it should be ({error})") from None
+        out["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
     return out
 
 

@@ -145,7 +145,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         taps,
         _answer(model, feeds, outputs, args) if args.input else Answer("values", ""),
         picture,
-        _GUESSED if picture and "preprocess" not in model.metadata else "",
+        _GUESSED if picture and _guessed(model) else "",
     )
     if args.output:
         _save(args.output, {**outputs, **taps})
@@ -182,6 +182,12 @@ def _picture_size(model: Any, feeds: dict[str, np.ndarray]) -> tuple[int, int] |
         return None
     height, width = shape[1:3] if shape[3] in (1, 3) else shape[2:]
     return int(height), int(width)
+
+
+def _guessed(model: Any) -> bool:
+    """Floats made of pixels without a word about how."""
+    dtype = model.graph.inputs[0].dtype
+    return "preprocess" not in model.metadata and dtype is not None and dtype.is_float
 
 
 def _look(files: list[str]) -> tuple[int, int] | None:
