@@ -42,6 +42,12 @@ CONVS: list[tuple] = [
     (DEPTHWISE, (1, 9, 1, 5), 5, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
     (DEPTHWISE, (1, 1, 3, 130), 130, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
     (DEPTHWISE, (1, 5, 1, 4), 4, (1, 1), {"activation": "Relu"}, U8, I8, U8),
+    # a residual, whole vectors and parts of them, of either type
+    (GEMM, (1, 16, 16, 64), 64, (1, 1), {"residual": I8}, U8, I8, U8),
+    (GEMM, (2, 4, 7, 33), 65, (1, 1), {"residual": U8}, I8, I8, I8),
+    (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8}, I8, I8, U8),
+    (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1], "residual": I8,
+                                       "activation": "Relu"}, U8, I8, I8),
     # weights with zero points: one for all, or one per channel
     *((kernel, dims, out_c, k, {**options, "zeros": zeros}, *types)
       for zeros in (0, 151, 255, "some", "near")
@@ -58,10 +64,10 @@ CONVS: list[tuple] = [
 ]
 
 
-def requantise(acc, scale, zero, dtype, low=-np.inf, high=np.inf):
-    """clamp(round_half_even(float32(acc) * scale) + zero), float32 all the way."""
+def requantise(acc, scale, zero, dtype, low=-np.inf, high=np.inf, added=np.float32(0)):
+    """clamp(round_half_even(float32(acc) * scale + added) + zero), float32 all the way."""
     info = np.iinfo(dtype)
-    q = np.rint(acc.astype(np.float32) * scale).astype(np.float64) + zero
+    q = np.rint(acc.astype(np.float32) * scale + added).astype(np.float64) + zero
     return np.clip(q, max(info.min, low), min(info.max, high)).astype(dtype)
 
 
@@ -95,6 +101,7 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     """(inputs, attributes, expected output) of one QLinearConv; constants are at 3 and 8."""
     rng = np.random.default_rng(3)
     options = {"group": x_dims[3] if kernel == DEPTHWISE else 1, **options}
+    residual = options.pop("residual", None)
     info = np.iinfo(x_type)
     x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
     w = rng.integers(-127, 128, (out_c, x_dims[3] // options["group"], *k)).astype(np.int64)
@@ -107,17 +114,23 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     quant = quant_case(rng, w[0].size, out_c, x_type, w_type, y_type)
     geometry = {n: v for n, v in options.items() if not n.startswith("activation")}
     acc = conv(x.astype(np.int64) - quant["x_zero_point"], w, **geometry) + b
-    low, high = -np.inf, np.inf
+    low, high, added, behind = -np.inf, np.inf, np.float32(0), []
+    if residual:
+        limits = np.iinfo(residual)
+        r = rng.integers(limits.min, limits.max + 1, acc.shape).astype(residual)
+        quant |= {"residual_scale": float(np.float32(0.027)), "residual_zero_point": 3}
+        ratio = np.float32(quant["residual_scale"]) / np.float32(quant["y_scale"])
+        added, behind = (r.astype(np.int32) - 3).astype(np.float32) * ratio, [r]
     if options.get("activation") == "Relu":
         low = quant["y_zero_point"]
     elif "activation" in options:
         low, high = (np.rint(np.float32(v) / np.float32(quant["y_scale"])) + quant["y_zero_point"]
                      for v in options["activation_params"])
-    want = requantise(acc, scales(quant), quant["y_zero_point"], y_type, low, high)
+    want = requantise(acc, scales(quant), quant["y_zero_point"], y_type, low, high, added)
     quant["w_zero_point"] = (zeros - (0 if w_type is U8 else 128)).tolist()
     stored = (w + zeros.reshape(-1, 1, 1, 1) - (0 if w_type is U8 else 128)).astype(w_type)
     none = [None, None]
-    return [x, *none, stored, *none, *none, b], {**options, **quant}, want
+    return [x, *none, stored, *none, *none, b, *behind], {**options, **quant}, want
 
 
 @pytest.mark.parametrize("isa", native.isas())

@@ -1,6 +1,7 @@
 """Integer convolutions: QLinearConv and ConvInteger.
 
 acc = Σ (x − x_zp)·(w − w_zp) + b; y = clamp(round_half_even(float32(acc) · x_s·w_s/y_s) + y_zp).
+A residual r adds float32(r − r_zp) · (r_s/y_s) before the one rounding.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
-from ._conditions import all_of, byte_output, constant, of_type, rank
+from ._conditions import absent, all_of, byte_output, constant, of_type, rank
 from ._core import Cost, define_op
 from .conv import conv, conv_window, correlate
 from .quantize import saturate
@@ -27,9 +28,12 @@ _WINDOW: dict[str, Any] = {
 }
 
 
-def requantize(acc: Array, scale: Array, zero_point: Array) -> Array:
-    """Accumulators to the element type of `zero_point`; `scale` f32 broadcasts against them."""
+def requantize(acc: Array, scale: Array, zero_point: Array, residual: Array | None = None) -> Array:
+    """Accumulators to the element type of `zero_point`; `scale` f32 broadcasts against them.
+    `residual` f32 is in units of y."""
     real = acc.astype(np.float32) * scale.astype(np.float32)
+    if residual is not None:
+        real = real + residual
     return saturate(np.rint(real) + zero_point.astype(np.float32), zero_point.dtype)
 
 
@@ -70,13 +74,17 @@ def _conv_cost(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> Cost:
 
 qlinear_conv = define_op(
     "QLinearConv",
-    inputs="x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b?",
+    inputs="x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b? "
+    "residual? residual_scale? residual_zero_point?",
     attrs=_WINDOW,
     layout="channels_last",
-    attr_inputs=("x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point"),
-    source="ONNX QLinearConv-10",
+    attr_inputs=(
+        "x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point",
+        "residual_scale", "residual_zero_point",
+    ),
+    source="ONNX QLinearConv-10; the residual is ours",
     tolerance=0,
-)
+)  # fmt: skip
 
 
 @qlinear_conv.infer
@@ -89,7 +97,7 @@ def _(
     w_zero: TypeInfo,
     y_scale: TypeInfo,
     y_zero: TypeInfo,
-    b: TypeInfo | None,
+    *_: TypeInfo | None,
     **attrs: Any,
 ) -> TypeInfo:
     if w_scale.is_static and w.is_static and w_scale.size not in (1, w.dims[0]):
@@ -108,14 +116,23 @@ def _(
     y_scale: Array,
     y_zero: Array,
     b: Array | None,
+    residual: Array | None,
+    residual_scale: Array | None,
+    residual_zero: Array | None,
     **attrs: Any,
 ) -> Array:
-    """w_scale and w_zp per tensor or per output channel, b int32 of scale x_s·w_s"""
+    """w_scale and w_zp per tensor or per output channel, b int32 of scale x_s·w_s, residual like y
+    in shape with one scale and zero point of its own"""
     acc = integer_conv(x, x_zero, w, w_zero, attrs)
     if b is not None:
         acc = acc + b.reshape(1, -1, *[1] * (x.ndim - 2))
     scale = (x_scale.reshape(()) * per_axis(w_scale, 1, x.ndim)) / y_scale.reshape(())
-    return requantize(acc, scale, y_zero.reshape(()))
+    added = None
+    if residual is not None:
+        assert residual_scale is not None and residual_zero is not None
+        shifted = (residual.astype(np.int32) - int(residual_zero.reshape(()))).astype(np.float32)
+        added = shifted * (residual_scale.reshape(()) / y_scale.reshape(()))
+    return requantize(acc, scale, y_zero.reshape(()), added)
 
 
 @qlinear_conv.cost
@@ -127,6 +144,7 @@ def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, *_: Any, **
 INTEGER_GEMM = all_of(
     constant(1, 2, 3, 4, 5, 6, 7, 8), of_type(3, dtype="i8,u8"), byte_output
 )
+_RESIDUAL = all_of(constant(10, 11), of_type(9, dtype="i8,u8"))
 
 
 def _one_filter_per_channel(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -144,7 +162,7 @@ qlinear_conv.kernel(
     accepts_pitch=True,
     accepts_halo=True,
     rank=0,
-    when=all_of(rank(3, 4), INTEGER_GEMM, _one_filter_per_channel),
+    when=all_of(rank(3, 4), INTEGER_GEMM, absent(9), _one_filter_per_channel),
     why="one integer filter per channel",
 )
 qlinear_conv.kernel(
@@ -154,7 +172,7 @@ qlinear_conv.kernel(
     accepts_pitch=True,
     accepts_halo=True,
     rank=1,
-    when=all_of(rank(3, 4), INTEGER_GEMM),
+    when=all_of(rank(3, 4), INTEGER_GEMM, _RESIDUAL),
     why="integer convolution as GEMM over taps",
 )
 

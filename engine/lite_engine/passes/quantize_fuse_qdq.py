@@ -1,6 +1,6 @@
 """DequantizeLinear → operator → QuantizeLinear becomes an integer operator.
 
-    DQ(x), DQ(W), DQ(b) → Conv → Q        QLinearConv
+    DQ(x), DQ(W), DQ(b), DQ(r) → Conv → Q QLinearConv
     DQ(a), DQ(B) → Gemm / MatMul → Q      QGemm / QLinearMatMul
     DQ(a), DQ(b) → Add / Mul → Q          QLinearAdd / QLinearMul
     DQ(x) → pooling, Softmax, Concat → Q  QLinear…
@@ -143,8 +143,9 @@ def _conv(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
     x, w = inputs[0], inputs[1]
-    if node.input(3) is not None:
-        return "a residual is added before the rounding"
+    r = inputs[3] if node.input(3) is not None else None
+    if node.input(3) is not None and not _activation(r):
+        return "the residual is not quantised to 8 bits"
     if not _activation(x) or w is None or w.value.dtype not in _EIGHT_BITS:
         return "input or weight is not quantised to 8 bits"
     assert x is not None
@@ -154,6 +155,7 @@ def _conv(
     if isinstance(bias, str):
         return bias
     operands = [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
+    operands += [] if r is None else [r.value, r.scale, r.zero]
     return _with_clamp(graph, node, q, "QLinearConv", operands, y)
 
 

@@ -76,6 +76,8 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
     return env.fail("bias must be an i32 constant, one per channel");
   }
   q->x_signed = x.dtype == DType::kI8;
+  q->residual.input = -1;
+  q->most = 0;
   q->w_unsigned = w.dtype == DType::kU8;
   q->y_signed = y.dtype == DType::kI8;
   float x_scale, y_scale;
@@ -109,9 +111,27 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
     const double sum = 255.0 * (q->w_zero ? 255.0 : 128.0) * static_cast<double>(depth) +
                        (bias ? fabs(static_cast<double>(bias->as<int32_t>()[c])) : 0.0);
     const double most = sum < INT32_MAX ? sum : INT32_MAX;
-    if (most * q->scale[c] > INT32_MAX)
+    if (q->most < most * q->scale[c]) q->most = most * q->scale[c];
+    if (q->most > INT32_MAX)
       return env.fail("sums of channel %lld may leave int32", static_cast<long long>(c));
   }
+  return true;
+}
+
+bool read_residual(const Step& step, Env& env, int input, QuantParams* q) {
+  const Tensor* r = input_of(step, input);
+  if (!r) return true;
+  if (!is_byte(*r)) return env.fail("the residual is %s, not i8 or u8", dtype_name(r->dtype));
+  float own, y_scale;
+  q->residual.is_signed = r->dtype == DType::kI8;
+  if (!read_scale(step, env, "residual", &own) || !read_scale(step, env, "y", &y_scale) ||
+      !read_zero(step, env, "residual", q->residual.is_signed, &q->residual.zero)) {
+    return false;
+  }
+  q->residual.input = input;
+  q->residual.scale = own / y_scale;
+  if (!(q->most + 255.0 * q->residual.scale <= INT32_MAX))
+    return env.fail("sums with the residual may leave int32");
   return true;
 }
 

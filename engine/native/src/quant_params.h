@@ -3,6 +3,9 @@
 //   y = clamp(round_half_even(float(acc) * scale[c]) + y_zero_point)
 //   scale[c] = float(float(x_scale * w_scale[c]) / y_scale)         all in float32
 //
+// A residual adds float(r - zero) * float(residual_scale / y_scale) before the rounding; products
+// and sum are rounded one by one.
+//
 // with acc = sum (x - x_zero_point) * (w - w_zero_point[c]) + bias exact in int32.
 #pragma once
 
@@ -10,12 +13,21 @@
 
 namespace lite {
 
+struct Residual {
+  int32_t input;                         // of the step; -1: none
+  int32_t zero;
+  float scale;                           // over that of y
+  bool is_signed;
+};
+
 struct QuantParams {
   bool x_signed, w_unsigned, y_signed;   // element types: i8 or u8
   int32_t x_zero, y_zero;
   int32_t low, high;                     // range of y, narrowed by a fused activation
   int32_t* w_zero;                       // per output channel, as a signed byte; or nullptr: all 0
   float* scale;                          // per output channel
+  double most;                           // bound of a scaled sum, at most INT32_MAX
+  Residual residual;
 };
 
 // Reads attributes x_scale, x_zero_point, w_scale (one or per channel), w_zero_point, y_scale,
@@ -25,6 +37,10 @@ struct QuantParams {
 bool read_quant_params(const Step&, Env&, const Tensor& x, const Tensor& w, const Tensor& y,
                        const Tensor* bias, const char* x_name, const char* w_name,
                        int64_t channels, int64_t depth, QuantParams*);
+
+// The residual at that input of a step, if it is there: attributes residual_scale and _zero_point.
+// After read_quant_params.
+bool read_residual(const Step&, Env&, int input, QuantParams*);
 
 // Element i of the weights, which belongs to an output channel, minus its zero point: -255 ... 255.
 LITE_INLINE int32_t centred_weight(const QuantParams& q, const Tensor& w, int64_t channel,

@@ -1,7 +1,7 @@
 // QLinearConv, QLinearMatMul and QGemm with constant weights, as integer tap GEMM.
 //
-// Inputs keep ONNX's positions (x 0, w 3, bias 8; a 0, b 3; QGemm: bias 6); the scales and zero
-// points between them are attributes.
+// Inputs keep ONNX's positions (x 0, w 3, bias 8; a 0, b 3; QGemm: bias 6), and 9 is our own
+// residual; the scales and zero points between them are attributes.
 #include "int8_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -15,13 +15,14 @@ IntGemm* new_state(Step& step, Env& env) {
 }
 
 bool prepare_conv(Step& step, Env& env) {
-  const ConvOperands o{input_of(step, 0), input_of(step, 3), input_of(step, 8), nullptr,
+  const ConvOperands o{input_of(step, 0), input_of(step, 3), input_of(step, 8), input_of(step, 9),
                        output_of(step, 0)};
   ConvShape s;
   QuantParams quant;
   if (!read_conv_shape(step, env, o, false, &s)) return false;
   if (!read_quant_params(step, env, *o.x, *o.w, *o.y, o.b, "x", "w", s.out.c,
-                         s.group_in * s.kernel[0] * s.kernel[1], &quant)) {
+                         s.group_in * s.kernel[0] * s.kernel[1], &quant) ||
+      !read_residual(step, env, 9, &quant)) {
     return false;
   }
   IntGemm* g = new_state(step, env);

@@ -246,6 +246,7 @@ bool prepare(Step& step, Env& env) {
   if (!d) return env.out_of_memory();
   step.state = d;
   ConvShape& s = d->shape;
+  if (input_of(step, 9)) return env.fail("takes no residual");
   const Tensor* b = input_of(step, 8);
   const ConvOperands o{input_of(step, 0), input_of(step, 3), b, nullptr, output_of(step, 0)};
   if (!read_conv_shape(step, env, o, false, &s)) return false;

@@ -1,32 +1,67 @@
 // Instances of the integer tile for every height.
 #include "int8_tile.h"
 
+#include "int8_lanes.h"
+
 namespace lite::LITE_ISA {
 namespace {
 
-template <int kRows, int kVectors>
-LITE_INLINE void finish(const IntTile& t, I (&acc)[kRows][kVectors]) {
+// A product that is rounded before it is added to: the compiler must not make one operation of both.
+LITE_INLINE F rounded(F v) {
+#if defined(__x86_64__)
+  asm("" : "+v"(v));
+#else
+  asm("" : "+w"(v));
+#endif
+  return v;
+}
+
+// kLanes bytes minus the zero point, in units of y.
+LITE_INLINE F residual_lanes(const IntTile& t, const uint8_t* r) {
+  const I v = widen(r, t.residual_flip) - t.residual_zero;
+  return rounded(to_float(v) * t.residual_scale);
+}
+
+template <bool kResidual, int kRows, int kVectors>
+LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
+  constexpr int kWidth = kVectors * kLanes;
   F scale[kVectors];
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) scale[n] = load(t.scale + n * kLanes);
   const B low = splat_byte(t.low), high = splat_byte(t.high), flip = splat_byte(t.flip);
   constexpr int kAll = kRows * kVectors, kQuads = (kAll + 3) / 4;
   alignas(64) uint8_t rows[kQuads * 4 * kLanes];
+  const uint8_t* residual = t.residual;
+  ptrdiff_t ldr = t.ldr;
+  if (kResidual && t.columns < kWidth) {  // what lies behind the columns is not read
+    for (int m = 0; m < kRows; ++m)
+      for (int n = 0; n < kWidth; ++n)
+        rows[m * kWidth + n] = n < t.columns ? residual[m * ldr + n] : 0;
+    residual = rows;
+    ldr = kWidth;
+  }
   LITE_UNROLL for (int q = 0; q < kQuads; ++q) {
     I v[4];
     LITE_UNROLL for (int i = 0; i < 4; ++i) {
-      const int at = 4 * q + i < kAll ? 4 * q + i : kAll - 1;
-      v[i] = rescale(acc[at / kVectors][at % kVectors], scale[at % kVectors]);
+      const int at = 4 * q + i < kAll ? 4 * q + i : kAll - 1, m = at / kVectors, n = at % kVectors;
+      F real = to_float(acc[m][n]) * scale[n];
+      if (kResidual) real = rounded(real) + residual_lanes(t, residual + m * ldr + n * kLanes);
+      v[i] = to_int(real);
     }
     const B bytes = min(high, max(low, narrow(v[0], v[1], v[2], v[3], t.zero))) ^ flip;
     memcpy(rows + q * 4 * kLanes, &bytes, 4 * kLanes);
   }
-  constexpr int kWidth = kVectors * kLanes;
   if (t.columns == kWidth) {
     LITE_UNROLL for (int m = 0; m < kRows; ++m) memcpy(t.c + m * t.ldc, rows + m * kWidth, kWidth);
   } else {
     for (int m = 0; m < kRows; ++m)
       for (int n = 0; n < t.columns; ++n) t.c[m * t.ldc + n] = rows[m * kWidth + n];
   }
+}
+
+template <int kRows, int kVectors>
+LITE_INLINE void finish(const IntTile& t, I (&acc)[kRows][kVectors]) {
+  if (t.residual) finish_rows<true>(t, acc);
+  else finish_rows<false>(t, acc);
 }
 
 #if defined(__AVX512VNNI__)

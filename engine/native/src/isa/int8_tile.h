@@ -1,4 +1,6 @@
-// The register tile of integer matrix work: int32 sums of byte products, requantised to bytes.
+// The register tile of integer matrix work: int32 sums of byte products, requantised to bytes:
+//
+//   clamp(round(float(sum) * scale + float(r - residual_zero) * residual_scale) + zero)
 //
 // What an operand looks like depends on the instructions there are:
 //   AVX512-VNNI   activations as unsigned bytes, read in place; 4 products per lane (vpdpbusd)
@@ -54,6 +56,11 @@ struct IntTile {
   uint8_t* c;
   ptrdiff_t ldc;
   int32_t columns;
+  const uint8_t* residual;          // bytes like c, added before the rounding; or nullptr
+  ptrdiff_t ldr;
+  uint8_t residual_flip;            // 0x80 when they are signed
+  int32_t residual_zero;            // as an unsigned byte
+  float residual_scale;             // of the residual over that of y
   const void* prefetch;
 };
 using IntTileFn = void (*)(const IntTile&);
