@@ -1,6 +1,6 @@
 """On a machine with a GPU: is OpenCL right there, and how fast beside PyTorch?
 
-    python -m benchmarks.opencl.run_gpu --out gpu.json [--nets resnet50,…] [--layers] [--no-torch]
+    python -m benchmarks.opencl.run_gpu --out gpu.json [--nets unet,…] [--layers] [--tune normal]
 
 Prints a table and writes JSON: device, roofs, per network the error against onnxruntime in fp32 and
 fp16, latency with and without host copies, PyTorch eager and CUDA graphs in the same process, and
@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--nets", default=",".join(zoo.NAMES))
     parser.add_argument("--precisions", default="fp32,fp16")
     parser.add_argument("--layers", action="store_true")
+    parser.add_argument("--tune", default="none", help="none, rapid, normal or exhaustive")
     parser.add_argument("--no-torch", action="store_true")
     parser.add_argument("--runs", type=int, default=100)
     args = parser.parse_args()
@@ -40,9 +41,10 @@ def main() -> None:
             if name in COMPARED and not args.no_torch:
                 row["torch"] = _torch(name, args.runs)
             result["nets"][name] = row
-            print(name, json.dumps({k: v for k, v in row.items() if k != "layers"}), flush=True)
-            for layer in row.get("layers", []):
-                print("   ", layer, flush=True)
+            summary = {k: v for k, v in row.items() if not k.startswith("layers")}
+            print(name, json.dumps(summary), flush=True)
+            for key in row.keys() - summary.keys():
+                print("  ", key, *row[key], sep="\n      ", flush=True)
             Path(args.out).write_text(json.dumps(result, indent=1))
 
 
@@ -58,6 +60,7 @@ def _measure(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any
     import onnx
     from lite_engine import Predictor, optimize
     from lite_engine.runtime.inputs import random_feeds
+    from lite_engine.runtime.tune import tune
 
     path = folder / f"{name}.onnx"
     onnx.save(zoo.build(name), path)
@@ -74,15 +77,26 @@ def _measure(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any
         except Exception as error:  # noqa: BLE001  one network must not end the benchmark
             row[precision] = {"failed": f"{type(error).__name__}: {error}"[:300]}
             continue
-        errors = [
-            float(np.linalg.norm(found[n] - y) / (np.linalg.norm(y) + 1e-30)) for n, y in
-            exact.items()
-        ]
-        row[precision] = {"error": max(errors), "first_s": round(first, 2)}
+        row[precision] = {"error": _error(found, exact), "first_s": round(first, 2)}
         row[precision].update(_latency(predictor, feeds, args.runs))
+        if args.tune != "none":
+            start = time.perf_counter()
+            tune(predictor, args.tune)
+            row[precision]["tuned"] = {
+                "tuning_s": round(time.perf_counter() - start, 2),
+                "error": _error(predictor.run(feeds), exact),
+                **_latency(predictor, feeds, args.runs),
+            }
         if args.layers:
-            row["layers"] = _layers(predictor)
+            row[f"layers_{precision}"] = _layers(predictor)
     return row
+
+
+def _error(found: dict[str, np.ndarray], exact: dict[str, np.ndarray]) -> float:
+    """The worst output's relative L2 error."""
+    return max(
+        float(np.linalg.norm(found[n] - y) / (np.linalg.norm(y) + 1e-30)) for n, y in exact.items()
+    )
 
 
 def _onnxruntime(path: Path, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -103,10 +117,12 @@ def _latency(predictor: Any, feeds: dict[str, np.ndarray], runs: int) -> dict[st
         start = time.perf_counter()
         execution.run(ordered)
         whole.append(time.perf_counter() - start)
+    for _ in range(30):
+        execution.run(ordered)
         spans = [t for t in execution.times() if t.end_ns]
         device.append(sum(t.end_ns - t.start_ns for t in spans) / 1e9)
     parts = [p.executable for p in execution._parts if p.segment.backend == "opencl"]
-    if len(execution._parts) == 1 and hasattr(parts[0], "enqueue"):
+    if len(parts) == 1:
         for _ in range(runs + 10):
             start = time.perf_counter()
             parts[0].enqueue()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ...errors import BackendUnavailableError
+from ...errors import BackendUnavailableError, UsageError
 from ...plan import Segment
 from .._base import Usability
 from . import discover
 from .device import DeviceReport, choose, open_device, reports
 from .executable import OpenCLExecutable
+from .tuning import EFFORTS
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class OpenCLBackend:
     """Runs segments on one OpenCL device."""
 
     name = "opencl"
+
+    def __init__(self) -> None:
+        self._effort = "none"
 
     def usability(self) -> Usability:
         try:
@@ -48,4 +54,16 @@ class OpenCLBackend:
 
     def compile(self, segment: Segment, *, threads: int) -> OpenCLExecutable:
         """Raises BackendUnavailableError when the device or a kernel fails."""
-        return OpenCLExecutable(segment, open_device(choose()))
+        return OpenCLExecutable(segment, open_device(choose()), self._effort)
+
+    @contextmanager
+    def measuring(self, effort: str) -> Iterator[None]:
+        """Segments compiled in this block measure the ways of layers that the tuning table does
+        not know. Raises UsageError for an unknown effort."""
+        if effort not in EFFORTS:
+            raise UsageError(f"tuning effort {effort!r} is not one of {', '.join(EFFORTS)}")
+        before, self._effort = self._effort, effort
+        try:
+            yield
+        finally:
+            self._effort = before

@@ -10,7 +10,7 @@ from ...ir import DType
 from ...plan import PlanTensor, Step
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option
-from .variants import SMALLEST, WINOGRAD_POINTS, Product, Tile, Variant, variants
+from .variants import WINOGRAD_POINTS, Product, Tile, Variant, variants
 
 FEW_ROWS = 8
 _POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
@@ -203,8 +203,7 @@ def _gemv(
     packed = np.zeros((depth, wide), np.float16 if y.dtype is DType.F16 else np.float32)
     packed[:, :outputs] = taps.T
     args = [x, packed, bias, y, m, outputs, depth, wide]
-    text = join(options, SMALLEST.defines())
-    return Launch("conv_tile", "gemv", args, (wide // 16 * 256, m), text, (256, 1))
+    return Launch("gemv", "gemv", args, (wide // 16 * 256, m), options, (256, 1))
 
 
 def depthwise4(
@@ -218,8 +217,8 @@ def depthwise4(
     residual: PlanTensor | None,
 ) -> list[Launch]:
     """packed (KH·KW, C) in the storage type, C a multiple of 4."""
-    options = [storage_option(y.dtype), activation_options(step), SMALLEST.defines()]
+    options = [storage_option(y.dtype), activation_options(step)]
     options += ["#define RESIDUAL"] if residual is not None else []
     args = [x, packed, bias, residual or y, y, *sizes, *window]
     grid = (sizes[3] // 4, sizes[0])
-    return [Launch("conv_tile", "depthwise4", args, grid, join(*options))]
+    return [Launch("depthwise", "depthwise4", args, grid, join(*options))]

@@ -30,9 +30,29 @@ def strided_copy(
     if merged is None:
         raise UnsupportedOperatorError(f"{y.name}: a copy over more than six separate axes")
     d, (sx, sy) = merged
+    kind = element_type(y)
+    if d[:4] == [1, 1, 1, 1] and sx[5] == sy[5] == 1:
+        return _row_copy(x, y, kind, (d[5], d[4]), (x_at, sx[4]), (y_at, sy[4]))
     n = math.prod(dims)
     args = [x, y, n, *d[1:], x_at, *sx, y_at, *sy]
-    return Launch("copy", "copy", args, (n,), f"#define E {element_type(y)}\n#define I int")
+    return Launch("copy", "copy", args, (n,), f"#define E {kind}\n#define I int")
+
+
+def _row_copy(
+    x: PlanTensor,
+    y: PlanTensor,
+    kind: str,
+    size: tuple[int, int],
+    source: tuple[int, int],
+    target: tuple[int, int],
+) -> Launch:
+    """Rows of neighbouring elements, four of them at a time where all places allow it. `source`
+    and `target` are (first element, elements from row to row)."""
+    if kind in ("uint", "ushort") and all(v % 4 == 0 for v in (size[0], *source, *target)):
+        kind, size = f"{kind}4", (size[0] // 4, size[1])
+        source, target = (source[0] // 4, source[1] // 4), (target[0] // 4, target[1] // 4)
+    options = f"#define E {kind}\n#define I int"
+    return Launch("copy", "copy_rows", [x, y, *size, *source, *target], size, options)
 
 
 @builds("copy_relayout", "copy_transpose")

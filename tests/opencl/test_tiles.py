@@ -1,0 +1,129 @@
+"""The kernels that GPUs get (tiles in local memory, split K, Winograd, few rows), on any device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.backends.opencl import gpu_convolutions
+from lite_engine.backends.opencl.variants import TILES, Product, Tile, Variant, estimate_s, variants
+
+from tests.opencl.tiny import check, device, single
+
+pytestmark = pytest.mark.opencl
+
+NARROW = Tile(64, 32, 4, 4)
+
+
+def weights(*shape: int) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    return (rng.standard_normal(shape) * np.prod(shape[1:]) ** -0.5).astype(np.float32)
+
+
+def conv(shape, outputs: int, kernel: int, pad: int | None = None, **attrs):
+    pad = kernel // 2 if pad is None else pad
+    w = weights(outputs, shape[1], kernel, kernel)
+    return single("Conv", shape, w, weights(outputs), pads=[pad] * 4, **attrs)
+
+
+@pytest.fixture
+def forced(monkeypatch):
+    """Makes every convolution take one variant."""
+
+    def force(variant: Variant) -> None:
+        monkeypatch.setattr(gpu_convolutions, "ranked", lambda size, units: (variant,))
+
+    return force
+
+
+# One program serves all shapes of a variant: outputs and channels in fours or not, rows below, at
+# and above the tile.
+@pytest.mark.parametrize("side", [7, 8, 9])
+@pytest.mark.parametrize("outputs", [4, 32, 36])
+def test_tile_with_channels_in_fours(forced, side: int, outputs: int) -> None:
+    forced(Variant(NARROW))
+    check(conv((1, 12, side, side), outputs, 3, activation="Relu"), tiles=True)
+
+
+@pytest.mark.parametrize("outputs", [31, 33])
+@pytest.mark.parametrize("strides", [[1, 1], [2, 1]])
+def test_tile_with_three_channels(forced, outputs: int, strides: list[int]) -> None:
+    forced(Variant(NARROW))
+    check(conv((2, 3, 9, 8), outputs, 3, strides=strides), tiles=True)
+
+
+@pytest.mark.parametrize("channels", [16, 20, 64])
+def test_pointwise_tile(forced, channels: int) -> None:
+    forced(Variant(NARROW))
+    check(conv((1, channels, 8, 9), 40, 1), tiles=True)
+
+
+@pytest.mark.parametrize("outputs", [32, 30])
+@pytest.mark.parametrize("parts", [2, 3, 8])
+def test_split_depth(forced, outputs: int, parts: int) -> None:
+    forced(Variant(NARROW, parts))
+    check(conv((1, 20, 5, 7), outputs, 3), tiles=True)
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_every_tile(forced, tile: Tile) -> None:
+    forced(Variant(tile))
+    check(conv((1, 20, 12, 12), 68, 1), tiles=True)
+
+
+@pytest.mark.parametrize("side", [(4, 4), (5, 9), (8, 3)])
+@pytest.mark.parametrize("pad", [0, 1])
+def test_winograd(forced, side: tuple[int, int], pad: int) -> None:
+    forced(Variant(NARROW, winograd=True))
+    check(conv((2, 16, *side), 20, 3, pad), tiles=True)
+
+
+def test_winograd_in_fp16(forced) -> None:
+    forced(Variant(NARROW, winograd=True))
+    check(conv((1, 16, 6, 6), 16, 3), tiles=True, precision="fp16")
+
+
+@pytest.mark.parametrize("outputs", [32, 30])
+def test_tile_in_fp16(forced, outputs: int) -> None:
+    forced(Variant(NARROW, 2))
+    check(conv((1, 12, 7, 7), outputs, 3), tiles=True, precision="fp16")
+
+
+@pytest.mark.parametrize("channels", [8, 12])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_depthwise_in_fours(channels: int, stride: int) -> None:
+    w = weights(channels, 1, 3, 3)
+    graph = single(
+        "Conv", (1, channels, 7, 9), w, weights(channels), group=channels, pads=[1, 1, 1, 1],
+        strides=[stride, stride],
+    )  # fmt: skip
+    check(graph, tiles=True)
+
+
+@pytest.mark.parametrize("outputs", [8, 5])
+def test_transposed_convolution_as_one_product(forced, outputs: int) -> None:
+    forced(Variant(NARROW))
+    w = weights(12, outputs, 2, 2)
+    check(single("ConvTranspose", (1, 12, 5, 6), w, weights(outputs), strides=[2, 2]), tiles=True)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 9])
+@pytest.mark.parametrize("outputs", [15, 16, 50])
+def test_few_rows(rows: int, outputs: int) -> None:
+    check(single("Gemm", (rows, 37), weights(37, outputs), weights(outputs)), tiles=True)
+
+
+@pytest.mark.parametrize("n", [64, 127, 130])
+def test_softmax_by_group(n: int) -> None:
+    check(single("Softmax", (3, n), axis=-1), tiles=True)
+
+
+def test_variants_are_ranked_and_never_empty() -> None:
+    for size in (
+        Product(1, 1, 1),
+        Product(49, 512, 4608, 512, 4),
+        Product(65536, 32, 288, 32, 4096),
+    ):
+        found = variants(size, 132)
+        times = [estimate_s(size, v, 132) for v in found]
+        assert found and times == sorted(times)
+    assert device(True).local_tiles

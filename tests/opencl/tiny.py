@@ -1,0 +1,59 @@
+"""One small graph on an OpenCL device and on the NumPy reference."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+from typing import Any
+from unittest import mock
+
+import lite_engine.backends.opencl as opencl
+import numpy as np
+from lite_engine.backends.opencl.device import Device, choose, open_device
+from lite_engine.ir import Graph
+from lite_engine.plan import make_plan
+from lite_engine.runtime.execute import Execution
+from lite_engine.runtime.inputs import random_feeds
+
+from tests.small_models import Builder
+
+#: Relative L2 error allowed by precision.
+TOLERANCE = {"fp32": 1e-5, "fp16": 5e-3}
+
+
+@lru_cache(maxsize=2)
+def device(tiles: bool = False) -> Device:
+    """The device of this machine, as it is or with the kernels that GPUs get."""
+    own = open_device(choose())
+    return dataclasses.replace(own, local_tiles=True) if tiles else own
+
+
+def single(op: str, shape: tuple[int, ...], *inputs: Any, **attrs: Any) -> Graph:
+    """A graph of one node; arrays among `inputs` become constants, after the graph's input."""
+    b = Builder(shape, op)
+    values = [b.graph.constant(np.asarray(v)) if v is not None else None for v in inputs]
+    return b.done(b.add(op, b.x, *values, name="layer", **attrs))
+
+
+def check(
+    graph: Graph, *, tiles: bool = False, precision: str = "fp32", tolerance: float | None = None
+) -> Execution:
+    """Outputs of the graph on a device against the reference; every operator must run there."""
+    plan = make_plan(graph, "opencl", precision=precision)
+    nodes = [s for s in plan.steps if s.op != "Relayout"]
+    elsewhere = [f"{s.name}: {s.why}" for s in nodes if s.backend != "opencl"]
+    assert not elsewhere, elsewhere
+    with mock.patch.object(opencl, "open_device", lambda report: device(tiles)):
+        execution = Execution(plan, threads=1)
+    feeds = list(random_feeds(graph).values())
+    wanted = Execution(make_plan(graph, "reference"), threads=1).run(feeds)
+    allowed = TOLERANCE[precision] if tolerance is None else tolerance
+    for value, y, exact in zip(graph.outputs, execution.run(feeds), wanted, strict=True):
+        assert (y.shape, y.dtype) == (exact.shape, exact.dtype), value.name
+        worst = np.unravel_index(np.argmax(np.abs(1.0 * y - exact)), y.shape) if y.size else ()
+        error = np.linalg.norm(1.0 * y - exact) / (np.linalg.norm(1.0 * exact) + 1e-12)
+        assert error <= allowed, (
+            f"{graph.name} {y.shape} {precision}: error {error:.2e}, worst at {worst}: "
+            f"{y[worst]} instead of {exact[worst]}"
+        )
+    return execution
