@@ -53,6 +53,8 @@ class Server:
         env = {**os.environ, "HOME": str(home), **{f"JUPYTER_{n}": str(home / n) for n in names},
                "JUPYTERLAB_SETTINGS_DIR": str(home / "s"),
                "JUPYTERLAB_WORKSPACES_DIR": str(home / "w")}  # fmt: skip
+        # Compiled OpenCL kernels are not part of what is tested: they may be warm.
+        env.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
         self.url = f"http://127.0.0.1:{port}{base_url}"
         self.log = home / "lab.log"
         with self.log.open("w") as log:
@@ -60,7 +62,9 @@ class Server:
                 [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1",
                  f"--port={port}", "--allow-root", f"--IdentityProvider.token={TOKEN}",
                  f"--ServerApp.root_dir={self.root}", "--ServerApp.port_retries=0",
-                 f"--ServerApp.base_url={base_url}", f"--LabApp.app_dir={own}",
+                 f"--ServerApp.base_url={base_url}",
+                 "--ServerApp.jpserver_extensions={'lite_widgets.netron_view.extension': True}",
+                 f"--LabApp.app_dir={own}",
                  "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None"],
                 env=env, stdout=log, stderr=log, cwd=self.root,
             )  # fmt: skip
@@ -120,6 +124,7 @@ def lab(server: Any, chromium: Any) -> Iterator[Callable[..., LabPage]]:
 
     yield open_lab
     for page in opened:
+        page.shot("last")
         page.close()
     for page in opened:
         assert page.outside == [], "a request left the machine"

@@ -36,7 +36,7 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     with page.page.expect_file_chooser() as chooser:
         find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
     chooser.value.set_files(MODELS / "ocr_total.png")
-    find("text=say different things").wait_for()
+    find("text=say different things").wait_for(timeout=120_000)
     assert (
         "TOTAL 128.40 and TOTAL 128.46" in find(".lite-notice").locator("visible=true").inner_text()
     )
@@ -85,7 +85,7 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
 
     # Fix
     page.page.click("[data-action=run_on_a]")
-    find(".verdict .what", has_text="agree on all").wait_for(timeout=60_000)
+    find(".verdict .what", has_text="agree on all").wait_for(timeout=120_000)
     find("button[data-step=Compare] .rs", has_text="all agree").wait_for()
     told = find(".lite-notice", has_text="runs on x86").locator("visible=true").inner_text()
     assert re.search(r"[+−]\d+\.\d\d ± \d+\.\d\d ms", told)

@@ -36,6 +36,9 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     chooser.value.set_files(MODELS / "ocr.onnx")
     find(".lite-top", has_text="ocr.onnx").wait_for()
     find(".lite-facts", has_text="236").locator("visible=true").wait_for()
+    find("[data-tab='File in Netron']").first.click()
+    netron = page.page.frame_locator("iframe[title^=Netron]")
+    netron.locator("#target, canvas, svg").first.wait_for()
     page.shot(f"walk-model-{look}")
 
     page.step("Check")
@@ -55,27 +58,27 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     with page.page.expect_file_chooser() as chooser:
         find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
     chooser.value.set_files(MODELS / "ocr_item.png")
-    find("text=say the same").wait_for()
+    find("text=say the same").wait_for(timeout=120_000)
     assert page.run_code(f"print({session}.runs['opencl'].text)") == "COFFEE 3.20"
     page.shot(f"walk-run-{look}")
 
     # profile; the slowest bar is selected everywhere
     page.step("Profile")
-    find(".lite-latency [data-k='b5/dw']").wait_for(timeout=60_000)
+    find(".lite-latency [data-k='b5/dw']").wait_for(timeout=120_000)
     slowest = page.run_code(
         f"rows = [x for x in {session}.profiles['x86'].layers if not x.overhead]\n"
         "print(max(rows, key=lambda x: x.median_ms).name)"
     )
     find(f".lite-latency [data-k='{slowest}'] .hit").click(force=True)
     find(f".lite-table tr.sel[data-k='{slowest}']").wait_for()
-    find(f".lite-graph g.sel[data-k='{slowest}']").first.wait_for()
+    find(f".lite-graph g.sel[data-k='{slowest}']").locator("visible=true").first.wait_for()
     find(".lite-inspector", has_text=slowest).wait_for()
     assert page.run_code(f"print({session}.selection['name'].tolist())") == f"['{slowest}']"
     page.shot(f"walk-profile-{look}")
 
     # compare
     page.step("Compare")
-    find(".verdict .what", has_text="agree on all").wait_for(timeout=60_000)
+    find(".verdict .what", has_text="agree on all").wait_for(timeout=120_000)
     page.shot(f"walk-compare-{look}")
 
     # quantize

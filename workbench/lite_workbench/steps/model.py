@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from lite_widgets import DropZone, FactsCard, GraphView, columns
+from lite_widgets import DropZone, FactsCard, GraphView, NetronView, Tabbed, columns
 
 from .. import views
 from ..inputs import save_upload
 from ._base import Step, button
 
+#: Larger files are not sent to the page for netron.
+NETRON_BYTES = 48 << 20
+NETRON_SUFFIXES = (".onnx", ".tflite", ".pdmodel", ".pb", ".caffemodel", ".prototxt")
 SUFFIXES = ".onnx,.tflite,.pdmodel,.pb,.caffemodel,.nb,.lite"
 
 
@@ -41,9 +44,23 @@ class ModelStep(Step):
         )
         self.drop = DropZone(label="Drop or choose another model…", accept=SUFFIXES)
         self.drop.on_file(lambda name, data: self.guard(lambda: self._arrived(name, data)))
-        self.graph = GraphView(graph=views.graph_data(self.session.graph), height=420)
-        self.link(self.graph)
-        self.show(columns(self.graph, self.facts, kind="graph"), self.drop)
+        self.graph = GraphView(graph=views.graph_data(self.session.graph), height=470)
+        self.netron = NetronView(name=self.session.path.name, height=420)
+        self.tabs = Tabbed({"Facts": self.facts, "File in Netron": self.netron}, height=470)
+        self.tabs.bar.observe(self._tab_opened, names=["current"])
+        self.link(self.graph, self.netron)
+        self.show(columns(self.graph, self.tabs, kind="graph"), self.drop)
+
+    def _tab_opened(self, change: dict) -> None:
+        """The file goes to netron when somebody wants to see it."""
+        path = self.session.path
+        if change["new"] == "Facts" or self.netron.model:
+            return
+        if path.suffix not in NETRON_SUFFIXES or path.stat().st_size > NETRON_BYTES:
+            text = f"Netron opens {', '.join(NETRON_SUFFIXES)} up to {NETRON_BYTES >> 20} MB here."
+            self.netron.status = {"kind": "empty", "title": "Not for netron", "text": text}
+            return
+        self.netron.model = path.read_bytes()
 
     def _arrived(self, name: str, data: bytes) -> None:
         path = save_upload(name, data)

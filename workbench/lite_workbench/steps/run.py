@@ -35,6 +35,7 @@ class RunStep(Step):
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._compare())
         self.follow("run", self._answered)
+        self.follow("error", lambda _: self._failed())
         self.picture = ResultCard(backend="", title="Input", kind="values")
         self.show(self.drop, columns(*self.cards.values()))
         for run in self.session.runs.values():
@@ -70,7 +71,17 @@ class RunStep(Step):
             for name in rest:
                 session.run(backend=name)
 
+        for name, card in self.cards.items():
+            if name not in session.runs:
+                text = "The first run on a device compiles its kernels."
+                card.status = {"kind": "loading", "title": f"Running on {_title(name)}",
+                               "done": 0, "total": 1, "left": "", "text": text}  # fmt: skip
         self.start("Running", work)
+
+    def _failed(self) -> None:
+        for card in self.cards.values():
+            if card.status:
+                card.status = {"kind": "empty", "title": "Not run", "text": "See above."}
 
     # ---- answers
 
