@@ -14,7 +14,7 @@ from ...plan import PlanTensor, Segment, Step
 from .._base import StepTime
 from .device import Device
 from .enqueue import Call, prepared
-from .launch import Launch, Scratch
+from .launch import Launch, Scratch, grouped
 from .steps import launches_of
 
 #: Repetitions of one way while tuning; the fastest counts.
@@ -142,10 +142,11 @@ class OpenCLExecutable:
             else:
                 args.append(arg if isinstance(arg, np.generic) else np.int32(arg))
         kernel.set_args(*args)
-        call = prepared(
-            self.device.cl, self.device.queue, kernel, launch.global_size, launch.local_size
-        )
-        return _Kernel(kernel, launch.global_size, launch.local_size, call, args)
+        grid, group = launch.global_size, launch.local_size
+        if group is None and self.device.local_tiles:
+            grid, group = grouped(grid)
+        call = prepared(self.device.cl, self.device.queue, kernel, grid, group)
+        return _Kernel(kernel, grid, group, call, args)
 
     def _shared_scratch(self, number: int, nbytes: int) -> Any:
         """A step's first scratch is every step's first one: they run one after the other."""

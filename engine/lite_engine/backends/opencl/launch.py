@@ -22,6 +22,20 @@ class Launch:
     local_size: tuple[int, ...] | None = None
 
 
+#: Work-items of a group where a kernel leaves its size open.
+_GROUP_ITEMS = 128
+
+
+def grouped(grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(grid rounded up, group size) for a kernel that checks its bounds. Left alone, a driver
+    takes a divisor of the grid, which for a prime number is 1."""
+    wide = 1
+    while wide < min(grid[0], _GROUP_ITEMS):
+        wide *= 2
+    group = (wide, _GROUP_ITEMS // wide, 1)[: len(grid)]
+    return tuple(-(-n // g) * g for n, g in zip(grid, group)), group
+
+
 @dataclass(eq=False)
 class Scratch:
     """Device memory that a step's launches share among themselves."""
