@@ -156,6 +156,10 @@ class Predictor:
             device=self.device,
         )
 
+    def forget_plans(self) -> None:
+        """The next run plans and compiles again."""
+        self._executions.clear()
+
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:
         return self.execution(shapes).plan
 
