@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import LiteError
-from ..ir import Graph, Node, TypeInfo, format_shape
-from ..ops import find_op, get_op
+from ..ir import Graph, Node, Shape, TypeInfo, format_shape
+from ..ops import find_op, get_op, specialise
+from ..passes import optimize_graph
 from ..plan import kernels_for
 
+_UNKNOWN = "the operator is not known"
 TARGET_BACKEND = {"x86": "cpu", "arm": "cpu", "opencl": "opencl", "reference": "reference"}
 _TRAINING = (
     "Gradient",
@@ -67,6 +71,10 @@ class ModelInfo:
     dead_weights: list[str]
     hints: list[str] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    #: what the passes make of each operator, "" when it stays
+    becomes: dict[str, str] = field(default_factory=dict)
+    #: sizes that were assumed for inputs that leave them open
+    assumed: dict[str, list[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,31 +83,78 @@ class ModelInfo:
 def model_info(
     graph: Graph, name: str, targets: tuple[str, ...] = ("x86", "arm", "opencl")
 ) -> ModelInfo:
-    """Examines a graph with inferred types. Never raises for an unsupported operator: it says
-    so."""
-    layers = [_layer(i, n) for i, n in enumerate(graph.nodes)]
-    operators: dict[str, int] = {}
-    for node in graph.nodes:
-        operators[node.op] = operators.get(node.op, 0) + 1
-    constants = list(graph.constants())
-    macs = [x.macs for x in layers]
-    support = support_table(graph, targets)
+    """Examines a graph with inferred types. Never raises for an unsupported operator: it says so.
+
+    Layers and operators are the file's; whether they run is judged by what the passes make of them.
+    Open input sizes are assumed (`assumed`), and a hint says so.
+    """
+    fixed, assumed = _with_sizes(graph)
+    costs = {n.name: n for n in fixed.nodes} if fixed is not None else {}
+    layers = [_layer(i, n, costs.get(n.name, n)) for i, n in enumerate(graph.nodes)]
+    operators = Counter(n.op for n in graph.nodes)
+    constants = [v.const for v in graph.constants() if v.const is not None]
+    macs = [x.macs for x in layers if x.macs is not None]
+    support, becomes = support_table(graph, targets, assumed)
     return ModelInfo(
         name,
         str(graph.metadata.get("format", "graph")),
         [_port(v) for v in graph.inputs],
         [_port(v) for v in graph.outputs],
         dict(sorted(operators.items(), key=lambda kv: (-kv[1], kv[0]))),
-        sum(v.const.size for v in constants if v.const is not None),
-        sum(v.const.nbytes for v in constants if v.const is not None),
-        sum(m for m in macs if m is not None) if any(m is not None for m in macs) else None,
+        sum(c.size for c in constants),
+        sum(c.nbytes for c in constants),
+        sum(macs) if macs and fixed is not None else None,
         layers,
         support,
         _duplicates(graph),
         [str(n) for n in graph.metadata.get("unused_weights", [])],
-        _hints(graph, support),
+        _hints(graph, support, assumed, fixed is not None),
         {k: v for k, v in graph.metadata.items() if k not in ("unused_weights",)},
+        becomes,
+        {k: list(v) for k, v in assumed.items()},
     )
+
+
+#: heights and widths that open image inputs are tried with
+_IMAGE_SIZES = (
+    (224, 224),
+    (48, 320),
+    (32, 320),
+    (320, 320),
+    (128, 128),
+    (96, 96),
+    (112, 112),
+    (640, 640),
+)
+_OPEN_LENGTH = 16
+
+
+def _with_sizes(graph: Graph) -> tuple[Graph | None, dict[str, tuple[int, ...]]]:
+    """(the graph with every size known, the sizes assumed for inputs that leave them open); None
+    when no assumption fits."""
+    is_open = [v for v in graph.inputs if v.shape is not None and not v.type.is_static]
+    sizes: tuple[tuple[int, int], ...] = _IMAGE_SIZES if is_open else _IMAGE_SIZES[:1]
+    stated = graph.metadata.get("preprocess", {}).get("size")
+    if stated and is_open:
+        sizes = ((int(stated[0]), int(stated[1])), *sizes)
+    for size in sizes:
+        assumed = {v.name: _assume(v.shape or (), size) for v in is_open}
+        try:
+            return specialise(graph, assumed), assumed
+        except LiteError:
+            continue
+    return None, {v.name: _assume(v.shape or (), sizes[0]) for v in is_open}
+
+
+def _assume(shape: Shape, size: tuple[int, int]) -> tuple[int, ...]:
+    """A batch of one, 3 channels where they are open, and an image's height and width."""
+    if len(shape) != 4:
+        return tuple(
+            d if isinstance(d, int) else 1 if i == 0 and len(shape) > 1 else _OPEN_LENGTH
+            for i, d in enumerate(shape)
+        )
+    likely = (1, *size, 3) if shape[3] in (1, 3) and shape[1] not in (1, 3) else (1, 3, *size)
+    return tuple(d if isinstance(d, int) else likely[i] for i, d in enumerate(shape))
 
 
 def _port(value: Any) -> dict[str, Any]:
@@ -111,17 +166,18 @@ def _port(value: Any) -> dict[str, Any]:
     }
 
 
-def _layer(index: int, node: Node) -> LayerInfo:
+def _layer(index: int, node: Node, fixed: Node) -> LayerInfo:
+    """`fixed` is the same node with every size known."""
     consts = [v.const for v in node.inputs if v is not None and v.const is not None]
     return LayerInfo(
         index,
         node.name,
         node.op,
         list(node.sources),
-        str(node.output.type) if node.outputs and node.output.dtype else "?",
+        str(fixed.output.type) if fixed.outputs and fixed.output.dtype else "?",
         sum(c.size for c in consts),
         sum(c.nbytes for c in consts),
-        _macs(node),
+        _macs(fixed),
     )
 
 
@@ -137,51 +193,85 @@ def _macs(node: Node) -> int | None:
         return None
 
 
-def support_table(graph: Graph, targets: tuple[str, ...]) -> list[Support]:
-    """For each operator and target: a kernel for every use, or why not and what to do."""
+def support_table(
+    graph: Graph, targets: tuple[str, ...], assumed: Mapping[str, Shape] | None = None
+) -> tuple[list[Support], dict[str, str]]:
+    """For each operator and target: a kernel for every use, or why not and what to do; and what
+    the passes make of each operator ("" when it stays).
+
+    The file's nodes and the optimised ones find each other by their sources.
+    """
+    ready = optimize_graph(graph)
+    try:
+        ready = specialise(ready, assumed)
+    except LiteError:
+        pass  # shapes stay open: each row says so
+    made: dict[str, list[Node]] = {}
+    for node in ready.nodes:
+        for source in _sources(node):
+            made.setdefault(source, []).append(node)
     rows: list[Support] = []
-    by_op: dict[str, list[Node]] = {}
-    for node in graph.nodes:
-        by_op.setdefault(node.op, []).append(node)
-    for name, nodes in sorted(by_op.items()):
+    becomes: dict[str, str] = {}
+    for name in sorted({n.op for n in graph.nodes}):
+        uses = [n for n in graph.nodes if n.op == name]
+        images: dict[int, Node] = {}
+        for node in uses:
+            after = [m for source in _sources(node) for m in made.get(source, [])]
+            same = [m for m in after if m.op == name]
+            images.update({id(m): m for m in same or ([] if _carries(name) else after)})
+        kinds = sorted({m.op for m in images.values()})
+        more = ", …" if len(kinds) > 3 else ""
+        becomes[name] = "" if name in kinds else ", ".join(kinds[:3]) + more or "nothing: folded"
         for target in targets:
-            rows.append(_support(name, nodes, target))
-    return rows
+            rows.append(_support(name, len(uses), list(images.values()), target))
+    return rows, becomes
 
 
-def _support(name: str, nodes: list[Node], target: str) -> Support:
+def _carries(name: str) -> bool:
+    """Moves or annotates what others compute: when it is gone, the others are not its doing."""
     op = find_op(name)
-    if op is None:
-        return Support(
-            name,
-            len(nodes),
-            target,
-            False,
-            "the operator is not known",
-            "export with another opset, or replace it before export",
-        )
-    if op.layout == "view" and not op.kernels:
-        return Support(name, len(nodes), target, True, "needs no kernel: the bytes stay in place")
+    return name in ("QuantizeLinear", "DequantizeLinear") or (
+        op is not None and op.layout == "view"
+    )
+
+
+def _sources(node: Node) -> tuple[str, ...]:
+    return tuple(node.sources) or (node.name,)
+
+
+def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
+    """One row: `nodes` are what the `count` uses became."""
+    if not nodes:
+        return Support(name, count, target, True, "folded into others before it runs")
+    missing: Counter[tuple[str, str]] = Counter()
     for node in nodes:
-        types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
-        if not _static(types):
-            return Support(
-                name,
-                len(nodes),
-                target,
-                False,
-                "an input's shape is not fixed",
-                "fix the model's inputs with --shape NAME:1x3x224x224",
-            )
-        try:
-            usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
-        except LiteError as error:
-            usable, reasons = [], [str(error)]
-        if not usable:
-            return Support(
-                name, len(nodes), target, False, "; ".join(reasons[-2:]), _fix(op.name, target)
-            )
-    return Support(name, len(nodes), target, True)
+        why = _why_not(node, target)
+        if why is not None:
+            missing[why] += 1
+    if not missing:
+        return Support(name, count, target, True)
+    (reason, fix), uses = missing.most_common(1)[0]
+    some = f" ({uses} of {len(nodes)})" if uses < len(nodes) else ""
+    return Support(name, count, target, False, reason + some, fix)
+
+
+def _why_not(node: Node, target: str) -> tuple[str, str] | None:
+    """(reason, fix), or None when the target runs the node."""
+    op = find_op(node.op)
+    if op is None:
+        return _UNKNOWN, "export with another opset, or replace it before export"
+    types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
+    if op.layout == "view" and _static(types[:1]):
+        return None
+    if any(True for _ in node.subgraphs()):
+        return "its branches are chosen while it runs", _fix(op.name, target)
+    if not _static(types):
+        return "a size that it reads is open, or computed from data", _fix(op.name, target)
+    try:
+        usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
+    except LiteError as error:
+        usable, reasons = [], [str(error)]
+    return None if usable else ("; ".join(reasons[-2:]), _fix(op.name, target))
 
 
 def _static(types: list[TypeInfo | None]) -> bool:
@@ -206,15 +296,17 @@ def _duplicates(graph: Graph) -> list[list[str]]:
     return [names for names in by_bytes.values() if len(names) > 1]
 
 
-def _hints(graph: Graph, support: list[Support]) -> list[str]:
+def _hints(
+    graph: Graph, support: list[Support], assumed: Mapping[str, Shape], fits: bool
+) -> list[str]:
     hints = [str(w) for w in graph.metadata.get("warnings", [])]
-    if any(n.op in _TRAINING for n in graph.nodes):
+    if any(n.op in _TRAINING or n.attrs.get("training_mode") for n in graph.nodes):
         hints.append("this is a training graph: export it for inference")
-    if any(not isinstance(d, int) for v in graph.inputs for d in v.shape or (None,)):
-        hints.append(
-            "an input's shape is not fixed: give --shape NAME:1x3x224x224 for costs and kernels"
-        )
-    unknown = sorted({s.op for s in support if s.reason == "the operator is not known"})
+    if assumed:
+        flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
+        what = "costs and support are for an assumed size" if fits else "no assumed size fits"
+        hints.append(f"inputs leave sizes open, {what}; fix yours like {flags}")
+    unknown = sorted({s.op for s in support if s.reason == _UNKNOWN})
     if unknown:
         hints.append(f"not known here: {', '.join(unknown)}")
     return hints

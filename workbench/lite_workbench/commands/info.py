@@ -39,9 +39,10 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         write_json(info.to_dict(), args.json)
         if wants_json_only(args):
             return ""
-    macs = (
-        f"{count_text(info.macs)}MACs" if info.macs is not None else "MACs not known: shapes open"
-    )
+    macs = "MACs not known" if info.macs is None else f"{count_text(info.macs)}MACs"
+    if info.assumed and info.macs is not None:
+        sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
+        macs += f" at {sizes}"
     lines = [
         f"{info.name} ({info.format}): {len(info.layers)} layers, "
         f"{count_text(info.params)} parameters, {bytes_text(info.weight_bytes)} of weights, {macs}",
@@ -55,21 +56,13 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         [
             op,
             n,
+            info.becomes.get(op, ""),
             *("yes" if cells[op, t].supported else "no" for t in targets),
-            clip(
-                "; ".join(
-                    dict.fromkeys(
-                        f"{t}: {cells[op, t].reason} ({cells[op, t].fix})"
-                        for t in targets
-                        if not cells[op, t].supported
-                    )
-                ),
-                100,
-            ),
         ]
         for op, n in info.operators.items()
     ]
-    lines.append(table(["operator", "uses", *targets, "why not, and what then"], rows, right=(1,)))
+    lines.append(table(["operator", "uses", "becomes", *targets], rows, right=(1,)))
+    lines += _reasons(info.support)
     if args.layers:
         rows = [
             [
@@ -97,6 +90,18 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         lines.append(f"weights nobody reads: {', '.join(info.dead_weights)}")
     lines += [f"hint: {h}" for h in info.hints]
     return "\n".join(lines)
+
+
+def _reasons(support: list[Any]) -> list[str]:
+    """One line for each reason: operator, targets, why not, what then."""
+    targets: dict[tuple[str, str, str], list[str]] = {}
+    for s in support:
+        if not s.supported:
+            targets.setdefault((s.op, s.reason, s.fix), []).append(s.target)
+    return [
+        *([""] if targets else []),
+        *(f"{op} on {', '.join(t)}: {why}; {fix}" for (op, why, fix), t in targets.items()),
+    ]
 
 
 COMMAND = Command(

@@ -50,7 +50,7 @@ def open(
     attach_weights(net, map_file(weights_path), weights_path)
     _check_layers(net)
     graph = Graph(net.name)
-    graph.metadata = {"format": "caffe", **_preprocess(net)}
+    graph.metadata = {"format": "caffe", "unused_weights": net.unused, **_preprocess(net)}
     emit = Emitter(graph, fold_shapes=False)
     blobs: dict[str, Value] = {}
     for name, declared in net.inputs:

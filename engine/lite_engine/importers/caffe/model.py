@@ -57,6 +57,8 @@ class Net:
     layers: list[Layer]
     #: transform_param of the input or data layer
     transform: Block
+    #: layers of the caffemodel that have weights and are not in the net
+    unused: list[str] = field(default_factory=list)
 
 
 def read_prototxt(path: Path) -> Block:
@@ -154,7 +156,8 @@ def attach_weights(net: Net, view: memoryview, path: Path) -> None:
     if not blobs:
         raise ModelFormatError(f"{path}: no layers; not a caffemodel")
     for entry in net.layers:
-        entry.blobs = blobs.get(entry.name, [])
+        entry.blobs = blobs.pop(entry.name, [])
+    net.unused = [name for name, arrays in blobs.items() if arrays]
 
 
 def _blob(message: Message) -> np.ndarray:

@@ -104,6 +104,9 @@ class ModelReader:
             "properties": {e.text(1): e.text(2) for e in self.model.messages(14)},
         }
         graph.metadata.update(_travelling(graph.metadata["properties"]))
+        read = _read_names(proto)
+        stored = [tensor.text(8) for tensor in proto.messages(5)]
+        graph.metadata["unused_weights"] = [name for name in stored if name not in read]
         return graph
 
     def _check_expansion(self, proto: Message) -> None:
@@ -445,6 +448,17 @@ def _largest_suffix(graph: Graph) -> int:
         if found:
             largest = max(largest, int(found.group(1)))
     return largest
+
+
+def _read_names(proto: Message) -> set[str]:
+    """Every name that a graph's nodes read, those of their branches included, and its outputs."""
+    names = {info.text(1) for info in proto.messages(12)}
+    for node in proto.messages(1):
+        names.update(node.texts(1))
+        for attr in node.messages(5):
+            for inner in (*attr.messages(6), *attr.messages(11)):
+                names |= _read_names(inner)
+    return names
 
 
 def _travelling(properties: dict[str, str]) -> dict[str, Any]:

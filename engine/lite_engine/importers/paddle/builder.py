@@ -130,6 +130,10 @@ def build(program: Program, name: str, shapes: Mapping[str, Shape] | None = None
             "(paddle.jit.save or paddle.static.save_inference_model)"
         )
     graph.metadata.update({"format": "paddle", "producer": program.producer or "Paddle"})
+    read = {
+        n for block in program.blocks for op in block.ops for v in op.inputs.values() for n in v
+    }
+    graph.metadata["unused_weights"] = [name for name in program.params if name not in read]
     if program.version_text():
         graph.metadata["producer_version"] = program.version_text()
     return graph

@@ -94,6 +94,10 @@ def _build(
     for name in order:
         nodes.translate(name)
     emit.finish([(name, nodes.value(ref)) for name, ref in wanted])
+    read = set(order)
+    graph.metadata["unused_weights"] = [
+        n for n, node in flat.nodes.items() if node.op in ("Const", "HostConst") and n not in read
+    ]
     return graph
 
 

@@ -100,6 +100,11 @@ def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, objec
             f" ({some}); their only fitting axis was taken. Convert the model again with a newer"
             " TFLite converter to be rid of this"
         )
+    main = file.subgraphs[0]
+    read = {i for op in main.operators for i in op.inputs} | set(main.outputs)
+    out["unused_weights"] = [
+        t.name for i, t in enumerate(main.tensors) if t.data is not None and i not in read
+    ]
     called = {op.options.get(k) for g in file.subgraphs for op in g.operators for k in CALLS}
     alone = len(set(range(1, len(file.subgraphs))) - called)
     if alone:
