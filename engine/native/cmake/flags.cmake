@@ -11,6 +11,11 @@ set(LITE_LIBRARY_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--exclude-li
     LINKER:--no-undefined LINKER:--gc-sections)
 set(LITE_RUNNER_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--gc-sections)
 
+if(LITE_KERNEL_LIST)  # a trimmed build is for a device: no symbols
+  list(APPEND LITE_LIBRARY_LINK_FLAGS -s)
+  list(APPEND LITE_RUNNER_LINK_FLAGS -s)
+endif()
+
 if(LITE_SANITIZE)
   target_compile_options(lite_flags INTERFACE -fsanitize=${LITE_SANITIZE} -g
     -fno-omit-frame-pointer)

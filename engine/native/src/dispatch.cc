@@ -3,6 +3,10 @@
 
 #include <stdio.h>
 
+#ifndef LITE_KERNEL_LIST  // a trimmed build names a shorter list
+#define LITE_KERNEL_LIST "kernel_list.inc"
+#endif
+
 // Declarations: lite::<isa>::<file>_kernels.
 #define LITE_BASE_KERNELS(file)            \
   namespace base {                         \
@@ -30,7 +34,7 @@
   }
 #endif
 namespace lite {
-#include "kernel_list.inc"
+#include LITE_KERNEL_LIST
 }
 #undef LITE_BASE_KERNELS
 #undef LITE_ONE_ISA_KERNELS
@@ -55,7 +59,7 @@ const Entry kEntries[] = {
 #else
 #define LITE_ISA_KERNELS(file) {"neon", &neon::file##_kernels},
 #endif
-#include "kernel_list.inc"
+#include LITE_KERNEL_LIST
 };
 
 // Lowest first. A row is usable when its feature is there.

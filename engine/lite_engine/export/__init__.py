@@ -1,0 +1,5 @@
+"""What goes to the device: model, runner, library, headers, bindings and samples that compile."""
+
+from .exporter import Exported, export_model, what_is
+
+__all__ = ["Exported", "export_model", "what_is"]

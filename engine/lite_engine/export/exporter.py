@@ -1,0 +1,127 @@
+"""Writes a folder that runs a model on a device without Python."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .._native import header_path, library_path, runner_path
+from ..errors import LiteError, TargetMismatchError, UsageError
+from ..model_file import Model, read_model
+from .trim import Trimmed, trim
+
+ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
+_TEMPLATES = Path(__file__).parent / "templates"
+#: Template → place in the folder.
+_FILES = {
+    "lite_runtime.hpp": "include/lite_runtime.hpp",
+    "sample.c": "samples/sample.c",
+    "sample.cpp": "samples/sample.cpp",
+    "sample.py": "samples/sample.py",
+    "Sample.java": "samples/Sample.java",
+    "LiteRuntime.java": "java/lite/LiteRuntime.java",
+    "lite_jni.c": "java/lite_jni.c",
+    "CMakeLists.txt": "CMakeLists.txt",
+    "README.md": "README.md",
+}
+#: What each part is, for people.
+_WHAT = {
+    "bin/lite_run": "runner, static: needs nothing on the device",
+    "lib/liblite_runtime.so": "the runtime for your own program",
+    "include/lite_runtime.h": "C interface",
+    "include/lite_runtime.hpp": "C++ interface",
+    "CMakeLists.txt": "builds the samples",
+    "README.md": "how to use all this",
+}
+
+
+@dataclass
+class Exported:
+    """A written folder: bytes by file, and the model's kernels when it was trimmed."""
+
+    folder: Path
+    target: str
+    sizes: dict[str, int]
+    kernels: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "folder": str(self.folder),
+            "target": self.target,
+            "files": [{"file": f, "bytes": n, "what": what_is(f)} for f, n in self.sizes.items()],
+            "bytes": sum(self.sizes.values()),
+            "kernels": self.kernels,
+        }
+
+
+def what_is(file: str) -> str:
+    if file.endswith(".lite"):
+        return "model"
+    kind = {"java": "Java binding", "samples": "sample"}.get(file.split("/")[0], "")
+    return _WHAT.get(file, kind)
+
+
+def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bool = False
+                 ) -> Exported:  # fmt: skip
+    """Fills `folder` (made when missing, files of an earlier export replaced).
+
+    Raises UsageError for an unknown target, TargetMismatchError when the model has no program for
+    it, BackendUnavailableError when its runner was not built, LiteError when writing fails.
+    """
+    if target not in ARCHITECTURES:
+        raise UsageError(f"target {target!r} is not one of {', '.join(ARCHITECTURES)}")
+    if model.targets and target not in model.targets:
+        raise TargetMismatchError(
+            f"{model.name} was converted for {', '.join(model.targets)}, not {target}; "
+            f"run `lite convert MODEL --targets {','.join([*model.targets, target])}`"
+        )
+    arch = ARCHITECTURES[target]
+    runner, library = runner_path(arch), library_path(arch)
+    made = _write_model(model, folder, target)
+    cut: Trimmed | None = None
+    if trimmed:
+        cut = trim(model, target)
+        runner, library = cut.runner, cut.library
+    try:
+        _copy(runner, folder / "bin" / "lite_run", executable=True)
+        _copy(library, folder / "lib" / "liblite_runtime.so")
+        _copy(header_path(), folder / "include" / "lite_runtime.h")
+        names = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}
+        for template, place in _FILES.items():
+            text = (_TEMPLATES / template).read_text(encoding="utf-8")
+            for mark, value in names.items():
+                text = text.replace(mark, value)
+            path = folder / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LiteError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    sizes = {
+        str(p.relative_to(folder)): p.stat().st_size for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }  # fmt: skip
+    return Exported(folder, target, sizes, cut.kernels if cut else [])
+
+
+def _write_model(model: Model, folder: Path, target: str) -> Path:
+    """The model's file in the folder, checked to hold a program for the target."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LiteError(f"{folder}: cannot be made ({error.strerror})") from None
+    if not model.targets:
+        model = Model(**{**vars(model), "targets": [target]})
+    made = model.save(folder / f"{model.name}.lite")
+    note = read_model(made).metadata.get("notes", {}).get(target)
+    if note:
+        made.unlink()
+        raise TargetMismatchError(f"{model.name} cannot run on a device alone: {note}")
+    return made
+
+
+def _copy(source: Path, target: Path, *, executable: bool = False) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o755 if executable else 0o644)

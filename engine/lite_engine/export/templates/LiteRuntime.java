@@ -1,0 +1,81 @@
+package lite;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/** One model, for one thread at a time: {@code try (LiteRuntime model = new LiteRuntime(path, 0))}. */
+public final class LiteRuntime implements AutoCloseable {
+  static {
+    System.loadLibrary("lite_jni");
+  }
+
+  private long handle;
+
+  /** Opens a .lite file; threads 0 is one per processor. Throws RuntimeException saying why not. */
+  public LiteRuntime(String path, int threads) {
+    handle = open(path, threads);
+  }
+
+  public int inputs() {
+    return count(alive(), true);
+  }
+
+  public int outputs() {
+    return count(alive(), false);
+  }
+
+  public String inputName(int i) {
+    return name(alive(), true, i);
+  }
+
+  public String outputName(int i) {
+    return name(alive(), false, i);
+  }
+
+  public long[] inputShape(int i) {
+    return shape(alive(), true, i);
+  }
+
+  public long[] outputShape(int i) {
+    return shape(alive(), false, i);
+  }
+
+  /** The input's own memory: write into it before run(). Not to be used after close(). */
+  public ByteBuffer input(int i) {
+    return data(alive(), true, i).order(ByteOrder.nativeOrder());
+  }
+
+  /** The output's own memory, until the next run() or close(). */
+  public ByteBuffer output(int i) {
+    return data(alive(), false, i).order(ByteOrder.nativeOrder());
+  }
+
+  public void run() {
+    run(alive());
+  }
+
+  @Override
+  public void close() {
+    if (handle != 0) close(handle);
+    handle = 0;
+  }
+
+  private long alive() {
+    if (handle == 0) throw new IllegalStateException("the model is closed");
+    return handle;
+  }
+
+  private static native long open(String path, int threads);
+
+  private static native void close(long handle);
+
+  private static native int count(long handle, boolean input);
+
+  private static native String name(long handle, boolean input, int i);
+
+  private static native long[] shape(long handle, boolean input, int i);
+
+  private static native ByteBuffer data(long handle, boolean input, int i);
+
+  private static native void run(long handle);
+}

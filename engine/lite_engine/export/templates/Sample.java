@@ -1,0 +1,23 @@
+import java.io.IOException;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import lite.LiteRuntime;
+
+/** Runs the model once: java Sample MODEL.lite [INPUT.raw]; see sample.c. */
+public final class Sample {
+  public static void main(String[] args) throws IOException {
+    try (LiteRuntime model = new LiteRuntime(args[0], 0)) {
+      if (args.length > 1) model.input(0).put(Files.readAllBytes(Path.of(args[1])));
+      model.run();
+      for (int i = 0; i < model.outputs(); ++i) {
+        FloatBuffer values = model.output(i).asFloatBuffer();
+        StringBuilder line = new StringBuilder(model.outputName(i)).append(':');
+        for (int k = 0; k < Math.min(10, values.limit()); ++k)
+          line.append(String.format(Locale.ROOT, " %.6g", values.get(k)));
+        System.out.println(line);
+      }
+    }
+  }
+}

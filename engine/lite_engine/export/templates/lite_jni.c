@@ -1,0 +1,103 @@
+/* Java binding: the native methods of lite.LiteRuntime. */
+#include <jni.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "lite_runtime.h"
+
+typedef struct {
+  lite_file* file;
+  lite_program* program;
+} Model;
+
+static Model* model_of(jlong handle) { return (Model*)(intptr_t)handle; }
+
+static void throw_text(JNIEnv* env, const char* text) {
+  jclass type = (*env)->FindClass(env, "java/lang/RuntimeException");
+  if (type) (*env)->ThrowNew(env, type, text);
+}
+
+static void release(Model* model) {
+  lite_program_free(model->program);
+  lite_file_close(model->file);
+  free(model);
+}
+
+/* The tensor of the i-th input or output; -1 after throwing. */
+static int tensor_of(JNIEnv* env, Model* model, jboolean input, jint i, lite_tensor_info* info) {
+  const int tensor =
+      input ? lite_program_input(model->program, i) : lite_program_output(model->program, i);
+  if (tensor >= 0 && lite_program_tensor(model->program, tensor, info) == 0) return tensor;
+  throw_text(env, "the model has no such input or output");
+  return -1;
+}
+
+JNIEXPORT jlong JNICALL Java_lite_LiteRuntime_open(JNIEnv* env, jclass type, jstring path,
+                                                   jint threads) {
+  (void)type;
+  if (!path) return throw_text(env, "no path is given"), 0;
+  const char* text = (*env)->GetStringUTFChars(env, path, NULL);
+  if (!text) return 0;
+  char error[512] = "out of memory";
+  Model* model = calloc(1, sizeof *model);
+  if (model) model->file = lite_file_open(text, error, sizeof error);
+  if (model && model->file) {
+    lite_options options = {0};
+    options.threads = threads;
+    model->program = lite_file_program(model->file, NULL, &options, error, sizeof error);
+  }
+  (*env)->ReleaseStringUTFChars(env, path, text);
+  if (model && model->program) return (jlong)(intptr_t)model;
+  if (model) release(model);
+  return throw_text(env, error), 0;
+}
+
+JNIEXPORT void JNICALL Java_lite_LiteRuntime_close(JNIEnv* env, jclass type, jlong handle) {
+  (void)env, (void)type;
+  release(model_of(handle));
+}
+
+JNIEXPORT jint JNICALL Java_lite_LiteRuntime_count(JNIEnv* env, jclass type, jlong handle,
+                                                   jboolean input) {
+  (void)env, (void)type;
+  const lite_program* program = model_of(handle)->program;
+  return input ? lite_program_num_inputs(program) : lite_program_num_outputs(program);
+}
+
+JNIEXPORT jstring JNICALL Java_lite_LiteRuntime_name(JNIEnv* env, jclass type, jlong handle,
+                                                     jboolean input, jint i) {
+  (void)type;
+  lite_tensor_info info;
+  if (tensor_of(env, model_of(handle), input, i, &info) < 0) return NULL;
+  return (*env)->NewStringUTF(env, info.name);
+}
+
+JNIEXPORT jlongArray JNICALL Java_lite_LiteRuntime_shape(JNIEnv* env, jclass type, jlong handle,
+                                                         jboolean input, jint i) {
+  (void)type;
+  lite_tensor_info info;
+  if (tensor_of(env, model_of(handle), input, i, &info) < 0) return NULL;
+  jlongArray out = (*env)->NewLongArray(env, info.rank);
+  jlong dims[8];
+  for (int k = 0; k < info.rank; ++k) dims[k] = info.dims[k];
+  if (out) (*env)->SetLongArrayRegion(env, out, 0, info.rank, dims);
+  return out;
+}
+
+JNIEXPORT jobject JNICALL Java_lite_LiteRuntime_data(JNIEnv* env, jclass type, jlong handle,
+                                                     jboolean input, jint i) {
+  (void)type;
+  lite_tensor_info info;
+  Model* model = model_of(handle);
+  const int tensor = tensor_of(env, model, input, i, &info);
+  if (tensor < 0) return NULL;
+  void* data = lite_program_data(model->program, tensor);
+  if (!data) return throw_text(env, "out of memory"), NULL;
+  return (*env)->NewDirectByteBuffer(env, data, (jlong)info.bytes);
+}
+
+JNIEXPORT void JNICALL Java_lite_LiteRuntime_run(JNIEnv* env, jclass type, jlong handle) {
+  (void)type;
+  char error[512] = "";
+  if (lite_program_run(model_of(handle)->program, error, sizeof error)) throw_text(env, error);
+}

@@ -1,0 +1,57 @@
+/* Runs the model once: sample MODEL.lite [INPUT.raw]
+ * INPUT.raw holds the first input's bytes as they lie in memory; without it the input is zero.
+ * Prints the first values of every output. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lite_runtime.h"
+
+static int failed(const char* what) {
+  fprintf(stderr, "error: %s\n", what);
+  return 1;
+}
+
+static int fill(void* data, size_t bytes, const char* path) {
+  FILE* file = fopen(path, "rb");
+  const size_t got = file ? fread(data, 1, bytes, file) : 0;
+  if (file) fclose(file);
+  return got == bytes;
+}
+
+static void print_output(lite_program* program, int i) {
+  lite_tensor_info info;
+  const int tensor = lite_program_output(program, i);
+  lite_program_tensor(program, tensor, &info);
+  printf("%s:", info.name);
+  if (info.dtype == 1) { /* float */
+    const float* values = lite_program_data(program, tensor);
+    for (size_t k = 0; k < info.bytes / sizeof(float) && k < 10; ++k) printf(" %.6g", values[k]);
+  }
+  printf("\n");
+}
+
+int main(int argc, char** argv) {
+  char error[512] = "";
+  if (argc < 2) return failed("usage: sample MODEL.lite [INPUT.raw]");
+  lite_file* file = lite_file_open(argv[1], error, sizeof error);
+  if (!file) return failed(error);
+  int code = 1;
+  lite_program* program = lite_file_program(file, NULL, NULL, error, sizeof error);
+  if (program) {
+    lite_tensor_info info;
+    const int input = lite_program_input(program, 0);
+    lite_program_tensor(program, input, &info);
+    void* data = lite_program_data(program, input);
+    memset(data, 0, info.bytes);
+    if (argc > 2 && !fill(data, info.bytes, argv[2])) {
+      snprintf(error, sizeof error, "%s: %zu bytes are needed", argv[2], info.bytes);
+    } else if (lite_program_run(program, error, sizeof error) == 0) {
+      for (int i = 0; i < lite_program_num_outputs(program); ++i) print_output(program, i);
+      code = 0;
+    }
+  }
+  if (code) failed(error);
+  lite_program_free(program);
+  lite_file_close(file);
+  return code;
+}

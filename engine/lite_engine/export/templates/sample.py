@@ -1,0 +1,80 @@
+"""Runs the model once with Python's ctypes alone: sample.py LIBRARY MODEL.lite [INPUT.raw]
+
+INPUT.raw holds the first input's bytes; without it the input is zero. Prints the first values of
+every output. With lite-workbench installed, `lite_engine.Predictor` does the same in one line.
+"""
+
+import ctypes
+import pathlib
+import struct
+import sys
+
+
+class TensorInfo(ctypes.Structure):
+    """lite_tensor_info of lite_runtime.h."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_int32),
+        ("role", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("dims", ctypes.c_int64 * 8),
+        ("pitch", ctypes.c_int64),
+        ("halo", ctypes.c_int32 * 4),
+        ("bytes", ctypes.c_size_t),
+    )
+
+
+def declare(library):
+    """The functions that are used here, with their types."""
+    pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+    for name, result, arguments in (
+        ("lite_file_open", pointer, (text, text, size)),
+        ("lite_file_program", pointer, (pointer, text, pointer, text, size)),
+        ("lite_program_input", ctypes.c_int, (pointer, ctypes.c_int)),
+        ("lite_program_output", ctypes.c_int, (pointer, ctypes.c_int)),
+        ("lite_program_num_outputs", ctypes.c_int, (pointer,)),
+        ("lite_program_tensor", ctypes.c_int, (pointer, ctypes.c_int, ctypes.POINTER(TensorInfo))),
+        ("lite_program_data", pointer, (pointer, ctypes.c_int)),
+        ("lite_program_run", ctypes.c_int, (pointer, text, size)),
+        ("lite_program_free", None, (pointer,)),
+        ("lite_file_close", None, (pointer,)),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def main(library_path, model_path, input_path=None):
+    lite = declare(ctypes.CDLL(library_path))
+    error = ctypes.create_string_buffer(512)
+    file = lite.lite_file_open(model_path.encode(), error, len(error))
+    if not file:
+        sys.exit(f"error: {error.value.decode()}")
+    program = lite.lite_file_program(file, None, None, error, len(error))
+    if not program:
+        sys.exit(f"error: {error.value.decode()}")
+    info = TensorInfo()
+    tensor = lite.lite_program_input(program, 0)
+    lite.lite_program_tensor(program, tensor, info)
+    data = bytes(info.bytes)
+    if input_path:
+        data = pathlib.Path(input_path).read_bytes()
+    if len(data) != info.bytes:
+        sys.exit(f"error: {input_path}: {info.bytes} bytes are needed")
+    ctypes.memmove(lite.lite_program_data(program, tensor), data, len(data))
+    if lite.lite_program_run(program, error, len(error)):
+        sys.exit(f"error: {error.value.decode()}")
+    for i in range(lite.lite_program_num_outputs(program)):
+        tensor = lite.lite_program_output(program, i)
+        lite.lite_program_tensor(program, tensor, info)
+        count = min(info.bytes // 4, 10) if info.dtype == 1 else 0
+        raw = ctypes.string_at(lite.lite_program_data(program, tensor), 4 * count)
+        values = " ".join(f"{v:.6g}" for v in struct.unpack(f"<{count}f", raw))
+        print(f"{info.name.decode()}: {values}")
+    lite.lite_program_free(program)
+    lite.lite_file_close(file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

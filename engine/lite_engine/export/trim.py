@@ -1,0 +1,112 @@
+"""A runner and library with only the kernels that one model uses.
+
+`kernel_list.inc` names every file of kernels; a build with a shorter list leaves the others out,
+and the linker drops what nothing refers to. It needs the runtime's sources (a source checkout or
+the sdist) and a compiler; wheels carry neither.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import settings
+from .._native import host_arch
+from ..errors import BackendUnavailableError, LiteError
+from ..model_file import Model
+from ..plan import make_plan
+
+SOURCES = Path(__file__).parents[2] / "native"
+ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
+BUILD_TIMEOUT_S = 1800
+_ROW = re.compile(r"LITE_(?:BASE|ISA|ONE_ISA)_KERNELS\((?:\w+, )?(\w+)\)")
+
+
+@dataclass
+class Trimmed:
+    """What was built, and the kernels that the model needs."""
+
+    runner: Path
+    library: Path
+    kernels: list[str]
+
+
+def trim(model: Model, target: str) -> Trimmed:
+    """Builds runner and library for one model. Raises BackendUnavailableError without
+    sources or tools, LiteError when the build fails."""
+    arch = ARCHITECTURES[target]
+    _check_tools(arch)
+    plan = make_plan(
+        model.graph, "cpu", precision=model.precision(target), tuning=model.tuning.get(target)
+    )
+    wanted = sorted({step.kernel for step in plan.steps})
+    rows = short_list((SOURCES / "src" / "kernel_list.inc").read_text(), wanted)
+    build = settings.cache_dir() / "trimmed" / arch
+    build.mkdir(parents=True, exist_ok=True)
+    listed = build / "kernel_list.inc"
+    if not listed.is_file() or listed.read_text() != rows:
+        listed.write_text(rows)
+    _build(build, listed, arch)
+    return Trimmed(build / "lite_run", build / "liblite_runtime.so", wanted)
+
+
+def short_list(full: str, kernels: list[str]) -> str:
+    """The lines of kernel_list.inc that these kernels need; its conditions stay.
+
+    Raises LiteError for a kernel that no listed file registers."""
+    files = {name: _registers(name) for name in _ROW.findall(full)}
+    needed = set()
+    for kernel in kernels:
+        having = [name for name, known in files.items() if kernel in known]
+        if not having:
+            raise LiteError(f"kernel {kernel} is in no file of kernel_list.inc; run without --trim")
+        needed.update(having)
+    lines = []
+    for line in full.splitlines():
+        row = _ROW.search(line)
+        if line.startswith("#") or (row and row[1] in needed):
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _registers(file: str) -> set[str]:
+    """Kernel names in the sources of a list entry: they are string literals there."""
+    texts = [p.read_text() for p in (SOURCES / "src").rglob(f"{file}.cc")]
+    return {name for text in texts for name in re.findall(r'"([a-z]\w*)"', text)}
+
+
+def _check_tools(arch: str) -> None:
+    if not (SOURCES / "CMakeLists.txt").is_file():
+        raise BackendUnavailableError(
+            "--trim builds from the runtime's sources, which a wheel does not carry; use a source "
+            "checkout, or leave --trim out"
+        )
+    compiler = "c++" if arch == host_arch() else f"{arch}-linux-gnu-g++"
+    packages = {"c++": "g++", "cmake": "cmake", f"{arch}-linux-gnu-g++": f"g++-{arch}-linux-gnu"}
+    for tool in ("cmake", compiler):
+        if not shutil.which(tool):
+            raise BackendUnavailableError(
+                f"--trim needs {tool}; sudo apt-get install {packages[tool].replace('_', '-')}"
+            )
+
+
+def _build(build: Path, listed: Path, arch: str) -> None:
+    configure = ["cmake", "-S", str(SOURCES), "-B", str(build), f"-DLITE_KERNEL_LIST={listed}"]
+    if shutil.which("ninja"):
+        configure += ["-G", "Ninja"]
+    if arch != host_arch():
+        configure.append(f"-DCMAKE_TOOLCHAIN_FILE={SOURCES}/cmake/{arch}-linux-gnu.cmake")
+    jobs = str(max(1, len(os.sched_getaffinity(0))))
+    for command in (configure, ["cmake", "--build", str(build), "--parallel", jobs]):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise LiteError(f"the trimmed build took more than {BUILD_TIMEOUT_S} s") from None
+        if done.returncode:
+            log = build / "build.log"
+            log.write_text(done.stdout + done.stderr)
+            raise LiteError(f"the trimmed build failed; its messages are in {log}")

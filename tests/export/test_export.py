@@ -1,0 +1,196 @@
+"""Exported folders: every sample is compiled and gives the reference's numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import TargetMismatchError, UsageError
+from lite_engine.export import export_model
+from lite_engine.export.trim import SOURCES, short_list
+from lite_engine.runtime import host_target
+from lite_workbench.cli import main
+
+from tests.small_models import classifier, image
+
+pytestmark = pytest.mark.cpu
+
+
+def run(*command, **options) -> str:
+    done = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, timeout=120, **options
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def tool(*names: str) -> str:
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    pytest.skip(f"no {names[0]}; sudo apt-get install gcc g++ default-jdk-headless")
+
+
+@pytest.fixture(scope="module")
+def want():
+    """The reference's numbers, and the input as raw bytes."""
+    graph = optimize(classifier()).graph
+    feeds = image(graph)
+    return Predictor(graph, "reference").run(feeds)["prob"].ravel(), feeds["x"].tobytes()
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The folder for this machine."""
+    model = optimize(classifier(), targets=["x86", "arm", "opencl"])
+    return export_model(model, tmp_path_factory.mktemp("out") / "x", host_target()).folder
+
+
+@pytest.fixture(scope="module")
+def raw(want, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("raw") / "x.raw"
+    path.write_bytes(want[1])
+    return path
+
+
+def check(text: str, want) -> None:
+    name, _, values = text.partition(":")
+    assert name == "prob"
+    np.testing.assert_allclose([float(v) for v in values.split()], want[0], atol=1e-5)
+
+
+def compiled(folder: Path, compiler: str, source: str, out: Path, *options: str) -> Path:
+    run(compiler, "-Wall", "-Wextra", "-Werror", "-O1", *options, folder / "samples" / source,
+        f"-I{folder}/include", f"-L{folder}/lib", "-llite_runtime", "-o", out)  # fmt: skip
+    return out
+
+
+def test_c(exported, raw, want, tmp_path):
+    program = compiled(exported, tool("cc", "gcc"), "sample.c", tmp_path / "s", "-std=c99")
+    env = {"LD_LIBRARY_PATH": str(exported / "lib")}
+    check(run(program, exported / "classifier.lite", raw, env=env), want)
+    bad = subprocess.run([program, "/nowhere.lite"], env=env, capture_output=True, text=True)
+    assert bad.returncode == 1 and bad.stderr.startswith("error: /nowhere.lite")
+
+
+def test_cpp(exported, raw, want, tmp_path):
+    program = compiled(exported, tool("c++", "g++"), "sample.cpp", tmp_path / "s", "-std=c++17")
+    env = {"LD_LIBRARY_PATH": str(exported / "lib")}
+    check(run(program, exported / "classifier.lite", raw, env=env), want)
+    bad = subprocess.run([program, raw], env=env, capture_output=True, text=True)
+    assert bad.returncode == 1 and "not a .lite file" in bad.stderr
+
+
+def test_python(exported, raw, want):
+    library = exported / "lib" / "liblite_runtime.so"
+    sample = exported / "samples" / "sample.py"
+    check(run(sys.executable, "-I", sample, library, exported / "classifier.lite", raw), want)
+
+
+def test_java(exported, raw, want, tmp_path):
+    javac, java = tool("javac"), tool("java")
+    home = Path(javac).resolve().parents[1] / "include"
+    if not (home / "jni.h").is_file():
+        pytest.skip("the JDK has no jni.h")
+    sources = [exported / "java" / "lite" / "LiteRuntime.java", exported / "samples/Sample.java"]
+    run(javac, "-Xlint:all", "-Werror", "-d", tmp_path, *sources)
+    run(tool("cc", "gcc"), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{home}",
+        f"-I{home}/linux", f"-I{exported}/include", exported / "java" / "lite_jni.c",
+        f"-L{exported}/lib", "-llite_runtime", "-o", tmp_path / "liblite_jni.so")  # fmt: skip
+    start = (java, "-Xcheck:jni", f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Sample")
+    env = {**os.environ, "LD_LIBRARY_PATH": str(exported / "lib")}
+    check(run(*start, exported / "classifier.lite", raw, env=env), want)
+    bad = subprocess.run(
+        [*map(str, start), str(raw)], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert bad.returncode == 1 and "not a .lite file" in bad.stderr
+
+
+def test_runner(exported, raw, want, tmp_path):
+    run(exported / "bin/lite_run", exported / "classifier.lite", "--input", f"x={raw}",
+        "--output", tmp_path)  # fmt: skip
+    np.testing.assert_allclose(np.load(tmp_path / "prob.npy").ravel(), want[0], atol=1e-5)
+
+
+@pytest.mark.arm
+def test_c_for_aarch64(raw, want, tmp_path, qemu):
+    compiler = tool("aarch64-linux-gnu-gcc") if qemu else tool("cc")
+    made = export_model(optimize(classifier(), targets=["arm"]), tmp_path / "out", "arm")
+    folder = made.folder
+    program = compiled(folder, compiler, "sample.c", tmp_path / "s", "-std=c99")
+    library = ["-E", f"LD_LIBRARY_PATH={folder}/lib", "-L", "/usr/aarch64-linux-gnu"]
+    prefix = [*qemu, *library] if qemu else ["env", f"LD_LIBRARY_PATH={folder}/lib"]
+    check(run(*prefix, program, folder / "classifier.lite", raw), want)
+    check_runner = [*qemu, folder / "bin/lite_run", folder / "classifier.lite"]
+    run(*check_runner, "--input", f"x={raw}", "--output", tmp_path)
+    np.testing.assert_allclose(np.load(tmp_path / "prob.npy").ravel(), want[0], atol=1e-5)
+    assert made.sizes["bin/lite_run"] <= 2_500_000
+
+
+def test_cmake(exported, raw, want, tmp_path):
+    cmake = tool("cmake")
+    run(cmake, "-S", exported, "-B", tmp_path)
+    run(cmake, "--build", tmp_path)
+    check(run(tmp_path / "sample_cpp", exported / "classifier.lite", raw), want)
+
+
+def test_refusals(tmp_path):
+    model = optimize(classifier(), targets=["x86"])
+    with pytest.raises(TargetMismatchError, match="converted for x86, not arm.*lite convert"):
+        export_model(model, tmp_path / "a", "arm")
+    with pytest.raises(UsageError):
+        export_model(model, tmp_path / "a", "opencl")
+    assert not (tmp_path / "a").exists()
+
+
+def test_the_command(tmp_path, capsys):
+    model = optimize(classifier(), targets=["x86", "arm"]).save(tmp_path / "m.lite")
+    out = tmp_path / "out"
+    arguments = ["export", str(model), "-o", str(out), "--target", host_target(), "--json", "-"]
+    assert main(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    files = {str(p.relative_to(out)): p.stat().st_size for p in out.rglob("*") if p.is_file()}
+    assert {f["file"]: f["bytes"] for f in told["files"]} == files
+    assert not re.search(r"@[A-Z]+@", (out / "README.md").read_text())
+
+
+def test_short_list():
+    """The list keeps its conditions; every kernel of the full one is found in some file."""
+    full = (SOURCES / "src" / "kernel_list.inc").read_text()
+    short = short_list(full, ["f32_conv2d_gemm", "copy_relayout", "i8_conv2d_gemm"])
+    rows = [line for line in short.splitlines() if not line.startswith("#")]
+    assert "LITE_ISA_KERNELS(conv_gemm)" in rows and "LITE_BASE_KERNELS(move)" in rows
+    assert "LITE_ISA_KERNELS(recurrent)" not in short and short.count("#if") == 1
+    from lite_engine.backends.cpu.native import kernel_names
+
+    for name in kernel_names():
+        assert short_list(full, [name])
+
+
+@pytest.mark.slow
+@pytest.mark.arm
+def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
+    """MobileNetV1's own AArch64 runner: at most 1.0 MB, and the full one's numbers."""
+    onnx = pytest.importorskip("onnx", reason="builds the network")
+    from benchmarks import zoo
+
+    monkeypatch.setenv("LITE_CACHE_DIR", str(root / "build" / "trim-test"))
+    onnx.save(zoo.build("mobilenet_v1"), tmp_path / "m.onnx")
+    model = optimize(tmp_path / "m.onnx", targets=["arm"])
+    full = export_model(model, tmp_path / "full", "arm")
+    made = export_model(model, tmp_path / "trimmed", "arm", trimmed=True)
+    assert made.sizes["bin/lite_run"] <= 1_000_000, made.sizes
+    assert made.sizes["bin/lite_run"] < full.sizes["bin/lite_run"] <= 2_500_000
+    for one in (full, made):
+        run(*qemu, one.folder / "bin/lite_run", one.folder / "m.lite", "--output", one.folder)
+    (output,) = [p.name for p in full.folder.glob("*.npy")]
+    a, b = (np.load(one.folder / output) for one in (full, made))
+    assert np.array_equal(a, b)
