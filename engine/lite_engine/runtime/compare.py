@@ -20,7 +20,7 @@ from ..ir import Node, Value
 from .alignment import Pair, align, closure
 from .difference import Difference, channel_map, difference, histogram
 from .judge import judge, tolerance_of, within
-from .side import Side, Valued, isolated_graph, to_float, to_integer
+from .side import Side, Valued, isolated_graph, quant_of, to_float, to_integer
 
 WINDOW_BYTES = 96 << 20
 Progress = Callable[[int, int], None]
@@ -174,11 +174,21 @@ class _Work:
     ) -> None:  # fmt: skip
         self.a, self.b, self.tolerance, self.detail = a, b, tolerance, detail
         own = next(s for s in (a, b) if isinstance(s, Side))
-        self.feeds = own.predictor.check_feeds(feeds)
+        self.inputs = _same_inputs(a, b)
+        if not isinstance(a, Side):
+            feeds = {self.inputs.get(n, n): x for n, x in feeds.items()}
+        checked = own.predictor.check_feeds(feeds)
+        back = {name_b: name_a for name_a, name_b in self.inputs.items()}
+        self.feeds = checked if own is a else {back[n]: x for n, x in checked.items()}
+        self.feeds_b = {self.inputs[n]: x for n, x in self.feeds.items()}
+        if own is a and isinstance(b, Side):
+            wanted = {v.name: v.shape for v in b.graph.inputs}
+            self.feeds_b = {n: fitted(x, wanted[n]) for n, x in self.feeds_b.items()}
         self.isolated = isolated and isinstance(b, Side)
         self.model_name = own.predictor.model.name
         self.runs = 0
-        self._kernels = _kernels(b, self.feeds)
+        self._kernels = _kernels(b, self.feeds_b)
+        self._int8 = any(_one_sided(p) for p in align(a, b))
         self._last: tuple[Arrays, Arrays] | None = None
 
     def rows(self, window: Sequence[Pair], first: int) -> list[LayerDifference]:
@@ -186,7 +196,7 @@ class _Work:
         inputs = self._inputs(window) if self.isolated else {}
         names_a = list(dict.fromkeys([p.name_a for p in window] + list(inputs.values())))
         va = self.a.values(self.feeds, [n for n in names_a if n not in self.feeds])
-        vb = self.b.values(self.feeds, [p.name_b for p in window])
+        vb = self.b.values(self.feeds_b, [p.name_b for p in window])
         self._last = va, vb
         self.runs += 2
         alone = self._alone(window, inputs, va) if self.isolated else {}
@@ -211,7 +221,7 @@ class _Work:
         if not hasattr(self, "_known"):
             self._pairs = {p.name_b: p for p in align(self.a, self.b)}
             self._known = {p.name_b: p.name_a for p in self._pairs.values()}
-            self._known |= {name: name for name in self.feeds}
+            self._known |= {name_b: name_a for name_a, name_b in self.inputs.items()}
         return self._known
 
     def _alone(
@@ -221,7 +231,8 @@ class _Work:
         assert isinstance(self.b, Side)
         by_name = {v.name: v for n in self.b.graph.nodes for v in (*n.inputs, *n.outputs) if v}
         known = {
-            name: self._as_b(name, by_name[name], self.feeds.get(other, va.get(other)))
+            name: self.feeds_b[name] if name in self.feeds_b
+            else self._as_b(name, by_name[name], va[other])
             for name, other in inputs.items()
             if name in by_name
         }
@@ -236,30 +247,29 @@ class _Work:
         self.runs += 1
         return self.b.isolated(ordered, known)
 
-    def _as_b(self, name: str, value: Value, array: np.ndarray | None) -> np.ndarray:
-        """A's array as B's layer reads it: in integers where B is quantised."""
-        assert array is not None, name
-        pair = self._pairs.get(name)
-        if pair is None or pair.value_a is None:
-            return array
-        return to_integer(to_float(array, pair.value_a.quant), value) if _mixed(pair) else array
+    def _as_b(self, name: str, value: Value, array: np.ndarray) -> np.ndarray:
+        """A's array as B's layer reads it: in its order, in integers where B is quantised."""
+        pair = self._pairs[name]
+        if pair.value_a is None:
+            return fitted(array, value.shape)
+        return to_integer(to_float(array, quant_of(pair.value_a)), value) if _mixed(pair) else array
 
     def _row(
         self, index: int, pair: Pair, va: Arrays, vb: Arrays, alone: np.ndarray | None
     ) -> LayerDifference:
         x, y = va[pair.name_a], vb[pair.name_b]
         if _mixed(pair):
-            x = to_float(x, pair.value_a.quant if pair.value_a else None)
-            y = to_float(y, pair.value_b.quant if pair.value_b else None)
+            x = to_float(x, quant_of(pair.value_a))
+            y = to_float(y, quant_of(pair.value_b))
             if alone is not None:
-                alone = to_float(alone, pair.value_b.quant if pair.value_b else None)
+                alone = to_float(alone, quant_of(pair.value_b))
         if isinstance(self.a, Side) != isinstance(self.b, Side):
-            x, y = same_layout(x, y)
+            x = fitted(x, y.shape)  # channels where B has them
         if x.shape != y.shape:
             raise LiteError(f"{pair.node.name}: side A gives {x.shape}, side B {y.shape}")
         limit = self.tolerance
         if limit is None:
-            limit = tolerance_of(pair, (self.a.precision, self.b.precision))
+            limit = tolerance_of(pair, (self.a.precision, self.b.precision), int8=self._int8)
         d = difference(x, y)
         own = None if alone is None else difference(x, alone)
         sources = list(pair.node.sources)
@@ -279,11 +289,11 @@ class _Work:
     def outputs(self) -> dict[str, dict[str, Any]]:
         """Differences of the model's outputs in the last whole runs."""
         if self._last is None:
-            self._last = self.a.values(self.feeds, ()), self.b.values(self.feeds, ())
+            self._last = self.a.values(self.feeds, ()), self.b.values(self.feeds_b, ())
             self.runs += 2
         va, vb = self._last
         graphs = [s.graph for s in (self.a, self.b) if s.graph is not None]
-        quant = [{v.name: v.quant for v in g.outputs} for g in graphs]
+        quant = [{v.name: quant_of(v) for v in g.outputs} for g in graphs]
         names = [n for n in self.a.output_names if n in self.b.output_names]
         if not names and len(self.a.output_names) == len(self.b.output_names):
             pairs = list(zip(self.a.output_names, self.b.output_names, strict=True))
@@ -297,16 +307,19 @@ class _Work:
         return out
 
 
-def same_layout(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Channels to axis 1 on the side that has them last, where the shapes say so: our graphs are
-    NCHW inside, TFLite's tensors NHWC."""
-    if x.shape == y.shape or x.ndim != y.ndim or x.ndim < 3:
-        return x, y
-    if np.moveaxis(x, -1, 1).shape == y.shape:
-        return np.moveaxis(x, -1, 1), y
-    if np.moveaxis(y, -1, 1).shape == x.shape:
-        return x, np.moveaxis(y, -1, 1)
-    return x, y
+def fitted(array: np.ndarray, shape: Sequence[Any] | None) -> np.ndarray:
+    """The array with its channels where `shape` has them: our graphs are NCHW inside, TensorFlow's
+    tensors NHWC. Unchanged when that does not explain the difference."""
+    if shape is None or array.ndim < 3 or len(shape) != array.ndim:
+        return array
+
+    def fits(found: tuple[int, ...]) -> bool:
+        return all(not isinstance(d, int) or d == n for d, n in zip(shape, found, strict=True))
+
+    for candidate in (array, np.moveaxis(array, -1, 1), np.moveaxis(array, 1, -1)):
+        if fits(candidate.shape):
+            return np.ascontiguousarray(candidate)
+    return array
 
 
 def detail_of(x: np.ndarray, y: np.ndarray, alone: np.ndarray | None) -> dict[str, Any]:
@@ -334,8 +347,8 @@ def _windows(work: _Work, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     """Consecutive layers whose values fit into WINDOW_BYTES; values that became constant when
     shapes were known are left out."""
     plans = [
-        side.predictor.plan({n: x.shape for n, x in work.feeds.items()})
-        for side in (work.a, work.b)
+        side.predictor.plan({n: x.shape for n, x in feeds.items()})
+        for side, feeds in ((work.a, work.feeds), (work.b, work.feeds_b))
         if isinstance(side, Side)
     ]
     window: list[Pair] = []
@@ -362,10 +375,30 @@ def _kernels(side: Valued, feeds: Arrays) -> dict[str, str]:
     return {s.name: s.kernel for s in plan.steps}
 
 
+def _same_inputs(a: Valued, b: Valued) -> dict[str, str]:
+    """A's input → B's: by name, else in order. Raises UsageError when there are not as many."""
+    if set(a.input_names) == set(b.input_names):
+        return {name: name for name in a.input_names}
+    if len(a.input_names) != len(b.input_names):
+        raise UsageError(
+            f"{a.label} has the inputs {', '.join(a.input_names)}, {b.label} "
+            f"{', '.join(b.input_names)}: they cannot be given the same"
+        )
+    return dict(zip(a.input_names, b.input_names, strict=True))
+
+
+def _one_sided(pair: Pair) -> bool:
+    """Only one side is quantised there. Another framework holds what its file says: the same."""
+    if pair.value_a is None or pair.value_b is None:
+        return False
+    return (quant_of(pair.value_a) is None) != (quant_of(pair.value_b) is None)
+
+
 def _mixed(pair: Pair) -> bool:
     """One side is quantised here, or both are with other parameters: compare real numbers."""
-    a = pair.value_a.quant if pair.value_a else None
-    b = pair.value_b.quant if pair.value_b else None
+    if pair.value_a is None or pair.value_b is None:
+        return False
+    a, b = quant_of(pair.value_a), quant_of(pair.value_b)
     if a is None or b is None:
         return a is not b
     same = np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point)

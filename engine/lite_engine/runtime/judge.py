@@ -12,7 +12,7 @@ from ..backends.reference import evaluate
 from ..ops import find_op
 from .alignment import Pair
 from .difference import Difference, difference
-from .side import Side, Valued
+from .side import Side, Valued, quant_of
 
 if TYPE_CHECKING:
     from .compare import Comparison, LayerDifference
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PRECISION_FACTOR = {"fp32": 1.0, "fp16": 100.0, "bf16": 400.0, "int8": 1000.0}
 #: A quantised layer against a float one: 8 bits keep about 2 digits of a layer's range.
 INT8_AGAINST_FLOAT = 0.12
+#: Integers against another framework's: it may round halves another way.
+OTHER_ROUNDING = 0.02
 #: Outputs of whole runs, against rounding that adds up along the model (times the factor).
 OUTPUT_TOLERANCE = 1e-3
 
@@ -30,11 +32,13 @@ def factor_of(precisions: tuple[str, str]) -> float:
     return max(PRECISION_FACTOR[p] for p in precisions)
 
 
-def tolerance_of(pair: Pair, precisions: tuple[str, str]) -> float:
-    """Relative L2 error that a layer may have by itself."""
-    quantised = [v is not None and v.quant is not None for v in (pair.value_a, pair.value_b)]
-    if any(quantised) and not all(quantised):
+def tolerance_of(pair: Pair, precisions: tuple[str, str], *, int8: bool = False) -> float:
+    """Relative L2 error that a layer may have by itself. `int8`: one model is quantised and the
+    other is not, so that also its float layers read what 8 bits kept."""
+    if int8:
         return INT8_AGAINST_FLOAT
+    if pair.value_a is None and quant_of(pair.value_b) is not None:
+        return OTHER_ROUNDING
     ops = [find_op(n.op) for n in (pair.node_a, pair.node_b) if n is not None]
     own = max((op.tolerance for op in ops if op is not None), default=1e-4)
     return own * factor_of(precisions)

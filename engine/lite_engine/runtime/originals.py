@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BackendUnavailableError, UsageError
+from ..errors import BackendUnavailableError, ModelFormatError, UsageError
 from ..ir import Graph
 
 SUFFIXES = {".onnx": "onnxruntime", ".tflite": "LiteRT"}
@@ -47,7 +47,8 @@ class OnnxRuntimeSide:
         self._model = onnx.load(str(path))
         self._runtime = onnxruntime
         self.output_names = [v.name for v in self._model.graph.output]
-        self._input_types = {v.name: v.type for v in self._model.graph.input}
+        made = {v.name for v in self._model.graph.initializer}
+        self.input_names = [v.name for v in self._model.graph.input if v.name not in made]
 
     def value_names(self) -> list[str]:
         return [name for node in self._model.graph.node for name in node.output if name]
@@ -68,9 +69,8 @@ class OnnxRuntimeSide:
         session = self._runtime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        inputs = {i.name for i in session.get_inputs()}
         asked = [*self.output_names, *wanted]
-        found = session.run(asked, {n: x for n, x in feeds.items() if n in inputs})
+        found = session.run(asked, dict(feeds))
         return dict(zip(asked, found, strict=True))
 
 
@@ -90,13 +90,18 @@ class LiteRTSide:
             raise BackendUnavailableError(
                 "LiteRT is not installed; pip install ai-edge-litert"
             ) from None
-        self._interpreter: Any = Interpreter(
-            str(path), experimental_preserve_all_tensors=True, num_threads=1
-        )
-        self._interpreter.allocate_tensors()
+        try:
+            self._interpreter: Any = Interpreter(
+                str(path), experimental_preserve_all_tensors=True, num_threads=1
+            )
+            self._interpreter.allocate_tensors()
+        except (ValueError, RuntimeError) as error:
+            why = str(error).splitlines()[0][:200]
+            raise ModelFormatError(f"{Path(path).name}: LiteRT refuses it ({why})") from None
         details = self._interpreter.get_tensor_details()
         self._index = {str(d["name"]): int(d["index"]) for d in details}
         self._inputs = {str(d["name"]): d for d in self._interpreter.get_input_details()}
+        self.input_names = list(self._inputs)
         self.output_names = [str(d["name"]) for d in self._interpreter.get_output_details()]
 
     def value_names(self) -> list[str]:

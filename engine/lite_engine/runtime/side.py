@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..ir import Graph, Node, QuantParams, Value
+from ..ops import find_op
 from .predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.
@@ -24,6 +25,8 @@ class Valued(Protocol):
     def precision(self) -> str: ...
     @property
     def graph(self) -> Graph | None: ...
+    @property
+    def input_names(self) -> list[str]: ...
     @property
     def output_names(self) -> list[str]: ...
 
@@ -53,6 +56,10 @@ class Side:
     @property
     def precision(self) -> str:
         return self.predictor.precision
+
+    @property
+    def input_names(self) -> list[str]:
+        return self.predictor.input_names
 
     @property
     def output_names(self) -> list[str]:
@@ -114,6 +121,27 @@ def isolated_graph(
     return graph, {f"{name}:in": known[name] for name in inputs}
 
 
+def quant_of(value: Value | None) -> QuantParams | None:
+    """How the integers of a value stand for real numbers: as it says itself, as the operator that
+    makes it says, or as what was moved, pooled or looked up without another scale."""
+    while value is not None and value.quant is None and value.dtype is not None:
+        node = value.producer
+        if node is None or value.dtype.np.kind not in "iu":
+            return None
+        op = find_op(node.op)
+        named = {op.input_name(i): v for i, v in enumerate(node.inputs) if v} if op else {}
+        scale, zero = named.get("y_scale"), named.get("y_zero_point")
+        if scale is not None and scale.const is not None:
+            zeros = np.zeros(scale.const.shape, value.dtype.np)
+            held = zeros if zero is None or zero.const is None else zero.const
+            axis = node.attrs.get("axis", 1) if scale.const.ndim else None
+            return QuantParams(scale.const, held.reshape(scale.const.shape), axis)
+        value = node.inputs[0] if node.inputs else None
+        if value is None or value.const is not None:
+            return None
+    return value.quant if value is not None else None
+
+
 def to_float(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:
     """An integer array with quantisation as the real numbers that it stands for."""
     if quant is None or array.dtype.kind not in "iu":
@@ -124,9 +152,12 @@ def to_float(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:
 
 def to_integer(array: np.ndarray, value: Value) -> np.ndarray:
     """Real numbers as a quantised value holds them: rounded half to even and clipped."""
-    if value.quant is None or array.dtype.kind != "f" or value.dtype is None:
+    quant = quant_of(value)
+    if quant is None or array.dtype.kind != "f" or value.dtype is None:
         return array
-    scale, zero = _along(value.quant, array.ndim)
+    if value.dtype.np.kind not in "iu":
+        return array
+    scale, zero = _along(quant, array.ndim)
     info = np.iinfo(value.dtype.np)
     return np.clip(np.rint(array / scale) + zero, info.min, info.max).astype(value.dtype.np)
 

@@ -76,11 +76,10 @@ def _call(args: argparse.Namespace) -> Any:
 
 def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     """Side A and side B. Raises UsageError."""
+    from lite_engine.devices import find_device
     from lite_engine.runtime import Predictor, host_target
     from lite_engine.runtime.compare import Side
     from lite_engine.runtime.originals import open_original
-
-    from .profile import device_and_backend
 
     two_models = f"{host_target()},{host_target()}"
     names = _pair(args.backends or (two_models if args.other else "reference,x86"), "--backends")
@@ -98,9 +97,8 @@ def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
         if name == ORIGINAL:
             sides.append(open_original(path))
             continue
-        device, backend = device_and_backend(where, name)
         predictor = Predictor(
-            m, backend, threads=_count(count), device=device,
+            m, name, threads=_count(count), device=find_device(where),
             precision=None if precision == "auto" else precision,
         )  # fmt: skip
         sides.append(Side(predictor, _label(predictor, where, count)))
