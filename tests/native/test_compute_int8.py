@@ -64,7 +64,7 @@ CONVS: list[tuple] = [
 ]
 
 
-def requantise(acc, scale, zero, dtype, low=-np.inf, high=np.inf, added=np.float32(0)):
+def requantise(acc, scale, zero, dtype, low=-np.inf, high=np.inf, added=0):
     """clamp(round_half_even(float32(acc) * scale + added) + zero), float32 all the way."""
     info = np.iinfo(dtype)
     q = np.rint(acc.astype(np.float32) * scale + added).astype(np.float64) + zero

@@ -184,7 +184,8 @@ def _mean(
 ) -> Array:
     """clamp(round(float32(total) · x_scale / (y_scale · count)) + zero_point), float32"""
     cells = np.asarray(count, np.float32)
-    scale = x_scale.reshape(()).astype(np.float32) / (y_scale.reshape(()).astype(np.float32) * cells)
+    below = y_scale.reshape(()).astype(np.float32) * cells
+    scale = x_scale.reshape(()).astype(np.float32) / below
     zero = 0 if y_zero is None else y_zero.reshape(()).astype(np.float32)
     return saturate(np.rint(total.astype(np.float32) * scale) + zero, dtype)
 
