@@ -38,7 +38,11 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     find(".lite-facts", has_text="236").locator("visible=true").wait_for()
     find("[data-tab='File in Netron']").first.click()
     netron = page.page.frame_locator("iframe[title^=Netron]")
-    netron.locator("#target, canvas, svg").first.wait_for()
+    netron.locator("g.node, .node").first.wait_for(timeout=60_000)
+    page.page.wait_for_function(
+        "() => document.querySelector('iframe[title^=Netron]').contentDocument"
+        ".querySelectorAll('.node').length > 100"
+    )
     page.shot(f"walk-model-{look}")
 
     page.step("Check")

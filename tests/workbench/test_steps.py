@@ -130,6 +130,11 @@ def test_deploy_writes_what_is_ticked(session: lw.Session, tmp_path: Path) -> No
         "digits.lite", "digits_walk.ipynb"
     }  # fmt: skip
     assert "Wrote" in step.notice.what
+    step.bundle.chosen = ["device", "labels"]
+    click(step.bundle, "write")
+    written = tmp_path / "digits_bundle"
+    assert (written / "bin" / "lite_run").exists() and (written / "labels.txt").exists()
+    assert set(step.code.sources) == {"Python", "C", "C++", "Java"}
 
 
 def test_quantize_offers_versions(session: lw.Session) -> None:

@@ -364,11 +364,19 @@ class Session(Observable):
 
     # ---- out
 
-    def export(self, path: str | Path) -> Path:
-        """Writes the chosen version as a `.lite` file. Raises LiteError."""
+    def export(self, path: str | Path, target: str | None = None) -> Any:
+        """Writes the chosen version: a `.lite` file, whose path is returned, or, for a `target`
+        ("arm", "x86"), a folder with runner, library and samples (`lite export`), returned as
+        Exported. Raises LiteError."""
         model = self.model
-        made = model.save(Path(path).with_suffix(".lite"))
-        self.remember(f"session.export({str(path)!r})")
+        if target is None:
+            made: Any = model.save(Path(path).with_suffix(".lite"))
+            self.remember(f"session.export({str(path)!r})")
+        else:
+            from lite_engine.export import export_model
+
+            made = export_model(model, Path(path), target)
+            self.remember(f"session.export({str(path)!r}, target={target!r})")
         self.notify("exported", made)
         return made
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lite_engine.errors import BackendUnavailableError
 from lite_widgets import BundleList, SourceCode, columns
 
-from ._base import Step, button
+from ._base import Step, backend_options, button
 
 _PYTHON = """from lite_engine import Predictor
 
-predictor = Predictor("{name}.lite", backend="auto")
+predictor = Predictor("{name}.lite", backend="auto"{overrides})
 outputs = predictor.run({{"{input}": pixels}})   # {shape}
 """
-_SHELL = """lite_run --model {name}.lite --input {input}.npy --output out.npz
-"""
+_ARCH = {"arm": "aarch64", "x86": "x86_64"}
+_SAMPLES = {"C": "sample.c", "C++": "sample.cpp", "Java": "Sample.java"}
 
 
 class DeployStep(Step):
@@ -26,23 +27,33 @@ class DeployStep(Step):
     def build(self) -> None:
         self.bundle = BundleList(button="Write bundle")
         self.code = SourceCode()
-        self.on(self.bundle, "write", lambda _: self._write())
-        self.on(self.notice, "why", lambda _: self.go("Compare"))
+        targets = [t for t in self.session.model.targets if t in _ARCH] or ["x86"]
+        options = backend_options(self.session, *targets)
+        self.header.segments = {"name": "target", "label": "Device", "options": options}
+        self.header.values = {"target": "arm" if "arm" in targets else targets[0]}
+        self.header.observe(lambda _: self.guard(self._fill), names=["values"])
         self.header.buttons = [button("notebook", "Export notebook")]
         self.on(self.header, "notebook", lambda _: self._notebook())
+        self.on(self.bundle, "write", lambda _: self._write())
+        self.on(self.notice, "why", lambda _: self.go("Compare"))
         self.follow("versions", lambda _: self._fill())
         self.follow("overrides", lambda _: self._fill())
         self.show(columns(self.bundle, self.code, kind="half"))
         self._fill()
 
+    @property
+    def folder(self) -> Path:
+        return Path(f"{self.session.path.stem}_bundle")
+
     def _fill(self) -> None:
         session = self.session
         model, stem = session.model, session.path.stem
         weights = sum(v.const.nbytes for v in model.graph.constants() if v.const is not None)
-        labels = "\n".join(map(str, model.metadata.get("labels", ()))).encode()
+        labels = self._labels().encode()
         items = [
             {"id": "model", "file": f"{stem}.lite", "bytes": weights, "fixed": True,
              "what": f"{session.version} model for {', '.join(model.targets) or 'any target'}"},
+            *self._device_items(),
             {"id": "walk", "file": f"{stem}_walk.ipynb", "what": "this walk as a notebook",
              "bytes": sum(map(len, session.code)) + 600},
         ]  # fmt: skip
@@ -52,29 +63,57 @@ class DeployStep(Step):
             )
         self.bundle.items = items
         self.bundle.chosen = [i["id"] for i in items if not i.get("fixed")]
-        self.bundle.note = f"to {stem}_bundle/"
+        self.bundle.note = f"to {self.folder}/"
         value = model.graph.inputs[0]
-        names = {"name": stem, "input": value.name, "shape": str(value.type)}
-        self.code.sources = {"Python": _PYTHON.format(**names), "Shell": _SHELL.format(**names)}
-        moved = ", ".join(f"**{k}** runs on {v}" for k, v in session.overrides.items())
-        if moved:
-            self.tell("warn", f"{moved}.", detail="Set by hand after the comparison.",
-                      actions=[["why", "See why", False]])  # fmt: skip
+        moved = {k: "cpu" if v in _ARCH else v for k, v in session.overrides.items()}
+        names = {"name": stem, "input": value.name, "shape": str(value.type),
+                 "overrides": f", overrides={moved!r}" if moved else ""}  # fmt: skip
+        self.code.sources = {"Python": _PYTHON.format(**names)}
+        if session.overrides:
+            told = ", ".join(f"**{k} runs on {v}**" for k, v in session.overrides.items())
+            self.tell(
+                "warn",
+                f"{told}.",
+                detail="Set by hand after the comparison. The file does not carry it: the "
+                "program that loads it says so, as in the code below.",
+                actions=[["why", "See why", False]],
+            )
         else:
             self.quiet()
 
+    def _device_items(self) -> list[dict]:
+        """Runner and library for the chosen device, where they are built."""
+        from lite_engine._native import library_path, runner_path
+
+        target = self.header.values["target"]
+        try:
+            size = sum(f(_ARCH[target]).stat().st_size for f in (runner_path, library_path))
+        except BackendUnavailableError:
+            return []
+        what = f"runner, library, headers and samples for {target}"
+        return [{"id": "device", "file": "bin/ lib/ include/ …", "what": what, "bytes": size}]
+
+    def _labels(self) -> str:
+        return "".join(f"{x}\n" for x in self.session.model.metadata.get("labels", ()))
+
+    # ---- writing
+
     def _write(self) -> None:
-        session = self.session
-        folder = Path(f"{session.path.stem}_bundle")
+        session, chosen, folder = self.session, self.bundle.chosen, self.folder
         folder.mkdir(exist_ok=True)
-        made = session.export(folder / session.path.stem)
-        if "walk" in self.bundle.chosen:
+        if "device" in chosen:
+            session.export(folder, target=self.header.values["target"])
+            samples = {k: folder / "samples" / name for k, name in _SAMPLES.items()}
+            found = {k: p.read_text("utf-8") for k, p in samples.items() if p.exists()}
+            self.code.sources = {**self.code.sources, **found}
+        else:
+            session.export(folder / session.path.stem)
+        if "walk" in chosen:
             session.notebook(folder / f"{session.path.stem}_walk")
-        if "labels" in self.bundle.chosen:
-            labels = "\n".join(map(str, session.model.metadata.get("labels", ()))) + "\n"
-            (folder / "labels.txt").write_text(labels, encoding="utf-8")
-        size = sum(p.stat().st_size for p in folder.iterdir())
-        self.tell("done", f"**Wrote** `{made.parent}/`: {size / 1e6:.2f} MB")
+        if "labels" in chosen:
+            (folder / "labels.txt").write_text(self._labels(), encoding="utf-8")
+        size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+        self.tell("done", f"**Wrote** `{folder}/`: {size / 1e6:.2f} MB")
 
     def _notebook(self) -> None:
         made = self.session.notebook(f"{self.session.path.stem}_walk")
