@@ -114,7 +114,7 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     quant = quant_case(rng, w[0].size, out_c, x_type, w_type, y_type)
     geometry = {n: v for n, v in options.items() if not n.startswith("activation")}
     acc = conv(x.astype(np.int64) - quant["x_zero_point"], w, **geometry) + b
-    low, high, added, behind = -np.inf, np.inf, np.float32(0), []
+    low, high, added, behind = -np.inf, np.inf, 0, []
     if residual:
         limits = np.iinfo(residual)
         r = rng.integers(limits.min, limits.max + 1, acc.shape).astype(residual)

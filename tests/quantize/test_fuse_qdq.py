@@ -20,8 +20,8 @@ def test_the_network_runs_in_integers(calibrated, samples):
     qdq = quantize_static(parent, ranges, scheme)
     fused = optimize_graph(qdq)
     assert Counter(n.op for n in fused.nodes) == {
-        "QLinearConv": 4, "QLookup": 3, "QLinearAdd": 1, "QLinearGlobalAveragePool": 2,
-        "QLinearMul": 1, "Concat": 1, "MaxPool": 1, "Flatten": 1, "QGemm": 1,
+        "QLinearConv": 4, "QLookup": 3, "QLinearGlobalAveragePool": 2, "QLinearMul": 1,
+        "Concat": 1, "MaxPool": 1, "Flatten": 1, "QGemm": 1,
         "QuantizeLinear": 1, "DequantizeLinear": 1, "Softmax": 1,
     }  # fmt: skip
     both = {v.name for n in qdq.nodes for v in n.outputs}
@@ -205,3 +205,28 @@ def test_a_view_before_a_float_operator_moves_bytes_not_floats():
     assert [n.op for n in graph.nodes] == [
         "QuantizeLinear", "Reshape", "DequantizeLinear", "Softmax",
     ]  # fmt: skip
+
+
+def with_residual(second: str) -> Graph:
+    weight = RNG.integers(-127, 128, (4, 4, 1, 1)).astype(np.int8)
+    text = IN + f"""
+  const w: i8[4,4,1,1] = @0
+  const ws: f32[] = [0.004]
+  const wz: i8[] = [0]
+  "wd": wf = DequantizeLinear(w, ws, wz)
+  {second}
+  "conv": y = Conv(xd, wf, _, r)"""
+    return qdq(text + OUT, [weight])
+
+
+def test_a_quantised_residual_is_added_before_the_rounding():
+    fused, _ = fuse(with_residual('"other": r = DequantizeLinear(xq, s2, z2)'))
+    assert ops(fused) == ["QLinearConv"]
+    conv = fused.nodes[1]
+    assert [v.name for v in conv.inputs[9:]] == ["xq", "s2", "z2"]
+
+
+def test_a_float_residual_is_refused():
+    fused, journal = fuse(with_residual('"other": r = Relu(x)'))
+    assert "QLinearConv" not in ops(fused)
+    assert any("residual is not quantised" in str(e) for e in journal.entries)

@@ -62,6 +62,16 @@ def test_names_types_and_constants(calibrated):
     assert graph.find("c0.q").dtype is DType.U8 and graph.find("c0.q").quant is not None
 
 
+def test_sums_that_an_add_takes_are_not_rounded(calibrated):
+    parent, _, ranges, scheme = calibrated
+    graph = quantize_static(parent, ranges, scheme)
+    add = next(n for n in graph.nodes if n.op == "Add")
+    assert sorted(v.producer.op for v in add.inputs) == ["Conv", "DequantizeLinear"]
+    kept = quantize_static(parent, ranges, Scheme(keep_float=frozenset({"point.conv"})))
+    add = next(n for n in kept.nodes if n.op == "Add")
+    assert all(v.producer.op == "DequantizeLinear" for v in add.inputs)
+
+
 def test_views_and_concat_share_parameters(calibrated):
     parent, _, ranges, scheme = calibrated
     graph = quantize_static(parent, ranges, scheme)

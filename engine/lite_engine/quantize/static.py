@@ -1,8 +1,9 @@
 """Static quantisation: prepared float graph + ranges → the same graph with integers in QDQ form.
 
 Every value between integer nodes gets QuantizeLinear and DequantizeLinear behind it, constant
-weights become i8 with DequantizeLinear, biases i32. The graph's values, inputs and outputs keep
-their names; `passes/quantize_fuse_qdq` then turns DQ → operator → Q into integer operators.
+weights become i8 with DequantizeLinear, biases i32. A convolution whose output is only added to
+another tensor hands its sums over unrounded. The graph's values, inputs and outputs keep their
+names; `passes/quantize_fuse_qdq` then turns DQ → operator → Q into integer operators.
 """
 
 from __future__ import annotations
@@ -44,22 +45,48 @@ def quantize_static(
     scheme = scheme or Scheme()
     out = graph.copy()
     chosen, _ = integer_nodes(out, scheme.keep_float)
-    params = _params(out, chosen, ranges, scheme)
-    _Writer(out, chosen, params, scheme, rounding, dict(biases or {})).write()
+    sums = unrounded(out, chosen)
+    params = _params(out, chosen, sums, ranges, scheme)
+    _Writer(out, chosen, sums, params, scheme, rounding, dict(biases or {})).write()
     infer_types(out)
     return out
 
 
+def unrounded(graph: Graph, chosen: set[str]) -> set[int]:
+    """Ids of the values that no integers hold: of the convolutions that an Add reads, the last
+    one's output, if nothing else reads it. Their kernel adds the other operand as a residual."""
+    found = set()
+    order = {id(n): i for i, n in enumerate(graph.nodes)}
+    for node in graph.nodes:
+        a, b = node.inputs if node.op == "Add" and node.name in chosen else (None, None)
+        if a is None or b is None or a is b or a.shape is None or a.shape != b.shape:
+            continue
+        sums = [v for v in (a, b) if _is_plain_sum(graph, v, chosen)]
+        if sums and not (a.is_const or b.is_const):
+            found.add(id(max(sums, key=lambda v: order[id(v.producer)])))
+    return found
+
+
+def _is_plain_sum(graph: Graph, value: Value, chosen: set[str]) -> bool:
+    conv = value.producer
+    if conv is None or conv.op != "Conv" or conv.name not in chosen or conv.attrs.get("activation"):
+        return False
+    one_group = conv.attrs.get("group", 1) == 1  # depthwise kernels add nothing
+    return one_group and graph.sole_reader(value) is not None
+
+
 def _params(
-    graph: Graph, chosen: set[str], ranges: Ranges, scheme: Scheme
+    graph: Graph, chosen: set[str], sums: set[int], ranges: Ranges, scheme: Scheme
 ) -> dict[int, QuantParams]:
     """Parameters of every value that an integer node reads or makes, by id."""
     low_high: dict[int, Range] = {}
     for node in graph.nodes:
         if node.name in chosen:
-            for value in _data(node):
+            for value in _data(node, sums):
                 low_high.setdefault(id(value), _range(value, ranges))
             for value in node.outputs:
+                if id(value) in sums:
+                    continue
                 last = not any(r.name in chosen for r in value.readers)
                 low_high[id(value)] = _range(value, ranges, whole=last)
     _share_concat(graph, chosen, low_high)
@@ -70,12 +97,12 @@ def _params(
     return {key: activation_params(r, scheme) for key, r in low_high.items()}
 
 
-def _data(node: Node) -> list[Value]:
-    """Inputs that are activations, or constants that take part as such."""
+def _data(node: Node, sums: set[int]) -> list[Value]:
+    """Inputs that are activations, or constants that take part as such; not `sums`."""
     if node.op in WEIGHTED or node.op in (*KEEPING, "Clip"):
         first = node.inputs[0]
         return [] if first is None else [first]
-    return [v for v in node.inputs if v is not None]
+    return [v for v in node.inputs if v is not None and id(v) not in sums]
 
 
 def _range(value: Value, ranges: Ranges, *, whole: bool = False) -> Range:
@@ -115,12 +142,13 @@ class _Writer:
         self,
         graph: Graph,
         chosen: set[str],
+        sums: set[int],
         params: dict[int, QuantParams],
         scheme: Scheme,
         rounding: Rounding,
         biases: dict[str, np.ndarray],
     ) -> None:
-        self.graph, self.chosen, self.params = graph, chosen, params
+        self.graph, self.chosen, self.sums, self.params = graph, chosen, sums, params
         self.scheme, self.rounding, self.biases = scheme, rounding, biases
         self.read: dict[int, Value] = {}  # float value → its dequantised form, for integer readers
 
@@ -128,12 +156,13 @@ class _Writer:
         for node in list(self.graph.nodes):
             if node.name not in self.chosen:
                 continue
-            for value in dict.fromkeys(_data(node)):
+            for value in dict.fromkeys(_data(node, self.sums)):
                 self._read_quantised(node, value)
             if node.op in WEIGHTED:
                 self._weight(node)
             for value in list(node.outputs):
-                self._make_quantised(node, value)
+                if id(value) not in self.sums:
+                    self._make_quantised(node, value)
 
     def _constants(self, name: str, params: QuantParams) -> list[Value]:
         scale = self.graph.constant(params.scale, f"{name}.scale")
