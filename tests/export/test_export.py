@@ -144,7 +144,7 @@ def test_cmake(exported, raw, want, tmp_path):
 
 def test_refusals(tmp_path):
     model = optimize(classifier(), targets=["x86"])
-    with pytest.raises(TargetMismatchError, match="converted for x86, not arm.*lite convert"):
+    with pytest.raises(TargetMismatchError, match=r"converted for x86, not arm.*lite convert"):
         export_model(model, tmp_path / "a", "arm")
     with pytest.raises(UsageError):
         export_model(model, tmp_path / "a", "opencl")

@@ -6,37 +6,35 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ._base import Command, add_json, wants_json_only, write_json
+from ._base import Command, add_device, add_json, wants_json_only, write_json
 
 _MARK = {"good": "+", "warning": "!", "bad": "-"}
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", nargs="?", metavar="MODEL", help="a .lite file to check on this machine"
+        "model", nargs="?", metavar="MODEL", help="a .lite file to check here or on --device"
     )
     parser.add_argument(
         "--backend",
         choices=("x86", "arm", "opencl", "reference"),
         help="exit 1 unless it can be used",
     )
+    add_device(parser)
     add_json(parser)
 
 
 def _call(args: argparse.Namespace) -> Any:
-    from lite_engine.doctor import Check, examine
-    from lite_engine.errors import LiteError
-    from lite_engine.model_file import read_model
-    from lite_engine.runtime import choose
+    from lite_engine.devices import find_device
+    from lite_engine.doctor import check_file, device_check, examine
 
+    device = find_device(args.device)
     result = examine()
     if args.model:
-        model = read_model(Path(args.model))
-        try:
-            summary, state = str(choose(model, args.backend or "auto")), "good"
-        except LiteError as error:
-            summary, state = str(error), "bad"
-        result.checks.insert(0, Check(f"{args.model} here", state, summary))
+        first = check_file(Path(args.model), args.backend or "auto", device)
+    else:
+        first = [device_check(device)[0]] if device else []
+    result.checks[:0] = first
     return result
 
 
@@ -61,7 +59,7 @@ def _show(result: Any, args: argparse.Namespace) -> str:
 
 
 def _code(result: Any, args: argparse.Namespace) -> int:
-    if args.model and result.checks[0].state == "bad":
+    if (args.model or args.device != "local") and result.checks[0].state == "bad":
         return 1
     return 0 if args.backend is None or result.backends.get(args.backend, False) else 1
 

@@ -1,0 +1,72 @@
+"""A given file on this machine or on a device: what it needs, what is there, what fits."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from ..devices import Device, DeviceCheck, check_device
+from ..errors import LiteError
+from ..model_file import Model, read_model
+from ..runtime.choice import choose, host_target, validity
+from .checks import Check
+
+
+def check_file(path: Path, backend: str = "auto", device: Device | None = None) -> list[Check]:
+    """The decision first, then each target of the file, or the device and its features.
+
+    Never raises for a file or device that does not fit: that is a bad first check.
+    """
+    try:
+        model = read_model(path)
+    except LiteError as error:
+        return [Check(str(path), "bad", str(error))]
+    if device is not None:
+        return _on_device(model, path, backend, device)
+    checks = [_decision(model, f"{path} here", backend)]
+    for target in model.targets:
+        state = validity(model, target)
+        good = "good" if state.usable else "warning"
+        note = model.metadata.get("notes", {}).get(target, "")
+        extra = f"; without Python: {note}" if note else ""
+        if target == "arm" and state.usable and host_target() != "arm":
+            extra += "; emulated, taken only with --backend arm"
+        summary = f"{model.precision(target)}: {state.reason}{extra}"
+        checks.append(Check(f"target {target}", good, summary, state.fix))
+    return checks
+
+
+def device_check(device: Device) -> tuple[Check, DeviceCheck]:
+    """The device's own test as a check, its stages as attempts."""
+    tested = check_device(device)
+    summary = f"{tested.target} with {' '.join(tested.features)}" if tested.good else tested.error
+    stages = [asdict(stage) for stage in tested.stages]
+    state = "good" if tested.good else "bad"
+    check = Check(f"device {device.name}", state, summary, "", tested.environment, stages)
+    return check, tested
+
+
+def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[Check]:
+    reached, tested = device_check(device)
+    name = f"{path} on {device.name}"
+    if not tested.good:
+        return [Check(name, "bad", tested.error), reached]
+    missing = model.needs.missing(tested.target, tested.features)
+    if missing:
+        summary = (
+            f"the file needs CPU features {', '.join(missing)}, the device has "
+            f"{', '.join(tested.features)}"
+        )
+        return [Check(name, "bad", summary, "convert the model again"), reached]
+    note = model.metadata.get("notes", {}).get(tested.target)
+    decision = _decision(model, name, backend, device)
+    if note and decision.state == "good":
+        decision.state, decision.summary = "warning", f"{decision.summary}; {note}"
+    return [decision, reached]
+
+
+def _decision(model: Model, name: str, backend: str, device: Device | None = None) -> Check:
+    try:
+        return Check(name, "good", str(choose(model, backend, device=device)))
+    except LiteError as error:
+        return Check(name, "bad", str(error))

@@ -1,0 +1,74 @@
+"""What a file needs is checked before anything runs, here and by the runner without Python."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine._native import runner_path
+from lite_engine.doctor import check_file
+from lite_engine.errors import BackendUnavailableError, ModelFormatError, VersionError
+from lite_engine.model_file import read_model, writer
+from lite_engine.model_file.needs import Needs, from_bytes, needs_of, to_bytes
+from lite_engine.runtime import choose, host_target
+
+from tests.small_models import classifier
+
+
+def saved(tmp_path, monkeypatch, needs: Needs):
+    monkeypatch.setattr(writer, "needs_of", lambda targets: needs)
+    return optimize(classifier(), targets=["x86", "arm"]).save(tmp_path / "m.lite")
+
+
+def run(path):
+    return subprocess.run([runner_path(), path], capture_output=True, text=True, timeout=60)
+
+
+def test_round_trip():
+    needs = needs_of(["x86", "opencl", "arm"])
+    assert from_bytes(to_bytes(needs)) == needs
+    assert needs.features == {"x86": ("sse2",), "arm": ("neon",)}
+
+
+@pytest.mark.parametrize("data", [b"", b"engine", b"x86 sse2\n", b"engine x\n", b"\xff", b"\n\n"])
+def test_damage(data):
+    with pytest.raises(ModelFormatError, match="NEEDS"):
+        from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("needs", "good"),
+    [("0.1.0", True), ("0.0.9", True), ("0.1.1", False), ("0.2", False), ("10.0.0rc1", False)],
+)
+def test_versions(needs, good):
+    if good:
+        Needs(needs).check_engine("m", "0.1.0")
+    else:
+        with pytest.raises(VersionError, match=f"m needs engine {needs} .* this is 0.1.0; run"):
+            Needs(needs).check_engine("m", "0.1.0")
+
+
+@pytest.mark.cpu
+def test_a_newer_engine_is_asked_for(tmp_path, monkeypatch):
+    path = saved(tmp_path, monkeypatch, Needs("99.0.0"))
+    with pytest.raises(VersionError, match="needs engine 99.0.0"):
+        read_model(path)
+    done = run(path)
+    assert done.returncode == 1 and "needs runtime 99.0.0 or newer" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert check_file(path)[0].state == "bad"
+
+
+@pytest.mark.cpu
+def test_missing_cpu_features(tmp_path, monkeypatch):
+    needs = replace(needs_of([]), features={t: ("sse2", "unobtainium") for t in ("x86", "arm")})
+    path = saved(tmp_path, monkeypatch, needs)
+    with pytest.raises(BackendUnavailableError, match=r"needs CPU features .*unobtainium"):
+        Predictor(path, host_target())
+    with pytest.raises(Exception, match="unobtainium"):
+        choose(read_model(path))
+    done = run(path)
+    assert done.returncode == 1 and "needs a CPU with " in done.stderr
+    assert done.stderr.count("\n") == 1
