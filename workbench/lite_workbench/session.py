@@ -59,6 +59,7 @@ class Session(Observable):
         self.profiles: dict[str, Any] = {}
         self.comparisons: dict[tuple[str, str], Any] = {}
         self.quantization: Any = None
+        self.exported: Any = None
         self.overrides: dict[str, str] = {}
         self.faults: dict[str, dict[str, str]] = {}
         self.threads: int | None = None
@@ -377,6 +378,7 @@ class Session(Observable):
 
             made = export_model(model, Path(path), target)
             self.remember(f"session.export({str(path)!r}, target={target!r})")
+        self.exported = made
         self.notify("exported", made)
         return made
 

@@ -156,6 +156,8 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
         states["Profile"] = ("done", told)
     if session.comparisons:
         states["Compare"] = _compared(next(reversed(session.comparisons.values())))
+    if session.exported is not None:
+        states["Deploy"] = ("done", "written")
     return states
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from lite_engine.errors import BackendUnavailableError
 from lite_widgets import BundleList, SourceCode, columns
 
-from ._base import Step, backend_options, button
+from ._base import Step, button
 
 _PYTHON = """from lite_engine import Predictor
 
@@ -28,7 +28,7 @@ class DeployStep(Step):
         self.bundle = BundleList(button="Write bundle")
         self.code = SourceCode()
         targets = [t for t in self.session.model.targets if t in _ARCH] or ["x86"]
-        options = backend_options(self.session, *targets)
+        options = [[t, t, t] for t in targets]
         self.header.segments = {"name": "target", "label": "Device", "options": options}
         self.header.values = {"target": "arm" if "arm" in targets else targets[0]}
         self.header.observe(lambda _: self.guard(self._fill), names=["values"])
@@ -90,8 +90,8 @@ class DeployStep(Step):
             size = sum(f(_ARCH[target]).stat().st_size for f in (runner_path, library_path))
         except BackendUnavailableError:
             return []
-        what = f"runner, library, headers and samples for {target}"
-        return [{"id": "device", "file": "bin/ lib/ include/ …", "what": what, "bytes": size}]
+        what = f"runner, library, samples for {target}"
+        return [{"id": "device", "file": "bin/ lib/ …", "what": what, "bytes": size}]
 
     def _labels(self) -> str:
         return "".join(f"{x}\n" for x in self.session.model.metadata.get("labels", ()))
