@@ -1,8 +1,8 @@
 """Which value of one side is which value of the other, where names and fusions differ.
 
 Two values are the same when they have the same name; when they have it but for what quantisation
-adds; or when they are what the same node of the original model left behind (its name is the last
-of `sources`) on both sides, with the same shape.
+adds; or when they are what the same node of the original model left behind on both sides, with
+the same shape.
 """
 
 from __future__ import annotations
@@ -74,11 +74,17 @@ def _foreign(a: Valued, b: Valued) -> list[Pair]:
 def _foreign_name(node: Node, value: Value, names: set[str]) -> str | None:
     """By the value's own name, or by the original node's (TFLite's nodes are named by what they
     make) when this is the last layer that came from it."""
-    candidates = [value.name, plain_value(value.name)]
-    following = {s for reader in value.readers for s in reader.sources}
-    if node.sources and len(node.outputs) == 1 and node.sources[-1] not in following:
-        candidates.append(node.sources[-1])
+    candidates = [value.name, plain_value(value.name), _left_by(node)]
     return next((n for n in candidates if n in names), None)
+
+
+def _left_by(node: Node) -> str:
+    """The original node whose value this layer leaves behind: the last of its sources that is not
+    (also) part of a layer that reads it. Empty when there is none."""
+    if len(node.outputs) != 1:
+        return ""
+    following = {s for reader in node.output.readers for s in reader.sources}
+    return next((s for s in reversed(node.sources) if s not in following), "")
 
 
 def _both(a: Graph, b: Graph) -> list[Pair]:
@@ -90,8 +96,8 @@ def _both(a: Graph, b: Graph) -> list[Pair]:
     out = []
     for node, value in _values(a):
         other = by_name.get(value.name) or by_plain.get(plain_value(value.name))
-        if other is None and node.sources:
-            key = plain_node(node.sources[-1])
+        if other is None or not _same_shape(value, other[1]):
+            key = plain_node(_left_by(node))
             if key in last_a and last_a[key][1] is value:
                 other = last_b.get(key)
         if other is not None and _same_shape(value, other[1]):
@@ -101,8 +107,9 @@ def _both(a: Graph, b: Graph) -> list[Pair]:
 
 def _last(graph: Graph) -> dict[str, tuple[Node, Value]]:
     """Original node → the last layer that came from it, and its value."""
-    made = [n for n in graph.nodes if n.sources and len(n.outputs) == 1]
-    return {plain_node(n.sources[-1]): (n, n.output) for n in made}
+    found = {plain_node(_left_by(n)): (n, n.output) for n in graph.nodes if len(n.outputs) == 1}
+    found.pop("", None)
+    return found
 
 
 def _values(graph: Graph) -> list[tuple[Node, Value]]:

@@ -57,8 +57,8 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
     """Writes first_divergence, agrees and the sentence."""
     precisions = (a.precision, b.precision)
     limit = result.tolerance or OUTPUT_TOLERANCE * factor_of(precisions)
-    if any(x.tolerance >= INT8_AGAINST_FLOAT for x in result.layers):
-        limit = max(limit, 2 * INT8_AGAINST_FLOAT)
+    if result.tolerance is None and any(x.tolerance >= OTHER_ROUNDING for x in result.layers):
+        limit = max(limit, 2 * INT8_AGAINST_FLOAT)  # eight bits of every layer before it
     bad = [x for x in result.layers if not x.within]
     apart = [n for n, d in result.outputs.items() if not within(Difference(**d), limit)]
     result.agrees = not bad and not apart
