@@ -120,7 +120,7 @@ def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.preprocess import Preprocess
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.inputs import random_feeds, read_feeds
-    from lite_engine.runtime.tune import fastest
+    from lite_engine.runtime.fastest import fastest
 
     model = load_model(args)
     if args.preprocess:
