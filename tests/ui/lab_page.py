@@ -67,12 +67,12 @@ class LabPage:
         self.page.evaluate(_READY)
         toggle = "application:toggle-left-area"
         self.page.evaluate(f"() => window.jupyterapp.commands.execute('{toggle}')")
-        if self.dark:
-            self.page.evaluate(
-                "() => window.jupyterapp.commands.execute('apputils:change-theme',"
-                " {theme: 'JupyterLab Dark'})"
-            )
-            self.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
+        theme, light = ("Dark", "false") if self.dark else ("Light", "true")
+        self.page.evaluate(
+            "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})",
+            f"JupyterLab {theme}",
+        )
+        self.page.wait_for_selector(f"body[data-jp-theme-light={light}]", state="attached")
 
     def run_all(self) -> bool:
         """Runs every cell; False when one failed."""

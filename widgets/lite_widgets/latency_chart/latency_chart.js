@@ -68,7 +68,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
         ${hatched ? html` stroke="var(--ink2)" stroke-width=".7"` : ""} />${
         spread
           ? html`<path
-              d="M${mid} ${y(v + spread).toFixed(1)}V${y(Math.max(v - spread, 0)).toFixed(1)}"
+              d="M${mid} ${Math.max(y(v + spread), TOP - 6).toFixed(1)}V${y(Math.max(v - spread, 0)).toFixed(1)}"
               stroke="var(--ink)"
               stroke-opacity=".55"
             />`

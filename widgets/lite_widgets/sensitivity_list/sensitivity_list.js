@@ -35,11 +35,11 @@ export default widget({
     const { shown, more, rest } = worst(c.get("layers"), c.get("most")),
       kept = new Set(c.get("kept")),
       max = Math.max(shown[0].cost, 1e-9);
-    const others = `${more} more layers cost ${fixed(rest, 2)} points or less each.`;
+    const others = `${more} more layers cost ${fixed(rest, 2)} ${c.get("unit")} or less each.`;
     return html`<div class="card">
       <div class="ch">
         <h3>Which layers mind?</h3>
-        <span class="mu">accuracy lost when only this layer is int8</span><span class="sp"></span
+        <span class="mu">${c.get("note")}</span><span class="sp"></span
         ><span class="lg"
           >${key(square("var(--accent)"), "kept in float")}${key(
             square("var(--ink2)"),
@@ -65,7 +65,7 @@ export default widget({
   say(c, name) {
     const l = c.get("layers").find((x) => x.name === name);
     return l
-      ? `${name}, costs ${fixed(l.cost, 2)} points` +
+      ? `${name}, costs ${fixed(l.cost, 2)} ${c.get("unit")}` +
           (c.get("kept").includes(name) ? ", kept in float" : "")
       : name;
   },

@@ -1,4 +1,4 @@
-"""SensitivityList: accuracy lost when only one layer is quantized."""
+"""SensitivityList: what is lost when only one layer is quantized."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from .._svg import ACCENT, INK, SOFT, Picture
 class SensitivityList(LiteWidget):
     """One bar per layer, worst first; layers kept in float are in accent.
 
-    layers  [{"name", "cost": points of accuracy lost alone}]
+    layers  [{"name", "cost": what it loses alone}]
     kept    names kept in float.
-    most    how many get a bar.
+    most    how many get a bar. note: what a cost is; unit: of the costs ("points", "%").
     """
 
     layers = PlainList(need=("name", "cost"))
     kept = t.List(t.Unicode())
     most = t.Int(16)
+    note = t.Unicode("accuracy lost when only this layer is int8")
+    unit = t.Unicode("points")
 
     def static_svg(self) -> str | None:
         """Return the bars."""
@@ -33,5 +35,5 @@ class SensitivityList(LiteWidget):
             fill = ACCENT if row["name"] in self.kept else SOFT
             picture.rect(158, y + 4, 340 * (row["cost"] or 0) / top, 8, fill)
             picture.text(550, y + 12, f"{row['cost']:.2f}", anchor="end")
-        picture.text(8, picture.height - 6, "points of accuracy lost when only this layer is int8")
+        picture.text(8, picture.height - 6, f"{self.unit}: {self.note}")
         return str(picture)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lite_widgets import FactsCard, RangePlot, SensitivityList, TradeOff, columns
+from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
-from ._base import Step, button, stack
+from ._base import Step, button
 
 #: Samples that calibrate from the page: more change little and take longer.
 LIMIT = 24
@@ -29,19 +29,22 @@ class QuantizeStep(Step):
         self.header.values = {"samples": options[0][0] if options else "", "method": "mse"}
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.header, "keep", lambda _: self._keep())
-        self.trade, self.layers = TradeOff(metric="same answer as float"), SensitivityList()
-        self.best, self.range = FactsCard(title="Best version within the budget"), RangePlot()
+        self.trade = TradeOff(metric="same answer as float")
+        self.layers = SensitivityList(
+            note="relative error of the outputs when only this layer is int8, in %", unit="%"
+        )
+        self.range = RangePlot()
         self.trade.status = {
             "kind": "empty", "title": "Not quantized yet",
             "text": "Calibrates on the samples, then measures versions of the model: about 1 min.",
             "button": "Quantize", "action": "start",
         }  # fmt: skip
         self.on(self.trade, "start", lambda _: self._run())
-        self.trade.observe(lambda _: self._show_best(), names=["best"])
+        self.trade.observe(lambda _: self._kept(), names=["best"])
         self.link(self.layers)
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
-        self.show(columns(self.trade, stack(self.best, self.range), kind="wide"), self.layers)
+        self.show(columns(self.trade, self.range, kind="wide"), self.layers)
         self._buttons()
         if self.session.quantization is not None:
             self._fill()
@@ -80,25 +83,17 @@ class QuantizeStep(Step):
         samples = made.made.calibration.samples
         self.header.note = f"{samples} samples, judged on {len(made.made.held)} held back"
         self._buttons()
-        self._show_best()
-        if made.layers and not self.session.selected:
+        self._kept()
+        names = {row["name"] for row in made.layers}
+        if made.layers and not names.intersection(self.session.selected):
             self.session.selected = made.layers[0]["name"]
         self._ranges()
 
-    def _show_best(self) -> None:
-        if not self.trade.points or not 0 <= self.trade.best < len(self.trade.points):
-            self.best.facts = [["", "No version is within the budget."]]
-            self.best.big = []
-            return
-        point, whole = self.trade.points[self.trade.best], self.trade.float_
-        self.layers.kept = point["kept"]
-        self.best.big = [
-            ["same answer", f"{point['accuracy']:.1f}", "%", "as the float model"],
-            ["latency", f"{point['latency_ms']:.3g}", "ms", f"float {whole['latency_ms']:.3g}"],
-            ["weights", f"{point['bytes'] / 1e6:.2f}", "MB", f"float {whole['bytes'] / 1e6:.2f}"],
-        ]
-        kept = ", ".join(f"`{n}`" for n in point["kept"][:4]) or "none"
-        self.best.facts = [["Kept in float", kept]]
+    def _kept(self) -> None:
+        """Marks the layers that the best version keeps in float."""
+        best = self.trade.best
+        if 0 <= best < len(self.trade.points):
+            self.layers.kept = self.trade.points[best]["kept"]
 
     def _ranges(self) -> None:
         """Histogram and clipping of the picked layer's output."""
@@ -111,10 +106,9 @@ class QuantizeStep(Step):
         chosen = node and made.made.ranges.values.get(node.output.name)
         if not statistics or not chosen:
             return
-        cost = next((row["cost"] for row in made.layers if row["name"] == name), None)
         counts = [int(c) for c in _binned(statistics.counts)]
         self.range.layer = {
-            "name": name, "kept": name in self.layers.kept, "cost": cost,
+            "name": name, "kept": name in self.layers.kept, "cost": None,
             "low": float(statistics.centres[0]), "high": float(statistics.centres[-1]),
             "counts": counts, "clip_low": float(chosen[0]), "clip_high": float(chosen[1]),
             "method": made.method, "weights": _weights(node),
