@@ -16,9 +16,14 @@ LITE_INLINE I widen(const uint8_t* p, uint8_t flip) {
 }
 // The first n bytes; the other lanes are any number.
 LITE_INLINE I widen_part(const uint8_t* p, int n, uint8_t flip) {
+#if defined(__AVX512BW__)
+  const LaneBytes v = (LaneBytes)_mm_maskz_loadu_epi8(first_lanes(n), p);
+  return __builtin_convertvector(v ^ flip, I);
+#else
   uint8_t whole[kLanes] = {};
   for (int i = 0; i < n; ++i) whole[i] = p[i];
   return widen(whole, flip);
+#endif
 }
 // Numbers of 0 ... 255.
 LITE_INLINE void shorten(uint8_t* p, I v, uint8_t flip) {
@@ -26,9 +31,14 @@ LITE_INLINE void shorten(uint8_t* p, I v, uint8_t flip) {
   memcpy(p, &b, sizeof b);
 }
 LITE_INLINE void shorten_part(uint8_t* p, I v, int n, uint8_t flip) {
+#if defined(__AVX512BW__)
+  const LaneBytes b = __builtin_convertvector(v, LaneBytes) ^ flip;
+  _mm_mask_storeu_epi8(p, first_lanes(n), (__m128i)b);
+#else
   uint8_t whole[kLanes];
   shorten(whole, v, flip);
   for (int i = 0; i < n; ++i) p[i] = whole[i];
+#endif
 }
 
 // round(real / scale) + zero within 0 ... 255; NaN gives 0.

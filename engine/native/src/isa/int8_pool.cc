@@ -3,6 +3,7 @@
 #include "../pool_shape.h"
 #include "../quant_scalars.h"
 #include "int8_lanes.h"
+#include "int8_tile.h"
 
 namespace lite::LITE_ISA {
 
@@ -53,12 +54,29 @@ LITE_INLINE I pool_lanes(const State& s, const uint8_t* x, const PoolWindow& p, 
   return quantise(mean, splat(1.0f), static_cast<float>(s.y_zero));
 }
 
+// Largest bytes of a window for the channels that fill whole registers; returns the next channel.
+int64_t max_bytes(const State& s, const uint8_t* x, uint8_t* y, const PoolWindow& p, int64_t c,
+                  int64_t end) {
+  const int64_t down = s.shape.dilation[0] * s.shape.in_row;
+  const int64_t right = s.shape.dilation[1] * s.shape.in_pixel;
+  const B flip = splat_byte(s.flip);
+  for (; c + 4 * kLanes <= end; c += 4 * kLanes) {
+    B acc{};
+    for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
+      for (int64_t kx = p.kx0; kx < p.kx1; ++kx)
+        acc = max(acc, load_bytes(x + ky * down + kx * right + c) ^ flip);
+    store_bytes(y + c, acc ^ flip);
+  }
+  return c;
+}
+
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& s = *static_cast<const State*>(step.state);
   for_each_window(s.shape, kLanes, thread, threads,
                   [&](const PoolWindow& p, int64_t c, int64_t end) {
                     const uint8_t* x = step.inputs[0]->data + p.from;
                     uint8_t* y = step.outputs[0]->data + p.to;
+                    if (s.shape.max) c = max_bytes(s, x, y, p, c, end);
                     for (; c + kLanes <= end; c += kLanes)
                       shorten(y + c, pool_lanes(s, x + c, p, [&](const uint8_t* q) {
                                 return widen(q, s.flip);
