@@ -20,7 +20,7 @@ pytestmark = pytest.mark.cpu
 
 GEMM, GROUPED = "f32_conv2d_gemm", "f32_conv2d_grouped"
 W23, W43, DEPTHWISE = "f32_conv2d_winograd23", "f32_conv2d_winograd43", "f32_conv2d_depthwise"
-DECONV = "f32_deconv2d"
+DECONV, BF16 = "f32_deconv2d", "bf16_conv2d_gemm"
 
 # kernel, x (N,H,W,C), output channels, kernel (h,w), attributes; "r": with a residual
 CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] = [
@@ -65,6 +65,7 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DECONV, (1, 4, 5, 8), 6, (3, 3), {"strides": [2, 3], "dilations": [2, 2]}),
     (DECONV, (1, 6, 5, 8), 6, (3, 3), {"pads": [1, 1, 1, 1]}),
 ]
+CONVS += [(BF16, *c[1:]) for c in CONVS if c[0] in (GEMM, GROUPED)]
 
 
 def cases(convs: list) -> list:
@@ -82,6 +83,11 @@ def close(got: np.ndarray, want: np.ndarray, limit: float = 3e-5) -> None:
         f"{got[worst]} instead of {want[worst]} at {worst}, output rms {scale}")
 
 
+def short(x: np.ndarray) -> np.ndarray:
+    """Numbers that bf16 holds, so that every instruction set multiplies the same."""
+    return (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
 def conv_case(kernel: str, x_dims, out_c, k, options, seed=0):
     """(op, physical inputs, attributes, expected physical output) of one convolution."""
     rng = np.random.default_rng(seed)
@@ -90,6 +96,8 @@ def conv_case(kernel: str, x_dims, out_c, k, options, seed=0):
     transposed = kernel == DECONV
     w_dims = (x_dims[3], out_c // group, *k) if transposed else (out_c, x_dims[3] // group, *k)
     x, w, b = (rng.standard_normal(d, np.float32) for d in (x_dims, w_dims, out_c))
+    if kernel == BF16:
+        x, w = short(x), short(w)
     geometry = {n: v for n, v in attrs.items() if not n.startswith("activation")}
     want = (deconv if transposed else conv)(x, w, **geometry) + b
     inputs = [x, w, b]
@@ -167,9 +175,12 @@ GEMMS = [
 
 @pytest.mark.parametrize("isa", native.isas())
 @pytest.mark.parametrize(("a", "b", "c", "attrs"), GEMMS)
-def test_gemm(a, b, c, attrs, isa):
+@pytest.mark.parametrize("kernel", ["f32_gemm", "bf16_gemm"])
+def test_gemm(kernel, a, b, c, attrs, isa):
     rng = np.random.default_rng(1)
     a, b = rng.standard_normal(a, np.float32), rng.standard_normal(b, np.float32)
+    if kernel == "bf16_gemm":
+        a, b = short(a), short(b)
     want = attrs.get("alpha", 1) * (a.astype(np.float64) @ (b.T if attrs.get("transB") else b))
     inputs = [a, b]
     if c:
@@ -178,10 +189,10 @@ def test_gemm(a, b, c, attrs, isa):
     want = apply_activation(attrs.get("activation", ""), [], want)
     constant = (1,) if c == want.shape else (1, 2)
     for threads in (1, 2):
-        (got,) = run_step("Gemm", "f32_gemm", inputs, [np.full(want.shape, np.nan, np.float32)],
+        (got,) = run_step("Gemm", kernel, inputs, [np.full(want.shape, np.nan, np.float32)],
                           attrs, constant=constant, threads=threads, max_isa=isa)
-        if want.size:
-            close(got, want)
+        if want.size:  # alpha is part of the weights, and rounded with them
+            close(got, want, 1e-2 if "alpha" in attrs and kernel == "bf16_gemm" else 3e-5)
 
 
 MATMULS = [

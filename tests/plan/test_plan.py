@@ -29,6 +29,14 @@ def test_every_step_says_why() -> None:
     assert next(s for s in plan.steps if s.name == "dw").kernel == "f32_conv2d_depthwise"
 
 
+def test_precision_offers_more_kernels_and_moves_nothing() -> None:
+    plain, short = (make_plan(classifier(), "cpu", precision=p) for p in ("fp32", "bf16"))
+    assert ops(plain) == ops(short)
+    assert not any(s.kernel.startswith("bf16") for s in plain.steps)
+    chosen = [s for s in short.steps if s.kernel.startswith("bf16")]
+    assert chosen and all("bf16" in s.why for s in chosen)
+
+
 def test_symbolic_input_needs_a_shape() -> None:
     with pytest.raises(ShapeError, match="--shape"):
         make_plan(classifier("N"), "cpu")

@@ -58,6 +58,7 @@ class KernelRef:
     accepts_pitch: bool = False
     accepts_halo: bool = False
     in_place: bool = False
+    precision: DType | None = None  # only for plans of this precision; None: for all
 
     def __str__(self) -> str:
         return f"{self.backend}:{self.op}:{self.name}"
@@ -121,11 +122,26 @@ class OpDef:
         accepts_pitch: bool = False,
         accepts_halo: bool = False,
         in_place: bool = False,
+        precision: str = "",
     ) -> None:
-        """Registers a kernel. `dtype` lists the element types of the first input it takes."""
+        """Registers a kernel. `dtype` lists the element types of the first input it takes.
+
+        A kernel with a `precision` computes in that type on values of `dtype`, and only where a
+        plan asks for it.
+        """
         dtypes = frozenset(DType(d) for d in dtype.split(","))
         ref = KernelRef(
-            self.name, backend, name, dtypes, when, why, rank, accepts_pitch, accepts_halo, in_place
+            self.name,
+            backend,
+            name,
+            dtypes,
+            when,
+            why,
+            rank,
+            accepts_pitch,
+            accepts_halo,
+            in_place,
+            DType(precision) if precision else None,
         )
         self.kernels.append(ref)
         self.kernels.sort(key=lambda k: k.rank)

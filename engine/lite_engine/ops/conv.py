@@ -214,6 +214,29 @@ conv.kernel(
 )
 
 
+def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    if _depthwise(node, types) is True:
+        return "depthwise: limited by memory"
+    if _winograd43(node, types) is True:
+        return "F(4,3) in float32 needs fewer cycles"
+    x = types[0]
+    if x is not None and int(x.dims[1] or 0) < 8:  # type: ignore[call-overload]
+        return "few input channels: rounding the network's input costs accuracy and saves little"
+    return _rank4(node, types)
+
+
+conv.kernel(
+    "cpu",
+    "bf16_conv2d_gemm",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=_half_width,
+    rank=-1,
+    why="bf16 products, float32 sums: two multiplications per lane",
+    precision="bf16",
+)
+
+
 def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:
     ok = _rank4(node, types)
     bias = types[2] if len(types) > 2 else None

@@ -139,6 +139,17 @@ gemm.kernel(
 )
 
 
+gemm.kernel(
+    "cpu",
+    "bf16_gemm",
+    accepts_pitch=True,
+    when=all_of(constant(1), attr("transA", 0), _bias),
+    rank=-1,
+    why="bf16 products, float32 sums: two multiplications per lane",
+    precision="bf16",
+)
+
+
 def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """Ranks of 2 or more, and no batch axis of one operand that only partly repeats."""
     a, b = types[0], types[1]

@@ -13,7 +13,9 @@ from .segment import Segment, cut
 from .select import kernels_for, select
 from .views import share_buffers
 
-STORAGE = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
+#: What a precision means: float32 values are stored in it on a device; on the CPU they stay
+#: float32 and kernels that compute in it may be chosen.
+PRECISION = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
 
 
 def make_plan(
@@ -33,9 +35,15 @@ def make_plan(
     UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
-    storage = STORAGE[precision]
+    number = PRECISION[precision]
     plan = Lowering(
-        fixed, backend, storage=storage, tuning=tuning, overrides=overrides, faults=faults
+        fixed,
+        backend,
+        storage=number if backend == "opencl" else DType.F32,
+        compute=number,
+        tuning=tuning,
+        overrides=overrides,
+        faults=faults,
     ).run()
     share_buffers(plan)
     reuse_in_place(plan)

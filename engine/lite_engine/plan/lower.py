@@ -24,6 +24,7 @@ class Lowering:
         backend: str,
         *,
         storage: DType = DType.F32,
+        compute: DType = DType.F32,
         tuning: Mapping[str, str] | None = None,
         overrides: Mapping[str, str] | None = None,
         faults: Mapping[str, str] | None = None,
@@ -32,6 +33,7 @@ class Lowering:
         self.faults = dict(faults or {})
         self.backend = backend
         self.storage = storage
+        self.compute = compute
         self.tuning = tuning or {}
         self.overrides = overrides or {}
         self.plan = Plan(backend)
@@ -158,7 +160,14 @@ class Lowering:
         if any(True for _ in node.subgraphs()):
             return Placement("reference", "numpy", f"{node.op} runs its subgraph step by step")
         backend = self.overrides.get(node.name, self.backend)
-        return select(node, types, backend, tuned=self.tuning.get(node.name), storage=self.storage)
+        return select(
+            node,
+            types,
+            backend,
+            tuned=self.tuning.get(node.name),
+            storage=self.storage,
+            compute=self.compute,
+        )
 
     def _layout(self, op: OpDef, node: Node) -> Layout:
         """The layout in which a step works: that of its main input."""

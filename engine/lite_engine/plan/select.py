@@ -20,11 +20,16 @@ Tuning = Mapping[str, str]  # node name → kernel name
 
 
 def kernels_for(
-    node: Node, types: list[TypeInfo | None], backend: str, storage: DType = DType.F32
+    node: Node,
+    types: list[TypeInfo | None],
+    backend: str,
+    storage: DType = DType.F32,
+    compute: DType = DType.F32,
 ) -> tuple[list[KernelRef], list[str]]:
     """Kernels of a backend that can run a node, best first, and why the others cannot.
 
-    `storage` is the element type that float32 values have on that backend (f16, bf16 or f32).
+    `storage` is the element type that float32 values have on that backend (f16, bf16 or f32),
+    `compute` the one that kernels may compute in on float32 values.
     """
     op = get_op(node.op, node.name)
     usable, reasons = [], []
@@ -37,6 +42,8 @@ def kernels_for(
         return [], [f"{op.name}'s {missing} is computed at run time"]
     for ref in refs:
         dtype = first.dtype if first else DType.F32
+        if ref.precision not in (None, compute):
+            continue
         wanted = storage if dtype is DType.F32 else dtype
         if first is not None and wanted not in ref.dtypes:
             reasons.append(f"{ref.name} takes {_names(ref)}, not {wanted}")
@@ -69,6 +76,7 @@ def select(
     *,
     tuned: str | None = None,
     storage: DType = DType.F32,
+    compute: DType = DType.F32,
 ) -> Placement:
     """The first kernel that can run the node, on this backend or the next one.
 
@@ -78,7 +86,7 @@ def select(
     for candidate in FALLBACK[backend]:
         if candidate == "reference":
             break
-        usable, reasons = kernels_for(node, types, candidate, storage)
+        usable, reasons = kernels_for(node, types, candidate, storage, compute)
         if not usable and storage is not DType.F32:
             usable, _ = kernels_for(node, types, candidate)
         if usable:

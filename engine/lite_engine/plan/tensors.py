@@ -1,5 +1,4 @@
-"""Where each value lies: its tensors by space, layout and type, and the steps that bring it there.
-"""
+"""Where each value lies: its tensors by space, layout and type, and the steps that bring it."""
 
 from __future__ import annotations
 
@@ -98,6 +97,13 @@ class TensorPool:
                 value, "Cast", index, at, dtype, where, f"{kind} to {dtype}", to=str(dtype)
             )
             kind = dtype
+        if (
+            where == DEVICE
+            and space == HOST
+            and not lay.same_bytes(logical_dims(value), at, layout)
+        ):
+            index = self._relayout(value, index, layout, kind, where)
+            at = layout
         if where != space:
             index = self._move(
                 value,
@@ -118,18 +124,14 @@ class TensorPool:
             dims = lay.physical_dims(shape, layout)
             return self.register(value, space, self.alias(value.name, index, dims, layout))
         if tensor.layout != layout:
-            perm = [tensor.layout.index(axis) for axis in layout]
-            index = self._move(
-                value,
-                "Relayout",
-                index,
-                layout,
-                dtype,
-                space,
-                f"memory order {_order(tensor.layout)} to {_order(layout)}",
-                perm=perm,
-            )
+            index = self._relayout(value, index, layout, dtype, space)
         return index
+
+    def _relayout(self, value: Value, source: int, layout: Layout, dtype: DType, space: str) -> int:
+        have = self.plan.tensors[source].layout
+        perm = [have.index(axis) for axis in layout]
+        why = f"memory order {_order(have)} to {_order(layout)}"
+        return self._move(value, "Relayout", source, layout, dtype, space, why, perm=perm)
 
     def _move(
         self,

@@ -1,4 +1,7 @@
 // Conv and Gemm with constant weights, as tap GEMM.
+//
+// The bf16 kernels keep floats in memory. Where there are dot products of bf16 pairs, phase 0 rounds
+// the input to bf16, [image][row][pixel][group][pairs]; elsewhere they compute in float.
 #include "tap_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -7,6 +10,8 @@ namespace {
 struct State {
   TapGemm gemm;
   int32_t residual;          // input added before the activation, or -1
+  PixelView input;           // that is rounded to bf16
+  int64_t groups, group_in;
 };
 
 State* new_state(Step& step, Env& env) {
@@ -17,6 +22,67 @@ State* new_state(Step& step, Env& env) {
   return state;
 }
 
+// Makes the shape one of bf16 pairs, where products are of those.
+bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
+  state->input = s->in;
+  state->groups = s->groups;
+  state->group_in = s->group_in;
+  if (kProducts == 1) return true;
+  s->group_in = (s->group_in + 1) / 2;
+  s->in.c = s->in.pixel = s->groups * s->group_in;
+  s->in.row = s->in.w * s->in.pixel;
+  s->in.image = s->in.h * s->in.row;
+  s->in.origin = 0;
+  for (int i = 0; i < 4; ++i) s->in.halo[i] = 0;
+  size_t count;
+  if (!mul_size(static_cast<size_t>(s->in.images), static_cast<size_t>(s->in.image), &count) ||
+      !mul_size(count, 4, &step.shared_bytes)) {
+    return env.fail("input too large");
+  }
+  step.shared_bytes += 64;
+  step.phases = 2;
+  return true;
+}
+
+#if defined(__AVX512BF16__)
+LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const __m256bh v = _mm512_cvtneps_pbh((__m512)load(x + i));
+    memcpy(y + i, &v, sizeof v);
+  }
+  if (i < n) {
+    const __m256bh v = _mm512_cvtneps_pbh((__m512)load_part(x + i, static_cast<int>(n - i)));
+    memcpy(y + i, &v, static_cast<size_t>(n - i) * sizeof *y);
+  }
+}
+
+// Phase 0: one thread's rows.
+void round_input(const State& state, const float* x, uint16_t* y, int thread, int threads) {
+  const PixelView& v = state.input;
+  const int64_t padded = (state.group_in + 1) / 2 * 2, pixel = state.groups * padded;
+  const bool one_run = padded == state.group_in && v.pixel == pixel;
+  int64_t begin, end;
+  share(v.images * v.h * v.w, 16, thread, threads, &begin, &end);
+  while (begin < end) {
+    const int64_t row = begin / v.w, column = begin % v.w;
+    const int64_t n = v.w - column < end - begin ? v.w - column : end - begin;
+    const float* from = x + v.origin + row / v.h * v.image + row % v.h * v.row + column * v.pixel;
+    uint16_t* to = y + begin * pixel;
+    begin += n;
+    if (one_run) {
+      round_floats(from, to, n * pixel);
+      continue;
+    }
+    for (int64_t i = 0; i < n; ++i, from += v.pixel)
+      for (int64_t g = 0; g < state.groups; ++g, to += padded) {
+        round_floats(from + g * state.group_in, to, state.group_in);
+        if (padded != state.group_in) to[state.group_in] = 0;
+      }
+  }
+}
+#endif
+
 bool prepare_conv(Step& step, Env& env) {
   ConvShape s;
   if (!read_conv(step, env, false, &s)) return false;
@@ -25,8 +91,9 @@ bool prepare_conv(Step& step, Env& env) {
   if (s.has_residual) state->residual = 3;
   const int64_t kh = s.kernel[0], kw = s.kernel[1];
   const WeightView w{s.weights->as<float>(), s.group_out * s.group_in * kh * kw,
-                     s.group_in * kh * kw, kh * kw, kw, 1, 1.0f};
-  return prepare_tap_gemm(s, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env, &state->gemm);
+                     s.group_in * kh * kw, kh * kw, kw, 1, 1.0f, s.group_in};
+  return count_pairs(step, env, state, &s) &&
+         prepare_tap_gemm(s, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env, &state->gemm);
 }
 
 // Gemm: y[M,N] = activation(alpha * a[M,K] * b + beta * c), b constant: [N,K] (transB) or [K,N].
@@ -78,20 +145,31 @@ bool prepare_gemm(Step& step, Env& env) {
     return env.fail("c must be a constant of %lld values or one, or [M,N] with beta 1",
                     static_cast<long long>(n));
   }
-  const WeightView w{b->as<float>(), 0, trans_b ? k : 1, trans_b ? 1 : n, 0, 0, alpha};
-  return prepare_tap_gemm(s, w, bias, beta, env, &state->gemm);
+  const WeightView w{b->as<float>(), 0, trans_b ? k : 1, trans_b ? 1 : n, 0, 0, alpha, k};
+  return count_pairs(step, env, state, &s) &&
+         prepare_tap_gemm(s, w, bias, beta, env, &state->gemm);
 }
 
-void run(const Step& step, int, int thread, int, void*) {
+void run(const Step& step, int phase, int thread, int threads, void*) {
   const State& state = *static_cast<const State*>(step.state);
-  run_tap_gemm(state.gemm, step.inputs[0]->as<float>(), step.outputs[0]->as<float>(),
+  const float* x = step.inputs[0]->as<float>();
+#if defined(__AVX512BF16__)
+  if (phase == 0)
+    return round_input(state, x, static_cast<uint16_t*>(step.shared), thread, threads);
+  x = static_cast<const float*>(step.shared);
+#endif
+  run_tap_gemm(state.gemm, x, step.outputs[0]->as<float>(),
                state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(), thread);
 }
 
 const Kernel kConvGemm[] = {
+    {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
+    {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
+#if !defined(__AVX512BF16__)
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},
+#endif
 };
 
 }  // namespace

@@ -32,6 +32,16 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
   }
 }
 
+LITE_INLINE F multiply_add(F a, F b, F sum) {
+#if defined(__AVX512BF16__)
+  // NOTE: as vpdpbusd, the intrinsic makes gcc 12 copy accumulators around.
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+#else
+  return fma(a, b, sum);
+#endif
+}
+
 // One k: a row vector of weights against one float of every row of A.
 template <int kRows, int kVectors>
 LITE_INLINE void rank_one(F (&acc)[kRows][kVectors], const float* a, ptrdiff_t lda,
@@ -40,7 +50,7 @@ LITE_INLINE void rank_one(F (&acc)[kRows][kVectors], const float* a, ptrdiff_t l
   LITE_UNROLL for (int n = 0; n < kVectors; n++) b[n] = load(w + n * kLanes);
   LITE_UNROLL for (int m = 0; m < kRows; m++) {
     const F s = splat(a[m * lda]);
-    LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = fma(s, b[n], acc[m][n]);
+    LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = multiply_add(s, b[n], acc[m][n]);
   }
 }
 

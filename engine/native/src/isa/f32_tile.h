@@ -25,6 +25,14 @@ constexpr int kTileRows = 8;
 #endif
 constexpr int kTileColumns = 2 * kLanes;
 
+// Where there are dot products of bf16 pairs, a pair takes the place of a float in A and in W, and
+// every k below is one of pairs; sums and C are floats.
+#if defined(__AVX512BF16__)
+constexpr int kProducts = 2;
+#else
+constexpr int kProducts = 1;
+#endif
+
 struct Tile {
   const float* a;
   ptrdiff_t lda, tap_y, tap_x;     // floats

@@ -2,11 +2,23 @@
 
 #include <math.h>
 
+#include "../convert.h"
 #include "activation.h"
 #include "tile_loop.h"
 
 namespace lite::LITE_ISA {
 namespace {
+
+// Input channel c of a group, or channels 2c and 2c + 1 as bf16.
+LITE_INLINE float packed_weight(const WeightView& v, const float* source, int64_t c) {
+  if (kProducts == 1) return source[0] * v.scale;
+  const float second = 2 * c + 1 < v.pairs_in ? source[v.in] * v.scale : 0.0f;
+  const uint32_t pair = static_cast<uint32_t>(float_to_bfloat(second)) << 16 |
+                        float_to_bfloat(source[0] * v.scale);
+  float bits;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
 
 void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, float* out) {
   const int64_t in_c = s.group_in, out_c = s.group_out;
@@ -18,12 +30,12 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
       for (int64_t ky = 0; ky < s.kernel[0]; ++ky) {
         for (int64_t kx = 0; kx < s.kernel[1]; ++kx) {
           for (int64_t c = 0; c < g.in_c; ++c, row += columns) {
-            const int64_t member = c / in_c;
+            const int64_t member = c / in_c, channel = c - member * in_c;
             const float* source = v.data + (group * join + member) * v.group +
-                                  (c - member * in_c) * v.in + ky * v.y + kx * v.x;
+                                  kProducts * channel * v.in + ky * v.y + kx * v.x;
             for (int64_t n = 0; n < valid; ++n) {
               const int64_t o = n0 + n - member * out_c;
-              if (o >= 0 && o < out_c) row[n] = source[o * v.out] * v.scale;
+              if (o >= 0 && o < out_c) row[n] = packed_weight(v, source + o * v.out, channel);
             }
           }
         }

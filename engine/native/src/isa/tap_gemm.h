@@ -11,6 +11,7 @@ struct WeightView {
   const float* data;
   int64_t group, out, in, y, x;
   float scale;
+  int64_t pairs_in = 0;  // input channels per group, where ConvShape::group_in counts pairs
 };
 
 struct TapGemm {
