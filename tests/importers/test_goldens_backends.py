@@ -6,7 +6,7 @@ kernels round twice, so the two sets of kernels differ from each other in 0-1.8 
 outputs by up to 11 steps after the softmax: no one engine can be bit-exact with both.
 
 The ONNX QDQ network was recorded with onnxruntime's optimisation off, where every operator computes
-in floats; integer operators (ours, and onnxruntime's own with optimisation on) round ties otherwise.
+in floats; integer operators (ours, and onnxruntime's own when optimising) round ties otherwise.
 Largest differences over its six pictures: onnxruntime on/off 8.5e-2, ours/off 8.5e-2, ours/on
 1.3e-2; the same class comes first in all three.
 """

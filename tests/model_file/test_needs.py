@@ -53,7 +53,7 @@ def test_versions(needs, good):
 @pytest.mark.cpu
 def test_a_newer_engine_is_asked_for(tmp_path, monkeypatch):
     path = saved(tmp_path, monkeypatch, Needs("99.0.0"))
-    with pytest.raises(VersionError, match="needs engine 99.0.0"):
+    with pytest.raises(VersionError, match=r"needs engine 99\.0\.0"):
         read_model(path)
     done = run(path)
     assert done.returncode == 1 and "needs runtime 99.0.0 or newer" in done.stderr
@@ -63,7 +63,7 @@ def test_a_newer_engine_is_asked_for(tmp_path, monkeypatch):
 
 @pytest.mark.cpu
 def test_missing_cpu_features(tmp_path, monkeypatch):
-    needs = replace(needs_of([]), features={t: ("sse2", "unobtainium") for t in ("x86", "arm")})
+    needs = replace(needs_of([]), features=dict.fromkeys(("x86", "arm"), ("sse2", "unobtainium")))
     path = saved(tmp_path, monkeypatch, needs)
     with pytest.raises(BackendUnavailableError, match=r"needs CPU features .*unobtainium"):
         Predictor(path, host_target())
