@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import LiteError, ModelFormatError
 from ..ir import Graph, Shape, verify
 from ..ops import check_shape, infer_types
+from . import pytorch
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
 FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe")
@@ -63,18 +64,20 @@ def format_of(path: str | Path) -> str:
 
 
 def load(
-    path: str | Path,
+    path: Any,
     *,
     params: str | Path | None = None,
     shapes: Mapping[str, Shape] | None = None,
     **options: Any,
 ) -> Graph:
-    """Reads a model of any known format.
+    """Reads a model of any known format, or takes a PyTorch module (with `example_inputs=`).
 
-    `params` is the file of weights where a format keeps two files (Paddle, Caffe) and its place
-    cannot be guessed. `shapes` fixes symbolic input shapes. Raises ModelFormatError,
-    UnsupportedOperatorError.
+    `path` is a file or folder; a known suffix may be left out. `params` is the file of weights
+    where a format keeps two files (Paddle, Caffe) and its place cannot be guessed. `shapes` fixes
+    symbolic input shapes. Raises ModelFormatError, UnsupportedOperatorError.
     """
+    if pytorch.is_module(path):
+        return _checked(pytorch.from_module(path, **options), shapes)
     path = find_model(path)
     if params is not None:
         options["params"] = Path(params)
@@ -91,6 +94,10 @@ def load(
         # Importers check what they read; this is the last line for hostile files.
         raise ModelFormatError(f"{path}: damaged ({type(e).__name__}: {e})") from e
     graph.metadata.setdefault("format", format_name)
+    return _checked(graph, shapes)
+
+
+def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     fix_shapes(graph, shapes or {})
     infer_types(graph)
     verify(graph, "import")
