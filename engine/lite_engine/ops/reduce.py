@@ -178,6 +178,7 @@ def _arg(name: str, pick: Callable[..., np.ndarray]) -> OpDef:
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     op.kernel("cpu", "any_arg", dtype=COUNTED)
+    op.kernel("opencl", "arg", dtype="f32,f16")
     return op
 
 

@@ -133,7 +133,7 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
         return gpu.depthwise4(step, x, y, sizes, window, _stored(packed, y), bias, residual)
     args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
     options = _options(step, y, residual)
-    return [Launch("conv", "conv_depthwise", args, (sizes[3], sizes[0]), options)]
+    return [Launch("depthwise", "depthwise", args, (sizes[3], sizes[0]), options)]
 
 
 @builds("conv2d_grouped")
@@ -145,7 +145,11 @@ def grouped(step: Step, plan: Plan, device: Device) -> list[Launch]:
     bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
     group = int(step.attrs.get("group", 1))
     args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window, group]
-    return [Launch("conv", "conv_grouped", args, (sizes[6], sizes[0]), _options(step, y, residual))]
+    return [
+        Launch(
+            "conv_grouped", "conv_grouped", args, (sizes[6], sizes[0]), _options(step, y, residual)
+        )
+    ]
 
 
 @builds("deconv2d")
@@ -166,7 +170,7 @@ def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
     sizes = [m, *x.dims[1:], y.dims[1], y.dims[2], y.dims[3]]
     window = [*w.shape[2:], *found["strides"], *found["pads"][:2], *found["dilations"]]
     args = [x, _stored(packed, y), bias, y, *sizes, *window, group]
-    return [Launch("conv", "deconv", args, (sizes[6], m), _options(step, y, None))]
+    return [Launch("deconv", "deconv", args, (sizes[6], m), _options(step, y, None))]
 
 
 @builds("gemm")

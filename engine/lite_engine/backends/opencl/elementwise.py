@@ -116,4 +116,4 @@ def batch_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
     scale, offset = factor.astype(np.float32), (beta - mean * factor).astype(np.float32)
     options = join(storage_option(y.dtype), activation_options(step))
     args = [x, scale, offset, y, y.size, math.prod(scale.shape)]
-    return [Launch("reduce", "affine", args, (y.size,), options)]
+    return [Launch("norm", "affine", args, (y.size,), options)]

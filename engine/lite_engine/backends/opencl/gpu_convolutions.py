@@ -221,4 +221,4 @@ def depthwise4(
     options += ["#define RESIDUAL"] if residual is not None else []
     args = [x, packed, bias, residual or y, y, *sizes, *window]
     grid = (sizes[3] // 4, sizes[0])
-    return [Launch("depthwise", "depthwise4", args, grid, join(*options))]
+    return [Launch("depthwise4", "depthwise4", args, grid, join(*options))]

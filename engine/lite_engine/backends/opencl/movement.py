@@ -55,12 +55,11 @@ def _row_copy(
     return Launch("copy", "copy_rows", [x, y, *size, *source, *target], size, options)
 
 
-@builds("copy_relayout", "copy_transpose")
+@builds("copy_relayout")
 def relayout(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    perm = step.attrs.get("perm") or list(range(len(x.dims)))[::-1]
     source = strides_of(x.dims)
-    return [strided_copy(x, y, y.dims, [source[p] for p in perm], strides_of(y.dims))]
+    return [strided_copy(x, y, y.dims, [source[p] for p in step.attrs["perm"]], strides_of(y.dims))]
 
 
 @builds("copy")
@@ -117,7 +116,7 @@ def pad(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     rank = len(x.dims)
     pads = [int(p) for p in np.ravel(step.attrs["pads"])]
-    value = step.attrs.get("constant_value")
+    value = step.attrs.get("value")
     value = 0.0 if value is None else float(np.ravel(value)[0])
     fill = np.array(value, y.dtype.np).reshape(1)
     raw = fill.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[y.dtype.itemsize])[0]

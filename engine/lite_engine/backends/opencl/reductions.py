@@ -26,7 +26,15 @@ _FOLDS = {
     "GlobalAveragePool": ("0.0f", "((s)+(v))", "((s)/(n))"),
     "GlobalMaxPool": ("-INFINITY", "fmax(s,v)", "(s)"),
 }
-FOLDED = frozenset(_FOLDS)
+#: How two partial results are joined where it is not their sum.
+_MERGES = {
+    "ReduceMax": "fmax(s,t)",
+    "ReduceMin": "fmin(s,t)",
+    "ReduceProd": "((s)*(t))",
+    "GlobalMaxPool": "fmax(s,t)",
+}
+#: Below so many outputs one work-item each leaves a GPU idle.
+_FEW_OUTPUTS = 1 << 16
 
 
 def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
@@ -49,22 +57,25 @@ def reduce(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     outer, n, inner = blocks(x.dims, reduced_axes(step, len(x.dims)))
     start, fold, done = _FOLDS[step.op]
-    return [_reduction("reduce", x, y, [outer, n, inner], start, fold, done)]
-
-
-def _reduction(
-    kernel: str, x: PlanTensor, y: PlanTensor, sizes: list[int], *macros: str, more: str = ""
-) -> Launch:
-    start, fold, done = macros or ("0.0f", "(s)", "(s)")
-    options = join(
-        storage_option(x.dtype),
+    merge = _MERGES.get(step.op, "((s)+(t))")
+    more = join(
         f"#define START {start}",
         f"#define STEP(s,v) {fold}",
         f"#define DONE(s,n) {done}",
-        "#define SIGN 1.0f" if "SIGN" not in more else "",
-        more,
+        f"#define MERGE(s,t) {merge}",
     )
-    return Launch("reduce", kernel, [x, y, *sizes], (sizes[0] * sizes[2],), options)
+    if device.local_tiles and n >= 32 and outer * inner < _FEW_OUTPUTS:
+        launch = _reduction("reduce", "reduce_group", x, y, [outer, n, inner], more)
+        launch.global_size, launch.local_size = (-(-outer * inner // 16) * 256,), (256,)
+        return [launch]
+    return [_reduction("reduce", "reduce", x, y, [outer, n, inner], more)]
+
+
+def _reduction(
+    file: str, kernel: str, x: PlanTensor, y: PlanTensor, sizes: list[int], more: str
+) -> Launch:
+    options = join(storage_option(x.dtype), more)
+    return Launch(file, kernel, [x, y, *sizes], (sizes[0] * sizes[2],), options)
 
 
 @builds("softmax")
@@ -74,19 +85,21 @@ def softmax(step: Step, plan: Plan, device: Device) -> list[Launch]:
     more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
     outer, n, inner = blocks(x.dims, [axis])
     if device.local_tiles and inner == 1 and n >= 64:
-        launch = _reduction("softmax_row", x, y, [outer, n, inner], more=more)
+        launch = _reduction("softmax", "softmax_row", x, y, [outer, n, inner], more)
         launch.global_size, launch.local_size = (outer * 128,), (128,)
         return [launch]
-    return [_reduction("softmax", x, y, list(blocks(x.dims, [axis])), more=more)]
+    return [_reduction("softmax", "softmax", x, y, list(blocks(x.dims, [axis])), more)]
 
 
 @builds("arg")
 def arg(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", 0)) % len(x.dims)
-    more = f"#define SIGN {'-1.0f' if step.op == 'ArgMin' else '1.0f'}"
-    more += "\n#define LAST" if step.attrs.get("select_last_index") else ""
-    return [_reduction("arg", x, y, list(blocks(x.dims, [axis])), more=more)]
+    more = join(
+        f"#define SIGN {'-1.0f' if step.op == 'ArgMin' else '1.0f'}",
+        "#define LAST" if step.attrs.get("select_last_index") else "",
+    )
+    return [_reduction("arg", "arg", x, y, list(blocks(x.dims, [axis])), more)]
 
 
 @builds("layer_norm")
@@ -110,12 +123,9 @@ def _normalise(
     count = sizes[1] if more else sizes[2]
     scale = _vector(plan, step, 1, np.ones(count, np.float32))
     offset = _vector(plan, step, 2, np.zeros(count, np.float32))
-    options = join(storage_option(y.dtype), activation_options(step), more, _NO_FOLD)
+    options = join(storage_option(y.dtype), activation_options(step), more)
     args = [x, scale, offset, y, *sizes, float(step.attrs.get("epsilon", 1e-5))]
-    return Launch("reduce", "normalise", args, (sizes[0] * sizes[2],), options)
-
-
-_NO_FOLD = "#define START 0.0f\n#define STEP(s,v) (s)\n#define DONE(s,n) (s)\n#define SIGN 1.0f"
+    return Launch("norm", "normalise", args, (sizes[0] * sizes[2],), options)
 
 
 def _vector(plan: Plan, step: Step, index: int, otherwise: np.ndarray) -> Any:
