@@ -141,8 +141,12 @@ def _neighbour(rows: list[LayerTime], at: int) -> str:
 def _unfused_activation(case: _Case) -> Iterator[Advice]:
     """An activation that could have been part of the product before it, and why it is not."""
     made = {i: s for s in case.plan.steps for i in s.outputs}
-    for row, step in zip(case.profile.layers, case.plan.steps, strict=True):
-        if step.op not in _ACTIVATIONS or not step.inputs or row.share < WORTH_SHARE / 3:
+    rows = {row.name: row for row in case.profile.layers}
+    for step in case.plan.steps:
+        row = rows.get(step.name)
+        if row is None or row.share < WORTH_SHARE / 3:
+            continue
+        if step.op not in _ACTIVATIONS or not step.inputs:
             continue
         maker = made.get(case.plan.root(step.inputs[0]).index) or made.get(step.inputs[0])
         if maker is None or maker.op not in _PRODUCTS:

@@ -8,6 +8,7 @@ layer of ours could reach, and are kept per machine.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -161,4 +162,5 @@ def _write(path: Path, data: dict[str, Any]) -> None:
         part.write_text(json.dumps(data, indent=1), encoding="utf-8")
         part.replace(path)
     except OSError:
-        part.unlink(missing_ok=True)  # a cache that cannot be written costs time, not the profile
+        with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+            part.unlink()

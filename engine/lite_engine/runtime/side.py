@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import UsageError
-from ..ir import Graph, Node, QuantParams, Value
+from ..ir import DType, Graph, Node, QuantParams, Value
 from ..ops import find_op
 from .predictor import Predictor
 
@@ -103,8 +103,10 @@ def isolated_graph(
                 ins.append(Value(f"{node.name}/{value.name}", value.dtype, const=value.const))
             elif value.name in known:
                 if value.name not in inputs:
-                    shape = known[value.name].shape
-                    inputs[value.name] = Value(f"{value.name}:in", value.dtype, shape)
+                    array = known[value.name]
+                    inputs[value.name] = Value(
+                        f"{value.name}:in", value.dtype or DType.of(array), array.shape
+                    )
                     inputs[value.name].quant = value.quant
                 ins.append(inputs[value.name])
             elif value.name in made:

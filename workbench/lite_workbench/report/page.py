@@ -90,9 +90,10 @@ class Page:
             for name, module in self.modules.items()
         )
         data = f'{{"values":[{",".join(self.values)}],"mounts":{json.dumps(self.mounts)}}}'
+        inert = data.replace("<", "\\u003c")  # only strings can hold it
         host = (_HERE / "host.js").read_text("utf-8")
         return (
-            f'<script type="application/json" id="lite-data">{_inert(data)}</script>\n'
+            f'<script type="application/json" id="lite-data">{inert}</script>\n'
             f"<script>\n'use strict';\nwindow.liteMakers = {{\n{_inert(makers)}\n}};\n</script>\n"
             f"<script>\n{host}</script>"
         )
@@ -140,7 +141,7 @@ def _function_body(module: str) -> str:
 
 def _inert(text: str) -> str:
     """No text inside a script element can end it or open a comment."""
-    return text.replace("</", "<\\/").replace("<!--", "<\\!--")
+    return text.replace("</", "<\\/").replace("<!--", "\\u003c!--")
 
 
 def answer(widget: Any, answers: Mapping[str, Mapping[str, Any]]) -> Any:

@@ -177,10 +177,30 @@ def _profiles(session: Any, prefix: str) -> Iterator[Section]:
         tabs.badge("Copies", str(copies) if copies else "")
         chart = LatencyChart(**shared, baseline=baseline, roof=roof)
         left = GraphView(**shared, graph=graph, baseline=baseline)
+        advice = _advice(session, profile, predictor.plan(shapes))
         yield Section(
             f"{prefix}time-{backend}", f"Where the time goes: {backend}", _sentence(profile),
-            [TimingLine(**shared), chart, columns(left, tabs, kind="graph"), inspector],
+            [TimingLine(**shared), chart, columns(left, tabs, kind="graph"), inspector, *advice],
         )  # fmt: skip
+
+
+def _advice(session: Any, profile: Any, plan: Any) -> list[DataTable]:
+    """What could be faster, with evidence; nothing when there is nothing to say."""
+    from lite_engine.runtime.advice import advise
+
+    found = advise(profile, plan, session.model.journal, session.path)
+    rows = [
+        {"evidence": a.evidence, "advice": a.advice, "gain": f"{a.gain_ms:.3f}",
+         "try": a.command}
+        for a in found
+    ]  # fmt: skip
+    columns_ = [
+        {"id": "evidence", "head": "What was seen", "kind": "wrap"},
+        {"id": "advice", "head": "Advice", "kind": "wrap"},
+        {"id": "gain", "head": "Gains up to, ms", "kind": "number"},
+        {"id": "try", "head": "Try", "kind": "code"},
+    ]
+    return [DataTable(title="What could be faster", columns=columns_, rows=rows)] if rows else []
 
 
 def _sentence(profile: Any) -> str:
@@ -193,7 +213,9 @@ def _sentence(profile: Any) -> str:
     )
     if not profile.times_meaningful:
         said = "Emulated: the times mean nothing, the numbers and the layers do. " + said
-    return " ".join([said, *(f"{w[0].upper()}{w[1:]}." for w in profile.warnings)])
+    peak = (profile.memory_map.get("peak") or {}).get("text")
+    notes = [*profile.warnings, *([f"memory: {peak}"] if peak else [])]
+    return " ".join([said, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
 
 
 def _differences(session: Any, prefix: str) -> Iterator[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -38,6 +39,7 @@ def write_report(sessions: Sequence[Any], path: str | Path) -> Path:
         part.write_text(text, encoding="utf-8")
         part.replace(out)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
     return out

@@ -1,0 +1,86 @@
+"""The report: one file, no network, small, complete; hostile names stay text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+pytest.importorskip("anywidget", reason="the report draws with the widgets: pip install .[lab]")
+
+from lite_engine.runtime import host_target
+from lite_widgets import LayerTable, columns
+from lite_workbench.cli import main
+from lite_workbench.report import Section, page, write_report
+from lite_workbench.session import Session
+
+from tests.small_models import classifier
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A `.lite` file of a small classifier."""
+    from lite_engine import optimize
+
+    path = tmp_path / "small.lite"
+    optimize(classifier(), targets=[host_target()]).save(path)
+    return path
+
+
+def data_of(text: str) -> dict:
+    found = re.search(r'<script type="application/json" id="lite-data">(.*?)</script>', text, re.S)
+    return json.loads(found[1])
+
+
+@pytest.mark.cpu
+def test_the_command_writes_one_file(model, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path / "cache"))
+    out = tmp_path / "out.html"
+    assert main(["report", str(model), "-o", str(out), "--runs", "3"]) == 0
+    text = out.read_text("utf-8")
+    assert "wrote" in capsys.readouterr().out
+    assert len(text) < 2_000_000
+    for section in ("What is in the file", "Conversion", "Where the time goes", "agree?",
+                    "Environment"):  # fmt: skip
+        assert section in text
+    markup = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    assert not re.search(r'(?:src|href)="(?!#|data:)', markup)  # nothing is fetched
+    assert sorted(tmp_path.glob(".*.part")) == []
+    names = {m["class"] for m in data_of(text)["mounts"]}
+    assert {"LayerTable", "LatencyChart", "GraphView", "ErrorStrip", "MemoryMap"} <= names
+
+
+def test_equal_data_are_written_once() -> None:
+    rows = [{"name": f"l{i}", "op": "Conv", "median_ms": 1.0} for i in range(50)]
+    tables = [LayerTable(profile={"layers": rows}) for _ in range(4)]
+    one = page("t", "", [Section("a", "A", "", tables[:1])])
+    four = page("t", "", [Section("a", "A", "", [columns(*tables[:2]), *tables[2:]])])
+    assert len(four) - len(one) < 3_000
+
+
+def test_names_cannot_leave_their_place() -> None:
+    evil = "</script><script>alert(1)</script><!--"
+    rows = [{"name": evil, "op": "Conv", "median_ms": 1.0}]
+    text = page(evil, evil, [Section("a", evil, evil, [LayerTable(profile={"layers": rows})])])
+    assert "<script>alert" not in text
+    assert data_of(text)["values"]
+
+
+@pytest.mark.cpu
+def test_a_file_that_cannot_be_written(model, tmp_path, capsys) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["report", str(model), "-o", str(tmp_path / "file" / "x.html"), "--runs", "1"]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.cpu
+def test_two_sessions_in_one_report(model, tmp_path) -> None:
+    sessions = [Session(model), Session(model)]
+    for session in sessions:
+        session.set_input()
+        session.profile(host_target(), runs=2)
+    text = write_report(sessions, tmp_path / "two.html").read_text("utf-8")
+    assert len(re.findall(r'<section id="([^"]+)"', text)) == len(
+        set(re.findall(r'<section id="([^"]+)"', text))
+    )

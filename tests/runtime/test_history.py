@@ -1,0 +1,67 @@
+"""History: kept, listed, tagged; a damaged store is set aside; many writers at once."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from lite_engine.errors import UsageError
+from lite_engine.runtime.history import History
+
+from tests.runtime.profiles import made_up
+
+
+def test_kept_and_found(tmp_path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    first = history.add(made_up([1.0, 2.0]), "a.onnx")
+    second = history.add(made_up([1.0, 3.0]), "a.onnx", tag="after")
+    assert [r.id for r in history.list()] == [second, first]
+    run, profile = history.get("after")
+    assert run.id == second and profile.to_dict() == made_up([1.0, 3.0]).to_dict()
+    history.tag(first, "before")
+    assert history.get("before")[0].id == first
+    assert history.list(model="other") == []
+
+
+def test_an_unknown_run(tmp_path) -> None:
+    with pytest.raises(UsageError, match="there is no run 7"):
+        History(tmp_path / "runs.sqlite").get(7)
+
+
+def test_a_damaged_store_costs_nothing(tmp_path, caplog) -> None:
+    path = tmp_path / "runs.sqlite"
+    path.write_bytes(b"this was a database once" * 100)
+    history = History(path)
+    with caplog.at_level(logging.WARNING):
+        assert history.add(made_up([1.0])) == 1
+    assert "set aside" in caplog.text
+    assert len(history.list()) == 1
+    assert [p for p in tmp_path.iterdir() if "damaged" in p.name]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    history = History(tmp_path / "file" / "runs.sqlite")
+    assert history.add(made_up([1.0])) is None and history.list() == []
+
+
+def _write(path: str, count: int) -> None:
+    history = History(path)
+    for _ in range(count):
+        assert history.add(made_up([1.0])) is not None
+
+
+def test_two_notebooks_at_once(tmp_path) -> None:
+    path = Path(tmp_path / "runs.sqlite")
+    workers = [
+        multiprocessing.get_context("fork").Process(target=_write, args=(str(path), 20))
+        for _ in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [w.exitcode for w in workers] == [0, 0]
+    assert len(History(path).list(limit=100)) == 40
