@@ -53,7 +53,8 @@ def test_linear(dtype):
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
 def test_binary(op, dtype):
-    for a, b in (((3, 700), (3, 700)), ((2, 5, 7), (7,)), ((4, 9), (1,))):
+    for a, b in (((3, 700), (3, 700)), ((2, 5, 7), (7,)), ((4, 9), (1,)), ((7,), (90, 7)),
+                 ((1, 30, 24), (1, 1, 24))):
         inputs = [whole(a, dtype), scalar(0.03), scalar(7, dtype), whole(b, dtype), scalar(0.07),
                   scalar(1, dtype), scalar(0.11), scalar(9, dtype)]  # fmt: skip
         check(op, "i8_binary", inputs, tolerance=0, isas=isas())

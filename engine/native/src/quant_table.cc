@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "broadcast.h"
+#include "byte_table.h"
 #include "quant_scalars.h"
 
 namespace lite {
@@ -27,6 +28,7 @@ int32_t number_of(int byte, DType type) {
 }
 
 void map(const Table& table, const uint8_t* x, int64_t stride, uint8_t* y, int64_t n) {
+  if (stride == 1) return map_bytes(table.answer, x, y, n);
   for (int64_t i = 0; i < n; ++i) y[i] = table.answer[x[i * stride]];
 }
 

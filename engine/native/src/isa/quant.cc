@@ -171,8 +171,38 @@ bool prepare_binary(Step& step, Env& env) {
          plan_broadcast(env, *y, inputs, 2, &s->plan);
 }
 
+// One operand repeats every row, as a number per channel does: whole rows fill a chunk at once.
+// False when the operands lie otherwise.
+bool run_rows(const BinaryState& s, const Step& step, int thread, int threads) {
+  const Broadcast& p = s.plan;
+  if (p.rank != 2 || p.count[1] > kChunk / 2) return false;
+  const int64_t c = p.count[1];
+  const int full = p.stride[2][0] == 0 ? 1 : 2, row = 3 - full;
+  for (int i = 0; i < 3; ++i)
+    if (i != row && (p.stride[i][0] != c || p.stride[i][1] != 1)) return false;
+  if (p.stride[row][0] != 0 || p.stride[row][1] != 1) return false;
+  const Params& of_full = full == 1 ? s.a : s.b;
+  const Params& of_row = full == 1 ? s.b : s.a;
+  float x[kChunk], z[kChunk];
+  to_real(*step.inputs[row == 1 ? 0 : 3], 0, 1, static_cast<int>(c), scale_at(of_row, 0),
+          zero_at(of_row, 0), z);
+  const int64_t rows = kChunk / c;
+  for (int64_t i = c; i < rows * c; ++i) z[i] = z[i - c];
+  int64_t begin, end;
+  share(p.count[0], rows, thread, threads, &begin, &end);
+  for (int64_t r = begin; r < end; r += rows) {
+    const int n = static_cast<int>((end - r < rows ? end - r : rows) * c);
+    to_real(*step.inputs[full == 1 ? 0 : 3], r * c, 1, n, scale_at(of_full, 0),
+            zero_at(of_full, 0), x);
+    for (int k = 0; k < n; ++k) x[k] = s.multiply ? x[k] * z[k] : x[k] + z[k];
+    to_integer(x, n, scale_at(s.y, 0), zero_at(s.y, 0), *step.outputs[0], r * c);
+  }
+  return true;
+}
+
 void run_binary(const Step& step, int, int thread, int threads, void*) {
   const BinaryState& s = *static_cast<const BinaryState*>(step.state);
+  if (run_rows(s, step, thread, threads)) return;
   const int last = s.plan.rank - 1;
   const int64_t sa = s.plan.stride[1][last], sb = s.plan.stride[2][last];
   float x[kChunk], z[kChunk];
