@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ._base import (
+    PREPROCESS_HELP,
     Command,
     add_json,
     add_model,
@@ -46,6 +47,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibration", metavar="DIR|FILE.npz", help="images, or arrays, that the model will meet"
     )
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--method", default="auto", choices=METHODS, help="how ranges are chosen")
     parser.add_argument("--samples", type=int, metavar="N", help="at most N samples")
     parser.add_argument("--weights-only", choices=("int8", "int16"), help="no calibration needed")
@@ -67,8 +69,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.errors import UsageError
+    from lite_engine.preprocess import Preprocess
 
     model = load_model(args)
+    if args.preprocess:
+        model.metadata["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
         return _weights_only(model, args)
