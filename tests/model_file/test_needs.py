@@ -9,16 +9,22 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
 from lite_engine.doctor import check_file
-from lite_engine.errors import BackendUnavailableError, ModelFormatError, VersionError
-from lite_engine.model_file import read_model, writer
+from lite_engine.errors import (
+    BackendUnavailableError,
+    ModelFormatError,
+    UsageError,
+    VersionError,
+)
+from lite_engine.model_file import computed, read_model, retarget, writer
 from lite_engine.model_file.needs import Needs, from_bytes, needs_of, to_bytes
 from lite_engine.runtime import choose, host_target
+from lite_workbench.cli import main
 
 from tests.small_models import classifier
 
 
 def saved(tmp_path, monkeypatch, needs: Needs):
-    monkeypatch.setattr(writer, "needs_of", lambda targets: needs)
+    monkeypatch.setattr(writer, "needs_of", lambda targets, precisions: needs)
     return optimize(classifier(), targets=["x86", "arm"]).save(tmp_path / "m.lite")
 
 
@@ -72,3 +78,40 @@ def test_missing_cpu_features(tmp_path, monkeypatch):
     done = run(path)
     assert done.returncode == 1 and "needs a CPU with " in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_precision_per_target(tmp_path):
+    """Recorded in the file, part of its needs, and honoured or said not to be."""
+    model = optimize(classifier(), targets=["arm", "x86", "opencl"],
+                     precision="opencl=fp16,x86=bf16,arm=fp16")  # fmt: skip
+    again = read_model(model.save(tmp_path / "m.lite"))
+    assert again.precisions == {"opencl": "fp16", "x86": "bf16", "arm": "fp16"}
+    assert again.needs.features == {"arm": ("neon",), "x86": ("sse2", "avx512bf16")}
+    assert computed("opencl", "fp16") == "fp16" and computed("arm", "fp16") == "fp32"
+    plain = retarget(again, targets="x86", precision="fp32").save(tmp_path / "x.lite")
+    assert read_model(plain).needs.features == {"x86": ("sse2",)}
+
+
+@pytest.mark.arm
+def test_what_is_not_held_is_said():
+    decision = choose(optimize(classifier(), targets=["arm"], precision="fp16"), "arm")
+    assert decision.precision == "fp32"
+    assert "fp16 has no kernels there, computed in fp32" in str(decision)
+
+
+@pytest.mark.parametrize("precision", ["int8", "arm=int8"])
+def test_int8_needs_ranges(precision):
+    with pytest.raises(UsageError, match="lite quantize"):
+        optimize(classifier(), targets=["arm", "x86"], precision=precision)
+
+
+def test_a_lite_file_for_other_targets(tmp_path, capsys):
+    """`lite convert` takes a .lite file: the command that every mismatch names works."""
+    arm = optimize(classifier(), targets=["arm"], metadata={"labels": ["a"]})
+    source, out = arm.save(tmp_path / "arm.lite"), tmp_path / "both.lite"
+    assert main(["convert", str(source), "-o", str(out), "--targets", "arm,x86"]) == 0
+    both = read_model(out)
+    assert both.targets == ["arm", "x86"] and both.metadata["labels"] == ["a"]
+    assert both.journal.entries and both.metadata["notes"] == {}
+    assert main(["convert", str(source), "-o", str(out), "--precision", "x86=fp16"]) == 2
+    capsys.readouterr()

@@ -73,9 +73,10 @@ def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bo
     if target not in ARCHITECTURES:
         raise UsageError(f"target {target!r} is not one of {', '.join(ARCHITECTURES)}")
     if model.targets and target not in model.targets:
+        more = ",".join([*model.targets, target])
         raise TargetMismatchError(
             f"{model.name} was converted for {', '.join(model.targets)}, not {target}; "
-            f"run `lite convert MODEL --targets {','.join([*model.targets, target])}`"
+            f"run `lite convert {model.path or 'MODEL'} --targets {more}`"
         )
     arch = ARCHITECTURES[target]
     runner, library = runner_path(arch), library_path(arch)

@@ -17,7 +17,7 @@ from pathlib import Path
 from .. import settings
 from .._native import host_arch
 from ..errors import BackendUnavailableError, LiteError
-from ..model_file import Model
+from ..model_file import Model, computed
 from ..plan import make_plan
 
 SOURCES = Path(__file__).parents[2] / "native"
@@ -41,7 +41,10 @@ def trim(model: Model, target: str) -> Trimmed:
     arch = ARCHITECTURES[target]
     _check_tools(arch)
     plan = make_plan(
-        model.graph, "cpu", precision=model.precision(target), tuning=model.tuning.get(target)
+        model.graph,
+        "cpu",
+        precision=computed(target, model.precision(target)),
+        tuning=model.tuning.get(target),
     )
     wanted = sorted({step.kernel for step in plan.steps})
     rows = short_list((SOURCES / "src" / "kernel_list.inc").read_text(), wanted)

@@ -1,16 +1,19 @@
 """Models on disk: `.lite` reading and writing."""
 
-from .model import Model, open_model, optimize, parse_precisions, parse_targets
+from .model import Model, open_model, optimize, parse_targets, retarget
+from .precision import computed, parse_precisions
 from .reader import is_lite, read_model
 from .writer import write_model
 
 __all__ = [
     "Model",
+    "computed",
     "is_lite",
     "open_model",
     "optimize",
     "parse_precisions",
     "parse_targets",
     "read_model",
+    "retarget",
     "write_model",
 ]

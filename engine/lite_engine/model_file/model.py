@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
 from ..ir import Graph, Journal, Shape
 from .needs import Needs
-
-TARGETS = ("x86", "arm", "opencl")
-PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+from .precision import TARGETS, check_int8, parse_precisions
 
 
 @dataclass
@@ -44,25 +42,6 @@ class Model:
     def __repr__(self) -> str:
         targets = ", ".join(f"{t} {self.precision(t)}" for t in self.targets) or "any target"
         return f"<Model {self.name}: {len(self.graph.nodes)} layers, {targets}>"
-
-
-def parse_precisions(text: str | Mapping[str, str], targets: Sequence[str]) -> dict[str, str]:
-    """`fp16` or `opencl=fp16,arm=int8` → precision by target. Raises UsageError."""
-    if not isinstance(text, str):
-        pairs = dict(text)
-    elif "=" in text:
-        pairs = {}
-        for part in text.split(","):
-            target, _, precision = part.partition("=")
-            pairs[target.strip()] = precision.strip()
-    else:
-        pairs = dict.fromkeys(targets, text)
-    for target, precision in pairs.items():
-        if target not in TARGETS:
-            raise UsageError(f"target {target!r} is not one of {', '.join(TARGETS)}")
-        if precision not in PRECISIONS:
-            raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
-    return pairs
 
 
 def parse_targets(targets: str | Sequence[str]) -> list[str]:
@@ -98,6 +77,7 @@ def optimize(
     precisions = parse_precisions(precision, names)
     journal = Journal()
     optimised = optimize_graph(graph, journal=journal)
+    check_int8(optimised, precisions)
     meta = {k: v for k, v in graph.metadata.items() if k in ("preprocess", "labels")}
     meta["source"] = {k: v for k, v in graph.metadata.items() if k not in meta}
     return Model(
@@ -107,6 +87,28 @@ def optimize(
         metadata={**meta, **(metadata or {})},
         journal=journal,
         path=path,
+    )
+
+
+def retarget(
+    model: Model,
+    *,
+    targets: str | Sequence[str] = (),
+    precision: str | Mapping[str, str] = "",
+    metadata: Mapping[str, Any] | None = None,
+) -> Model:
+    """The same model for other targets or precisions (empty: as they are). Raises UsageError."""
+    names = parse_targets(targets) or list(model.targets)
+    given = parse_precisions(precision, names) if precision else {}
+    kept = {t: p for t, p in model.precisions.items() if t in names}
+    check_int8(model.graph, given)
+    carried = {k: v for k, v in model.metadata.items() if k not in ("notes", "engine")}
+    return replace(
+        model,
+        targets=names,
+        precisions={**kept, **given},
+        tuning={t: v for t, v in model.tuning.items() if t in names},
+        metadata={**carried, **(metadata or {})},
     )
 
 

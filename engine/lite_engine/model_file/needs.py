@@ -12,15 +12,17 @@ need nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .._version import __version__
 from ..errors import ModelFormatError, VersionError
+from .precision import FEATURES
 
 #: The oldest engine that understands what `writer` writes today.
 OLDEST_ENGINE = "0.1.0"
-#: Every kernel has a variant for the lowest instruction set; faster ones are picked when it runs.
+#: Every float32 kernel has a variant for the lowest instruction set; faster ones are picked when
+#: it runs. What other precisions need: precision.py.
 BASELINE = {"x86": ("sse2",), "arm": ("neon",)}
 
 
@@ -45,9 +47,15 @@ class Needs:
             )
 
 
-def needs_of(targets: Sequence[str]) -> Needs:
-    """The needs of a file with programs for these targets."""
-    return Needs(OLDEST_ENGINE, {t: BASELINE[t] for t in targets if t in BASELINE})
+def needs_of(targets: Sequence[str], precisions: Mapping[str, str] | None = None) -> Needs:
+    """The needs of a file with programs for these targets in these precisions."""
+    chosen = precisions or {}
+    features = {
+        t: BASELINE[t] + FEATURES.get((t, chosen.get(t, "fp32")), ())
+        for t in targets
+        if t in BASELINE
+    }
+    return Needs(OLDEST_ENGINE, features)
 
 
 def to_bytes(needs: Needs) -> bytes:

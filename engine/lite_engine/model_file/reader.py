@@ -13,8 +13,9 @@ from ..errors import LiteError, ModelFormatError
 from ..importers._file import head
 from ..ir import DType, Entry, Graph, Journal, from_text, verify
 from ._container import MAGIC, read_container
-from .model import PRECISIONS, TARGETS, Model
+from .model import Model
 from .needs import from_bytes
+from .precision import PRECISIONS, TARGETS
 
 
 def is_lite(path: Path) -> bool:

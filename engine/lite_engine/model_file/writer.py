@@ -17,6 +17,7 @@ from ._container import aligned, write_container
 from .derived import derive
 from .model import Model
 from .needs import needs_of, to_bytes
+from .precision import computed
 
 CPU_TARGETS = ("x86", "arm")
 
@@ -49,7 +50,7 @@ def write_model(model: Model, path: Path) -> Path:
                 plan = make_plan(
                     model.graph,
                     "cpu",
-                    precision=model.precision(target),
+                    precision=computed(target, model.precision(target)),
                     tuning=model.tuning.get(target),
                 )
             except LiteError as error:
@@ -76,7 +77,7 @@ def write_model(model: Model, path: Path) -> Path:
     return write_container(
         path,
         {
-            "NEEDS": [to_bytes(needs_of(model.targets))],
+            "NEEDS": [to_bytes(needs_of(model.targets, model.precisions))],
             "META": [_json(meta)],
             "GRAPH": [_json(graph)],
             **{tag: [data] for tag, data in programs.items()},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .. import settings
 from ..backends import Usability, get_backend
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
-from ..model_file import Model
+from ..model_file import Model, computed
 
 if TYPE_CHECKING:
     from ..devices import Device
@@ -70,7 +70,7 @@ def validity(model: Model, target: str) -> Usability:
                 False,
                 f"the file needs CPU features {', '.join(missing)}, this CPU has "
                 f"{', '.join(cpu_features())}",
-                f"`lite convert {model.name}` again on this version",
+                "`lite convert` it again with another --precision",
             )
     return state
 
@@ -103,9 +103,11 @@ def choose(
             state = validity(model, target)
         if state.usable and not decision.backend:
             decision.backend = target
-            decision.precision = precision or model.precision(target)
-        fix = f"; {state.fix}" if state.fix and not state.usable else ""
-        decision.reasons.append((target, state.usable, state.reason + fix))
+            decision.precision, _ = _precision(model, target, precision)
+        more = f"; {state.fix}" if state.fix else ""
+        if state.usable:
+            _, more = _precision(model, target, precision)
+        decision.reasons.append((target, state.usable, state.reason + more))
     if not decision.backend:
         raise _mismatch(model, decision)
     return decision
@@ -121,8 +123,9 @@ def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decis
     if not state.usable:
         fix = f"; {state.fix}" if state.fix else ""
         raise BackendUnavailableError(f"backend {backend} cannot be used: {state.reason}{fix}")
-    chosen = Decision(backend, precision or model.precision(backend))
-    chosen.reasons.append((backend, True, f"{by}; {state.reason}"))
+    held, note = _precision(model, backend, precision)
+    chosen = Decision(backend, held)
+    chosen.reasons.append((backend, True, f"{by}; {state.reason}{note}"))
     return chosen
 
 
@@ -138,16 +141,25 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
             f"{model.name} was converted for {', '.join(model.targets)}, {device.name} is "
             f"{target}; run {_convert(model, target)}"
         )
-    chosen = Decision(target, precision or model.precision(target))
+    held, note = _precision(model, target, precision)
+    chosen = Decision(target, held)
     times = "" if device.times_meaningful else "; times are not meaningful"
-    chosen.reasons.append((target, True, f"device {device.name}{times}"))
+    chosen.reasons.append((target, True, f"device {device.name}{times}{note}"))
     return chosen
+
+
+def _precision(model: Model, target: str, asked: str | None) -> tuple[str, str]:
+    """What it is computed in, and a note when that is not what the file asks for."""
+    wanted = asked or model.precision(target)
+    held = computed(target, wanted)
+    return held, "" if held == wanted else f"; {wanted} has no kernels there, computed in {held}"
 
 
 def _convert(model: Model, *more: str) -> str:
     """The command that makes a fitting file."""
     targets = ",".join(dict.fromkeys([*model.targets, *more]))
-    return f"`lite convert MODEL -o {model.name}.lite --targets {targets}` on the original model"
+    file = model.path.name if model.path else model.name
+    return f"`lite convert {file} -o {model.name}.lite --targets {targets}`"
 
 
 def _mismatch(model: Model, decision: Decision) -> LiteError:

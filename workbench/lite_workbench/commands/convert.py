@@ -31,7 +31,9 @@ class Converted:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model file or folder")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a model file or folder, or a .lite file for other targets"
+    )
     parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
     parser.add_argument("-o", "--output", metavar="OUT.lite", help="default: MODEL's name .lite")
     parser.add_argument(
@@ -42,9 +44,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--precision",
-        default="fp32",
         metavar="P",
-        help="fp32, fp16, or per target: opencl=fp16,arm=fp32",
+        help="fp32 (the default), fp16, bf16, or per target: opencl=fp16,x86=bf16",
     )
     parser.add_argument(
         "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
@@ -56,18 +57,21 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Converted:
-    from lite_engine.importers import load
-    from lite_engine.model_file import optimize
+    from lite_engine.importers import fix_shapes, load
+    from lite_engine.model_file import is_lite, optimize, read_model, retarget
 
-    graph = load(args.model, params=args.params, shapes=dict(args.shape))
-    model = optimize(
-        graph,
-        targets=args.targets or "x86,arm,opencl",
-        precision=args.precision,
-        metadata=_metadata(args),
-    )
     source = Path(args.model)
-    model.path = source
+    options = {"targets": args.targets, "metadata": _metadata(args)}
+    if is_lite(source):
+        known = read_model(source)
+        fix_shapes(known.graph, dict(args.shape))
+        graph = known.graph
+        model = retarget(known, precision=args.precision or "", **options)
+    else:
+        graph = load(source, params=args.params, shapes=dict(args.shape))
+        options["targets"] = args.targets or "x86,arm,opencl"
+        model = optimize(graph, precision=args.precision or "fp32", **options)
+        model.path = source
     out = Path(args.output) if args.output else Path(source.name).with_suffix(".lite")
     model.save(out)
     return Converted(out, model, len(graph.nodes))

@@ -1,0 +1,62 @@
+"""Precision per target: what a file may ask for, and what a target's kernels compute it in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..errors import UsageError
+from ..ir import Graph
+
+TARGETS = ("x86", "arm", "opencl")
+PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+#: What the kernels of a target hold; anything else is computed in fp32, and the choice says so.
+HELD = {
+    "x86": ("fp32", "bf16", "int8"),
+    "arm": ("fp32", "int8"),
+    "opencl": ("fp32", "fp16", "int8"),
+}
+_INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
+#: CPU features that a program needs for kernels of a precision.
+FEATURES = {("x86", "bf16"): ("avx512bf16",)}
+
+
+def computed(target: str, precision: str) -> str:
+    """The precision that a target really computes a file's precision in."""
+    return precision if precision in HELD.get(target, PRECISIONS) else "fp32"
+
+
+def parse_precisions(text: str | Mapping[str, str], targets: Sequence[str]) -> dict[str, str]:
+    """`fp16` or `opencl=fp16,arm=int8` → precision by target. Raises UsageError."""
+    if not isinstance(text, str):
+        pairs = dict(text)
+    elif "=" in text:
+        pairs = {}
+        for part in text.split(","):
+            target, _, precision = part.partition("=")
+            pairs[target.strip()] = precision.strip()
+    else:
+        pairs = dict.fromkeys(targets, text)
+    for target, precision in pairs.items():
+        if target not in TARGETS:
+            raise UsageError(f"target {target!r} is not one of {', '.join(TARGETS)}")
+        if precision not in PRECISIONS:
+            raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
+        if targets and target not in targets:
+            raise UsageError(f"precision for {target}, which is not among {', '.join(targets)}")
+    return pairs
+
+
+def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
+    """Raises UsageError when int8 is asked for and the graph holds no integer layer: a conversion
+    cannot know the ranges."""
+    asked = [t for t, p in precisions.items() if p == "int8"]
+    if asked and not any(is_quantised(n.op) for n in graph.nodes):
+        raise UsageError(
+            f"int8 for {', '.join(asked)} needs ranges: run `lite quantize MODEL -o OUT.lite "
+            "--calibration DIR`, or `--weights-only int8`, instead of a conversion"
+        )
+
+
+def is_quantised(op: str) -> bool:
+    """Whether an operator works on, makes or takes quantised integers."""
+    return "QLinear" in op or op in _INTEGER
