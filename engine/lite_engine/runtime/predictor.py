@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,12 +12,12 @@ import numpy as np
 
 from .. import settings
 from ..backends import Backend
-from ..errors import ShapeError, UsageError
+from ..errors import BackendUnavailableError, ShapeError, UsageError
 from ..ir import DType, Graph, Value, format_shape
 from ..model_file import Model, open_model
 from ..plan import Plan, make_plan
 from ..plan.faults import check_kind
-from .choice import Decision, choose, host_target
+from .choice import Decision, choose, host_target, usability
 from .execute import Execution
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Predictor:
     ) -> None:
         self.model = open_model(model)
         self.decision: Decision = choose(self.model, backend, precision, device)
+        self._may_leave = backend == "auto" and settings.get("LITE_BACKEND") == "auto"
         self.backend = self.decision.backend
         self.precision = self.decision.precision
         self.threads = threads or settings.threads()
@@ -85,11 +87,32 @@ class Predictor:
     ) -> dict[str, np.ndarray]:
         """Input name → array gives output name → array; `taps` adds inner values under their names.
 
-        Raises ShapeError for a missing, unknown or misfitting input.
+        An OpenCL device that fails while it was chosen automatically is left with a warning, and
+        the CPU runs instead. Raises ShapeError for a missing, unknown or misfitting input,
+        BackendUnavailableError when the device fails.
         """
         arrays = self.check_feeds({**(feeds or {}), **named})
-        execution = self.execution({n: a.shape for n, a in arrays.items()})
         wanted = list(taps)
+        try:
+            return self._run(arrays, wanted)
+        except BackendUnavailableError as error:
+            if not (self._may_leave and self.backend == "opencl"):
+                raise
+            self._leave_device(error)
+            return self._run(arrays, wanted)
+
+    def _leave_device(self, error: BackendUnavailableError) -> None:
+        """From here on the CPU runs this model."""
+        cpu = host_target()
+        self.backend = cpu if usability(cpu).usable else "reference"
+        self.precision = self.model.precision(self.backend)
+        self.decision.backend, self.decision.precision = self.backend, self.precision
+        self.decision.reasons.append(("opencl", False, f"failed while running: {error}"))
+        self.forget_plans()
+        warnings.warn(f"{error}; {self.backend} runs the model instead", stacklevel=3)
+
+    def _run(self, arrays: Mapping[str, np.ndarray], wanted: list[str]) -> dict[str, np.ndarray]:
+        execution = self.execution({n: a.shape for n, a in arrays.items()})
         for name in wanted:
             if name not in execution.plan.tensor_of:
                 raise ShapeError(f"no value is called {name!r}; `lite info` lists the layers")

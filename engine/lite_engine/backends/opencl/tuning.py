@@ -32,9 +32,13 @@ class Tuning:
 
     @classmethod
     def of_device(cls, folder: Path, *facts: str) -> Tuning:
-        """A missing or damaged file is an empty table."""
+        """The table of a device and driver."""
         name = hashlib.blake2b("\0".join(facts).encode(), digest_size=8).hexdigest()
-        path = folder / f"tuning-{name}.json"
+        return cls.load(folder / f"tuning-{name}.json")
+
+    @classmethod
+    def load(cls, path: Path) -> Tuning:
+        """A missing or damaged file is an empty table."""
         try:
             table = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):

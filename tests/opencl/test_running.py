@@ -1,0 +1,162 @@
+"""Around the kernels: cache, threads, taps, fallbacks, tuning, and a driver that fails."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, settings
+from lite_engine.backends import get_backend
+from lite_engine.backends.opencl import device as devices
+from lite_engine.backends.opencl import executable
+from lite_engine.backends.opencl.tuning import Tuning
+from lite_engine.errors import BackendUnavailableError, UsageError
+from lite_engine.model_file import Model
+from lite_engine.runtime import host_target
+from lite_engine.runtime.inputs import random_feeds
+from lite_engine.runtime.tune import tune
+
+from tests.opencl.tiny import device
+from tests.small_models import Builder, classifier
+
+pytestmark = pytest.mark.opencl
+
+GRAPH = classifier()
+FEEDS = random_feeds(GRAPH)
+
+
+@pytest.fixture(scope="module")
+def wanted() -> dict[str, np.ndarray]:
+    return Predictor(GRAPH, "reference").run(FEEDS)
+
+
+def close(found: dict[str, np.ndarray], exact: dict[str, np.ndarray]) -> bool:
+    return all(np.allclose(found[n], exact[n], rtol=1e-4, atol=1e-5) for n in exact)
+
+
+def test_damaged_cache_is_rebuilt(tmp_path: Path) -> None:
+    with settings.override(LITE_CACHE_DIR=str(tmp_path)):
+        own = device()
+        own._build("unary", "#define DAMAGED")
+        (kept,) = (tmp_path / "opencl").glob("*.bin")
+        whole = kept.read_bytes()
+        kept.write_bytes(b"damaged" + whole[: len(whole) // 2])
+        own._build("unary", "#define DAMAGED")
+        assert kept.read_bytes()[:7] != b"damaged"
+
+
+def test_build_failure_has_the_log() -> None:
+    with pytest.raises(BackendUnavailableError, match=r"cannot build unary\.cl: .*error"):
+        device().program("unary", "#define ACT(x) no_such_function(x)")
+
+
+def test_two_predictors_in_two_threads(wanted) -> None:
+    results: list[bool] = []
+
+    def work() -> None:
+        predictor = Predictor(GRAPH, "opencl")
+        for _ in range(5):
+            results.append(close(predictor.run(FEEDS), wanted))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 10
+
+
+def test_taps_and_times() -> None:
+    predictor = Predictor(GRAPH, "opencl")
+    plan = predictor.plan()  # a value inside a fused step has no tensor
+    names = [n.output.name for n in GRAPH.nodes if n.output.name in plan.tensor_of]
+    assert close(
+        predictor.run(FEEDS, taps=names), Predictor(GRAPH, "reference").run(FEEDS, taps=names)
+    )
+    times = predictor.execution().times()
+    assert len(times) == len(predictor.plan().steps)
+    assert all(t.end_ns >= t.start_ns >= 0 for t in times) and any(t.end_ns for t in times)
+    assert predictor.execution().times() == times
+
+
+def test_fallback_is_a_copy_in_the_plan() -> None:
+    b = Builder((1, 4, 6, 6))
+    y = b.conv(b.x, 4, 4, 3, name="conv")
+    graph = b.done(b.add("Relu", b.add("CumSum", y, b.ints(2), name="fallback"), name="relu"))
+    predictor = Predictor(graph, "opencl")
+    ops = [(s.op, s.backend) for s in predictor.plan().steps]
+    at = next(i for i, (op, _) in enumerate(ops) if op == "CumSum")
+    assert ops[at][1] != "opencl"
+    assert ("Copy", "opencl") in ops[:at] and ("Copy", "opencl") in ops[at:]
+    feeds = random_feeds(graph)
+    assert close(predictor.run(feeds), Predictor(graph, "reference").run(feeds))
+
+
+def test_device_by_name_or_number() -> None:
+    first = devices.reports()[0]
+    for text in ("0", first.name[:5].upper()):
+        with settings.override(LITE_OPENCL_DEVICE=text):
+            assert devices.choose() == first
+    with settings.override(LITE_OPENCL_DEVICE="no such device"):
+        with pytest.raises(BackendUnavailableError, match="none of: 0 "):
+            devices.choose()
+        assert not get_backend("opencl").usability().usable
+
+
+def failing(monkeypatch, status: int) -> None:
+    """Every kernel call gives this OpenCL status."""
+    monkeypatch.setattr(executable, "prepared", lambda *_: lambda: status)
+
+
+def test_forced_backend_names_the_failing_layer(monkeypatch) -> None:
+    failing(monkeypatch, -4)
+    with pytest.raises(BackendUnavailableError, match=r"failed in .*MEM_OBJECT_ALLOCATION_FAILURE"):
+        Predictor(GRAPH, "opencl").run(FEEDS)
+
+
+@pytest.mark.parametrize("broken", ["run", "memory"])
+def test_automatic_backend_falls_back(monkeypatch, wanted, broken: str) -> None:
+    if broken == "run":
+        failing(monkeypatch, -5)
+    else:
+
+        def refuse(self, nbytes, data=None):
+            raise BackendUnavailableError(f"{nbytes} bytes of memory are not to be had")
+
+        monkeypatch.setattr(devices.Device, "buffer", refuse)
+    predictor = Predictor(Model(GRAPH, targets=["opencl", host_target()]))
+    assert predictor.backend == "opencl"
+    with pytest.warns(UserWarning, match="runs the model instead"):
+        found = predictor.run(FEEDS)
+    assert close(found, wanted) and predictor.backend != "opencl"
+    assert "failed while running" in predictor.explain()
+
+
+def test_tuning_is_measured_once_and_kept(tmp_path: Path) -> None:
+    table = Tuning(tmp_path / "tuning.json")
+    seconds = {"slow": 2.0, "fast": 1.0}
+    measured = []
+
+    def time() -> float:
+        measured.append(table.pick("size", ["slow", "fast"]))
+        return seconds[measured[-1]]
+
+    assert table.measure("normal", lambda: table.pick("size", ["slow", "fast"]), time)
+    assert measured == ["slow", "fast"] and table.pick("size", ["slow", "fast"]) == "fast"
+    assert not table.measure("normal", lambda: table.pick("size", ["slow", "fast"]), time)
+    table.save()
+    assert Tuning.load(table.path).table == {"size": "fast"}
+    table.path.write_text("{ damaged")
+    assert Tuning.load(table.path).table == {}
+
+
+def test_tune_runs_and_refuses_other_backends(wanted) -> None:
+    predictor = Predictor(GRAPH, "opencl")
+    tune(predictor, "rapid")
+    assert close(predictor.run(FEEDS), wanted)
+    with pytest.raises(UsageError, match="not one of none, rapid"):
+        tune(predictor, "sloppy")
+    with pytest.raises(UsageError, match="only OpenCL"):
+        tune(Predictor(GRAPH, "reference"), "rapid")
