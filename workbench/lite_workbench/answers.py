@@ -75,6 +75,36 @@ def answer(
     return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
 
 
+def answer_of(
+    model: Any,
+    feeds: Mapping[str, np.ndarray],
+    outputs: Mapping[str, np.ndarray],
+    labels: Sequence[str] | None = None,
+    **options: Any,
+) -> Answer:
+    """`answer` with the model's own labels; integers with a scale are turned into what they stand
+    for."""
+    quants = {v.name: v.quant for v in model.graph.outputs}
+    real = {n: _real(a, quants.get(n)) for n, a in outputs.items()}
+    known = model.metadata.get("labels", ()) if labels is None else labels
+    return answer(real, list(known), size=_picture_size(model, feeds), **options)
+
+
+def _real(array: np.ndarray, quant: Any) -> np.ndarray:
+    if quant is None or array.dtype.kind not in "iu" or np.ndim(quant.scale):
+        return array
+    return (array.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
+
+
+def _picture_size(model: Any, feeds: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
+    """(height, width) of the first input that is an image."""
+    shape = feeds[model.graph.inputs[0].name].shape
+    if len(shape) != 4:
+        return None
+    height, width = shape[1:3] if shape[3] in (1, 3) else shape[2:]
+    return int(height), int(width)
+
+
 def read_labels(path: str | Path) -> list[str]:
     """One label per line. Raises UsageError."""
     try:

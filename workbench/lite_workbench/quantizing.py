@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .answers import answer
+from .answers import answer_of
 
 if TYPE_CHECKING:
     from .session import Session
@@ -142,8 +142,7 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
     quantization.layers = [
         {"name": row["name"], "cost": 100 * 10 ** (-row["output_sqnr_db"] / 20)} for row in ranking
     ]
-    labels = list(parent.metadata.get("labels", ()))
-    texts, latency = _answers(parent, made.held, labels)
+    texts, latency = _answers(parent, made.held)
     size = _file_bytes(parent)
     quantization.float_point = {"accuracy": 100.0, "latency_ms": latency, "bytes": size}
     points = []
@@ -153,7 +152,7 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
         own = replace(scheme, keep_float=frozenset(names))
         graph = quantize_static(made.parent, made.ranges, own, biases=made.biases)
         model = model_of(graph, parent)
-        said, latency = _answers(model, made.held, labels)
+        said, latency = _answers(model, made.held)
         same = float(np.mean([a == b for a, b in zip(texts, said, strict=True)]))
         points.append(
             {"method": quantization.method, "kept": names, "accuracy": 100 * same,
@@ -163,12 +162,12 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
     return quantization
 
 
-def _answers(model: Any, feeds: Sequence[Mapping[str, Any]], labels: list[str]) -> Any:
+def _answers(model: Any, feeds: Sequence[Mapping[str, Any]]) -> Any:
     """(what it says to each sample, median ms of one run)."""
     from lite_engine.runtime import Predictor
 
     predictor = Predictor(model)
-    said = [answer(predictor.run(feed), labels).text for feed in feeds]
+    said = [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
     times = []
     for _ in range(TIMED_RUNS):
         began = time.perf_counter()

@@ -232,7 +232,7 @@ class Session(Observable):
         """One inference. `image` may be a picture, a file, a feed; None keeps the last input."""
         import time
 
-        from .answers import answer
+        from .answers import answer_of
 
         with self._busy:
             feeds = self._input(image)
@@ -241,7 +241,7 @@ class Session(Observable):
             began = time.perf_counter()
             outputs = predictor.run(feeds)
             ms = (time.perf_counter() - began) * 1e3
-            said = answer(outputs, list(predictor.model.metadata.get("labels", ())))
+            said = answer_of(predictor.model, feeds, outputs)
             used = version or self.version
             made = Run(predictor.backend, predictor.precision, used, outputs, said, ms)
             self.runs[predictor.backend] = made

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from lite_engine.errors import LiteError, UsageError
 
-from ..answers import OVERLAP, THRESHOLD, TOP, Answer, answer, read_labels
+from ..answers import OVERLAP, THRESHOLD, TOP, Answer, answer_of, read_labels
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -119,8 +119,8 @@ def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.devices import find_device
     from lite_engine.preprocess import Preprocess
     from lite_engine.runtime import Predictor
-    from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.fastest import fastest
+    from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     model = load_model(args)
     if args.preprocess:
@@ -155,33 +155,9 @@ def _call(args: argparse.Namespace) -> RunResult:
 def _answer(
     model: Any, feeds: dict[str, np.ndarray], outputs: dict[str, np.ndarray], args: Any
 ) -> Answer:
-    """What the outputs say; integers with a scale are turned into what they stand for."""
-    quants = {v.name: v.quant for v in model.graph.outputs}
-    real = {n: _real(a, quants.get(n)) for n, a in outputs.items()}
-    labels = read_labels(args.labels) if args.labels else model.metadata.get("labels", ())
-    return answer(
-        real,
-        list(labels),
-        top=args.top,
-        size=_picture_size(model, feeds),
-        threshold=args.threshold,
-        overlap=args.overlap,
-    )
-
-
-def _real(array: np.ndarray, quant: Any) -> np.ndarray:
-    if quant is None or array.dtype.kind not in "iu" or np.ndim(quant.scale):
-        return array
-    return (array.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
-
-
-def _picture_size(model: Any, feeds: dict[str, np.ndarray]) -> tuple[int, int] | None:
-    """(height, width) of the first input that is an image."""
-    shape = feeds[model.graph.inputs[0].name].shape
-    if len(shape) != 4:
-        return None
-    height, width = shape[1:3] if shape[3] in (1, 3) else shape[2:]
-    return int(height), int(width)
+    labels = read_labels(args.labels) if args.labels else None
+    options = {"top": args.top, "threshold": args.threshold, "overlap": args.overlap}
+    return answer_of(model, feeds, outputs, labels, **options)
 
 
 def _guessed(model: Any) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets
+from lite_engine import settings
 from lite_engine.errors import LiteError
 from lite_widgets import Notice, StepHeader
 
@@ -65,11 +67,11 @@ class Step(ipywidgets.VBox):
             self.guard(callback)
 
     def guard(self, callback: Callable[[], None]) -> None:
-        """Runs a callback; an error of ours becomes a notice, in place."""
+        """Runs a callback; what goes wrong becomes a notice, in place."""
         try:
             callback()
-        except LiteError as error:
-            self.tell_error(error)
+        except Exception as error:  # noqa: BLE001  a widget's callback has nobody else to tell
+            self._job_failed(error)
 
     def on(self, widget: Any, action: str, callback: Callable[[dict], None]) -> None:
         """A click on a button of a widget."""
@@ -111,10 +113,14 @@ class Step(ipywidgets.VBox):
         self.notice.layout.display = "none"
 
     def _job_failed(self, error: BaseException) -> None:
+        """Ours: what, where, fix. Any other is a defect: its kind and message, and with
+        LITE_DEBUG=1 the traceback in the log."""
         if isinstance(error, LiteError):
             self.tell_error(error)
-        else:
-            self.tell("error", f"**{type(error).__name__}**: {error}", where=self.title)
+            return
+        self.tell("error", f"**{type(error).__name__}**: {error}", where=f"step {self.name}")
+        if settings.get("LITE_DEBUG"):
+            traceback.print_exception(error)
 
     # ---- selection
 
