@@ -1,0 +1,67 @@
+"""`lite info`: on small graphs made here, and on every model of the collection."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from lite_engine.errors import ModelFormatError
+from lite_engine.importers import find_model, load
+from lite_engine.runtime.support import model_info
+
+from tests.importers.paddle_files import small_network
+
+MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
+_SUFFIXES = (".onnx", ".tflite", ".pb", ".caffemodel", ".nb", ".pdmodel")
+
+
+def _files() -> list[Path]:
+    if not MODELS.name:
+        return []
+    found = [p for p in sorted(MODELS.rglob("*")) if p.suffix in _SUFFIXES]
+    return [*found, MODELS / "paddle/shufflenet_v2_imagenet_fluid"]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("path", _files(), ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_every_model(path: Path) -> None:
+    info = model_info(load(path), path.name)
+    assert info.macs and info.params and info.layers
+    assert {s.op for s in info.support} == set(info.operators)
+    assert all(s.supported or (s.reason and s.fix) for s in info.support)
+    assert bool(info.assumed) == any("--shape" in h for h in info.hints)
+
+
+def test_open_sizes_are_assumed_and_said(tmp_path: Path) -> None:
+    graph = load(small_network().save(tmp_path))
+    info = model_info(graph, "small")
+    assert info.assumed == {"x": [1, 3, 8, 8]}
+    assert any("--shape x:1x3x8x8" in h for h in info.hints)
+    assert info.becomes["BatchNormalization"] == "Conv" and info.becomes["Conv"] == ""
+    assert all(s.supported for s in info.support)
+    assert not any(h for h in model_info(load(tmp_path, shapes={"x": (1, 3, 8, 8)}), "s").hints)
+
+
+def test_dead_and_double_weights(tmp_path: Path) -> None:
+    import numpy as np
+
+    p = small_network()
+    p.weight("nobody", np.ones(5, np.float32))
+    info = model_info(load(p.save(tmp_path)), "small")
+    assert info.dead_weights == ["nobody"]
+
+
+def test_paths_that_people_type(tmp_path: Path) -> None:
+    program = small_network().save(tmp_path)
+    assert find_model(tmp_path / "inference") == program
+    assert load(tmp_path / "inference").nodes
+    (tmp_path / "net.onnx").touch()
+    (tmp_path / "net.tflite").touch()
+    with pytest.raises(ModelFormatError, match=r"give one of net\.onnx, net\.tflite"):
+        find_model(tmp_path / "net")
+    with pytest.raises(ModelFormatError, match="no such file or folder"):
+        find_model(tmp_path / "other")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelFormatError, match="no model in this folder"):
+        find_model(tmp_path / "empty")

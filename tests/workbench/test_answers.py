@@ -1,0 +1,95 @@
+"""Outputs → what they say, on arrays made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.errors import UsageError
+from lite_engine.preprocess import Preprocess
+from lite_workbench.answers import answer
+from lite_workbench.pictures import suppress
+
+
+def test_post_processed_boxes_are_turned() -> None:
+    outputs = {
+        "boxes": np.array([[[0.1, 0.2, 0.5, 0.6], [0, 0, 1, 1]]], np.float32),  # y0 x0 y1 x1
+        "classes": np.array([[1, 0]], np.float32),
+        "scores": np.array([[0.9, 0.2]], np.float32),
+        "count": np.array([2], np.float32),
+    }
+    said = answer(outputs, ["cat", "dog"])
+    assert (said.kind, said.text) == ("boxes", "1 dog")
+    np.testing.assert_allclose(said.items[0]["box"], [0.2, 0.1, 0.6, 0.5])
+    assert len(answer(outputs, [], threshold=0.1).items) == 2
+
+
+def test_rows_in_pixels_become_parts_of_the_picture() -> None:
+    rows = np.array([[2, 0.8, 10, 20, 30, 40], [-1, 0, 0, 0, 0, 0]], np.float32)
+    said = answer({"nms": rows, "count": np.array([1], np.int32)}, [], size=(80, 100))
+    assert said.text == "1 class 2"
+    np.testing.assert_allclose(said.items[0]["box"], [0.1, 0.25, 0.3, 0.5])
+
+
+def test_decoded_boxes_are_thinned_out() -> None:
+    boxes = np.array([[[0, 0, 0.5, 0.5], [0.02, 0, 0.5, 0.5], [0.6, 0.6, 1, 1]]], np.float32)
+    scores = np.array([[[0.1, 0.9], [0.05, 0.95], [0.3, 0.7]]], np.float32)
+    said = answer({"scores": scores, "boxes": boxes}, ["background", "face"])
+    assert [item["score"] for item in said.items] == pytest.approx([0.95, 0.7])
+    assert said.text == "2 face"
+    offsets = boxes[..., [2, 3, 0, 1]] - 0.7  # corners the wrong way round: not decoded
+    assert answer({"scores": scores, "boxes": offsets}, []).kind == "values"
+
+
+def test_suppression_keeps_other_classes() -> None:
+    boxes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 0.2]], np.float32)
+    scores, classes = np.array([0.5, 0.9, 0.8]), np.array([1, 1, 2])
+    assert suppress(boxes, classes, scores, 0.3) == [1, 2]
+    assert suppress(boxes[:0], classes[:0], scores[:0], 0.3) == []
+
+
+def test_shares_of_a_mask() -> None:
+    mask = np.zeros((1, 16, 16), np.int64)
+    mask[0, :4] = 1
+    said = answer({"mask": mask}, ["background", "person"])
+    assert said.text == "background 75.0 %, person 25.0 %"
+    scores = np.stack([1 - mask, mask], axis=-1).astype(np.float32)
+    assert answer({"scores": scores}, ["background", "person"]).text == said.text
+
+
+def test_regions_of_a_map_leave_out_specks() -> None:
+    heat = np.zeros((1, 1, 32, 64), np.float32)
+    heat[0, 0, 4:10, 8:40] = 0.9
+    heat[0, 0, 10:20, 8:12] = 0.9  # hangs on the first
+    heat[0, 0, 25:30, 50:60] = 0.5
+    heat[0, 0, 0, 0] = 1
+    said = answer({"map": heat}, [])
+    assert said.text == "2 regions above 0.3"
+    assert said.items[0]["box"] == [8 / 64, 4 / 32, 40 / 64, 20 / 32]
+    assert said.items[1]["score"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "blank"),
+    [(["A", "B", "-"], 3, 2), (["-", "A", "B"], 3, 0), ([*"ABCDEFGHIJ"], 11, 0),
+     ([*"ABCDEFGHIJ"], 12, 0)],
+)  # fmt: skip
+def test_where_the_blank_is(labels, classes, blank) -> None:
+    letters = [label for label in labels if label != "-"]
+    a, b = (1, 2) if blank == 0 else (0, 1)
+    steps = [blank, a, a, blank, a, b, b, blank, blank, blank, blank, blank, blank]
+    scores = np.eye(classes, dtype=np.float32)[steps]
+    assert letters[:2] == ["A", "B"]
+    assert answer({"y": scores[None]}, labels).text == "AAB"
+    assert answer({"y": scores.T[None]}, labels).text == "AAB"
+
+
+def test_short_forms_of_preprocessing() -> None:
+    spec = Preprocess.parse("mean=127,std=128,bgr,size=240x320")
+    assert (spec.mean, spec.std, spec.colour, spec.size) == ((127,), (128,), "bgr", (240, 320))
+    assert Preprocess.parse("imagenet").mean == (123.675, 116.28, 103.53)
+    assert Preprocess.parse('{"mean": [1], "std": [2]}').std == (2,)
+    fitted = Preprocess.parse("pm1").fitted((1, 48, 192, 3))
+    assert (fitted.layout, fitted.size) == ("nhwc", (48, 192))
+    for text in ("imagnet", "mean=x", "{", "std=0", "size=3"):
+        with pytest.raises(UsageError):
+            Preprocess.parse(text)
