@@ -8,7 +8,7 @@ the same shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 
 from ..errors import UsageError
@@ -134,16 +134,16 @@ def plain_node(name: str) -> str:
     return name.partition(";")[0].strip("/")
 
 
-def closure(pair: Pair, known: Sequence[str] | set[str], graph: Graph) -> list[Node]:
-    """B's layers that lead from known values to the pair's own, in order: one when every input is
-    known, several where A has fused what B has not."""
+def closure(pair: Pair, known: Container[str]) -> list[Node]:
+    """B's layers that lead from known values to the pair's own: one when every input is known,
+    several where A has fused what B has not."""
     assert pair.node_b is not None
-    wanted, found = [pair.node_b], {id(pair.node_b)}
+    wanted, found = [pair.node_b], {id(pair.node_b): pair.node_b}
     while wanted:
         for value in wanted.pop().inputs:
             if value is None or value.const is not None or value.name in known:
                 continue
             if value.producer is not None and id(value.producer) not in found:
-                found.add(id(value.producer))
+                found[id(value.producer)] = value.producer
                 wanted.append(value.producer)
-    return [n for n in graph.nodes if id(n) in found]
+    return list(found.values())

@@ -105,7 +105,7 @@ def compare(
     channel map are wanted; the first divergence always has them. Raises ShapeError, UsageError.
     """
     work = _Work(a, b, feeds, tolerance, isolated, set(detail))
-    pairs = choose(align(a, b), layers, until)
+    pairs = choose(work.pairs, layers, until)
     rows: list[LayerDifference] = []
     for window in _windows(work, pairs):
         rows += work.rows(window, len(rows))
@@ -129,7 +129,7 @@ def bisect(
     A fault whose effect dies out before the probed layer is not found: `compare` finds it.
     """
     work = _Work(a, b, feeds, tolerance, False, set())
-    pairs = align(a, b)
+    pairs = work.pairs
     good, bad = -1, len(pairs) - 1
     probed: dict[int, bool] = {}
 
@@ -188,7 +188,11 @@ class _Work:
         self.model_name = own.predictor.model.name
         self.runs = 0
         self._kernels = _kernels(b, self.feeds_b)
-        self._int8 = any(_one_sided(p) for p in align(a, b))
+        self.pairs = align(a, b)
+        self._pairs = {p.name_b: p for p in self.pairs}
+        self._known = {p.name_b: p.name_a for p in self.pairs}
+        self._known |= {name_b: name_a for name_a, name_b in self.inputs.items()}
+        self._int8 = any(_one_sided(p) for p in self.pairs)
         self._last: tuple[Arrays, Arrays] | None = None
 
     def rows(self, window: Sequence[Pair], first: int) -> list[LayerDifference]:
@@ -207,22 +211,15 @@ class _Work:
 
     def _inputs(self, window: Sequence[Pair]) -> dict[str, str]:
         """B's value → A's value, for what the window's layers of B read."""
-        known = self._mapping()
+        known = self._known
         found: dict[str, str] = {}
         assert isinstance(self.b, Side)
         for pair in window:
-            for node in closure(pair, set(known), self.b.graph):
+            for node in closure(pair, known):
                 for value in node.inputs:
                     if value is not None and value.const is None and value.name in known:
                         found[value.name] = known[value.name]
         return found
-
-    def _mapping(self) -> dict[str, str]:
-        if not hasattr(self, "_known"):
-            self._pairs = {p.name_b: p for p in align(self.a, self.b)}
-            self._known = {p.name_b: p.name_a for p in self._pairs.values()}
-            self._known |= {name_b: name_a for name_a, name_b in self.inputs.items()}
-        return self._known
 
     def _alone(
         self, window: Sequence[Pair], inputs: Mapping[str, str], va: Arrays
@@ -238,7 +235,7 @@ class _Work:
         }
         wanted: dict[int, Node] = {}
         for pair in window:
-            nodes = closure(pair, set(known), self.b.graph)
+            nodes = closure(pair, known)
             if not any(True for n in nodes for _ in n.subgraphs()):
                 wanted |= {id(n): n for n in nodes}
         ordered = [n for n in self.b.graph.nodes if id(n) in wanted]

@@ -351,6 +351,12 @@ def _warnings(result: Profile) -> list[str]:
         )
     if median > 0 and abs(result.unexplained_ms) > 0.05 * median:
         out.append(_explained(result, median))
+    medians = sum(x.median_ms for x in result.layers)
+    if abs(result.sum_ms - medians) > 0.1 * result.sum_ms:
+        out.append(
+            f"the layers' own medians add up to {medians:.3f} ms only: every run is interrupted, "
+            "each time in another layer; the machine is busy"
+        )
     return out
 
 

@@ -248,7 +248,7 @@ def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
         table = LayerTable(comparison=data, link=link, tolerance=tolerance)
         yield Section(
             f"{prefix}compare-{a}-{b}", f"Do {a} and {b} agree?",
-            f"{comparison.verdict[:1].upper()}{comparison.verdict[1:]}.",
+            f"{comparison.verdict}.",
             [strip, columns(graph, pane or table, kind="graph"), *([table] if pane else [])],
         )  # fmt: skip
 
