@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.backends.opencl import gpu_convolutions
-from lite_engine.backends.opencl.variants import TILES, Product, Tile, Variant, estimate_s, variants
+from lite_engine.backends.opencl.device import Device
+from lite_engine.backends.opencl.variants import (
+    MATRIX_TILES,
+    TILES,
+    Product,
+    Tile,
+    Variant,
+    estimate_s,
+    variants,
+)
 
 from tests.opencl.tiny import check, device, single
 
@@ -30,7 +39,7 @@ def forced(monkeypatch):
     """Makes every convolution take one variant."""
 
     def force(variant: Variant) -> None:
-        monkeypatch.setattr(gpu_convolutions, "ranked", lambda size, units: (variant,))
+        monkeypatch.setattr(gpu_convolutions, "ranked", lambda *_: (variant,))
 
     return force
 
@@ -86,6 +95,19 @@ def test_winograd_in_fp16(forced) -> None:
 def test_tile_in_fp16(forced, outputs: int) -> None:
     forced(Variant(NARROW, 2))
     check(conv((1, 12, 7, 7), outputs, 3), tiles=True, precision="fp16")
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_matrix_units_without_them(forced, monkeypatch, kernel: int, parts: int) -> None:
+    """The kernel's own sums in C: everything but the instruction itself."""
+    forced(Variant(MATRIX_TILES[2], parts, matrix=True))
+    build = Device._build
+    monkeypatch.setattr(
+        Device, "_build", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
+    )
+    graph = conv((1, 36, 8, 9), 40, kernel, activation="Relu")
+    check(graph, tiles=True, precision="fp16")
 
 
 @pytest.mark.parametrize("channels", [8, 12])

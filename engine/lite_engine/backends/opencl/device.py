@@ -52,7 +52,7 @@ class DeviceReport:
 class Device:
     """A usable device. One queue for all, and one that notes times; `lock` guards building and
     enqueueing. `local_tiles` prefers kernels with local memory and barriers, which GPUs want and
-    CPUs do not; `half_math` multiplies fp16 values as they are."""
+    CPUs do not; `half_math` multiplies fp16 values as they are, `matrix_units` by tiles."""
 
     report: DeviceReport
     cl: Any
@@ -62,6 +62,7 @@ class Device:
     timed_queue: Any
     local_tiles: bool
     half_math: bool
+    matrix_units: bool
     tuning: Tuning
     lock: threading.RLock = field(default_factory=threading.RLock)
     _programs: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -217,6 +218,32 @@ def has_fp16(cl: Any, device: Any) -> bool:
     return True
 
 
+def has_matrix_units(cl: Any, context: Any, device: Any, queue: Any) -> bool:
+    """NVIDIA's tensor cores through PTX: whether a convolution on them gives the right numbers."""
+    if "NVIDIA" not in device.platform.name:
+        return False
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((48, 64)).astype(np.float16)
+    w = rng.standard_normal((64, 64)).astype(np.float16)
+    y = np.zeros((48, 40), np.float16)
+    files = "".join((KERNELS / name).read_text() for name in ("common.h", "conv_mma.cl"))
+    source = "#define HALF\n#define BM 64\n#define BN 64\n#define BK 32\n" + files
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    bias = np.zeros(64, np.float32)
+    try:
+        buffers = [cl.Buffer(context, flags, hostbuf=a) for a in (x, w, bias, y)]
+        sizes = [48, 48, 1, 64, 48, 1, 40, 1, 1, 1, 1, 0, 0, 1, 1, 64, 64, 64]
+        program = cl.Program(context, source).build(list(BUILD_OPTIONS), cache_dir=False)
+        a, b, c, out = buffers
+        numbers = [np.int32(n) for n in sizes]
+        program.conv_mma(queue, (128, 1, 1), (128, 1, 1), a, b, c, out, out, c, *numbers)
+        cl.enqueue_copy(queue, y, out)
+    except cl.Error:
+        return False
+    exact = x.astype(np.float32) @ w[:40].astype(np.float32).T
+    return bool(np.abs(y - exact).max() < 0.05)
+
+
 def _probe(cl: Any, device: Any) -> str:
     """Builds and runs a trivial kernel; why it failed, empty when the numbers are right."""
     try:
@@ -265,4 +292,6 @@ def open_device(report: DeviceReport) -> Device:
     gpu = report.kind != "CPU"
     facts = (report.platform, report.name, report.version, report.driver)
     tuning = Tuning.of_device(settings.cache_dir() / "opencl", *facts)
-    return Device(report, cl, device, context, queue, timed, gpu, gpu and report.fp16, tuning)
+    half = gpu and report.fp16
+    matrix = half and has_matrix_units(cl, context, device, queue)
+    return Device(report, cl, device, context, queue, timed, gpu, half, matrix, tuning)

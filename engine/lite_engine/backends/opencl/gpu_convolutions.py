@@ -18,8 +18,8 @@ _MIN_WINOGRAD_CHANNELS = 16
 
 
 @lru_cache(maxsize=4096)
-def ranked(size: Product, units: int) -> tuple[Variant, ...]:
-    return tuple(variants(size, units))
+def ranked(size: Product, units: int, matrix: bool = False) -> tuple[Variant, ...]:
+    return tuple(variants(size, units, matrix))
 
 
 def product_of(sizes: list[int], window: list[int], taps: np.ndarray) -> Product:
@@ -55,7 +55,8 @@ def tiled(
     if few_rows(size, sizes, residual):
         text = join(storage_option(y.dtype), *options)
         return [_gemv(x, y, size.m, taps, bias, text)]
-    ways = ranked(size, device.report.compute_units)
+    matrix = device.matrix_units and y.dtype is DType.F16
+    ways = ranked(size, device.report.compute_units, matrix)
     variant = device.tuning.pick(f"conv_{y.dtype.value}_{size}", ways)
     if variant.winograd:
         return _winograd(x, y, sizes, window, taps, bias, residual, variant.tile, options)
@@ -77,6 +78,9 @@ def _direct(
     m, channels, outputs = sizes[0], sizes[3], taps.shape[0]
     tile, parts = variant.tile, variant.parts
     packed, deep, wide = _packed(taps.T, tile, y.dtype)
+    row = wide
+    if variant.matrix:
+        packed, row = np.ascontiguousarray(packed.T), deep
     part = -(-(deep // tile.bk) // parts) * tile.bk
     parts = -(-deep // part)
     options = [*options, _storage(device, y.dtype)]
@@ -86,9 +90,10 @@ def _direct(
     text = join(*options, tile.defines())
     partial = Scratch(parts * m * outputs * 4 if parts > 1 else 4)
     args = [
-        x, packed, bias, residual or y, y, partial, *sizes, *window, wide, deep, part,
+        x, packed, bias, residual or y, y, partial, *sizes, *window, row, deep, part,
     ]  # fmt: skip
-    out = [_tile_launch(args, tile, m, wide, parts, text)]
+    name = "conv_mma" if variant.matrix else "conv_tile"
+    out = [_tile_launch(args, tile, m, wide, parts, text, name)]
     if parts > 1:
         n = m * outputs
         sums = [partial, bias, residual or y, y, n, outputs, parts]
@@ -113,10 +118,16 @@ def _packed(matrix: np.ndarray, tile: Tile, dtype: DType) -> tuple[np.ndarray, i
 
 
 def _tile_launch(
-    args: list[object], tile: Tile, m: int, wide: int, planes: int, text: str
+    args: list[object],
+    tile: Tile,
+    m: int,
+    wide: int,
+    planes: int,
+    text: str,
+    name: str = "conv_tile",
 ) -> Launch:
     grid = (wide // tile.bn * tile.items, -(-m // tile.bm), planes)
-    return Launch("conv_tile", "conv_tile", args, grid, text, (tile.items, 1, 1))
+    return Launch(name, name, args, grid, text, (tile.items, 1, 1))
 
 
 #: G of F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016, section 4.3.

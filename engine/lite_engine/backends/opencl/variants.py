@@ -30,21 +30,27 @@ TILES = (
     Tile(32, 64, 4, 4, 32),
 )  # fmt: skip
 SMALLEST = TILES[-1]
+#: For matrix units: 32 x 32 results a warp, 32 of them a work-item.
+MATRIX_TILES = (
+    Tile(128, 64, 8, 4, 32), Tile(64, 64, 8, 4, 32), Tile(64, 32, 8, 4, 32),
+    Tile(32, 64, 8, 4, 32),
+)  # fmt: skip
 MOST_PARTS = 16
 WINOGRAD_POINTS = 36
 
 
 @dataclass(frozen=True)
 class Variant:
-    """`parts` of K summed by a second kernel; or Winograd's 36 products."""
+    """`parts` of K summed by a second kernel; or Winograd's 36 products; or on matrix units."""
 
     tile: Tile
     parts: int = 1
     winograd: bool = False
+    matrix: bool = False
 
     def __str__(self) -> str:
         t = self.tile
-        kind = "winograd43_" if self.winograd else ""
+        kind = "winograd43_" if self.winograd else "mma_" if self.matrix else ""
         return f"{kind}{t.bm}x{t.bn}_{t.tm}x{t.tn}_k{t.bk}_p{self.parts}"
 
 
@@ -70,6 +76,7 @@ _BYTES_PER_S = 2.5e12
 _LAUNCH_S = 3e-6
 #: Share of that rate by results a work-item holds in registers.
 _EFFICIENCY = {64: 0.6, 32: 0.42, 16: 0.36}
+_MATRIX_EFFICIENCY = 2.5
 #: Work-items a unit needs to hide its latencies.
 _FULL_ITEMS = 768
 
@@ -84,7 +91,8 @@ def estimate_s(size: Product, variant: Variant, units: int) -> float:
     groups = -(-m // tile.bm) * -(-size.n // tile.bn) * batch
     waves = -(-groups // units)
     resident = min(waves, max(1, 2048 // tile.items)) * tile.items
-    rate = _MACS_PER_S * _EFFICIENCY[tile.tm * tile.tn] * min(1.0, resident / _FULL_ITEMS) ** 0.5
+    share = _MATRIX_EFFICIENCY if variant.matrix else _EFFICIENCY[tile.tm * tile.tn]
+    rate = _MACS_PER_S * share * min(1.0, resident / _FULL_ITEMS) ** 0.5
     seconds = _LAUNCH_S + waves * tile.bm * tile.bn * (depth + tile.bk) / rate
     if variant.winograd:
         # The larger transforms are read and written once more, and weights are four times as many.
@@ -96,19 +104,21 @@ def estimate_s(size: Product, variant: Variant, units: int) -> float:
     return seconds
 
 
-def variants(size: Product, units: int) -> list[Variant]:
-    """All that make sense for a size, the most promising first."""
+def variants(size: Product, units: int, matrix: bool = False) -> list[Variant]:
+    """All that make sense for a size, the most promising first; `matrix` units may be used."""
     found = []
-    for tile in TILES:
+    ways = [(tile, False) for tile in TILES]
+    ways += [(tile, True) for tile in MATRIX_TILES if matrix and size.channels % 4 == 0]
+    for tile, on_matrix in ways:
         if tile is not SMALLEST and (tile.bm >= 2 * size.m or tile.bn >= 2 * size.n):
             continue
         groups = -(-size.m // tile.bm) * -(-size.n // tile.bn)
         parts = 1
         while parts <= MOST_PARTS and parts * 4 * tile.bk <= max(size.k, 4 * tile.bk):
-            found.append(Variant(tile, parts))
+            found.append(Variant(tile, parts, matrix=on_matrix))
             if groups * parts >= 4 * units:
                 break
             parts *= 2
-        if size.tiles:
+        if size.tiles and not on_matrix:
             found.append(Variant(tile, winograd=True))
     return sorted(found, key=lambda v: estimate_s(size, v, units))
