@@ -123,7 +123,7 @@ def test_plates_are_read_in_integers():
     }  # fmt: skip
     files = sorted((folder / "plates").glob("*.jpg"))
     feeds, run = [feed_of(graph, f) for f in files], NativeRun()
-    options = Options(target_db=35.0, float_budget=0.3)
+    options = Options(target_db=40.0, float_budget=0.4)
     result = quantize(graph, feeds[:50:2], options, run=run)
     output = graph.outputs[0].name
     rows = (folder / "plates_labels.tsv").read_text().splitlines()[1:]

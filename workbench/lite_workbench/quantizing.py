@@ -79,11 +79,18 @@ def quantize(
 
     parent = session.versions[FLOAT]
     options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
-    graph = parent.graph
+    graph = float_graph(parent)
     made = calibrate(
         graph, calibration(graph, images), options, run=FastRun(), progress=session.progress
     )
     return Quantization(made, method, list(keep)), model_of(made.graph, parent)
+
+
+def float_graph(model: Any) -> Any:
+    """A model's graph, told how the model wants its images: calibration reads it there."""
+    if "preprocess" in model.metadata:
+        model.graph.metadata["preprocess"] = model.metadata["preprocess"]
+    return model.graph
 
 
 def model_of(graph: Any, parent: Any) -> Any:

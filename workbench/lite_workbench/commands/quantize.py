@@ -58,6 +58,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--target-db", type=float, metavar="DB", help="keep the worst layers in float until reached"
     )
     parser.add_argument(
+        "--float-budget", type=float, default=0.15, metavar="SHARE",
+        help="what --target-db may add to the integers' estimated time (0.15)",
+    )  # fmt: skip
+    parser.add_argument(
         "--rounding", default="sums", choices=("nearest", "sums", "adaptive"), help="of weights"
     )
     parser.add_argument("--equalize", action="store_true", help="cross-layer equalisation first")
@@ -104,7 +108,7 @@ def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
 def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.quantize import Options, Scheme, quantize
 
-    from ..quantizing import FastRun, calibration, model_of
+    from ..quantizing import FastRun, calibration, float_graph, model_of
 
     keep = frozenset(k for k in args.keep_float.split(",") if k)
     options = Options(
@@ -113,11 +117,12 @@ def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
         equalize=args.equalize,
         rounding=args.rounding,
         target_db=args.target_db,
+        float_budget=args.float_budget,
         limit=args.samples,
     )
-    run = FastRun()
+    run, graph = FastRun(), float_graph(model)
     made = quantize(
-        model.graph, calibration(model.graph, args.calibration), options, run=run, force=args.force
+        graph, calibration(graph, args.calibration), options, run=run, force=args.force
     )
     if args.analyze:
         _analyze(made, run, args.analyze)
