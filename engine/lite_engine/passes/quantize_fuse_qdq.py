@@ -187,6 +187,8 @@ def _matmul(
     assert a is not None
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
         return f"the weight has a scale per axis {b.axis}, not per column"
+    if b.value.const is None or b.value.const.ndim != 2:
+        return "b is not a constant matrix: float kernels are faster than converting it each time"
     operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
     operands += [y.scale, y.zero]
     return _with_clamp(graph, node, q, "QLinearMatMul", operands, y)
