@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ CONV = (256, 28, 28, 256)  # channels, height, width, filters
 MEMORY_ELEMS = 16 << 20
 CACHE_ELEMS = 64 << 10
 RUNS = 7
+#: How many profiles measure the roof anew, in case the machine was busy the first time.
+MEASURED = 3
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,17 @@ class Roof:
     cache_gbytes_per_s: float
     what: str
     cache_bytes: int = 8 * CACHE_ELEMS
+    measured: int = 1
+
+    def better(self, other: Roof) -> Roof:
+        """The higher of two measurements: what disturbs one can only lower it."""
+        return replace(
+            self,
+            gflops=max(self.gflops, other.gflops),
+            gbytes_per_s=max(self.gbytes_per_s, other.gbytes_per_s),
+            cache_gbytes_per_s=max(self.cache_gbytes_per_s, other.cache_gbytes_per_s),
+            measured=self.measured + other.measured,
+        )
 
     def fraction(self, flops: int, nbytes: int, ms: float) -> float | None:
         """How near a layer comes to what the roof allows it, 1 at best; None when it does nothing.
@@ -61,7 +74,7 @@ class Roof:
 
 
 def measured_roof(predictor: Predictor) -> Roof | None:
-    """The roof of this predictor's backend, threads and precision; measured once per machine.
+    """The roof of this predictor's backend, threads and precision; kept per machine.
 
     None where times mean nothing (emulated) or nobody asks (the NumPy reference).
     """
@@ -73,13 +86,16 @@ def measured_roof(predictor: Predictor) -> Roof | None:
     )  # fmt: skip
     path = settings.cache_dir() / "roofs.json"
     known = _read(path)
-    if key not in known:
-        try:
-            known[key] = _measure(predictor).to_dict()
-        except LiteError:
-            return None  # a backend without these operators has no roof that we could measure
-        _write(path, known)
-    return Roof(**known[key])
+    old = Roof(**known[key]) if key in known else None
+    if old is not None and old.measured >= MEASURED:
+        return old
+    try:
+        new = _measure(predictor)
+    except LiteError:
+        return old  # a backend without these operators has no roof that we could measure
+    best = new if old is None else old.better(new)
+    _write(path, {**known, key: best.to_dict()})
+    return best
 
 
 def _measure(like: Predictor) -> Roof:

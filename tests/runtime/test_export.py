@@ -1,0 +1,76 @@
+"""Exports of a profile, its memory map and its roof."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from itertools import pairwise
+
+import pytest
+from lite_engine import Predictor, settings
+from lite_engine.runtime import host_target
+from lite_engine.runtime.export import chrome_trace, layers_csv, netron_attachment
+from lite_engine.runtime.profile import profile
+from lite_engine.runtime.roof import Roof
+
+from tests.small_models import classifier, image
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    graph = classifier()
+    with settings.override(LITE_CACHE_DIR=str(tmp_path_factory.mktemp("cache"))):
+        return profile(Predictor(graph, host_target(), threads=1), image(graph), runs=5)
+
+
+def test_csv_has_every_layer(measured) -> None:
+    rows = list(csv.DictReader(io.StringIO(layers_csv(measured))))
+    assert [r["name"] for r in rows] == [x.name for x in measured.layers]
+    assert float(rows[0]["median_ms"]) == measured.layers[0].median_ms
+
+
+def test_trace_has_real_spans(measured) -> None:
+    events = [e for e in chrome_trace(measured)["traceEvents"] if e["ph"] == "X"]
+    layers = [e for e in events if e["name"] != "run"]
+    assert len(layers) == len(measured.layers)
+    for first, second in pairwise(layers):
+        assert first["ts"] + first["dur"] <= second["ts"] + 1e-6
+    json.dumps(events, allow_nan=False)
+
+
+def test_netron_names_the_nodes_of_the_file(measured) -> None:
+    attachment = netron_attachment(measured)
+    assert attachment["signature"] == "netron:attachment"
+    assert {"stem", "dw", "pw", "fc"} <= {m["target"] for m in attachment["metrics"]}
+
+
+def test_tensors_of_the_memory_map_do_not_overlap(measured) -> None:
+    tensors = measured.memory_map["tensors"]
+    for i, a in enumerate(tensors):
+        assert a["offset"] + a["bytes"] <= measured.memory_map["arena_bytes"]
+        for b in tensors[i + 1 :]:
+            together = a["first"] <= b["last"] and b["first"] <= a["last"]
+            low, high = sorted((a, b), key=lambda t: t["offset"])
+            apart = low["offset"] + low["bytes"] <= high["offset"]
+            assert not together or apart, (a, b)
+    peak = measured.memory_map["peak"]
+    assert sum(t["bytes"] for t in peak["tensors"]) == peak["live_bytes"]
+    assert peak["live_bytes"] <= measured.memory_map["arena_bytes"]
+
+
+def test_every_layer_has_its_part_of_the_roof(measured) -> None:
+    assert measured.roof["gflops"] > 0 and measured.roof["gbytes_per_s"] > 0
+    assert all(0 < x.roof_fraction <= 1 for x in measured.layers if x.flops and x.median_ms)
+
+
+def test_the_roof_of_a_layer() -> None:
+    roof = Roof(100.0, 10.0, 50.0, "paper", cache_bytes=1000)
+    assert roof.fraction(200_000_000, 10, 4.0) == pytest.approx(0.5)
+    assert roof.bound_by(200_000_000, 10) == "arithmetic"
+    assert roof.fraction(0, 20_000_000, 8.0) == pytest.approx(0.25)
+    assert roof.fraction(0, 500, 0.00001) == pytest.approx(1.0)
+    assert roof.fraction(0, 0, 1.0) is None
+    assert roof.better(Roof(90.0, 12.0, 40.0, "again")).gbytes_per_s == 12.0
