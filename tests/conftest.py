@@ -99,12 +99,19 @@ def _missing_models() -> str | None:
     return None if Path(folder).is_dir() else f"LITE_TEST_MODELS={folder} is not a folder"
 
 
+def _missing_ssh() -> str | None:
+    if not (shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin")):
+        return "no sshd; sudo apt-get install openssh-server"
+    return None if shutil.which("ssh") else "no ssh; sudo apt-get install openssh-client"
+
+
 TOOLS: dict[str, Callable[[], str | None]] = {
     "cpu": lru_cache(_missing_cpu),
     "arm": lru_cache(_missing_arm),
     "opencl": lru_cache(_missing_opencl),
     "browser": lru_cache(_missing_browser),
     "models": lru_cache(_missing_models),
+    "ssh": lru_cache(_missing_ssh),
 }
 
 

@@ -22,12 +22,9 @@ def keygen(path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sshd(tmp_path_factory, required_tools):
+def sshd(tmp_path_factory):
     """port, config (an OpenSSH client configuration that knows the server), folder, stop()."""
     server = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin")
-    if not server or not shutil.which("ssh"):
-        reason = "no sshd; sudo apt-get install openssh-server"
-        pytest.fail(reason) if "ssh" in required_tools else pytest.skip(reason)
     folder = tmp_path_factory.mktemp("sshd")
     host, user = keygen(folder / "host"), keygen(folder / "user")
     (folder / "authorized").write_text((folder / "user.pub").read_text())

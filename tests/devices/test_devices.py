@@ -58,6 +58,7 @@ def test_on_this_machine(model, address, require):
         assert check.features == ["neon"]
 
 
+@pytest.mark.ssh
 def test_ssh(model, sshd):
     device = open_address(sshd.address, sshd.config)
     check = check_device(device)
@@ -69,6 +70,7 @@ def test_ssh(model, sshd):
     assert "everything was there" in again.stages[1].detail or "0.00 MB" in again.stages[1].detail
 
 
+@pytest.mark.ssh
 def test_ssh_profile_repeats_on_the_device(model, sshd):
     device = open_address(sshd.address, sshd.config)
     made = profile(Predictor(model, device=device), image(model.graph), runs=9, warmup=1)
@@ -79,6 +81,7 @@ def test_ssh_profile_repeats_on_the_device(model, sshd):
     assert "memory_total_bytes" in made.environment
 
 
+@pytest.mark.ssh
 def test_ssh_respects_host_keys(sshd, tmp_path):
     """An unknown key and a changed key are refused; nothing is written to known_hosts."""
     other = tmp_path / "other"
@@ -95,6 +98,7 @@ def test_ssh_respects_host_keys(sshd, tmp_path):
         assert (tmp_path / "known").read_text() == known
 
 
+@pytest.mark.ssh
 def test_ssh_failures_say_what_to_do(sshd, tmp_path):
     config = tmp_path / "config"
     text = Path(sshd.config).read_text()
@@ -105,6 +109,7 @@ def test_ssh_failures_say_what_to_do(sshd, tmp_path):
     assert "Connection refused" in closed.error and closed.stages[0].name == "reach"
 
 
+@pytest.mark.ssh
 def test_words_reach_the_device_as_they_are(sshd, tmp_path):
     """No word of a command is ever read by a shell there."""
     transport = open_address(sshd.address, sshd.config).transport
@@ -225,6 +230,7 @@ def test_the_list(tmp_path, monkeypatch, capsys):
         load_entries()
 
 
+@pytest.mark.ssh
 def test_the_command(model, sshd, tmp_path, monkeypatch, capsys):
     """add, test, run, profile and compare by the device's name."""
     monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path))
@@ -235,7 +241,7 @@ def test_the_command(model, sshd, tmp_path, monkeypatch, capsys):
     assert "works" in capsys.readouterr().out
     assert main(["run", file, "--device", "board", "-v"]) == 0
     assert sshd.address in capsys.readouterr().out
-    assert main(["profile", file, "--device", "board", "--runs", "3", "--json", "-"]) == 0
+    assert main(["profile", file, "--device", "board", "--runs", "2", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["device"] == sshd.address
     sides = ["--backends", f"reference,{host_target()}"]
-    assert main(["compare", file, *sides, "--device", "board", "--no-isolated"]) == 0
+    assert main(["compare", file, *sides, "--devices", "local,board", "--no-isolated"]) == 0
