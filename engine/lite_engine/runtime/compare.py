@@ -173,6 +173,7 @@ class _Work:
         isolated: bool, detail: set[str],
     ) -> None:  # fmt: skip
         self.a, self.b, self.tolerance, self.detail = a, b, tolerance, detail
+        self.pairs = align(a, b)
         own = next(s for s in (a, b) if isinstance(s, Side))
         self.inputs = _same_inputs(a, b)
         if not isinstance(a, Side):
@@ -188,7 +189,6 @@ class _Work:
         self.model_name = own.predictor.model.name
         self.runs = 0
         self._kernels = _kernels(b, self.feeds_b)
-        self.pairs = align(a, b)
         self._pairs = {p.name_b: p for p in self.pairs}
         self._known = {p.name_b: p.name_a for p in self.pairs}
         self._known |= {name_b: name_a for name_a, name_b in self.inputs.items()}

@@ -1,0 +1,81 @@
+"""Comparing what is not alike: another framework, quantised and float, fused and unfused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import UsageError
+from lite_engine.model_file import Model
+from lite_engine.quantize import Options, quantize
+from lite_engine.runtime import host_target
+from lite_engine.runtime.compare import Side, compare
+from lite_engine.runtime.originals import open_original
+
+from tests.small_models import attention, classifier, image
+
+pytestmark = pytest.mark.cpu
+
+
+def native(model) -> Side:
+    return Side(Predictor(model, host_target(), threads=1))
+
+
+def quantised(graph) -> Model:
+    samples = [image(graph)] + [
+        {"x": np.random.default_rng(i).standard_normal((1, 3, 20, 20)).astype(np.float32)}
+        for i in range(7)
+    ]
+    return optimize(quantize(graph, samples, Options(method="minmax")).graph)
+
+
+def test_quantised_against_its_float_parent() -> None:
+    parent = optimize(classifier())
+    result = compare(native(parent), native(quantised(parent.graph)), image(parent.graph))
+    assert {"stem", "dw", "wide"} <= {s for x in result.layers for s in x.sources}
+    assert result.agrees, result.verdict
+    assert any(1e-4 < x.rel_l2 < 0.2 for x in result.layers)  # real numbers, not integers
+    assert all(x.isolated is not None for x in result.layers)
+
+
+def test_fused_against_unfused() -> None:
+    graph = classifier()
+    fused, plain = optimize(classifier()), Model(graph)
+    for a, b in ((fused, plain), (plain, fused)):
+        result = compare(native(a), native(b), image(graph))
+        assert result.agrees, result.verdict
+        assert len(result.layers) >= 8 and all(x.isolated for x in result.layers)
+
+
+def test_nothing_in_common() -> None:
+    with pytest.raises(UsageError, match="no layer in common"):
+        compare(native(optimize(classifier())), native(optimize(attention())),
+                image(classifier()))  # fmt: skip
+
+
+def test_the_original_framework(tmp_path) -> None:
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    from onnx import helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    weights = numpy_helper.from_array(rng.standard_normal((4, 3, 3, 3), np.float32), "w")
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1] * 4),
+             helper.make_node("Relu", ["c"], ["y"], name="relu")]  # fmt: skip
+    port = lambda name, c: helper.make_tensor_value_info(name, 1, [1, c, 8, 8])  # noqa: E731
+    graph = helper.make_graph(nodes, "g", [port("x", 3)], [port("y", 4)], [weights])
+    path = tmp_path / "m.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, str(path))
+    feeds = {"x": rng.standard_normal((1, 3, 8, 8)).astype(np.float32)}
+    from lite_engine import load
+
+    result = compare(open_original(path), native(optimize(load(path))), feeds)
+    assert result.agrees and [x.value_a for x in result.layers] == ["y"]
+    raw = native(Model(load(path)))
+    assert [x.value_a for x in compare(open_original(path), raw, feeds).layers] == ["c", "y"]
+
+
+def test_a_format_without_a_framework() -> None:
+    with pytest.raises(UsageError, match="no original framework"):
+        open_original("model.caffemodel")
