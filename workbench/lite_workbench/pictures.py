@@ -130,7 +130,9 @@ def suppress(
 def find_mask(outputs: Mapping[str, np.ndarray], labels: Sequence[str]) -> list[Item] | None:
     """The classes of an image of classes, or of class scores per pixel, with their shares of the
     picture, largest first. None when no output is one."""
-    maps = [(a, _class_map(a)) for a in map(np.asarray, outputs.values())]
+    arrays = [np.asarray(a) for a in outputs.values()]
+    alone = len(arrays) == 1  # beside others, planes of floats may be anything
+    maps = [(a, _class_map(a)) for a in arrays if alone or a.dtype.kind in "iu"]
     array, classes = next(((a, m) for a, m in maps if m is not None), (None, None))
     if array is None or classes is None:
         return None

@@ -77,6 +77,7 @@ def optimize(
     precisions = parse_precisions(precision, names)
     journal = Journal()
     optimised = optimize_graph(graph, journal=journal)
+    optimised.metadata.pop("unused_weights", None)  # they are not in the Model
     check_int8(optimised, precisions)
     meta = {k: v for k, v in graph.metadata.items() if k in ("preprocess", "labels")}
     meta["source"] = {k: v for k, v in graph.metadata.items() if k not in meta}

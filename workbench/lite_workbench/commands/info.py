@@ -8,6 +8,8 @@ from typing import Any
 from ._base import Command, add_json, add_model, wants_json_only, write_json
 from ._table import bytes_text, clip, count_text, table
 
+_NAMES = 6  # weights named in one line
+
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
@@ -87,7 +89,9 @@ def _show(info: Any, args: argparse.Namespace) -> str:
     for names in info.duplicates:
         lines.append(f"duplicate weights: {', '.join(names)}")
     if info.dead_weights:
-        lines.append(f"weights nobody reads: {', '.join(info.dead_weights)}")
+        more = len(info.dead_weights) - _NAMES
+        some = ", ".join(info.dead_weights[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+        lines.append(f"weights nobody reads: {some}")
     lines += [f"hint: {h}" for h in info.hints]
     return "\n".join(lines)
 
