@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 level=${1:-test}
 case $level in
-  run) extras=opencl; rank=1 ;;
+  run) extras=opencl,report; rank=1 ;;
   lab) extras=opencl,lab; rank=2 ;;
   test) extras=opencl,dev,docs; rank=3 ;;
   *) echo "usage: $0 [run|lab|test]" >&2; exit 2 ;;

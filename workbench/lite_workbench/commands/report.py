@@ -44,7 +44,7 @@ def _call(args: argparse.Namespace) -> Written:
     except ImportError as error:
         raise LiteError(
             f"the report draws with the widgets, and {error.name} is missing; "
-            "pip install 'lite-workbench[lab]'"
+            "pip install 'lite-workbench[report]'"
         ) from None
     if args.runs < 1:
         raise UsageError("--runs must be at least 1")
