@@ -52,9 +52,12 @@ class CpuExecutable:
         return [StepTime(s.start_ns, s.end_ns, s.variant) for s in self.program.steps()]
 
     def tap(self, tensors: Sequence[int]) -> None:
+        wanted = {i: self.plan.tensors[i].name for i in tensors}
+        if wanted == self._tapped:  # the memory of the copies is kept
+            return
         for name in self._tapped.values():
             self.program.tap(name, on=False)
-        self._tapped = {i: self.plan.tensors[i].name for i in tensors}
+        self._tapped = wanted
         for name in self._tapped.values():
             self.program.tap(name)
 
