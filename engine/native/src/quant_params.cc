@@ -76,6 +76,7 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
     return env.fail("bias must be an i32 constant, one per channel");
   }
   q->x_signed = x.dtype == DType::kI8;
+  q->residual = Residual{};
   q->residual.input = -1;
   q->most = 0;
   q->w_unsigned = w.dtype == DType::kU8;
