@@ -74,8 +74,8 @@ SETTINGS = {
         Setting("LITE_CHECK", False, _flag, "1 checks every kernel against its reference"),
     )
 }
-# Read by the test suite only, but not misspellings.
-TEST_VARIABLES = ("LITE_TEST_MODELS", "LITE_TEST_REQUIRE")
+#: Variables of the test suite and the benchmarks, which are not settings and not misspellings.
+OTHERS = ("LITE_TEST_", "LITE_BENCH_")
 
 
 def get(name: str) -> Any:
@@ -97,7 +97,7 @@ def misspelt() -> list[str]:
     """One line for each set LITE_* variable that is not a setting."""
     lines = []
     for name in sorted(os.environ):
-        if name.startswith("LITE_") and name not in SETTINGS and name not in TEST_VARIABLES:
+        if name.startswith("LITE_") and name not in SETTINGS and not name.startswith(OTHERS):
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SETTINGS)}"
             lines.append(f"{name} is not a setting; {hint}")
