@@ -99,7 +99,8 @@ def server(tmp_path_factory: Any) -> Iterator[Callable[[str], Server]]:
         one.close()
 
 
-@pytest.fixture(scope="session")
+# One test module at a time: a second playwright, or nbclient, cannot start while one is open.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     path = next(filter(None, map(shutil.which, CHROMIUMS)), None)

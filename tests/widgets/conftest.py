@@ -14,7 +14,8 @@ from tests.widgets import host_page
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-@pytest.fixture(scope="session")
+# One test module at a time: a second playwright, or nbclient, cannot start while one is open.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """A headless Chromium of the system."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
