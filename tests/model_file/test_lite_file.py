@@ -115,3 +115,14 @@ def test_sections_are_checked_beyond_their_checksums(saved: Path) -> None:
                 read_model(saved)
             except (ModelFormatError, VersionError):
                 continue
+
+
+def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
+    """Renaming over a device or a pipe would take it away."""
+    import os
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(LiteError, match="not a regular file"):
+        optimize(classifier(), targets="x86").save(pipe)
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
