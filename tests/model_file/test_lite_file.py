@@ -11,7 +11,7 @@ from lite_engine import Predictor, optimize
 from lite_engine.errors import LiteError, ModelFormatError, VersionError
 from lite_engine.ir import to_text
 from lite_engine.model_file import read_model
-from lite_engine.model_file._container import MAGIC, read_container
+from lite_engine.model_file._container import MAGIC, read_container, write_container
 
 from tests.small_models import attention, classifier, image
 
@@ -96,25 +96,51 @@ def test_damage_gives_one_clear_error(saved: Path) -> None:
 
 def test_sections_are_checked_beyond_their_checksums(saved: Path) -> None:
     """Damage inside GRAPH and META with a right checksum still gives ModelFormatError."""
-    import zlib
-
     rng = random.Random(2)
-    good = saved.read_bytes()
-    for tag in (b"GRAPH", b"META", b"WINDEX"):
-        row = good.index(tag.ljust(8, b"\0"))
-        offset, size = (
-            int.from_bytes(good[row + 8 + i * 8 : row + 16 + i * 8], "little") for i in (0, 1)
-        )
+    good = {tag: bytes(data) for tag, data in read_container(saved).items()}
+    for tag in ("GRAPH", "META", "WINDEX"):
         for _ in range(150):
-            bad = bytearray(good)
-            bad[offset + rng.randrange(size)] = rng.randrange(256)
-            crc = zlib.crc32(bad[offset : offset + size])
-            bad[row + 24 : row + 28] = crc.to_bytes(4, "little")
-            saved.write_bytes(bad)
+            bad = bytearray(good[tag])
+            bad[rng.randrange(len(bad))] = rng.randrange(256)
+            write_container(saved, {**{t: [d] for t, d in good.items()}, tag: [bytes(bad)]})
             try:
                 read_model(saved)
             except (ModelFormatError, VersionError):
                 continue
+
+
+def test_compressed_sections(tmp_path: Path) -> None:
+    """They come back whole; damaged, endless or differently stored ones are refused."""
+    import zlib
+
+    text, path = b"a text " * 999, tmp_path / "file"
+    write_container(path, {"META": [text], "GRAPH": [text]}, compressed=("META", "GRAPH"))
+    assert path.stat().st_size < 300
+    assert {tag: bytes(data) for tag, data in read_container(path).items()} == {
+        "META": text, "GRAPH": text,
+    }  # fmt: skip
+    good = path.read_bytes()
+    offset, size = (int.from_bytes(good[24 + i * 8 : 32 + i * 8], "little") for i in (0, 1))
+    for stream in (good[offset : offset + size][:-5] + bytes(5), bytes(size)):
+        bad = bytearray(good)
+        bad[offset : offset + size] = stream
+        for row in (16, 48):
+            bad[row + 24 : row + 28] = zlib.crc32(stream).to_bytes(4, "little")
+        path.write_bytes(bad)
+        with pytest.raises(ModelFormatError, match=r"damaged|cut off"):
+            read_container(path)
+    bad = bytearray(good)
+    bad[16 + 28] = 2
+    path.write_bytes(bad)
+    with pytest.raises(VersionError, match="newer way"):
+        read_container(path)
+
+
+def test_equal_sections_lie_once(tmp_path: Path) -> None:
+    data = random.Random(1).randbytes(5000)
+    path = write_container(tmp_path / "file", {"PROG.x86": [data], "PROG.arm": [data]})
+    assert path.stat().st_size < 5300
+    assert [bytes(s) for s in read_container(path).values()] == [data, data]
 
 
 def test_only_regular_files_are_replaced(tmp_path: Path) -> None:

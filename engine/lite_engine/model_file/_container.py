@@ -1,11 +1,14 @@
 """The `.lite` container: magic, version, section table, aligned sections. Little-endian.
 
     char magic[8] "LITE\\r\\n\\x1a\\n"; u32 format version; u32 section count
-    section: char tag[8] (zero-padded); u64 offset; u64 size; u32 crc32; u32 flags (0)
-    sections start at multiples of 64, in table order, zero-filled between
+    section: char tag[8] (zero-padded); u64 offset; u64 size; u32 crc32; u32 flags
+    sections start at multiples of 64, in table order, zero-filled between; equal ones lie once
 
-Sections: NEEDS (needs.py), META and GRAPH (JSON), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX
-(u64 offset in WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py).
+Flag 1: the bytes (those that offset, size and crc32 are of) are a zlib stream of the section.
+
+Sections: NEEDS (needs.py), META and GRAPH (JSON, compressed), WEIGHTS (raw blobs, each 64-byte
+aligned), WINDEX (u64 offset in WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm
+(plan/program.py).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import os
 import struct
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from ..errors import LiteError, ModelFormatError, VersionError
@@ -24,6 +27,9 @@ MAGIC = b"LITE\r\n\x1a\n"
 VERSION = 1
 MAX_SECTIONS = 64
 ALIGN = 64
+COMPRESSED = 1
+#: A compressed section may not become larger: a damaged one must not fill the memory.
+MAX_TEXT_BYTES = 1 << 30
 _HEAD = struct.Struct("<8sII")
 _ROW = struct.Struct("<8sQQII")
 
@@ -32,22 +38,35 @@ def aligned(size: int) -> int:
     return -(-size // ALIGN) * ALIGN
 
 
-def write_container(path: Path, sections: Mapping[str, Iterable[bytes | memoryview]]) -> Path:
+def write_container(
+    path: Path,
+    sections: Mapping[str, Iterable[bytes | memoryview]],
+    *,
+    compressed: Collection[str] = (),
+) -> Path:
     """Writes sections (each a list of buffers) to a temporary file beside `path`, then renames it.
 
-    Raises LiteError when the disk is full or the folder cannot be written; nothing is left behind.
+    Those named in `compressed` are stored as zlib streams. Raises LiteError when the disk is full
+    or the folder cannot be written; nothing is left behind.
     """
     if path.exists() and not path.is_file():
         raise LiteError(f"{path}: not a regular file; give another name")
     rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
-    parts = {tag: list(buffers) for tag, buffers in sections.items()}
-    for tag, buffers in parts.items():
+    parts: list[tuple[int, list[bytes | memoryview]]] = []  # offset, buffers
+    places: dict[bytes, int] = {}  # small sections that are there already → offset
+    for tag, content in sections.items():
+        buffers = list(content)
+        if tag in compressed:
+            buffers = [zlib.compress(b"".join(buffers), 9)]
         size, crc = 0, 0
         for buffer in buffers:
             size += len(buffer)
             crc = zlib.crc32(buffer, crc)
-        rows.append((tag.encode(), at, size, crc, 0))
-        at = aligned(at + size)
+        place = places.setdefault(bytes(buffers[0]), at) if len(buffers) == 1 else at
+        rows.append((tag.encode(), place, size, crc, COMPRESSED if tag in compressed else 0))
+        if place == at:
+            parts.append((at, buffers))
+            at = aligned(at + size)
     temporary = None
     try:
         with tempfile.NamedTemporaryFile(
@@ -57,8 +76,8 @@ def write_container(path: Path, sections: Mapping[str, Iterable[bytes | memoryvi
             file.write(_HEAD.pack(MAGIC, VERSION, len(rows)))
             for row in rows:
                 file.write(_ROW.pack(*row))
-            for row, buffers in zip(rows, parts.values(), strict=True):
-                file.write(b"\0" * (row[1] - file.tell()))
+            for offset, buffers in parts:
+                file.write(b"\0" * (offset - file.tell()))
                 for buffer in buffers:
                     file.write(buffer)
             file.flush()
@@ -79,9 +98,10 @@ def _umask() -> int:
 
 
 def read_container(path: Path, *, check: bool = True) -> dict[str, memoryview]:
-    """Sections by tag, as views of the mapped file. Raises ModelFormatError, VersionError.
+    """Sections by tag, as views of the mapped file; compressed ones unpacked.
 
-    `check` verifies every checksum (it reads the whole file).
+    Raises ModelFormatError, VersionError. `check` verifies every checksum (it reads the whole
+    file).
     """
     data = map_file(path)
     if len(data) < _HEAD.size:
@@ -99,12 +119,27 @@ def read_container(path: Path, *, check: bool = True) -> dict[str, memoryview]:
     sections: dict[str, memoryview] = {}
     for i in range(count):
         start = _HEAD.size + i * _ROW.size
-        raw, offset, size, crc, _ = _ROW.unpack(data[start : start + _ROW.size])
+        raw, offset, size, crc, flags = _ROW.unpack(data[start : start + _ROW.size])
         tag = raw.rstrip(b"\0").decode("ascii", "replace")
         if offset % ALIGN or offset > len(data) or size > len(data) - offset or tag in sections:
             raise ModelFormatError(f"{path}: section {tag!r} lies outside the file")
         view = data[offset : offset + size]
         if check and zlib.crc32(view) != crc:
             raise ModelFormatError(f"{path}: section {tag!r} is damaged (checksum); convert again")
-        sections[tag] = view
+        if flags & ~COMPRESSED:
+            raise VersionError(
+                f"{path}: section {tag!r} is stored in a newer way; install a newer lite-workbench"
+            )
+        sections[tag] = _unpacked(path, tag, view) if flags & COMPRESSED else view
     return sections
+
+
+def _unpacked(path: Path, tag: str, data: memoryview) -> memoryview:
+    stream = zlib.decompressobj()
+    try:
+        text = stream.decompress(data, MAX_TEXT_BYTES)
+    except zlib.error as error:
+        raise ModelFormatError(f"{path}: section {tag!r} is damaged ({error})") from None
+    if not stream.eof:
+        raise ModelFormatError(f"{path}: section {tag!r} is cut off or larger than 1 GiB")
+    return memoryview(text)

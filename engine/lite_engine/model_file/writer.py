@@ -85,6 +85,7 @@ def write_model(model: Model, path: Path) -> Path:
             "WINDEX": [index],
             "WEIGHTS": weights,
         },
+        compressed=("META", "GRAPH"),
     )
 
 

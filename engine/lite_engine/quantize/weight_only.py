@@ -7,7 +7,7 @@ loads, or compute with the integers in place.
 from __future__ import annotations
 
 from ..errors import UsageError
-from ..ir import Graph, Node, QuantParams
+from ..ir import Graph, Node
 from ..ops import infer_types
 from .rounding import preserve_sums
 from .scheme import weight_scale
@@ -58,15 +58,10 @@ def _quantize_input(graph: Graph, node: Node, index: int, axis: int, bits: int, 
     if key not in done:
         scale = weight_scale(array, axis, bits)
         q = preserve_sums(array, scale, axis, bits)
-        params = QuantParams(scale, scale.astype(q.dtype) * 0, axis)
         name = value.name
         integers = graph.constant(q, f"{name}.q")
-        constants = [
-            graph.constant(params.scale, f"{name}.scale"),
-            graph.constant(params.zero_point, f"{name}.zero_point"),
-        ]
         dq = graph.add(
-            "DequantizeLinear", [integers, *constants], {"axis": axis},
+            "DequantizeLinear", [integers, graph.constant(scale, f"{name}.scale")], {"axis": axis},
             outputs=[f"{name}.dq"], name=f"{name}.dq", sources=node.sources, before=node,
         )  # fmt: skip
         done[key] = dq.output

@@ -2,9 +2,10 @@
 //
 //   header    char magic[8] = "LITE\r\n\x1a\n"; u32 version; u32 section_count (at most 256)
 //   table     section_count times: char tag[8] (padded with zeros), u64 offset, u64 size,
-//             u32 crc32 (of the section's bytes, zlib's polynomial), u32 flags (0)
+//             u32 crc32 (of the bytes as they lie there, zlib's polynomial), u32 flags (1: a zlib
+//             stream; only GRAPH and META, which this runtime does not read)
 //   sections  each at a multiple of 64 bytes from the file's start, zero bytes between them; none
-//             overlaps the table or the end of the file
+//             overlaps the table or the end of the file; rows of equal sections share one
 //
 // Sections: NEEDS (text, lines "engine 0.1.0" and "arm neon": the oldest runtime and the CPU
 // features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple of 64 bytes); WINDEX (per
