@@ -1,19 +1,22 @@
 """The ONNX backend cases on the CPU backend: each case whose operator has a native kernel agrees.
 
 Axes, shapes and the like, which the cases give as inputs, become constants here, as they are in
-models: only then is there something to plan.
+models: only then is there something to plan. Cases are run whole on this machine's own kernels and
+on emulated AArch64.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("onnx", reason="pip install onnx")
+from lite_engine.devices import EmulatedDevice
 from lite_engine.errors import LiteError
 from lite_engine.importers import onnx as importer
 from lite_engine.ir import Graph
@@ -21,12 +24,88 @@ from lite_engine.ops import find_op
 from lite_engine.runtime import Predictor
 
 from tests.importers import onnx_cases
+from tests.importers.batch import Batch, BatchPredictor, run_all
 
 #: Cases that the references do not pass either.
 LISTED = {line.split(": ", 1)[0] for line in onnx_cases.unsupported()}
+_WEIGHTS = ("w", "scale", "zero_point", "mean", "var")
 
 
-def freeze(graph: Graph, feeds: dict[str, np.ndarray]) -> None:
+@dataclass
+class Tally:
+    """Cases that passed by what ran them, and what went wrong."""
+
+    passed: Counter[str] = field(default_factory=Counter)
+    operators: set[str] = field(default_factory=set)
+    broken: list[str] = field(default_factory=list)
+
+    def report(self, kind: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+        native, other = self.passed["native"], self.passed["reference"]
+        with capsys.disabled():
+            print(
+                f"\nONNX {kind} cases on {target}: {native + other} of"
+                f" {native + other + len(self.broken)} pass, {native} of them with native kernels"
+                f" ({len(self.operators)} operators)"
+            )
+        assert not self.broken, "\n".join(self.broken)
+
+
+@pytest.mark.cpu
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", onnx_cases.KINDS)
+def test_x86(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tally = Tally()
+    for case in _wanted(kind):
+        _attempt(case, lambda graph: Predictor(graph, "x86", threads=1), tally)()
+    tally.report(kind, "x86", capsys)
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", onnx_cases.KINDS)
+def test_arm(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tally, batch = Tally(), Batch(EmulatedDevice())
+    make = lambda graph: BatchPredictor(graph, batch)  # noqa: E731
+    run_all([_attempt(case, make, tally) for case in _wanted(kind)], batch)
+    tally.report(kind, "arm", capsys)
+
+
+def _wanted(kind: str) -> Iterator[Any]:
+    for case in onnx_cases.cases(kind):
+        if case.name not in LISTED and not onnx_cases.scope(case):
+            yield case
+
+
+def _attempt(case: Any, make: Callable[[Graph], Predictor], tally: Tally) -> Callable[[], None]:
+    """A call that runs the case on a predictor and counts how it went; it may be called again
+    while the predictor says that it is pending."""
+    graph = importer.read_bytes(onnx_cases.model_bytes(case))
+    inputs, wanted = next(onnx_cases.data_sets(case))
+    feeds = {v.name: onnx_cases.plain(a) for v, a in zip(graph.inputs, inputs, strict=False)}
+    dtypes = [str(v.dtype) for v in graph.outputs]
+    names = [v.name for v in graph.outputs]
+    _freeze(graph, feeds)
+    made: list[Predictor] = []
+
+    def attempt() -> None:
+        try:
+            if not made:
+                made.append(make(graph))
+            outputs = made[0].run(feeds)
+            onnx_cases.compare(case, [np.asarray(outputs[n]) for n in names], wanted, dtypes)
+            steps = made[0].plan({n: a.shape for n, a in feeds.items()}).steps
+        except (LiteError, AssertionError, KeyError, TypeError, ValueError) as error:
+            lines = " ".join(s.strip() for s in str(error).splitlines()[:8])
+            tally.broken.append(f"{case.name}: {type(error).__name__}: {lines}")
+            return
+        native = {s.op for s in steps if s.backend == "cpu"}
+        tally.passed["native" if native else "reference"] += 1
+        tally.operators |= native
+
+    return attempt
+
+
+def _freeze(graph: Graph, feeds: dict[str, np.ndarray]) -> None:
     """Inputs that kernels want as attributes, and quantisation parameters, become constants."""
     for value in list(graph.inputs):
         wanted = all(
@@ -38,78 +117,3 @@ def freeze(graph: Graph, feeds: dict[str, np.ndarray]) -> None:
             value.const = feeds.pop(value.name)
             value.shape = value.const.shape
             graph.inputs.remove(value)
-
-
-_WEIGHTS = ("w", "scale", "zero_point", "mean", "var")
-
-
-#: Each emulated run starts a process: this many cases of one operator are enough there.
-ARM_CASES_PER_OPERATOR = 3
-
-
-@pytest.mark.cpu
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", onnx_cases.KINDS)
-def test_x86(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = list(_wanted(kind))
-    native, broken = _run_all(wanted, "x86")
-    with capsys.disabled():
-        print(f"\nONNX {kind} cases on x86: {native} of {len(wanted)} run native kernels")
-    assert not broken, "\n".join(broken)
-
-
-@pytest.mark.arm
-@pytest.mark.slow
-def test_arm(capsys: pytest.CaptureFixture[str]) -> None:
-    chosen, seen = [], Counter()
-    for case in _wanted("node"):
-        op = _native_operator(case)
-        seen[op] += 1
-        if op and seen[op] <= ARM_CASES_PER_OPERATOR:
-            chosen.append(case)
-    _, broken = _run_all(chosen, "arm")
-    with capsys.disabled():
-        print(
-            f"\nONNX cases on arm: {len(chosen) - len(broken)} of {len(chosen)} pass,"
-            f" of {len([op for op in seen if op])} operators"
-        )
-    assert not broken, "\n".join(broken)
-
-
-def _wanted(kind: str) -> Iterator[Any]:
-    for case in onnx_cases.cases(kind):
-        if case.name not in LISTED and not onnx_cases.scope(case):
-            yield case
-
-
-def _native_operator(case: Any) -> str:
-    """The operator of a one-node case that some native kernel takes, else empty."""
-    graph = importer.read_bytes(onnx_cases.model_bytes(case))
-    op = find_op(graph.nodes[0].op) if len(graph.nodes) == 1 else None
-    return op.name if op is not None and any(k.backend == "cpu" for k in op.kernels) else ""
-
-
-def _run_all(cases: list[Any], backend: str) -> tuple[int, list[str]]:
-    """How many ran native kernels, and what went wrong."""
-    native, broken = 0, []
-    for case in cases:
-        try:
-            native += run(case, backend)
-        except (LiteError, AssertionError, KeyError, TypeError, ValueError) as error:
-            lines = " ".join(s.strip() for s in str(error).splitlines()[:8])
-            broken.append(f"{case.name}: {type(error).__name__}: {lines}")
-    return native, broken
-
-
-def run(case: Any, backend: str) -> bool:
-    """Compares one case; True when a native kernel computed something of it."""
-    graph = importer.read_bytes(onnx_cases.model_bytes(case))
-    inputs, wanted = next(onnx_cases.data_sets(case))
-    feeds = {v.name: onnx_cases.plain(a) for v, a in zip(graph.inputs, inputs, strict=False)}
-    freeze(graph, feeds)
-    predictor = Predictor(graph, backend, threads=1)
-    outputs = predictor.run(feeds)
-    got = [np.asarray(outputs[v.name]) for v in graph.outputs]
-    onnx_cases.compare(case, got, wanted, [str(v.dtype) for v in graph.outputs])
-    plan = predictor.plan({name: array.shape for name, array in feeds.items()})
-    return any(step.backend == "cpu" for step in plan.steps)

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import Plan
 
 from . import (
@@ -85,20 +86,21 @@ def _single(value: Any) -> Any:
 
 
 def merged(plans: list[Plan]) -> Plan:
-    """One plan with the steps of all of them."""
+    """One plan with the steps of all of them, one after the other in one arena."""
     whole = Plan("cpu")
     for plan in plans:
         first = len(whole.tensors)
-        whole.tensors += [replace(t, index=t.index + first) for t in plan.tensors]
-        whole.inputs += [i + first for i in plan.inputs]
-        whole.outputs += [i + first for i in plan.outputs]
+
+        def moved(indices: list[int], first: int = first) -> list[int]:
+            return [i if i < 0 else i + first for i in indices]
+
+        for t in plan.tensors:
+            alias = None if t.alias_of is None else t.alias_of + first
+            whole.tensors.append(replace(t, index=t.index + first, alias_of=alias))
+        whole.inputs += moved(plan.inputs)
+        whole.outputs += moved(plan.outputs)
         for step in plan.steps:
-            whole.steps.append(
-                replace(
-                    step,
-                    index=len(whole.steps),
-                    inputs=[i if i < 0 else i + first for i in step.inputs],
-                    outputs=[i + first for i in step.outputs],
-                )
-            )
+            ports = {"inputs": moved(step.inputs), "outputs": moved(step.outputs)}
+            whole.steps.append(replace(step, index=len(whole.steps), **ports))
+    assign_offsets(whole)
     return whole

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,24 +14,10 @@ from lite_engine.plan.model import Plan
 
 from . import test_compute_f32 as f32
 from . import test_compute_int8 as int8
+from .cases import merged
 from .tiny import one_step_plan
 
 pytestmark = pytest.mark.arm
-
-
-def merged(plans: list[Plan]) -> Plan:
-    """One plan with the steps of all of them; their tensors are weights and outputs only."""
-    whole = Plan("cpu")
-    for plan in plans:
-        first = len(whole.tensors)
-        whole.tensors += [replace(t, index=t.index + first) for t in plan.tensors]
-        whole.outputs += [i + first for i in plan.outputs]
-        for step in plan.steps:
-            whole.steps.append(replace(
-                step, index=len(whole.steps),
-                inputs=[i if i < 0 else i + first for i in step.inputs],
-                outputs=[i + first for i in step.outputs]))
-    return whole
 
 
 def run_on_arm(plan: Plan, folder, isa: str) -> list[np.ndarray]:
