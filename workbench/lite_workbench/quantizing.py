@@ -105,6 +105,18 @@ def model_of(graph: Any, parent: Any) -> Any:
     return model
 
 
+def calibrated(model: Any, samples: Any) -> Any:
+    """The int8 version of a float Model with the usual options, checked against it.
+
+    Raises CalibrationError."""
+    from lite_engine.quantize import Options
+    from lite_engine.quantize import quantize as calibrate
+
+    graph = float_graph(model)
+    made = calibrate(graph, calibration(graph, samples), Options(), run=FastRun())
+    return model_of(made.graph, model)
+
+
 def calibration(graph: Any, images: Any) -> Any:
     """Samples as the quantiser reads them. An `.npz` or array of uint8 pictures goes through the
     model's own pre-processing."""

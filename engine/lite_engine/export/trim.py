@@ -40,10 +40,11 @@ def trim(model: Model, target: str) -> Trimmed:
     sources or tools, LiteError when the build fails."""
     arch = ARCHITECTURES[target]
     _check_tools(arch)
+    precision = computed(target, model.precision(target))
     plan = make_plan(
-        model.graph,
+        model.graph_in(precision),
         "cpu",
-        precision=computed(target, model.precision(target)),
+        precision=precision,
         tuning=model.tuning.get(target),
     )
     wanted = sorted({step.kernel for step in plan.steps})

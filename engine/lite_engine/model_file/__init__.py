@@ -1,6 +1,6 @@
 """Models on disk: `.lite` reading and writing."""
 
-from .model import Model, open_model, optimize, parse_targets, retarget
+from .model import Model, open_model, optimize, parse_targets, retarget, with_int8
 from .precision import computed, parse_precisions
 from .reader import is_lite, read_model
 from .writer import write_model
@@ -15,5 +15,6 @@ __all__ = [
     "parse_targets",
     "read_model",
     "retarget",
+    "with_int8",
     "write_model",
 ]

@@ -62,12 +62,15 @@ def _recipe(node: Node) -> _Recipe | None:
     )  # fmt: skip
 
 
-def derive(graph: Graph, table: WeightTable) -> bytes:
-    """Rows for the weights of `table` that integers of the graph make; those blobs become empty."""
+def derive(graph: Graph, table: WeightTable, held: int) -> bytes:
+    """Rows for the weights of `table` that integers of the graph make; those blobs become empty.
+
+    The first `held` blobs are the graphs' own and stay.
+    """
     rows = b""
     for values, recipe in recipes(graph):
         index = table.find(values)
-        if index is None:
+        if index is None or index < held or not table.blobs[index].size:
             continue
         data, scales = table.add(recipe.integers), table.add(recipe.scales)
         width = recipe.integers.dtype.itemsize

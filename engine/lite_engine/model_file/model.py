@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..ir import Graph, Journal, Shape
+from ..ir import Graph, Journal, Shape, Value
 from .needs import Needs
 from .precision import TARGETS, check_int8, parse_precisions
 
 
 @dataclass
 class Model:
-    """What `.lite` holds. `targets` is the order of preference, empty for "any"."""
+    """What `.lite` holds. `targets` is the order of preference, empty for "any".
+
+    `graph` serves every target, but for the precisions that have one of their own in `graphs`:
+    {"int8": …} beside a float `graph` is int8 for one target and float for the others.
+    """
 
     graph: Graph
     targets: list[str] = field(default_factory=list)
@@ -25,6 +29,7 @@ class Model:
     journal: Journal = field(default_factory=Journal)
     needs: Needs = field(default_factory=Needs)
     path: Path | None = None
+    graphs: dict[str, Graph] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -32,6 +37,13 @@ class Model:
 
     def precision(self, target: str) -> str:
         return self.precisions.get(target, "fp32")
+
+    def graph_in(self, precision: str) -> Graph:
+        """The graph that is computed in a precision."""
+        return self.graphs.get(precision, self.graph)
+
+    def all_graphs(self) -> list[Graph]:
+        return [self.graph, *self.graphs.values()]
 
     def save(self, path: str | Path) -> Path:
         """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes."""
@@ -102,15 +114,52 @@ def retarget(
     names = parse_targets(targets) or list(model.targets)
     given = parse_precisions(precision, names) if precision else {}
     kept = {t: p for t, p in model.precisions.items() if t in names}
-    check_int8(model.graph, given)
+    check_int8(model.graph_in("int8"), given)
     carried = {k: v for k, v in model.metadata.items() if k not in ("notes", "engine")}
-    return replace(
-        model,
-        targets=names,
-        precisions={**kept, **given},
-        tuning={t: v for t, v in model.tuning.items() if t in names},
-        metadata={**carried, **(metadata or {})},
+    return _without_idle_graphs(
+        replace(
+            model,
+            targets=names,
+            precisions={**kept, **given},
+            tuning={t: v for t, v in model.tuning.items() if t in names},
+            metadata={**carried, **(metadata or {})},
+        )
     )
+
+
+def with_int8(model: Model, quantised: Graph, targets: str | Sequence[str]) -> Model:
+    """The same model with a quantised graph of its own for some of its targets.
+
+    Raises UsageError for a target that the model lacks, a graph without integers, or one with
+    other inputs or outputs.
+    """
+    names = parse_targets(targets)
+    if missing := [t for t in names if t not in model.targets]:
+        raise UsageError(f"int8 for {missing[0]}, which is not among {', '.join(model.targets)}")
+    precisions = {**model.precisions, **dict.fromkeys(names, "int8")}
+    check_int8(quantised, precisions)
+    for side in ("inputs", "outputs"):
+        ours, theirs = (_ports(getattr(g, side)) for g in (model.graph, quantised))
+        if ours != theirs:
+            raise UsageError(
+                f"the int8 version is of another model: its {side} are {theirs}, not {ours}"
+            )
+    graphs = {**model.graphs, "int8": quantised}
+    return _without_idle_graphs(replace(model, precisions=precisions, graphs=graphs))
+
+
+def _ports(values: Sequence[Value]) -> str:
+    return ", ".join(f"{v.name}: {v.type}" for v in values)
+
+
+def _without_idle_graphs(model: Model) -> Model:
+    """Only graphs that a target uses; one that serves them all is `graph`."""
+    asked = [model.precision(t) for t in model.targets] or ["fp32"]
+    used = {p: g for p, g in model.graphs.items() if p in asked}
+    if used and all(p in used for p in asked):
+        first, *_ = asked
+        return replace(model, graph=used.pop(first), graphs=used)
+    return replace(model, graphs=used)
 
 
 def open_model(model: str | Path | Model | Graph) -> Model:

@@ -52,8 +52,8 @@ def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
     asked = [t for t, p in precisions.items() if p == "int8"]
     if asked and not any(is_quantised(n.op) for n in graph.nodes):
         raise UsageError(
-            f"int8 for {', '.join(asked)} needs ranges: run `lite quantize MODEL -o OUT.lite "
-            "--calibration DIR`, or `--weights-only int8`, instead of a conversion"
+            f"int8 for {', '.join(asked)} needs ranges: give `lite convert` --calibration DIR, or "
+            "--quantized FILE with what `lite quantize` wrote"
         )
 
 

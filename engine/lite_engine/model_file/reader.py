@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,12 @@ def read_model(path: Path) -> Model:
     if missing:
         raise ModelFormatError(f"{path}: section {missing[0]} is missing; convert the model again")
     try:
-        meta, graph_data = _json(path, sections["META"]), _json(path, sections["GRAPH"])
-        arrays = _arrays(graph_data["arrays"], sections["WINDEX"], sections["WEIGHTS"])
-        graph = from_text(graph_data["text"], arrays)
-        graph.metadata = dict(graph_data["metadata"])
-        verify(graph, "reading")
-        model = _model(meta, graph)
+        meta = _json(path, sections["META"])
+        model = _model(meta, _graph(path, sections, "GRAPH"))
+        for precision, tag in meta.get("graphs", {}).items():
+            if precision not in PRECISIONS or tag not in sections:
+                raise ModelFormatError(f"the graph for {precision!r} is missing")
+            model.graphs[precision] = _graph(path, sections, tag)
         if "NEEDS" in sections:
             model.needs = from_bytes(bytes(sections["NEEDS"]))
     except LiteError as error:
@@ -47,6 +48,15 @@ def read_model(path: Path) -> Model:
     model.path = path
     model.needs.check_engine(str(path))
     return model
+
+
+def _graph(path: Path, sections: Mapping[str, memoryview], tag: str) -> Graph:
+    data = _json(path, sections[tag])
+    arrays = _arrays(data["arrays"], sections["WINDEX"], sections["WEIGHTS"])
+    graph = from_text(data["text"], arrays)
+    graph.metadata = dict(data["metadata"])
+    verify(graph, "reading")
+    return graph
 
 
 def _model(meta: dict[str, Any], graph: Graph) -> Model:

@@ -1,4 +1,4 @@
-"""Model → `.lite`: graph, weights once, one program per CPU target."""
+"""Model → `.lite`: graphs, weights once, one program per CPU target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .._version import __version__
 from ..errors import LiteError
-from ..ir import DType, to_text
+from ..ir import DType, Graph, to_text
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, write_container
@@ -37,20 +37,20 @@ def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes
 def write_model(model: Model, path: Path) -> Path:
     """Writes the file and returns its path. Raises LiteError when it cannot be written."""
     pool = WeightTable()
-    arrays: list[np.ndarray] = []
-    text = to_text(model.graph, arrays)
-    table = [
-        {"dtype": str(DType.of(a)), "shape": list(a.shape), "weight": pool.add(a)} for a in arrays
-    ]
+    graphs = {"GRAPH": _graph(model.graph, pool)}
+    tags = {p: f"GRAPH.{i}" for i, p in enumerate(sorted(model.graphs), start=1)}
+    graphs |= {tag: _graph(model.graphs[p], pool) for p, tag in tags.items()}
+    held = len(pool.blobs)  # what graphs refer to; programs may add more
     programs: dict[str, bytes] = {}
     notes: dict[str, str] = {}
     for target in model.targets:
         if target in CPU_TARGETS:
             try:
+                precision = computed(target, model.precision(target))
                 plan = make_plan(
-                    model.graph,
+                    model.graph_in(precision),
                     "cpu",
-                    precision=computed(target, model.precision(target)),
+                    precision=precision,
                     tuning=model.tuning.get(target),
                 )
             except LiteError as error:
@@ -61,32 +61,42 @@ def write_model(model: Model, path: Path) -> Path:
                 notes[target] = f"the runner without Python cannot run {', '.join(missing)}"
                 continue
             programs[f"PROG.{target}"] = encode(plan, pool)
-    graph = {"text": text, "arrays": table, "metadata": _plain(model.graph.metadata)}
     meta = {
         "name": model.name,
         "engine": __version__,
         "targets": model.targets,
         "precisions": model.precisions,
+        "graphs": tags,
         "tuning": model.tuning,
         "notes": notes,
         "metadata": _plain(model.metadata),
         "journal": model.journal.to_dict(),
     }
-    derived = derive(model.graph, pool)
+    derived = b"".join(derive(g, pool, held) for g in model.all_graphs())
     weights, index = weight_sections(pool)
     return write_container(
         path,
         {
             "NEEDS": [to_bytes(needs_of(model.targets, model.precisions))],
             "META": [_json(meta)],
-            "GRAPH": [_json(graph)],
+            **{tag: [data] for tag, data in graphs.items()},
             **{tag: [data] for tag, data in programs.items()},
             **({"WDERIVE": [derived]} if derived else {}),
             "WINDEX": [index],
             "WEIGHTS": weights,
         },
-        compressed=("META", "GRAPH"),
+        compressed=("META", *graphs),
     )
+
+
+def _graph(graph: Graph, pool: WeightTable) -> bytes:
+    """A GRAPH section; its weights go into the pool, each once in the whole file."""
+    arrays: list[np.ndarray] = []
+    text = to_text(graph, arrays)
+    table = [
+        {"dtype": str(DType.of(a)), "shape": list(a.shape), "weight": pool.add(a)} for a in arrays
+    ]
+    return _json({"text": text, "arrays": table, "metadata": _plain(graph.metadata)})
 
 
 def _python_only(plan: Plan) -> list[str]:

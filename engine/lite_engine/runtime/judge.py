@@ -17,8 +17,9 @@ from .side import Side, Valued, quant_of
 if TYPE_CHECKING:
     from .compare import Comparison, LayerDifference
 
-#: Tolerance of a precision, as a multiple of the operator's own float32 tolerance.
-PRECISION_FACTOR = {"fp32": 1.0, "fp16": 100.0, "bf16": 400.0, "int8": 1000.0}
+#: Tolerance of a precision, as a multiple of the operator's own float32 tolerance. int8 is another
+#: graph: its integer operators have tolerances of their own and its float ones are float32.
+PRECISION_FACTOR = {"fp32": 1.0, "fp16": 100.0, "bf16": 400.0, "int8": 1.0}
 #: A quantised layer against a float one: 8 bits keep about 2 digits of a layer's range.
 INT8_AGAINST_FLOAT = 0.12
 #: Integers against another framework's: it may round halves another way.

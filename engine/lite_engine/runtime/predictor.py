@@ -65,8 +65,8 @@ class Predictor:
 
     @property
     def graph(self) -> Graph:
-        """The optimised graph."""
-        return self.model.graph
+        """The optimised graph, in the precision that it runs in."""
+        return self.model.graph_in(self.precision)
 
     @property
     def input_names(self) -> list[str]:

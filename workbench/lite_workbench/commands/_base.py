@@ -78,7 +78,9 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
     parser.add_argument(
-        "--precision", choices=("fp32", "fp16", "bf16"), help="storage of float values"
+        "--precision",
+        choices=("fp32", "fp16", "bf16", "int8"),
+        help="storage of float values, or int8 where the file has it (default: what the file says)",
     )
 
 
@@ -133,9 +135,20 @@ def load_model(args: argparse.Namespace) -> Any:
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
         model = read_model(path)
-        fix_shapes(model.graph, shapes)
+        for graph in model.all_graphs():
+            fix_shapes(graph, shapes)
+        _check_int8(model, args)
         return model
     graph = load(path, params=args.params, shapes=shapes)
     model = optimize(graph)
     model.path = path
+    _check_int8(model, args)
     return model
+
+
+def _check_int8(model: Any, args: argparse.Namespace) -> None:
+    """Raises UsageError for --precision int8 when nothing in the model is int8."""
+    from lite_engine.model_file.precision import check_int8
+
+    if "int8" in (getattr(args, "precision", None) or "").split(","):
+        check_int8(model.graph_in("int8"), {"this model": "int8"})

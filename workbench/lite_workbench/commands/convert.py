@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lite_engine.errors import UsageError
+
 from ._base import PREPROCESS_HELP, Command, add_json, parse_shape, wants_json_only, write_json
 from ._table import bytes_text
 
@@ -45,7 +47,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         metavar="P",
-        help="fp32 (the default), fp16, bf16, or per target: opencl=fp16,x86=bf16",
+        help="fp32 (the default), fp16, bf16, int8, or per target: opencl=fp16,arm=int8",
+    )
+    parser.add_argument(
+        "--calibration", metavar="DIR|FILE.npz", help="samples that give int8 targets their ranges"
+    )
+    parser.add_argument(
+        "--quantized", metavar="FILE", help="an int8 version of the model, for int8 targets"
     )
     parser.add_argument(
         "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
@@ -58,23 +66,63 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> Converted:
     from lite_engine.importers import fix_shapes, load
-    from lite_engine.model_file import is_lite, optimize, read_model, retarget
+    from lite_engine.model_file import (
+        is_lite,
+        optimize,
+        parse_precisions,
+        parse_targets,
+        read_model,
+        retarget,
+        with_int8,
+    )
 
-    source = Path(args.model)
-    options = {"targets": args.targets, "metadata": _metadata(args)}
+    source, metadata = Path(args.model), _metadata(args)
+    targets, known = parse_targets(args.targets), None
     if is_lite(source):
         known = read_model(source)
-        fix_shapes(known.graph, dict(args.shape))
-        graph = known.graph
-        model = retarget(known, precision=args.precision or "", **options)
+        for graph in known.all_graphs():
+            fix_shapes(graph, dict(args.shape))
+        graph, targets = known.graph, targets or known.targets
     else:
         graph = load(source, params=args.params, shapes=dict(args.shape))
-        options["targets"] = args.targets or "x86,arm,opencl"
-        model = optimize(graph, precision=args.precision or "fp32", **options)
+        targets = targets or ["x86", "arm", "opencl"]
+    precision = parse_precisions(args.precision or "", targets) if args.precision else {}
+    made = _int8_later(args, [t for t, p in precision.items() if p == "int8"])
+    now = {t: p for t, p in precision.items() if t not in made}
+    if known is not None:
+        model = retarget(known, targets=targets, precision=now, metadata=metadata)
+    else:
+        model = optimize(graph, targets=targets, precision=now, metadata=metadata)
         model.path = source
+    if made:
+        model = with_int8(model, _int8_graph(model, args), made)
     out = Path(args.output) if args.output else Path(source.name).with_suffix(".lite")
     model.save(out)
     return Converted(out, model, len(graph.nodes))
+
+
+def _int8_later(args: argparse.Namespace, targets: list[str]) -> list[str]:
+    """The int8 targets whose graph is made here, from samples or another file.
+
+    Raises UsageError for samples that nothing needs."""
+    if not args.calibration and not args.quantized:
+        return []  # the model holds integers already, or the conversion says what is missing
+    if not targets or (args.calibration and args.quantized):
+        raise UsageError(
+            "--calibration DIR or --quantized FILE is for int8 targets: add --precision arm=int8"
+        )
+    return targets
+
+
+def _int8_graph(model: Any, args: argparse.Namespace) -> Any:
+    """The quantised graph from --quantized or --calibration. Raises LiteError."""
+    from lite_engine.model_file import open_model
+
+    from ..quantizing import calibrated
+
+    if args.quantized:
+        return open_model(args.quantized).graph_in("int8")
+    return calibrated(model, args.calibration).graph
 
 
 def _metadata(args: argparse.Namespace) -> dict[str, Any]:
