@@ -102,6 +102,19 @@ CARDS = [
         "facts": [["Processor", "8 cores"], ["Instructions", "AVX2, FMA"]],
     },
     {
+        "id": "pi",
+        "title": "pi, over ssh",
+        "backend": "arm",
+        "state": "ready",
+        "facts": [["Address", "ssh://pi@10.0.0.5"]],
+        "tick": False,
+        "stages": [
+            {"name": "reach", "state": "done", "seconds": 0.4},
+            {"name": "copy", "state": "attention", "detail": "disk full"},
+        ],
+        "actions": [["use", "Run arm here"], ["remove", "Remove"]],
+    },
+    {
         "id": "rock",
         "title": "rock5b, over ssh",
         "backend": "opencl",
@@ -177,6 +190,14 @@ def showcase() -> list[Any]:
                 {"id": "x86", "head": "x86", "kind": "check"},
             ],
             rows=[{"op": "Conv", "x86": True}, {"op": "Mean", "x86": ["on CPU", "warn"]}],
+        ),
+        lw.Form(
+            title="Add a board",
+            fields=[
+                {"name": "address", "label": "Address", "hint": "ssh://pi@10.0.0.5"},
+                {"name": "name", "label": "Name"},
+                {"name": "config", "label": "OpenSSH configuration", "optional": True},
+            ],
         ),
         lw.FactsCard(title="File", facts=[["Name", "ocr_line.onnx"]]),
         lw.DropZone(accept=".onnx", choices=[["a", "a.onnx"]]),

@@ -309,3 +309,41 @@ def test_reduced_motion_and_first_paint(chromium, tmp_path):
     took = page.evaluate("() => models.reduce((sum, m) => sum + m.took, 0)")
     assert took < 1500, f"all {len(showcase())} widgets took {took:.0f} ms to draw"
     context.close()
+
+
+def test_form_sends_by_enter_and_waits_for_what_is_needed(mount):
+    fields = [
+        {"name": "address", "label": "Address"},
+        {"name": "name", "label": "Name"},
+        {"name": "config", "label": "Configuration", "optional": True},
+    ]
+    page = mount([lw.Form(title="Add a board", fields=fields)])
+    page.fill("[data-field=address]", " ssh://pi@10.0.0.5 ")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.dataset.field") == "name"
+    assert "Name missing" in page.locator(".sr").inner_text() and saved(page) == {}
+    page.fill("[data-field=name]", "pi")
+    page.keyboard.press("Enter")
+    values = {"address": "ssh://pi@10.0.0.5", "name": "pi", "config": ""}
+    assert saved(page)["action"] == {"id": "submit", "values": values, "seq": 1}
+
+
+def test_inspector_measures_what_differs_from_now(mount):
+    page = mount(
+        [
+            lw.Inspector(
+                layer=samples.profile()["layers"][3],
+                backends=["opencl"],
+                precisions=["fp32", "int8"],
+                override_precision="int8",
+                current={"backend": "", "precision": "int8"},
+                also=["b1/dw", "b2/dw"],
+            )
+        ]
+    )
+    button = page.locator("[data-action=measure]")
+    assert button.is_disabled() and "2 other selected layers" in page.locator(".ovr").inner_text()
+    page.select_option("[data-set=override_precision]", "")
+    button.click()
+    sent = saved(page)["action"]
+    assert sent["layers"][1:] == ["b1/dw", "b2/dw"] and sent["precision"] == ""

@@ -231,3 +231,43 @@ def test_cells_show_what_was_assigned() -> None:
     assert cells_of(lines) == [
         "import lite_workbench as lw\nsession = lw.open('m')", "d = session.compare('a')\nd"
     ]  # fmt: skip
+
+
+def test_precision_of_single_layers(session: lw.Session) -> None:
+    first, second = [n.name for n in session.float_model.graph.nodes if n.op == "Conv"][:2]
+    with pytest.raises(UsageError, match=r"session\.quantize"):
+        session.override(first, precision="int8")
+    assert session.version == "float" and session.overrides == {}
+    digits = np.load(lw.shipped("digits_held_back.npz"))["images"]
+    session.quantize(digits[:20], limit=16)
+
+    def integers(version: str) -> set[str]:
+        """Which of the two convolutions compute in integers, by what they came from."""
+        sources = {
+            s for n in session.versions[version].graph.nodes if n.op == "QLinearConv"
+            for s in n.sources
+        }  # fmt: skip
+        nodes = session.float_model.graph.nodes
+        return {n.name for n in nodes if n.name in (first, second) and sources & set(n.sources)}
+
+    assert integers("int8") == {first, second}
+    session.override(first, precision="fp32")
+    assert session.version == "custom" and session.precisions == {first: "fp32"}
+    assert integers("custom") == {second}
+    assert session.custom_verdict.sqnr_db > 6
+    assert session.compare("float", "custom", tolerance=0.5).layers
+    session.override(first)
+    assert session.version == "int8" and "custom" not in session.versions
+
+    session.use("float")
+    change = session.try_override(first, "reference", "x86", runs=2, precision="int8")
+    assert change.before_ms > 0 and integers("custom") == {first}
+    assert session.overrides == {first: "reference"}
+    placed = session.moved()
+    assert placed and set(placed.values()) == {"reference"}
+    rows = {r.name: r.backend for r in session.profile("x86", runs=2).layers}
+    assert all(rows[name] == "reference" for name in placed)
+    softmax = session.float_model.graph.nodes[-1].name
+    with pytest.raises(UsageError, match="cannot compute in int8"):
+        session.override(softmax, precision="int8")
+    assert session.precisions == {first: "int8"}, "a refused change changes nothing"

@@ -11,6 +11,8 @@ import pytest
 pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
+import numpy as np
+from lite_engine import settings
 from lite_workbench.steps import STEPS, step_class
 from lite_workbench.workbench import step_states
 
@@ -91,7 +93,7 @@ def test_profile_selects_everywhere(session: lw.Session) -> None:
     for widget in (step.graph, step.table, step.roofline, step.memory):
         assert widget.selected == [rows[2]["name"]]
     assert step.inspector.layer["name"] == rows[2]["name"]
-    click(step.inspector, "measure", layer=rows[2]["name"], backend="reference", precision="")
+    click(step.inspector, "measure", layers=[rows[2]["name"]], backend="reference", precision="")
     settle(session)
     assert session.overrides == {rows[2]["name"]: "reference"}
     assert "±" in step.inspector.measured["text"]
@@ -149,3 +151,65 @@ def test_quantize_offers_versions(session: lw.Session) -> None:
     click(step.header, "keep")
     settle(session)
     assert bench.current == "Run"
+
+
+def test_precision_and_backend_of_selected_layers(session: lw.Session) -> None:
+    session.set_input(lw.shipped("digits.png"))
+    bench = lw.Workbench(session, step="Profile")
+    settle(session)
+    step = bench.step("Profile")
+    convs = [n.name for n in session.float_model.graph.nodes if n.op == "Conv"]
+    session.selected = convs[:2]
+    assert step.inspector.precisions == ["fp32", "int8"] and step.inspector.also == convs[:1]
+    click(step.inspector, "measure", layers=convs[:1], backend="", precision="int8")
+    assert "Nothing is calibrated" in step.notice.what and session.version == "float"
+    digits = np.load(lw.shipped("digits_held_back.npz"))["images"]
+    session.quantize(digits[:20], limit=16)
+    session.use("float")
+    click(step.inspector, "measure", layers=convs[:2], backend="", precision="int8")
+    settle(session)
+    assert session.version == "custom" and session.precisions == dict.fromkeys(convs[:2], "int8")
+    assert "dB from float" in step.inspector.measured["text"]
+    assert "session.override(" in session.code[-2]
+    assert step_states(session)["Profile"][0] == "done" and "custom" in bench.top.versions
+    # back to the plan: the button waits for a choice other than what holds
+    assert step.inspector.current["precision"] == step.inspector.override_precision == "int8"
+    click(step.inspector, "measure", layers=convs[:2], backend="", precision="")
+    settle(session)
+    assert session.version == "float" and session.precisions == {}
+    # three profiles of one backend: the newest is explained against the one before
+    assert step.changes.runs[-1][1].startswith("run ") and step.changes.status == {}
+    assert step.changes.before and step.changes.after["backend"] == "x86"
+
+
+def test_boards_are_added_checked_and_removed(session: lw.Session, tmp_path: Path) -> None:
+    """The emulator stands in for a board; an address that nobody answers tells stage and fix."""
+    with settings.override(LITE_CACHE_DIR=str(tmp_path / "cache")):
+        bench = lw.Workbench(session, step="Target")
+        step = bench.step("Target")
+        click(step.header, "add")
+        assert step.form.layout.display is None
+        lost = {"address": "ssh://nobody@127.0.0.1:9", "name": "lost", "ssh_config": ""}
+        click(step.form, "submit", values=lost)
+        settle(session)
+        assert step.form.layout.display == "none"
+        card = next(c for c in step.cards.cards if c["id"] == "lost")
+        assert card["state"] == "broken" and card["stages"][0]["state"] == "attention"
+        assert card["notice"]["detail"] and "Traceback" not in str(card)
+        click(step.form, "submit", values={**lost, "address": "http://x"})
+        assert "there is a device" in step.notice.what
+        click(step.form, "submit", values={**lost, "name": "b", "address": "http://x"})
+        assert "not known" in step.notice.what
+
+        click(step.form, "submit", values={"address": "local", "name": "here", "ssh_config": ""})
+        settle(session)
+        card = next(c for c in step.cards.cards if c["id"] == "here")
+        assert card["state"] == "ready" and [s["state"] for s in card["stages"]] == ["done"] * 4
+        click(step.cards, "use", card="here")
+        settle(session)
+        assert session.boards.used == "here" and session.boards.target == "x86"
+        assert session.run(lw.shipped("digits.png"), backend="x86").text == "7"
+        assert session.predictor("x86").device is session.boards.device
+        click(step.cards, "remove", card="here")
+        assert session.boards.used == "" and [e.name for e in session.boards] == ["lost"]
+        assert "session.boards.use('here')" in session.code

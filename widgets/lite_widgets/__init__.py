@@ -18,6 +18,7 @@ _HOMES = {
     "DropZone": "drop_zone",
     "ErrorStrip": "error_strip",
     "FactsCard": "facts_card",
+    "Form": "form",
     "GraphView": "graph_view",
     "Inspector": "inspector",
     "LatencyChart": "latency_chart",

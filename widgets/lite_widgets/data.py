@@ -164,6 +164,9 @@ class TargetCard(TypedDict):
     facts: list[list[str]]
     notice: NotRequired[dict[str, Any]]  # as in Notice
     progress: NotRequired[dict[str, Any]]  # {"title", "done", "total", "left", "text"}
+    stages: NotRequired[list[dict[str, Any]]]  # Stage: how far it was reached
+    actions: NotRequired[list[list[str]]]  # [[id, word]]: buttons at the foot
+    tick: NotRequired[bool]  # false: it cannot be chosen
 
 
 class Stage(TypedDict):

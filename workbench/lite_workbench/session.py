@@ -16,21 +16,28 @@ from lite_engine.errors import LiteError, UsageError
 
 from ._observe import Observable
 from .answers import Answer, Run
+from .boards import Boards
+from .by_hand import PRECISIONS, counterparts, float_layers, requantize
 from .changes import Change, measure_change
 from .jobs import Job
 
 BACKENDS = ("x86", "arm", "opencl", "reference")
 FLOAT, INT8, MIXED = "float", "int8", "mixed"
+#: A version with the precision of single layers set by hand.
+CUSTOM = "custom"
 
 
 class Session(Observable):
     """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
 
     path       the file; `graph` as read, `info` what `lite info` says about it.
-    versions   name → Model: "float" after `convert`, "int8" or "mixed" after `quantize`.
+    versions   name → Model: "float" after `convert`, "int8" or "mixed" after `quantize`, "custom"
+               after the precision of a layer was set by hand.
     version    the chosen one. targets, precision: what was converted for.
-    runs, profiles (by backend), comparisons (by pair): the last of each.
-    overrides  {layer: backend}; faults {backend: {layer: kind}} are planted, for lessons.
+    runs, profiles (by backend), comparisons (by pair): the last of each; history: all profiles.
+    overrides  {layer: backend}, precisions {layer: "fp32" | "int8"}, by the float version's names;
+               faults {backend: {layer: kind}} are planted, for lessons.
+    boards     devices besides this machine: add, check, use.
     selected   names of layers; `selection` is the DataFrame of their rows.
     code       the walk so far, one line of Python each.
     """
@@ -60,7 +67,12 @@ class Session(Observable):
         self.comparisons: dict[tuple[str, str], Any] = {}
         self.quantization: Any = None
         self.exported: Any = None
+        self.history: list[Any] = []
         self.overrides: dict[str, str] = {}
+        self.custom: dict[str, str] = {}
+        self.custom_verdict: Any = None
+        self._custom_base = FLOAT
+        self.boards = Boards(self)
         self.faults: dict[str, dict[str, str]] = {}
         self.threads: int | None = None
         self.job: Job | None = None
@@ -137,11 +149,17 @@ class Session(Observable):
     def _set_version(self, name: str, model: Any) -> None:
         self.versions[name] = model
         self.version = name
-        self._forget()
+        self.forget_predictors()
         self.notify("versions", name)
 
-    def _forget(self) -> None:
+    def forget_predictors(self) -> None:
+        """What runs next is planned again."""
         self._predictors.clear()
+
+    @property
+    def precisions(self) -> dict[str, str]:
+        """{layer: precision} set by hand in the chosen version."""
+        return dict(self.custom) if self.version == CUSTOM else {}
 
     def use(self, version: str) -> None:
         """Chooses the version that runs, profiles and is exported. Raises UsageError."""
@@ -158,6 +176,13 @@ class Session(Observable):
             self.convert()
         return self.versions[self.version]
 
+    @property
+    def float_model(self) -> Any:
+        """The float version; converts for every target when there is none."""
+        if FLOAT not in self.versions:
+            self.convert()
+        return self.versions[FLOAT]
+
     def quantize(
         self,
         images: Any,
@@ -170,8 +195,7 @@ class Session(Observable):
         from .quantizing import quantize
 
         with self._busy:
-            if FLOAT not in self.versions:
-                self.convert()
+            self.float_model  # noqa: B018  quantizing starts from it
             made, model = quantize(self, images, method, keep_float, limit)
             self.quantization = made
             self._set_version(MIXED if keep_float else INT8, model)
@@ -216,17 +240,29 @@ class Session(Observable):
         from lite_engine.runtime import Predictor, host_target
 
         model = self.model if version is None else self.versions[version]
-        here = host_target()
-        moved = {k: b for k, b in self.overrides.items() if b != backend}
+        moved = {k: b for k, b in self.moved(version).items() if b != backend}
         spoilt = self.faults.get(backend, {}) if planted else {}
         faults = {k: v for k, v in spoilt.items() if k not in moved}
         key = (version or self.version, backend, tuple(moved.items()), tuple(faults.items()))
         if key not in self._predictors:
+            here = host_target()
             plan_names = {k: "cpu" if b == here else b for k, b in moved.items()}
+            device = self.boards.device if backend == self.boards.target else None
             self._predictors[key] = Predictor(
-                model, backend, threads=self.threads, overrides=plan_names, faults=faults
-            )
+                model, backend, threads=self.threads, overrides=plan_names, faults=faults,
+                device=device,
+            )  # fmt: skip
         return self._predictors[key]
+
+    def moved(self, version: str | None = None) -> dict[str, str]:
+        """`overrides` by the node names of a version."""
+        model = self.model if version is None else self.versions[version]
+        home = self.float_model.graph
+        return {
+            node: backend
+            for layer, backend in self.overrides.items()
+            for node in counterparts([layer], home, model.graph)
+        }
 
     def run(self, image: Any = None, backend: str = "auto", version: str | None = None) -> Run:
         """One inference. `image` may be a picture, a file, a feed; None keeps the last input."""
@@ -258,6 +294,7 @@ class Session(Observable):
             made = profile(predictor, self._input(image), runs=runs, progress=self.progress)
             self.profiles.pop(predictor.backend, None)  # the newest is last
             self.profiles[predictor.backend] = made
+            self.history.append(made)
         self.remember(f"profile = session.profile(backend={predictor.backend!r}, runs={runs})")
         self.notify("profile", made)
         return made
@@ -304,26 +341,68 @@ class Session(Observable):
 
     # ---- changing single layers
 
-    def override(self, layer: str, backend: str | None) -> None:
-        """Runs one layer on another backend; None takes it back. Raises UsageError."""
-        if layer not in {n.name for n in self.model.graph.nodes}:
-            raise UsageError(f"no layer is called {layer!r}; `lite info --layers` lists them")
+    def override(
+        self,
+        layers: str | Sequence[str],
+        backend: str | None = None,
+        precision: str | None = None,
+    ) -> None:
+        """Sets where layers run and in which precision; what is not named goes back to the plan.
+
+        A precision makes the version "custom" from the chosen one, with the calibration of
+        `quantize`. Raises UsageError, CalibrationError.
+        """
+        given = [layers] if isinstance(layers, str) else list(layers)
         if backend not in (None, *BACKENDS):
             raise UsageError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
-        if backend is None:
-            self.overrides.pop(layer, None)
-        else:
-            self.overrides[layer] = backend
-        self.remember(f"session.override({layer!r}, {backend!r})")
+        if precision not in (None, *PRECISIONS):
+            raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
+        names = float_layers(given, self)
+        with self._busy:
+            self._set_precision(names, precision)
+            for name in names:
+                self.overrides.pop(name, None)
+                if backend is not None:
+                    self.overrides[name] = backend
+        args = "".join(
+            [f", {backend!r}" if backend or not precision else "",
+             f", precision={precision!r}" if precision else ""]
+        )  # fmt: skip
+        self.remember(f"session.override({layers!r}{args})")
         self.notify("overrides", dict(self.overrides))
 
-    def try_override(self, layer: str, target: str | None, backend: str, runs: int = 15) -> Change:
-        """Moves one layer and measures the whole model before and after. Runs of both alternate,
-        and planted faults are left out, so that only the move is measured."""
+    def _set_precision(self, layers: Sequence[str], precision: str | None) -> None:
+        """The version "custom" with these layers otherwise; the one it came from when none is."""
+        base = self._custom_base if self.version == CUSTOM else self.version
+        wanted = {k: v for k, v in self.precisions.items() if k not in layers}
+        wanted |= {name: precision for name in layers if precision is not None}
+        if wanted == self.precisions:
+            return
+        if not wanted:
+            self.versions.pop(CUSTOM)
+            self.custom, self.custom_verdict, self.version = {}, None, base
+            self.forget_predictors()
+            self.notify("versions", base)
+            return
+        model, verdict = requantize(self, base, wanted)
+        self.custom, self.custom_verdict, self._custom_base = wanted, verdict, base
+        self._set_version(CUSTOM, model)
+
+    def try_override(
+        self,
+        layers: str | Sequence[str],
+        target: str | None,
+        backend: str,
+        runs: int = 15,
+        *,
+        precision: str | None = None,
+    ) -> Change:
+        """Changes layers and measures the whole model before and after. Runs of both alternate,
+        and planted faults are left out, so that only the change is measured."""
         with self._busy:
             feeds = self._input(None)
             before = self.predictor(backend, planted=False)
-            self.override(layer, target)
+            self.override(layers, target, precision)
             after = self.predictor(backend, planted=False)
             return measure_change(before, after, feeds, runs, self.progress)
 

@@ -1,8 +1,9 @@
 // What can run here: facts, state, one fix.
 import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
-import { chip, dot, notice, progress, prose } from "../_shared/parts.js";
-import { ICONS } from "../_shared/icons.js";
+import { button, chip, dot, notice, progress, prose } from "../_shared/parts.js";
+import { ICONS, STATE_WORDS } from "../_shared/icons.js";
+import { THIN } from "../_shared/format.js";
 
 const STATES = {
   ready: ["done", "ok", "ready"],
@@ -11,10 +12,26 @@ const STATES = {
   running: ["running", "", "checking"],
 };
 
+/** reach ✓ 120 ms · copy ✓ 0.8 s · run △ …: how far a device was reached. */
+const stageLine = (stages) =>
+  html`<ol class="stages">
+    ${stages.map(
+      (s) =>
+        html`<li title="${s.detail || ""}" aria-label="${s.name}: ${STATE_WORDS[s.state] || s.state}">
+          ${ICONS[s.state] || ICONS.todo}<span>${s.name}</span
+          >${
+            typeof s.seconds === "number" && s.state === "done"
+              ? html`<small>${s.seconds.toFixed(s.seconds < 1 ? 2 : 1)}${THIN}s</small>`
+              : ""
+          }
+        </li>`,
+    )}
+  </ol>`;
+
 function targetCard(c, card) {
   const [icon, kind, word] = STATES[card.state] || STATES.limited;
   const tick =
-    c.get("choose") && card.state !== "broken"
+    c.get("choose") && card.tick !== false && card.state !== "broken"
       ? html`<input
           type="checkbox"
           data-card="${card.id}"
@@ -37,8 +54,14 @@ function targetCard(c, card) {
               <dd>${prose(v)}</dd>`,
         )}
       </dl>
-      ${card.progress ? progress(card.progress) : ""}
-      ${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : ""}
+      ${card.stages ? stageLine(card.stages) : ""}${card.progress ? progress(card.progress) : ""}
+      ${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : ""}${
+        card.actions
+          ? html`<div class="row">
+              ${card.actions.map(([id, word]) => button(id, word, { kind: "sm" }))}
+            </div>`
+          : ""
+      }
     </div>
   </div>`;
 }

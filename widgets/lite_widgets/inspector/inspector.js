@@ -2,7 +2,7 @@
 import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { backendName } from "../_shared/colour.js";
-import { bytes, fixed, ms, percent, shape, signed, THIN } from "../_shared/format.js";
+import { bytes, fixed, ms, percent, plural, shape, signed, THIN } from "../_shared/format.js";
 import { button, dot, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 import { intensity } from "../_shared/encode.js";
@@ -67,7 +67,8 @@ function layerFacts(c, l) {
         >`,
     );
   const advice = c.get("advice");
-  const share = c.get("total_ms") > 0 ? `, ${percent((100 * value) / c.get("total_ms"))}` : "";
+  const part = l.share ?? (c.get("total_ms") > 0 ? value / c.get("total_ms") : null);
+  const share = part === null ? "" : `, ${percent(100 * part)}`;
   return html`<div>
       <div class="row">
         <b>${l.name}</b
@@ -94,7 +95,9 @@ function layerFacts(c, l) {
     </div>`;
 }
 
-function overrides(c, l) {
+const PARTS = ["backend", "precision"];
+
+function overrides(c) {
   if (!c.get("backends").length && !c.get("precisions").length) return "";
   const choice = (name, label, options) =>
     options.length
@@ -110,17 +113,17 @@ function overrides(c, l) {
           </select></label
         >`
       : "";
+  const also = c.get("also").length;
   const m = c.get("measured"),
     delta = m ? m.after_ms - m.before_ms : 0;
   return html`<div class="ovr">
-    ${choice("override_backend", "Backend", c.get("backends"))}
+    ${also ? html`<small>For this and ${plural(also, "other selected layer")}:</small>` : ""}${choice("override_backend", "Backend", c.get("backends"))}
     ${choice("override_precision", "Precision", c.get("precisions"))}${button(
       "measure",
       "Measure the change",
       {
         kind: "sm",
-        payload: { layer: l.name },
-        disabled: !c.get("override_backend") && !c.get("override_precision"),
+        disabled: PARTS.every((n) => c.get(`override_${n}`) === (c.get("current")[n] || "")),
       },
     )}${
       m
@@ -144,7 +147,7 @@ export default widget({
     const l = c.get("layer");
     return html`<div class="card insp">
       ${l.copy || l.op === "Copy" ? copyFacts(c, l) : layerFacts(c, l)}
-      ${l.copy ? "" : overrides(c, l)}
+      ${l.copy ? "" : overrides(c)}
     </div>`;
   },
   watch: Object.fromEntries(
@@ -159,6 +162,8 @@ export default widget({
       "precisions",
       "override_backend",
       "override_precision",
+      "current",
+      "also",
       "measured",
       "emulated",
     ].map((n) => [n, ["frame"]]),
@@ -166,7 +171,7 @@ export default widget({
   click(c, event) {
     if (event.target.closest("[data-action=measure]")) {
       c.act("measure", {
-        layer: c.get("layer").name,
+        layers: [c.get("layer").name, ...c.get("also")],
         backend: c.get("override_backend"),
         precision: c.get("override_precision"),
       });

@@ -18,9 +18,11 @@ class Inspector(LiteWidget):
     advice    {"text", "button": word, "code": Python} or None.
     backends, precisions     what an override may choose; empty lists hide the choice.
     override_backend, override_precision   "" = as planned; set by the choices.
+    current   {"backend", "precision"}: what holds now; the button waits for another choice.
+    also      names of other selected layers: the choices are for them too.
     measured  {"before_ms", "after_ms", "text"}: the result of the last try, or None.
 
-    Actions: {"id": "advice", "code"}, {"id": "measure", "layer", "backend", "precision"}.
+    Actions: {"id": "advice", "code"}, {"id": "measure", "layers", "backend", "precision"}.
     """
 
     layer = Plain(need=("name",))
@@ -34,6 +36,8 @@ class Inspector(LiteWidget):
     precisions = t.List(t.Unicode())
     override_backend = t.Unicode("")
     override_precision = t.Unicode("")
+    current = t.Dict()
+    also = t.List(t.Unicode())
     measured = Plain(need=("before_ms", "after_ms"))
 
     def static_html(self) -> str:

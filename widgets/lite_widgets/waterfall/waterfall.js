@@ -4,6 +4,7 @@ import { widget } from "../_shared/view.js";
 import { fit, linear, nice, ticks } from "../_shared/scale.js";
 import { backendName, scale } from "../_shared/colour.js";
 import { ms, signed, THIN } from "../_shared/format.js";
+import { select } from "../_shared/parts.js";
 
 const ROW = 24,
   TOP = 20;
@@ -131,8 +132,9 @@ export default widget({
       <div class="ch">
         <h3>${c.get("title")}</h3>
         <span class="mu">${ms(start)} → ${ms(end)}${THIN}ms (${signed(part, 0)}${THIN}%)</span
-        ><span class="sp"></span
-        ><span class="lg"><span>blue: faster</span><span>brown: slower</span></span>
+        ><span class="sp"></span>${
+          c.get("runs").length ? select("against", "Against", c.get("runs"), c.get("against")) : ""
+        }<span class="lg"><span>blue: faster</span><span>brown: slower</span></span>
       </div>
       <div class="cb tight">
         <div
@@ -152,6 +154,8 @@ export default widget({
     after: ["frame"],
     changes: ["frame"],
     most: ["frame"],
+    runs: ["frame"],
+    against: ["frame"],
     title: ["frame"],
   },
   order: (c) =>

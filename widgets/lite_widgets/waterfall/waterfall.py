@@ -66,12 +66,15 @@ class Waterfall(LiteWidget):
     before, after  data.Profile; matched by name, then by the source nodes they came from.
     changes        what `align` returns; made from the two profiles.
     most           how many changes have a bar of their own.
+    runs           [[id, text]] that can be `before`; against: the chosen id, set by the choice.
     """
 
     before = Plain(rows="layers", need=("layers",))
     after = Plain(rows="layers", need=("layers",))
     changes = t.List(t.Dict())
     most = t.Int(12)
+    runs = t.List(t.List(t.Unicode()))
+    against = t.Unicode("")
     title = t.Unicode("What changed")
 
     @t.observe("before", "after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from lite_widgets import (
     TimingLine,
     TransitionMatrix,
     TypeSummary,
+    Waterfall,
     columns,
 )
 
-from .. import views
-from ._base import Step, backend_options, button
+from .. import by_hand, views
+from ._base import Step, backend_options, button, stack
 
 RUNS = 20
 
@@ -46,14 +48,22 @@ class ProfileStep(Step):
         self.graph, self.table = GraphView(), LayerTable()
         self.roofline, self.types = Roofline(height=380), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
+        self.changes = Waterfall(
+            status={"kind": "empty", "title": "One run so far",
+                    "text": "After a second run, on any backend, its difference is explained here."}
+        )  # fmt: skip
+        self.changes.observe(self._against, names=["against"])
         self.inspector = Inspector()
         self.on(self.inspector, "measure", self._try)
-        self.on(self.inspector, "advice", lambda payload: self.session.remember(payload["code"]))
+        self.on(self.inspector, "advice", self._advised)
         tabs = {"Layers": self.table, "Roofline": self.roofline, "Types": self.types,
-                "Copies": self.copies, "Memory": self.memory}  # fmt: skip
+                "Copies": stack(self.copies, self.matrix), "Memory": self.memory,
+                "Changes": self.changes}  # fmt: skip
         self.tabs = Tabbed(tabs, height=496)
         self.link(self.chart, self.graph, self.table, self.roofline, self.types, self.memory,
-                  self.copies, self.matrix)  # fmt: skip
+                  self.copies, self.matrix, self.changes)  # fmt: skip
+        self.on(self.notice, "quantize", lambda _: self.go("Quantize"))
+        self._advice: dict[str, dict] = {}
         self.follow("profile", lambda profile: self._fill(profile))
         self.follow("selected", lambda _: self._inspect())
         self.show(
@@ -98,7 +108,9 @@ class ProfileStep(Step):
             widget.baseline = baseline
         roof = roof_of(profile)
         self.roofline.roof = self.inspector.roof = self.chart.roof = roof
+        self._advice = self._advise(profile, predictor.plan(shapes))
         self.memory.memory = views.memory_data(predictor.plan(shapes))
+        self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))
         self.tabs.badge("Copies", str(count) if count else "")
         self.header.note = f"{profile.threads} threads · {profile.runs} runs"
@@ -123,7 +135,8 @@ class ProfileStep(Step):
             same = next((x for x in other.layers if x.name == row["name"]), None)
             if name != self.backend and same is not None:
                 others.append({"backend": name, "median_ms": same.median_ms})
-        overridden = self.session.overrides.get(row["name"], "")
+        also = [n for n in self.session.selected[:-1] if n != row["name"]]
+        now = by_hand.held(self.session, row["name"])
         with self.inspector.hold_sync():
             self.inspector.count = len(rows)
             self.inspector.total_ms = profile.total_ms["median"]
@@ -133,29 +146,107 @@ class ProfileStep(Step):
             self.inspector.backends = [] if row.get("copy") else [
                 b for b in usual if b != self.backend
             ]  # fmt: skip
-            self.inspector.override_backend = overridden
+            self.inspector.precisions = (
+                [] if row.get("copy") else by_hand.choices(self.session, row["name"])
+            )
+            self.inspector.current = now
+            self.inspector.override_backend = now["backend"]
+            self.inspector.override_precision = now["precision"]
+            self.inspector.also = also
+            self.inspector.advice = self._advice.get(row["name"])
             self.inspector.measured = None
             self.inspector.layer = row
 
     def _try(self, payload: dict) -> None:
-        """Runs one layer elsewhere; the whole model is measured with and without."""
-        layer, target = payload["layer"], payload.get("backend") or None
+        """Changes the selected layers; the whole model is measured with and without."""
+        layers = list(payload["layers"])
+        target, precision = payload.get("backend") or None, payload.get("precision") or None
+        if precision and self.session.quantization is None:
+            self.tell(
+                "warn", "**Nothing is calibrated yet.** int8 needs ranges from a few samples.",
+                actions=[["quantize", "Quantize", True]],
+            )  # fmt: skip
+            return
         backend = self.backend
 
         def work() -> None:
-            change = self.session.try_override(layer, target, backend)
+            change = self.session.try_override(
+                layers if len(layers) > 1 else layers[0], target, backend, precision=precision
+            )
             self.session.profile(backend=backend, runs=RUNS)
-            self.on_main(lambda: self._measured(change, layer, target))
+            self.on_main(lambda: self._measured(change, layers, target, precision))
 
         self.start("Measuring the change", work)
 
-    def _measured(self, change: Any, layer: str, target: str | None) -> None:
-        text = f"{layer} on {target or 'its planned backend'}: {change}"
+    def _measured(
+        self, change: Any, layers: list[str], target: str | None, precision: str | None
+    ) -> None:
+        what = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
+        where = " in ".join(x for x in (target, precision) if x) or "as planned"
+        self._select_here(layers)
+        verdict = self.session.custom_verdict
+        quality = f"; outputs {verdict.sqnr_db:.1f} dB from float" if precision and verdict else ""
         self.inspector.measured = {
             "before_ms": change.before_ms,
             "after_ms": change.after_ms,
-            "text": text,
+            "text": f"{what} {where}: {change}{quality}",
         }
+
+    def _select_here(self, layers: list[str]) -> None:
+        """Another precision may have given the layers other names."""
+        names = {row["name"] for row in self.table.profile["layers"]}
+        if not names.intersection(layers):
+            home, graph = self.session.float_model.graph, self.session.model.graph
+            wanted = set(layers)
+            known = wanted.intersection(n.name for n in home.nodes)
+            if known:
+                self.session.selected = by_hand.counterparts(known, home, graph)[:1]
+
+    # ---- advice, and the difference to another run
+
+    def _advise(self, profile: Any, plan: Any) -> dict[str, dict]:
+        """{layer: advice for the inspector}."""
+        from lite_engine.runtime.advice import advise
+
+        found: dict[str, dict] = {}
+        for a in advise(profile, plan, self.session.model.journal, self.session.path):
+            tried = _override_of(a.code)
+            said = {"text": f"{a.evidence}; {a.advice}.", "button": "Try it" if tried else "",
+                    "code": a.code}  # fmt: skip
+            for layer in a.layers:
+                found.setdefault(layer, said)
+        return found
+
+    def _advised(self, payload: dict) -> None:
+        tried = _override_of(payload["code"])
+        if tried is not None:
+            self._try({"layers": [tried[0]], "backend": tried[1]})
+
+    def _compare_runs(self, profile: Any) -> None:
+        """The waterfall from an earlier run (of this backend, if there is one) to this."""
+        self._earlier = [p for p in self.session.history if p is not profile]
+        self._newest = profile
+        if not self._earlier:
+            return
+        runs = [
+            [str(i), f"run {self.session.history.index(p) + 1}: {p.backend}, "
+             f"{views.milliseconds(p.total_ms['median'])}"]
+            for i, p in enumerate(self._earlier)
+        ]  # fmt: skip
+        own = [i for i, p in enumerate(self._earlier) if p.backend == profile.backend]
+        chosen = str((own or [len(runs) - 1])[-1])
+        self.changes.runs = runs
+        if self.changes.against == chosen:
+            self._against({"new": chosen})
+        else:
+            self.changes.against = chosen
+
+    def _against(self, change: dict) -> None:
+        before = self._earlier[int(change["new"])]
+        with self.changes.hold_sync():
+            self.changes.status = {}
+            self.changes.before = views.profile_data(before)
+            self.changes.after = views.profile_data(self._newest)
 
     def _save(self) -> None:
         profile = self.session.profiles.get(self.backend)
@@ -164,6 +255,18 @@ class ProfileStep(Step):
             path.write_text(json.dumps(profile.to_dict(), indent=1), encoding="utf-8")
             self.session.remember(f"Path({str(path)!r}).write_text(profile.to_json())")
             self.tell("done", f"**Wrote** `{path}`")
+
+
+def _override_of(code: str) -> tuple[str, str] | None:
+    """(layer, backend) of a line of advice that is one override, else None."""
+    try:
+        call = ast.parse(code, mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "session.override":
+        return None
+    layer, backend = (ast.literal_eval(a) for a in call.args)
+    return layer, backend
 
 
 def roof_of(profile: Any) -> dict | None:

@@ -1,10 +1,10 @@
-"""Target: what can run here, and how to fix what cannot."""
+"""Target: what can run here and on the boards, and how to fix what cannot."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from lite_widgets import DoctorCards
+from lite_widgets import DoctorCards, Form
 
 from ._base import Step, button
 
@@ -14,47 +14,147 @@ _TITLE = {
     "arm": "arm CPU, emulated",
     "opencl": "OpenCL, this machine",
 }
+_FIELDS = [
+    {"name": "address", "label": "Address", "hint": "ssh://pi@192.168.1.20 or adb://SERIAL"},
+    {"name": "name", "label": "Name", "hint": "rock5b"},
+    {"name": "ssh_config", "label": "OpenSSH configuration", "hint": "~/.ssh/config",
+     "optional": True},
+]  # fmt: skip
+_STATES = {"done": "done", "failed": "attention", "running": "running", "skipped": "todo"}
 
 
 class TargetStep(Step):
-    """One card per target; the ticked ones are converted for."""
+    """One card per target and board; the ticked targets are converted for."""
 
     name = "Target"
     title = "What can run here?"
 
     def build(self) -> None:
         self.cards = DoctorCards(choose=True)
-        self.on(self.cards, "again", lambda _: self._look())
+        self.form = Form(
+            title="Add a board", fields=_FIELDS, button="Add and check",
+            note="Your own ssh keys and configuration are used; nothing is installed there but "
+            "the runner, in `~/.cache/lite-workbench`.",
+        )  # fmt: skip
+        self.form.layout.display = "none"
+        self._here: list[dict] = []
+        self._boards: dict[str, Any] = {}  # name → DeviceCheck, None before the first
+        self._reaching: set[str] = set()
+        self.on(self.header, "add", lambda _: self._open_form(True))
+        self.on(self.form, "close", lambda _: self._open_form(False))
+        self.on(self.form, "submit", self._add)
+        self.on(self.cards, "again", self._again)
+        self.on(self.cards, "remove", self._remove)
+        self.on(self.cards, "use", lambda payload: self._use_board(payload["card"]))
+        self.on(self.cards, "leave", lambda _: self._use_board(""))
         self.on(self.header, "again", lambda _: self._look())
         self.on(self.header, "use", lambda _: self._use())
         self.cards.observe(lambda _: self._buttons(), names=["chosen"])
-        self.show(self.cards)
+        self.follow("targets", lambda _: self._draw())
+        self.follow("job", self._ended)
+        self.show(self.form, self.cards)
+        self._boards = dict.fromkeys(entry.name for entry in self.session.boards)
         self._look()
+
+    # ---- this machine
 
     def _look(self) -> None:
         examination = self.session.examine()
         checks = {c.name: c for c in examination.checks}
-        self.cards.cards = [
+        self._here = [
             _card(target, checks[name], examination.backends.get(target, False))
             for target, name in _CHECK.items()
             if name in checks
         ]
-        usable = [c["id"] for c in self.cards.cards if c["state"] != "broken"]
+        self._draw()
+        usable = self._usable()
         self.cards.chosen = [t for t in self.session.targets if t in usable] or usable
-        self.header.note = f"{len(usable)} of {len(self.cards.cards)} targets ready"
         self._buttons()
+        if self._boards and not self.busy:
+            self._check(*self._boards)
+
+    def _usable(self) -> list[str]:
+        return [c["id"] for c in self._here if c["state"] != "broken"]
+
+    def _draw(self) -> None:
+        entries = {e.name: e for e in self.session.boards}
+        used = self.session.boards.used
+        boards = [
+            _board(entries[name], check, used=name == used, reaching=name in self._reaching)
+            for name, check in self._boards.items()
+            if name in entries
+        ]
+        self.cards.cards = [*self._here, *boards]
+        ready = sum(c["state"] in ("ready", "limited") for c in self.cards.cards)
+        self.header.note = f"{ready} of {len(self.cards.cards)} ready"
 
     def _buttons(self) -> None:
         count = len(self.cards.chosen)
         self.header.buttons = [
+            button("add", "Add a board…"),
             button("again", "Check all again"),
-            button("use", f"Use {count} targets", primary=True, disabled=not count),
-        ]
+            button("use", f"Use {count} target{'s' * (count != 1)}", primary=True,
+                   disabled=not count),
+        ]  # fmt: skip
 
     def _use(self) -> None:
-        chosen = [c["id"] for c in self.cards.cards if c["id"] in self.cards.chosen]
+        chosen = [c["id"] for c in self._here if c["id"] in self.cards.chosen]
         self.start("Converting", lambda: self.session.convert(targets=chosen))
         self.go("Convert")
+
+    # ---- boards
+
+    def _open_form(self, opened: bool) -> None:
+        self.form.layout.display = None if opened else "none"
+
+    def _add(self, payload: dict) -> None:
+        values = {k: str(v) for k, v in payload["values"].items()}
+        entry = self.session.boards.add(values["name"], values["address"], values["ssh_config"])
+        self._boards[entry.name] = None
+        self._open_form(False)
+        self.form.values = {}
+        self._check(entry.name)
+
+    def _check(self, *names: str) -> None:
+        """Reaches boards in the background, one card after the other."""
+
+        def work() -> None:
+            for number, name in enumerate(names):
+                self.session.progress(number, len(names))
+                made = self.session.boards.check(name)
+                self.on_main(lambda name=name, made=made: self._checked(name, made))
+
+        self.quiet()
+        self.session.start(f"Checking {', '.join(names)}", work)
+        self._reaching.update(names)
+        self._draw()
+
+    def _checked(self, name: str, made: Any) -> None:
+        self._boards[name] = made
+        self._reaching.discard(name)
+        self._draw()
+
+    def _ended(self, job: Any) -> None:
+        """Boards whose check was cancelled are not being reached any more."""
+        if job.state != "running" and self._reaching:
+            self._reaching.clear()
+            self._draw()
+
+    def _again(self, payload: dict) -> None:
+        card = payload.get("card", "")
+        if card in self._boards:
+            self._check(card)
+        else:
+            self._look()
+
+    def _remove(self, payload: dict) -> None:
+        self.session.boards.remove(payload["card"])
+        self._boards.pop(payload["card"], None)
+        self._draw()
+
+    def _use_board(self, name: str) -> None:
+        where = name or "this machine"
+        self.start(f"Reaching {where}", lambda: self.session.boards.use(name))
 
 
 def _card(target: str, check: Any, usable: bool) -> dict:
@@ -80,3 +180,50 @@ def _card(target: str, check: Any, usable: bool) -> dict:
             "again": "I did this, check again", "tried": tried,
         }  # fmt: skip
     return card
+
+
+def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict:
+    """A card of a kept device; `check` is None before the first."""
+    kind = "adb" if entry.address.startswith("adb") else "ssh"
+    card: dict = {
+        "id": entry.name, "title": f"{entry.name}, over {kind}", "backend": "arm",
+        "facts": [["Address", entry.address]], "tick": False,
+        "state": "running" if reaching else "limited",
+        "chip": "checking" if reaching else "not checked",
+        "actions": [] if reaching else [["again", "Check"], ["remove", "Remove"]],
+    }  # fmt: skip
+    if check is None or reaching:
+        return card
+    told = check.environment
+    facts = [
+        ["Board", told.get("model")],
+        ["Target", check.target and f"{check.target} with {' '.join(check.features)}"],
+        ["Memory", told.get("memory_total_bytes") and f"{told['memory_total_bytes'] / 1e9:.1f} GB"],
+        ["Clock", _clock(told)],
+    ]
+    card["facts"] += [[name, str(text)] for name, text in facts if text]
+    card["stages"] = [
+        {"name": s.name, "state": _STATES[s.state], "seconds": s.ms / 1e3, "detail": s.detail}
+        for s in check.stages
+    ]
+    if check.good:
+        card.update(state="ready", chip="in use" if used else "ready", backend=check.target)
+        own = ["leave", "Use this machine"] if used else ["use", f"Run {check.target} here"]
+        card["actions"] = [own, ["remove", "Remove"]]
+        return card
+    what, _, fix = check.error.partition("; ")
+    failed = next((s.name for s in check.stages if s.state == "failed"), "")
+    stage = f"**{entry.name}: {failed} failed.** " if failed else ""
+    card.update(state="broken", chip="needs a fix")
+    card["notice"] = {
+        "kind": "error", "what": f"{stage}{what.removeprefix(f'{entry.address}: ')}",
+        "detail": fix, "fix": fix.partition("`")[2].partition("`")[0],
+        "again": "I did this, check again",
+    }  # fmt: skip
+    return card
+
+
+def _clock(told: dict) -> str:
+    top = told.get("max_frequency_khz")
+    governor = told.get("governor", "")
+    return f"{top / 1e6:.2f} GHz {governor}".strip() if isinstance(top, int) else ""

@@ -1,0 +1,28 @@
+"""Form: a few labelled lines of text, and one button that takes them."""
+
+from __future__ import annotations
+
+import traitlets as t
+
+from .._base import LiteWidget, PlainList
+
+
+class Form(LiteWidget):
+    """A card with text fields.
+
+    fields  [{"name", "label", "hint", "optional"}]; the button waits for those that are not
+            optional. values: {name: text}, where the fields start; hint is an example in grey.
+    button  its word; note: a sentence beneath.
+
+    Actions: {"id": "submit", "values"} (also by Enter), {"id": "close"}.
+    """
+
+    title = t.Unicode("")
+    fields = PlainList(need=("name", "label"))
+    values = t.Dict()
+    button = t.Unicode("Add")
+    note = t.Unicode("")
+
+    def static_html(self) -> str:
+        """Return nothing: there is nobody to fill it in."""
+        return ""

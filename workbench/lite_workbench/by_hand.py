@@ -1,0 +1,105 @@
+"""Single layers set by hand: on another backend, or in another precision.
+
+A layer has one name here, that of the float version. Other versions cut it up (b3/dw becomes
+b3/dw.linear and b3/dw.hardswish); what came from the same nodes of the file is the same layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lite_engine.errors import UsageError
+
+if TYPE_CHECKING:
+    from .session import Session
+
+#: What a layer's precision can be set to: "fp32" keeps it out of the integers.
+PRECISIONS = ("fp32", "int8")
+
+
+def counterparts(names: Collection[str], home: Any, graph: Any) -> list[str]:
+    """The nodes of `graph` that compute what the nodes `names` of `home` do."""
+    if graph is home:
+        return [n.name for n in graph.nodes if n.name in names]
+    sources = {s for n in home.nodes if n.name in names for s in n.sources}
+    return [n.name for n in graph.nodes if n.name in names or sources.intersection(n.sources)]
+
+
+def float_layers(names: Iterable[str], session: Session) -> list[str]:
+    """The float version's names of layers of the chosen version. Raises UsageError."""
+    home, graph = session.float_model.graph, session.model.graph
+    wanted = list(names)
+    known = {n.name for n in graph.nodes} | {n.name for n in home.nodes}
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"no layer is called {name!r}; `lite info --layers` lists them")
+    own = {n.name for n in home.nodes}
+    if own.issuperset(wanted):
+        return wanted
+    return counterparts(wanted, graph, home)
+
+
+def held(session: Session, layer: str) -> dict[str, str]:
+    """{"backend", "precision"} that a layer of the chosen version was set to, "" as planned."""
+    home, graph = session.float_model.graph, session.model.graph
+    names = counterparts([layer], graph, home)
+    return {
+        "backend": next((session.overrides[n] for n in names if n in session.overrides), ""),
+        "precision": next((session.precisions[n] for n in names if n in session.precisions), ""),
+    }
+
+
+def choices(session: Session, layer: str) -> list[str]:
+    """Precisions that a layer can be set to, none when it cannot compute in integers."""
+    from lite_engine.quantize import integer_nodes
+
+    made = session.quantization
+    graph = made.made.parent if made is not None else session.float_model.graph
+    home = session.model.graph
+    able, _ = integer_nodes(graph)
+    found = counterparts([layer], home, graph)
+    return list(PRECISIONS) if able.intersection(found) else []
+
+
+def requantize(session: Session, base: str, precisions: Mapping[str, str]) -> tuple[Any, Any]:
+    """(Model, Verdict) of the version `base` with these layers otherwise.
+
+    Uses the calibration of `session.quantize`. Raises UsageError where there is none, or where a
+    layer cannot compute in integers; CalibrationError when the outputs fall short.
+    """
+    from lite_engine.quantize import integer_nodes, judge, quantize_static
+
+    from .quantizing import FastRun, model_of
+    from .session import FLOAT
+
+    if session.quantization is None:
+        raise UsageError("nothing is calibrated yet; session.quantize(images) comes first")
+    made, home = session.quantization.made, session.float_model.graph
+    parent, scheme = made.parent, made.options.scheme
+
+    def nodes(precision: str) -> set[str]:
+        layers = [k for k, v in precisions.items() if v == precision]
+        return set(counterparts(layers, home, parent))
+
+    wanted = nodes("int8")
+    if base == FLOAT:
+        kept = {n.name for n in parent.nodes} - wanted
+    else:
+        own = session.quantization.kept
+        kept = (set(counterparts(own, parent, parent)) | nodes("fp32")) - wanted
+    chosen, why = integer_nodes(parent, frozenset(kept))
+    for layer in [k for k, v in precisions.items() if v == "int8"]:
+        own = counterparts([layer], home, parent)
+        if not chosen.intersection(own):
+            reason = next((why[n] for n in own if n in why), "it has no node of its own")
+            raise UsageError(f"{layer} cannot compute in int8: {reason}")
+    scheme = replace(scheme, keep_float=frozenset(kept))
+    graph = quantize_static(parent, made.ranges, scheme, biases=made.biases)
+    verdict = judge(
+        parent, graph, made.held[:4], run=FastRun(), threshold_db=made.options.threshold_db,
+        keep_float=scheme.keep_float,
+    )  # fmt: skip
+    verdict.require()
+    return model_of(graph, session.versions[FLOAT]), verdict
