@@ -24,7 +24,7 @@ from tests.small_models import classifier
 
 
 def saved(tmp_path, monkeypatch, needs: Needs):
-    monkeypatch.setattr(writer, "needs_of", lambda targets, precisions: needs)
+    monkeypatch.setattr(writer, "needs_of", lambda *asked: needs)
     return optimize(classifier(), targets=["x86", "arm"]).save(tmp_path / "m.lite")
 
 

@@ -46,6 +46,7 @@ def trim(model: Model, target: str) -> Trimmed:
         "cpu",
         precision=precision,
         tuning=model.tuning.get(target),
+        overrides=model.overrides.get(target),
     )
     wanted = sorted({step.kernel for step in plan.steps})
     rows = short_list((SOURCES / "src" / "kernel_list.inc").read_text(), wanted)

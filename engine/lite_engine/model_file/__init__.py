@@ -1,5 +1,6 @@
 """Models on disk: `.lite` reading and writing."""
 
+from .layers import parse_layers, with_layers
 from .model import Model, open_model, optimize, parse_targets, retarget, with_int8
 from .precision import computed, parse_precisions
 from .reader import is_lite, read_model
@@ -11,10 +12,12 @@ __all__ = [
     "is_lite",
     "open_model",
     "optimize",
+    "parse_layers",
     "parse_precisions",
     "parse_targets",
     "read_model",
     "retarget",
     "with_int8",
+    "with_layers",
     "write_model",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..ir import Graph, Journal, Shape, Value
+from .layers import of_graph
 from .needs import Needs
 from .precision import TARGETS, check_int8, parse_precisions
 
@@ -19,6 +20,8 @@ class Model:
 
     `graph` serves every target, but for the precisions that have one of their own in `graphs`:
     {"int8": …} beside a float `graph` is int8 for one target and float for the others.
+    By target, `overrides` maps layers to a backend or a precision and `tuning` to kernels; entries
+    of `tuning` under "opencl/DEVICE" are what was measured on a device (backends/opencl/tuning.py).
     """
 
     graph: Graph
@@ -30,6 +33,7 @@ class Model:
     needs: Needs = field(default_factory=Needs)
     path: Path | None = None
     graphs: dict[str, Graph] = field(default_factory=dict)
+    overrides: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -44,6 +48,21 @@ class Model:
 
     def all_graphs(self) -> list[Graph]:
         return [self.graph, *self.graphs.values()]
+
+    def describe(self) -> list[dict[str, Any]]:
+        """What the file says of each target, for `lite info`."""
+        notes = self.metadata.get("notes", {})
+        return [
+            {
+                "target": t,
+                "precision": self.precision(t),
+                "layers": len(self.graph_in(self.precision(t)).nodes),
+                "set": {**self.tuning.get(t, {}), **self.overrides.get(t, {})},
+                "tuned_devices": sum(k.startswith(f"{t}/") for k in self.tuning),
+                "note": notes.get(t, ""),
+            }
+            for t in self.targets
+        ]
 
     def save(self, path: str | Path) -> Path:
         """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes."""
@@ -121,7 +140,8 @@ def retarget(
             model,
             targets=names,
             precisions={**kept, **given},
-            tuning={t: v for t, v in model.tuning.items() if t in names},
+            tuning={t: v for t, v in model.tuning.items() if t.partition("/")[0] in names},
+            overrides={t: v for t, v in model.overrides.items() if t in names},
             metadata={**carried, **(metadata or {})},
         )
     )
@@ -145,7 +165,14 @@ def with_int8(model: Model, quantised: Graph, targets: str | Sequence[str]) -> M
                 f"the int8 version is of another model: its {side} are {theirs}, not {ours}"
             )
     graphs = {**model.graphs, "int8": quantised}
-    return _without_idle_graphs(replace(model, precisions=precisions, graphs=graphs))
+    kept = [
+        {t: of_graph(v, quantised) if t in names else v for t, v in table.items()}
+        for table in (model.overrides, model.tuning)
+    ]
+    made = replace(
+        model, precisions=precisions, graphs=graphs, overrides=kept[0], tuning=kept[1]
+    )
+    return _without_idle_graphs(made)
 
 
 def _ports(values: Sequence[Value]) -> str:

@@ -47,14 +47,20 @@ class Needs:
             )
 
 
-def needs_of(targets: Sequence[str], precisions: Mapping[str, str] | None = None) -> Needs:
-    """The needs of a file with programs for these targets in these precisions."""
-    chosen = precisions or {}
-    features = {
-        t: BASELINE[t] + FEATURES.get((t, chosen.get(t, "fp32")), ())
-        for t in targets
-        if t in BASELINE
-    }
+def needs_of(
+    targets: Sequence[str],
+    precisions: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Mapping[str, str]] | None = None,
+) -> Needs:
+    """The needs of a file with programs for these targets in these precisions; single layers may
+    be set to others (layers.py)."""
+    features = {}
+    for target in targets:
+        if target in BASELINE:
+            layers = (overrides or {}).get(target, {})
+            words = {(precisions or {}).get(target, "fp32"), *layers.values()}
+            more = [f for word in sorted(words) for f in FEATURES.get((target, word), ())]
+            features[target] = (*BASELINE[target], *more)
     return Needs(OLDEST_ENGINE, features)
 
 

@@ -14,6 +14,7 @@ from ..errors import LiteError, ModelFormatError
 from ..importers._file import head
 from ..ir import DType, Entry, Graph, Journal, from_text, verify
 from ._container import MAGIC, read_container
+from .layers import FLOATS, PLACES
 from .model import Model
 from .needs import from_bytes
 from .precision import PRECISIONS, TARGETS
@@ -76,7 +77,16 @@ def _model(meta: dict[str, Any], graph: Graph) -> Model:
         {k: dict(v) for k, v in meta["tuning"].items()},
         {**meta["metadata"], "notes": meta["notes"], "engine": meta["engine"]},
         journal,
+        overrides={t: _words(v) for t, v in meta.get("overrides", {}).items()},
     )
+
+
+def _words(layers: Mapping[str, str]) -> dict[str, str]:
+    """Choices for layers. Raises ModelFormatError for what no engine of this version wrote."""
+    for word in layers.values():
+        if word not in (*PLACES, *FLOATS):
+            raise ModelFormatError(f"a layer is set to {word!r}, which is not known")
+    return dict(layers)
 
 
 def _json(path: Path, data: memoryview) -> dict[str, Any]:

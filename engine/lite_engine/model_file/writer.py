@@ -52,6 +52,7 @@ def write_model(model: Model, path: Path) -> Path:
                     "cpu",
                     precision=precision,
                     tuning=model.tuning.get(target),
+                    overrides=model.overrides.get(target),
                 )
             except LiteError as error:
                 notes[target] = f"no program for the runner: {error}"
@@ -68,6 +69,7 @@ def write_model(model: Model, path: Path) -> Path:
         "precisions": model.precisions,
         "graphs": tags,
         "tuning": model.tuning,
+        "overrides": model.overrides,
         "notes": notes,
         "metadata": _plain(model.metadata),
         "journal": model.journal.to_dict(),
@@ -77,7 +79,7 @@ def write_model(model: Model, path: Path) -> Path:
     return write_container(
         path,
         {
-            "NEEDS": [to_bytes(needs_of(model.targets, model.precisions))],
+            "NEEDS": [to_bytes(needs_of(model.targets, model.precisions, model.overrides))],
             "META": [_json(meta)],
             **{tag: [data] for tag, data in graphs.items()},
             **{tag: [data] for tag, data in programs.items()},
@@ -100,8 +102,11 @@ def _graph(graph: Graph, pool: WeightTable) -> bytes:
 
 
 def _python_only(plan: Plan) -> list[str]:
-    """Operators that only the NumPy reference runs."""
-    return sorted({s.op for s in plan.steps if s.backend == "reference"})
+    """Operators that only the NumPy reference runs, and layers that were put elsewhere by hand."""
+    return sorted(
+        {s.op if s.backend == "reference" else f"{s.name} on {s.backend}"
+         for s in plan.steps if s.backend != "cpu"}
+    )  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

@@ -30,19 +30,21 @@ def make_plan(
 ) -> Plan:
     """Plans a graph for "cpu", "opencl" or "reference".
 
-    `tuning` maps node names to kernels that were measured fastest, `overrides` maps node names to
-    backends, `faults` node names to planted faults (tests and lessons). Raises ShapeError,
-    UnsupportedOperatorError.
+    `tuning` maps node names to kernels that were measured fastest, `overrides` node names to a
+    backend or to a precision, `faults` node names to planted faults (tests and lessons). Raises
+    ShapeError, UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
     number = PRECISION[precision]
+    by_hand = dict(overrides or {})
     plan = Lowering(
         fixed,
         backend,
         storage=number if backend == "opencl" else DType.F32,
         compute=number,
         tuning=tuning,
-        overrides=overrides,
+        overrides={n: word for n, word in by_hand.items() if word not in PRECISION},
+        numbers={n: PRECISION[word] for n, word in by_hand.items() if word in PRECISION},
         faults=faults,
     ).run()
     share_buffers(plan)

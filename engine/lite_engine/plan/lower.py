@@ -27,6 +27,7 @@ class Lowering:
         compute: DType = DType.F32,
         tuning: Mapping[str, str] | None = None,
         overrides: Mapping[str, str] | None = None,
+        numbers: Mapping[str, DType] | None = None,
         faults: Mapping[str, str] | None = None,
     ) -> None:
         self.graph = graph
@@ -36,6 +37,7 @@ class Lowering:
         self.compute = compute
         self.tuning = tuning or {}
         self.overrides = overrides or {}
+        self.numbers = numbers or {}
         self.plan = Plan(backend)
         self.pool = TensorPool(self.plan)
         self._lifted: list[Value] = []  # keeps helper values alive: tensors are found by id()
@@ -106,7 +108,8 @@ class Lowering:
         chosen = next(
             k for k in op.kernels if (k.backend, k.name) == (placement.backend, placement.kernel)
         )
-        storage = self.storage if self.storage in chosen.dtypes else DType.F32
+        storage, _ = self._number(node)
+        storage = storage if storage in chosen.dtypes else DType.F32
         layout = self._layout(op, node)
         attrs, attr_inputs = self._attributes(op, node)
         inputs = [
@@ -159,15 +162,25 @@ class Lowering:
                 return Placement("reference", "numpy", f"the shape of {value.name} depends on data")
         if any(True for _ in node.subgraphs()):
             return Placement("reference", "numpy", f"{node.op} runs its subgraph step by step")
-        backend = self.overrides.get(node.name, self.backend)
-        return select(
+        storage, compute = self._number(node)
+        placement = select(
             node,
             types,
-            backend,
+            self.overrides.get(node.name, self.backend),
             tuned=self.tuning.get(node.name),
-            storage=self.storage,
-            compute=self.compute,
+            storage=storage,
+            compute=compute,
         )
+        if node.name in self.overrides or node.name in self.numbers:
+            placement.why = f"set by hand; {placement.why}"
+        return placement
+
+    def _number(self, node: Node) -> tuple[DType, DType]:
+        """What a layer's float values are stored and computed in."""
+        own = self.numbers.get(node.name)
+        if own is None:
+            return self.storage, self.compute
+        return (own if self.backend == "opencl" else DType.F32), own
 
     def _layout(self, op: OpDef, node: Node) -> Layout:
         """The layout in which a step works: that of its main input."""

@@ -91,7 +91,7 @@ def select(
             usable, _ = kernels_for(node, types, candidate)
         if usable:
             ref = next((k for k in usable if k.name == tuned), usable[0])
-            why = "fastest measured here" if ref.name == tuned else ref.why or "only kernel"
+            why = "chosen for this layer" if ref.name == tuned else ref.why or "only kernel"
             if given_up:
                 why = f"{'; '.join(given_up)}; {why}"
             return Placement(candidate, ref.name, why)

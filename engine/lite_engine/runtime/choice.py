@@ -28,16 +28,19 @@ def host_target() -> str:
 
 @dataclass
 class Decision:
-    """The chosen backend and, for each candidate in order, its reason."""
+    """The chosen backend and, for each candidate in order, its reason; layers that are computed
+    otherwise than planned, with what was chosen for them."""
 
     backend: str = ""
     precision: str = "fp32"
     reasons: list[tuple[str, bool, str]] = field(default_factory=list)
+    layers: dict[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = [f"runs on {self.backend} ({self.precision})"]
         for name, good, reason in self.reasons:
             lines.append(f"  {'+' if good else '-'} {name}: {reason}")
+        lines += [f"  layer {name}: set to {word}" for name, word in self.layers.items()]
         return "\n".join(lines)
 
 

@@ -58,5 +58,6 @@ def fastest(
     for target, ms in sorted(medians.items(), key=lambda item: item[1]):
         reasons.insert(len(reasons), (target, True, f"{ms:.3f} ms, median of {TUNE_RUNS} runs"))
     chosen = made[best]
-    chosen.decision = Decision(best, chosen.precision, sorted(reasons, key=lambda r: r[0] != best))
+    ordered = sorted(reasons, key=lambda r: r[0] != best)
+    chosen.decision = Decision(best, chosen.precision, ordered, chosen.decision.layers)
     return chosen

@@ -30,9 +30,10 @@ class Predictor:
     """Runs a model: a `.lite` path, a Model, or a Graph.
 
     `backend` is auto, x86, arm, opencl or reference; LITE_BACKEND and then the file's preference
-    decide when it is auto. `overrides` sends layers to another backend, `faults` spoils layers on
-    purpose (plan/faults.py), `device` runs the CPU steps elsewhere. A new set of input shapes
-    makes (and caches) a new plan.
+    decide when it is auto. `overrides` (layer → backend or precision) and `tuning` (layer →
+    kernel) go before what the file says of its target; `faults` spoils layers on purpose
+    (plan/faults.py), `device` runs the CPU steps elsewhere. A new set of input shapes makes (and
+    caches) a new plan.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError.
     """
 
@@ -54,12 +55,19 @@ class Predictor:
         self.backend = self.decision.backend
         self.precision = self.decision.precision
         self.threads = threads or settings.threads()
-        self.overrides = dict(overrides or {})
-        self.tuning = dict(tuning or {})
+        self._given = dict(overrides or {}), dict(tuning or {})
+        self._choose_layers()
         self.faults = {layer: check_kind(kind) for layer, kind in (faults or {}).items()}
         self.device = device
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._last_inputs: dict[int, np.ndarray] = {}
+
+    def _choose_layers(self) -> None:
+        """What the file says of single layers of this target, and what the caller says."""
+        overrides, tuning = self._given
+        self.overrides = {**self.model.overrides.get(self.backend, {}), **overrides}
+        self.tuning = {**self.model.tuning.get(self.backend, {}), **tuning}
+        self.decision.layers = {**self.tuning, **self.overrides}
 
     # ---- what the model is
 
@@ -107,6 +115,7 @@ class Predictor:
         self.backend = cpu if usability(cpu).usable else "reference"
         self.precision = self.model.precision(self.backend)
         self.decision.backend, self.decision.precision = self.backend, self.precision
+        self._choose_layers()
         self.decision.reasons.append(("opencl", False, f"failed while running: {error}"))
         self.forget_plans()
         warnings.warn(f"{error}; {self.backend} runs the model instead", stacklevel=3)

@@ -75,6 +75,8 @@ class ModelInfo:
     becomes: dict[str, str] = field(default_factory=dict)
     #: sizes that were assumed for inputs that leave them open
     assumed: dict[str, list[int]] = field(default_factory=dict)
+    #: what a `.lite` file says of its targets (Model.describe)
+    targets: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -27,6 +27,7 @@ class Converted:
             "bytes": self.path.stat().st_size,
             "targets": self.model.targets,
             "precisions": self.model.precisions,
+            "layers_set": self.model.overrides,
             "layers": {"source": self.source_layers, "optimised": len(self.model.graph.nodes)},
             "journal": self.model.journal.to_dict(),
         }
@@ -58,6 +59,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
     )
+    parser.add_argument(
+        "--layer", action="append", default=[], metavar="[TARGET:]LAYER=WHAT",
+        help="computes a layer otherwise: on cpu, opencl or reference, in fp32, fp16 or bf16, or "
+        "with a kernel; plan takes it back",
+    )  # fmt: skip
     parser.add_argument("--labels", metavar="FILE", help="labels that travel with the model")
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--journal", action="store_true", help="shows every rewrite and refusal")
@@ -69,11 +75,13 @@ def _call(args: argparse.Namespace) -> Converted:
     from lite_engine.model_file import (
         is_lite,
         optimize,
+        parse_layers,
         parse_precisions,
         parse_targets,
         read_model,
         retarget,
         with_int8,
+        with_layers,
     )
 
     source, metadata = Path(args.model), _metadata(args)
@@ -96,6 +104,7 @@ def _call(args: argparse.Namespace) -> Converted:
         model.path = source
     if made:
         model = with_int8(model, _int8_graph(model, args), made)
+    model = with_layers(model, parse_layers(args.layer, model.targets))
     out = Path(args.output) if args.output else Path(source.name).with_suffix(".lite")
     model.save(out)
     return Converted(out, model, len(graph.nodes))

@@ -27,12 +27,14 @@ def _call(args: argparse.Namespace) -> Any:
 
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
-        graph = read_model(path).graph
-        fix_shapes(graph, shapes)
-    else:
-        graph = load(path, params=args.params, shapes=shapes)
-        if args.optimized:
-            graph = optimize(graph).graph
+        model = read_model(path)
+        fix_shapes(model.graph, shapes)
+        info = model_info(model.graph, path.name)
+        info.targets = model.describe()
+        return info
+    graph = load(path, params=args.params, shapes=shapes)
+    if args.optimized:
+        graph = optimize(graph).graph
     return model_info(graph, path.name)
 
 
@@ -50,6 +52,7 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         f"{count_text(info.params)} parameters, {bytes_text(info.weight_bytes)} of weights, {macs}",
         *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
         *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
+        *(f"  target  {_target(t)}" for t in info.targets),
         "",
     ]
     targets = list(dict.fromkeys(s.target for s in info.support))
@@ -94,6 +97,15 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         lines.append(f"weights nobody reads: {some}")
     lines += [f"hint: {h}" for h in info.hints]
     return "\n".join(lines)
+
+
+def _target(said: dict[str, Any]) -> str:
+    """One line: precision, layers, what was set by hand."""
+    parts = [f"{said['target']}: {said['precision']}, {said['layers']} layers"]
+    parts += [f"{layer} set to {word}" for layer, word in said["set"].items()]
+    if said["tuned_devices"]:
+        parts.append(f"tuned on {said['tuned_devices']} devices")
+    return "; ".join([*parts, said["note"]] if said["note"] else parts)
 
 
 def _reasons(support: list[Any]) -> list[str]:

@@ -1,0 +1,86 @@
+"""Single layers of a target computed otherwise: on another backend, in another precision, or by
+another kernel. Stored with the target, honoured wherever the file runs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+from ..ir import Graph
+from .precision import TARGETS
+
+if TYPE_CHECKING:
+    from .model import Model
+
+#: What `Model.overrides` may say of a layer: where, or in which precision.
+PLACES = ("cpu", "opencl", "reference")
+FLOATS = ("fp32", "fp16", "bf16")
+_BACKEND = {"x86": "cpu", "arm": "cpu"}
+
+
+def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model:
+    """The same model with {target: {layer: word}} added. A word is a backend, a float precision,
+    or the name of a kernel; "plan" takes a choice back.
+
+    Raises UsageError for a target, layer or word that is not known.
+    """
+    overrides = {t: dict(layers) for t, layers in model.overrides.items()}
+    tuning = {t: dict(layers) for t, layers in model.tuning.items()}
+    for target, layers in choices.items():
+        if target not in model.targets:
+            raise UsageError(f"layers of {target}, which is not among {', '.join(model.targets)}")
+        graph = model.graph_in(model.precision(target))
+        for layer, word in layers.items():
+            kernels = _kernels(graph, layer, _BACKEND.get(target, target))
+            word = _BACKEND.get(word, word)
+            for table in (overrides, tuning):
+                table.setdefault(target, {}).pop(layer, None)
+            if word in kernels:
+                tuning[target][layer] = word
+            elif word in PLACES or word in FLOATS:
+                overrides[target][layer] = word
+            elif word != "plan":
+                raise UsageError(
+                    f"layer {layer}: {word!r} is not one of {', '.join((*PLACES, *FLOATS))}, plan, "
+                    f"or a kernel ({', '.join(kernels) or 'there is none'})"
+                )
+    return replace(model, overrides=_filled(overrides), tuning=_filled(tuning))
+
+
+def parse_layers(texts: Iterable[str], targets: Iterable[str]) -> dict[str, dict[str, str]]:
+    """`LAYER=WORD` for every target, or `TARGET:LAYER=WORD`. Raises UsageError."""
+    choices: dict[str, dict[str, str]] = {}
+    for text in texts:
+        name, _, word = text.rpartition("=")
+        target, colon, layer = name.partition(":")
+        if not (colon and target in TARGETS):
+            target, layer = "", name
+        if not layer or not word:
+            raise UsageError(f"{text!r} is not like LAYER=cpu or opencl:LAYER=fp32")
+        for one in [target] if target else targets:
+            choices.setdefault(one, {})[layer] = word
+    return choices
+
+
+def of_graph(choices: Mapping[str, str], graph: Graph) -> dict[str, str]:
+    """The choices whose layers a graph has."""
+    names = {n.name for n in graph.nodes}
+    return {layer: word for layer, word in choices.items() if layer in names}
+
+
+def _kernels(graph: Graph, layer: str, backend: str) -> list[str]:
+    node = next((n for n in graph.nodes if n.name == layer), None)
+    if node is None:
+        near = difflib.get_close_matches(layer, [n.name for n in graph.nodes], n=1)
+        hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
+        raise UsageError(f"no layer is called {layer!r}; {hint}")
+    from ..ops import get_op  # reading a file needs no operators
+
+    return [k.name for k in get_op(node.op).kernels if k.backend == backend]
+
+
+def _filled(table: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    return {target: layers for target, layers in table.items() if layers}
