@@ -43,6 +43,7 @@ if [ "$(uname -m)" != aarch64 ]; then
 fi
 any_of chromium chromium-browser google-chrome || need 3 chromium
 have node || need 3 nodejs
+[ -f /usr/lib/oclgrind/liboclgrind-rt-icd.so ] || need 3 oclgrind
 have sshd || [ -x /usr/sbin/sshd ] || need 3 openssh-server
 have ccache || need 3 ccache  # the wheel's build shares the objects of `make native`
 if [ ${#missing[@]} -gt 0 ]; then

@@ -99,6 +99,17 @@ def _missing_models() -> str | None:
     return None if Path(folder).is_dir() else f"LITE_TEST_MODELS={folder} is not a folder"
 
 
+def simulator() -> str | None:
+    """Oclgrind's driver, which checks every memory access of a kernel."""
+    folders = ("/usr/lib/oclgrind", "/usr/local/lib/oclgrind", "/usr/lib64/oclgrind")
+    libraries = (Path(f) / "liboclgrind-rt-icd.so" for f in folders)
+    return next((str(p) for p in libraries if p.is_file()), None)
+
+
+def _missing_simulator() -> str | None:
+    return None if simulator() else "no Oclgrind; sudo apt-get install oclgrind"
+
+
 def _missing_ssh() -> str | None:
     if not (shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin")):
         return "no sshd; sudo apt-get install openssh-server"
@@ -109,6 +120,7 @@ TOOLS: dict[str, Callable[[], str | None]] = {
     "cpu": lru_cache(_missing_cpu),
     "arm": lru_cache(_missing_arm),
     "opencl": lru_cache(_missing_opencl),
+    "simulator": lru_cache(_missing_simulator),
     "browser": lru_cache(_missing_browser),
     "models": lru_cache(_missing_models),
     "ssh": lru_cache(_missing_ssh),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,51 @@ def model(tmp_path_factory) -> Path:
     return path
 
 
+#: A driver with one platform and no device; every other entry of its table refuses too.
+EMPTY_DRIVER = r"""
+#include <string.h>
+typedef int (*entry)(void);
+static int refuse(void) { return -1; } /* CL_DEVICE_NOT_FOUND */
+static int info(void *platform, unsigned what, size_t room, void *value, size_t *needed) {
+  const char *text = what == 0x0904 ? "cl_khr_icd" : what == 0x0901 ? "OpenCL 1.2 " : "EMPTY";
+  if (value && room > strlen(text)) strcpy((char *)value, text);
+  if (needed) *needed = strlen(text) + 1;
+  return 0;
+}
+static entry table[256];
+static struct { entry *table; } platform = {table};
+int clIcdGetPlatformIDsKHR(unsigned room, void **platforms, unsigned *count) {
+  for (int i = 0; i < 256; ++i) table[i] = refuse;
+  table[1] = (entry)info;
+  if (room && platforms) platforms[0] = &platform;
+  if (count) *count = 1;
+  return 0;
+}
+int clGetPlatformIDs(unsigned room, void **platforms, unsigned *count) {
+  return clIcdGetPlatformIDsKHR(room, platforms, count);
+}
+int clGetPlatformInfo(void *p, unsigned what, size_t room, void *value, size_t *needed) {
+  return info(p, what, room, value, needed);
+}
+int clGetDeviceIDs(void) { return -1; }
+void *clGetExtensionFunctionAddress(const char *name) {
+  return strcmp(name, "clIcdGetPlatformIDsKHR") ? 0 : (void *)clIcdGetPlatformIDsKHR;
+}
+"""
+
+
+def empty_driver(folder: Path) -> Path:
+    compiler = next((c for c in ("cc", "gcc", "clang") if shutil.which(c)), None)
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source, library = folder / "empty.c", folder / "libempty.so"
+    source.write_text(EMPTY_DRIVER)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-w", "-o", library, source], check=True, timeout=60
+    )
+    return library
+
+
 def broken(kind: str, folder: Path) -> dict[str, str]:
     """Variables of a machine whose OpenCL is broken in that way."""
     icds = folder / "icds"
@@ -45,6 +91,8 @@ def broken(kind: str, folder: Path) -> dict[str, str]:
         library = folder / "libbroken.so"
         library.write_bytes(b"\x7fELF not a library at all")
         (icds / "broken.icd").write_text(f"{library}\n")
+    if kind == "no device":
+        (icds / "empty.icd").write_text(f"{empty_driver(folder)}\n")
     if kind == "not OpenCL":
         return {"LITE_OPENCL_LIBRARY": "libm.so.6", "OCL_ICD_VENDORS": str(icds)}
     return {"OCL_ICD_VENDORS": str(icds)}
@@ -54,6 +102,7 @@ KINDS = {
     "no driver": "platform",
     "broken driver": "libbroken.so",
     "not OpenCL": "libm.so.6",
+    "no device": "no device",
 }
 
 
@@ -77,7 +126,7 @@ def test_forced_backend_fails_in_one_line(
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("kind", ["no driver", "broken driver"])
+@pytest.mark.parametrize("kind", ["no driver", "broken driver", "no device"])
 def test_auto_runs_on_the_cpu_and_says_so(kind: str, tmp_path, root: Path, model: Path) -> None:
     done = lite(["run", str(model), "-v"], root, **broken(kind, tmp_path))
     said = done.stdout + done.stderr

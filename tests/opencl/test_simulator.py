@@ -1,0 +1,57 @@
+"""The kernels' own tests again under Oclgrind, which sees every access: none may be out of bounds,
+and no two work-items may race."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import simulator
+
+pytestmark = [pytest.mark.opencl, pytest.mark.simulator]
+
+PLANTED = """
+import numpy as np, pyopencl as cl
+context = cl.create_some_context(interactive=False)
+queue = cl.CommandQueue(context)
+y = cl.Buffer(context, cl.mem_flags.READ_WRITE, 16)
+program = cl.Program(context, '''
+kernel void beyond(global int *y) { y[get_global_id(0) + 1] = 1; }
+kernel void race(global int *y) { y[0] = get_global_id(0); }
+''').build()
+program.KERNEL(queue, (4,), (2,), y)
+queue.finish()
+"""
+
+
+def simulated(args: list[str], root: Path, log: Path) -> str:
+    """What the simulator reports of a Python process; it must end well."""
+    library = simulator()
+    assert library is not None
+    env = {
+        **os.environ, "OCL_ICD_VENDORS": library, "OCLGRIND_LOG": str(log),
+        "OCLGRIND_DATA_RACES": "1", "OCLGRIND_CHECK_API": "1", "LITE_TEST_REQUIRE": "opencl",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, *args], env=env, cwd=root, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    return log.read_text() if log.exists() else ""
+
+
+@pytest.mark.parametrize("kernel, found", [("beyond", "Invalid write"), ("race", "data race")])
+def test_it_finds_what_was_planted(kernel: str, found: str, root: Path, tmp_path: Path) -> None:
+    code = PLANTED.replace("KERNEL", kernel)
+    assert found in simulated(["-c", code], root, tmp_path / "log")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["test_kernels.py", "test_tiles.py"])
+def test_kernels_are_clean(file: str, root: Path, tmp_path: Path) -> None:
+    args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/opencl/{file}"]
+    report = simulated(args, root, tmp_path / "log")
+    assert not report, report[:3000]
