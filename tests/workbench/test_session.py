@@ -271,3 +271,30 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
     with pytest.raises(UsageError, match="cannot compute in int8"):
         session.override(softmax, precision="int8")
     assert session.precisions == {first: "int8"}, "a refused change changes nothing"
+
+
+def test_the_file_keeps_what_was_set_by_hand(session: lw.Session, tmp_path: Path) -> None:
+    """Layers that were moved, and int8 for one target, come back when the file is opened."""
+    from lite_engine.model_file import read_model
+
+    session.convert(["x86", "arm", "opencl"])
+    digits = np.load(lw.shipped("digits_held_back.npz"))["images"]
+    layer = next(n.name for n in session.model.graph.nodes if n.op == "Conv")
+    session.override(layer, "x86")
+    with pytest.raises(UsageError, match=r"no int8 version yet; session\.quantize"):
+        session.export(tmp_path / "m", int8=["arm"])
+    session.quantize(digits[:20], limit=16)
+    session.use("float")
+    path = session.export(tmp_path / "m", int8=["arm"])
+    assert session.code[-1] == f"session.export({str(tmp_path / 'm')!r}, int8=['arm'])"
+    model = read_model(path)
+    assert model.overrides == {"opencl": {layer: "cpu"}} and model.precision("arm") == "int8"
+    opened = lw.open(path)
+    assert opened.overrides == {layer: "x86"} and opened.int8_targets == ["arm"]
+    assert list(opened.versions) == ["float", "int8"]
+    assert opened.run(lw.shipped("digits.png"), "x86", "int8").precision == "int8"
+    again = tmp_path / "again" / "m.lite"
+    again.parent.mkdir()
+    assert read_model(opened.export(again)).overrides == model.overrides
+    opened.override(layer, None)
+    assert read_model(opened.export(again)).overrides == {}

@@ -63,6 +63,60 @@ def choices(session: Session, layer: str) -> list[str]:
     return list(PRECISIONS) if able.intersection(found) else []
 
 
+def from_file(model: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """A `.lite` file's Model as a session holds it: versions by name, {layer: backend} that were
+    set by hand, and the targets that are int8 beside others in float."""
+    from lite_engine.model_file import Model, retarget
+    from lite_engine.model_file.layers import PLACES
+    from lite_engine.runtime import host_target
+
+    from .session import FLOAT, INT8
+
+    moved: dict[str, str] = {}
+    kept: dict[str, dict[str, str]] = {}
+    for target, layers in model.overrides.items():
+        for layer, word in layers.items():
+            if word in PLACES:
+                moved[layer] = host_target() if word == "cpu" else word
+            else:
+                kept.setdefault(target, {})[layer] = word
+    whole = replace(model, overrides=kept)
+    if not model.graphs:
+        return {FLOAT: whole}, moved, []
+    targets = [t for t in model.targets if model.precision(t) == "int8"]
+    floats = retarget(whole, precision=dict.fromkeys(targets, "fp32"))
+    integers: Model = retarget(whole, precision=dict.fromkeys(model.targets, "int8"))
+    for made in (floats, integers):
+        made.path = model.path
+    return {FLOAT: floats, INT8: integers}, moved, targets
+
+
+def to_ship(session: Session, int8: Collection[str]) -> Any:
+    """The chosen version with the layers that were moved by hand; targets in `int8` take the int8
+    version beside it. A CPU target runs without OpenCL, so nothing of it is moved there.
+
+    Raises UsageError without an int8 version.
+    """
+    from lite_engine.model_file import with_int8, with_layers
+
+    from .session import INT8
+
+    model, versions = session.model, session.versions
+    if int8 and session.version != INT8:
+        if INT8 not in versions:
+            raise UsageError("there is no int8 version yet; session.quantize(images) comes first")
+        model = with_int8(model, versions[INT8].graph, list(int8))
+    for target in model.targets:
+        version = INT8 if target in int8 else session.version
+        moved = {
+            layer: backend
+            for layer, backend in session.moved(version).items()
+            if backend == "reference" or (target == "opencl" and backend != target)
+        }
+        model = with_layers(model, {target: moved})
+    return model
+
+
 def requantize(session: Session, base: str, precisions: Mapping[str, str]) -> tuple[Any, Any]:
     """(Model, Verdict) of the version `base` with these layers otherwise.
 

@@ -17,7 +17,7 @@ from lite_engine.errors import LiteError, UsageError
 from ._observe import Observable
 from .answers import Answer, Run
 from .boards import Boards
-from .by_hand import PRECISIONS, counterparts, float_layers, requantize
+from .by_hand import PRECISIONS, counterparts, float_layers, from_file, requantize, to_ship
 from .changes import Change, measure_change
 from .jobs import Job
 
@@ -37,6 +37,7 @@ class Session(Observable):
     runs, profiles (by backend), comparisons (by pair): the last of each; history: all profiles.
     overrides  {layer: backend}, precisions {layer: "fp32" | "int8"}, by the float version's names;
                faults {backend: {layer: kind}} are planted, for lessons.
+    int8_targets   that are int8 in an exported file while the others take the chosen version.
     boards     devices besides this machine: add, check, use.
     selected   names of layers; `selection` is the DataFrame of their rows.
     code       the walk so far, one line of Python each.
@@ -50,11 +51,14 @@ class Session(Observable):
         super().__init__()
         self.path = Path(path)
         self.versions: dict[str, Any] = {}
+        self.overrides: dict[str, str] = {}
+        self.int8_targets: list[str] = []
         self.version = FLOAT
         self.precision: dict[str, str] = {}
         self.targets: list[str] = []
         if is_lite(self.path):
-            self.versions[FLOAT] = model = read_model(self.path)
+            model = read_model(self.path)
+            self.versions, self.overrides, self.int8_targets = from_file(model)
             self.graph, self.targets = model.graph, list(model.targets)
             self.precision = dict(model.precisions)
         else:
@@ -68,7 +72,6 @@ class Session(Observable):
         self.quantization: Any = None
         self.exported: Any = None
         self.history: list[Any] = []
-        self.overrides: dict[str, str] = {}
         self.custom: dict[str, str] = {}
         self.custom_verdict: Any = None
         self._custom_base = FLOAT
@@ -444,19 +447,28 @@ class Session(Observable):
 
     # ---- out
 
-    def export(self, path: str | Path, target: str | None = None) -> Any:
-        """Writes the chosen version: a `.lite` file, whose path is returned, or, for a `target`
-        ("arm", "x86"), a folder with runner, library and samples (`lite export`), returned as
-        Exported. Raises LiteError."""
-        model = self.model
+    def export(
+        self,
+        path: str | Path,
+        target: str | None = None,
+        int8: Sequence[str] | None = None,
+    ) -> Any:
+        """Writes the chosen version with its overrides: a `.lite` file, whose path is returned, or,
+        for a `target` ("arm", "x86"), a folder with runner, library and samples (`lite export`),
+        returned as Exported. Targets named in `int8` take the int8 version in the same file
+        (None: as in the file that was opened). Raises LiteError."""
+        if int8 is not None:
+            self.int8_targets = list(int8)
+        model = to_ship(self, self.int8_targets)
         if target is None:
             made: Any = model.save(Path(path).with_suffix(".lite"))
-            self.remember(f"session.export({str(path)!r})")
         else:
             from lite_engine.export import export_model
 
             made = export_model(model, Path(path), target)
-            self.remember(f"session.export({str(path)!r}, target={target!r})")
+        args = f", target={target!r}" if target else ""
+        args += f", int8={self.int8_targets!r}" if self.int8_targets else ""
+        self.remember(f"session.export({str(path)!r}{args})")
         self.exported = made
         self.notify("exported", made)
         return made

@@ -11,7 +11,7 @@ from ._base import Step, button
 
 _PYTHON = """from lite_engine import Predictor
 
-predictor = Predictor("{name}.lite", backend="auto"{overrides})
+predictor = Predictor("{name}.lite", backend="auto")
 outputs = predictor.run({{"{input}": pixels}})   # {shape}
 """
 _ARCH = {"arm": "aarch64", "x86": "x86_64"}
@@ -65,17 +65,15 @@ class DeployStep(Step):
         self.bundle.chosen = [i["id"] for i in items if not i.get("fixed")]
         self.bundle.note = f"to {self.folder}/"
         value = model.graph.inputs[0]
-        moved = {k: "cpu" if v in _ARCH else v for k, v in session.overrides.items()}
-        names = {"name": stem, "input": value.name, "shape": str(value.type),
-                 "overrides": f", overrides={moved!r}" if moved else ""}  # fmt: skip
+        names = {"name": stem, "input": value.name, "shape": str(value.type)}
         self.code.sources = {"Python": _PYTHON.format(**names)}
         if session.overrides:
             told = ", ".join(f"**{k} runs on {v}**" for k, v in session.overrides.items())
             self.tell(
                 "warn",
                 f"{told}.",
-                detail="Set by hand after the comparison. The file does not carry it: the "
-                "program that loads it says so, as in the code below.",
+                detail="Set by hand after the comparison. The file carries it: every program "
+                "that loads it runs the layer there.",
                 actions=[["why", "See why", False]],
             )
         else:
