@@ -8,8 +8,9 @@ Predictor("m.lite").run({"x": array})
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ._lazy import lazily
 from ._version import __version__
 from .errors import LiteError
 
@@ -18,20 +19,15 @@ if TYPE_CHECKING:
     from .model_file import Model, optimize
     from .runtime import Predictor
 
-# Loaded on first use: `import lite_engine` stays fast, and so does `lite --help`.
-_LAZY = {
-    "Model": "model_file",
-    "Predictor": "runtime",
-    "load": "importers",
-    "optimize": "model_file",
-}
-
 __all__ = ["LiteError", "Model", "Predictor", "__version__", "load", "optimize"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+# `import lite_engine` stays fast, and so does `lite --help`.
+__getattr__ = lazily(
+    __name__,
+    {
+        "Model": "model_file",
+        "Predictor": "runtime",
+        "load": "importers",
+        "optimize": "model_file",
+    },
+)

@@ -6,7 +6,6 @@ with settings.override(LITE_THREADS="2"):
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,6 +94,8 @@ def threads() -> int:
 
 def misspelt() -> list[str]:
     """One line for each set LITE_* variable that is not a setting."""
+    import difflib
+
     lines = []
     for name in sorted(os.environ):
         if name.startswith("LITE_") and name not in SETTINGS and not name.startswith(OTHERS):

@@ -13,8 +13,6 @@ from typing import Any
 
 from ..errors import LiteError, ModelFormatError
 from ..ir import Graph, Shape, verify
-from ..ops import check_shape, infer_types
-from . import pytorch
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
 FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe")
@@ -76,6 +74,7 @@ def load(
     where a format keeps two files (Paddle, Caffe) and its place cannot be guessed. `shapes` fixes
     symbolic input shapes. Raises ModelFormatError, UnsupportedOperatorError.
     """
+    pytorch = _module("pytorch")
     if pytorch.is_module(path):
         return _checked(pytorch.from_module(path, **options), shapes)
     path = find_model(path)
@@ -98,6 +97,8 @@ def load(
 
 
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
+    from ..ops import infer_types
+
     fix_shapes(graph, shapes or {})
     infer_types(graph)
     verify(graph, "import")
@@ -106,6 +107,8 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
 
 def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
     """Writes given input shapes into the graph. Raises ModelFormatError for an unknown name."""
+    from ..ops import check_shape
+
     by_name = {v.name: v for v in graph.inputs}
     for name, shape in shapes.items():
         if name not in by_name:

@@ -4,7 +4,6 @@ from .layers import parse_layers, with_layers
 from .model import Model, open_model, optimize, parse_targets, retarget, with_int8
 from .precision import computed, parse_precisions
 from .reader import is_lite, read_model
-from .writer import write_model
 
 __all__ = [
     "Model",
@@ -19,5 +18,4 @@ __all__ = [
     "retarget",
     "with_int8",
     "with_layers",
-    "write_model",
 ]

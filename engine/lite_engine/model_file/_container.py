@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import LiteError, ModelFormatError, VersionError
@@ -49,6 +48,8 @@ def write_container(
     Those named in `compressed` are stored as zlib streams. Raises LiteError when the disk is full
     or the folder cannot be written; nothing is left behind.
     """
+    import tempfile  # reading does without
+
     if path.exists() and not path.is_file():
         raise LiteError(f"{path}: not a regular file; give another name")
     rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
@@ -97,12 +98,40 @@ def _umask() -> int:
     return mask
 
 
-def read_container(path: Path, *, check: bool = True) -> dict[str, memoryview]:
-    """Sections by tag, as views of the mapped file; compressed ones unpacked.
+class Sections(Mapping[str, memoryview]):
+    """Sections by tag, as views of the mapped file, compressed ones unpacked. A section is
+    verified (checksum) and unpacked when it is first read, which raises ModelFormatError."""
 
-    Raises ModelFormatError, VersionError. `check` verifies every checksum (it reads the whole
-    file).
-    """
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rows: dict[str, tuple[memoryview, int, int]] = {}
+        self._read: dict[str, memoryview] = {}
+
+    def add(self, tag: str, view: memoryview, crc: int, flags: int) -> None:
+        self._rows[tag] = view, crc, flags
+
+    def __getitem__(self, tag: str) -> memoryview:
+        if tag not in self._read:
+            view, crc, flags = self._rows[tag]
+            if zlib.crc32(view) != crc:
+                raise ModelFormatError(
+                    f"{self.path}: section {tag!r} is damaged (checksum); convert again"
+                )
+            self._read[tag] = _unpacked(self.path, tag, view) if flags & COMPRESSED else view
+        return self._read[tag]
+
+    def __contains__(self, tag: object) -> bool:
+        return tag in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def read_container(path: Path) -> Sections:
+    """The sections of a file. Raises ModelFormatError, VersionError."""
     data = map_file(path)
     if len(data) < _HEAD.size:
         raise ModelFormatError(f"{path}: too short for a .lite file")
@@ -116,21 +145,18 @@ def read_container(path: Path, *, check: bool = True) -> dict[str, memoryview]:
         )
     if count > MAX_SECTIONS or _HEAD.size + count * _ROW.size > len(data):
         raise ModelFormatError(f"{path}: section table is damaged or cut off")
-    sections: dict[str, memoryview] = {}
+    sections = Sections(path)
     for i in range(count):
         start = _HEAD.size + i * _ROW.size
         raw, offset, size, crc, flags = _ROW.unpack(data[start : start + _ROW.size])
         tag = raw.rstrip(b"\0").decode("ascii", "replace")
         if offset % ALIGN or offset > len(data) or size > len(data) - offset or tag in sections:
             raise ModelFormatError(f"{path}: section {tag!r} lies outside the file")
-        view = data[offset : offset + size]
-        if check and zlib.crc32(view) != crc:
-            raise ModelFormatError(f"{path}: section {tag!r} is damaged (checksum); convert again")
         if flags & ~COMPRESSED:
             raise VersionError(
                 f"{path}: section {tag!r} is stored in a newer way; install a newer lite-workbench"
             )
-        sections[tag] = _unpacked(path, tag, view) if flags & COMPRESSED else view
+        sections.add(tag, data[offset : offset + size], crc, flags)
     return sections
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,12 @@ class Model:
 
     `graph` serves every target, but for the precisions that have one of their own in `graphs`:
     {"int8": …} beside a float `graph` is int8 for one target and float for the others.
+    `source` is `graph`, or how to read it: a stored program runs without it.
     By target, `overrides` maps layers to a backend or a precision and `tuning` to kernels; entries
     of `tuning` under "opencl/DEVICE" are what was measured on a device (backends/opencl/tuning.py).
     """
 
-    graph: Graph
+    source: Graph | Callable[[], Graph]
     targets: list[str] = field(default_factory=list)
     precisions: dict[str, str] = field(default_factory=dict)
     tuning: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -32,8 +33,24 @@ class Model:
     journal: Journal = field(default_factory=Journal)
     needs: Needs = field(default_factory=Needs)
     path: Path | None = None
-    graphs: dict[str, Graph] = field(default_factory=dict)
+    graphs: Mapping[str, Graph] = field(default_factory=dict)
     overrides: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> Graph:
+        """The optimised graph, read from the file on first use. Raises ModelFormatError."""
+        if not isinstance(self.source, Graph):
+            self.source = self.source()
+        return self.source
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        self.source = graph
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the graph is in memory, where it may have been changed."""
+        return isinstance(self.source, Graph)
 
     @property
     def name(self) -> str:
@@ -195,7 +212,7 @@ def open_model(model: str | Path | Model | Graph) -> Model:
         return model
     if isinstance(model, Graph):
         return optimize(model)
-    from .reader import is_lite, read_model
+    from .reader import is_lite, open_file
 
     path = Path(model)
-    return read_model(path) if is_lite(path) else optimize(path)
+    return open_file(path) if is_lite(path) else optimize(path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,42 +26,77 @@ def is_lite(path: Path) -> bool:
 
 
 def read_model(path: Path) -> Model:
-    """Reads a file. Constants are views of the mapped file. Raises ModelFormatError,
-    VersionError."""
+    """Reads and checks a whole file. Raises ModelFormatError, VersionError."""
+    model = open_file(path)
+    model.all_graphs()  # reading them is the check
+    return model
+
+
+def open_file(path: Path) -> Model:
+    """A file's Model; its graphs are read when they are asked for. Constants are views of the
+    mapped file. Raises ModelFormatError, VersionError; reading a graph, ModelFormatError."""
     sections = read_container(path)
     missing = [tag for tag in ("META", "GRAPH", "WINDEX", "WEIGHTS") if tag not in sections]
     if missing:
         raise ModelFormatError(f"{path}: section {missing[0]} is missing; convert the model again")
-    try:
-        meta = _json(path, sections["META"])
-        model = _model(meta, _graph(path, sections, "GRAPH"))
+    with _damage_named(path):
+        meta = _json(sections["META"])
+        model = _model(meta, lambda: _graph(path, sections, "GRAPH"))
         for precision, tag in meta.get("graphs", {}).items():
             if precision not in PRECISIONS or tag not in sections:
                 raise ModelFormatError(f"the graph for {precision!r} is missing")
-            model.graphs[precision] = _graph(path, sections, tag)
+        model.graphs = _Graphs(path, sections, meta.get("graphs", {}))
         if "NEEDS" in sections:
             model.needs = from_bytes(bytes(sections["NEEDS"]))
-    except LiteError as error:
-        raise ModelFormatError(f"{path}: {error}") from None
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFormatError(
-            f"{path}: damaged ({type(error).__name__}: {error}); convert the model again"
-        ) from None
     model.path = path
     model.needs.check_engine(str(path))
     return model
 
 
+class _Graphs(Mapping[str, Graph]):
+    """The graphs of single precisions, each read on first use."""
+
+    def __init__(self, path: Path, sections: Mapping[str, memoryview], tags: Mapping[str, str]):
+        self._path, self._sections, self._tags = path, sections, dict(tags)
+        self._read: dict[str, Graph] = {}
+
+    def __getitem__(self, precision: str) -> Graph:
+        if precision not in self._read:
+            self._read[precision] = _graph(self._path, self._sections, self._tags[precision])
+        return self._read[precision]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tags)
+
+    def __len__(self) -> int:
+        return len(self._tags)
+
+
 def _graph(path: Path, sections: Mapping[str, memoryview], tag: str) -> Graph:
-    data = _json(path, sections[tag])
-    arrays = _arrays(data["arrays"], sections["WINDEX"], sections["WEIGHTS"])
-    graph = from_text(data["text"], arrays)
-    graph.metadata = dict(data["metadata"])
-    verify(graph, "reading")
-    return graph
+    with _damage_named(path):
+        data = _json(sections[tag])
+        arrays = _arrays(data["arrays"], sections["WINDEX"], sections["WEIGHTS"])
+        graph = from_text(data["text"], arrays)
+        graph.metadata = dict(data["metadata"])
+        verify(graph, "reading")
+        return graph
 
 
-def _model(meta: dict[str, Any], graph: Graph) -> Model:
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Whatever goes wrong with hostile bytes becomes a ModelFormatError that names the file."""
+    try:
+        yield
+    except LiteError as error:
+        text = str(error)
+        raise ModelFormatError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFormatError(
+            f"{path}: damaged ({type(error).__name__}: {error}); convert the model again"
+        ) from None
+
+
+def _model(meta: dict[str, Any], graph: Callable[[], Graph]) -> Model:
     bad = [t for t in meta["targets"] if t not in TARGETS]
     bad += [p for p in meta["precisions"].values() if p not in PRECISIONS]
     if bad:
@@ -89,10 +125,10 @@ def _words(layers: Mapping[str, str]) -> dict[str, str]:
     return dict(layers)
 
 
-def _json(path: Path, data: memoryview) -> dict[str, Any]:
+def _json(data: memoryview) -> dict[str, Any]:
     value = json.loads(bytes(data).decode("utf-8"))
     if not isinstance(value, dict):
-        raise ModelFormatError(f"{path}: a section is not a JSON object")
+        raise ModelFormatError("a section is not a JSON object")
     return value
 
 

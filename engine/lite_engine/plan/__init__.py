@@ -2,59 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from ..ir import DType, Graph, Shape
-from ..ops import specialise
-from .lower import Lowering
+from .._lazy import lazily
 from .memory import Span, assign_offsets, lifetimes, reuse_in_place
 from .model import ALIGNMENT, Placement, Plan, PlanTensor, Step, channels_last, row_major
 from .segment import Segment, cut
-from .select import kernels_for, select
-from .views import share_buffers
 
-#: What a precision means: float32 values are stored in it on a device; on the CPU they stay
-#: float32 and kernels that compute in it may be chosen.
-PRECISION = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
-
-
-def make_plan(
-    graph: Graph,
-    backend: str,
-    shapes: Mapping[str, Shape] | None = None,
-    *,
-    precision: str = "fp32",
-    tuning: Mapping[str, str] | None = None,
-    overrides: Mapping[str, str] | None = None,
-    faults: Mapping[str, str] | None = None,
-) -> Plan:
-    """Plans a graph for "cpu", "opencl" or "reference".
-
-    `tuning` maps node names to kernels that were measured fastest, `overrides` node names to a
-    backend or to a precision, `faults` node names to planted faults (tests and lessons). Raises
-    ShapeError, UnsupportedOperatorError.
-    """
-    fixed = specialise(graph, shapes)
-    number = PRECISION[precision]
-    by_hand = dict(overrides or {})
-    plan = Lowering(
-        fixed,
-        backend,
-        storage=number if backend == "opencl" else DType.F32,
-        compute=number,
-        tuning=tuning,
-        overrides={n: word for n, word in by_hand.items() if word not in PRECISION},
-        numbers={n: PRECISION[word] for n, word in by_hand.items() if word in PRECISION},
-        faults=faults,
-    ).run()
-    share_buffers(plan)
-    reuse_in_place(plan)
-    assign_offsets(plan)
-    return plan
-
+if TYPE_CHECKING:
+    from .make import PRECISION, make_plan
+    from .select import kernels_for
 
 __all__ = [
     "ALIGNMENT",
+    "PRECISION",
     "Placement",
     "Plan",
     "PlanTensor",
@@ -69,5 +30,10 @@ __all__ = [
     "make_plan",
     "reuse_in_place",
     "row_major",
-    "select",
 ]
+
+# The planner needs the operators; running a plan, or a stored program, does not.
+__getattr__ = lazily(
+    __name__,
+    {"PRECISION": "make", "make_plan": "make", "kernels_for": "select"},
+)

@@ -17,7 +17,6 @@ Format, version 1 (read by `native/src/program.cc`). Little-endian, packed:
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -191,4 +190,6 @@ class _Strings:
 
 
 def _digest(blob: np.ndarray) -> bytes:
+    import hashlib  # only writing needs it
+
     return hashlib.blake2b(blob.data.cast("B") if blob.size else b"", digest_size=20).digest()

@@ -14,11 +14,12 @@ from .. import settings
 from ..backends import Backend
 from ..errors import BackendUnavailableError, ShapeError, UsageError
 from ..ir import DType, Graph, Value, format_shape
-from ..model_file import Model, open_model
-from ..plan import Plan, make_plan
+from ..model_file import Model, computed, open_model
+from ..plan import Plan
 from ..plan.faults import check_kind
 from .choice import Decision, choose, host_target, usability
 from .execute import Execution
+from .stored import StoredProgram
 
 if TYPE_CHECKING:
     from ..devices import Device
@@ -60,7 +61,16 @@ class Predictor:
         self.faults = {layer: check_kind(kind) for layer, kind in (faults or {}).items()}
         self.device = device
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
-        self._last_inputs: dict[int, np.ndarray] = {}
+        self._stored: StoredProgram | None = None
+        if self._may_use_stored():
+            self._stored = StoredProgram.open(self.model, threads=self.threads)
+
+    def _may_use_stored(self) -> bool:
+        """The file's own program is what planning here would give."""
+        asked = any(self._given) or self.faults or self.device
+        own = computed(self.backend, self.model.precision(self.backend))
+        here = self.backend == host_target() and self.precision == own
+        return here and not asked and not self.model.is_read
 
     def _choose_layers(self) -> None:
         """What the file says of single layers of this target, and what the caller says."""
@@ -78,10 +88,14 @@ class Predictor:
 
     @property
     def input_names(self) -> list[str]:
+        if self._stored:
+            return self._stored.input_names
         return [v.name for v in self.graph.inputs]
 
     @property
     def output_names(self) -> list[str]:
+        if self._stored:
+            return self._stored.output_names
         return [v.name for v in self.graph.outputs]
 
     def explain(self) -> str:
@@ -99,8 +113,11 @@ class Predictor:
         the CPU runs instead. Raises ShapeError for a missing, unknown or misfitting input,
         BackendUnavailableError when the device fails.
         """
-        arrays = self.check_feeds({**(feeds or {}), **named})
+        given = {**(feeds or {}), **named}
         wanted = list(taps)
+        if self._stored and not wanted and self._stored.fits(given):
+            return self._stored.run(given)
+        arrays = self.check_feeds(given)
         try:
             return self._run(arrays, wanted)
         except BackendUnavailableError as error:
@@ -148,6 +165,9 @@ class Predictor:
             shapes = {v.name: v.shape for v in self.graph.inputs}  # type: ignore[misc]
         key = tuple(sorted(shapes.items()))
         if key not in self._executions:
+            from ..plan import make_plan
+
+            self._stored = None  # one program in memory is enough
             plan = make_plan(
                 self.graph,
                 {"x86": "cpu", "arm": "cpu"}.get(self.backend, self.backend),
@@ -190,6 +210,7 @@ class Predictor:
 
     def forget_plans(self) -> None:
         """The next run plans and compiles again."""
+        self._stored = None
         self._executions.clear()
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:

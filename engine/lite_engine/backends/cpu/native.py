@@ -14,6 +14,8 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -149,6 +151,9 @@ def _declare(lib: ctypes.CDLL) -> None:
             text,
             size,
         ),
+        "lite_file_open": (pointer, text, text, size),
+        "lite_file_close": (None, pointer),
+        "lite_file_program": (pointer, pointer, text, ctypes.POINTER(_Options), text, size),
         "lite_program_free": (None, pointer),
         "lite_program_num_inputs": (number, pointer),
         "lite_program_num_outputs": (number, pointer),
@@ -200,6 +205,22 @@ def kernel_names() -> frozenset[str]:
     return frozenset(names)
 
 
+class NativeFile:
+    """A `.lite` file opened by the runtime itself. Raises ModelFormatError when it is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self._lib = library()
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        self.handle = self._lib.lite_file_open(str(path).encode(), error, _ERROR_BYTES)
+        if not self.handle:
+            raise ModelFormatError(error.value.decode(errors="replace"))
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None):
+            self._lib.lite_file_close(self.handle)
+            self.handle = None
+
+
 class NativeProgram:
     """A program loaded into the native runtime. Not for two threads at once.
 
@@ -219,13 +240,11 @@ class NativeProgram:
         memory_limit_bytes: int = 0,
         fail_allocation: int = 0,
     ) -> None:
-        self._handle: int | None = None
-        self._lib = library()
-        # The runtime reads weights in place: this object keeps them alive.
-        self._weights = [np.ascontiguousarray(w) for w in weights]
-        count = len(self._weights)
-        addresses = (ctypes.c_void_p * max(count, 1))(*(w.ctypes.data for w in self._weights))
-        sizes = (ctypes.c_size_t * max(count, 1))(*(w.nbytes for w in self._weights))
+        # The runtime reads weights in place: they are kept alive.
+        arrays = [np.ascontiguousarray(w) for w in weights]
+        count = len(arrays)
+        addresses = (ctypes.c_void_p * max(count, 1))(*(w.ctypes.data for w in arrays))
+        sizes = (ctypes.c_size_t * max(count, 1))(*(w.nbytes for w in arrays))
         options = _Options(
             threads,
             int(pin),
@@ -234,24 +253,41 @@ class NativeProgram:
             memory_limit_bytes,
         )
         error = ctypes.create_string_buffer(_ERROR_BYTES)
-        self._handle = self._lib.lite_program_load(
+        handle = library().lite_program_load(
             data, len(data), addresses, sizes, count, ctypes.byref(options), error, _ERROR_BYTES
         )
-        if not self._handle:
+        self._adopt(handle, arrays, error)
+
+    @classmethod
+    def of_file(cls, file: NativeFile, *, threads: int = 0) -> NativeProgram:
+        """The program that a file holds for this machine. Raises ModelFormatError."""
+        program = cls.__new__(cls)
+        options = _Options(threads, 0, None, 0, 0)
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        handle = library().lite_file_program(
+            file.handle, None, ctypes.byref(options), error, _ERROR_BYTES
+        )
+        program._adopt(handle, file, error)
+        return program
+
+    def _adopt(self, handle: int | None, kept: Any, error: Any) -> None:
+        """`kept` owns the weights that the program reads."""
+        self._handle, self._kept, self._lib = handle, kept, library()
+        if not handle:
             raise ModelFormatError(f"native runtime: {error.value.decode(errors='replace')}")
         lib = self._lib
         self.inputs = [
-            self._info(lib.lite_program_input(self._handle, i))
-            for i in range(lib.lite_program_num_inputs(self._handle))
+            self._info(lib.lite_program_input(handle, i))
+            for i in range(lib.lite_program_num_inputs(handle))
         ]
         self.outputs = [
-            self._info(lib.lite_program_output(self._handle, i))
-            for i in range(lib.lite_program_num_outputs(self._handle))
+            self._info(lib.lite_program_output(handle, i))
+            for i in range(lib.lite_program_num_outputs(handle))
         ]
         self._tapped: dict[str, TensorInfo] = {}
 
     def __del__(self) -> None:
-        if self._handle:
+        if getattr(self, "_handle", None):
             self._lib.lite_program_free(self._handle)
             self._handle = None
 

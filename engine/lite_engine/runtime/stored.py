@@ -1,0 +1,50 @@
+"""The program that a `.lite` file holds for this machine's CPU, run as it lies there: no graph is
+read, no operator is imported, nothing is planned. What starts a process fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._version import __version__
+from ..backends.cpu.native import NativeFile, NativeProgram
+from ..errors import LiteError
+from ..model_file import Model
+
+#: The planner gives the outputs that it had to copy this ending (plan/lower.py).
+OUTPUT_SUFFIX = ":output"
+
+
+class StoredProgram:
+    """Arrays in, arrays out, in the model's own shapes. Not for two threads at once."""
+
+    def __init__(self, program: NativeProgram) -> None:
+        self._program = program
+        self._types = {i.name: (i.dims, i.dtype.np) for i in program.inputs}
+        self.input_names = list(self._types)
+        self.output_names = [o.name.removesuffix(OUTPUT_SUFFIX) for o in program.outputs]
+
+    @classmethod
+    def open(cls, model: Model, *, threads: int) -> StoredProgram | None:
+        """None when the file has no program that this engine would have made: another version
+        wrote it, or the runtime does not take it; the graph is then planned anew."""
+        if model.path is None or model.metadata.get("engine") != __version__:
+            return None
+        try:
+            return cls(NativeProgram.of_file(NativeFile(model.path), threads=threads))
+        except LiteError:
+            return None  # planning from the graph says what is wrong, if it still is
+
+    def fits(self, feeds: Mapping[str, Any]) -> bool:
+        """Whether these are arrays of just the program's types and shapes."""
+        return feeds.keys() == self._types.keys() and all(
+            isinstance(a, np.ndarray) and (a.shape, a.dtype) == self._types[name]
+            for name, a in feeds.items()
+        )
+
+    def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Raises BackendUnavailableError when the run fails."""
+        outputs = self._program.run([feeds[name] for name in self.input_names])
+        return dict(zip(self.output_names, outputs, strict=True))
