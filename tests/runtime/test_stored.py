@@ -1,0 +1,82 @@
+"""The file's own program: used when it is what planning would give, left as soon as it is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import ModelFormatError, ShapeError
+from lite_engine.model_file import open_model
+from lite_engine.runtime import host_target
+
+from tests.small_models import classifier
+from tests.small_models import image as random_image
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return optimize(classifier(), targets=["x86", "arm", "opencl"]).save(tmp_path / "m.lite")
+
+
+@pytest.fixture
+def image(saved):
+    return random_image(open_model(saved).graph)
+
+
+def test_stored_program_gives_what_planning_gives(saved, image) -> None:
+    stored = Predictor(saved, host_target())
+    fast = stored.run(image)
+    assert not stored.model.is_read
+    planned = Predictor(saved, host_target(), overrides={})
+    planned.plan()
+    slow = planned.run(image)
+    assert planned.model.is_read
+    assert fast.keys() == slow.keys() == set(stored.output_names)
+    for name, array in fast.items():
+        assert np.array_equal(array, slow[name])
+    reference = Predictor(saved, "reference").run(image)
+    for name, array in fast.items():
+        np.testing.assert_allclose(array, reference[name], rtol=1e-4, atol=1e-5)
+
+
+def test_starting_imports_neither_operators_nor_planner(saved, image) -> None:
+    name, array = next(iter(image.items()))
+    code = (
+        "import sys, numpy as np; from lite_engine import Predictor; "
+        f"Predictor({str(saved)!r}, {host_target()!r}).run({{{name!r}: "
+        f"np.zeros({array.shape}, 'float32')}}); "
+        "heavy = ('lite_engine.ops', 'lite_engine.plan.lower', 'lite_engine.passes'); "
+        "sys.exit(', '.join(m for m in heavy if m in sys.modules) or None)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_the_program_does_not_fit_is_planned(saved, image) -> None:
+    predictor = Predictor(saved, host_target())
+    name, array = next(iter(image.items()))
+    layer = open_model(saved).graph.nodes[0]
+    assert predictor.run(image, taps=[layer.outputs[0].name]).keys() > set(predictor.output_names)
+    again = Predictor(saved, host_target())
+    with pytest.raises(ShapeError, match="missing"):
+        again.run({})
+    assert again.run({name: array.tolist()}).keys() == set(again.output_names)
+
+
+def test_a_file_of_another_engine_is_planned(saved, image, monkeypatch) -> None:
+    monkeypatch.setattr("lite_engine.runtime.stored.__version__", "99")
+    predictor = Predictor(saved, host_target())
+    predictor.run(image)
+    assert predictor.model.is_read
+
+
+def test_damaged_weights_are_named_when_they_are_read(saved, image) -> None:
+    data = bytearray(saved.read_bytes())
+    data[-100] ^= 0xFF
+    saved.write_bytes(data)
+    with pytest.raises(ModelFormatError, match=r"WEIGHTS.*damaged"):
+        Predictor(saved, host_target()).run(image)
