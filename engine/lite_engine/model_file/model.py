@@ -202,7 +202,7 @@ def _without_idle_graphs(model: Model) -> Model:
     used = {p: g for p, g in model.graphs.items() if p in asked}
     if used and all(p in used for p in asked):
         first, *_ = asked
-        return replace(model, graph=used.pop(first), graphs=used)
+        return replace(model, source=used.pop(first), graphs=used)
     return replace(model, graphs=used)
 
 
