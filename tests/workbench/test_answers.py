@@ -56,16 +56,30 @@ def test_shares_of_a_mask() -> None:
     assert answer({"scores": scores}, ["background", "person"]).text == said.text
 
 
-def test_regions_of_a_map_leave_out_specks() -> None:
-    heat = np.zeros((1, 1, 32, 64), np.float32)
-    heat[0, 0, 4:10, 8:40] = 0.9
-    heat[0, 0, 10:20, 8:12] = 0.9  # hangs on the first
-    heat[0, 0, 25:30, 50:60] = 0.5
-    heat[0, 0, 0, 0] = 1
+def test_regions_of_a_map() -> None:
+    """Distances are between pixel centres; each side grows by area · 1.5 / perimeter."""
+    heat = np.zeros((1, 1, 64, 96), np.float32)
+    heat[0, 0, 10:26, 8:40] = 0.9
+    heat[0, 0, 26:28, 40:42] = 0.9  # touches the corner of the first
+    heat[0, 0, 44:56, 50:60] = 0.7
+    heat[0, 0, 44:56, 70:80] = 0.5  # not sure enough
+    heat[0, 0, 0:2, 60:96] = 1  # too thin
     said = answer({"map": heat}, [])
-    assert said.text == "2 regions above 0.3"
-    assert said.items[0]["box"] == [8 / 64, 4 / 32, 40 / 64, 20 / 32]
-    assert said.items[1]["score"] == pytest.approx(0.5)
+    assert said.text == "2 regions"
+    (x0, y0, x1, y1), sure = (np.array(i["box"]) * [96, 64, 96, 64] for i in said.items)
+    grown = 33 * 17 * 1.5 / 100
+    assert (x0, y0, x1, y1) == pytest.approx((0, 10 - grown, 41 + grown, 27 + grown))
+    grown = 9 * 11 * 1.5 / 40
+    assert sure == pytest.approx([50 - grown, 44 - grown, 59 + grown, 55 + grown])
+    assert said.items[1]["score"] == pytest.approx(0.7)
+
+
+def test_a_region_lies_in_a_turned_rectangle() -> None:
+    heat = np.zeros((1, 1, 64, 64), np.float32)
+    for i in range(30):
+        heat[0, 0, 15 + i, 10 + i : 18 + i] = 0.9  # a band at 45°, 7 wide across
+    (item,) = answer({"map": heat}, []).items
+    assert item["score"] == pytest.approx(0.9, abs=0.1)  # an upright box would be half empty
 
 
 @pytest.mark.parametrize(

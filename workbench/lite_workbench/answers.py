@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from lite_engine.errors import UsageError
 
-from .pictures import MAP_THRESHOLD, OVERLAP, THRESHOLD, find_boxes, find_mask, find_regions
+from .pictures import OVERLAP, THRESHOLD, find_boxes, find_mask
+from .regions import find_regions
 
 TOP = 5
 #: how dictionaries name the class that stands for no letter
@@ -71,7 +72,7 @@ def answer(
             return Answer("values", said, mask)
         regions = find_regions(outputs)
         if regions is not None:
-            return Answer("boxes", f"{len(regions)} regions above {MAP_THRESHOLD:g}", regions)
+            return Answer("boxes", f"{len(regions)} regions", regions)
     return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
 
 

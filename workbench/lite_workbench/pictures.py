@@ -1,4 +1,4 @@
-"""Outputs that are about places in a picture: boxes, regions of a map, classes of pixels.
+"""Outputs that are about places in a picture: boxes, classes of pixels.
 
 Boxes are [x0, y0, x1, y1] as parts of the picture, 0…1.
 """
@@ -14,10 +14,6 @@ import numpy as np
 THRESHOLD = 0.4
 #: boxes that share more than this (intersection over union) are one
 OVERLAP = 0.3
-#: a pixel of a probability map belongs to a region from here on
-MAP_THRESHOLD = 0.3
-#: regions of fewer pixels are specks
-SPECK_PIXELS = 10
 MAX_CLASSES = 256
 
 Item = dict[str, Any]
@@ -165,68 +161,6 @@ def _class_map(array: np.ndarray) -> np.ndarray | None:
     if not 2 <= plain.shape[axis] <= MAX_CLASSES or min(sides) <= max(8, plain.shape[axis]):
         return None
     return plain.argmax(axis=axis)
-
-
-def find_regions(outputs: Mapping[str, np.ndarray]) -> list[Item] | None:
-    """Connected regions of one probability map (1,1,H,W) or (1,H,W,1), largest first, without
-    specks. None for other outputs."""
-    array = np.squeeze(next(iter(outputs.values()))) if len(outputs) == 1 else np.empty(0)
-    whole = next(iter(outputs.values())).shape if len(outputs) == 1 else ()
-    if array.ndim != 2 or array.dtype.kind != "f" or len(whole) != 4 or min(array.shape) < 8:
-        return None
-    if array.min() < 0 or array.max() > 1:
-        return None
-    height, width = array.shape
-    boxes, totals = _components(array > MAP_THRESHOLD, array)
-    order = [i for i in np.argsort(-totals[:, 0], kind="stable") if totals[i, 0] >= SPECK_PIXELS]
-    scale = np.array([width, height, width, height], np.float64)
-    return [
-        {
-            "label": f"region {n}",
-            "score": float(totals[i, 1] / totals[i, 0]),
-            "box": [float(v) for v in boxes[i] / scale],
-        }
-        for n, i in enumerate(order, 1)
-    ]
-
-
-def _components(mask: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Connected regions (sides touch) of (H,W) → boxes (N,4) in pixels, (pixels, sum of values).
-
-    Each row is cut into runs; a run joins the runs of the row above that it touches.
-    """
-    parent: list[int] = []
-    runs: list[tuple[int, int, int]] = []  # y, x0, x1
-
-    def top(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    above: list[int] = []
-    for y, row in enumerate(mask):
-        edges = np.flatnonzero(np.diff(row.astype(np.int8), prepend=0, append=0))
-        here: list[int] = []
-        for x0, x1 in edges.reshape(-1, 2).tolist():
-            index = len(runs)
-            runs.append((y, x0, x1))
-            parent.append(index)
-            here.append(index)
-            for other in above:
-                if runs[other][1] < x1 and runs[other][2] > x0:
-                    parent[top(other)] = top(index)
-        above = here
-    found: dict[int, list[int]] = {}
-    for index in range(len(runs)):
-        found.setdefault(top(index), []).append(index)
-    boxes, totals = np.empty((len(found), 4)), np.empty((len(found), 2))
-    for n, members in enumerate(found.values()):
-        parts = np.array([runs[i] for i in members])
-        boxes[n] = parts[:, 1].min(), parts[:, 0].min(), parts[:, 2].max(), parts[:, 0].max() + 1
-        total = sum(float(values[y, a:b].sum()) for y, a, b in parts.tolist())
-        totals[n] = (parts[:, 2] - parts[:, 1]).sum(), total
-    return boxes, totals
 
 
 def _name(labels: Sequence[str], number: int) -> str:
