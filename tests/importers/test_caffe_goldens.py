@@ -5,37 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.importers import load
-from lite_engine.ops import infer_types
 from lite_engine.passes import optimize_graph
 
-from tests.importers.golden_runs import Golden, relative_error, run_graph
+from tests.importers.golden_runs import Golden, run_graph
 
 pytestmark = pytest.mark.models
-
-NETS = [
-    "caffe/mtcnn/det1.caffemodel__face.jpg",
-    "caffe/mtcnn/det2.caffemodel__face.jpg",
-    "caffe/mtcnn/det3.caffemodel__face.jpg",
-    "caffe/yufacedetectnet-open-v1.caffemodel__face.jpg",
-    "ultraface_rfb320/RFB-320.caffemodel__face.jpg",
-    "ultraface_rfb320/RFB-320.caffemodel__grace_hopper.bmp",
-]
-
-
-@pytest.mark.parametrize("name", NETS)
-def test_goldens(models_dir, name):
-    golden = Golden(models_dir, models_dir / f"goldens/{name}.npz")
-    graph = load(models_dir / golden.meta["model"])
-    x = golden.feed()
-    if graph.inputs[0].shape != x.shape:  # PNet: the declared size is only a default
-        graph.inputs[0].shape = x.shape
-        infer_types(graph)
-    for model in (graph, optimize_graph(graph)):
-        found = run_graph(model, {graph.inputs[0].name: x})
-        assert sorted(found) == sorted(golden.names)
-        for index, output in enumerate(golden.names):
-            assert relative_error(found[output], golden.wanted(index)) < 1e-4
-
 
 def test_priors_fold_away(models_dir):
     graph = optimize_graph(load(models_dir / "caffe/yufacedetectnet-open-v1.prototxt"))

@@ -9,35 +9,15 @@ import numpy as np
 import pytest
 from lite_engine.importers import load
 
-from tests.importers.golden_runs import Golden, relative_error, run_graph
+from tests.importers.golden_runs import run_graph
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 FLUID = "paddle/shufflenet_v2_imagenet_fluid"
 
 
-def _cases() -> list[Path]:
-    if not MODELS.name:
-        return []
-    goldens = MODELS / "goldens"
-    ours = [*goldens.glob("paddle/*.npz"), *goldens.glob("ppocr*/inference__*.npz")]
-    return sorted(p for p in ours if "__tabby" not in p.name and "__hot_dog" not in p.name)
-
-
 def program_of(name: str) -> Path:
     path = MODELS / name
     return path if path.is_dir() else path.with_suffix(".pdmodel")
-
-
-@pytest.mark.models
-@pytest.mark.parametrize("path", _cases(), ids=lambda p: p.stem)
-def test_golden(path: Path) -> None:
-    golden = Golden(MODELS, path)
-    x = golden.feed()
-    graph = load(program_of(golden.meta["model"]), shapes={golden.meta["input"]: x.shape})
-    outputs = run_graph(graph, {golden.meta["input"]: x})
-    assert list(outputs) == golden.meta["outputs"]
-    for i, y in enumerate(outputs.values()):
-        assert relative_error(golden.sampled(i, y), golden.wanted(i)) <= 1e-4
 
 
 @pytest.mark.models

@@ -7,18 +7,10 @@ import pytest
 from lite_engine.importers import load
 from lite_engine.passes import optimize_graph
 
-from tests.importers.golden_runs import Golden, relative_error, run_graph
+from tests.importers.golden_runs import Golden, run_graph
 
 pytestmark = pytest.mark.models
 
-FLOAT = [
-    "tflite/mobilenet_v1_0.25_224_float.tflite__cat.bmp",
-    "tflite/mobilenet_v1_0.25_224_float.tflite__hot_dog.jpg",
-    "tflite/vww_96_float.tflite__cat.bmp",
-    "tflite/vww_96_float.tflite__grace_hopper.bmp",
-    "ultraface_rfb320/version-RFB-320_without_postprocessing.tflite__face.jpg",
-    "deeplab_dm05_person/deeplab_aiseg513_dm05_float.tflite__human.jpg",
-]
 QUANTISED = [
     *(
         f"tflite/mobilenet_v1_0.25_224_quant.tflite__{image}"
@@ -39,14 +31,6 @@ def _golden(models_dir, name: str) -> Golden:
 def _run(golden: Golden, graph) -> list[np.ndarray]:
     outputs = run_graph(graph, {graph.inputs[0].name: golden.feed()})
     return [outputs[name] for name in golden.names] if golden.names else list(outputs.values())
-
-
-@pytest.mark.parametrize("name", FLOAT)
-def test_float_goldens(models_dir, name):
-    golden = _golden(models_dir, name)
-    graph = load(models_dir / golden.meta["model"])
-    for index, found in enumerate(_run(golden, graph)):
-        assert relative_error(golden.sampled(index, found), golden.wanted(index)) < 1e-4
 
 
 @pytest.mark.parametrize("name", QUANTISED)
