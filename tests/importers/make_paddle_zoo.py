@@ -3,7 +3,8 @@
     python make_paddle_zoo.py OUT pir|program [NAME …]
 
 Runs where paddlepaddle is installed (an environment of its own: it conflicts with much). For each
-network OUT gets NAME/inference.{json|pdmodel}, inference.pdiparams and case.npz (in0…, out0…).
+network (of the list below, or of paddle.vision.models) OUT gets NAME/inference.{json|pdmodel},
+inference.pdiparams and case.npz (in0…, out0…).
 `pir` is Paddle 3's form; `program` is the older ProgramDesc.
 """
 
@@ -174,23 +175,15 @@ class Activations(nn.Layer):
         return paddle.concat(y, axis=1)
 
 
+def vision(name: str) -> Network:
+    """A network of the package's vision list, for ten classes."""
+    more = {"batch_norm": True} if name.startswith("vgg") else {}
+    size = {"alexnet": 224, "googlenet": 224, "inception_v3": 160}.get(name, 64)
+    return (lambda: getattr(models, name)(num_classes=10, **more)), image(size)
+
+
 ZOO: dict[str, Network] = {
     "lenet": (lambda: models.LeNet(), [(1, 1, 28, 28)]),
-    "alexnet": (lambda: models.alexnet(num_classes=10), image(224)),
-    "vgg11": (lambda: models.vgg11(batch_norm=True, num_classes=10), image(32)),
-    "resnet18": (lambda: models.resnet18(num_classes=10), image()),
-    "resnet50": (lambda: models.resnet50(num_classes=10), image()),
-    "resnext50": (lambda: models.resnext50_32x4d(num_classes=10), image()),
-    "wide_resnet50": (lambda: models.wide_resnet50_2(num_classes=10), image()),
-    "mobilenet_v1": (lambda: models.mobilenet_v1(num_classes=10), image()),
-    "mobilenet_v2": (lambda: models.mobilenet_v2(num_classes=10), image()),
-    "mobilenet_v3_small": (lambda: models.mobilenet_v3_small(num_classes=10), image()),
-    "mobilenet_v3_large": (lambda: models.mobilenet_v3_large(num_classes=10), image()),
-    "shufflenet_v2": (lambda: models.shufflenet_v2_x0_25(num_classes=10), image()),
-    "squeezenet": (lambda: models.squeezenet1_1(num_classes=10), image()),
-    "densenet121": (lambda: models.densenet121(num_classes=10), image()),
-    "googlenet": (lambda: models.googlenet(num_classes=10), image(224)),
-    "inception_v3": (lambda: models.inception_v3(num_classes=10), image(160)),
     "sequence": (Sequence, [(2, 7, 12)]),
     "attention": (Attention, image(16)),
     "upsampling": (Upsampling, [(1, 3, 5, 6)]),
@@ -216,7 +209,7 @@ def settle(layer: nn.Layer, rng: np.random.Generator) -> None:
 
 
 def save(name: str, out: Path) -> None:
-    make, shapes = ZOO[name]
+    make, shapes = ZOO.get(name) or vision(name)
     paddle.seed(1)
     rng = np.random.default_rng(1)
     layer = make()
