@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
+from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers import format_of, load
 from lite_engine.importers.caffe._prototxt import parse
 
 from tests.importers.golden_runs import run_graph
-from tests.importers.wire import damaged, field, message
-
-INPUT = 'name: "net" input: "data" input_shape { dim: 1 dim: 2 dim: 5 dim: 5 }\n'
-
-
-def blob(array, *, old: bool = False) -> bytes:
-    array = np.asarray(array, np.float32)
-    if old:
-        shape = (1,) * (4 - array.ndim) + array.shape
-        return message(*zip((1, 2, 3, 4), shape), (5, array.tobytes()))
-    return message((7, message(*((1, d) for d in array.shape))), (5, array.tobytes()))
-
-
-def weights(**layers) -> bytes:
-    return b"".join(
-        field(100, message((1, name), *((7, blob(b)) for b in blobs)))
-        for name, blobs in layers.items()
-    )
+from tests.importers.tiny_caffe import INPUT, blob, weights
+from tests.importers.wire import field, message
 
 
 @pytest.fixture
@@ -344,33 +328,3 @@ def test_the_other_file_must_be_named_when_it_cannot_be_guessed(tmp_path):
         load(tmp_path / "x.prototxt")
     assert load(tmp_path / "x.prototxt", params=tmp_path / "a.caffemodel").nodes
     assert format_of(tmp_path / "x.prototxt") == "caffe"
-
-
-NET = (
-    INPUT
-    + """
-    layer { name: "c" type: "Convolution" bottom: "data" top: "c" convolution_param {
-      num_output: 3 kernel_size: 3 pad: 1 } }
-    layer { name: "b" type: "BatchNorm" bottom: "c" top: "c" }
-    layer { name: "p" type: "Pooling" bottom: "c" top: "p"
-      pooling_param { kernel_size: 2 stride: 2 } }
-    layer { name: "f" type: "InnerProduct" bottom: "p" top: "f"
-      inner_product_param { num_output: 2 } }
-"""
-)
-
-
-def test_damaged_files(tmp_path):
-    """Cut, flipped and overwritten bytes in either file: read, or refused with a LiteError."""
-    good = weights(c=[np.ones((3, 2, 3, 3)), np.ones(3)], b=[np.ones(3), np.ones(3), [1.0]],
-                   f=[np.ones((2, 27)), np.ones(2)])  # fmt: skip
-    text, binary = tmp_path / "net.prototxt", tmp_path / "net.caffemodel"
-    cases = [(NET.encode(), d) for d in damaged(good, 0, 120)]
-    cases += [(d, good) for d in damaged(NET.encode(), 1, 120)]
-    for prototxt, caffemodel in cases:
-        text.write_bytes(prototxt)
-        binary.write_bytes(caffemodel)
-        try:
-            load(text)
-        except LiteError as error:
-            assert str(error)

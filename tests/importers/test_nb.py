@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from lite_engine.importers import load
 from lite_engine.ir import DType
+from lite_engine.model_file.naive_buffer import write_nb
 from lite_engine.runtime import Predictor
 from PIL import Image
 
 from tests.importers.golden_runs import run_graph
+from tests.importers.nb_files import meta_0, meta_1
+from tests.importers.paddle_files import small_network
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 FIRST = np.array([0.118, 0.125, 0.096, 0.077])  # Paddle-Lite's own output for the tiny network
@@ -46,6 +50,18 @@ def test_weight_only_stays_integer(name: str, dtype: DType) -> None:
     graph = load(MODELS / f"nb_made/{name}.nb")
     weights = [n.inputs[0] for n in graph.nodes if n.op == "DequantizeLinear"]
     assert len(weights) == 3 and all(w is not None and w.dtype is dtype for w in weights)
+
+
+@pytest.mark.parametrize("version, convert", [(0, meta_0), (1, meta_1)])
+def test_older_meta_versions(tmp_path: Path, version: int, convert: Callable) -> None:
+    path = write_nb(load(small_network().save(tmp_path)), tmp_path / "m.nb")
+    x = {"x": np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)}
+    (wanted,) = run_graph(load(path), x).values()
+    path.write_bytes(convert(path.read_bytes()))
+    graph = load(path)
+    assert graph.metadata["paddle_lite"]["meta_version"] == version
+    (y,) = run_graph(graph, x).values()
+    assert np.array_equal(y, wanted)
 
 
 def image(name: str, width: int, height: int) -> np.ndarray:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import struct
-import zipfile
 
 import numpy as np
 import pytest
-from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
+from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers import format_of, load
 from lite_engine.importers._flatbuffers import root
 from lite_engine.importers.tflite._flexbuffers import read_map
 
 from tests.importers.golden_runs import run_graph
-from tests.importers.tiny_tflite import TinyModel, conv_model
-from tests.importers.wire import Num, Table, damaged, flatbuffer, flexbuffer_map
+from tests.importers.tiny_tflite import TinyModel, conv_model, detection_model, metadata_model
+from tests.importers.wire import Num, Table, flatbuffer, flexbuffer_map
 
 
 @pytest.fixture
@@ -304,22 +302,6 @@ def test_pooling_with_positions_and_back(imported):
     assert unpooled[0, :, :, 0].tolist() == wanted.tolist()
 
 
-def detection_model(regular: bool) -> bytes:
-    options = {"max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2,
-               "nms_score_threshold": 0.1, "nms_iou_threshold": 0.5, "y_scale": 10.0,
-               "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
-               "use_regular_nms": regular}  # fmt: skip
-    m = TinyModel()
-    boxes = m.tensor("boxes", "float32", (1, 4, 4))
-    scores = m.tensor("scores", "float32", (1, 4, 3))
-    centres = [[0.5, 0.5, 1, 1], [0.5, 0.55, 1, 1], [2, 2, 1, 1], [5, 5, 1, 1]]
-    anchors = m.tensor("anchors", "float32", (4, 4), centres)
-    outs = [m.tensor(n, "float32", ()) for n in ("b", "c", "s", "n")]
-    m.op("TFLite_Detection_PostProcess", [boxes, scores, anchors], outs,
-         custom=flexbuffer_map(options))  # fmt: skip
-    return m.bytes([boxes, scores], outs)
-
-
 @pytest.mark.parametrize(
     ("regular", "classes", "scores"),
     [(False, [1, 0, 0], [0.9, 0.7, 0]), (True, [1, 0, 0], [0.9, 0.7, 0.6])],
@@ -339,24 +321,6 @@ def test_detection_post_process(imported, regular, classes, scores):
 
 
 # ---- metadata
-
-
-def metadata_model(labels: bytes, *, damage: bool = False) -> bytes:
-    m = TinyModel()
-    x = m.tensor("x", "float32", (1, 4, 6, 3))
-    y = m.tensor("y", "float32", (1, 4, 6, 3))
-    m.op(19, [x], [y])
-    image = Table(_0=Num("b", 1), _1=Table(_0=Num("I", 6), _1=Num("I", 4)))
-    normal = Table(_0=np.array([127.5], np.float32), _1=np.array([128.0], np.float32))
-    entry = Table(_3=Table(_0=Num("B", 2), _1=image), _4=[Table(_0=Num("B", 1), _1=normal)])
-    result = Table(_6=[Table(_0="labels.txt", _2=Num("b", 2))])
-    meta = flatbuffer(Table(_0="tiny classifier", _3=[Table(_2=[entry], _3=[result])]), b"M001")
-    m.metadata.append(Table(_0="TFLITE_METADATA", _1=Num("I", m.buffer(meta))))
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("labels.txt", labels)
-    data = archive.getvalue()
-    return m.bytes([x], [y]) + (data[:30] + b"\xff" * 8 + data[38:] if damage else data)
 
 
 def test_metadata(imported):
@@ -441,19 +405,6 @@ def _lie(change) -> bytes:
 def test_lies(imported, change):
     with pytest.raises(ModelFormatError):
         imported(_lie(change))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_damaged_files(tmp_path, seed):
-    """Cut, flipped and overwritten bytes: read, or refused with a LiteError, quickly."""
-    sources = [conv_model(), conv_model(True), detection_model(False), metadata_model(b"a\nb")]
-    path = tmp_path / "model.tflite"
-    for data in damaged(sources[seed], seed, 150):
-        path.write_bytes(data)
-        try:
-            load(path)
-        except LiteError as error:
-            assert str(error)
 
 
 def test_recognised_by_its_identifier(tmp_path):

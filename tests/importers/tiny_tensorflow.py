@@ -128,5 +128,33 @@ def restoring(names: dict[str, str]) -> list[bytes]:
     return nodes
 
 
-__all__ = ["const", "field", "function", "graph_def", "node", "placeholder", "restoring",
-           "saved_model", "write_bundle"]  # fmt: skip
+KERNEL = np.random.default_rng(1).standard_normal((3, 3, 3, 4)).astype(np.float32)
+
+
+def small_graph() -> bytes:
+    return graph_def([
+        placeholder("x", (1, 6, 7, 3)), const("w", KERNEL),
+        node("c", "Conv2D", "x", "w", strides=[1, 2, 2, 1], padding="SAME"),
+        const("shape", np.int32([1, -1])), node("r", "Reshape", "c", "shape"),
+        node("y", "Softmax", "r"),
+    ])  # fmt: skip
+
+
+def small_saved_model(folder: Path, **keys: str) -> None:
+    """Convolution with KERNEL and bias 0…3; `keys` say which entry of the bundle each variable
+    gets."""
+    graph = graph_def([
+        placeholder("serving_x", (None, 6, 7, 3)), node("w", "VarHandleOp", shared_name="w"),
+        node("b", "VarHandleOp", shared_name="b"), node("read", "ReadVariableOp", "w"),
+        node("conv", "Conv2D", "serving_x", "read", strides=[1, 1, 1, 1], padding="SAME"),
+        node("read_b", "ReadVariableOp", "b"), node("out", "BiasAdd", "conv", "read_b"),
+        *restoring(keys or {"w": "layer/kernel", "b": "layer/bias"}),
+    ])  # fmt: skip
+    saved_model(
+        folder, graph, {"image": "serving_x:0"}, {"feature": "out:0"},
+        {"layer/kernel": KERNEL, "layer/bias": np.arange(4, dtype=np.float32)},
+    )  # fmt: skip
+
+
+__all__ = ["KERNEL", "const", "field", "function", "graph_def", "node", "placeholder", "restoring",
+           "saved_model", "small_graph", "small_saved_model", "write_bundle"]  # fmt: skip

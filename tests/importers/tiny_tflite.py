@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tests.importers.wire import Num, Table, flatbuffer
+from tests.importers.wire import Num, Table, flatbuffer, flexbuffer_map
 
 TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7,
          "int8": 9}  # fmt: skip
@@ -125,3 +127,37 @@ def conv_model(quantised: bool = False) -> bytes:
         y = m.tensor("y", "float32", (1, 3, 3, 3))
     m.op(3, [x, w, b], [y], Table(_1=Num("i", 2), _2=Num("i", 2), _3=Num("b", 3)))
     return m.bytes([x], [y])
+
+
+def detection_model(regular: bool) -> bytes:
+    options = {"max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2,
+               "nms_score_threshold": 0.1, "nms_iou_threshold": 0.5, "y_scale": 10.0,
+               "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
+               "use_regular_nms": regular}  # fmt: skip
+    m = TinyModel()
+    boxes = m.tensor("boxes", "float32", (1, 4, 4))
+    scores = m.tensor("scores", "float32", (1, 4, 3))
+    centres = [[0.5, 0.5, 1, 1], [0.5, 0.55, 1, 1], [2, 2, 1, 1], [5, 5, 1, 1]]
+    anchors = m.tensor("anchors", "float32", (4, 4), centres)
+    outs = [m.tensor(n, "float32", ()) for n in ("b", "c", "s", "n")]
+    m.op("TFLite_Detection_PostProcess", [boxes, scores, anchors], outs,
+         custom=flexbuffer_map(options))  # fmt: skip
+    return m.bytes([boxes, scores], outs)
+
+
+def metadata_model(labels: bytes, *, damage: bool = False) -> bytes:
+    m = TinyModel()
+    x = m.tensor("x", "float32", (1, 4, 6, 3))
+    y = m.tensor("y", "float32", (1, 4, 6, 3))
+    m.op(19, [x], [y])
+    image = Table(_0=Num("b", 1), _1=Table(_0=Num("I", 6), _1=Num("I", 4)))
+    normal = Table(_0=np.array([127.5], np.float32), _1=np.array([128.0], np.float32))
+    entry = Table(_3=Table(_0=Num("B", 2), _1=image), _4=[Table(_0=Num("B", 1), _1=normal)])
+    result = Table(_6=[Table(_0="labels.txt", _2=Num("b", 2))])
+    meta = flatbuffer(Table(_0="tiny classifier", _3=[Table(_2=[entry], _3=[result])]), b"M001")
+    m.metadata.append(Table(_0="TFLITE_METADATA", _1=Num("I", m.buffer(meta))))
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("labels.txt", labels)
+    data = archive.getvalue()
+    return m.bytes([x], [y]) + (data[:30] + b"\xff" * 8 + data[38:] if damage else data)

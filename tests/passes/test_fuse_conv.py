@@ -127,6 +127,10 @@ def test_the_later_conv_takes_the_earlier(bench):
     )
 
 
+def test_a_convolution_added_to_itself_is_refused(bench):
+    bench.refuses(fuse_conv_residual, RESIDUAL + '"add": y = Add(a, a)\noutput y', "another reader")
+
+
 def test_residual_of_another_shape_is_refused(bench):
     text = "input s: f32[1,4,1,1]\n" + RESIDUAL + '"add": y = Add(a, s)\noutput y'
     bench.refuses(fuse_conv_residual, text, "differ in shape")

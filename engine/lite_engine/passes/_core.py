@@ -240,11 +240,12 @@ class RulePass:
     @staticmethod
     def _inner_readers(graph: Graph, m: Match, pinned: set[int]) -> Skip | None:
         members = {id(n) for n in m.nodes}
+        operands = {id(v) for v in m.bound.values() if isinstance(v, Value)}
         for node in m.inner:
             for value in node.outputs:
                 if graph.is_output(value) or id(value) in pinned:
                     return skip(f"{value.name} is an output of the model", node)
-                if any(id(r) not in members for r in value.readers):
+                if id(value) in operands or any(id(r) not in members for r in value.readers):
                     return skip(f"{node.op} output has another reader", node)
         return None
 
