@@ -45,6 +45,10 @@ TILES = (
     Tile("fp32 8x4", "f32_tile.cc", "neon", "armv8-a", "tile<8, 1, false>", "fmla"),
     Tile("sdot 8x8", "neondot/int8_tile.cc", "neondot", "armv8.2-a+fp16+dotprod",
          "tile<false, 8, 2>", "sdot"),
+    Tile("sdot 8x8, u8 activations", "neondot/int8_tile.cc", "neondot", "armv8.2-a+fp16+dotprod",
+         "tile<true, 8, 2>", "sdot"),
+    Tile("sdot 7x8", "neondot/int8_tile.cc", "neondot", "armv8.2-a+fp16+dotprod",
+         "tile<false, 7, 2>", "sdot"),
 )
 
 

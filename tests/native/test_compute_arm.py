@@ -44,7 +44,7 @@ def test_float_kernels(tmp_path):
         f32.close(got, case[3], 1e-4 if c[0] == f32.W43 else 3e-5)
 
 
-@pytest.mark.parametrize("isa", ["neon", "neondot"])
+@pytest.mark.parametrize("isa", ["neon", "neondot", "neoni8mm"])
 def test_integer_kernels(isa, tmp_path):
     cases = [int8.int_conv_case(*c) for c in int8.CONVS]
     plans = [

@@ -4,6 +4,8 @@
 // residual; the scales and zero points between them are attributes.
 #include "int8_gemm.h"
 
+#include "../dispatch.h"
+
 namespace lite::LITE_ISA {
 namespace {
 
@@ -24,6 +26,11 @@ bool prepare_conv(Step& step, Env& env) {
                          s.group_in * s.kernel[0] * s.kernel[1], &quant) ||
       !read_residual(step, env, 9, &quant)) {
     return false;
+  }
+  if (kDepth == 8 && s.group_in <= 4) {  // half of each product would be padding
+    const char* isa;
+    step.kernel = find_kernel(step.kernel->name, "neondot", &isa);
+    return step.kernel->prepare(step, env);
   }
   IntGemm* g = new_state(step, env);
   if (!g) return env.out_of_memory();

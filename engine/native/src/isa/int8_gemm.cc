@@ -134,7 +134,8 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   const Packer packer{s, weights, join, *g};
   packer.weights(packed);
   // The byte as it is multiplied stands for value + offset: the zero point moves with it.
-  const int32_t offset = kDotSigned ? (quant.x_signed ? 0 : -128) : (quant.x_signed ? 128 : 0);
+  const int32_t flipped = kDotSigned ? -128 : 128;
+  const int32_t offset = kEitherSign || quant.x_signed == kDotSigned ? 0 : flipped;
   packer.biases(bias, kBytes ? quant.x_zero + offset : 0, biases);
   for (int64_t i = 0; i < g->groups * g->out_c; ++i)
     scale[i / g->out_c * g->panels * kTileColumns + i % g->out_c] = quant.scale[i];
@@ -153,6 +154,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
 }
 
 OperandForm operand_form(const QuantParams& q) {
+  if (kEitherSign) return {0, 0};
   if (kBytes) return {static_cast<uint8_t>(q.x_signed != kDotSigned ? 0x80 : 0), 0};
   return {static_cast<uint8_t>(q.x_signed ? 0x80 : 0), q.x_signed ? q.x_zero + 128 : q.x_zero};
 }
@@ -166,7 +168,7 @@ void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64
     const uint8_t* from = x + v.origin + row / v.h * v.image + row % v.h * v.row;
     Operand* to = out + row * v.w * groups * padded;
     int64_t pixel = 0;
-    if (kBytes && channels == 3 && groups == 1) {
+    if (kBytes && channels == 3 && groups == 1 && padded == 4) {
       // Images: four bytes at once, the fourth belongs to the next pixel (the last one has none).
       const uint32_t flip = form.flip * 0x010101u;
       for (; pixel + 1 < v.w; ++pixel, from += v.pixel, to += padded) {
@@ -196,7 +198,8 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     return;
   }
   const uint8_t* input = g.copied ? static_cast<const uint8_t*>(step.shared) : x.data;
-  const bool flip = !g.copied && g.quant.x_signed != kDotSigned;
+  // With kEitherSign copies keep their sign.
+  const bool flip = (kEitherSign || !g.copied) && g.quant.x_signed != kDotSigned;
   const int64_t group_input = padded * kOperandBytes;
   const int64_t window_columns = g.groups * g.panels * kTileColumns;
   int64_t channel_out = 0, column = 0;

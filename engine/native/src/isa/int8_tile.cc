@@ -81,7 +81,7 @@ LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm512_madd_epi16((__m512i)x,
 LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm256_madd_epi16((__m256i)x, (__m256i)w); }
 #elif defined(__SSE2__)
 LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm_madd_epi16((__m128i)x, (__m128i)w); }
-#elif defined(__ARM_FEATURE_DOTPROD)
+#elif defined(__ARM_FEATURE_DOTPROD)  // i8mm too: sums of rows
 LITE_INLINE void dot(I& acc, I x, I w) {
   acc = (I)vdotq_s32((int32x4_t)acc, (int8x16_t)x, (int8x16_t)w);
 }
@@ -114,31 +114,137 @@ LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t ld
 #endif
 }
 
-#if defined(__ARM_FEATURE_DOTPROD)
-// Four groups of every row in one register, multiplied by lane.
-template <bool kFlip, int kRows, int kVectors>
-LITE_INLINE void four_groups(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda,
-                             const IntWeight* w) {
-  int8x16_t x[kRows];
-  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
-    const uint8x16_t raw = vld1q_u8(a + m * lda);
-    x[m] = vreinterpretq_s8_u8(kFlip ? veorq_u8(raw, vdupq_n_u8(0x80)) : raw);
-  }
-  // In-order cores stall on a load that is used at once: rows first, weights one lane ahead.
-  LITE_UNROLL for (int m = 0; m < kRows; ++m) asm("" : "+w"(x[m]) : "w"(x[kRows - 1]));
-  int8x16_t b[2][kVectors];
-  LITE_UNROLL for (int n = 0; n < kVectors; ++n) b[0][n] = vld1q_s8(w + n * kLanes * kDepth);
-#define LITE_LANE(l)                                                                         \
-  LITE_UNROLL for (int n = 0; n < kVectors && l < 3; ++n) {                                  \
-    b[(l + 1) % 2][n] = vld1q_s8(w + ((l + 1) * kVectors + n) * kLanes * kDepth);            \
-    asm("" : "+w"(b[(l + 1) % 2][n]));                                                       \
-  }                                                                                          \
-  LITE_UNROLL for (int n = 0; n < kVectors; ++n)                                             \
-    LITE_UNROLL for (int m = 0; m < kRows; ++m)                                              \
-      acc[m][n] = (I)vdotq_laneq_s32((int32x4_t)acc[m][n], b[l % 2][n], x[m], l);
-  LITE_LANE(0) LITE_LANE(1) LITE_LANE(2) LITE_LANE(3)
-#undef LITE_LANE
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+// Two rows x two columns of sums in one register: acc[r][c] += the products of 8 bytes of two rows
+// with 8 of two columns.
+template <bool kUnsigned>
+LITE_INLINE void multiply(I& acc, int8x16_t x, int8x16_t w) {
+  if (kUnsigned)
+    acc = (I)vusmmlaq_s32((int32x4_t)acc, vreinterpretq_u8_s8(x), w);
+  else
+    acc = (I)vmmlaq_s32((int32x4_t)acc, x, w);
 }
+
+// Products of one pair of groups, which one load of a row brings, and of the odd group at the end.
+template <bool kUnsigned, int kRows, int kVectors>
+struct Squares {
+  static constexpr int kPairs = (kRows + 1) / 2, kColumnPairs = kVectors * kLanes / 2;
+  static constexpr int second(int p) { return 2 * p + 1 < kRows ? 2 * p + 1 : 2 * p; }
+  I sum[kPairs][kColumnPairs];
+
+  LITE_INLINE void add(const int8x16_t (&x)[kPairs], const IntWeight* w) {
+    LITE_UNROLL for (int n = 0; n < kColumnPairs; ++n) {
+      const int8x16_t b = vld1q_s8(w + 16 * n);
+      LITE_UNROLL for (int p = 0; p < kPairs; ++p) multiply<kUnsigned>(sum[p][n], x[p], b);
+    }
+  }
+  LITE_INLINE void add_two(const uint8_t* a, ptrdiff_t lda, const IntWeight* w) {
+    int8x16_t x[2][kPairs];
+    LITE_UNROLL for (int p = 0; p < kPairs; ++p) {
+      const int64x2_t upper = vreinterpretq_s64_u8(vld1q_u8(a + 2 * p * lda));
+      const int64x2_t lower = vreinterpretq_s64_u8(vld1q_u8(a + second(p) * lda));
+      x[0][p] = vreinterpretq_s8_s64(vzip1q_s64(upper, lower));
+      x[1][p] = vreinterpretq_s8_s64(vzip2q_s64(upper, lower));
+    }
+    add(x[0], w);
+    add(x[1], w + 16 * kColumnPairs);
+  }
+  LITE_INLINE void add_one(const uint8_t* a, ptrdiff_t lda, const IntWeight* w) {
+    int8x16_t x[kPairs];
+    LITE_UNROLL for (int p = 0; p < kPairs; ++p)
+      x[p] = vreinterpretq_s8_u8(vcombine_u8(vld1_u8(a + 2 * p * lda), vld1_u8(a + second(p) * lda)));
+    add(x, w);
+  }
+  // Adds the sums to the accumulators of the rows.
+  LITE_INLINE void spread(I (&acc)[kRows][kVectors]) const {
+    LITE_UNROLL for (int p = 0; p < kPairs; ++p)
+      LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+        const int64x2_t left = (int64x2_t)sum[p][2 * n], right = (int64x2_t)sum[p][2 * n + 1];
+        acc[2 * p][n] += (I)vzip1q_s64(left, right);
+        if (2 * p + 1 < kRows) acc[2 * p + 1][n] += (I)vzip2q_s64(left, right);
+      }
+  }
+};
+#elif defined(__ARM_FEATURE_DOTPROD)
+// Four groups of every row lie in one register and are multiplied by lane. Every instruction stands
+// where it is issued (volatile assembly keeps its order), because in-order cores wait for a load
+// that is used at once: a load between dot products of which none needs its result soon.
+template <bool kFlip, int kRows, int kVectors>
+struct Pipeline {
+  static constexpr int kVectorBytes = kLanes * kDepth, kLoads = 4 * kVectors;
+  int8x16_t x[kRows], b[2][kVectors];
+
+  // NOTE: offsets in registers. llvm's cortex-a55 has a shorter latency for immediate ones, and
+  // then holds the load back until the dot product before it is done.
+  static LITE_INLINE int8x16_t fetch(const void* base, ptrdiff_t offset) {
+    int8x16_t v;
+    asm volatile("ldr %q0, [%1, %x2]"
+                 : "=w"(v)
+                 : "r"(base), "rZ"(offset), "m"(*static_cast<const uint8_t(*)[]>(base)));
+    return v;
+  }
+  static LITE_INLINE void flip(int8x16_t& v, int8x16_t signs) {
+    if (kFlip) asm volatile("eor %0.16b, %0.16b, %1.16b" : "+w"(v) : "w"(signs));
+  }
+  template <int kLane>
+  static LITE_INLINE void dot_lane(I& acc, int8x16_t w, int8x16_t x) {
+    asm volatile("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(acc) : "w"(w), "w"(x), "i"(kLane));
+  }
+
+  // Lane l of every row. Meanwhile the weights of the next lane come in and, in the last lane, each
+  // row's next four groups, as far as there are any.
+  template <int kLane, bool kMore>
+  LITE_INLINE void lane(I (&acc)[kRows][kVectors], const uint8_t* next_a,
+                        const ptrdiff_t (&rows)[kRows], const IntWeight* w,
+                        const ptrdiff_t (&loads)[kLoads], int8x16_t signs) {
+    constexpr bool kLast = kLane == 3;
+    int8x16_t(&now)[kVectors] = b[kLane % 2];
+    int8x16_t(&next)[kVectors] = b[(kLane + 1) % 2];
+    LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+      LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+        dot_lane<kLane>(acc[m][n], now[n], x[m]);
+        if (m == 0 && (!kLast || kMore)) next[n] = fetch(w, loads[kLane * kVectors + n]);
+      }
+      if (kLast && kMore) x[m] = fetch(next_a, rows[m]);
+    }
+    if (kLast && kMore) LITE_UNROLL for (int m = 0; m < kRows; ++m) flip(x[m], signs);
+  }
+  template <bool kMore>
+  LITE_INLINE void lanes(I (&acc)[kRows][kVectors], const uint8_t* next_a,
+                         const ptrdiff_t (&rows)[kRows], const IntWeight* w,
+                         const ptrdiff_t (&loads)[kLoads], int8x16_t signs) {
+    lane<0, kMore>(acc, next_a, rows, w, loads, signs);
+    lane<1, kMore>(acc, next_a, rows, w, loads, signs);
+    lane<2, kMore>(acc, next_a, rows, w, loads, signs);
+    lane<3, kMore>(acc, next_a, rows, w, loads, signs);
+  }
+
+  // All whole fours of `groups`; moves a and w behind them and returns how many groups are left.
+  static LITE_INLINE ptrdiff_t run(I (&acc)[kRows][kVectors], const uint8_t*& a, ptrdiff_t lda,
+                                   const IntWeight*& w, ptrdiff_t groups) {
+    if (groups < 4) return groups;
+    Pipeline p;
+    const int8x16_t signs = vdupq_n_s8(-128);
+    ptrdiff_t rows[kRows], loads[kLoads];
+    rows[0] = 0;
+    LITE_UNROLL for (int m = 1; m < kRows; ++m) {
+      rows[m] = m * lda;
+      asm("" : "+r"(rows[m]));
+    }
+    LITE_UNROLL for (int i = 0; i < kLoads; ++i) {
+      loads[i] = (kVectors + i) * kVectorBytes;
+      asm("" : "+r"(loads[i]));
+    }
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) p.b[0][n] = fetch(w, n * kVectorBytes);
+    LITE_UNROLL for (int m = 0; m < kRows; ++m) p.x[m] = fetch(a, rows[m]);
+    LITE_UNROLL for (int m = 0; m < kRows; ++m) flip(p.x[m], signs);
+    for (a += 16; groups >= 8; groups -= 4, a += 16, w += kLoads * kVectorBytes)
+      p.template lanes<true>(acc, a, rows, w, loads, signs);
+    p.template lanes<false>(acc, a, rows, w, loads, signs);
+    w += kLoads * kVectorBytes;
+    return groups - 4;
+  }
+};
 #endif
 
 template <bool kFlip, int kRows, int kVectors>
@@ -157,16 +263,26 @@ void tile(const IntTile& t) {
   const ptrdiff_t lda = t.lda;
   const uint8_t* a_row = t.a;
   const IntWeight* w_row = t.w;
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  Squares<kFlip, kRows, kVectors> squares{};
+#else
   const uint8_t* ahead = static_cast<const uint8_t*>(t.prefetch);
+#endif
   for (int y = t.taps_y; y > 0; --y, a_row += t.tap_y, w_row += t.w_y) {
     const IntWeight* w = w_row;
     const uint8_t* a_tap = a_row;
     for (int x = t.taps_x; x > 0; --x, a_tap += t.tap_x) {
       const uint8_t* a = a_tap;
       ptrdiff_t k = t.groups;
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+      for (; k >= 2; k -= 2, a += 2 * kGroupBytes, w += 2 * kStep) squares.add_two(a, lda, w);
+      if (k > 0) {
+        squares.add_one(a, lda, w);
+        w += kStep;
+      }
+#else
 #if defined(__ARM_FEATURE_DOTPROD)
-      for (; k >= 4; k -= 4, a += 4 * kGroupBytes, w += 4 * kStep)
-        four_groups<kFlip>(acc, a, lda, w);
+      k = Pipeline<kFlip, kRows, kVectors>::run(acc, a, lda, w, k);
 #endif
       for (; k > 0; --k, a += kGroupBytes, w += kStep) {
         if (ahead) {
@@ -175,8 +291,12 @@ void tile(const IntTile& t) {
         }
         group<kFlip>(acc, a, lda, w);
       }
+#endif
     }
   }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  squares.spread(acc);
+#endif
   finish(t, acc);
 }
 
@@ -197,7 +317,9 @@ void row_sums(const IntTile& t, int rows, int32_t* sums) {
           dot(acc, (I)(load_bytes(a + i) ^ flip), ones);
         if (rest) dot(acc, (I)(load_bytes(a + bytes - rest, static_cast<int>(rest)) ^ flip), ones);
       }
-    int64_t sum = -past * t.taps_y * t.taps_x;
+    // Flipped here only, unsigned in the products.
+    const int64_t shift = kFlip && kEitherSign ? 128 * bytes : 0;
+    int64_t sum = (shift - past) * t.taps_y * t.taps_x;
     LITE_UNROLL for (int i = 0; i < kLanes; ++i) sum += acc[i];
     sums[m] = static_cast<int32_t>(sum);
   }

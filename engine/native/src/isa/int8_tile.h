@@ -4,11 +4,12 @@
 //
 // What an operand looks like depends on the instructions there are:
 //   AVX512-VNNI   activations as unsigned bytes, read in place; 4 products per lane (vpdpbusd)
+//   AArch64 i8mm  activations as they are; 8 products for 2 rows x 2 columns (smmla, usmmla)
 //   AArch64 dot   activations as signed bytes, read in place; 4 products per lane (sdot)
 //   x86 without   activations copied as int16 minus zero point; 2 products per lane (pmaddwd)
 //   NEON without  the same copy; 1 product per lane (smlal)
-// Bytes of the other signedness are flipped by 128 (0x80 exclusive or) as they are read, and their
-// zero point is folded into the bias of each tap window. Weights are centred as they are packed;
+// Bytes of the other signedness are flipped by 128 (0x80 exclusive or) as they are read, except where
+// instructions take either (kEitherSign); the zero point is folded into the bias of each tap window. Weights are centred as they are packed;
 // where bytes do not hold that, sum x (w - z) = sum x w - z sum x. Channels that do not fill whole groups are
 // copied, padded. All variants give the same integers.
 #pragma once
@@ -20,6 +21,11 @@ namespace lite::LITE_ISA {
 #if defined(__AVX512VNNI__)
 constexpr bool kBytes = true, kDotSigned = false;
 constexpr int kDepth = 4;
+typedef int8_t IntWeight;
+typedef uint8_t Operand;
+#elif defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr bool kBytes = true, kDotSigned = true;
+constexpr int kDepth = 8;
 typedef int8_t IntWeight;
 typedef uint8_t Operand;
 #elif defined(__ARM_FEATURE_DOTPROD)
@@ -39,6 +45,11 @@ typedef int16_t IntWeight;
 typedef int16_t Operand;
 #endif
 constexpr int kOperandBytes = sizeof(Operand);
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr bool kEitherSign = true;
+#else
+constexpr bool kEitherSign = false;
+#endif
 
 struct IntTile {
   const uint8_t* a;
@@ -66,11 +77,12 @@ struct IntTile {
 using IntTileFn = void (*)(const IntTile&);
 
 // Sums of the operands that every row of a tile multiplies, for weights whose zero points are not
-// subtracted. kRowSums[flip activations]; only where products are of bytes.
+// subtracted. kRowSums[other sign]; only where products are of bytes.
 using RowSumsFn = void (*)(const IntTile&, int rows, int32_t* sums);
 extern const RowSumsFn kRowSums[2];
 
-// kIntTile[flip activations][vectors - 1][rows - 1]
+// kIntTile[other sign][vectors - 1][rows - 1]: whether activations have the sign that the products do
+// not take, and are flipped, or with kEitherSign are unsigned.
 extern const IntTileFn kIntTile[2][2][kTileRows];
 
 typedef uint8_t B __attribute__((vector_size(4 * kLanes)));
