@@ -1,13 +1,14 @@
-"""Cycles of the AArch64 register tiles by llvm-mca, as a share of the model's multiply limit.
+"""Instructions and cycles of the AArch64 register tiles, cycles as a share of the multiply limit.
 
     python benchmarks/kernels/mca.py            prints the table
     python benchmarks/kernels/mca.py --write    writes docs/arm_tiles.md
     python benchmarks/kernels/mca.py --check    exit 1 when the file differs from what is measured
 
 The tile's object file is disassembled and its hot loop (the innermost one with the most multiplies)
-is handed to llvm-mca. The limit is what Arm's software optimisation guides state for 128-bit
+is handed to llvm-mca 19. The limit is what Arm's software optimisation guides state for 128-bit
 multiply-accumulates (llvm's cortex-a55 model would allow two a cycle, the core has one). Caches are
-not modelled; llvm-mca has real models of cortex-a53, a55, a510 and neoverse-n1.
+not modelled; llvm-mca has real models of cortex-a53, a55, a510, neoverse-n1 and n2. Without it
+--check compares the instructions only.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = ROOT / "engine" / "native"
 TABLE = ROOT / "docs" / "arm_tiles.md"
-PER_CYCLE = {"cortex-a53": 1, "cortex-a55": 1, "neoverse-n1": 2}  # 128-bit multiply-accumulates
+# 128-bit multiply-accumulates per cycle
+PER_CYCLE = {"cortex-a53": 1, "cortex-a55": 1, "neoverse-n1": 2, "neoverse-n2": 2}
 FLAGS = ["-std=gnu++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-exceptions",
          "-fno-rtti", "-fno-schedule-insns"]
 
@@ -32,23 +34,26 @@ FLAGS = ["-std=gnu++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-e
 @dataclass(frozen=True)
 class Tile:
     title: str
-    source: str
     isa: str
-    march: str
     symbol: str  # of the demangled name
     multiply: str  # mnemonic that counts
 
 
+#: Of each instruction set: source below isa/, -march, the cores that have it.
+ISAS = {
+    "neon": ("f32_tile.cc", "armv8-a", tuple(PER_CYCLE)),
+    "neondot": ("neondot/int8_tile.cc", "armv8.2-a+fp16+dotprod", tuple(PER_CYCLE)[1:]),
+    "neoni8mm": ("neoni8mm/int8_tile.cc", "armv8.2-a+fp16+dotprod+i8mm", ("neoverse-n2",)),
+}
 TILES = (
-    Tile("fp32 8x8", "f32_tile.cc", "neon", "armv8-a", "tile<8, 2, false>", "fmla"),
-    Tile("fp32 7x8", "f32_tile.cc", "neon", "armv8-a", "tile<7, 2, false>", "fmla"),
-    Tile("fp32 8x4", "f32_tile.cc", "neon", "armv8-a", "tile<8, 1, false>", "fmla"),
-    Tile("sdot 8x8", "neondot/int8_tile.cc", "neondot", "armv8.2-a+fp16+dotprod",
-         "tile<false, 8, 2>", "sdot"),
-    Tile("sdot 8x8, u8 activations", "neondot/int8_tile.cc", "neondot", "armv8.2-a+fp16+dotprod",
-         "tile<true, 8, 2>", "sdot"),
-    Tile("sdot 7x8", "neondot/int8_tile.cc", "neondot", "armv8.2-a+fp16+dotprod",
-         "tile<false, 7, 2>", "sdot"),
+    Tile("fp32 8x8", "neon", "tile<8, 2, false>", "fmla"),
+    Tile("fp32 7x8", "neon", "tile<7, 2, false>", "fmla"),
+    Tile("fp32 8x4", "neon", "tile<8, 1, false>", "fmla"),
+    Tile("sdot 8x8", "neondot", "tile<false, 8, 2>", "sdot"),
+    Tile("sdot 7x8", "neondot", "tile<false, 7, 2>", "sdot"),
+    Tile("sdot 8x8, u8 activations", "neondot", "tile<true, 8, 2>", "sdot"),
+    Tile("smmla 8x8", "neoni8mm", "tile<false, 8, 2>", "smmla"),
+    Tile("usmmla 8x8, u8 activations", "neoni8mm", "tile<true, 8, 2>", "usmmla"),
 )
 
 
@@ -58,15 +63,17 @@ def run(command: list[str], text: str | None = None) -> str:
 
 def disassembly(tile: Tile, folder: Path) -> list[str]:
     """Instructions of the tile's function, `address: mnemonic operands` each."""
-    obj = folder / "tile.o"
-    run(["aarch64-linux-gnu-g++", *FLAGS, f"-march={tile.march}", f"-DLITE_ISA={tile.isa}",
-         f"-I{NATIVE / 'include'}", f"-I{NATIVE / 'src'}", "-c",
-         str(NATIVE / "src" / "isa" / tile.source), "-o", str(obj)])
+    source, march, _ = ISAS[tile.isa]
+    obj = folder / f"{tile.isa}.o"
+    if not obj.exists():
+        run(["aarch64-linux-gnu-g++", *FLAGS, f"-march={march}", f"-DLITE_ISA={tile.isa}",
+             f"-I{NATIVE / 'include'}", f"-I{NATIVE / 'src'}", "-c",
+             str(NATIVE / "src" / "isa" / source), "-o", str(obj)])
     text = run(["aarch64-linux-gnu-objdump", "-dC", "--no-show-raw-insn", str(obj)])
     for function in re.split(r"\n(?=[0-9a-f]{16} <)", text):
         if tile.symbol in function.split("\n", 1)[0]:
             return [m.group(0).strip() for m in re.finditer(r"^ +[0-9a-f]+:\t.*$", function, re.M)]
-    raise SystemExit(f"error: no function {tile.symbol} in {tile.source}")
+    raise SystemExit(f"error: no function {tile.symbol} in {source}")
 
 
 def hot_loop(lines: list[str], multiply: str) -> list[str]:
@@ -93,29 +100,52 @@ def cycles(code: list[str], cpu: str, mca: str) -> float:
     """Cycles of one iteration in the steady state."""
     times = []
     for iterations in (100, 300):
-        out = run([mca, "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+dotprod",
+        out = run([mca, "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+dotprod,+i8mm",
                    f"-iterations={iterations}"], "\n".join(code) + "\n")
         times.append(int(re.search(r"Total Cycles:\s+(\d+)", out).group(1)))
     return (times[1] - times[0]) / 200
 
 
-def table() -> str:
-    mca = next((p for p in map(shutil.which, ("llvm-mca-19", "llvm-mca")) if p), None)
-    if not mca or not shutil.which("aarch64-linux-gnu-g++"):
-        raise SystemExit("error: sudo apt-get install llvm-19 g++-aarch64-linux-gnu")
-    rows = ["# AArch64 register tiles", "",
-            "Share of the multiply limit in the inner loop, by llvm-mca (written by "
-            "`benchmarks/kernels/mca.py`; caches are not modelled).", "",
-            f"| tile | multiplies per loop | {' | '.join(PER_CYCLE)} |",
-            f"|---|---|{'---|' * len(PER_CYCLE)}"]
+def llvm_mca() -> str | None:
+    """The program of the version that the table is made with."""
+    for program in filter(None, map(shutil.which, ("llvm-mca-19", "llvm-mca"))):
+        if "LLVM version 19." in run([program, "--version"]):
+            return program
+    return None
+
+
+def rows(mca: str | None) -> list[list[str]]:
+    """Title, multiplies, loads, other instructions, then, with llvm-mca, the share on each core."""
+    if not shutil.which("aarch64-linux-gnu-g++"):
+        raise SystemExit("error: sudo apt-get install g++-aarch64-linux-gnu")
+    out = []
     with tempfile.TemporaryDirectory() as folder:
         for tile in TILES:
             loop = hot_loop(disassembly(tile, Path(folder)), tile.multiply)
-            n = count(loop, tile.multiply)
-            shares = [min(100, 100 * n / rate / cycles(loop, cpu, mca))
-                      for cpu, rate in PER_CYCLE.items()]
-            rows.append(f"| {tile.title} | {n} | {' | '.join(f'{s:.0f} %' for s in shares)} |")
-    return "\n".join(rows) + "\n"
+            n, loads = count(loop, tile.multiply), count(loop, r"ld\w+")
+            row = [tile.title, str(n), str(loads), str(len(loop) - n - loads)]
+            for cpu, rate in PER_CYCLE.items() if mca else ():
+                has = cpu in ISAS[tile.isa][2]
+                share = 100 * n / rate / cycles(loop, cpu, str(mca)) if has else 0
+                row.append(f"{min(100, share):.0f} %" if has else "–")
+            out.append(row)
+    return out
+
+
+def table(body: list[list[str]]) -> str:
+    head = ["tile", "multiplies", "loads", "other", *PER_CYCLE]
+    lines = ["# AArch64 register tiles", "",
+             "The inner loop's instructions, and the share of the multiply limit that it reaches by "
+             "llvm-mca 19 (written by `benchmarks/kernels/mca.py`; caches are not modelled).", "",
+             f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in body)]) + "\n"
+
+
+def measured_again(body: list[list[str]]) -> list[list[str]]:
+    """The written rows, cut to what was measured now."""
+    written = [[cell.strip() for cell in line.strip("|\n ").split("|")]
+               for line in TABLE.read_text().splitlines() if line.startswith("| ")][1:]
+    return [row[: len(new)] for row, new in zip(written, body)] if len(written) == len(body) else []
 
 
 def main() -> int:
@@ -123,14 +153,17 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    text = table()
+    mca = llvm_mca()
+    if not mca and not options.check:
+        raise SystemExit("error: no llvm-mca 19; sudo apt-get install llvm-19")
+    body = rows(mca)
     if options.write:
-        TABLE.write_text(text)
-    if options.check and TABLE.read_text() != text:
+        TABLE.write_text(table(body))
+    if options.check and measured_again(body) != body:
         print(f"error: {TABLE.name} is not what is measured; run with --write and look at the "
-              f"difference\n{text}", file=sys.stderr)
+              f"difference\n{table(body)}", file=sys.stderr)
         return 1
-    print(text, end="")
+    print(table(body), end="")
     return 0
 
 

@@ -119,10 +119,9 @@ LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t ld
 // with 8 of two columns.
 template <bool kUnsigned>
 LITE_INLINE void multiply(I& acc, int8x16_t x, int8x16_t w) {
-  if (kUnsigned)
-    acc = (I)vusmmlaq_s32((int32x4_t)acc, vreinterpretq_u8_s8(x), w);
-  else
-    acc = (I)vmmlaq_s32((int32x4_t)acc, x, w);
+  // NOTE: gcc 12 copies the accumulators of vmmlaq_s32 around.
+  if (kUnsigned) asm("usmmla %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(x), "w"(w));
+  else asm("smmla %0.4s, %1.16b, %2.16b" : "+w"(acc) : "w"(x), "w"(w));
 }
 
 // Products of one pair of groups, which one load of a row brings, and of the odd group at the end.
