@@ -135,8 +135,9 @@ def rows(mca: str | None) -> list[list[str]]:
 def table(body: list[list[str]]) -> str:
     head = ["tile", "multiplies", "loads", "other", *PER_CYCLE]
     lines = ["# AArch64 register tiles", "",
-             "The inner loop's instructions, and the share of the multiply limit that it reaches by "
-             "llvm-mca 19 (written by `benchmarks/kernels/mca.py`; caches are not modelled).", "",
+             "The inner loop's instructions, and the share of the multiply limit it reaches by "
+             "llvm-mca 19",
+             "(written by `benchmarks/kernels/mca.py`; caches are not modelled).", "",
              f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in body)]) + "\n"
 
