@@ -245,3 +245,39 @@ def test_the_command(model, sshd, tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["device"] == sshd.address
     sides = ["--backends", f"reference,{host_target()}"]
     assert main(["compare", file, *sides, "--devices", "local,board", "--no-isolated"]) == 0
+
+
+@pytest.mark.arm
+def test_emulated_profiles_count_instructions(model, qemu):
+    """Per layer, the same numbers every time, and near the multiply-adds of the large layers."""
+    if not qemu:
+        pytest.skip("this machine is AArch64: nothing is emulated")
+    feeds = image(model.graph)
+    one, two = (
+        profile(Predictor(model, "arm", threads=2), feeds, runs=n, warmup=1) for n in (1, 3)
+    )
+    assert one.threads == 1 and one.emulated and one.instructions is not None
+    counts = [x.instructions for x in one.layers]
+    assert counts == [x.instructions for x in two.layers]
+    assert one.instructions["run"] == two.instructions["run"]
+    assert sum(counts) <= one.instructions["run"] <= 1.01 * sum(counts)
+    assert one.instructions["first_result"] > one.instructions["run"]
+    wide = next(x for x in one.layers if "wide" in x.sources)
+    assert 0.1 < wide.instructions / wide.macs < 2  # 4 products an instruction at best, and more
+    assert one.slowest(1)[0].instructions == max(counts)
+
+
+def test_counts_of_several_threads_are_left_out(tmp_path):
+    from lite_engine.devices.emulated import add_counts
+
+    marks = tmp_path / "marks"
+    marks.write_text("\n".join(map(str, (5, 10, 30, 70, 71, 80, 100, 140, 141))))
+    for threads, runs, want in ((1, 2, (20, 40)), (2, 2, None), (1, 3, None)):
+        made = {"threads": threads, "runs": runs, "steps": [{}, {}]}
+        add_counts(made, marks)
+        got = tuple(s["instructions"] for s in made["steps"]) if "instructions" in made else None
+        assert got == want
+    assert "instructions" not in made
+    made = {"threads": 1, "runs": 2, "steps": [{}, {}]}
+    add_counts(made, marks)
+    assert (made["instructions"], made["first_result_instructions"]) == (61, 71)

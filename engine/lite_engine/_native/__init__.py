@@ -4,6 +4,7 @@
     bin/<arch>/lite_run              static runners; <arch> is x86_64 or aarch64
     lib/<arch>/liblite_runtime.so    the runtime of another architecture, for `lite export`
     include/lite_runtime.h           its C interface
+    liblite_count.so                 counts instructions under qemu-user (not on AArch64)
 
 A wheel carries them; in a source tree `make native` and `make native-arm` put them here.
 """
@@ -42,6 +43,11 @@ def runner_path(arch: str | None = None) -> Path:
     """
     arch = arch or host_arch()
     return _existing(_HERE / "bin" / arch / "lite_run", "runner lite_run", arch)
+
+
+def counter_path() -> Path:
+    """The plugin that counts instructions under the emulator. Raises BackendUnavailableError."""
+    return _existing(_HERE / "liblite_count.so", "counting plugin", host_arch())
 
 
 def header_path() -> Path:

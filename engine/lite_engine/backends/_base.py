@@ -33,13 +33,15 @@ class StepTime:
 @dataclass
 class Samples:
     """Repeated runs of a segment: steps_ns (runs, steps), total_ns (runs,), the first run's time,
-    and what is known of the machine that ran them."""
+    and what is known of the machine that ran them. `instructions` are counted under emulation:
+    "steps" (one number each), "run" and "first_result" (from the start of the process)."""
 
     steps_ns: np.ndarray
     total_ns: np.ndarray
     first_ns: int
     environment: dict[str, Any]
     warnings: list[str]
+    instructions: dict[str, Any] | None = None
 
 
 class Executable(Protocol):
@@ -71,7 +73,8 @@ class Executable(Protocol):
 
 @runtime_checkable
 class Repeats(Protocol):
-    """An executable that can repeat its work by itself, where a call costs more than a run."""
+    """An executable that can repeat its work by itself, where a call costs more than a run.
+    `repeat(0, 0)` ends the measuring: one run per call again."""
 
     def repeat(self, runs: int, warmup: int) -> None: ...
 

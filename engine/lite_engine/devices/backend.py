@@ -43,7 +43,7 @@ class DeviceExecutable:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.program = write_program_file(self.plan, Path(folder) / "program.lite")
         self._taps: list[int] = []
-        self._repeat = {"runs": 1, "warmup": 0}
+        self._runs, self._warmup = 0, 0
         self._result = RunnerResult({})
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
@@ -53,9 +53,14 @@ class DeviceExecutable:
         }
         wanted = [tensor_file_name(i) for i in dict.fromkeys([*self.plan.outputs, *self._taps])]
         self._result = self.device.run_program(
-            self.program, arrays, wanted, threads=self.threads, **self._repeat
-        )
+            self.program, arrays, wanted, threads=self._threads(), runs=max(self._runs, 1),
+            warmup=self._warmup,
+        )  # fmt: skip
         return [self._array(i) for i in self.plan.outputs]
+
+    def _threads(self) -> int:
+        """An emulated device is measured in instructions, which one thread executes."""
+        return self.threads if self.device.times_meaningful or not self._runs else 1
 
     def _array(self, index: int) -> np.ndarray:
         dims = self.plan.tensors[index].dims
@@ -69,8 +74,8 @@ class DeviceExecutable:
         return out
 
     def repeat(self, runs: int, warmup: int) -> None:
-        """How often the device executes the program in the next `run`."""
-        self._repeat = {"runs": runs, "warmup": warmup}
+        """How often the device executes the program in the next runs, to be measured; 0: once."""
+        self._runs, self._warmup = runs, warmup
 
     def samples(self) -> Samples:
         """Every repetition of the last run."""
@@ -81,7 +86,19 @@ class DeviceExecutable:
             int(self._result.profile["first_run_ns"]),
             self._result.environment,
             self._result.warnings,
+            self._instructions(),
         )
+
+    def _instructions(self) -> dict[str, Any] | None:
+        """Executed instructions of each step, a run, and all until the first result."""
+        profile = self._result.profile
+        if "instructions" not in profile:
+            return None
+        return {
+            "steps": [step["instructions"] for step in profile["steps"]],
+            "run": profile["instructions"],
+            "first_result": profile["first_result_instructions"],
+        }
 
     def tap(self, tensors: Sequence[int]) -> None:
         self._taps = list(tensors)

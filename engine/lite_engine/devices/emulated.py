@@ -1,18 +1,25 @@
-"""The AArch64 runner under qemu: right numbers on any machine, times that mean nothing."""
+"""The AArch64 runner under qemu: right numbers on any machine, times that mean nothing, and what
+stands in for them: executed instructions."""
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from .._native import host_arch, runner_path
+from .._native import counter_path, host_arch, runner_path
 from ..backends import Usability
 from ..errors import DeviceError, LiteError, UsageError
+from ._base import RunnerResult
 from .process import ProcessDevice
 
 #: Any CPU model of qemu; "max" has every feature the runner knows.
 DEFAULT_CPU = "max"
+_COUNTS = "instructions.txt"
 
 
 def emulator() -> str | None:
@@ -30,6 +37,43 @@ def emulator_usability() -> Usability:
     return Usability(True, "AArch64 runner under qemu-aarch64; times are not meaningful")
 
 
+def counting(emulator: str, counts: Path) -> list[str]:
+    """Arguments of the emulator that count instructions into a file; none where it cannot."""
+    plugin = _plugin(emulator)
+    return ["-plugin", f"{plugin},out={counts}"] if plugin and "," not in str(counts) else []
+
+
+@lru_cache(maxsize=4)
+def _plugin(emulator: str) -> Path | None:
+    """The counting plugin, when it is built and this emulator takes plugins."""
+    try:
+        plugin, runner = counter_path(), runner_path("aarch64")
+    except LiteError:
+        return None
+    tried = subprocess.run([emulator, "-plugin", plugin, runner, "--version"], capture_output=True)
+    return plugin if b"instructions " in tried.stderr else None
+
+
+def add_counts(profile: dict[str, Any], counts: Path) -> None:
+    """The counts at the readings of the clock as numbers of the profile: `instructions` of each
+    step and of one whole run, `first_result_instructions` from the start of the process.
+
+    A run of n steps reads the clock n + 2 times: at its start, after every step, at its end.
+    Several threads wait for each other in loops, so their counts say nothing and are left out.
+    """
+    if profile.get("threads") != 1 or not counts.is_file():
+        return
+    marks = [int(line) for line in counts.read_text().split()]
+    size = len(profile["steps"]) + 2
+    if len(marks) < size * int(profile["runs"]):
+        return
+    last = marks[-size:]
+    for step, begin, end in zip(profile["steps"], last, last[1:]):
+        step["instructions"] = end - begin
+    profile["instructions"] = last[-1] - last[0]
+    profile["first_result_instructions"] = marks[len(marks) % size + size - 1]
+
+
 class EmulatedDevice(ProcessDevice):
     """Runs program files with the AArch64 runner. `cpu` is a CPU model of qemu."""
 
@@ -42,9 +86,17 @@ class EmulatedDevice(ProcessDevice):
         self.cpu = cpu
         super().__init__("emulated" if cpu == DEFAULT_CPU else f"emulated:{cpu}", "aarch64")
 
-    def command(self, runner: Path) -> list[str]:
+    def command(self, runner: Path, folder: Path) -> list[str]:
         state = emulator_usability()
         if not state.usable:
             raise DeviceError(f"{self.name}: {state.reason}; {state.fix}")
         found = emulator()
-        return [found, "-cpu", self.cpu, str(runner)] if found else [str(runner)]
+        if found is None:
+            return [str(runner)]
+        return [found, "-cpu", self.cpu, *counting(found, folder / _COUNTS), str(runner)]
+
+    def read(self, folder: Path, wanted: Sequence[str]) -> RunnerResult:
+        """Adds `instructions` to the runner's profile and to its steps where they were counted."""
+        result = super().read(folder, wanted)
+        add_counts(result.profile, folder / _COUNTS)
+        return result

@@ -36,9 +36,14 @@ class ProcessDevice:
     def target(self) -> str:
         return TARGETS[self.arch]
 
-    def command(self, runner: Path) -> list[str]:
-        """What starts the runner. Raises DeviceError when it cannot run here."""
+    def command(self, runner: Path, folder: Path) -> list[str]:
+        """What starts the runner; `folder` is the run's own. Raises DeviceError when it cannot
+        run here."""
         return [str(runner)]
+
+    def read(self, folder: Path, wanted: Sequence[str]) -> RunnerResult:
+        """What a run left in its folder. Raises DeviceError when it is damaged."""
+        return read_results(self.name, folder, wanted)
 
     def run_program(
         self,
@@ -52,26 +57,27 @@ class ProcessDevice:
     ) -> RunnerResult:
         """Raises DeviceError naming the stage."""
         self.log.stages.clear()
-        with self.log.stage("reach") as stage:
-            try:
-                runner = runner_path(self.arch)
-            except LiteError as error:
-                raise DeviceError(f"{self.name}: {error}") from None
-            command = self.command(runner)
-            stage.detail = " ".join(command)
-        with tempfile.TemporaryDirectory(prefix="lite-process-") as folder:
+        with tempfile.TemporaryDirectory(prefix="lite-process-") as name:
+            folder = Path(name)
+            with self.log.stage("reach") as stage:
+                try:
+                    runner = runner_path(self.arch)
+                except LiteError as error:
+                    raise DeviceError(f"{self.name}: {error}") from None
+                command = self.command(runner, folder)
+                stage.detail = " ".join(command)
             with self.log.stage("copy") as stage:
-                files = write_inputs(Path(folder), inputs)
+                files = write_inputs(folder, inputs)
                 stage.detail = f"{len(files)} inputs"
             args = runner_arguments(
-                str(program), files, wanted, folder, threads=threads, runs=runs, warmup=warmup
+                str(program), files, wanted, name, threads=threads, runs=runs, warmup=warmup
             )
             with self.log.stage("run") as stage:
                 before = condition.read_here() if self.times_meaningful else {}
                 stage.detail = self._execute([*command, *args])
                 after = condition.read_here() if self.times_meaningful else {}
             with self.log.stage("fetch") as stage:
-                result = read_results(self.name, Path(folder), wanted)
+                result = self.read(folder, wanted)
                 stage.detail = f"{len(wanted)} arrays"
         result.environment, result.warnings = after, condition.warnings(before, after)
         return result

@@ -84,7 +84,7 @@ class Execution:
         finally:
             for part in self._parts:
                 if isinstance(part.executable, Repeats):
-                    part.executable.repeat(1, 0)
+                    part.executable.repeat(0, 0)
         environment = {k: v for s in made for k, v in s.environment.items()}
         return Samples(
             np.concatenate([s.steps_ns for s in made], axis=1),
@@ -92,6 +92,7 @@ class Execution:
             sum(s.first_ns for s in made),
             environment,
             list(dict.fromkeys(w for s in made for w in s.warnings)),
+            _instructions(made),
         )
 
     # ---- looking inside
@@ -146,6 +147,18 @@ class Execution:
             for key, count in part.executable.memory().items():
                 total[key] = total.get(key, 0) + count
         return total
+
+
+def _instructions(made: Sequence[Samples]) -> dict[str, Any] | None:
+    """The parts' counts together; None for the steps of a part that was not counted."""
+    counted = [s.instructions for s in made if s.instructions is not None]
+    if not counted:
+        return None
+    steps: list[int | None] = []
+    for s in made:
+        steps += [None] * s.steps_ns.shape[1] if s.instructions is None else s.instructions["steps"]
+    totals = {key: sum(c[key] for c in counted) for key in ("run", "first_result")}
+    return {"steps": steps, **totals}
 
 
 def _samples(executable: Executable, runs: int) -> Samples:

@@ -183,11 +183,19 @@ class Predictor:
         self._executions.move_to_end(key)
         return self._executions[key]
 
+    @property
+    def _foreign(self) -> bool:
+        return self.backend == "arm" and host_target() != "arm"
+
+    @property
+    def emulated(self) -> bool:
+        """Whether its CPU steps run under an emulator, where durations mean nothing."""
+        return self._foreign if self.device is None else not self.device.times_meaningful
+
     def _cpu(self) -> Backend | None:
         """What runs CPU steps: the device, the emulator for another machine's CPU, or None for
         here."""
-        foreign = self.backend == "arm" and host_target() != "arm"
-        if self.device is None and not foreign:
+        if self.device is None and not self._foreign:
             return None
         from ..devices import DeviceBackend, EmulatedDevice
 

@@ -35,7 +35,8 @@ _RANKED_SHARE = 0.01
 class LayerTime:
     """One row. Times in ms; `ci_ms` is half the 95 % interval of the median; `share` of the
     layers' sum; rates from the operator's own cost; `roof_fraction` how near its roof it comes
-    (1 at best, None without a measured roof), `bound_by` which one. `span_ms` is start and end in
+    (1 at best, None without a measured roof), `bound_by` which one. `instructions` were executed in
+    one run (under emulation only). `span_ms` is start and end in
     the run nearest to the median. `copy` is set for rows that only move data."""
 
     index: int
@@ -65,6 +66,7 @@ class LayerTime:
     span_ms: list[float] = field(default_factory=lambda: [0.0, 0.0])
     block: str = ""
     copy: dict[str, Any] | None = None
+    instructions: int | None = None
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Profile:
     first_run_ms    planning, packing, compiling and one run; warm_ms the runs before the timed ones
     sum_ms, unexplained_ms   sum of the layers, and what total_ms has more (+) or less (−)
     rankable_us     two layers whose medians are closer than this cannot be ranked
+    instructions             executed by one "run" and until the "first_result" from the start of
+                             the runner's process, one thread; only under emulation
     peak_memory_bytes        of the whole process so far; `memory` splits what the model takes
     """
 
@@ -103,6 +107,7 @@ class Profile:
     samples_ms: list[float] = field(default_factory=list)
     times_meaningful: bool = True
     emulated: bool = False
+    instructions: dict[str, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -127,6 +132,9 @@ class Profile:
         return Profile(**{**{k: v for k, v in data.items() if k in own}, "layers": rows})
 
     def slowest(self, count: int = 10) -> list[LayerTime]:
+        """By time, under emulation by executed instructions."""
+        if self.instructions:
+            return sorted(self.layers, key=lambda x: -(x.instructions or 0))[:count]
         return sorted(self.layers, key=lambda x: -x.median_ms)[:count]
 
 
@@ -162,7 +170,7 @@ def profile(
     begin = time.perf_counter()
     execution = predictor.execution({n: a.shape for n, a in arrays.items()})
     execution.tap(())
-    meaningful = getattr(predictor.device, "times_meaningful", True)
+    meaningful = not predictor.emulated
     warm: list[float] = []
     remote = None
     if predictor.device is None:
@@ -190,7 +198,7 @@ def profile(
         predictor.model.name,
         predictor.backend,
         device or str(getattr(predictor.device, "name", "local")),
-        predictor.threads,
+        predictor.threads if meaningful else 1,
         conditions,
         total,
         first_ms,
@@ -211,6 +219,11 @@ def profile(
         times_meaningful=meaningful,
         emulated=not meaningful,
     )
+    if remote is not None and remote.instructions is not None:
+        counts = remote.instructions
+        out.instructions = {key: counts[key] for key in ("run", "first_result")}
+        for row, count in zip(out.layers, counts["steps"], strict=True):
+            row.instructions = count
     out.warnings = [*(remote.warnings if remote else ()), *_warnings(out)]
     return out
 
@@ -341,7 +354,10 @@ def _rankable_us(layers: list[LayerTime]) -> float:
 
 def _warnings(result: Profile) -> list[str]:
     if not result.times_meaningful:
-        return ["emulated: the times say nothing about a board; kernels, shapes and memory do"]
+        more = ", executed instructions" if result.instructions else ""
+        return [
+            f"emulated: the times say nothing about a board; kernels, shapes, memory{more} do"
+        ]
     out = []
     median, p90 = result.total_ms["median"], result.total_ms["p90"]
     if median > 0 and p90 > 1.25 * median:

@@ -42,7 +42,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--input", action="append", default=[], metavar="[NAME=]FILE")
     add_backend(parser)
-    parser.add_argument("--runs", type=int, default=20, metavar="N", help="timed runs (20)")
+    parser.add_argument(
+        "--runs", type=int, metavar="N", help="timed runs (20; under emulation 1, which is counted)"
+    )
     parser.add_argument("--warmup", type=int, default=3, metavar="N", help="runs before (3)")
     add_device(parser)
     parser.add_argument("--sort", choices=("order", "time"), default="order")
@@ -66,7 +68,7 @@ def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.profile import profile
 
-    if args.runs < 1:
+    if args.runs is not None and args.runs < 1:
         raise UsageError("--runs must be at least 1")
     if args.warmup < 0:
         raise UsageError("--warmup must be at least 0")
@@ -79,7 +81,8 @@ def _call(args: argparse.Namespace) -> Profiled:
         precision=args.precision,
         device=find_device(args.device),
     )
-    made = profile(predictor, feeds, runs=args.runs, warmup=args.warmup)
+    runs = args.runs or (1 if predictor.emulated else 20)
+    made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})
     result = Profiled(made, advise(made, plan, model.journal, args.model))
     if args.history:
@@ -101,17 +104,13 @@ def _show(result: Any, args: argparse.Namespace) -> str:
         if wants_json_only(args):
             return ""
     layers = result.layers if args.sort == "order" else result.slowest(len(result.layers))
+    columns = _counted if result.instructions else _timed
     rows = [
         [
             x.index,
             clip(x.name, 36),
             x.op,
-            f"{x.median_ms:.3f}",
-            f"±{x.ci_ms:.3f}",
-            f"{100 * x.share:.1f}",
-            f"{x.gflops:.1f}",
-            f"{x.gbytes_per_s:.1f}",
-            "–" if x.roof_fraction is None else f"{100 * x.roof_fraction:.0f}",
+            *columns(x, result).values(),
             shape_text(x.output_shapes[0] if x.output_shapes else None),
             x.kernel,
             clip(x.why, 44),
@@ -119,11 +118,9 @@ def _show(result: Any, args: argparse.Namespace) -> str:
         ]
         for x in layers
     ]
-    head = [
-        "#", "layer", "op", "ms", "95 %", "%", "GFLOP/s", "GB/s", "roof %", "output", "kernel",
-        "why", "from",
-    ]  # fmt: skip
-    lines = [table(head, rows, right=(0, 3, 4, 5, 6, 7, 8)), "", *_summary(result)]
+    numbers = list(columns(layers[0], result)) if layers else []
+    head = ["#", "layer", "op", *numbers, "output", "kernel", "why", "from"]
+    lines = [table(head, rows, right=(0, *range(3, 3 + len(numbers)))), "", *_summary(result)]
     lines += [f"warning: {w}" for w in result.warnings]
     lines += [f"advice: {a}" for a in result.advice]
     if result.run is not None:
@@ -132,10 +129,33 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
+def _timed(x: Any, result: Any) -> dict[str, str]:
+    """A layer's numbers by heading: times and rates."""
+    return {
+        "ms": f"{x.median_ms:.3f}",
+        "95 %": f"±{x.ci_ms:.3f}",
+        "%": f"{100 * x.share:.1f}",
+        "GFLOP/s": f"{x.gflops:.1f}",
+        "GB/s": f"{x.gbytes_per_s:.1f}",
+        "roof %": "–" if x.roof_fraction is None else f"{100 * x.roof_fraction:.0f}",
+    }
+
+
+def _counted(x: Any, result: Any) -> dict[str, str]:
+    """The same under emulation: executed instructions, and how many a multiply-add took."""
+    if x.instructions is None:
+        return {"instructions": "–", "%": "–", "per MAC": "–"}
+    return {
+        "instructions": f"{x.instructions:,}",
+        "%": f"{100 * x.instructions / result.instructions['run']:.1f}",
+        "per MAC": f"{x.instructions / x.macs:.3f}" if x.macs else "–",
+    }
+
+
 def _summary(result: Any) -> list[str]:
     """Totals, the reconciliation, roof and memory."""
     total, memory = result.total_ms, result.memory_map.get("peak")
-    lines = [
+    lines = [_instructions(result)] if result.instructions else [
         f"{result.model} on {result.backend} ({result.precision}, {result.threads} threads, "
         f"{result.environment['cpu']}): median {total['median']:.3f} ms, min {total['min']:.3f}, "
         f"p90 {total['p90']:.3f}, p99 {total['p99']:.3f} over {result.runs} runs; first run "
@@ -144,7 +164,7 @@ def _summary(result: Any) -> list[str]:
         f"timed runs take {result.profiled_ms:.3f} ms, reading the clocks out "
         f"{result.overhead_ms:.3f} ms more; layers closer than {result.rankable_us:.1f} µs "
         "cannot be ranked",
-    ]
+    ]  # fmt: skip
     if result.roof:
         lines.append(
             f"roof measured here: {result.roof['gflops']:.1f} GFLOP/s, "
@@ -156,6 +176,16 @@ def _summary(result: Any) -> list[str]:
     if memory:
         lines.append(f"arena: {memory['text']}")
     return lines
+
+
+def _instructions(result: Any) -> str:
+    counts, macs = result.instructions, sum(x.macs for x in result.layers)
+    each = f" ({counts['run'] / macs:.3f} per multiply-add)" if macs else ""
+    return (
+        f"{result.model} on {result.backend} ({result.precision}, {result.threads} thread, "
+        f"{result.environment['cpu']}): {counts['run']:,} instructions a run{each}, "
+        f"{counts['first_result']:,} from the start of the runner to the first result"
+    )
 
 
 COMMAND = Command("profile", "per-layer times", _configure, _call, _show)
