@@ -27,7 +27,8 @@ def count(model: Path, *, runner: Path | None = None, cpu: str = "max", runs: in
         raise BackendUnavailableError("counting needs qemu-aarch64; sudo apt-get install qemu-user")
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [emulator, "-cpu", cpu, "-plugin", counter_path(), runner or runner_path("aarch64"), model,
+            [emulator, "-cpu", cpu, "-plugin", counter_path(),
+             runner or runner_path("aarch64"), model,
              "--threads", "1", "--runs", str(runs), "--output", folder],
             capture_output=True, text=True, timeout=1800,
         )  # fmt: skip
