@@ -61,7 +61,8 @@ class Model:
 
     def graph_in(self, precision: str) -> Graph:
         """The graph that is computed in a precision."""
-        return self.graphs.get(precision, self.graph)
+        own = precision in self.graphs  # graphs are read on use: not both
+        return self.graphs[precision] if own else self.graph
 
     def all_graphs(self) -> list[Graph]:
         return [self.graph, *self.graphs.values()]
