@@ -7,7 +7,9 @@ file needs, and the backend can hold the file's precision; all of it is known be
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .. import settings
@@ -26,15 +28,27 @@ def host_target() -> str:
     return "arm" if platform.machine().lower() in _ARM else "x86"
 
 
+#: A candidate, whether it can be used, and why.
+Reason = tuple[str, bool, str]
+
+
 @dataclass
 class Decision:
     """The chosen backend and, for each candidate in order, its reason; layers that are computed
-    otherwise than planned, with what was chosen for them."""
+    otherwise than planned, with what was chosen for them. Candidates behind the chosen one are
+    `untried`: they are looked at when the reasons are asked for (finding OpenCL takes a while)."""
 
     backend: str = ""
     precision: str = "fp32"
-    reasons: list[tuple[str, bool, str]] = field(default_factory=list)
+    tried: list[Reason] = field(default_factory=list)
     layers: dict[str, str] = field(default_factory=dict)
+    untried: list[Callable[[], Reason]] = field(default_factory=list)
+
+    @property
+    def reasons(self) -> list[Reason]:
+        while self.untried:
+            self.tried.append(self.untried.pop(0)())
+        return self.tried
 
     def __str__(self) -> str:
         lines = [f"runs on {self.backend} ({self.precision})"]
@@ -98,22 +112,26 @@ def choose(
         )
     decision = Decision()
     for target in model.targets or [host_target()]:
-        if target == "arm" and host_target() != "arm":
-            state = Usability(
-                False, f"this machine is {platform.machine()} (emulate: --backend arm)"
-            )
-        else:
-            state = validity(model, target)
-        if state.usable and not decision.backend:
+        if decision.backend:
+            decision.untried.append(partial(_reason, model, target, precision))
+            continue
+        decision.tried.append(_reason(model, target, precision))
+        if decision.tried[-1][1]:
             decision.backend = target
             decision.precision, _ = _precision(model, target, precision)
-        more = f"; {state.fix}" if state.fix else ""
-        if state.usable:
-            _, more = _precision(model, target, precision)
-        decision.reasons.append((target, state.usable, state.reason + more))
     if not decision.backend:
         raise _mismatch(model, decision)
     return decision
+
+
+def _reason(model: Model, target: str, precision: str | None) -> Reason:
+    """Whether this machine can run a target of the file of itself, and why."""
+    if target == "arm" and host_target() != "arm":
+        return target, False, f"this machine is {platform.machine()} (emulate: --backend arm)"
+    state = validity(model, target)
+    if not state.usable:
+        return target, False, state.reason + (f"; {state.fix}" if state.fix else "")
+    return target, True, state.reason + _precision(model, target, precision)[1]
 
 
 def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decision:
