@@ -6,11 +6,15 @@
 namespace lite {
 
 struct Allocator {
-  struct Block {
-    Block* next;
-    size_t bytes;
+  // Blocks are cut from chunks, each larger than the one before. From 2 MiB on a chunk asks the
+  // kernel for huge pages: weights and arena then take few page faults and few TLB entries.
+  struct Chunk {
+    Chunk* next;
+    uint8_t* at;   // the first free byte
+    uint8_t* end;
+    size_t mapped_bytes;  // of the whole mapping
   };
-  Block* blocks;
+  Chunk* chunks;
   size_t used_bytes;
   size_t limit_bytes;      // 0: none
   int64_t fail_countdown;  // the allocation that brings it to 0 fails (tests); 0: never
@@ -19,6 +23,9 @@ struct Allocator {
   // count * each, overflow checked. At least one byte, so that nullptr always means failure.
   void* allocate_array(size_t count, size_t each);
   void release();
+
+ private:
+  bool grow(size_t bytes);
 };
 
 }  // namespace lite

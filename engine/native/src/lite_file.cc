@@ -8,10 +8,12 @@
 //             overlaps the table or the end of the file; rows of equal sections share one
 //
 // Sections: NEEDS (text, lines "engine 0.1.0" and "arm neon": the oldest runtime and the CPU
-// features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple of 64 bytes); WINDEX (per
-// weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose
-// weight numbers are rows of WINDEX). Unknown sections are skipped: newer writers may add some.
+// features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple
+// of 64 bytes); WINDEX (per weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as
+// integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose weight numbers are
+// rows of WINDEX). Unknown sections are skipped: newer writers may add some.
 // A reader refuses other versions, damaged checksums and anything that points outside.
+#include "crc32.h"
 #include "lite_derived.h"
 #include "lite_runtime.h"
 
@@ -35,37 +37,6 @@ struct Section {
   uint32_t crc, flags;
 };
 static_assert(sizeof(Section) == 32, "the table is read as it lies in the file");
-
-// CRC-32 eight bytes at a time: weights are hundreds of megabytes at times.
-struct CrcTables {
-  uint32_t table[8][256];
-  CrcTables() {
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t c = i;
-      for (int bit = 0; bit < 8; ++bit) c = c & 1 ? 0xedb88320u ^ (c >> 1) : c >> 1;
-      table[0][i] = c;
-    }
-    for (int t = 1; t < 8; ++t)
-      for (int i = 0; i < 256; ++i)
-        table[t][i] = table[0][table[t - 1][i] & 255] ^ (table[t - 1][i] >> 8);
-  }
-};
-
-uint32_t crc32_of(const uint8_t* p, size_t n) {
-  static const CrcTables tables;
-  const auto& t = tables.table;
-  uint32_t c = ~0u;
-  for (; n >= 8; n -= 8, p += 8) {
-    uint32_t low, high;
-    memcpy(&low, p, 4);
-    memcpy(&high, p + 4, 4);
-    low ^= c;
-    c = t[7][low & 255] ^ t[6][low >> 8 & 255] ^ t[5][low >> 16 & 255] ^ t[4][low >> 24] ^
-        t[3][high & 255] ^ t[2][high >> 8 & 255] ^ t[1][high >> 16 & 255] ^ t[0][high >> 24];
-  }
-  for (; n; --n, ++p) c = t[0][(c ^ *p) & 255] ^ (c >> 8);
-  return ~c;
-}
 
 }  // namespace
 
@@ -154,7 +125,7 @@ bool read_table(lite_file* file, const char* path, char* error, size_t bytes) {
       fail(error, bytes, "%s: section %u lies outside the file", path, i);
       return false;
     }
-    if (crc32_of(file->data + s.offset, s.size) != s.crc) {
+    if (lite::crc32(file->data + s.offset, s.size) != s.crc) {
       fail(error, bytes, "%s: section %u is damaged (checksum); copy or convert the file again",
            path, i);
       return false;
