@@ -9,10 +9,12 @@ import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import LiteError, ModelFormatError
-from ..ir import Graph, Shape, verify
+
+if TYPE_CHECKING:
+    from ..ir import Graph, Shape
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
 FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe")
@@ -97,6 +99,7 @@ def load(
 
 
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
+    from ..ir import verify
     from ..ops import infer_types
 
     fix_shapes(graph, shapes or {})

@@ -1,6 +1,6 @@
 """A PyTorch module → Graph, where torch is installed: exported to ONNX in memory, then read.
 
-    graph = load(module, example_inputs=(torch.zeros(1, 3, 224, 224),))
+graph = load(module, example_inputs=(torch.zeros(1, 3, 224, 224),))
 """
 
 from __future__ import annotations

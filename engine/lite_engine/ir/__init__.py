@@ -1,10 +1,17 @@
 """The graph: typed operators, values, journal, text form, verifier."""
 
-from .graph import Graph, Node, Value, captured, copy_graph, node_reads, walk
-from .journal import Entry, Journal
-from .text import from_text, to_text
-from .types import Dim, DType, QuantParams, Shape, TypeInfo, format_shape
-from .verify import verify
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import lazily
+
+if TYPE_CHECKING:
+    from .graph import Graph, Node, Value, captured, copy_graph, node_reads, walk
+    from .journal import Entry, Journal
+    from .text import from_text, to_text
+    from .types import Dim, DType, QuantParams, Shape, TypeInfo, format_shape
+    from .verify import verify
 
 __all__ = [
     "DType",
@@ -26,3 +33,12 @@ __all__ = [
     "verify",
     "walk",
 ]
+
+_WHERE = {
+    "graph": ("Graph", "Node", "Value", "captured", "copy_graph", "node_reads", "walk"),
+    "journal": ("Entry", "Journal"),
+    "text": ("from_text", "to_text"),
+    "types": ("Dim", "DType", "QuantParams", "Shape", "TypeInfo", "format_shape"),
+    "verify": ("verify",),
+}
+__getattr__ = lazily(__name__, {name: module for module, names in _WHERE.items() for name in names})

@@ -3,16 +3,15 @@ another kernel. Stored with the target, honoured wherever the file runs."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..ir import Graph
 from .precision import TARGETS
 
 if TYPE_CHECKING:
+    from ..ir import Graph
     from .model import Model
 
 #: What `Model.overrides` may say of a layer: where, or in which precision.
@@ -74,6 +73,8 @@ def of_graph(choices: Mapping[str, str], graph: Graph) -> dict[str, str]:
 def _kernels(graph: Graph, layer: str, backend: str) -> list[str]:
     node = next((n for n in graph.nodes if n.name == layer), None)
     if node is None:
+        import difflib
+
         near = difflib.get_close_matches(layer, [n.name for n in graph.nodes], n=1)
         hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
         raise UsageError(f"no layer is called {layer!r}; {hint}")

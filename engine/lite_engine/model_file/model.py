@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from ..ir import Graph, Journal, Shape, Value
+from ..ir import Journal
 from .layers import of_graph
 from .needs import Needs
 from .precision import TARGETS, check_int8, parse_precisions
+
+if TYPE_CHECKING:
+    from ..ir import Graph, Shape, Value
 
 
 @dataclass
@@ -39,7 +42,7 @@ class Model:
     @property
     def graph(self) -> Graph:
         """The optimised graph, read from the file on first use. Raises ModelFormatError."""
-        if not isinstance(self.source, Graph):
+        if callable(self.source):
             self.source = self.source()
         return self.source
 
@@ -50,7 +53,7 @@ class Model:
     @property
     def is_read(self) -> bool:
         """Whether the graph is in memory, where it may have been changed."""
-        return isinstance(self.source, Graph)
+        return not callable(self.source)
 
     @property
     def name(self) -> str:
@@ -118,6 +121,7 @@ def optimize(
     """
     # Importers and passes are loaded only here: a .lite file needs neither.
     from ..importers import load
+    from ..ir import Graph
     from ..passes import optimize_graph
 
     graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
@@ -187,9 +191,7 @@ def with_int8(model: Model, quantised: Graph, targets: str | Sequence[str]) -> M
         {t: of_graph(v, quantised) if t in names else v for t, v in table.items()}
         for table in (model.overrides, model.tuning)
     ]
-    made = replace(
-        model, precisions=precisions, graphs=graphs, overrides=kept[0], tuning=kept[1]
-    )
+    made = replace(model, precisions=precisions, graphs=graphs, overrides=kept[0], tuning=kept[1])
     return _without_idle_graphs(made)
 
 
@@ -211,7 +213,7 @@ def open_model(model: str | Path | Model | Graph) -> Model:
     """A Model as it is, a `.lite` file read, any other model file imported and optimised."""
     if isinstance(model, Model):
         return model
-    if isinstance(model, Graph):
+    if not isinstance(model, (str, Path)):
         return optimize(model)
     from .reader import is_lite, open_file
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..ir import Graph
+
+if TYPE_CHECKING:
+    from ..ir import Graph
 
 TARGETS = ("x86", "arm", "opencl")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")

@@ -7,18 +7,21 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import LiteError, ModelFormatError
 from ..importers._file import head
-from ..ir import DType, Entry, Graph, Journal, from_text, verify
+from ..ir import Entry, Journal
 from ._container import MAGIC, read_container
 from .layers import FLOATS, PLACES
 from .model import Model
 from .needs import from_bytes
 from .precision import PRECISIONS, TARGETS
+
+if TYPE_CHECKING:
+    from ..ir import Graph
 
 
 def is_lite(path: Path) -> bool:
@@ -53,7 +56,7 @@ def open_file(path: Path) -> Model:
     return model
 
 
-class _Graphs(Mapping[str, Graph]):
+class _Graphs(Mapping[str, "Graph"]):
     """The graphs of single precisions, each read on first use."""
 
     def __init__(self, path: Path, sections: Mapping[str, memoryview], tags: Mapping[str, str]):
@@ -73,6 +76,8 @@ class _Graphs(Mapping[str, Graph]):
 
 
 def _graph(path: Path, sections: Mapping[str, memoryview], tag: str) -> Graph:
+    from ..ir import from_text, verify
+
     with _damage_named(path):
         data = _json(sections[tag])
         arrays = _arrays(data["arrays"], sections["WINDEX"], sections["WEIGHTS"])
@@ -135,6 +140,8 @@ def _json(data: memoryview) -> dict[str, Any]:
 def _arrays(table: list[Any], index: memoryview, weights: memoryview) -> list[np.ndarray]:
     if len(index) % 16:
         raise ModelFormatError("weight index is damaged")
+    from ..ir import DType
+
     rows = np.frombuffer(index, "<u8").reshape(-1, 2)
     arrays = []
     for entry in table:

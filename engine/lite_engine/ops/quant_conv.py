@@ -141,9 +141,7 @@ def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, *_: Any, **
 
 
 #: What the integer GEMM takes: one scale for x and y, constant weights of bytes.
-INTEGER_GEMM = all_of(
-    constant(1, 2, 3, 4, 5, 6, 7, 8), of_type(3, dtype="i8,u8"), byte_output
-)
+INTEGER_GEMM = all_of(constant(1, 2, 3, 4, 5, 6, 7, 8), of_type(3, dtype="i8,u8"), byte_output)
 _RESIDUAL = all_of(constant(10, 11), of_type(9, dtype="i8,u8"))
 
 

@@ -101,8 +101,12 @@ def _run(
 
 def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> OpDef:
     op = define_op(
-        name, inputs=inputs, outputs=outputs, attrs={**_ATTRS, **attrs},
-        packed_inputs=("w", "r", "b", "p"), source=f"ONNX {name}-22",
+        name,
+        inputs=inputs,
+        outputs=outputs,
+        attrs={**_ATTRS, **attrs},
+        packed_inputs=("w", "r", "b", "p"),
+        source=f"ONNX {name}-22",
     )
 
     @op.infer

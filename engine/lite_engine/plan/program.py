@@ -25,32 +25,11 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType
-from .model import Plan, PlanTensor, Step
+from .model import ROLES, Plan, PlanTensor, Step
 
 VERSION = 1
-DTYPE_CODES = {
-    d: i
-    for i, d in enumerate(
-        (
-            DType.F32,
-            DType.F16,
-            DType.BF16,
-            DType.F64,
-            DType.I8,
-            DType.U8,
-            DType.I16,
-            DType.U16,
-            DType.I32,
-            DType.U32,
-            DType.I64,
-            DType.U64,
-            DType.BOOL,
-        ),
-        start=1,
-    )
-}
-DTYPE_OF_CODE = {code: dtype for dtype, code in DTYPE_CODES.items()}
-ROLE_CODES = {"input": 1, "output": 2, "weight": 3, "arena": 4}
+DTYPE_CODES = {dtype: code for code, dtype in enumerate(DType, start=1)}
+ROLE_CODES = {role: code for code, role in enumerate(ROLES, start=1)}
 _INTS, _FLOATS, _STRING = 1, 2, 3
 
 

@@ -1,7 +1,16 @@
 """Running models: choice of backend, predictor, profile, taps, compare."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import lazily
 from .choice import Decision, choose, host_target, usability
-from .execute import Execution
 from .predictor import Predictor
 
+if TYPE_CHECKING:
+    from .execute import Execution
+
 __all__ = ["Decision", "Execution", "Predictor", "choose", "host_target", "usability"]
+
+__getattr__ = lazily(__name__, {"Execution": "execute"})

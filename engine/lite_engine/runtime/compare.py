@@ -228,7 +228,8 @@ class _Work:
         assert isinstance(self.b, Side)
         by_name = {v.name: v for n in self.b.graph.nodes for v in (*n.inputs, *n.outputs) if v}
         known = {
-            name: self.feeds_b[name] if name in self.feeds_b
+            name: self.feeds_b[name]
+            if name in self.feeds_b
             else self._as_b(name, by_name[name], va[other])
             for name, other in inputs.items()
             if name in by_name

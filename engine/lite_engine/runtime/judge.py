@@ -91,9 +91,7 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
         result.verdict = f"{result.a} and {result.b} agree: largest error {worst:.1e}"
 
 
-def _wrong_side(
-    row: LayerDifference, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]
-) -> str:
+def _wrong_side(row: LayerDifference, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]) -> str:
     """The NumPy reference on side A's own inputs says which side left it. Another framework is
     trusted: it has no nodes that we could evaluate."""
     if not isinstance(a, Side):

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import settings
-from ..backends import Backend
 from ..errors import BackendUnavailableError, ShapeError, UsageError
-from ..ir import DType, Graph, Value, format_shape
 from ..model_file import Model, computed, open_model
-from ..plan import Plan
-from ..plan.faults import check_kind
 from .choice import Decision, choose, host_target, usability
-from .execute import Execution
 from .stored import StoredProgram
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a stored program runs without these
+    from ..backends import Backend
     from ..devices import Device
+    from ..ir import Graph, Value
+    from ..plan import Plan
+    from .execute import Execution
 
 PLANS_KEPT = 4
 
@@ -58,7 +57,7 @@ class Predictor:
         self.threads = threads or settings.threads()
         self._given = dict(overrides or {}), dict(tuning or {})
         self._choose_layers()
-        self.faults = {layer: check_kind(kind) for layer, kind in (faults or {}).items()}
+        self.faults = _checked_faults(faults or {})
         self.device = device
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._stored: StoredProgram | None = None
@@ -166,6 +165,7 @@ class Predictor:
         key = tuple(sorted(shapes.items()))
         if key not in self._executions:
             from ..plan import make_plan
+            from .execute import Execution
 
             self._stored = None  # one program in memory is enough
             plan = make_plan(
@@ -225,7 +225,17 @@ class Predictor:
         return self.execution(shapes).plan
 
 
+def _checked_faults(faults: Mapping[str, str]) -> dict[str, str]:
+    if not faults:
+        return {}
+    from ..plan.faults import check_kind
+
+    return {layer: check_kind(kind) for layer, kind in faults.items()}
+
+
 def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
+    from ..ir import DType, format_shape
+
     if value.name not in feeds:
         raise ShapeError(f"input {value.name} ({value.type}) is missing")
     array = np.asarray(feeds[value.name])

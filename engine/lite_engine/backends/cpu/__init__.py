@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import LiteError
-from ...plan import Segment
-from ...plan.program import WeightTable, encode
 from .._base import StepTime, Usability
 from .native import NativeProgram, cpu_features, target
+
+if TYPE_CHECKING:
+    from ...plan import Segment
 
 
 class CpuBackend:
@@ -33,6 +34,8 @@ class CpuExecutable:
     """A segment loaded into the native runtime."""
 
     def __init__(self, segment: Segment, *, threads: int) -> None:
+        from ...plan.program import WeightTable, encode  # a stored program needs no planner
+
         self.plan = segment.plan
         table = WeightTable()
         data = encode(self.plan, table)

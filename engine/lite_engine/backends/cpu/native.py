@@ -22,10 +22,11 @@ import numpy as np
 from ..._native import library_path
 from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
 from ...ir import DType
-from ...plan.program import DTYPE_OF_CODE, ROLE_CODES
 
 ABI_VERSION = 1
-_ROLE_NAMES = {code: name for name, code in ROLE_CODES.items()}
+#: What the numbers of the program format mean (plan/program.py), from 1.
+_DTYPES = tuple(DType)
+_ROLES = ("input", "output", "weight", "arena")
 _ERROR_BYTES = 1024
 
 
@@ -302,8 +303,8 @@ class NativeProgram:
         return TensorInfo(
             index,
             raw.name.decode(errors="replace"),
-            DTYPE_OF_CODE[raw.dtype],
-            _ROLE_NAMES[raw.role],
+            _DTYPES[raw.dtype - 1],
+            _ROLES[raw.role - 1],
             tuple(raw.dims[: raw.rank]),
             raw.bytes,
         )
