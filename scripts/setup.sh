@@ -78,10 +78,14 @@ if [ "$done_rank" -lt "$rank" ]; then
   printf '%s\n%s\n' "$rank" "$wanted" > $stamp
 fi
 
-# An editable install has no data files: the extension that serves netron is switched on here.
+# An editable install has no data files: the server extension that serves netron and JupyterLab's
+# own extension are switched on here.
 config=.venv/etc/jupyter/jupyter_server_config.d
 mkdir -p $config
 cp widgets/lite_widgets/netron_view/jupyter_server_config.json $config/lite_widgets.json
+extension=.venv/share/jupyter/labextensions/lite-workbench
+mkdir -p $extension
+cp -r widgets/lite_widgets/code_drawer/labextension/. $extension/
 
 # 3. Native library and runners, incremental.
 quiet_build() {

@@ -79,9 +79,13 @@ def test_wheel_carries_what_runs_and_nothing_else(wheel):
     packages = {"lite_engine", "lite_widgets", "lite_workbench"}
     others = [n for n in names if n.split("/")[0] not in packages and ".dist-info/" not in n]
     assert {n.split("/")[0] for n in names} >= packages
-    # the one file outside: JupyterLab's server finds the extension that serves netron
-    assert [n.split("/", 1)[1] for n in others] == [
-        "data/etc/jupyter/jupyter_server_config.d/lite_widgets.json"
+    # what lies outside: JupyterLab's server finds the extension that serves netron, and JupyterLab
+    # the one that inserts cells
+    lab = "data/share/jupyter/labextensions/lite-workbench"
+    assert sorted(n.split("/", 1)[1] for n in others) == [
+        "data/etc/jupyter/jupyter_server_config.d/lite_widgets.json",
+        f"{lab}/package.json",
+        f"{lab}/static/remoteEntry.js",
     ]
     assert len(names) == len(set(names))
     arch = os.uname().machine

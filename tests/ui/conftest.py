@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.ui.lab_page import LabPage
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 TOKEN = "lite"
+LABEXTENSION = ROOT / "widgets" / "lite_widgets" / "code_drawer" / "labextension"
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
@@ -45,6 +47,9 @@ class Server:
             if part.name != "settings":
                 (own / part.name).symlink_to(part)
         (own / "settings").mkdir()
+        extensions = home / "labextensions"
+        extensions.mkdir()
+        (extensions / "lite-workbench").symlink_to(LABEXTENSION)
         (own / "settings" / "overrides.json").write_text(json.dumps(SETTINGS))
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -64,7 +69,7 @@ class Server:
                  f"--ServerApp.root_dir={self.root}", "--ServerApp.port_retries=0",
                  f"--ServerApp.base_url={base_url}",
                  "--ServerApp.jpserver_extensions={'lite_widgets.netron_view.extension': True}",
-                 f"--LabApp.app_dir={own}",
+                 f"--LabApp.app_dir={own}", f"--LabApp.extra_labextensions_path={extensions}",
                  "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None"],
                 env=env, stdout=log, stderr=log, cwd=self.root,
             )  # fmt: skip

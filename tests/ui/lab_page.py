@@ -61,10 +61,7 @@ class LabPage:
         }  # fmt: skip
         path = self.server.root / f"walk{len(list(self.server.root.glob('walk*.ipynb')))}.ipynb"
         path.write_text(json.dumps(book))
-        self.page.goto(f"{self.server.url}lab/tree/{path.name}?token={self.token}&reset")
-        self.page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=90_000)
-        self.page.wait_for_selector(".jp-Notebook", timeout=60_000)
-        self.page.evaluate(_READY)
+        self.goto(path.name)
         toggle = "application:toggle-left-area"
         self.page.evaluate(f"() => window.jupyterapp.commands.execute('{toggle}')")
         theme, light = ("Dark", "false") if self.dark else ("Light", "true")
@@ -73,6 +70,13 @@ class LabPage:
             f"JupyterLab {theme}",
         )
         self.page.wait_for_selector(f"body[data-jp-theme-light={light}]", state="attached")
+
+    def goto(self, name: str) -> None:
+        """Opens a notebook of the server's folder and waits for its kernel."""
+        self.page.goto(f"{self.server.url}lab/tree/{name}?token={self.token}&reset")
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=90_000)
+        self.page.wait_for_selector(".jp-Notebook", timeout=60_000)
+        self.page.evaluate(_READY)
 
     def run_all(self) -> bool:
         """Runs every cell; False when one failed."""

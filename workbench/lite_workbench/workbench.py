@@ -32,7 +32,7 @@ class Workbench(WorkbenchView):
         self._loop = _running_loop()
         self.top.on_action(lambda *_: self.session.job and self.session.job.cancel(), "cancel")
         self.top.observe(self._version_chosen, names=["version"])
-        self.code.on_action(lambda *_: self._insert(), "insert")
+        self.code.on_action(lambda _, payload: self._inserted(payload["count"]), "insert")
         self.code.on_action(lambda *_: self._export(), "export")
         self.load(session)
         self.current = step
@@ -47,7 +47,7 @@ class Workbench(WorkbenchView):
         self.current = "Model"
         self.top.title = made.path.name
         self.top.job = None
-        self.code.lines = list(made.code)
+        self._write_code()
         for name in STEPS:
             self.build(name, lambda name=name: self._make(name))
         self._ends = [made.observe(self._told)]
@@ -81,7 +81,7 @@ class Workbench(WorkbenchView):
         if what == "job":
             self._job(value)
         elif what == "code":
-            self.code.lines = list(self.session.code)
+            self._write_code()
         elif what != "selected":
             self._states()
 
@@ -121,14 +121,14 @@ class Workbench(WorkbenchView):
         else:
             self.top.note = f"wrote {made}"
 
-    def _insert(self) -> None:
-        """Puts the walk into the cell below, where the notebook's front end allows it."""
-        from IPython import get_ipython
+    def _write_code(self) -> None:
+        with self.code.hold_sync():
+            self.code.lines = list(self.session.code)
+            self.code.cells = cells_of(self.session.code)
 
-        shell = get_ipython()
-        if shell is not None:
-            shell.set_next_input("\n".join(cells_of(self.session.code)), replace=False)
-            self.top.note = "the walk is in the next cell"
+    def _inserted(self, count: int) -> None:
+        cells = f"{count} cell{'s' * (count != 1)} inserted below"
+        self.top.note = cells if count else "copied; paste it into a cell"
 
 
 def step_states(session: Session) -> dict[str, tuple[str, str]]:

@@ -3,6 +3,20 @@ import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { button } from "../_shared/parts.js";
 
+/** Cells below this one, where JupyterLab has our extension; else they are copied. */
+async function insert(c) {
+  const cells = c.get("cells");
+  const count = window.liteWorkbench?.insertCells(c.root, cells) || 0;
+  if (!count) {
+    try {
+      await navigator.clipboard.writeText(cells.join("\n"));
+    } catch {
+      c.set({ opened: true }); // no permission to copy: show them
+    }
+  }
+  c.act("insert", { count });
+}
+
 export default widget({
   name: "code",
   frame(c) {
@@ -48,6 +62,10 @@ export default widget({
     if (list) list.scrollTop = list.scrollHeight;
   },
   click(c, event) {
+    if (event.target.closest("[data-action=insert]")) {
+      insert(c);
+      return true;
+    }
     if (!event.target.closest("[data-open]")) return false;
     c.set({ opened: !c.get("opened") });
     return true;

@@ -15,12 +15,16 @@ class CodeDrawer(LiteWidget):
     lines    the whole walk so far, one statement each.
     opened   is the list open? Set by the button.
 
-    Actions: {"id": "insert"} (insert as cells), {"id": "export"} (export notebook).
+    cells    the same as sources of cells, for "Insert as cells": JupyterLab puts them below (its
+             extension `lite-workbench` comes with this package); elsewhere they are copied.
+
+    Actions: {"id": "insert", "count"} (cells were inserted; 0: copied instead), {"id": "export"}.
     `add(line)` appends a line unless it repeats the last one.
     """
 
     lines = t.List(t.Unicode())
     opened = t.Bool(False)
+    cells = t.List(t.Unicode())
     can_insert = t.Bool(True)
 
     def add(self, line: str) -> None:
