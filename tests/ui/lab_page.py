@@ -26,10 +26,18 @@ _LOCAL = ("127.0.0.1", "localhost")
 class LabPage:
     """`page` is Playwright's; `errors` and `outside` (requests to elsewhere) are collected."""
 
-    def __init__(self, browser: Any, server: Any, token: str, *, dark: bool) -> None:
+    def __init__(
+        self,
+        browser: Any,
+        server: Any,
+        token: str,
+        *,
+        dark: bool,
+        size: tuple[int, int] = (1400, 1500),
+    ) -> None:
         self.server, self.token = server, token
         self.dark = dark
-        self.context = browser.new_context(viewport={"width": 1400, "height": 1500})
+        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
         self.page = self.context.new_page()
         self.page.set_default_timeout(30_000)
         self.errors: list[str] = []

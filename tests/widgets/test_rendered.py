@@ -347,3 +347,28 @@ def test_inspector_measures_what_differs_from_now(mount):
     button.click()
     sent = saved(page)["action"]
     assert sent["layers"][1:] == ["b1/dw", "b2/dw"] and sent["precision"] == ""
+
+
+def test_tolerance_per_operator_is_a_stepped_band(mount):
+    comparison = samples.comparison()
+    page = mount(
+        [
+            lw.ErrorStrip(comparison=comparison, link="c"),
+            lw.GraphView(graph=samples.graph(), comparison=comparison, link="c"),
+        ]
+    )
+    line = "[data-drag=tolerance] path"
+    flat = {part.split("H")[0] for part in page.locator(line).get_attribute("d").split("V")[1:]}
+    assert len(flat) == 1
+    page.check("[data-set=by_operator]")
+    steps = {part.split("H")[0] for part in page.locator(line).get_attribute("d").split("V")[1:]}
+    assert len(steps) == 2
+    assert "goes wrong at b3/dw" in page.locator(".verdict .what").inner_text()
+    own = saved(page)["op_tolerances"]
+    assert own["DepthwiseConv"] == pytest.approx(5 * own["Mul"])
+    assert page.evaluate("() => models[1].get('op_tolerances')") == own
+    page.focus("[data-drag=tolerance]")
+    page.keyboard.press("PageDown")
+    assert saved(page)["op_tolerances"]["Mul"] == pytest.approx(own["Mul"] / 10**0.5, rel=0.06)
+    page.uncheck("[data-set=by_operator]")
+    assert saved(page)["op_tolerances"] == {}

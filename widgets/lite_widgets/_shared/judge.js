@@ -10,6 +10,16 @@ const over = (value, nan, tolerance) =>
 export const toleranceOf = (row, tolerance, byOp) =>
   byOp && byOp[row.op] !== undefined ? byOp[row.op] : tolerance;
 
+/** {op: tolerance}: each operator's own where the line stands at `usual`, moved along with it. */
+export function ownTolerances(comparison, tolerance) {
+  const usual = comparison.usual_tolerance ?? comparison.tolerance;
+  const own = {};
+  for (const row of comparison.layers)
+    if (row.tolerance > 0)
+      own[row.op] = Math.max(own[row.op] || 0, (row.tolerance * tolerance) / usual);
+  return own;
+}
+
 /**
  * layers: [{name, op, block, iso, acc, tol, nan, state}], state "within", "own" or "carried";
  * first: index of the first one over its tolerance, or −1; own: indices over by themselves.
@@ -48,7 +58,9 @@ export function verdict(comparison, tolerance, judged) {
   const guilty = judged.layers[judged.own[0] ?? -1];
   const first = judged.layers[judged.first];
   const usualSays = `${error(usual)} is usual for this pair.`;
-  if (guilty && (guilty.iso === null || guilty.iso > Math.max(usual, guilty.tol))) {
+  // what is usual for this operator: its own tolerance when the line stands at `usual`
+  const most = guilty && Math.max((guilty.tol * usual) / tolerance, guilty.tol);
+  if (guilty && (guilty.iso === null || guilty.iso > most)) {
     const down = n - judged.layers.indexOf(guilty) - 1;
     const others = judged.own.length - 1;
     const row = comparison.layers[judged.own[0]];

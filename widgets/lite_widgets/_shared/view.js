@@ -23,7 +23,7 @@ import { empty, notice, progress } from "./parts.js";
 import { follow, inside, lasso } from "./pointer.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
 
-const FOLLOWED = ["selected", "tolerance", "hidden_types", "colour_by", "hovered"];
+const FOLLOWED = ["selected", "tolerance", "op_tolerances", "hidden_types", "colour_by", "hovered"];
 const SAVE_EVERY_MS = 120;
 let made = 0;
 

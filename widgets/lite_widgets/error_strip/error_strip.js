@@ -2,7 +2,7 @@
 import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { brackets, log, power } from "../_shared/scale.js";
-import { judge, verdict } from "../_shared/judge.js";
+import { judge, ownTolerances, verdict } from "../_shared/judge.js";
 import { error } from "../_shared/format.js";
 import { key, notice, patterns } from "../_shared/parts.js";
 
@@ -216,8 +216,13 @@ const judged = (c) =>
 
 function setTolerance(c, value, soft = true) {
   const [low, high] = logRange(judged(c).layers);
-  c.set({ tolerance: +Math.min(10 ** high, Math.max(10 ** low, value)).toPrecision(2) }, { soft });
+  const tolerance = +Math.min(10 ** high, Math.max(10 ** low, value)).toPrecision(2);
+  c.set({ tolerance, ...band(c, tolerance) }, { soft });
 }
+
+/** The stepped band belongs to the line: it moves along. */
+const band = (c, tolerance) =>
+  c.get("by_operator") ? { op_tolerances: ownTolerances(c.get("comparison"), tolerance) } : {};
 
 const usual = (c) => c.get("comparison").usual_tolerance ?? c.get("comparison").tolerance;
 
@@ -269,7 +274,20 @@ export default widget({
               "over by itself",
             )}</span
           ><span class="sp"></span>
-          <label class="lbl"
+          ${
+            c.get("comparison").layers.some((row) => row.tolerance > 0)
+              ? html`<label
+                  class="lbl"
+                  data-tip="A convolution rounds more than an addition: each operator is held to its own tolerance."
+                  ><input
+                    type="checkbox"
+                    data-set="by_operator"
+                    data-focus="by_operator"
+                    ${c.get("by_operator") ? html` checked` : ""}
+                  />per operator</label
+                >`
+              : ""
+          }<label class="lbl"
             >Tolerance
             <input
               type="range"
@@ -347,6 +365,13 @@ export default widget({
         `\ntolerance ${error(l.tol)}`
     );
   },
+  set(c, name, value) {
+    c.set({ [name]: value });
+    if (name === "by_operator") {
+      c.set({ op_tolerances: {} });
+      setTolerance(c, c.get("tolerance"), false);
+    }
+  },
   input: (c, name, value) => setTolerance(c, 10 ** +value),
   drag(c, name, event) {
     const svg = c.root.querySelector("[data-part=strip] svg"),
@@ -377,7 +402,7 @@ export default widget({
     const id = event.target.closest("[data-action]")?.dataset.action;
     const said = id && verdict(c.get("comparison"), c.get("tolerance"), judged(c));
     if (id === "show") c.select([said.layer]);
-    else if (id === "usual") c.set({ tolerance: usual(c) });
+    else if (id === "usual") setTolerance(c, usual(c), false);
     else if (id) c.act(id, { layer: said.layer });
     return Boolean(id);
   },

@@ -22,6 +22,8 @@ class ErrorStrip(LiteWidget):
                    outputs_note, and per layer a `hint` (a sentence of evidence for the verdict).
     tolerance      float; dragging the line or the slider sets it, at most every 120 ms.
     op_tolerances  {op: tolerance}: the line becomes a stepped band.
+    by_operator    each operator has its own tolerance (the rows' `tolerance`), which moves along
+                   with the line; set by a tick, which fills `op_tolerances`.
     metric         "rel_l2", "max_abs" or "mean_abs".
     selected       a click selects; the verdict's "Show it" selects the guilty layer.
 
@@ -32,6 +34,7 @@ class ErrorStrip(LiteWidget):
     comparison = Plain(rows="layers", need=("layers", "a", "b"))
     tolerance = t.Float(1e-2)
     op_tolerances = t.Dict()
+    by_operator = t.Bool(False)
     metric = t.Enum(["rel_l2", "max_abs", "mean_abs"], "rel_l2")
     height = t.Int(210)
 

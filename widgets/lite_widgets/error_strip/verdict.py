@@ -47,7 +47,9 @@ def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]
     layers = judged["layers"]
     guilty = layers[judged["own"][0]] if judged["own"] else None
     first = layers[judged["first"]] if judged["first"] >= 0 else None
-    if guilty and (guilty["iso"] is None or guilty["iso"] > max(usual, guilty["tol"])):
+    # what is usual for this operator: its own tolerance when the line stands at `usual`
+    most = max(guilty["tol"] * usual / tolerance, guilty["tol"]) if guilty else 0.0
+    if guilty and (guilty["iso"] is None or guilty["iso"] > most):
         how = (
             "makes values that are not numbers"
             if guilty["iso"] is None

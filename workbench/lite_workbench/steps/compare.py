@@ -86,10 +86,12 @@ class CompareStep(Step):
         data = views.comparison_data(comparison, precisions)  # type: ignore[arg-type]
         with self.strip.hold_sync():
             self.strip.tolerance = data["usual_tolerance"]
+            self.strip.by_operator, self.strip.op_tolerances = False, {}
             self.strip.comparison = data
         self.graph.graph = views.graph_data(predictors[0].graph)
         profile = next(reversed(self.session.profiles.values()), None)
         self.graph.profile = views.profile_data(profile) if profile else None
+        self.graph.op_tolerances = {}
         self.graph.tolerance = self.pane.tolerance = data["usual_tolerance"]
         self.graph.comparison = data
         self.pane.a, self.pane.b = self.pair

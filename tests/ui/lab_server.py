@@ -1,0 +1,107 @@
+"""A real JupyterLab in a temporary home, and the Chromium of the system that drives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import ROOT
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+TOKEN = "lite"
+LABEXTENSION = ROOT / "widgets" / "lite_widgets" / "code_drawer" / "labextension"
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+SETTINGS = {
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
+}
+
+
+class Server:
+    """One JupyterLab in a temporary home; `root` is the folder that it shows."""
+
+    def __init__(self, home: Path, base_url: str) -> None:
+        self.root = home / "root"
+        self.root.mkdir(parents=True)
+        # Overrides of settings lie in the application's folder; ours is a linked copy of it.
+        app = Path(sys.prefix) / "share" / "jupyter" / "lab"
+        own = home / "lab"
+        own.mkdir()
+        for part in app.iterdir():
+            if part.name != "settings":
+                (own / part.name).symlink_to(part)
+        (own / "settings").mkdir()
+        extensions = home / "labextensions"
+        extensions.mkdir()
+        (extensions / "lite-workbench").symlink_to(LABEXTENSION)
+        (own / "settings" / "overrides.json").write_text(json.dumps(SETTINGS))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
+        env = {**os.environ, "HOME": str(home), **{f"JUPYTER_{n}": str(home / n) for n in names},
+               "JUPYTERLAB_SETTINGS_DIR": str(home / "s"),
+               "JUPYTERLAB_WORKSPACES_DIR": str(home / "w")}  # fmt: skip
+        # Compiled OpenCL kernels are not part of what is tested: they may be warm.
+        env.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+        self.url = f"http://127.0.0.1:{port}{base_url}"
+        self.log = home / "lab.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1",
+                 f"--port={port}", "--allow-root", f"--IdentityProvider.token={TOKEN}",
+                 f"--ServerApp.root_dir={self.root}", "--ServerApp.port_retries=0",
+                 f"--ServerApp.base_url={base_url}",
+                 "--ServerApp.jpserver_extensions={'lite_widgets.netron_view.extension': True}",
+                 f"--LabApp.app_dir={own}", f"--LabApp.extra_labextensions_path={extensions}",
+                 "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None"],
+                env=env, stdout=log, stderr=log, cwd=self.root,
+            )  # fmt: skip
+
+    def wait(self) -> None:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"{self.url}api/status?token={TOKEN}", timeout=1)
+                return
+            except OSError:
+                time.sleep(0.25)
+        raise RuntimeError(self.log.read_text()[-2000:])
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+
+
+def find_chromium() -> str | None:
+    """The path of a Chromium of the system."""
+    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
+
+
+@contextmanager
+def open_chromium() -> Iterator[Any]:
+    """Playwright's headless browser. Raises FileNotFoundError without a Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    path = find_chromium()
+    if path is None:
+        raise FileNotFoundError("no Chromium; sudo apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
