@@ -52,3 +52,10 @@ def test_everything_else_is_refused(tmp_path, sources, words):
     entry = _write(tmp_path, **sources)
     with pytest.raises(BundleError, match=words):
         bundle(entry)
+
+
+def test_all_javascript_is_small():
+    """Every widget's module together, each once, without plotly."""
+    from benchmarks.workbench import LIMITS, javascript_bytes
+
+    assert 100_000 < javascript_bytes() < LIMITS["javascript_bytes"]

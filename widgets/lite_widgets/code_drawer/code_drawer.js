@@ -38,11 +38,11 @@ export default widget({
           Copy</button
         >${
           c.get("can_insert")
-            ? html`<span class="hide-n"
+            ? html`<span class="hide-xs"
                 >${button("insert", "Insert as cells", { kind: "sm" })}</span
               >`
             : ""
-        }<span class="hide-n">${button("export", "Export notebook", { kind: "sm" })}</span>
+        }<span class="hide-xs">${button("export", "Export notebook", { kind: "sm" })}</span>
       </div>
       ${
         open

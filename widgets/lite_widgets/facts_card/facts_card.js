@@ -8,7 +8,7 @@ export default widget({
   name: "facts",
   frame(c) {
     const big = c.get("big").length
-      ? html`<div class="row" style="gap:24px;margin-bottom:12px">
+      ? html`<div class="row" style="gap:24px;margin-bottom:12px;align-items:start">
           ${c.get("big").map(
             ([label, value, unit, note]) =>
               html`<div style="display:grid;gap:4px">

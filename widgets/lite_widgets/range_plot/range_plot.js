@@ -138,7 +138,7 @@ export default widget({
     const l = c.get("layer"),
       out = clipped(l),
       known = l.cost !== null && l.cost !== undefined;
-    return html`<div class="body">
+    return html`<div class="card pad body">
       <div class="row">
         <h3>${l.name}</h3>
         ${chip(l.kept ? "kept in float" : "int8")}<span class="mu"

@@ -2,7 +2,7 @@
 import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { linear, ticks } from "../_shared/scale.js";
-import { bytes, fixed, THIN } from "../_shared/format.js";
+import { bytes, fixed, signed, THIN } from "../_shared/format.js";
 import { key } from "../_shared/parts.js";
 
 const LEFT = 56,
@@ -229,7 +229,7 @@ function summary(c) {
       float model.
     </p>`;
   const loss = fp.accuracy - p.accuracy,
-    less = (a, b) => `−${Math.round(100 - (100 * a) / b)}${THIN}%`;
+    less = (a, b) => `${signed((100 * a) / b - 100, 0)}${THIN}%`;
   return html`<div class="three">
       <small>${c.get("metric")}</small><small>latency</small><small>file</small>
       <span class="big">${p.accuracy.toFixed(1)}<small>${THIN}%</small></span

@@ -7,7 +7,7 @@ from typing import Any
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
-from ._base import Step, button, stack
+from ._base import Step, button
 
 PRECISIONS = [["fp32", "fp32"], ["fp16", "fp16"]]
 
@@ -20,7 +20,7 @@ class ConvertStep(Step):
 
     def build(self) -> None:
         self.facts = FactsCard(title="Conversion")
-        self.graph = GraphView(title="Optimised", height=460)
+        self.graph = GraphView(title="As read, and optimised", height=460)
         self.journal = DataTable(
             title="What the passes did",
             columns=[
@@ -40,8 +40,7 @@ class ConvertStep(Step):
         self.on(self.header, "next", lambda _: self.go("Run"))
         self.link(self.graph)
         self.follow("versions", lambda _: self._fill())
-        right = columns(self.graph, stack(self.facts, self.journal), kind="half")
-        self.show(right)
+        self.show(self.graph, columns(self.facts, self.journal, kind="third"))
         if "float" in self.session.versions:
             self._fill()
         elif not self.busy:
