@@ -59,3 +59,14 @@ def test_all_javascript_is_small():
     from benchmarks.workbench import LIMITS, javascript_bytes
 
     assert 100_000 < javascript_bytes() < LIMITS["javascript_bytes"]
+
+
+def test_comments_on_lines_of_their_own_are_left_out(tmp_path):
+    source = (
+        "// first\n/** two\n * lines */\nexport const url = 'http://x/*y*/'; // kept\n"
+        "  // indented\nexport const b = url /* kept */;\n"
+    )
+    text = bundle(_write(tmp_path, entry=source))
+    assert text == (
+        "export const url = 'http://x/*y*/'; // kept\nexport const b = url /* kept */;\n"
+    )

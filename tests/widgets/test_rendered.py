@@ -372,3 +372,20 @@ def test_tolerance_per_operator_is_a_stepped_band(mount):
     assert saved(page)["op_tolerances"]["Mul"] == pytest.approx(own["Mul"] / 10**0.5, rel=0.06)
     page.uncheck("[data-set=by_operator]")
     assert saved(page)["op_tolerances"] == {}
+
+
+def test_steps_and_tabs_by_keyboard(mount):
+    tabs = [{"name": n, "badge": ""} for n in ("Layers", "Roofline", "Types")]
+    page = mount([lw.Stepper(current="Profile"), lw.TabBar(tabs=tabs, current="Layers")])
+    page.focus("[data-step=Profile]")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("() => document.activeElement.dataset.step") == "Compare"
+    assert page.locator("[data-step=Compare]").get_attribute("aria-label") == "Compare: to do"
+    page.keyboard.press("Enter")
+    assert saved(page)["current"] == "Compare"
+    page.focus("[data-tab=Layers]")
+    page.keyboard.press("ArrowRight")
+    assert saved(page, 1)["current"] == "Roofline"
+    page.wait_for_function("() => document.activeElement.dataset.tab === 'Roofline'")
+    page.keyboard.press("End")
+    assert saved(page, 1)["current"] == "Types"

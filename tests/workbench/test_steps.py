@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -213,3 +214,18 @@ def test_boards_are_added_checked_and_removed(session: lw.Session, tmp_path: Pat
         click(step.cards, "remove", card="here")
         assert session.boards.used == "" and [e.name for e in session.boards] == ["lost"]
         assert "session.boards.use('here')" in session.code
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_every_step_tells_an_error_with_its_fix(session: lw.Session, name: str) -> None:
+    session.set_input(lw.shipped("digits.png"))
+    session.run(backend="x86")
+    bench = lw.Workbench(session)
+    step = bench.step(name)
+    with contextlib.suppress(lw.LiteError):
+        settle(session)
+    session.notify("error", lw.LiteError("the emulator is missing; run `lite doctor`, then again"))
+    assert step.notice.layout.display is None and step.notice.kind == "error"
+    assert step.notice.what == "**the emulator is missing**" and step.notice.fix == "lite doctor"
+    session.notify("error", ZeroDivisionError("division by zero"))
+    assert "Traceback" not in step.notice.what and "ZeroDivisionError" in step.notice.what

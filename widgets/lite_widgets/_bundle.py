@@ -27,6 +27,8 @@ _EXPORT = re.compile(
     r"^export\s+(?P<decl>(?:async\s+function|function|const|class)\s+(?P<name>[A-Za-z_$][\w$]*))",
     re.MULTILINE,
 )
+# Comments that have lines of their own; `//` and `/*` inside a line are left alone.
+_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _LEFT_OVER = re.compile(r"^(?:import\b|export\b).*$", re.MULTILINE)
 
@@ -44,7 +46,7 @@ def bundle(entry: Path) -> str:
     inlined = [scope.text for scope in scopes.values()]
     whole = "\n".join([*inlined, body.strip(), ""])
     # Indentation is a quarter of the text, and every instance of a widget sends it again.
-    return _INDENT.sub("", whole)
+    return _INDENT.sub("", _COMMENT.sub("", whole))
 
 
 class _Scope:
