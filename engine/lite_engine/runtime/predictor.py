@@ -110,13 +110,19 @@ class Predictor:
 
         An OpenCL device that fails while it was chosen automatically is left with a warning, and
         the CPU runs instead. Raises ShapeError for a missing, unknown or misfitting input,
-        BackendUnavailableError when the device fails.
+        BackendUnavailableError when the device fails, LiteError when LITE_CHECK=1 finds a kernel
+        that is wrong.
         """
         given = {**(feeds or {}), **named}
         wanted = list(taps)
-        if self._stored and not wanted and self._stored.fits(given):
+        checked = settings.get("LITE_CHECK") and self.backend != "reference"
+        if self._stored and not wanted and not checked and self._stored.fits(given):
             return self._stored.run(given)
         arrays = self.check_feeds(given)
+        if checked:
+            from .check import check_kernels
+
+            check_kernels(self, arrays)
         try:
             return self._run(arrays, wanted)
         except BackendUnavailableError as error:
