@@ -67,6 +67,79 @@ def test_exit_codes(argv: list[str], code: int, capsys: pytest.CaptureFixture[st
     assert "error: " in capsys.readouterr().err
 
 
+def test_targets_of_other_makers(program: Path, tmp_path: Path, capsys) -> None:
+    """A command line for a board with an NPU works: its CPU target is what is written."""
+    out = f"--optimize_out={tmp_path / 'm'}"
+    assert run_opt(flags(program, out, "--valid_targets=huawei_kirin_npu,host,arm")) == 0
+    told = capsys.readouterr()
+    assert "for arm" in told.out and "note: huawei_kirin_npu: not built here; arm" in told.err
+    assert run_opt(flags(program, out, "--valid_targets=huawei_kirin_npu")) == 2
+    assert run_opt(flags(program, out, "--valid_targets=arm,unheard_of")) == 2
+
+
+def test_tailoring_lists(program: Path, tmp_path: Path) -> None:
+    more = ["--record_tailoring_info=true", "--sparse_model=true", "--sparse_threshold=0.5"]
+    assert run_opt(flags(program, f"--optimize_out={tmp_path / 'm'}", *more)) == 0
+    ops = (tmp_path / "m" / ".tailored_ops_list").read_text().split()
+    kernels = (tmp_path / "m" / ".tailored_kernels_list").read_text().split()
+    assert ops == sorted(ops) and {"feed", "fetch", "conv2d"} <= set(ops)
+    assert "conv2d,kARM,kFloat,kNCHW,def" in kernels and "feed,kHost,kAny,kAny,def" in kernels
+
+
+def test_pictures(program: Path, tmp_path: Path) -> None:
+    assert run_opt(flags(program, f"--optimize_out={tmp_path / 'm'}")) == 0
+    drawn = [f"--optimized_nb_model_path={tmp_path / 'm.nb'}",
+             f"--visualization_file_output_path={tmp_path / 'pictures'}"]  # fmt: skip
+    assert run_opt(drawn) == 0
+    text = (tmp_path / "pictures" / "Block_0.dot").read_text()
+    assert text.startswith("digraph G {") and 'label="conv2d"' in text
+    nodes = {line.split("[")[0].strip() for line in text.splitlines() if "[label=" in line}
+    ends = {n.strip() for line in text.splitlines() if "->" in line for n in line.split("->")}
+    assert ends <= nodes and len(ends) > 4
+
+
+def test_markdown(capsys) -> None:
+    assert run_opt(["--print_all_ops_in_md_format=true"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["| operator | lite | arm | x86 | opencl |", "|---|---|---|---|---|"]
+    assert "| conv2d | Y | Y | Y | Y |" in lines
+
+
+#: Command lines from Paddle-Lite's own documents (opt's user guide), with this test's paths.
+DOCUMENTED = (
+    "--model_dir={dir} --valid_targets=arm --optimize_out={out}",
+    "--model_dir={dir} --optimize_out_type=naive_buffer --optimize_out={out} --valid_targets=arm",
+    "--model_file={file} --param_file={params} --optimize_out_type=naive_buffer "
+    "--optimize_out={out} --valid_targets=arm",
+    "--model_file={file} --param_file={params} --optimize_out={out} --valid_targets=opencl,arm",
+    "--model_file={file} --param_file={params} --optimize_out={out} --valid_targets=arm "
+    "--quant_model=true --quant_type=QUANT_INT16",
+    "--model_file={file} --param_file={params} --optimize_out={out} --valid_targets=arm "
+    "--enable_fp16=true",
+    "--model_file={file} --param_file={params} --optimize_out={out} "
+    "--valid_targets=mediatek_apu,arm",
+    "--model_file={file} --param_file={params} --optimize_out={out} --valid_targets=x86 "
+    "--record_tailoring_info=true",
+    "--print_model_ops=true --model_dir={dir} --valid_targets=arm",
+    "--print_supported_ops=true --valid_targets=x86",
+    "--print_all_ops=true",
+)
+
+
+@pytest.mark.parametrize("line", DOCUMENTED)
+def test_documented_command_lines(line: str, program: Path, tmp_path: Path, capsys) -> None:
+    """Unchanged, through `lite opt` as well."""
+    from lite_workbench.cli import main
+
+    names = {"dir": program.parent, "file": program, "params": program.with_suffix(".pdiparams"),
+             "out": tmp_path / "result"}  # fmt: skip
+    argv = line.format(**names).split()
+    assert run_opt(argv) == 0 and main(["opt", *argv]) == 0
+    capsys.readouterr()
+    if "{out}" in line:
+        assert load(tmp_path / "result.nb").nodes
+
+
 def test_opt_class(program: Path, tmp_path: Path) -> None:
     opt = Opt()
     opt.set_model_file(str(program))

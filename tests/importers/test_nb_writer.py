@@ -208,7 +208,13 @@ def test_paddle_lite_runs_it(graph: Graph, tmp_path: Path, bits: int | None) -> 
     ("ppocr_v2_cls/inference.pdmodel", (1, 3, 48, 192)),
     ("ppocr_v3_det_ch/inference.pdmodel", (1, 3, 160, 160)),
     ("paddle/shufflenet_v2_imagenet_fluid", (1, 3, 224, 224)),
+    ("ppocr_v2_cls/model.onnx", (1, 3, 48, 192)),
+    ("ppocr_v3_det_ch/model.onnx", (1, 3, 640, 640)),
     ("ultraface_rfb320/version-RFB-320.onnx", (1, 3, 240, 320)),
+    ("lprnet_plate_ocr/DERIVED_lprnet.onnx", (1, 3, 24, 94)),
+    ("nb_made/tiny_paddle/model.pdmodel", (1, 3, 32, 32)),
+    ("onnx/DERIVED_mobilenet_v1_0.25_224_tf2onnx.onnx", (1, 3, 224, 224)),
+    ("onnx/mnist_8.onnx", (1, 1, 28, 28)),
 ])  # fmt: skip
 def test_paddle_lite_runs_models(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
     graph = load(MODELS / name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .._version import __version__
@@ -19,9 +19,18 @@ from ..importers.paddle.registry import known_types
 from ..ir import Graph
 from ..model_file import optimize
 from ..model_file.naive_buffer import kernels, nb_program, write_nb
+from .opt_reports import write_pictures, write_tailoring_lists
 
 QUANT_BITS = {"QUANT_INT8": 8, "QUANT_INT16": 16}
 _SUFFIX = {"naive_buffer": ".nb", "lite": ".lite"}
+_OURS = ("arm", "x86", "opencl")
+#: Paddle-Lite's other targets: known, not built here.
+_OTHERS = (
+    "host", "metal", "npu", "xpu", "apu", "rknpu", "mlu", "bm", "fpga", "intel_fpga", "nnadapter",
+    "cambricon_mlu", "huawei_ascend_npu", "imagination_nna", "mediatek_apu", "huawei_kirin_npu",
+    "verisilicon_timvx", "android_nnapi", "eeasytech_npu", "qualcomm_qnn", "kunlunxin_xtcl",
+    "amlogic_npu", "rockchip_npu",
+)  # fmt: skip
 
 
 def _flag(text: str) -> bool:
@@ -54,8 +63,14 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         ("print_model_ops", "list the model's operators and whether the targets have them"),
         ("print_supported_ops", "list the operators that the targets have"),
         ("print_all_ops", "list the operators of every target"),
+        ("print_all_ops_in_md_format", "the same as a Markdown table"),
+        ("record_tailoring_info", "list the operators and kernels of the result beside it"),
+        ("sparse_model", "accepted: weights stay dense here, with the same results"),
     ):
         p.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False, help=text)
+    p.add_argument("--sparse_threshold", type=float, default=0.6, help="accepted")
+    p.add_argument("--optimized_nb_model_path", default="", help=".nb file to draw")
+    p.add_argument("--visualization_file_output_path", default="", help="folder of its .dot files")
 
 
 def run_opt(argv: Sequence[str]) -> int:
@@ -76,19 +91,35 @@ def run_opt(argv: Sequence[str]) -> int:
 
 
 def targets_of(text: str) -> list[str]:
-    """`arm,opencl` or `arm opencl` → names. Raises UsageError."""
+    """`arm,opencl` or `arm opencl` → names. Paddle-Lite's other targets are left out with a word
+    where one of ours stands beside them. Raises UsageError."""
     names = list(dict.fromkeys(text.replace(",", " ").split()))
-    unknown = [n for n in names if n not in ("arm", "x86", "opencl")]
-    if unknown or not names:
-        raise UsageError(f"--valid_targets {text!r}: choose from arm, x86, opencl")
-    return names
+    ours = [n for n in names if n in _OURS]
+    if not ours or any(n not in (*_OURS, *_OTHERS) for n in names):
+        raise UsageError(f"--valid_targets {text!r}: choose from {', '.join(_OURS)}")
+    others = [n for n in names if n in _OTHERS and n != "host"]
+    if others:
+        _note(f"{', '.join(others)}: not built here; {ours[0]} runs what it would have run")
+    return ours
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
 
 
 def run(options: argparse.Namespace) -> Path | None:
     """Does what the flags say; the path written, if any. Raises LiteError."""
     targets = targets_of(options.valid_targets)
+    if options.print_all_ops_in_md_format:
+        print(supported_table(_OURS, _markdown))
+        return None
     if options.print_all_ops or options.print_supported_ops:
-        print(supported_table(["arm", "x86", "opencl"] if options.print_all_ops else targets))
+        print(supported_table(_OURS if options.print_all_ops else targets))
+        return None
+    if options.optimized_nb_model_path and options.visualization_file_output_path:
+        folder = Path(options.visualization_file_output_path)
+        for path in write_pictures(Path(options.optimized_nb_model_path), folder):
+            print(f"{path}: `dot -Tpdf {path} -o {path.with_suffix('.pdf')}` draws it")
         return None
     graph = _open(options)
     if options.print_model_ops:
@@ -109,8 +140,19 @@ def run(options: argparse.Namespace) -> Path | None:
             raise UsageError("--quant_model writes .nb files; use `lite quantize` for .lite files")
         precision = "fp16" if options.enable_fp16 else "fp32"
         optimize(graph, targets=targets, precision=precision).save(out)
+    if options.sparse_model:
+        _note("--sparse_model: weights stay dense, the results are the same")
+    if options.record_tailoring_info:
+        _record(out)
     print(f"{out}: {out.stat().st_size} bytes, for {', '.join(targets)}")
     return out
+
+
+def _record(out: Path) -> None:
+    if out.suffix != ".nb":
+        raise UsageError("--record_tailoring_info lists .nb files; `lite export --trim` is ours")
+    for path in write_tailoring_lists(out, out.with_suffix("")):
+        print(f"wrote {path}")
 
 
 def _open(options: argparse.Namespace) -> Graph:
@@ -121,13 +163,15 @@ def _open(options: argparse.Namespace) -> Graph:
     return load(path, params=options.param_file or None)
 
 
-def supported_table(targets: Sequence[str]) -> str:
+def supported_table(
+    targets: Sequence[str], form: Callable[[list[list[str]]], str] | None = None
+) -> str:
     """Paddle operators that are read, and which targets of `.nb` files have a kernel for them."""
     rows = [["operator", "lite", *targets]]
     for name in known_types():
         cells = ["Y" if kernels.kernel_for(name, t) else "-" for t in targets]
         rows.append([name, "Y", *cells])
-    return _table(rows)
+    return (form or _table)(rows)
 
 
 def model_table(graph: Graph, targets: Sequence[str]) -> str:
@@ -144,6 +188,11 @@ def _types(graph: Graph) -> list[str]:
     """Types of the operators that do arithmetic, in order."""
     ops = nb_program(graph).blocks[0].ops
     return [op.type for op in ops if op.type not in ("feed", "fetch")]
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
 def _table(rows: list[list[str]]) -> str:
@@ -213,7 +262,7 @@ class Opt:
         print(supported_table(targets_of(self._options.valid_targets)))
 
     def print_all_ops(self) -> None:
-        print(supported_table(["arm", "x86", "opencl"]))
+        print(supported_table(_OURS))
 
     def check_if_model_supported(self, print_ops: bool = False) -> bool:
         """True when every operator has a kernel on one of the targets."""

@@ -1,0 +1,78 @@
+"""What Paddle-Lite's `opt` writes beside a `.nb` file: lists for a tailored build, and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..errors import LiteError
+from ..importers._file import map_file
+from ..importers.naive_buffer.container import read_nb
+from ..importers.paddle.program import Program
+
+KERNEL = "__@kernel_type_attr@__"
+#: As Paddle-Lite's lists spell the numbers of a kernel string (lite/api/paddle_place.h).
+_TARGETS = {1: "kHost", 2: "kX86", 4: "kARM", 5: "kOpenCL", 6: "kAny"}
+_PRECISIONS = {1: "kFloat", 2: "kInt8", 3: "kInt32", 4: "kAny", 5: "kFP16", 7: "kInt64"}
+_LAYOUTS = {1: "kNCHW", 2: "kAny", 3: "kNHWC", 4: "kImageDefault", 5: "kImageFolder"}
+
+
+def write_tailoring_lists(nb: Path, folder: Path) -> list[Path]:
+    """`.tailored_ops_list` and `.tailored_kernels_list` of a `.nb` file. Raises LiteError."""
+    ops, kernels = set(), set()
+    for block in read_nb(map_file(nb)).blocks:
+        for op in block.ops:
+            ops.add(op.type)
+            if KERNEL in op.attrs:
+                kernels.add(_kernel(str(op.attrs[KERNEL])))
+    return [
+        _write(folder / ".tailored_ops_list", sorted(ops)),
+        _write(folder / ".tailored_kernels_list", sorted(kernels)),
+    ]
+
+
+def _kernel(text: str) -> str:
+    """ "conv2d/def/4/1/1" → "conv2d,kARM,kFloat,kNCHW,def"."""
+    name, alias, *numbers = text.split("/")
+    words = [
+        table.get(int(number), "kUnk")
+        for table, number in zip((_TARGETS, _PRECISIONS, _LAYOUTS), numbers)
+    ]
+    return ",".join([name, *words, alias])
+
+
+def write_pictures(nb: Path, folder: Path) -> list[Path]:
+    """`Block_N.dot`, one for each block of a `.nb` file: Graphviz draws them. Raises LiteError."""
+    program = read_nb(map_file(nb))
+    return [_write(folder / f"Block_{i}.dot", _dot(program, i)) for i in range(len(program.blocks))]
+
+
+def _dot(program: Program, index: int) -> Iterator[str]:
+    ops = program.blocks[index].ops
+    names = {
+        n for op in ops for slots in (op.inputs, op.outputs) for s in slots.values() for n in s
+    }
+    numbers = {name: i for i, name in enumerate(sorted(names), start=len(ops))}
+    yield "digraph G {"
+    for i, op in enumerate(ops):
+        yield f"  node_{i}[label={_quoted(op.type)} style=filled fillcolor=yellow]"
+    for name, i in numbers.items():
+        yield f"  node_{i}[label={_quoted(name)} style=filled fillcolor=gray shape=record]"
+    for i, op in enumerate(ops):
+        yield from (f"  node_{numbers[n]}->node_{i}" for s in op.inputs.values() for n in s)
+        yield from (f"  node_{i}->node_{numbers[n]}" for s in op.outputs.values() for n in s)
+    yield "}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _write(path: Path, lines: Iterable[str]) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
+    return path
