@@ -10,7 +10,7 @@ from lite_engine.backends.cpu import native
 from lite_engine.errors import ModelFormatError
 
 from .oracles import conv
-from .tiny import run_step
+from .tiny import load, one_step_plan, run_step
 
 pytestmark = pytest.mark.cpu
 
@@ -61,6 +61,29 @@ CONVS: list[tuple] = [
            U8, U8, I8),
           (DEPTHWISE, (1, 8, 8, 70), 70, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
           (DEPTHWISE, (1, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2]}, U8, U8, U8))),
+]
+
+# Large enough for AMX tiles: what lies where it is read, copies with padding, rows split by stride,
+# taps joined to one row of a tile, depths that do not fill tiles, groups, a residual.
+TILED: list[tuple] = [
+    (GEMM, (1, 16, 16, 64), 64, (1, 1), {}, U8, I8, U8),
+    (GEMM, (1, 10, 10, 96), 40, (1, 1), {"residual": I8}, I8, I8, U8),
+    (GEMM, (2, 4, 13, 256), 16, (1, 1), {"activation": "Relu"}, U8, I8, I8),
+    (GEMM, (1, 14, 14, 58), 58, (1, 1), {"residual": U8}, U8, I8, U8),
+    (GEMM, (1, 28, 27, 64), 128, (1, 1), {"strides": [2, 2]}, U8, I8, I8),
+    (GEMM, (1, 7, 7, 128), 64, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
+    (GEMM, (2, 15, 13, 64), 33, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}, U8, I8, U8),
+    (GEMM, (1, 17, 15, 72), 48, (3, 3), {"pads": [0, 2, 1, 0], "strides": [3, 2],
+                                         "residual": I8}, I8, I8, U8),
+    (GEMM, (1, 16, 15, 64), 96, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
+    (GEMM, (1, 40, 42, 3), 64, (7, 7), {"pads": [3, 3, 3, 3], "strides": [2, 2]}, U8, I8, U8),
+    (GEMM, (1, 30, 30, 16), 32, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
+    (GEMM, (1, 12, 12, 128), 128, (3, 3), {"group": 2, "pads": [1, 1, 1, 1]}, U8, I8, U8),
+    (GEMM, (1, 20, 18, 64), 64, (5, 1), {"pads": [2, 0, 2, 0], "activation": "Clip",
+                                         "activation_params": [-0.5, 9]}, U8, I8, I8),
+    (GEMM, (1, 7, 16, 100), 30, (2, 3), {"pads": [3, 2, 2, 1], "strides": [3, 1],
+                                         "dilations": [1, 2]}, I8, I8, I8),
+    (GEMM, (1, 2, 30, 64), 64, (3, 3), {"pads": [3, 3, 3, 3]}, U8, I8, U8),
 ]
 
 
@@ -134,13 +157,22 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
 
 
 @pytest.mark.parametrize("isa", native.isas())
-@pytest.mark.parametrize("case", CONVS, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}")
+@pytest.mark.parametrize("case", CONVS + TILED, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}")
 def test_qlinear_conv(case, isa):
     inputs, attrs, want = int_conv_case(*case)
     for threads in (1, 3):
         (got,) = run_step("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs,
                           constant=(3, 8), threads=threads, max_isa=isa)
         assert np.array_equal(got, want)
+
+
+@pytest.mark.skipif("amx" not in native.isas(), reason="this processor has no AMX")
+@pytest.mark.parametrize("case", TILED, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}")
+def test_amx_takes_what_suits_it(case):
+    inputs, attrs, want = int_conv_case(*case)
+    plan = one_step_plan("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs, (3, 8))
+    (step,) = load(plan).steps()
+    assert step.variant.startswith("i8_conv2d_gemm__amx_")
 
 
 @pytest.mark.parametrize("isa", native.isas())

@@ -159,7 +159,7 @@ LITE_INLINE Tensor* output_of(const Step& s, int i) {
 }
 
 struct CpuFeatures {
-  bool avx2, avx512, avx512vnni, avx512bf16, avxvnni;  // avx2 implies FMA; avx512 = F BW DQ VL
+  bool avx2, avx512, avx512vnni, avx512bf16, avxvnni, amx;  // avx2 implies FMA; avx512 = F BW DQ VL
   bool neon, fp16, dot, i8mm, bf16, sve;               // fp16 = arithmetic (FEAT_FP16)
 };
 
@@ -203,6 +203,9 @@ struct Kernel {
   bool (*prepare)(Step&, Env&);
   void (*run)(const Step&, int phase, int thread, int threads, void* scratch);
   uint32_t flags;
+  // Whether this instruction set serves the step well; if not, the next lower one is asked.
+  // nullptr: always. May allocate nothing.
+  bool (*suits)(const Step&, Env&) = nullptr;
 };
 
 struct KernelTable {

@@ -4,7 +4,9 @@
 
 #include "dispatch.h"
 
-#if defined(__aarch64__) && defined(__linux__)
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
@@ -25,8 +27,28 @@ const Named kFeatures[] = {{"avx2", &CpuFeatures::avx2},
                            {"avxvnni", &CpuFeatures::avxvnni},
                            {"avx512", &CpuFeatures::avx512},
                            {"avx512vnni", &CpuFeatures::avx512vnni},
-                           {"avx512bf16", &CpuFeatures::avx512bf16}};
+                           {"avx512bf16", &CpuFeatures::avx512bf16},
+                           {"amx", &CpuFeatures::amx}};
 const char* const kBaseline = "sse2";
+
+// AMX tiles with int8 and bf16 products: the processor has them, the operating system saves them
+// (XCR0) and lets this process use them. Threads made later inherit that, and those that exist.
+bool have_amx() {
+#if defined(__linux__)
+  unsigned eax = 7, ebx, ecx = 0, edx;
+  __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+  const bool tiles = edx >> 24 & 1, int8 = edx >> 25 & 1, bf16 = edx >> 22 & 1;
+  if (!tiles || !int8 || !bf16) return false;
+  unsigned low, high;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  constexpr unsigned kTileStates = 3u << 17;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return (low & kTileStates) == kTileStates &&
+         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
 
 CpuFeatures probe() {
   CpuFeatures cpu{};
@@ -37,6 +59,7 @@ CpuFeatures probe() {
                __builtin_cpu_supports("avx512vl");
   cpu.avx512vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
   cpu.avx512bf16 = cpu.avx512 && __builtin_cpu_supports("avx512bf16");
+  cpu.amx = cpu.avx512vnni && cpu.avx512bf16 && have_amx();
   unsigned eax = 7, ebx, ecx = 1, edx;
   __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
   cpu.avxvnni = cpu.avx2 && (eax >> 4 & 1);

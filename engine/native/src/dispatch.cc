@@ -76,6 +76,7 @@ const Isa kIsas[] = {
     {"avx512", [](const CpuFeatures& cpu) { return cpu.avx512; }},
     {"avx512vnni", [](const CpuFeatures& cpu) { return cpu.avx512vnni; }},
     {"avx512bf16", [](const CpuFeatures& cpu) { return cpu.avx512bf16; }},
+    {"amx", [](const CpuFeatures& cpu) { return cpu.amx; }},
 #else
     {"neon", [](const CpuFeatures&) { return true; }},
     {"neonfp16", [](const CpuFeatures& cpu) { return cpu.fp16; }},
@@ -94,7 +95,8 @@ bool has_tables(const char* isa) {
 
 }  // namespace
 
-const Kernel* find_kernel(const char* name, const char* max_isa, const char** isa) {
+const Kernel* find_kernel(const char* name, const char* max_isa, const Step* step, Env* env,
+                          const char** isa) {
   CpuFeatures cpu;
   if (!detect_cpu(max_isa, &cpu)) return nullptr;
   for (int level = kNumIsas - 1; level >= 0; --level) {
@@ -102,9 +104,11 @@ const Kernel* find_kernel(const char* name, const char* max_isa, const char** is
     for (const Entry& entry : kEntries) {
       if (strcmp(entry.isa, kIsas[level].name) != 0) continue;
       for (int i = 0; i < entry.table->count; ++i) {
-        if (strcmp(entry.table->kernels[i].name, name) != 0) continue;
+        const Kernel& kernel = entry.table->kernels[i];
+        if (strcmp(kernel.name, name) != 0) continue;
+        if (step && kernel.suits && !kernel.suits(*step, *env)) continue;
         *isa = kIsas[level].name;
-        return &entry.table->kernels[i];
+        return &kernel;
       }
     }
   }

@@ -80,7 +80,7 @@ bool check_places(lite_program* p, const Step& step) {
 bool prepare_step(lite_program* p, Step& step) {
   Env& env = p->env;
   const char* isa = "";
-  step.kernel = find_kernel(step.variant, p->max_isa, &isa);
+  step.kernel = find_kernel(step.variant, p->max_isa, &step, &env, &isa);
   if (!step.kernel) return env.fail("kernel '%s' is not in this library", step.variant);
   const Kernel& kernel = *step.kernel;
   if (!names_op(kernel.ops, step.op)) return env.fail("kernel does not implement %s", step.op);

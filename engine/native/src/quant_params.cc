@@ -119,6 +119,16 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
   return true;
 }
 
+bool weights_are_centred(const Step& step, const Tensor& w, const char* w_name) {
+  char name[32];
+  snprintf(name, sizeof name, "%s_zero_point", w_name);
+  int count;
+  const int64_t* zeros = attr_ints(step, name, &count);
+  bool centred = w.dtype == DType::kI8;
+  for (int i = 0; i < count; ++i) centred = centred && zeros[i] == 0;
+  return centred;
+}
+
 bool read_residual(const Step& step, Env& env, int input, QuantParams* q) {
   const Tensor* r = input_of(step, input);
   if (!r) return true;

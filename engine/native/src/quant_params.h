@@ -38,6 +38,9 @@ bool read_quant_params(const Step&, Env&, const Tensor& x, const Tensor& w, cons
                        const Tensor* bias, const char* x_name, const char* w_name,
                        int64_t channels, int64_t depth, QuantParams*);
 
+// Whether the weights are i8 without zero points. `name` as w_name above.
+bool weights_are_centred(const Step&, const Tensor& w, const char* name);
+
 // The residual at that input of a step, if it is there: attributes residual_scale and _zero_point.
 // After read_quant_params.
 bool read_residual(const Step&, Env&, int input, QuantParams*);

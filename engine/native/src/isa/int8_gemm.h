@@ -2,16 +2,10 @@
 #pragma once
 
 #include "conv_strips.h"
+#include "int8_shape.h"
 #include "int8_tile.h"
-#include "quant_params.h"
 
 namespace lite::LITE_ISA {
-
-// Order of the weights, as in WeightView; element values come from centred_weight().
-struct IntWeightView {
-  const Tensor* tensor;
-  int64_t group, out, in, y, x;
-};
 
 struct IntGemm {
   StripList list;

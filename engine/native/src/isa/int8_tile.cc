@@ -6,16 +6,6 @@
 namespace lite::LITE_ISA {
 namespace {
 
-// A product that is rounded before it is added to: the compiler must not make one operation of both.
-LITE_INLINE F rounded(F v) {
-#if defined(__x86_64__)
-  asm("" : "+v"(v));
-#else
-  asm("" : "+w"(v));
-#endif
-  return v;
-}
-
 // kLanes bytes minus the zero point, in units of y.
 LITE_INLINE F residual_lanes(const IntTile& t, const uint8_t* r) {
   const I v = widen(r, t.residual_flip) - t.residual_zero;

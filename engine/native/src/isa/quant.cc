@@ -75,7 +75,7 @@ __attribute__((noinline)) void to_integer(const float* x, int n, float scale, fl
                                           const Tensor& t, int64_t at) {
   if (is_byte(t.dtype)) {
     const uint8_t flip = t.dtype == DType::kI8 ? 0x80 : 0;
-    const F s = splat(scale);
+    const Divisor s = divisor(scale);
     uint8_t* y = t.data + at;
     int i = 0;
     for (; i + kLanes <= n; i += kLanes) shorten(y + i, quantise(load(x + i), s, zero + flip), flip);

@@ -1,0 +1,35 @@
+// QLinearConv, QLinearMatMul and QGemm as one thing: a convolution with constant integer weights.
+//
+// Inputs keep ONNX's positions (x 0, w 3, bias 8; a 0, b 3; QGemm: bias 6), and 9 is our own
+// residual; the scales and zero points between them are attributes.
+#pragma once
+
+#include "conv_shape.h"
+#include "quant_params.h"
+
+namespace lite {
+
+// Order of the weights: element (group, out, in, y, x) lies at the sum of index * stride; values
+// come from centred_weight().
+struct IntWeightView {
+  const Tensor* tensor;
+  int64_t group, out, in, y, x;
+};
+
+struct IntShape {
+  ConvShape conv;                 // a matrix is a row of pixels under a 1x1 kernel
+  IntWeightView w;
+  const Tensor* x;
+  const Tensor* y;
+  const Tensor* b;                // bias or nullptr
+  const char* x_name;             // prefix of the attributes of x and w
+  const char* w_name;
+  const int32_t* bias;            // or nullptr
+};
+
+// Checks dims and attributes, not data types.
+bool read_int_shape(const Step&, Env&, IntShape*);
+// Scales and zero points, the residual's too.
+bool read_int_params(const Step&, Env&, const IntShape&, QuantParams*);
+
+}  // namespace lite

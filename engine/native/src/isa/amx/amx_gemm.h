@@ -1,0 +1,194 @@
+// Convolution and matrix products on AMX tiles: 16 x 16 sums of 64-byte rows, int8 or bf16.
+//
+// Time on the matrix unit does not depend on how full a tile is (measured: 16 cycles each), so full
+// tiles are everything. Rows of a tile are output pixels one after the other, across image rows:
+//
+// - a 1x1 convolution over dense pixels, or a matrix, is read where it lies;
+// - anything else is copied once, with its padding, so that a step to the next output is the same
+//   number of bytes everywhere. Padding on the right of one row is that on the left of the next;
+//   outputs of those few columns are computed and dropped. A vertical stride splits the rows by
+//   their remainder. A tap is then one offset, and no im2col is made.
+//
+// Weights are [group][panel][tap][k tile][k_bytes / 4][column][4 bytes], two tiles of 16 columns to a
+// panel. Two pixel tiles x two column tiles are summed at once; the sums of a block are finished
+// while the next one is multiplied.
+#pragma once
+
+#include "conv_strips.h"
+#include "isa/f32_tile.h"
+
+namespace lite::LITE_ISA {
+
+constexpr int kAmxRows = 16;
+constexpr int kAmxBlock = 2 * kAmxRows;    // pixels
+constexpr int kAmxColumns = 32;
+constexpr int kAmxDepthBytes = 64;
+
+struct AmxGemm {
+  PixelView source, out, residual;
+  int64_t source_column;             // pixels from one copied pixel to the next
+  int64_t source_left, source_top;   // padding in copied pixels and rows
+  bool copied;
+  int64_t group_bytes;               // of one group's channels in the source
+  int64_t groups, in_c, out_c;       // of one packed group
+  int64_t pixel, row, plane, image;  // bytes of the operand: its pixels, rows, planes, images
+  int32_t planes, plane_rows;        // rows of the copy, split by vertical stride
+  uint64_t used_planes;              // bit per plane; all beyond 64
+  int64_t padded;                    // bytes of one group in a copied pixel
+  int64_t lda;                       // bytes from one output slot to the next
+  int64_t slots;                     // slots per row of outputs, out.w of them outputs
+  int64_t total;                     // slots of an image
+  int32_t blocks;                    // of an image
+  int32_t taps, k_tiles, k_bytes;
+  const int64_t* offsets;            // of every k tile of every tap
+  int64_t panels, panel_bytes, group_weight_bytes;
+  const uint8_t* weights;
+  int32_t group_blocks;              // blocks that go through all panels together
+  ThreadGrid grid;
+};
+
+struct AmxBlock {
+  const AmxGemm* g;
+  int64_t image, group, panel, slot;  // first slot
+  int32_t first, rows;                // of the rows computed from `slot` on, those that count
+  int32_t columns;                    // valid ones
+};
+
+// Plans a convolution of elements of `element_bytes`. Leaves weights, panels' bytes set, to pack.
+// False with an empty error when AMX does not pay here.
+bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, AmxGemm* g);
+// Memory for offsets; grid and blocking. After plan_amx.
+bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, AmxGemm* g);
+
+// The tile shapes of a step; every thread sets them before it multiplies and releases them after.
+void set_tiles(const AmxGemm& g);
+void release_tiles();
+
+LITE_INLINE int64_t amx_panel_columns(const AmxGemm& g, int64_t panel) {
+  return g.out_c - panel * kAmxColumns > kLanes ? kAmxColumns : kLanes;
+}
+
+// Packs weights: at(group, o, c, ky, kx) gives an element.
+template <class Element, class At>
+LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At at) {
+  constexpr int64_t kIn4 = 4 / sizeof(Element);
+  const bool joined = g.taps * g.k_tiles * g.k_bytes > 0 && g.padded < g.k_bytes;
+  const int64_t channels = g.padded / static_cast<int64_t>(sizeof(Element));
+  for (int64_t group = 0; group < g.groups; ++group)
+    for (int64_t p = 0; p < g.panels; ++p) {
+      const int64_t columns = amx_panel_columns(g, p), n0 = p * kAmxColumns;
+      Element* w = reinterpret_cast<Element*>(out + group * g.group_weight_bytes + p * g.panel_bytes);
+      for (int64_t tap = 0; tap < g.taps; ++tap)
+        for (int64_t k = 0; k < g.k_tiles * g.k_bytes / 4; ++k, w += columns * kIn4)
+          for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n)
+            for (int64_t i = 0; i < kIn4; ++i) {
+              const int64_t e = k * kIn4 + i;
+              const int64_t kx = joined ? e / channels : tap % kernel_w;
+              const int64_t ky = joined ? tap : tap / kernel_w;
+              const int64_t c = joined ? e % channels : e;
+              if (c < g.in_c) w[n * kIn4 + i] = at(group, n0 + n, c, ky, kx);
+            }
+    }
+}
+
+// Phase 0: copies one thread's rows; copy(from pixel, to, pixels) moves pixels, fill(to, pixels)
+// writes padding.
+template <class Copy, class Fill>
+LITE_INLINE void copy_planes(const AmxGemm& g, uint8_t* to, int thread, int threads, Copy copy,
+                             Fill fill) {
+  const int64_t rows = int64_t{g.planes} * g.plane_rows, width = g.row / g.pixel;
+  int64_t begin, end;
+  share(g.source.images * rows, 1, thread, threads, &begin, &end);
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t image = i / rows, row = i % rows, plane = row / g.plane_rows;
+    uint8_t* at = to + image * g.image + row * g.row;
+    if (row == rows - 1) fill(at + g.row, g.source_left);
+    if (plane < 64 && !(g.used_planes >> plane & 1)) {  // the row before it ends with this padding
+      fill(at, g.source_left);
+      continue;
+    }
+    const int64_t y = row % g.plane_rows * g.planes + plane - g.source_top;
+    if (y < 0 || y >= g.source.h) {
+      fill(at, width);
+      continue;
+    }
+    const int64_t pixels = (g.source.w + g.source_column - 1) / g.source_column;
+    const int64_t room = width - g.source_left, n = pixels < room ? pixels : room;
+    fill(at, g.source_left);
+    copy(g.source.origin + image * g.source.image + y * g.source.row, at + g.source_left * g.pixel, n);
+    fill(at + (g.source_left + n) * g.pixel, room - n);
+  }
+}
+
+// Visits the rows of a block that are outputs: visit(row of the block, element of y, of residual).
+template <class Visit>
+LITE_INLINE void for_each_output(const AmxBlock& b, Visit visit) {
+  const AmxGemm& g = *b.g;
+  const int64_t at = b.slot + b.first;
+  int64_t y = at / g.slots, x = at - y * g.slots;
+  const int64_t channel = b.group * g.out_c + b.panel * kAmxColumns;
+  int64_t c = g.out.origin + b.image * g.out.image + y * g.out.row + x * g.out.pixel + channel;
+  int64_t r = g.residual.origin + b.image * g.residual.image + y * g.residual.row +
+              x * g.residual.pixel + channel;
+  for (int32_t m = b.first; m < b.rows; ++m) {
+    if (x < g.out.w) visit(m, c, r);
+    c += g.out.pixel;
+    r += g.residual.pixel;
+    if (++x == g.slots) {
+      x = 0;
+      c += g.out.row - g.slots * g.out.pixel;
+      r += g.residual.row - g.slots * g.residual.pixel;
+    }
+  }
+}
+
+// One thread's blocks. Calls multiply(block, a, w, pixel tiles, column tiles), then finish(the block
+// before), then store(which): so that one block is finished while the next is multiplied.
+template <class Multiply, class Store, class Finish>
+LITE_INLINE void for_each_block(const AmxGemm& g, const uint8_t* operand, int thread,
+                                Multiply multiply, Store store, Finish finish) {
+  if (thread >= g.grid.by_tiles * g.grid.by_panels) return;
+  const int64_t images = g.source.images, all_panels = g.groups * g.panels;
+  int64_t begin, end, panel_begin, panel_end;
+  share(images * g.blocks, 1, thread / g.grid.by_panels, g.grid.by_tiles, &begin, &end);
+  share(all_panels, 1, thread % g.grid.by_panels, g.grid.by_panels, &panel_begin, &panel_end);
+  AmxBlock before{};
+  bool pending = false;
+  int which = 0;
+  for (int64_t from = begin; from < end; from += g.group_blocks) {
+    const int64_t to = from + g.group_blocks < end ? from + g.group_blocks : end;
+    for (int64_t p = panel_begin; p < panel_end; ++p) {
+      AmxBlock b;
+      b.g = &g;
+      b.group = p / g.panels;
+      b.panel = p - b.group * g.panels;
+      const int64_t left = g.out_c - b.panel * kAmxColumns;
+      b.columns = static_cast<int32_t>(left < kAmxColumns ? left : kAmxColumns);
+      const uint8_t* w = g.weights + b.group * g.group_weight_bytes + b.panel * g.panel_bytes;
+      const uint8_t* group_start = operand + b.group * (g.copied ? g.padded : g.group_bytes);
+      for (int64_t i = from; i < to; ++i) {
+        b.image = i / g.blocks;
+        b.slot = i % g.blocks * kAmxBlock;
+        const int64_t rest = g.total - b.slot;
+        const int tiles = rest > kAmxRows ? 2 : 1;
+        b.rows = static_cast<int32_t>(rest < kAmxBlock ? rest : kAmxBlock);
+        b.first = 0;
+        if (!g.copied && rest < tiles * kAmxRows) {  // nothing may be read behind the tensor
+          b.first = static_cast<int32_t>(tiles * kAmxRows - rest);
+          b.slot -= b.first;
+          b.rows = tiles * kAmxRows;
+        }
+        multiply(b, group_start + b.image * g.image + b.slot * g.lda, w, tiles,
+                 tile_vectors(b.columns));
+        if (pending) finish(before, which ^ 1);
+        store(which, tiles, tile_vectors(b.columns));
+        before = b;
+        pending = true;
+        which ^= 1;
+      }
+    }
+  }
+  if (pending) finish(before, which ^ 1);
+}
+
+}  // namespace lite::LITE_ISA

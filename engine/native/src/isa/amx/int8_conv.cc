@@ -1,0 +1,262 @@
+// QLinearConv, QLinearMatMul and QGemm on AMX: the same integers as isa/int8_conv.cc.
+//
+// Bytes of both signednesses are multiplied as they are; only weights whose zero points are 0 come
+// here. The zero point of x is part of the bias, padding is that zero point.
+#include "amx_gemm.h"
+
+#include "int8_shape.h"
+#include "isa/int8_lanes.h"
+#include "isa/int8_tile.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+struct State {
+  AmxGemm gemm;
+  QuantParams quant;
+  const int32_t* bias;      // [group][panels * kAmxColumns]
+  const float* scale;       // the same
+};
+
+bool suits(const Step& step, Env& env) {
+  IntShape s;
+  AmxGemm g;
+  return read_int_shape(step, env, &s) && weights_are_centred(step, *s.w.tensor, s.w_name) &&
+         plan_amx(s.conv, 1, true, env, &g);
+}
+
+bool prepare(Step& step, Env& env) {
+  IntShape s;
+  State* state = static_cast<State*>(env.allocate(sizeof(State)));
+  if (!state) return env.out_of_memory();
+  step.state = state;
+  if (!read_int_shape(step, env, &s) || !read_int_params(step, env, s, &state->quant)) return false;
+  AmxGemm& g = state->gemm;
+  plan_amx(s.conv, 1, true, env, &g);
+  if (!finish_plan(s.conv, 1, step, env, &g)) return false;
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
+
+  const int64_t columns = g.groups * g.panels * kAmxColumns, join = s.conv.groups / g.groups;
+  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
+  int32_t* bias = static_cast<int32_t*>(env.allocate((columns + kLanes) * 4));
+  float* scale = static_cast<float*>(env.allocate((columns + kLanes) * 4));
+  if (!packed || !bias || !scale) return env.out_of_memory();
+  const auto at = [&](int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) -> int8_t {
+    const int64_t member = c / s.conv.group_in;
+    if (o / s.conv.group_out != member) return 0;
+    const int64_t i = (group * join + member) * s.w.group + o % s.conv.group_out * s.w.out +
+                      c % s.conv.group_in * s.w.in + ky * s.w.y + kx * s.w.x;
+    return static_cast<int8_t>(centred_weight(state->quant, *s.w.tensor, group * g.out_c + o, i));
+  };
+  pack_amx<int8_t>(g, s.conv.kernel[1], packed, at);
+  for (int64_t i = 0; i < g.groups * g.out_c; ++i) {
+    const int64_t group = i / g.out_c, o = i % g.out_c;
+    const int64_t column = group * g.panels * kAmxColumns + o;
+    int64_t sum = 0;
+    for (int64_t ky = 0; state->quant.x_zero && ky < s.conv.kernel[0]; ++ky)
+      for (int64_t kx = 0; kx < s.conv.kernel[1]; ++kx)
+        for (int64_t c = 0; c < g.in_c; ++c) sum += at(group, o, c, ky, kx);
+    bias[column] = static_cast<int32_t>(static_cast<uint32_t>(s.bias ? s.bias[i] : 0) -
+                                        static_cast<uint32_t>(state->quant.x_zero * sum));
+    scale[column] = state->quant.scale[i];
+  }
+  g.weights = packed;
+  state->bias = bias;
+  state->scale = scale;
+  return true;
+}
+
+template <bool kSigned, int kPixels, int kVectors>
+LITE_INLINE void products(const AmxGemm& g, const uint8_t* a, const uint8_t* w,
+                          const int32_t* bias) {
+  _tile_loadd(0, bias, 0);  // a row stride of 0: the same bias in every row
+  if (kVectors > 1) _tile_loadd(1, bias + kLanes, 0);
+  if (kPixels > 1) _tile_loadd(2, bias, 0);
+  if (kPixels > 1 && kVectors > 1) _tile_loadd(3, bias + kLanes, 0);
+  const int64_t lda = g.lda, step = int64_t{g.k_bytes} * kLanes * kVectors;
+  const int steps = g.taps * g.k_tiles;
+  for (int i = 0; i < steps; ++i, w += step) {
+    const uint8_t* from = a + g.offsets[i];
+    _tile_loadd(6, w, 64 * kVectors);
+    _tile_loadd(4, from, lda);
+    if (kSigned) _tile_dpbssd(0, 4, 6);
+    else _tile_dpbusd(0, 4, 6);
+    if (kVectors > 1) {
+      _tile_loadd(7, w + 64, 64 * kVectors);
+      if (kSigned) _tile_dpbssd(1, 4, 7);
+      else _tile_dpbusd(1, 4, 7);
+    }
+    if (kPixels > 1) {
+      _tile_loadd(5, from + kAmxRows * lda, lda);
+      if (kSigned) _tile_dpbssd(2, 5, 6);
+      else _tile_dpbusd(2, 5, 6);
+      if (kVectors > 1) {
+        if (kSigned) _tile_dpbssd(3, 5, 7);
+        else _tile_dpbusd(3, 5, 7);
+      }
+    }
+  }
+}
+
+// Sums of a block: [row][kAmxColumns], or [row][kLanes].
+struct alignas(64) Sums {
+  int32_t at[kAmxBlock * kAmxColumns];
+};
+
+LITE_INLINE void store_sums(Sums* sums, int tiles, int vectors) {
+  const int stride = 64 * vectors, lower = kAmxRows * kLanes * vectors;
+  _tile_stored(0, sums->at, stride);
+  if (vectors > 1) _tile_stored(1, sums->at + kLanes, stride);
+  if (tiles > 1) _tile_stored(2, sums->at + lower, stride);
+  if (tiles > 1 && vectors > 1) _tile_stored(3, sums->at + lower + kLanes, stride);
+}
+
+// Constants of the requantisation, bytes as unsigned numbers.
+struct Finish {
+  int32_t zero;
+  B low, high, flip;
+  const uint8_t* residual;            // tensor or nullptr
+  uint8_t residual_flip;
+  int32_t residual_zero;
+  float residual_scale;
+  uint8_t* y;
+};
+
+template <bool kResidual, int kVectors>
+LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& sums,
+                              const float* scale_at) {
+  constexpr int kRows = 4 / kVectors, kWidth = kVectors * kLanes;
+  F scale[kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) scale[n] = load(scale_at + n * kLanes);
+  const uint32_t valid = ~0u >> (32 - b.columns);
+  int32_t rows[kAmxBlock + kRows];
+  int64_t c[kAmxBlock + kRows], r[kAmxBlock + kRows];
+  int count = 0;
+  for_each_output(b, [&](int32_t row, int64_t to, int64_t from) __attribute__((always_inline)) {
+    rows[count] = row, c[count] = to, r[count++] = from;
+  });
+  for (int i = count; count && i % kRows; ++i)  // the last row again: it is written twice alike
+    rows[i] = rows[count - 1], c[i] = c[count - 1], r[i] = r[count - 1];
+  for (int i = 0; i < count; i += kRows) {
+    I v[4];
+    LITE_UNROLL for (int q = 0; q < 4; ++q) {
+      const int m = i + q / kVectors, n = q % kVectors;
+      F real = to_float(load(sums.at + rows[m] * kWidth + n * kLanes)) * scale[n];
+      if (kResidual) {
+        const __mmask16 lanes = static_cast<__mmask16>(valid >> (n * kLanes));
+        const LaneBytes raw =
+            (LaneBytes)_mm_maskz_loadu_epi8(lanes, f.residual + r[m] + n * kLanes);
+        const I from = __builtin_convertvector(raw ^ f.residual_flip, I) - f.residual_zero;
+        real = rounded(real) + rounded(to_float(from) * f.residual_scale);
+      }
+      v[q] = to_int(real);
+    }
+    const B bytes = min(f.high, max(f.low, narrow(v[0], v[1], v[2], v[3], f.zero))) ^ f.flip;
+    if (kVectors == 2) {
+      const __m256i lower = _mm512_castsi512_si256((__m512i)bytes);
+      const __m256i upper = _mm512_extracti64x4_epi64((__m512i)bytes, 1);
+      _mm256_mask_storeu_epi8(f.y + c[i], valid, lower);
+      _mm256_mask_storeu_epi8(f.y + c[i + 1], valid, upper);
+    } else {
+      const __mmask16 lanes = static_cast<__mmask16>(valid);
+      _mm_mask_storeu_epi8(f.y + c[i], lanes, _mm512_castsi512_si128((__m512i)bytes));
+      _mm_mask_storeu_epi8(f.y + c[i + 1], lanes, _mm512_extracti32x4_epi32((__m512i)bytes, 1));
+      _mm_mask_storeu_epi8(f.y + c[i + 2], lanes, _mm512_extracti32x4_epi32((__m512i)bytes, 2));
+      _mm_mask_storeu_epi8(f.y + c[i + 3], lanes, _mm512_extracti32x4_epi32((__m512i)bytes, 3));
+    }
+  }
+}
+
+LITE_INLINE void finish_any(const Finish& f, const AmxBlock& b, const Sums& sums,
+                            const float* scale) {
+  if (b.columns > kLanes) {
+    if (f.residual) finish_block<true, 2>(f, b, sums, scale);
+    else finish_block<false, 2>(f, b, sums, scale);
+  } else {
+    if (f.residual) finish_block<true, 1>(f, b, sums, scale);
+    else finish_block<false, 1>(f, b, sums, scale);
+  }
+}
+
+// Copies pixels of every group, padded with zeros.
+LITE_INLINE void copy_pixels(const AmxGemm& g, const uint8_t* from, uint8_t* to, int64_t pixels) {
+  const int64_t pixel = g.source.pixel * g.source_column;
+  if (g.groups * g.group_bytes == pixel && g.padded == g.group_bytes) {
+    memcpy(to, from, pixels * pixel);
+    return;
+  }
+  int64_t i = 0;
+  if (g.group_bytes == 3 && g.groups == 1 && g.padded == 4)
+    // Images: four bytes at once, the fourth belongs to the next pixel (the last one has none) and
+    // meets a weight of 0.
+    for (; i + 1 < pixels; ++i, from += pixel, to += 4) memcpy(to, from, 4);
+  for (; i < pixels; ++i, from += pixel)
+    for (int64_t group = 0; group < g.groups; ++group, to += g.padded) {
+      const uint8_t* source = from + group * g.group_bytes;
+      int64_t c = 0;
+      for (; c + 64 <= g.group_bytes; c += 64) store_bytes(to + c, load_bytes(source + c));
+      const int rest = static_cast<int>(g.group_bytes - c), room = static_cast<int>(g.padded - c);
+      if (room > 0)
+        store_bytes(to + c, rest > 0 ? load_bytes(source + c, rest) : B{}, room);
+    }
+}
+
+void run(const Step& step, int phase, int thread, int threads, void*) {
+  const State& state = *static_cast<const State*>(step.state);
+  const AmxGemm& g = state.gemm;
+  const QuantParams& q = state.quant;
+  const uint8_t* x = step.inputs[0]->data;
+  if (g.copied && phase == 0) {
+    copy_planes(
+        g, static_cast<uint8_t*>(step.shared), thread, threads,
+        [&](int64_t from, uint8_t* to, int64_t pixels) { copy_pixels(g, x + from, to, pixels); },
+        [&](uint8_t* to, int64_t pixels) { memset(to, q.x_zero, pixels * g.pixel); });
+    return;
+  }
+  const uint8_t* operand = g.copied ? static_cast<const uint8_t*>(step.shared) : x + g.source.origin;
+  const Residual& r = q.residual;
+  const uint8_t flip = q.y_signed ? 0x80 : 0;
+  Finish f;
+  f.zero = q.y_zero + flip;
+  f.low = splat_byte(static_cast<uint8_t>(q.low + flip));
+  f.high = splat_byte(static_cast<uint8_t>(q.high + flip));
+  f.flip = splat_byte(flip);
+  f.residual = r.input < 0 ? nullptr : step.inputs[r.input]->data;
+  f.residual_flip = r.is_signed ? 0x80 : 0;
+  f.residual_zero = r.zero + f.residual_flip;
+  f.residual_scale = r.scale;
+  f.y = step.outputs[0]->data;
+  Sums sums[2];
+  set_tiles(g);
+  for_each_block(
+      g, operand, thread,
+      [&](const AmxBlock& b, const uint8_t* a, const uint8_t* w, int tiles, int vectors)
+          __attribute__((always_inline)) {
+            const int32_t* bias = state.bias + (b.group * g.panels + b.panel) * kAmxColumns;
+            using Fn = void (*)(const AmxGemm&, const uint8_t*, const uint8_t*, const int32_t*);
+            static const Fn kProducts[2][2][2] = {
+                {{products<false, 1, 1>, products<false, 1, 2>},
+                 {products<false, 2, 1>, products<false, 2, 2>}},
+                {{products<true, 1, 1>, products<true, 1, 2>},
+                 {products<true, 2, 1>, products<true, 2, 2>}}};
+            kProducts[q.x_signed][tiles - 1][vectors - 1](g, a, w, bias);
+          },
+      [&](int which, int tiles, int vectors) __attribute__((always_inline)) {
+        store_sums(&sums[which], tiles, vectors);
+      },
+      [&](const AmxBlock& b, int which) __attribute__((always_inline)) {
+        finish_any(f, b, sums[which],
+                   state.scale + (b.group * g.panels + b.panel) * kAmxColumns);
+      });
+  release_tiles();
+}
+
+const Kernel kInt8Conv[] = {
+    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
+    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, suits},
+};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(int8_conv, kInt8Conv)
