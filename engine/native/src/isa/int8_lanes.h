@@ -75,10 +75,10 @@ LITE_INLINE F divide(F real, const Divisor& d) {
   return select(abs(near) < splat(1e6f), twice, near);
 }
 
-// round(real / scale) + zero within 0 ... 255; NaN gives 0.
-LITE_INLINE I quantise(F real, const Divisor& scale, float zero) {
-  const F low = splat(0.0f - zero), high = splat(255.0f - zero), q = divide(real, scale);
-  const F above = select(q > low, q, low);
+// round(real) + zero within 0 ... 255; NaN gives 0.
+LITE_INLINE I whole_byte(F real, float zero) {
+  const F low = splat(0.0f - zero), high = splat(255.0f - zero);
+  const F above = select(real > low, real, low);
   return to_int(select(above < high, above, high)) + static_cast<int32_t>(zero);
 }
 

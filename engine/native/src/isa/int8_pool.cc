@@ -51,7 +51,7 @@ LITE_INLINE I pool_lanes(const State& s, const uint8_t* x, const PoolWindow& p, 
   const int64_t taps = (p.ky1 - p.ky0) * (p.kx1 - p.kx0), cells = p.cells > 0 ? p.cells : 1;
   const float scale = s.x_scale / (s.y_scale * static_cast<float>(cells));
   const F mean = to_float(acc - static_cast<int32_t>(taps * s.x_zero)) * splat(scale);
-  return quantise(mean, splat(1.0f), static_cast<float>(s.y_zero));
+  return whole_byte(mean, static_cast<float>(s.y_zero));
 }
 
 // Largest bytes of a window for the channels that fill whole registers; returns the next channel.

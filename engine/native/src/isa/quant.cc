@@ -78,8 +78,10 @@ __attribute__((noinline)) void to_integer(const float* x, int n, float scale, fl
     const Divisor s = divisor(scale);
     uint8_t* y = t.data + at;
     int i = 0;
-    for (; i + kLanes <= n; i += kLanes) shorten(y + i, quantise(load(x + i), s, zero + flip), flip);
-    if (i < n) shorten_part(y + i, quantise(load_part(x + i, n - i), s, zero + flip), n - i, flip);
+    for (; i + kLanes <= n; i += kLanes)
+      shorten(y + i, whole_byte(divide(load(x + i), s), zero + flip), flip);
+    if (i < n)
+      shorten_part(y + i, whole_byte(divide(load_part(x + i, n - i), s), zero + flip), n - i, flip);
     return;
   }
   float low, high;
