@@ -159,7 +159,14 @@ def test_the_command(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     files = {str(p.relative_to(out)): p.stat().st_size for p in out.rglob("*") if p.is_file()}
     assert {f["file"]: f["bytes"] for f in told["files"]} == files
-    assert not re.search(r"@[A-Z]+@", (out / "README.md").read_text())
+    readme = (out / "README.md").read_text()
+    assert not re.search(r"@[A-Z]+@", readme)
+    for file in files.keys() - {"README.md", "report.html"}:
+        assert f"| `{file}` | {files[file] / 1e3:.1f} kB | " in readme
+    report = (out / "report.html").read_text()
+    assert report.startswith("<!doctype html") and host_target() in report
+    assert main([*arguments[:-2], "--no-report", "-o", str(tmp_path / "b")]) == 0
+    assert not (tmp_path / "b" / "report.html").exists()
 
 
 def test_short_list():

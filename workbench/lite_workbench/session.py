@@ -465,7 +465,11 @@ class Session(Observable):
         else:
             from lite_engine.export import export_model
 
+            from .report import write_report
+
             made = export_model(model, Path(path), target)
+            write_report([self], made.folder / "report.html")
+            made.weigh()
         args = f", target={target!r}" if target else ""
         args += f", int8={self.int8_targets!r}" if self.int8_targets else ""
         self.remember(f"session.export({str(path)!r}{args})")

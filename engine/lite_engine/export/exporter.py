@@ -24,7 +24,7 @@ _FILES = {
     "LiteRuntime.java": "java/lite/LiteRuntime.java",
     "lite_jni.c": "java/lite_jni.c",
     "CMakeLists.txt": "CMakeLists.txt",
-    "README.md": "README.md",
+    "README.md": "README.md",  # last: it lists the others with their sizes
 }
 #: What each part is, for people.
 _WHAT = {
@@ -34,6 +34,7 @@ _WHAT = {
     "include/lite_runtime.hpp": "C++ interface",
     "CMakeLists.txt": "builds the samples",
     "README.md": "how to use all this",
+    "report.html": "what is known about the model, with its profile",
 }
 
 
@@ -46,6 +47,10 @@ class Exported:
     sizes: dict[str, int]
     kernels: list[str] = field(default_factory=list)
 
+    def weigh(self) -> None:
+        """Reads the sizes again, after more was put into the folder."""
+        self.sizes = sizes_of(self.folder)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "folder": str(self.folder),
@@ -54,6 +59,12 @@ class Exported:
             "bytes": sum(self.sizes.values()),
             "kernels": self.kernels,
         }
+
+
+def sizes_of(folder: Path) -> dict[str, int]:
+    """Bytes by file, by name."""
+    files = [p for p in sorted(folder.rglob("*")) if p.is_file()]
+    return {str(p.relative_to(folder)): p.stat().st_size for p in files}
 
 
 def what_is(file: str) -> str:
@@ -91,6 +102,7 @@ def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bo
         _copy(header_path(), folder / "include" / "lite_runtime.h")
         names = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}
         for template, place in _FILES.items():
+            names["@SIZES@"] = _listed(folder)
             text = (_TEMPLATES / template).read_text(encoding="utf-8")
             for mark, value in names.items():
                 text = text.replace(mark, value)
@@ -99,11 +111,16 @@ def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bo
             path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise LiteError(f"{folder}: cannot be written ({error.strerror or error})") from None
-    sizes = {
-        str(p.relative_to(folder)): p.stat().st_size for p in sorted(folder.rglob("*"))
-        if p.is_file()
-    }  # fmt: skip
-    return Exported(folder, target, sizes, cut.kernels if cut else [])
+    return Exported(folder, target, sizes_of(folder), cut.kernels if cut else [])
+
+
+def _listed(folder: Path) -> str:
+    """Rows of a Markdown table."""
+    return "\n".join(
+        f"| `{file}` | {size / 1e3:.1f} kB | {what_is(file)} |"
+        for file, size in sizes_of(folder).items()
+        if file not in ("README.md", "report.html")
+    )
 
 
 def _write_model(model: Model, folder: Path, target: str) -> Path:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
 from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
 from ._table import bytes_text, table
+
+RUNS = 10
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +22,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="runner and library with this model's kernels only (needs sources and a compiler)",
     )
+    parser.add_argument(
+        "--report", action=argparse.BooleanOptionalAction, default=True,
+        help="also measures the model here and writes report.html (on)",
+    )  # fmt: skip
     add_json(parser)
 
 
@@ -26,7 +33,33 @@ def _call(args: argparse.Namespace) -> Any:
     from lite_engine.export import export_model
 
     model = load_model(args)
-    return export_model(model, Path(args.output), args.target, trimmed=args.trim)
+    made = export_model(model, Path(args.output), args.target, trimmed=args.trim)
+    if args.report:
+        _report(made, f"{model.name}.lite")
+    return made
+
+
+def _report(made: Any, file: str) -> None:
+    """report.html of the exported file: profiles of what runs here, the target's CPU first."""
+    from lite_engine.runtime import usability
+
+    from ..session import open_session
+
+    try:
+        from ..report import write_report
+    except ImportError as error:
+        print(
+            f"note: no report.html: {error.name} is missing; pip install 'lite-workbench[report]'",
+            file=sys.stderr,
+        )
+        return
+    session = open_session(made.folder / file)
+    for backend in (made.target, "opencl"):
+        if backend in session.targets and usability(backend).usable:
+            emulated = session.predictor(backend).emulated
+            session.profile(backend, runs=1 if emulated else RUNS)
+    write_report([session], made.folder / "report.html")
+    made.weigh()
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:
