@@ -7,6 +7,7 @@ from lite_engine.passes.decompose_batch_norm import decompose_batch_norm
 from lite_engine.passes.fold_conv_input import fold_conv_input
 from lite_engine.passes.fold_global_pool import fold_average_pool, fold_reduce_mean
 from lite_engine.passes.fold_pad import fold_pad
+from lite_engine.passes.fold_resize_axes import fold_resize_axes
 
 X = "input x: f32[1,4,6,6]\n"
 W = "const w: f32[6,2,3,3] = rand\nconst b: f32[6] = rand\n"
@@ -134,3 +135,25 @@ def test_lone_batch_norm(bench):
         "input x: f32[3,4]\nconst s: f32[4] = rand\n"
         '"m": m = Mul(x, s)\n"bn": y = Add(m, s)\noutput y',
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "port", "whole"),
+    [
+        ("f32[2] = [1.5, 2]", "x, _, k", [1, 1, 1.5, 2]),
+        ("i64[2] = [9, 3]", "x, _, _, k", [1, 4, 9, 3]),
+    ],
+)
+def test_resize_of_some_axes_is_one_of_all(bench, given, port, whole):
+    tail = '"y": y = Resize({}) {{{}mode="linear"}}\noutput y'
+    new = bench.rewrites(
+        fold_resize_axes,
+        X + f"const k: {given}\n" + tail.format(port, "axes=[2, -1], "),
+        X + f"const k: {given[:3]}[4] = {whole}\n" + tail.format(port, ""),
+    )
+    assert [v.const.tolist() for v in new.constants()] == [whole]
+
+
+def test_resize_to_a_computed_size_is_refused(bench):
+    text = X + 'input k: i64[2]\n"y": y = Resize(x, _, _, k) {axes=[2, 3]}\noutput y'
+    bench.refuses(fold_resize_axes, text, "not constant")

@@ -130,6 +130,20 @@ def test_split_moves_every_part():
     assert new.nodes[0].attrs["axis"] == 1
 
 
+def test_resize_keeps_to_spatial_axes():
+    """Kernels resize spatial axes: a picture that is resized first stays in front of it NCHW."""
+    new, journal = sunk("""
+        input x: f32[1,4,6,3]
+        const k: f32[4] = [1, 1, 2, 2]
+        "a": a = Transpose(x) {perm=[0, 3, 1, 2]}
+        "r": r = Resize(a, _, k)
+        "y": y = Transpose(r) {perm=[0, 2, 3, 1]}
+        output y
+    """)
+    assert [n.op for n in new.nodes] == ["Transpose", "Resize", "Transpose"]
+    assert any("spatial" in e.reason for e in journal.entries)
+
+
 def test_chain_merges():
     new, _ = sunk("""
         input x: f32[2,3,4,5]

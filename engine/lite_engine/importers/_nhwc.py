@@ -170,11 +170,8 @@ def resize(
     if mode == "cubic":
         attrs["cubic_coeff_a"] = -0.5 if half_pixel else -0.75
         attrs["exclude_outside"] = int(half_pixel)
-    if size.const is not None and dims[0] is not None and dims[1] is not None:
-        sizes = emit.const([dims[0], dims[1], *emit.ints(size, "the new size")])
-    else:
-        sizes = emit("Cast", size, to=DType.I64)
-        attrs["axes"] = [2, 3]
+    lead = emit("Shape", first, start=0, end=2) if None in dims[:2] else emit.const(dims[:2])
+    sizes = emit("Concat", lead, emit.cast(size, DType.I64), axis=0)
     return to_last(emit, emit("Resize", first, None, None, sizes, **attrs))
 
 

@@ -175,9 +175,23 @@ def _per_axis(index: int) -> Callable[[Node, Perm, Const], Moved | str]:
     return rule
 
 
+def _resized(node: Node, rank: int) -> list[int]:
+    """Axes whose size changes; all that are not known to stay."""
+    if node.attrs.get("axes"):
+        return [a % rank for a in node.attrs["axes"]]
+    scales, sizes, x = node.input(2), node.input(3), node.input(0)
+    if scales is not None and scales.const is not None and scales.const.size == rank:
+        return [a for a, s in enumerate(scales.const.tolist()) if s != 1]
+    if sizes is not None and sizes.const is not None and x is not None and x.shape is not None:
+        return [a for a, (n, d) in enumerate(zip(sizes.const.tolist(), x.shape)) if n != d]
+    return list(range(rank))
+
+
 def _resize(node: Node, perm: Perm, const: Const) -> Moved | str:
     if node.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         return "a region of interest is cut out"
+    if any(a >= 2 and perm[a] < 2 for a in _resized(node, len(perm))):
+        return "it would resize other axes than the spatial ones"
     axes = node.attrs.get("axes")
     if axes:
         return _same(node, perm, axes=[perm[a % len(perm)] for a in axes])

@@ -28,6 +28,7 @@ from .recompose_layer_norm import (
     recompose_rms_norm,
 )
 from .recompose_shuffles import recompose_shuffles
+from .fold_resize_axes import fold_resize_axes
 
 CLEAN: list[Pass] = [
     fold_constants,
@@ -70,7 +71,7 @@ INTEGERS: list[Pass] = [quantize_fuse_qdq, drop_identity, drop_duplicates]
 
 #: What every target gets.
 PIPELINE: list[Pass] = [
-    *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, *FINISH, *INTEGERS,
+    *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes, *FINISH, *INTEGERS,
 ]  # fmt: skip
 #: Again for a graph whose symbolic shapes have been fixed since: what needs equal sizes.
 SPECIALISED: list[Pass] = [
