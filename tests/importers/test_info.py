@@ -65,3 +65,15 @@ def test_paths_that_people_type(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelFormatError, match="no model in this folder"):
         find_model(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "hint"),
+    [("net.pt", b"PK\3\4", "torch.onnx.export"), ("net.h5", b"\x89HDF", "SavedModel"),
+     ("net.param", b"7767517\n", "made from"), ("net.xml", b"<net", "made from"),
+     ("notes.txt", b"text", "not a model this reads")],
+)  # fmt: skip
+def test_files_of_other_tools(tmp_path: Path, name: str, start: bytes, hint: str) -> None:
+    (tmp_path / name).write_bytes(start + b"0" * 64)
+    with pytest.raises(ModelFormatError, match=hint):
+        load(tmp_path / name)

@@ -49,7 +49,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     def folder(name: str) -> Path:
         command = [python, str(MAKER), str(out), form, name]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stderr[-2000:]
         return out / name
 

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LiteError, ModelFormatError
+from ._file import head
 
 if TYPE_CHECKING:
     from ..ir import Graph, Shape
@@ -36,7 +37,7 @@ def find_model(path: str | Path) -> Path:
         what = "no such file or folder"
     elif path.is_dir() and _match(path) is None:
         found = [p for p in sorted(path.iterdir()) if p.suffix in _SUFFIXES and p.is_file()]
-        what = "no model in this folder"
+        what = f"no model in this folder (__model__, saved_model.pb, *{', *'.join(_SUFFIXES)})"
     else:
         return path
     if len(found) == 1:
@@ -56,11 +57,31 @@ def format_of(path: str | Path) -> str:
     path = find_model(path)
     name = _match(path)
     if name is None:
-        raise ModelFormatError(
-            f"{path}: not a model this reads ({', '.join(FORMATS)}); "
-            "give the model file itself, or the folder that holds __model__ or saved_model.pb"
-        )
+        raise ModelFormatError(f"{path}: {_what_it_is(path)}")
     return name
+
+
+#: What a file of another tool starts with or is called: what to do about it.
+_OTHERS = (
+    (b"PK", (".pt", ".pth", ".pt2", ".ckpt"), "a PyTorch file; `lite_engine.load(module, "
+     "example_inputs=…)` takes the module, or export it with torch.onnx.export"),
+    (b"PK", (".keras",), "a Keras file; save it with model.export(FOLDER), a SavedModel"),
+    (b"\x89HDF", (".h5", ".hdf5"), "a Keras file; save it with model.export(FOLDER), a SavedModel"),
+    (b"7767517", (".param",), "an ncnn net; convert the model that it was made from"),
+    (b"", (".mnn", ".mlmodel", ".engine", ".trt", ".xml", ".safetensors", ".gguf"),
+     "another tool's file; convert the model that it was made from"),
+)  # fmt: skip
+
+
+def _what_it_is(path: Path) -> str:
+    start = head(path)
+    for magic, suffixes, hint in _OTHERS:
+        if start.startswith(magic) and path.suffix.lower() in suffixes:
+            return hint
+    return (
+        f"not a model this reads ({', '.join(FORMATS)}); "
+        "give the model file itself, or the folder that holds __model__ or saved_model.pb"
+    )
 
 
 def load(

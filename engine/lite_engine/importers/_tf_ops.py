@@ -5,7 +5,8 @@ Layout-free here (shapes, slices, reductions, gathers); spatial ones are in `_nh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import signature
 
 import numpy as np
 
@@ -73,10 +74,6 @@ def floor_div(emit: Emitter, a: Value, b: Value) -> Value:
     return emit("Div", emit("Sub", a, emit("Mod", a, b, fmod=0)), b)
 
 
-def div(emit: Emitter, a: Value, b: Value) -> Value:
-    return emit("Div", a, b)
-
-
 def div_no_nan(emit: Emitter, a: Value, b: Value) -> Value:
     """a / b, 0 where b is 0."""
     zero = scalar(emit, a, 0)
@@ -85,6 +82,41 @@ def div_no_nan(emit: Emitter, a: Value, b: Value) -> Value:
 
 def not_equal(emit: Emitter, a: Value, b: Value) -> Value:
     return emit("Not", emit("Equal", a, b))
+
+
+def add_n(emit: Emitter, *parts: Value) -> Value:
+    return emit("Sum", *parts)
+
+
+def zeros_like(emit: Emitter, x: Value) -> Value:
+    return emit("Mul", x, scalar(emit, x, 0))
+
+
+def broadcast_to(emit: Emitter, x: Value, shape: Value) -> Value:
+    return emit("Expand", x, emit.cast(shape, DType.I64))
+
+
+def gather_nd(emit: Emitter, x: Value, indices: Value) -> Value:
+    return emit("GatherND", x, emit.cast(indices, DType.I64), batch_dims=0)
+
+
+def reverse_sequence(emit: Emitter, x: Value, lengths: Value, batch: int, time: int) -> Value:
+    lengths = emit.cast(lengths, DType.I64)
+    return emit("ReverseSequence", x, lengths, batch_axis=batch, time_axis=time)
+
+
+def cumsum(emit: Emitter, x: Value, axis: Value, exclusive: bool, reverse: bool) -> Value:
+    (at,) = emit.ints(axis, "the axis")
+    flags = {"exclusive": int(exclusive), "reverse": int(reverse)}
+    return emit("CumSum", x, np.array(at, np.int64), **flags)
+
+
+def rank(emit: Emitter, x: Value) -> Value:
+    return emit.const(np.array(emit.rank(x), np.int32))
+
+
+def range_(emit: Emitter, start: Value, limit: Value, delta: Value) -> Value:
+    return emit("Range", start, limit, delta)
 
 
 def reduce(emit: Emitter, op: str, x: Value, axes: Value, keep: bool) -> Value:
@@ -430,3 +462,27 @@ def l2_normalise(emit: Emitter, x: Value, axis: int, epsilon: float) -> Value:
 def where_indices(emit: Emitter, condition: Value) -> Value:
     """Coordinates of the true elements, one row each, i64."""
     return emit.transpose(emit("NonZero", condition), [1, 0])
+
+
+Computes = Callable[..., Value | list[Value]]
+#: TensorFlow operator → what computes it from its inputs alone.
+COMPUTED: dict[str, Computes] = {
+    "AddN": add_n, "DivNoNan": div_no_nan, "FloorDiv": floor_div, "FloorMod": floor_mod,
+    "NotEqual": not_equal, "Range": range_, "Rank": rank, "Rsqrt": rsqrt, "Square": square,
+    "SquaredDifference": squared_difference, "ZerosLike": zeros_like,
+}  # fmt: skip
+#: The same for operators that only move elements.
+MOVED: dict[str, Computes] = {
+    "BroadcastTo": broadcast_to, "ExpandDims": expand_dims, "Fill": fill, "GatherNd": gather_nd,
+    "ReverseV2": reverse, "ScatterNd": scatter_nd, "Slice": slice_, "Tile": tile, "TopKV2": top_k,
+}  # fmt: skip
+
+
+def compute(emit: Emitter, name: str, inputs: Sequence[Value]) -> Value | list[Value]:
+    """An operator of COMPUTED or MOVED. Raises ModelFormatError for a wrong number of inputs."""
+    function = COMPUTED.get(name) or MOVED[name]
+    try:
+        signature(function).bind(emit, *inputs)
+    except TypeError:
+        raise ModelFormatError(f"{emit.source}: {name} with {len(inputs)} inputs") from None
+    return function(emit, *inputs)

@@ -11,6 +11,7 @@ from .fold_constants import fold_constants
 from .fold_conv_input import fold_conv_input
 from .fold_global_pool import fold_average_pool, fold_reduce_mean
 from .fold_pad import fold_pad
+from .fold_resize_axes import fold_resize_axes
 from .fold_shapes import fold_shapes
 from .fuse_activation import fuse_activation
 from .fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
@@ -28,7 +29,6 @@ from .recompose_layer_norm import (
     recompose_rms_norm,
 )
 from .recompose_shuffles import recompose_shuffles
-from .fold_resize_axes import fold_resize_axes
 
 CLEAN: list[Pass] = [
     fold_constants,

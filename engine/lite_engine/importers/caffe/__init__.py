@@ -102,7 +102,8 @@ def _pair(path: Path, params: Path | None) -> tuple[Path, Path]:
         if len(found) != 1:
             what = "prototxt" if binary else "caffemodel"
             raise ModelFormatError(
-                f"{path}: {len(found)} files {suffix} lie beside it; name its {what} with --params"
+                f"{path}: {len(found) or 'no'} files {suffix} lie beside it; "
+                f"name its {what} with --params"
             )
         other = found[0]
     return (other, path) if binary else (path, other)

@@ -78,7 +78,7 @@ def read_combined(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
     if at != len(data):
         raise ModelFormatError(
             f"{path}: {len(data) - at} bytes are left after the {len(names)} tensors of the "
-            "program; give the parameter file that belongs to this model (params=…)"
+            "program; name the parameter file that belongs to this model with --params"
         )
     return out
 
@@ -90,8 +90,8 @@ def read_separate(folder: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         path = inside(folder, name)
         if not path.is_file():
             raise ModelFormatError(
-                f"{folder}: the parameter file {name!r} is missing; "
-                "give the combined parameter file with params=…"
+                f"{folder.resolve().name}: neither a .pdiparams file beside the program nor a file "
+                f"per parameter ({name!r} is missing); name it with --params"
             )
         # read, not mapped: a model may have more of these files than a process may hold open
         out[name], _ = read_record(memoryview(path.read_bytes()), 0, name)

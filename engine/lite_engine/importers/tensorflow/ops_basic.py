@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...errors import ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
@@ -17,7 +15,7 @@ def const(c: Call) -> Value:
 
 @op(
     "Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot", "EnsureShape",
-    "PlaceholderWithDefault",
+    "PlaceholderWithDefault", "ReadVariableOp",
 )  # fmt: skip
 def identity(c: Call) -> Value:
     """A placeholder with a default takes it: such inputs switch training on and off."""
@@ -27,11 +25,6 @@ def identity(c: Call) -> Value:
 @op("IdentityN")
 def identity_n(c: Call) -> Result:
     return c.xs()
-
-
-@op("ReadVariableOp")
-def read_variable(c: Call) -> Value:
-    return c.x()
 
 
 @op("VarHandleOp", "VariableV2", "Variable")
@@ -50,44 +43,14 @@ def same(c: Call) -> Value:
     return c.emit(tf.SAME[c.node.op], *c.xs())
 
 
-@op("Rsqrt")
-def rsqrt(c: Call) -> Value:
-    return tf.rsqrt(c.emit, c.x())
-
-
-@op("Square")
-def square(c: Call) -> Value:
-    return tf.square(c.emit, c.x())
-
-
-@op("SquaredDifference")
-def squared_difference(c: Call) -> Value:
-    return tf.squared_difference(c.emit, c.x(0), c.x(1))
-
-
-@op("NotEqual")
-def not_equal(c: Call) -> Value:
-    return tf.not_equal(c.emit, c.x(0), c.x(1))
+@op(*tf.COMPUTED, *tf.MOVED)
+def computed(c: Call) -> Result:
+    return tf.compute(c.emit, c.node.op, c.xs())
 
 
 @op("Div")
 def div(c: Call) -> Value:
     return c.emit("Div", c.x(0), c.x(1))
-
-
-@op("DivNoNan")
-def div_no_nan(c: Call) -> Value:
-    return tf.div_no_nan(c.emit, c.x(0), c.x(1))
-
-
-@op("FloorDiv")
-def floor_div(c: Call) -> Value:
-    return tf.floor_div(c.emit, c.x(0), c.x(1))
-
-
-@op("FloorMod")
-def floor_mod(c: Call) -> Value:
-    return tf.floor_mod(c.emit, c.x(0), c.x(1))
 
 
 @op("Mod", "TruncateMod")
@@ -99,17 +62,6 @@ def truncate_mod(c: Call) -> Value:
 def erfc(c: Call) -> Value:
     x = c.x()
     return c.emit("Sub", tf.scalar(c.emit, x, 1), c.emit("Erf", x))
-
-
-@op("AddN")
-def add_n(c: Call) -> Value:
-    return c.emit("Sum", *c.xs())
-
-
-@op("ZerosLike")
-def zeros_like(c: Call) -> Value:
-    x = c.x()
-    return c.emit("Mul", x, tf.scalar(c.emit, x, 0))
 
 
 @op("OnesLike")
@@ -138,14 +90,8 @@ def arg_extreme(c: Call) -> Value:
 
 @op("Cumsum")
 def cumsum(c: Call) -> Value:
-    (axis,) = c.ints(1, "the axis")
-    return c.emit(
-        "CumSum",
-        c.x(),
-        np.array(axis, np.int64),
-        exclusive=int(c.attrs.flag("exclusive")),
-        reverse=int(c.attrs.flag("reverse")),
-    )
+    flags = c.attrs.flag("exclusive"), c.attrs.flag("reverse")
+    return tf.cumsum(c.emit, c.x(0), c.x(1), *flags)
 
 
 @op("Cast")
@@ -167,11 +113,6 @@ def squeeze(c: Call) -> Value:
     return tf.squeeze(c.emit, c.x(), c.attrs.ints("squeeze_dims") or c.attrs.ints("axis"))
 
 
-@op("ExpandDims")
-def expand_dims(c: Call) -> Value:
-    return tf.expand_dims(c.emit, c.x(0), c.x(1))
-
-
 @op("Transpose")
 def transpose(c: Call) -> Value:
     return c.emit.transpose(c.x(0), c.ints(1, "the order of axes"))
@@ -185,26 +126,6 @@ def shape(c: Call) -> Value:
 @op("Size")
 def size(c: Call) -> Value:
     return c.emit.cast(c.emit("Size", c.x()), c.attrs.dtype("out_type", DType.I32))
-
-
-@op("Rank")
-def rank(c: Call) -> Value:
-    return c.emit.const(np.array(c.emit.rank(c.x()), np.int32))
-
-
-@op("Range")
-def range_(c: Call) -> Value:
-    return c.emit("Range", c.x(0), c.x(1), c.x(2))
-
-
-@op("Fill")
-def fill(c: Call) -> Value:
-    return tf.fill(c.emit, c.x(0), c.x(1))
-
-
-@op("BroadcastTo")
-def broadcast_to(c: Call) -> Value:
-    return c.emit("Expand", c.x(0), c.emit.cast(c.x(1), DType.I64))
 
 
 # ---- moving elements
@@ -245,11 +166,6 @@ def split_v(c: Call) -> Result:
     return tf.split_sizes(c.emit, c.x(0), c.x(1), c.x(2), count)
 
 
-@op("Slice")
-def slice_(c: Call) -> Value:
-    return tf.slice_(c.emit, c.x(0), c.x(1), c.x(2))
-
-
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
@@ -275,45 +191,15 @@ def gather(c: Call) -> Value:
     return tf.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.number("batch_dims"))
 
 
-@op("GatherNd")
-def gather_nd(c: Call) -> Value:
-    return c.emit("GatherND", c.x(0), c.emit.cast(c.x(1), DType.I64), batch_dims=0)
-
-
-@op("ScatterNd")
-def scatter_nd(c: Call) -> Value:
-    return tf.scatter_nd(c.emit, c.x(0), c.x(1), c.x(2))
-
-
 @op("TensorScatterUpdate")
 def tensor_scatter_update(c: Call) -> Value:
     return c.emit("ScatterND", c.x(0), c.emit.cast(c.x(1), DType.I64), c.x(2))
 
 
-@op("Tile")
-def tile(c: Call) -> Value:
-    return tf.tile(c.emit, c.x(0), c.x(1))
-
-
-@op("ReverseV2")
-def reverse(c: Call) -> Value:
-    return tf.reverse(c.emit, c.x(0), c.x(1))
-
-
 @op("ReverseSequence")
 def reverse_sequence(c: Call) -> Value:
-    return c.emit(
-        "ReverseSequence",
-        c.x(0),
-        c.emit.cast(c.x(1), DType.I64),
-        batch_axis=c.attrs.number("batch_dim"),
-        time_axis=c.attrs.number("seq_dim"),
-    )
-
-
-@op("TopKV2")
-def top_k(c: Call) -> Result:
-    return tf.top_k(c.emit, c.x(0), c.x(1))
+    axes = c.attrs.number("batch_dim"), c.attrs.number("seq_dim")
+    return tf.reverse_sequence(c.emit, c.x(0), c.x(1), *axes)
 
 
 @op("OneHot")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...errors import ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
@@ -22,6 +20,16 @@ _BINARY = {
     "GREATER": "Greater", "GREATER_EQUAL": "GreaterOrEqual", "LOGICAL_AND": "And",
     "LOGICAL_OR": "Or",
 }  # fmt: skip
+_COMPUTED = {
+    "ADD_N": "AddN", "FLOOR_DIV": "FloorDiv", "FLOOR_MOD": "FloorMod", "NOT_EQUAL": "NotEqual",
+    "RANGE": "Range", "RANK": "Rank", "RSQRT": "Rsqrt", "SQUARE": "Square",
+    "SQUARED_DIFFERENCE": "SquaredDifference", "ZEROS_LIKE": "ZerosLike",
+}  # fmt: skip
+_MOVED = {
+    "BROADCAST_TO": "BroadcastTo", "EXPAND_DIMS": "ExpandDims", "FILL": "Fill",
+    "GATHER_ND": "GatherNd", "REVERSE_V2": "ReverseV2", "SCATTER_ND": "ScatterNd",
+    "SLICE": "Slice", "TILE": "Tile", "TOPK_V2": "TopKV2",
+}  # fmt: skip
 _REDUCE = {
     "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax",
     "REDUCE_MIN": "ReduceMin", "REDUCE_PROD": "ReduceProd",
@@ -38,45 +46,14 @@ def binary(c: Call) -> Value:
     return c.activation(c.emit(_BINARY[c.op.code], c.x(0), c.x(1)))
 
 
-@builtin("NOT_EQUAL")
-def not_equal(c: Call) -> Value:
-    return tf.not_equal(c.emit, c.x(0), c.x(1))
+@builtin(*_COMPUTED)
+def computed(c: Call) -> Result:
+    return tf.compute(c.emit, _COMPUTED[c.op.code], c.xs())
 
 
-@builtin("SQUARE")
-def square(c: Call) -> Value:
-    return tf.square(c.emit, c.x())
-
-
-@builtin("RSQRT")
-def rsqrt(c: Call) -> Value:
-    return tf.rsqrt(c.emit, c.x())
-
-
-@builtin("SQUARED_DIFFERENCE")
-def squared_difference(c: Call) -> Value:
-    return tf.squared_difference(c.emit, c.x(0), c.x(1))
-
-
-@builtin("FLOOR_DIV")
-def floor_div(c: Call) -> Value:
-    return tf.floor_div(c.emit, c.x(0), c.x(1))
-
-
-@builtin("FLOOR_MOD")
-def floor_mod(c: Call) -> Value:
-    return tf.floor_mod(c.emit, c.x(0), c.x(1))
-
-
-@builtin("ADD_N")
-def add_n(c: Call) -> Value:
-    return c.emit("Sum", *c.xs())
-
-
-@builtin("ZEROS_LIKE")
-def zeros_like(c: Call) -> Value:
-    x = c.x()
-    return c.emit("Mul", x, tf.scalar(c.emit, x, 0))
+@builtin(*_MOVED, moves=True)
+def moved(c: Call) -> Result:
+    return tf.compute(c.emit, _MOVED[c.op.code], c.xs())
 
 
 @builtin(*_REDUCE)
@@ -98,14 +75,7 @@ def arg_extreme(c: Call) -> Value:
 
 @builtin("CUMSUM")
 def cumsum(c: Call) -> Value:
-    (axis,) = c.ints(1, "the axis")
-    return c.emit(
-        "CumSum",
-        c.x(),
-        np.array(axis, np.int64),
-        exclusive=int(c.opt("exclusive")),
-        reverse=int(c.opt("reverse")),
-    )
+    return tf.cumsum(c.emit, c.x(), c.raw(1), c.opt("exclusive"), c.opt("reverse"))
 
 
 @builtin("CAST")
@@ -146,11 +116,6 @@ def squeeze(c: Call) -> Value:
     return tf.squeeze(c.emit, c.x(), c.opt("axes"))
 
 
-@builtin("EXPAND_DIMS", moves=True)
-def expand_dims(c: Call) -> Value:
-    return tf.expand_dims(c.emit, c.x(), c.raw(1))
-
-
 @builtin("TRANSPOSE", moves=True)
 def transpose(c: Call) -> Value:
     return c.emit.transpose(c.x(), c.ints(1, "the order of axes"))
@@ -181,11 +146,6 @@ def split(c: Call) -> Result:
 @builtin("SPLIT_V", moves=True)
 def split_v(c: Call) -> Result:
     return tf.split_sizes(c.emit, c.x(0), c.raw(1), c.raw(2), len(c.op.outputs))
-
-
-@builtin("SLICE", moves=True)
-def slice_(c: Call) -> Value:
-    return tf.slice_(c.emit, c.x(), c.raw(1), c.raw(2))
 
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
@@ -222,16 +182,6 @@ def gather(c: Call) -> Value:
     return tf.gather(c.emit, c.x(0), c.raw(1), c.opt("axis"), c.opt("batch_dims"))
 
 
-@builtin("GATHER_ND", moves=True)
-def gather_nd(c: Call) -> Value:
-    return c.emit("GatherND", c.x(0), c.emit.cast(c.raw(1), DType.I64), batch_dims=0)
-
-
-@builtin("SCATTER_ND", moves=True)
-def scatter_nd(c: Call) -> Value:
-    return tf.scatter_nd(c.emit, c.raw(0), c.x(1), c.raw(2))
-
-
 @builtin("SPACE_TO_BATCH_ND", moves=True)
 def space_to_batch(c: Call) -> Value:
     return tf.space_to_batch(c.emit, c.x(), c.ints(1, "the block"), c.raw(2), _zero(c))
@@ -242,45 +192,15 @@ def batch_to_space(c: Call) -> Value:
     return tf.batch_to_space(c.emit, c.x(), c.ints(1, "the block"), c.raw(2))
 
 
-@builtin("REVERSE_V2", moves=True)
-def reverse(c: Call) -> Value:
-    return tf.reverse(c.emit, c.x(), c.raw(1))
-
-
 @builtin("REVERSE_SEQUENCE", moves=True)
 def reverse_sequence(c: Call) -> Value:
-    return c.emit(
-        "ReverseSequence",
-        c.x(),
-        c.emit.cast(c.raw(1), DType.I64),
-        batch_axis=c.opt("batch_dim"),
-        time_axis=c.opt("seq_dim"),
-    )
-
-
-@builtin("TILE", moves=True)
-def tile(c: Call) -> Value:
-    return tf.tile(c.emit, c.x(), c.raw(1))
-
-
-@builtin("BROADCAST_TO", moves=True)
-def broadcast_to(c: Call) -> Value:
-    return c.emit("Expand", c.x(), c.emit.cast(c.raw(1), DType.I64))
-
-
-@builtin("FILL", moves=True)
-def fill(c: Call) -> Value:
-    return tf.fill(c.emit, c.raw(0), c.x(1))
+    axes = c.opt("batch_dim"), c.opt("seq_dim")
+    return tf.reverse_sequence(c.emit, c.x(), c.raw(1), *axes)
 
 
 @builtin("SELECT", "SELECT_V2", moves=True)
 def select(c: Call) -> Value:
     return tf.select(c.emit, c.raw(0), c.x(1), c.x(2))
-
-
-@builtin("TOPK_V2", moves=True)
-def top_k(c: Call) -> Result:
-    return tf.top_k(c.emit, c.x(), c.raw(1))
 
 
 # ---- integers about tensors
@@ -289,16 +209,6 @@ def top_k(c: Call) -> Result:
 @builtin("SHAPE")
 def shape(c: Call) -> Value:
     return tf.shape_of(c.emit, c.raw(0), c.output_dtype())
-
-
-@builtin("RANK")
-def rank(c: Call) -> Value:
-    return c.emit.const(np.array(c.emit.rank(c.raw(0)), np.int32))
-
-
-@builtin("RANGE")
-def range_(c: Call) -> Value:
-    return c.emit("Range", c.x(0), c.x(1), c.x(2))
 
 
 @builtin("ONE_HOT")
