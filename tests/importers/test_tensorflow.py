@@ -303,6 +303,14 @@ def test_variable_without_value(tmp_path):
         load(tmp_path / "m")
 
 
+def test_variable_that_cannot_be_read_says_why(tmp_path):
+    small_saved_model(tmp_path / "m")
+    shard = tmp_path / "m/variables/variables.data-00000-of-00001"
+    shard.write_bytes(shard.read_bytes()[:-8])
+    with pytest.raises(ModelFormatError, match=r"b cannot be read.*outside its shard"):
+        load(tmp_path / "m")
+
+
 def test_bundle(tmp_path):
     arrays = {f"layer{i}/kernel": np.arange(i, dtype=np.int64) for i in range(40)}
     write_bundle(tmp_path, arrays)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc
 from .._emit import Emitter
@@ -45,8 +45,8 @@ class Nodes:
 
     emit: Emitter
     flat: Flat
-    #: contents of variables by the name of their handle node
-    variables: dict[str, tuple[np.ndarray, DType]] = field(default_factory=dict)
+    #: contents of variables (or why they cannot be read) by the name of their handle node
+    variables: dict[str, tuple[np.ndarray, DType] | LiteError] = field(default_factory=dict)
     values: dict[Ref, Value] = field(default_factory=dict)
     #: by the id of the placeholder
     lists: dict[int, TensorList] = field(default_factory=dict)

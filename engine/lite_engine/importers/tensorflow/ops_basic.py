@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import ModelFormatError
+from ...errors import LiteError, ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
 from ._translate import Call, Result, op
@@ -34,7 +34,10 @@ def variable(c: Call) -> Value:
             f"tensorflow: variable {c.name} has no value; freeze the graph, or give the SavedModel"
             " folder with its variables"
         )
-    array, dtype = c.nodes.variables[c.name]
+    found = c.nodes.variables[c.name]
+    if isinstance(found, LiteError):
+        raise ModelFormatError(f"tensorflow: variable {c.name} cannot be read: {found}")
+    array, dtype = found
     return c.emit.const(array, c.name, dtype)
 
 

@@ -210,49 +210,33 @@ def einsum(c: Call) -> Value:
 
 @op("FakeQuantWithMinMaxArgs")
 def fake_quant_args(c: Call) -> Value:
-    return fake_quant(
-        c.emit,
-        c.x(),
-        c.attrs.float("min", -6.0),
-        c.attrs.float("max", 6.0),
-        c.attrs.number("num_bits", 8),
-        c.attrs.flag("narrow_range"),
-    )
+    low, high = c.attrs.float("min", -6.0), c.attrs.float("max", 6.0)
+    return fake_quant(c.emit, c.x(), low, high, *_integers(c))
 
 
 @op("FakeQuantWithMinMaxVars")
 def fake_quant_vars(c: Call) -> Value:
-    low, high = c.x(1).const, c.x(2).const
-    if low is None or high is None:
-        raise ModelFormatError(
-            f"tensorflow: the range of {c.name} is not constant; freeze the graph"
-        )
-    return fake_quant(
-        c.emit,
-        c.x(),
-        float(low.ravel()[0]),
-        float(high.ravel()[0]),
-        c.attrs.number("num_bits", 8),
-        c.attrs.flag("narrow_range"),
-    )
+    low, high = (float(a.ravel()[0]) for a in _range(c))
+    return fake_quant(c.emit, c.x(), low, high, *_integers(c))
 
 
 @op("FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant_per_channel(c: Call) -> Value:
     """One range per element of the last axis."""
+    return fake_quant_channels(c.emit, c.x(), *_range(c), *_integers(c))
+
+
+def _range(c: Call) -> tuple[np.ndarray, np.ndarray]:
     low, high = c.x(1).const, c.x(2).const
     if low is None or high is None:
         raise ModelFormatError(
             f"tensorflow: the range of {c.name} is not constant; freeze the graph"
         )
-    return fake_quant_channels(
-        c.emit,
-        c.x(),
-        np.asarray(low, np.float32),
-        np.asarray(high, np.float32),
-        c.attrs.number("num_bits", 8),
-        c.attrs.flag("narrow_range"),
-    )
+    return np.asarray(low, np.float32), np.asarray(high, np.float32)
+
+
+def _integers(c: Call) -> tuple[int, bool]:
+    return c.attrs.number("num_bits", 8), c.attrs.flag("narrow_range")
 
 
 # ---- detection

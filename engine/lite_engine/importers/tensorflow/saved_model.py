@@ -19,6 +19,10 @@ _PASS = ("Identity", "ReadVariableOp")
 _HANDLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
+#: The contents of a variable, or why they cannot be read.
+Variable = tuple[np.ndarray, DType] | LiteError
+
+
 @dataclass
 class Signature:
     """Keys of inputs and outputs, and the node outputs that they name."""
@@ -32,7 +36,7 @@ class SavedModel:
     graph: GraphDef
     flat: Flat
     signature: Signature
-    variables: dict[str, tuple[np.ndarray, DType]]
+    variables: dict[str, Variable]
 
 
 def read_saved_model(folder: Path, key: str) -> SavedModel:
@@ -75,7 +79,7 @@ def _tensors(signature: Message, number: int) -> dict[str, Ref]:
     return {k: split_ref(name) for k, name in sorted(pairs) if name}
 
 
-def _variables(flat: Flat, folder: Path) -> dict[str, tuple[np.ndarray, DType]]:
+def _variables(flat: Flat, folder: Path) -> dict[str, Variable]:
     """Contents of each variable, by the name of its handle node.
 
     Which entry of the bundle belongs to which variable is what the restoring part of the graph
@@ -87,7 +91,7 @@ def _variables(flat: Flat, folder: Path) -> dict[str, tuple[np.ndarray, DType]]:
     if not prefix.with_name("variables.index").is_file():
         return {}
     bundle = Bundle(prefix)
-    out: dict[str, tuple[np.ndarray, DType]] = {}
+    out: dict[str, Variable] = {}
     copies: list[tuple[str, str]] = []
     for name, node in flat.nodes.items():
         if node.op not in ("Assign", "AssignVariableOp") or len(flat.inputs[name]) < 2:
@@ -103,9 +107,10 @@ def _variables(flat: Flat, folder: Path) -> dict[str, tuple[np.ndarray, DType]]:
         if value[1] < len(keys):
             try:
                 out[handle[0]] = bundle.read(keys[value[1]])
-            except LiteError:
-                continue  # counters and optimiser slots; a variable that is read and has no value
-                # is named when the graph is translated
+            except LiteError as error:
+                # counters and optimiser slots may be damaged or of odd types: only the operator
+                # that reads a variable raises
+                out[handle[0]] = error
     for copy, original in copies:
         if copy in out:
             out.setdefault(original, out[copy])

@@ -12,42 +12,28 @@ from ._translate import Call, Result, builtin
 @builtin("CONV_2D")
 def conv_2d(c: Call) -> Value:
     """x (N,H,W,C), w (O,kh,kw,C/g)."""
-    w = c.weight(1, (0, 3, 1, 2))
     channels, per_group = c.emit.dims(c.raw(0))[-1], c.tensor(1).shape[3]
     if channels is None or per_group < 1 or channels % per_group:
         raise ModelFormatError(f"tflite: {c.emit.source}: {channels} channels, weight {per_group}")
-    y = _nhwc.conv(
-        c.emit,
-        c.x(0),
-        w,
-        c.bias(2),
-        (c.opt("stride_h"), c.opt("stride_w")),
-        c.padding,
-        (c.opt("dilation_h"), c.opt("dilation_w")),
-        channels // per_group,
-    )
-    return _nhwc.to_last(c.emit, c.activation(y))
+    return _convolve(c, c.weight(1, (0, 3, 1, 2)), channels // per_group)
 
 
 @builtin("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(c: Call) -> Value:
     """x (N,H,W,C), w (1,kh,kw,C·multiplier)."""
-    w = c.weight(1, (3, 0, 1, 2))
     channels = c.emit.dims(c.raw(0))[-1]
     if channels is None or channels < 1 or c.tensor(1).shape[3] % channels:
         raise ModelFormatError(
             f"tflite: {c.emit.source}: {channels} channels, weight {list(c.tensor(1).shape)}"
         )
-    y = _nhwc.conv(
-        c.emit,
-        c.x(0),
-        w,
-        c.bias(2),
-        (c.opt("stride_h"), c.opt("stride_w")),
-        c.padding,
-        (c.opt("dilation_h"), c.opt("dilation_w")),
-        channels,
-    )
+    return _convolve(c, c.weight(1, (3, 0, 1, 2)), channels)
+
+
+def _convolve(c: Call, w: Value, group: int) -> Value:
+    """The convolution that the options describe, w (O,C/g,kh,kw)."""
+    strides = c.opt("stride_h"), c.opt("stride_w")
+    dilations = c.opt("dilation_h"), c.opt("dilation_w")
+    y = _nhwc.conv(c.emit, c.x(0), w, c.bias(2), strides, c.padding, dilations, group)
     return _nhwc.to_last(c.emit, c.activation(y))
 
 

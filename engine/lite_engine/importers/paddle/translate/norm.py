@@ -25,9 +25,8 @@ def _(op: Call) -> None:
     op.set("Y", channels_last(op, y) if last else y)
 
 
-@translates("instance_norm")
-def _(op: Call) -> None:
-    x = op.need("X")
+def _scale_and_bias(op: Call, x: Value) -> tuple[Value, Value]:
+    """The inputs of those names; 1 and 0 per channel of x (N,C,…) where they are absent."""
     channels = x.shape[1] if x.shape is not None else None
     scale, bias = op["Scale"], op["Bias"]
     if scale is None or bias is None:
@@ -35,6 +34,13 @@ def _(op: Call) -> None:
             raise op.unsupported("has no scale and an unknown number of channels")
         scale = scale or op.const([1.0] * channels)
         bias = bias or op.const([0.0] * channels)
+    return scale, bias
+
+
+@translates("instance_norm")
+def _(op: Call) -> None:
+    x = op.need("X")
+    scale, bias = _scale_and_bias(op, x)
     eps = float(op.attr("epsilon", 1e-5))
     y = op.node("InstanceNormalization", [x, scale, bias], epsilon=eps)
     if op.attr("activation_type"):  # Paddle-Lite
@@ -72,13 +78,7 @@ def _(op: Call) -> None:
     if last:
         x = channels_first(op, x)
     groups = int(op.attr("groups", 1))
-    channels = x.shape[1] if x.shape is not None else None
-    scale, bias = op["Scale"], op["Bias"]
-    if scale is None or bias is None:
-        if not isinstance(channels, int):
-            raise op.unsupported("has no scale and an unknown number of channels")
-        scale = scale or op.const([1.0] * channels)
-        bias = bias or op.const([0.0] * channels)
+    scale, bias = _scale_and_bias(op, x)
     eps = float(op.attr("epsilon", 1e-5))
     y = op.node("GroupNormalization", [x, scale, bias], num_groups=groups, epsilon=eps)
     op.set("Y", channels_last(op, y) if last else y)
