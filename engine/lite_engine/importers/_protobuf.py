@@ -97,9 +97,6 @@ class Message:
     def texts(self, number: int) -> list[str]:
         return [_decode(v, number) for v in self._views(number)]
 
-    def all_bytes(self, number: int) -> list[Buffer]:
-        return self._views(number)
-
     # ---- repeated
     def ints(self, number: int) -> list[int]:
         """Repeated varints, packed or not, signed."""

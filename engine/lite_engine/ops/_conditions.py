@@ -107,16 +107,6 @@ def separate_axes(node: Node, types: Types) -> bool | str:
     return all(r <= 6 for r in ranks) or "more than six axes"
 
 
-def one_type(node: Node, types: Types) -> bool | str:
-    """All inputs have one element type."""
-    found = {t.dtype for t in types if t is not None}
-    return len(found) == 1 or f"inputs of types {', '.join(sorted(found))}"
-
-
-def two_inputs(node: Node, types: Types) -> bool | str:
-    return len(types) == 2 or "not two inputs"
-
-
 def one_output(node: Node, types: Types) -> bool | str:
     if len(node.outputs) == 1:
         return True

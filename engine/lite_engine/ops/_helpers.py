@@ -93,13 +93,6 @@ def same_type(x: TypeInfo, *_: object, **__: object) -> TypeInfo:
     return TypeInfo(x.dtype, x.shape)
 
 
-def const_ints(info: TypeInfo | None, what: str) -> list[int]:
-    """Contents of a constant integer input. Raises ShapeError when it is not known."""
-    if info is None or info.const is None:
-        raise ShapeError(f"{what} is not known before running")
-    return [int(v) for v in info.const.ravel()]
-
-
 def typed(fn: Callable[..., Any]) -> Callable[..., np.ndarray]:
     """A reference whose result keeps the first input's element type (float16 stays float16)."""
 

@@ -41,13 +41,6 @@ def matmul_macs(a: TypeInfo, b: TypeInfo) -> int:
     return product(matmul_shape(a, b).dims) * int(a.dims[-1] or 0)  # type: ignore[call-overload]
 
 
-def int_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Product of integer arrays, exact: float64 holds sums of 8- and 16-bit products."""
-    if max(a.itemsize, b.itemsize) <= 2:
-        return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64)
-    return np.matmul(a, b)
-
-
 @matmul.infer
 def _(a: TypeInfo, b: TypeInfo, **_: Any) -> TypeInfo:
     return matmul_shape(a, b)

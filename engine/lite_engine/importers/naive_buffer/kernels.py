@@ -16,8 +16,6 @@ LAYOUTS = {
     7: "metal_array", 8: "metal",
 }  # fmt: skip
 
-_NUMBERS = [{v: k for k, v in table.items()} for table in (TARGETS, PRECISIONS, LAYOUTS)]
-
 
 def kernel_text(kernel: str) -> str:
     """`conv2d/def/4/1/1` → `conv2d/def arm float NCHW`; other texts stay as they are."""
@@ -26,9 +24,3 @@ def kernel_text(kernel: str) -> str:
         return kernel
     words = [table.get(int(p), p) for table, p in zip((TARGETS, PRECISIONS, LAYOUTS), parts[2:])]
     return f"{parts[0]}/{parts[1]} {' '.join(words)}"
-
-
-def kernel_string(op: str, alias: str, target: str, precision: str, layout: str) -> str:
-    """The inverse: words → the string that Paddle-Lite looks kernels up by."""
-    numbers = [table[w] for table, w in zip(_NUMBERS, (target, precision, layout))]
-    return "/".join([op, alias, *map(str, numbers)])
