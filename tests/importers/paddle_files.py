@@ -1,6 +1,6 @@
 """Small Paddle programs for tests: described in Python, encoded as ProgramDesc and parameter files.
 
-An encoder of its own, so that the reader is tested against something that does not share its code.
+The encoders are the tests' own: the reader is checked by something that shares no code with it.
 """
 
 from __future__ import annotations
@@ -11,51 +11,31 @@ from typing import Any
 
 import numpy as np
 
+from tests.importers.wire import field
+
 TYPES = {"bool": 0, "int16": 1, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6,
          "uint8": 20, "int8": 21}  # fmt: skip
 
 
-def varint(n: int) -> bytes:
-    n &= (1 << 64) - 1
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    return bytes([*out, n])
-
-
-def number(field: int, value: int) -> bytes:
-    return varint(field << 3) + varint(value)
-
-
-def chunk(field: int, body: bytes | str) -> bytes:
-    body = body.encode() if isinstance(body, str) else body
-    return varint(field << 3 | 2) + varint(len(body)) + body
-
-
-def real(field: int, value: float) -> bytes:
-    return varint(field << 3 | 5) + struct.pack("<f", value)
-
-
 def attribute(name: str, value: Any) -> bytes:
-    head, first = chunk(1, name), value[0] if isinstance(value, list) and value else 0
+    head, first = field(1, name), value[0] if isinstance(value, list) and value else 0
     if isinstance(value, bool):
-        return head + number(2, 6) + number(10, value)
+        return head + field(2, 6) + field(10, value)
     if isinstance(value, int):
-        return head + number(2, 0) + number(3, value)
+        return head + field(2, 0) + field(3, value)
     if isinstance(value, float):
-        return head + number(2, 1) + real(4, value)
+        return head + field(2, 1) + field(4, value)
     if isinstance(value, str):
-        return head + number(2, 2) + chunk(5, value)
+        return head + field(2, 2) + field(5, value)
     if isinstance(first, str):
-        return head + number(2, 5) + b"".join(chunk(8, v) for v in value)
+        return head + field(2, 5) + b"".join(field(8, v) for v in value)
     if isinstance(first, float):
-        return head + number(2, 4) + b"".join(real(7, v) for v in value)
-    return head + number(2, 3) + b"".join(number(6, v) for v in value)
+        return head + field(2, 4) + b"".join(field(7, v) for v in value)
+    return head + field(2, 3) + b"".join(field(6, v) for v in value)
 
 
 def description(dtype: str, dims: tuple[int, ...]) -> bytes:
-    return number(1, TYPES[dtype]) + b"".join(number(2, d) for d in dims)
+    return field(1, TYPES[dtype]) + b"".join(field(2, d) for d in dims)
 
 
 class PaddleProgram:
@@ -66,14 +46,14 @@ class PaddleProgram:
         self.ops: list[bytes] = []
         self.weights: dict[str, np.ndarray] = {}
         self.feeds = self.fetches = 0
-        self._var("feed", number(1, 9), True)
-        self._var("fetch", number(1, 10), True)
+        self._var("feed", field(1, 9), True)
+        self._var("fetch", field(1, 10), True)
 
     def _var(self, name: str, kind: bytes, persistable: bool) -> None:
-        self.vars[name] = chunk(1, name) + chunk(2, kind) + number(3, persistable)
+        self.vars[name] = field(1, name) + field(2, kind) + field(3, persistable)
 
     def _dense(self, name: str, dtype: str, dims: tuple[int, ...], persistable: bool) -> None:
-        kind = number(1, 7) + chunk(3, chunk(1, description(dtype, dims)))
+        kind = field(1, 7) + field(3, field(1, description(dtype, dims)))
         self._var(name, kind, persistable)
 
     def feed(self, name: str, dims: tuple[int, ...], dtype: str = "float32") -> str:
@@ -88,25 +68,25 @@ class PaddleProgram:
         return name
 
     def op(self, kind: str, inputs: dict[str, Any], outputs: dict[str, Any], **attrs: Any) -> None:
-        def slots(field: int, given: dict[str, Any]) -> bytes:
+        def slots(port: int, given: dict[str, Any]) -> bytes:
             lists = {k: v if isinstance(v, list) else [v] for k, v in given.items()}
             return b"".join(
-                chunk(field, chunk(1, k) + b"".join(chunk(2, n) for n in names))
+                field(port, field(1, k) + b"".join(field(2, n) for n in names))
                 for k, names in lists.items()
             )
 
-        body = slots(1, inputs) + slots(2, outputs) + chunk(3, kind)
-        self.ops.append(body + b"".join(chunk(4, attribute(k, v)) for k, v in attrs.items()))
+        body = slots(1, inputs) + slots(2, outputs) + field(3, kind)
+        self.ops.append(body + b"".join(field(4, attribute(k, v)) for k, v in attrs.items()))
 
     def fetch(self, name: str) -> None:
         self.op("fetch", {"X": name}, {"Out": "fetch"}, col=self.fetches)
         self.fetches += 1
 
     def encode(self) -> bytes:
-        block = number(1, 0) + number(2, -1)
-        block += b"".join(chunk(3, v) for v in self.vars.values())
-        block += b"".join(chunk(4, o) for o in self.ops)
-        return chunk(1, block) + chunk(4, number(1, 2006002))
+        block = field(1, 0) + field(2, -1)
+        block += b"".join(field(3, v) for v in self.vars.values())
+        block += b"".join(field(4, o) for o in self.ops)
+        return field(1, block) + field(4, field(1, 2006002))
 
     def parameters(self) -> bytes:
         return b"".join(record(self.weights[n]) for n in sorted(self.weights))

@@ -20,7 +20,8 @@ from lite_engine.importers.paddle.params import read_record
 from lite_engine.model_file.naive_buffer import write_nb
 
 from tests.importers import tiny_pir
-from tests.importers.paddle_files import PaddleProgram, chunk, number, record, small_network
+from tests.importers.paddle_files import PaddleProgram, record, small_network
+from tests.importers.wire import field
 
 
 def outcome(path: Path) -> str:
@@ -53,7 +54,7 @@ def test_cut_files(saved: Path, nb: Path, kind: str) -> None:
 
 
 def _lying_record(**change: int) -> bytes:
-    body = number(1, 5) + number(2, change.get("dim", 4))
+    body = field(1, 5) + field(2, change.get("dim", 4))
     return struct.pack(
         "<IQIi", change.get("version", 0), change.get("levels", 0), 0, change.get("size", len(body))
     ) + body + b"\0" * 16  # fmt: skip
@@ -90,9 +91,9 @@ def test_parameter_names_stay_in_the_folder(tmp_path: Path) -> None:
 def test_deep_nesting(tmp_path: Path) -> None:
     body = b""
     for _ in range(400):
-        body = chunk(1, body)
+        body = field(1, body)
     path = tmp_path / "deep.pdmodel"
-    path.write_bytes(chunk(1, number(1, 0) + number(2, -1) + body))
+    path.write_bytes(field(1, field(1, 0) + field(2, -1) + body))
     assert outcome(path) == "ModelFormatError"
 
 
