@@ -123,7 +123,15 @@ def commands_page() -> str:
     return "\n".join(parts)
 
 
+def extending_page() -> str:
+    """The sections of CONTRIBUTING.md that add something."""
+    parts = (ROOT / "CONTRIBUTING.md").read_text().split("\n## ")
+    chosen = [part for part in parts if part.startswith("Add ")]
+    return "# Adding to it\n\n" + "\n".join(f"## {part}" for part in chosen)
+
+
 PAGES = {
+    "extending.md": extending_page,
     "commands.md": commands_page,
     "python.md": python_page,
     "operators.md": operators_page,

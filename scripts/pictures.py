@@ -3,7 +3,7 @@
 pictures.py [FOLDER]     default docs/images; nothing there is edited by hand
 
 JupyterLab runs the five-minute story on the OCR model with its planted fault. Written are the
-Profile, Compare and Quantize steps (PNG, 64 colours) and the story as a short animation (WebP).
+Profile, Compare and Quantize steps (PNG, 128 colours) and the story as a short animation (WebP).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.ui.lab_server import TOKEN, Server, open_chromium  # noqa: E402
 
 MODELS = ROOT / "notebooks" / "models"
 SIZE = (1240, 1400)
-COLOURS = 64
+COLOURS = 128
 WIDTH, SECONDS = 860, 2.4
 STORY = """import lite_workbench as lw
 session = lw.open("ocr.onnx")
@@ -92,6 +92,7 @@ def tell(album: Album) -> None:
     album.frame()
     page.click("[data-action=compare] >> text=Compare x86 and OpenCL")
     find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()
+    find(".lite-difference h3", has_text="b3/dw").wait_for()
     find("[data-part=map]", has_text="column 159 (the last)").wait_for()
     album.keep("compare")
     album.frame()

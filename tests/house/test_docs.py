@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
+
 
 @pytest.fixture(scope="module")
 def pages(root) -> dict[str, str]:
@@ -33,6 +35,36 @@ def test_every_verb_has_its_help(pages):
 def test_every_pass_has_a_sentence(pages):
     rows = re.findall(r"^\| (\S+) \| (.*) \|$", pages["passes.md"], re.M)[2:]
     assert rows and all(sentence for _, sentence in rows)
+
+
+def test_every_page_is_in_the_menu(root, pages):
+    menu = set(re.findall(r": (\S+\.md)$", (root / "mkdocs.yml").read_text(), re.M))
+    docs = root / "docs"
+    written = {str(p.relative_to(docs)) for p in docs.rglob("*.md") if "reference" not in p.parts}
+    assert written | {f"reference/{name}" for name in pages} == menu
+
+
+def test_there_is_a_guide_for_each_extension_point(pages):
+    for thing in ("an operator", "a kernel", "a pass", "a backend", "a widget", "an importer"):
+        assert f"## Add {thing}\n" in pages["extending.md"]
+
+
+def test_every_step_and_key_of_the_workbench_is_described(root):
+    pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
+    from lite_workbench.steps import STEPS, step_class
+
+    text = (root / "docs" / "workbench.md").read_text()
+    for name in STEPS:
+        assert f"| {name} | {step_class(name).title} |" in text
+
+
+def test_pictures_are_there_and_small(root):
+    files = [root / "README.md", *(root / "docs").rglob("*.md")]
+    named = {(f.parent / p).resolve() for f in files for p in PICTURE.findall(f.read_text())}
+    assert named and all(p.is_file() for p in named)
+    folder = root / "docs" / "images"
+    assert {p.resolve() for p in folder.iterdir()} == named, "a picture that nobody shows"
+    assert sum(p.stat().st_size for p in named) < 1_500_000
 
 
 def test_pages_of_the_menu_exist(root, pages):

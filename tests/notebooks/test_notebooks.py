@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,3 +50,17 @@ def test_lesson_runs(path: Path, tmp_path: Path) -> None:
     outputs = [o for c in book.cells if c.cell_type == "code" for o in c.outputs]
     assert not any(o.output_type == "error" for o in outputs)
     assert not any(o.get("name") == "stderr" for o in outputs), "a lesson prints no warnings"
+    _shows_without_a_kernel(book, outputs)
+
+
+def _shows_without_a_kernel(book: Any, outputs: list[Any]) -> None:
+    """GitHub, nbviewer and nbconvert have no widgets: each has a picture or a table instead."""
+    nbconvert = pytest.importorskip("nbconvert", reason="pip install 'lite-workbench[lab]'")
+    view = "application/vnd.jupyter.widget-view+json"
+    widgets = [o.data for o in outputs if view in o.get("data", {})]
+    for data in widgets:
+        assert any(mark in data["text/html"] for mark in ("<svg", "<table", "<pre")), data
+    book.metadata.pop("widgets", None)  # JupyterLab saves no state of widgets
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(book)
+    assert "Traceback" not in page
+    assert sum(page.count(mark) for mark in ("<svg", "<table")) >= len(widgets)

@@ -280,9 +280,12 @@ class View {
       this.local.hovered = values.hovered;
       this.mark();
     }
-    for (const [name, value] of Object.entries(values)) {
-      if (name !== "hovered" && this.has(name)) this.model.set(name, value);
-    }
+    const own = Object.entries(values).filter(([name]) => name !== "hovered" && this.has(name));
+    for (const [name, value] of own) this.model.set(name, value);
+    // Python hears it from every widget. Kept back, it would go out with a later change of this
+    // widget and undo what Python has set meanwhile.
+    if (own.some(([name]) => name === "selected")) this.#save();
+    else if (own.length) this.saveTimer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
   }
 
   #resized() {

@@ -17,8 +17,9 @@ function rate(layer, roof) {
   if (!(layer.gflops > 0)) return "";
   const x = roof && intensity(layer),
     limit = x ? Math.min(roof.gflops, x * roof.gbytes_per_s) : 0;
-  return html`${fixed(layer.gflops, 1)}
-  GFLOP/s${limit ? `, ${Math.round((100 * layer.gflops) / limit)}${THIN}% of its roof` : ""}`;
+  const part = limit ? (100 * layer.gflops) / limit : 0;
+  const told = part > 110 ? ", above the measured roof" : `, ${Math.round(part)}${THIN}% of its roof`;
+  return html`${fixed(layer.gflops, 1)} GFLOP/s${limit ? told : ""}`;
 }
 
 const shapes = (list) => (list || []).map(shape).join(", ");
