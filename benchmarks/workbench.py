@@ -6,7 +6,8 @@ In a real JupyterLab, on a model of 119 layers: from running the cell to the pai
 from a click on a bar to the selected row in the linked table, and to the kernel's answer. In a
 page of its own: layout, drawing, panning and zooming of a graph of 1000 nodes. JavaScript: every
 widget's module as it is sent, each once. Least of the repeats: what the machine can do; another
-program may be running.
+program may be running. `first_paint_cpu_ms` is what kernel and page computed for the first paint,
+which hardly depends on what else runs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import shutil
 import statistics
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,8 @@ from tests.ui.lab_server import TOKEN, Server, open_chromium
 from tests.widgets import host_page, samples
 
 LIMITS = {
-    "first_paint_ms": 1500, "click_ms": 100, "click_to_python_ms": None, "javascript_bytes": 1.5e6,
-    "graph_ms": 1000, "pan_fps": 30, "zoom_fps": 30,
+    "first_paint_ms": 1500, "first_paint_cpu_ms": 1500, "click_ms": 100, "click_to_python_ms": None,
+    "javascript_bytes": 1.5e6, "graph_ms": 1000, "pan_fps": 30, "zoom_fps": 30,
 }  # fmt: skip
 PREPARE = """import lite_workbench as lw
 session = lw.open("ocr.onnx")
@@ -135,9 +137,24 @@ def graph(browser: Any, repeat: int) -> dict[str, list[float]]:
     return out
 
 
+def processor_time(page: LabPage) -> Callable[[], float]:
+    """Milliseconds that the kernel and the page's main thread have computed so far."""
+    tools = page.context.new_cdp_session(page.page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent() -> float:
+        metrics = tools.send("Performance.getMetrics")["metrics"]
+        drawn = next(m["value"] for m in metrics if m["name"] == "TaskDuration")
+        return 1e3 * (drawn + float(page.run_code("import time; print(time.process_time())")))
+
+    return spent
+
+
 def workbench(browser: Any, repeat: int) -> dict[str, list[float]]:
     """The Workbench in JupyterLab."""
-    out: dict[str, list[float]] = {"first_paint_ms": [], "click_ms": [], "click_to_python_ms": []}
+    out: dict[str, list[float]] = {
+        "first_paint_ms": [], "first_paint_cpu_ms": [], "click_ms": [], "click_to_python_ms": [],
+    }  # fmt: skip
     with tempfile.TemporaryDirectory() as home:
         server = Server(Path(home), "/")
         try:
@@ -151,8 +168,10 @@ def workbench(browser: Any, repeat: int) -> dict[str, list[float]]:
                     "() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; "
                     "return window.jupyterapp.commands.execute('notebook:run-cell'); }"
                 )
-                page.run_code("pass")
+                spent = processor_time(page)
+                began = spent()
                 out["first_paint_ms"].append(page.page.evaluate(FIRST_PAINT))
+                out["first_paint_cpu_ms"].append(spent() - began)
                 page.step("Profile")
                 page.page.locator(".lite-latency [data-k='b5/dw']").wait_for()
                 for name in (*CLICKED, "b5/dw"):

@@ -3,7 +3,7 @@
 pictures.py [FOLDER]     default docs/images; nothing there is edited by hand
 
 JupyterLab runs the five-minute story on the OCR model with its planted fault. Written are the
-Profile, Compare and Quantize steps (PNG, 128 colours) and the story as a short animation (WebP).
+Profile, Compare and Quantize steps (PNG, 256 colours) and the story as a short animation (WebP).
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from tests.ui.lab_server import TOKEN, Server, open_chromium  # noqa: E402
 
 MODELS = ROOT / "notebooks" / "models"
 SIZE = (1240, 1400)
-COLOURS = 128
+COLOURS = 256
 WIDTH, SECONDS = 860, 2.4
 STORY = """import lite_workbench as lw
 session = lw.open("ocr.onnx")
+session.threads = 1  # other programs may run: threads would wait for each other
 session.convert(targets=["x86", "arm", "opencl"])
 session.quantize("ocr_held_back.npz", limit=24)
 session.explore()
@@ -55,7 +56,9 @@ class Album:
         return Image.open(io.BytesIO(shot)).convert("RGB")
 
     def keep(self, name: str) -> None:
-        flat = self.picture().quantize(COLOURS, dither=Image.Dither.NONE)
+        flat = self.picture().quantize(
+            COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
         flat.save(self.folder / f"{name}.png", optimize=True)
 
     def frame(self) -> None:

@@ -296,7 +296,7 @@ function figures(c) {
           <td class="num">
             ${error(f.cosine === null || f.cosine === undefined ? null : 1 - f.cosine)}
           </td>
-          <td class="num">${fixed(f.sqnr_db, 1)}${THIN}dB</td>
+          <td class="num">${Number.isFinite(f.sqnr_db) ? `${fixed(f.sqnr_db, 1)}${THIN}dB` : "–"}</td>
           <td class="num${(f.nan_b || 0) > (f.nan_a || 0) ? " over" : ""}">${f.nan_b ?? 0}</td>
         </tr>`
       : html`<tr>
