@@ -66,6 +66,21 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DECONV, (1, 6, 5, 8), 6, (3, 3), {"pads": [1, 1, 1, 1]}),
 ]
 CONVS += [(BF16, *c[1:]) for c in CONVS if c[0] in (GEMM, GROUPED)]
+# Large enough for AMX tiles, in every way that those read their input.
+TILED: list = [
+    (BF16, (1, 16, 16, 64), 64, (1, 1), {"r": True, "activation": "Relu"}),
+    (BF16, (2, 10, 11, 37), 40, (1, 1), {"activation": "HardSwish"}),
+    (BF16, (1, 28, 27, 64), 128, (1, 1), {"strides": [2, 2]}),
+    (BF16, (2, 15, 13, 64), 33, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2], "r": True}),
+    (BF16, (1, 30, 30, 9), 64, (3, 3), {"pads": [1, 1, 1, 1]}),
+    (BF16, (1, 16, 15, 64), 96, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}),
+    (BF16, (1, 12, 12, 128), 128, (3, 3), {"group": 2, "pads": [1, 1, 1, 1]}),
+]
+# Direct products of bf16 on matrix units, F(4,3) elsewhere: the tolerance is that of F(4,3).
+W43_BF16 = "bf16_conv2d_3x3"
+CONVS += TILED
+CONVS += [(W43_BF16, (1, 12, 14, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
+          (W43_BF16, (1, 17, 9, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True})]
 
 
 def cases(convs: list) -> list:
@@ -96,7 +111,7 @@ def conv_case(kernel: str, x_dims, out_c, k, options, seed=0):
     transposed = kernel == DECONV
     w_dims = (x_dims[3], out_c // group, *k) if transposed else (out_c, x_dims[3] // group, *k)
     x, w, b = (rng.standard_normal(d, np.float32) for d in (x_dims, w_dims, out_c))
-    if kernel == BF16:
+    if kernel in (BF16, W43_BF16):
         x, w = short(x), short(w)
     geometry = {n: v for n, v in attrs.items() if not n.startswith("activation")}
     want = (deconv if transposed else conv)(x, w, **geometry) + b
@@ -115,7 +130,16 @@ def test_conv(kernel, x, out_c, k, options, isa):
     for threads in (1, 3):
         (got,) = run_step(op, kernel, inputs, [np.full(want.shape, np.nan, np.float32)], attrs,
                           constant=(1, 2), threads=threads, max_isa=isa)
-        close(got, want, 1e-4 if kernel == W43 else 3e-5)
+        close(got, want, 1e-4 if kernel in (W43, W43_BF16) else 3e-5)
+
+
+@pytest.mark.skipif("amx" not in native.isas(), reason="this processor has no AMX")
+@pytest.mark.parametrize(("kernel", "x", "out_c", "k", "options"), cases(TILED))
+def test_amx_takes_what_suits_it(kernel, x, out_c, k, options):
+    op, inputs, attrs, want = conv_case(kernel, x, out_c, k, options)
+    plan = one_step_plan(op, kernel, inputs, [want.astype(np.float32)], attrs, (1, 2))
+    (step,) = load(plan).steps()
+    assert step.variant.startswith("bf16_conv2d_gemm__amx_")
 
 
 HALO = (2, 1, 1, 3)
@@ -156,7 +180,7 @@ def test_conv_in_a_concat_buffer(kernel, x, out_c, k, options, isa):
         plan.tensors[index].offset = plan.tensors[buffer].offset + 4 * first
     fed = [a for i, a in enumerate(inputs) if i not in (1, 2)]
     (got,) = load(plan, threads=2, max_isa=isa).run([*fed, *sides])
-    close(got[..., side:-side], want, 1e-4 if kernel == W43 else 3e-5)
+    close(got[..., side:-side], want, 1e-4 if kernel in (W43, W43_BF16) else 3e-5)
     assert np.array_equal(got[..., :side], sides[0])
     assert np.array_equal(got[..., -side:], sides[1])
 

@@ -218,7 +218,7 @@ def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if _depthwise(node, types) is True:
         return "depthwise: limited by memory"
     if _winograd43(node, types) is True:
-        return "F(4,3) in float32 needs fewer cycles"
+        return "3x3 has a kernel of its own"
     x = types[0]
     if x is not None and int(x.dims[1] or 0) < 8:  # type: ignore[call-overload]
         return "few input channels: rounding the network's input costs accuracy and saves little"
@@ -233,6 +233,17 @@ conv.kernel(
     when=_half_width,
     rank=-1,
     why="bf16 products, float32 sums: two multiplications per lane",
+    precision="bf16",
+)
+
+conv.kernel(
+    "cpu",
+    "bf16_conv2d_3x3",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=_winograd43,
+    rank=-2,
+    why="3x3 stride 1: bf16 on matrix units (AMX), elsewhere F(4,3) in float32",
     precision="bf16",
 )
 

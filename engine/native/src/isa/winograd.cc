@@ -163,7 +163,8 @@ bool prepare(Step& step, Env& env) {
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
   w->block = (mine + blocks - 1) / blocks;
   step.scratch_bytes = 4 * (v_floats(*w, kAll) + m_floats(*w, kAll));
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kTileRows, kTileColumns);
+  set_variant(step, "f32_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m, kTileRows,
+              kTileColumns);
   return true;
 }
 
@@ -332,6 +333,8 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 const Kernel kWinograd[] = {
     {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kAcceptsPitch | kAcceptsHalo},
     {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo},
+    // Where no bf16 unit is faster than a quarter of the multiplications in float32.
+    {"Conv", "bf16_conv2d_3x3", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo},
 };
 
 }  // namespace

@@ -92,7 +92,7 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
   g->panel_bytes = steps * g->k_bytes * kAmxColumns;
   g->group_weight_bytes = (g->panels - 1) * g->panel_bytes +
                           steps * g->k_bytes * amx_panel_columns(*g, g->panels - 1);
-  // In cycles, against dot products of vectors (64 or 32 products, two a cycle, 85 % of that).
+  // In cycles, against dot products of vectors: two of 64 bytes a cycle, one of 32 bf16, 85 % of that.
   const double images = static_cast<double>(g->source.images);
   const double tiles = images * static_cast<double>((g->total + kAmxRows - 1) / kAmxRows) *
                        static_cast<double>(g->groups * ((g->out_c + kLanes - 1) / kLanes));
@@ -105,7 +105,7 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
   const double depth = static_cast<double>(kh * kw * round_up(g->in_c, 4 / element_bytes));
   const double theirs = static_cast<double>(s.out.images * s.out.h * s.out.w) *
                         static_cast<double>(g->groups * ((g->out_c + kLanes - 1) / kLanes)) *
-                        (depth * element_bytes / 4 / 2 / 0.85 + 2);
+                        (depth / (element_bytes == 1 ? 8 : 2) / 0.85 + 2);
   return mine < theirs;
 }
 

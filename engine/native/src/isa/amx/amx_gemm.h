@@ -68,6 +68,16 @@ LITE_INLINE int64_t amx_panel_columns(const AmxGemm& g, int64_t panel) {
   return g.out_c - panel * kAmxColumns > kLanes ? kAmxColumns : kLanes;
 }
 
+// The sums of a block, 16 or 32 columns of 4 bytes a row.
+LITE_INLINE void store_sums(void* to, int tiles, int vectors) {
+  char* at = static_cast<char*>(to);
+  const int stride = 64 * vectors, lower = kAmxRows * stride;
+  _tile_stored(0, at, stride);
+  if (vectors > 1) _tile_stored(1, at + 64, stride);
+  if (tiles > 1) _tile_stored(2, at + lower, stride);
+  if (tiles > 1 && vectors > 1) _tile_stored(3, at + lower + 64, stride);
+}
+
 // Packs weights: at(group, o, c, ky, kx) gives an element.
 template <class Element, class At>
 LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At at) {

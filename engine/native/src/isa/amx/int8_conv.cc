@@ -103,14 +103,6 @@ struct alignas(64) Sums {
   int32_t at[kAmxBlock * kAmxColumns];
 };
 
-LITE_INLINE void store_sums(Sums* sums, int tiles, int vectors) {
-  const int stride = 64 * vectors, lower = kAmxRows * kLanes * vectors;
-  _tile_stored(0, sums->at, stride);
-  if (vectors > 1) _tile_stored(1, sums->at + kLanes, stride);
-  if (tiles > 1) _tile_stored(2, sums->at + lower, stride);
-  if (tiles > 1 && vectors > 1) _tile_stored(3, sums->at + lower + kLanes, stride);
-}
-
 // Constants of the requantisation, bytes as unsigned numbers.
 struct Finish {
   int32_t zero;
@@ -242,7 +234,7 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
             kProducts[q.x_signed][tiles - 1][vectors - 1](g, a, w, bias);
           },
       [&](int which, int tiles, int vectors) __attribute__((always_inline)) {
-        store_sums(&sums[which], tiles, vectors);
+        store_sums(sums[which].at, tiles, vectors);
       },
       [&](const AmxBlock& b, int which) __attribute__((always_inline)) {
         finish_any(f, b, sums[which],
