@@ -291,6 +291,17 @@ def test_saved_model(tmp_path):
         np.testing.assert_allclose(found, same_conv(X, KERNEL, 1) + np.arange(4), atol=1e-4)
 
 
+def test_only_weights_are_dead_weights(tmp_path):
+    """Names and steps of the restoring part are no weights."""
+    small_saved_model(tmp_path / "m")
+    assert load(tmp_path / "m").metadata["unused_weights"] == []
+    nodes = [placeholder("x", (1, 3)), node("y", "Relu", "x"),
+             const("left", np.ones(3, np.float32)), const("step", np.float32(1))]  # fmt: skip
+    (tmp_path / "graph.pb").write_bytes(graph_def(nodes))
+    graph = load(tmp_path / "graph.pb", outputs=["y"])
+    assert graph.metadata["unused_weights"] == ["left"]
+
+
 def test_unknown_signature_names_those_there_are(tmp_path):
     small_saved_model(tmp_path / "m")
     with pytest.raises(ModelFormatError, match="there are: serving_default"):

@@ -46,6 +46,6 @@ def save(folder: Path) -> Path:
     (folder / "net.prototxt").write_text(NET)
     (folder / "net.caffemodel").write_bytes(weights(
         c=[np.ones((3, 2, 3, 3)), np.ones(3)], b=[np.ones(3), np.ones(3), [1.0]],
-        f=[np.ones((2, 12)), np.ones(2)],
+        f=[np.ones((2, 27)), np.ones(2)],
     ))  # fmt: skip
     return folder / "net.prototxt"

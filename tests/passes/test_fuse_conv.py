@@ -93,6 +93,12 @@ def test_division_by_zero_is_left(bench):
     )
 
 
+def test_a_bias_of_zeros_warns_of_nothing(bench, recwarn):
+    tail = 'const k: f32[1,8,1,1] = [0, 0, 0, 0, 0, 0, 0, 0]\n"add": y = Add(c, k)\noutput y'
+    bench.rewrites(fuse_conv_bias, CONV + tail, FUSED)
+    assert not recwarn.list
+
+
 RESIDUAL = """
     input x: f32[1,4,6,6]
     const w: f32[4,4,3,3] = rand

@@ -34,13 +34,17 @@ class _Affine:
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         k = np.asarray(_constant(m), np.float64)
-        scale, offset = {
-            "Add": (1.0, k),
-            "Sub": (1.0, -k),
-            "Mul": (k, 0.0),
-            "Div": (1.0 / k, 0.0),
-        }[m.root.op]
-        return fold_affine(graph, [m.conv, m.root], np.asarray(scale), np.asarray(offset))
+        one, zero = np.asarray(1.0), np.asarray(0.0)
+        match m.root.op:
+            case "Add":
+                scale, offset = one, k
+            case "Sub":
+                scale, offset = one, -k
+            case "Mul":
+                scale, offset = k, zero
+            case _:
+                scale, offset = 1 / k, zero
+        return fold_affine(graph, [m.conv, m.root], scale, offset)
 
 
 @rule("fuse-conv-bias")

@@ -20,7 +20,7 @@ from .._protobuf import Message
 from . import ops_basic, ops_control, ops_nn
 from ._translate import OPS, Nodes
 from .functions import Flat, Ref, split_ref
-from .graphdef import DTYPES, STRING, GraphDef, read_graph
+from .graphdef import DTYPES, STRING, GraphDef, NodeDef, read_graph, read_shape
 from .saved_model import Signature, read_saved_model
 
 __all__ = ["match", "open", "ops_basic", "ops_control", "ops_nn"]
@@ -96,9 +96,18 @@ def _build(
     emit.finish([(name, nodes.value(ref)) for name, ref in wanted])
     read = set(order)
     graph.metadata["unused_weights"] = [
-        n for n, node in flat.nodes.items() if node.op in ("Const", "HostConst") and n not in read
+        n for n, node in flat.nodes.items() if n not in read and _is_weight(node)
     ]
     return graph
+
+
+def _is_weight(node: NodeDef) -> bool:
+    """A constant of floats with axes; numbers alone, integers and texts steer what was left out."""
+    tensor = node.attrs.tensor("value") if node.op in ("Const", "HostConst") else None
+    shape = None if tensor is None else tensor.message(2)
+    return shape is not None and bool(read_shape(shape)) and node.attrs.dtype(
+        "dtype", DType.I32
+    ).is_float
 
 
 def _wanted(
