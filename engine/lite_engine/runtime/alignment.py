@@ -134,11 +134,10 @@ def plain_node(name: str) -> str:
     return name.partition(";")[0].strip("/")
 
 
-def closure(pair: Pair, known: Container[str]) -> list[Node]:
-    """B's layers that lead from known values to the pair's own: one when every input is known,
-    several where A has fused what B has not."""
-    assert pair.node_b is not None
-    wanted, found = [pair.node_b], {id(pair.node_b): pair.node_b}
+def closure(node: Node, known: Container[str]) -> list[Node]:
+    """The layers that lead from known values to this one's: itself when every input is known,
+    several where the other side has fused what this one has not."""
+    wanted, found = [node], {id(node): node}
     while wanted:
         for value in wanted.pop().inputs:
             if value is None or value.const is not None or value.name in known:

@@ -10,39 +10,51 @@ import numpy as np
 
 from ..backends.reference import evaluate
 from ..ops import find_op
+from ..quantize.guard import THRESHOLD_DB
 from .alignment import Pair
 from .difference import Difference, difference
+from .rounding import UNIT, one_sided
 from .side import Side, Valued, quant_of
 
 if TYPE_CHECKING:
     from .compare import Comparison, LayerDifference
 
-#: Tolerance of a precision, as a multiple of the operator's own float32 tolerance. int8 is another
-#: graph: its integer operators have tolerances of their own and its float ones are float32.
-PRECISION_FACTOR = {"fp32": 1.0, "fp16": 100.0, "bf16": 400.0, "int8": 1.0}
-#: A quantised layer against a float one: 8 bits keep about 2 digits of a layer's range.
-INT8_AGAINST_FLOAT = 0.12
-#: Integers against another framework's: it may round halves another way.
-OTHER_ROUNDING = 0.02
-#: Outputs of whole runs, against rounding that adds up along the model (times the factor).
-OUTPUT_TOLERANCE = 1e-3
+#: Relative L2 error of a float32 operator that says nothing else (`define_op`).
+FLOAT_TOLERANCE = 1e-4
+#: A layer in fewer bits loses up to one unit roundoff per input, weight and result, and sums of
+#: them cancel: up to this many in all need no proof. What cancels more is measured (`explained`).
+ROUNDINGS = 8.0
+#: Whole runs against one layer: rounding of a hundred layers (√100), or an exponential at the end.
+CARRIED = 10.0
+#: Two sides that round integers differently: each is at most half a step off, twice in a fused
+#: layer.
+STEPS = 2.0
 
 
-def factor_of(precisions: tuple[str, str]) -> float:
-    """By the coarser of two precisions."""
-    return max(PRECISION_FACTOR[p] for p in precisions)
-
-
-def tolerance_of(pair: Pair, precisions: tuple[str, str], *, int8: bool = False) -> float:
-    """Relative L2 error that a layer may have by itself. `int8`: one model is quantised and the
-    other is not, so that also its float layers read what 8 bits kept."""
-    if int8:
-        return INT8_AGAINST_FLOAT
-    if pair.value_a is None and quant_of(pair.value_b) is not None:
-        return OTHER_ROUNDING
+def tolerance_of(pair: Pair, precisions: tuple[str, str], x: np.ndarray) -> float:
+    """Relative L2 error that a layer may have by itself, before anything is measured. 0 where only
+    one side is quantised: there it always is. `x` is A's array, as real numbers."""
+    quants = [q for q in (quant_of(pair.value_a), quant_of(pair.value_b)) if q is not None]
+    if one_sided(pair):
+        return 0.0
+    if other_integers(pair):
+        rms = float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) if x.size else 0.0
+        step = sum(float(np.max(q.scale)) for q in quants)
+        return STEPS * step / rms if rms else 1.0
     ops = [find_op(n.op) for n in (pair.node_a, pair.node_b) if n is not None]
-    own = max((op.tolerance for op in ops if op is not None), default=1e-4)
-    return own * factor_of(precisions)
+    own = max((op.tolerance for op in ops if op is not None), default=FLOAT_TOLERANCE)
+    return own and own + ROUNDINGS * max(UNIT[p] for p in precisions)
+
+
+def other_integers(pair: Pair) -> bool:
+    """Both sides hold integers that were rounded in other ways: another framework's, or with other
+    scales."""
+    a, b = quant_of(pair.value_a), quant_of(pair.value_b)
+    if pair.value_a is None or pair.value_b is None:
+        return a is not b
+    if a is None or b is None:
+        return False
+    return not (np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point))
 
 
 def within(d: Difference, tolerance: float) -> bool:
@@ -56,10 +68,7 @@ def within(d: Difference, tolerance: float) -> bool:
 
 def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]) -> None:
     """Writes first_divergence, agrees and the sentence."""
-    precisions = (a.precision, b.precision)
-    limit = result.tolerance or OUTPUT_TOLERANCE * factor_of(precisions)
-    if result.tolerance is None and any(x.tolerance >= OTHER_ROUNDING for x in result.layers):
-        limit = max(limit, 2 * INT8_AGAINST_FLOAT)  # eight bits of every layer before it
+    limit = result.tolerance or output_limit(result, (a.precision, b.precision))
     bad = [x for x in result.layers if not x.within]
     apart = [n for n, d in result.outputs.items() if not within(Difference(**d), limit)]
     result.agrees = not bad and not apart
@@ -76,19 +85,46 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
         }
         number = (first.isolated or asdict(first))["rel_l2"]
         how = "by itself" if first.isolated is not None else "first"
+        rounding = "" if first.explained is None else f" ({first.explained:.1e} is rounding)"
         others = f", {len(bad) - 1} more layers are over tolerance too" if len(bad) > 1 else ""
         result.verdict = (
             f"{first.name} ({first.op}) is wrong {how}: error {number:.1e}, tolerance "
-            f"{first.tolerance:.1e}; {wrong}{others}"
+            f"{first.tolerance:.1e}{rounding}; {wrong}{others}"
         )
     elif apart:
         result.verdict = (
             f"no layer is wrong by itself, but output {apart[0]} differs by "
             f"{result.outputs[apart[0]]['rel_l2']:.1e}: rounding adds up along the model"
+            f"{_loses_most(result)}"
         )
     else:
         worst = max((x.rel_l2 for x in result.layers), default=0.0)
-        result.verdict = f"{result.a} and {result.b} agree: largest error {worst:.1e}"
+        result.verdict = (
+            f"{result.a} and {result.b} agree: largest error {worst:.1e}{_loses_most(result)}"
+        )
+
+
+def _loses_most(result: Comparison) -> str:
+    """The layer whose storage in fewer bits costs most, where that was measured."""
+    rows = [x for x in result.layers if x.explained and x.isolated is not None]
+    if not rows:
+        return ""
+    most = max(rows, key=lambda x: (x.isolated or {})["rel_l2"])
+    return (
+        f"; {most.name} loses most by itself, {(most.isolated or {})['rel_l2']:.1e}, as its fewer "
+        "bits explain"
+    )
+
+
+def output_limit(result: Comparison, precisions: tuple[str, str]) -> float:
+    """Relative L2 error that outputs of whole runs may have when every layer is right by itself.
+    Eight bits must keep as much of the outputs as `lite quantize` demands before it saves."""
+    own = [x.isolated["rel_l2"] for x in result.layers if x.isolated is not None and x.within]
+    layers = float(np.sqrt(np.sum(np.square(own))))  # independent errors add in energy
+    limit = CARRIED * max(FLOAT_TOLERANCE + ROUNDINGS * max(UNIT[p] for p in precisions), layers)
+    if any(x.quantised for x in result.layers):
+        limit = max(limit, 10 ** (-THRESHOLD_DB / 20))
+    return min(limit, 10 ** (-THRESHOLD_DB / 20))
 
 
 def _wrong_side(row: LayerDifference, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a stored program runs without these
     from ..plan import Plan
     from .execute import Execution
 
+T = TypeVar("T")
 PLANS_KEPT = 4
 
 
@@ -123,13 +124,18 @@ class Predictor:
             from .check import check_kernels
 
             check_kernels(self, arrays)
+        return self.or_on_the_cpu(lambda: self._run(arrays, wanted))
+
+    def or_on_the_cpu(self, work: Callable[[], T]) -> T:
+        """`work`, and once more on the CPU when an OpenCL device fails that was chosen
+        automatically. Raises BackendUnavailableError when it was asked for."""
         try:
-            return self._run(arrays, wanted)
+            return work()
         except BackendUnavailableError as error:
             if not (self._may_leave and self.backend == "opencl"):
                 raise
             self._leave_device(error)
-            return self._run(arrays, wanted)
+            return work()
 
     def _leave_device(self, error: BackendUnavailableError) -> None:
         """From here on the CPU runs this model."""
@@ -140,7 +146,7 @@ class Predictor:
         self._choose_layers()
         self.decision.reasons.append(("opencl", False, f"failed while running: {error}"))
         self.forget_plans()
-        warnings.warn(f"{error}; {self.backend} runs the model instead", stacklevel=3)
+        warnings.warn(f"{error}; {self.backend} runs the model instead", stacklevel=4)
 
     def _run(self, arrays: Mapping[str, np.ndarray], wanted: list[str]) -> dict[str, np.ndarray]:
         execution = self.execution({n: a.shape for n, a in arrays.items()})

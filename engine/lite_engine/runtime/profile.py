@@ -163,8 +163,23 @@ def profile(
     """Runs the model and times every layer. `progress(done, total)` may raise to cancel.
 
     `device` names where it runs (the predictor's own device by default); `roof` measures this
-    machine's roofs once. Raises ShapeError when the feeds do not fit.
+    machine's roofs once. An OpenCL device that was chosen automatically and fails is left, as in
+    `Predictor.run`. Raises ShapeError when the feeds do not fit.
     """
+    return predictor.or_on_the_cpu(
+        lambda: _profile(predictor, feeds, runs, warmup, progress, device, roof)
+    )
+
+
+def _profile(
+    predictor: Predictor,
+    feeds: Mapping[str, Any],
+    runs: int,
+    warmup: int,
+    progress: Callable[[int, int], None] | None,
+    device: str | None,
+    roof: bool,
+) -> Profile:
     arrays = predictor.check_feeds(feeds)
     ordered = [arrays[n] for n in predictor.input_names]
     begin = time.perf_counter()

@@ -1,0 +1,169 @@
+"""How much of a layer's error rounding alone explains.
+
+A side that stores numbers in fewer bits differs without being wrong. By how much is measured: the
+finer side runs the layer once more on inputs and weights rounded as the coarser side stores them,
+and its result is stored as the coarser side would: rounded, and clipped to its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ..ir import Graph, Node, Value
+from ..ops._core import bf16_to_f32, f32_to_bf16
+from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
+from ..quantize.weight_only import WEIGHTS
+from .alignment import Pair, closure
+from .difference import difference
+from .side import Side, Valued, isolated_graph, quant_of, to_float, to_integer
+
+_INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
+Feeds = Mapping[str, np.ndarray]
+#: Unit roundoff, half the relative distance of neighbours. `int8` models keep float layers in fp32.
+UNIT = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-24}
+#: The other side rounds its weights in its own way and its sums in another order: errors up to this
+#: many times the measured ones are still called rounding.
+LIKE = 3.0
+
+
+def one_sided(pair: Pair) -> bool:
+    """Only one side is quantised there. Another framework holds what its file says: the same."""
+    if pair.value_a is None or pair.value_b is None:
+        return False
+    return (quant_of(pair.value_a) is None) != (quant_of(pair.value_b) is None)
+
+
+def explained(
+    pairs: Sequence[Pair], every: Sequence[Pair], a: Valued, b: Valued, feeds: tuple[Feeds, Feeds]
+) -> dict[str, float]:
+    """A's value → relative L2 error that rounding explains, for those `pairs` that one side stores
+    in fewer bits. `every` is the whole alignment, `feeds` are A's and B's. Two runs of the finer
+    side."""
+    found: dict[str, float] = {}
+    if isinstance(a, Side) and isinstance(b, Side):
+        for finer, coarser, is_a in ((a, b, True), (b, a, False)):
+            if _keeps_more(finer, coarser):
+                found |= _explained(pairs, every, finer, coarser, is_a, feeds[0 if is_a else 1])
+    return found
+
+
+def _keeps_more(one: Side, other: Side) -> bool:
+    """One side stores its layers in more bits than the other."""
+    if is_quantised(one.graph) != is_quantised(other.graph):
+        return is_quantised(other.graph)
+    return UNIT[one.precision] < UNIT[other.precision]
+
+
+def is_quantised(graph: Graph) -> bool:
+    """Some of its layers hold integers that stand for real numbers."""
+    return any(n.op in _INTEGER or n.op.startswith("QLinear") for n in graph.nodes)
+
+
+def _explained(
+    pairs: Sequence[Pair], every: Sequence[Pair], finer: Side, coarser: Side, is_a: bool,
+    feeds: Feeds,
+) -> dict[str, float]:
+    """Layers of the finer side with and without rounding."""
+    across: dict[str, Value | None] = {v.name: w for v, w in _inputs(finer, coarser)}
+    across |= {_name(p, is_a): _value(p, not is_a) for p in every}
+    nodes: dict[int, Node] = {}
+    for pair in pairs:
+        own, _ = _nodes(pair, is_a)
+        leading = closure(own, across) if own else []
+        if not any(True for n in leading for _ in n.subgraphs()):
+            nodes |= {id(n): n for n in leading}
+    ordered = [n for n in finer.graph.nodes if id(n) in nodes]
+    made = {v.name for n in ordered for v in n.outputs}
+    pairs = [p for p in pairs if _name(p, is_a) in made]
+    reads = {v.name for n in ordered for v in n.inputs if v and v.const is None} & set(across)
+    wanted = [n for n in {*reads, *(_name(p, is_a) for p in pairs)} if n not in feeds]
+    exact = {**feeds, **finer.values(feeds, wanted)}
+    known = {n: _stored(exact[n], across[n], coarser) for n in reads}
+    graph, given = isolated_graph(ordered, known)
+    theirs = {own.name: its for own, its in (_nodes(p, is_a) for p in pairs) if own}
+    _round_weights(graph, coarser, theirs)
+    rounded = finer.predictor.like(graph).run(given)
+    found = {}
+    for pair in pairs:
+        name = _name(pair, is_a)
+        ideal = _stored(rounded[name], _value(pair, not is_a), coarser)
+        found[pair.name_a] = difference(exact[name], ideal).rel_l2
+    return found
+
+
+def _name(pair: Pair, is_a: bool) -> str:
+    return pair.name_a if is_a else pair.name_b
+
+
+def _value(pair: Pair, is_a: bool) -> Value | None:
+    return pair.value_a if is_a else pair.value_b
+
+
+def _nodes(pair: Pair, is_a: bool) -> tuple[Node | None, Node | None]:
+    return (pair.node_a, pair.node_b) if is_a else (pair.node_b, pair.node_a)
+
+
+def _inputs(side: Side, other: Side) -> Iterator[tuple[Value, Value]]:
+    """Graph inputs of both sides: by name, else by position."""
+    by_name = {v.name: v for v in other.graph.inputs}
+    if set(by_name) == set(side.input_names):
+        return ((v, by_name[v.name]) for v in side.graph.inputs)
+    return zip(side.graph.inputs, other.graph.inputs, strict=True)
+
+
+def _stored(array: np.ndarray, value: Value | None, side: Side) -> np.ndarray:
+    """The numbers that a side has when it stores this array, or that its layers read."""
+    value = _read_as(value)
+    quant = quant_of(value)
+    if quant is not None and value is not None and array.dtype.kind == "f":
+        return to_float(to_integer(array, value), quant)
+    return _short(array, side.precision)
+
+
+def _read_as(value: Value | None) -> Value | None:
+    """The integers that a float value becomes before every layer that reads it."""
+    if value is None or quant_of(value) is not None or not value.readers:
+        return value
+    if all(r.op == "QuantizeLinear" for r in value.readers):
+        return value.readers[0].output
+    return value
+
+
+def _short(array: np.ndarray, precision: str) -> np.ndarray:
+    if array.dtype != np.float32 or precision not in ("fp16", "bf16"):
+        return array
+    if precision == "bf16":
+        return bf16_to_f32(f32_to_bf16(array))
+    with np.errstate(over="ignore"):
+        return array.astype(np.float16).astype(np.float32)
+
+
+def _round_weights(graph: Graph, side: Side, theirs: Mapping[str, Node | None]) -> None:
+    """Constants as a side stores them: 8 bits per output channel for the weights of a quantised
+    model, except where that side's own layer (`theirs`, by our name) has the same floats. The
+    graph is isolated_graph's, whose constants are its own."""
+    for node in graph.nodes:
+        axes = WEIGHTS.get(node.op, {}) if is_quantised(side.graph) else {}
+        other = theirs.get(node.name)
+        for i, value in enumerate(node.inputs):
+            if value is None or value.const is None or value.const.dtype != np.float32:
+                continue
+            its = other.input(i) if other is not None and other.op == node.op else None
+            kept = its is not None and its.const is not None
+            if i in axes and value.const.ndim > 1 and not kept:
+                axis = axes[i] % value.const.ndim
+                if node.op == "Gemm" and node.attrs.get("transB", 0):
+                    axis = 0
+                value.const = _eight_bits(value.const, axis)
+            else:
+                value.const = _short(value.const, side.precision)
+
+
+def _eight_bits(w: np.ndarray, axis: int) -> np.ndarray:
+    scale = shaped_scale(weight_scale(w, axis), w.ndim, axis)
+    return (clip_weight(np.rint(w / scale)) * scale).astype(np.float32)
+
+
+__all__ = ["LIKE", "UNIT", "explained", "one_sided"]
