@@ -16,6 +16,7 @@ from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.model_file import Model
 from lite_engine.runtime import host_target
 from lite_engine.runtime.inputs import random_feeds
+from lite_engine.runtime.profile import profile
 from lite_engine.runtime.tune import tune
 
 from tests.opencl.tiny import device
@@ -132,6 +133,16 @@ def test_automatic_backend_falls_back(monkeypatch, wanted, broken: str) -> None:
         found = predictor.run(FEEDS)
     assert close(found, wanted) and predictor.backend != "opencl"
     assert "failed while running" in predictor.explain()
+
+
+def test_a_profile_falls_back_too(monkeypatch) -> None:
+    failing(monkeypatch, -5)
+    predictor = Predictor(Model(GRAPH, targets=["opencl", host_target()]))
+    with pytest.warns(UserWarning, match="runs the model instead"):
+        made = profile(predictor, FEEDS, runs=2, roof=False)
+    assert made.backend == predictor.backend != "opencl" and made.layers
+    with pytest.raises(BackendUnavailableError, match="failed in "):
+        profile(Predictor(GRAPH, "opencl"), FEEDS, runs=2, roof=False)
 
 
 def test_tuning_is_measured_once_and_kept(tmp_path: Path) -> None:

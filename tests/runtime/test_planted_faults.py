@@ -1,4 +1,7 @@
-"""Every planted fault is named: which layer, by itself and not its victims, on every backend."""
+"""Every planted fault is named: which layer, by itself and not its victims, on every backend.
+
+Twice: with the product's own faults (plan/faults.py, on the layer's result), and with faults in the
+kernels' own run (kernel_faults.py)."""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from lite_engine.plan.faults import KINDS
 from lite_engine.runtime import host_target, usability
 from lite_engine.runtime.compare import Side, bisect, compare
 
+from tests.runtime.kernel_faults import plant_in_plan, plant_in_source
 from tests.small_models import classifier, image
 
 FUSED = ("stem", "dw", "wide")
@@ -19,8 +23,16 @@ CASES = [
     *((layer, kind, True) for layer in FUSED for kind in KINDS),
     *((layer, kind, False) for layer in UNFUSED for kind in KINDS),
 ]
+#: In the kernels: layers with weights. A border of one column needs padding to spare.
+IN_KERNELS = [
+    *((layer, kind, True) for layer in FUSED for kind in KINDS),
+    *(("pw", kind, False) for kind in KINDS if kind != "read_past_edge"),
+]
+IN_PLANS = [c for c in IN_KERNELS if c[1] != "drop_last_column" or c[0] in ("dw", "wide")]
 #: A run under the emulator takes a second: one layer of each sort.
 FEW = [case for case in CASES if case[0] in ("dw", "pw")]
+#: The runner writes taps in the size of the step's own tensor: a narrow one does not fit.
+FEW_PLANS = [c for c in IN_PLANS if c[0] in ("dw", "pw") and c[1] != "drop_last_column"]
 
 
 @functools.cache
@@ -34,16 +46,30 @@ def trusted(fused: bool) -> Side:
     return Side(Predictor(model(fused), "reference"))
 
 
-def found(backend: str, layer: str, kind: str, fused: bool) -> None:
-    if backend != "x86" and not usability(backend).usable:
+def usable(backend: str) -> None:
+    if backend != host_target() and not usability(backend).usable:
         pytest.skip(usability(backend).reason)
+
+
+def name_of(layer: str, fused: bool) -> str:
+    graph = model(fused).graph
+    return next(n.name for n in graph.nodes if layer in n.sources or n.name == layer)
+
+
+def found(backend: str, layer: str, kind: str, fused: bool) -> None:
+    """With the product's own faults."""
+    usable(backend)
+    name = name_of(layer, fused)
+    named(Side(Predictor(model(fused), backend, threads=1, faults={name: kind})), name, kind, fused)
+
+
+def named(b: Side, name: str, kind: str, fused: bool) -> None:
+    """Compare says that this layer and no other is wrong."""
     a = trusted(fused)
-    name = next(n.name for n in a.graph.nodes if layer in n.sources or n.name == layer)
-    b = Side(Predictor(model(fused), backend, threads=1, faults={name: kind}), backend)
     result = compare(a, b, image(a.graph))
     assert not result.agrees
     assert result.first_divergence["name"] == name
-    assert result.first_divergence["wrong_side"] == f"{backend} is the wrong side"
+    assert result.first_divergence["wrong_side"] == f"{b.label} is the wrong side"
     assert [x.name for x in result.layers if not x.within] == [name]
     detail = result.first_divergence["detail"]
     assert detail["kind"] == "isolated"
@@ -70,8 +96,35 @@ def test_on_emulated_arm(layer, kind, fused) -> None:
     found("arm", layer, kind, fused)
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize(("layer", "kind", "fused"), IN_PLANS)
+def test_in_a_kernel_of_this_cpu(layer, kind, fused, monkeypatch) -> None:
+    plant_in_plan(monkeypatch, name_of(layer, fused), kind)
+    b = Side(Predictor(model(fused), host_target(), threads=1))
+    named(b, name_of(layer, fused), kind, fused)
+
+
+@pytest.mark.opencl
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("fp16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("layer", "kind", "fused"), IN_KERNELS)
+def test_in_an_opencl_kernel(layer, kind, fused, precision, monkeypatch) -> None:
+    usable("opencl")
+    plant_in_source(monkeypatch, name_of(layer, fused), kind)
+    b = Side(Predictor(model(fused), "opencl", precision=precision))
+    named(b, name_of(layer, fused), kind, fused)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize(("layer", "kind", "fused"), FEW_PLANS)
+def test_in_a_kernel_of_emulated_arm(layer, kind, fused, monkeypatch) -> None:
+    usable("arm")
+    plant_in_plan(monkeypatch, name_of(layer, fused), kind)
+    named(Side(Predictor(model(fused), "arm", threads=1)), name_of(layer, fused), kind, fused)
+
+
 def test_there_are_enough() -> None:
-    assert 2 * len(CASES) + len(FEW) >= 40
+    in_kernels = len(IN_PLANS) + 2 * len(IN_KERNELS) + len(FEW_PLANS)
+    assert in_kernels >= 40 and 2 * len(CASES) + len(FEW) >= 40
 
 
 @pytest.mark.cpu

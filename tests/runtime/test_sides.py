@@ -8,11 +8,12 @@ from lite_engine import Predictor, optimize
 from lite_engine.errors import UsageError
 from lite_engine.model_file import Model
 from lite_engine.quantize import Options, quantize
+from lite_engine.quantize.weight_only import quantize_weights
 from lite_engine.runtime import host_target
 from lite_engine.runtime.compare import Side, compare
 from lite_engine.runtime.originals import open_original
 
-from tests.small_models import attention, classifier, image
+from tests.small_models import Builder, attention, classifier, image
 
 pytestmark = pytest.mark.cpu
 
@@ -36,6 +37,58 @@ def test_quantised_against_its_float_parent() -> None:
     assert result.agrees, result.verdict
     assert any(1e-4 < x.rel_l2 < 0.2 for x in result.layers)  # real numbers, not integers
     assert all(x.isolated is not None for x in result.layers)
+    measured = [x for x in result.layers if x.explained]
+    assert measured and "loses most by itself" in result.verdict
+    for x in measured:  # the prediction is of the size of what is found, not a wide limit
+        assert 0.3 * x.explained < x.isolated["rel_l2"] < 3 * x.explained
+
+
+@pytest.mark.parametrize("kind", ["swap_channels", "forget_bias", "drop_last_column"])
+def test_a_fault_in_a_quantised_layer_is_no_rounding(kind) -> None:
+    parent = optimize(classifier())
+    model = quantised(parent.graph)
+    name = next(n.name for n in model.graph.nodes if "wide" in n.sources)
+    b = Side(Predictor(model, host_target(), threads=1, faults={name: kind}), "int8")
+    result = compare(native(parent), b, image(parent.graph))
+    assert not result.agrees and "is rounding)" in result.verdict
+    assert [x.sources for x in result.layers if not x.within] == [["wide"]]
+
+
+def test_weights_alone_in_8_bits_are_explained() -> None:
+    parent = optimize(classifier())
+    model = optimize(quantize_weights(parent.graph))
+    result = compare(native(parent), native(model), image(parent.graph))
+    assert result.agrees and any(x.explained for x in result.layers), result.verdict
+
+
+def test_a_narrow_range_clips_and_is_named() -> None:
+    """Calibrated on small numbers: the kernels are right, the outputs are not the parent's."""
+    parent = optimize(classifier())
+    feeds = image(parent.graph)
+    small = [{"x": feeds["x"] * i * 1e-2} for i in (1, 2, 3, 4)]
+    model = optimize(quantize(parent.graph, small, Options(method="minmax")).graph)
+    result = compare(native(parent), native(model), {"x": feeds["x"] * 1e2})
+    assert result.first_divergence is None and not result.agrees
+    assert "no layer is wrong by itself" in result.verdict
+    assert "loses most by itself" in result.verdict
+
+
+def test_cancelling_sums_in_few_bits_are_explained() -> None:
+    """y = Σ x·w with Σ w ≈ 0 and x ≈ 1: bf16 keeps little of the result, and that is not wrong."""
+    builder = Builder((4, 256), "cancelling")
+    w = np.random.default_rng(1).standard_normal((256, 32)).astype(np.float32)
+    w -= w.mean(axis=0)
+    zeros = builder.graph.constant(np.zeros(32, np.float32))
+    graph = builder.done(
+        builder.add("Gemm", builder.x, builder.graph.constant(w), zeros, name="sum")
+    )
+    noise = np.random.default_rng(2).standard_normal((4, 256)).astype(np.float32)
+    a, b = (Side(Predictor(optimize(graph), "reference", precision="fp32")),
+            Side(Predictor(optimize(graph), host_target(), precision="bf16"), "bf16"))  # fmt: skip
+    result = compare(a, b, {"x": 1 + noise / 100})
+    row = result.layers[0]
+    assert row.isolated["rel_l2"] > 8 * 2.0**-8 and row.explained > 8 * 2.0**-8
+    assert row.within and result.first_divergence is None
 
 
 def test_fused_against_unfused() -> None:

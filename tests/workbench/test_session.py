@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from lite_engine import LiteError, Predictor
 from lite_engine.errors import UsageError
+from lite_engine.runtime.advice import Advice
 from lite_workbench.answers import answer, mark_different
 from lite_workbench.inputs import feeds_of, save_upload
 from lite_workbench.jobs import Cancelled
 from lite_workbench.notebook import cells_of
+from lite_workbench.steps.profile import advice_for
 
 pytestmark = pytest.mark.cpu
 
@@ -92,6 +94,21 @@ def test_selection_is_a_table(session: lw.Session) -> None:
     assert session.selection["name"].tolist() == [name]
     session.profile(backend="x86", runs=2)
     assert session.selection["median_ms"].item() > 0
+
+
+def test_a_profile_is_kept_with_its_advice(session: lw.Session) -> None:
+    from lite_engine.runtime.history import History
+
+    made = session.profile(backend="x86", runs=2)
+    _, kept = History().get(History().list(limit=1)[0].id)
+    assert kept.to_dict() == made.to_dict()
+    row = {"name": made.layers[0].name}
+    session.advice["x86"] = [
+        Advice("some-rule", [row["name"]], "it is slow", "do less", 0.5, "lite profile m", "more()")
+    ]
+    shown = advice_for(session.advice["x86"], row)
+    assert shown["code"] == "more()" and "up to 500 µs less: `lite profile m`" in shown["text"]
+    assert advice_for(session.advice["x86"], {"name": "another"}) is None
 
 
 def test_quantized_version(session: lw.Session) -> None:

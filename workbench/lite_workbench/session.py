@@ -34,7 +34,8 @@ class Session(Observable):
     versions   name → Model: "float" after `convert`, "int8" or "mixed" after `quantize`, "custom"
                after the precision of a layer was set by hand.
     version    the chosen one. targets, precision: what was converted for.
-    runs, profiles (by backend), comparisons (by pair): the last of each; history: all profiles.
+    runs, profiles (by backend), comparisons (by pair), advice (by backend): the last of
+               each; history: all profiles, which `lite runs` also keeps.
     overrides  {layer: backend}, precisions {layer: "fp32" | "int8"}, by the float version's names;
                faults {backend: {layer: kind}} are planted, for lessons.
     int8_targets   that are int8 in an exported file while the others take the chosen version.
@@ -68,6 +69,7 @@ class Session(Observable):
         self.image: Any = None
         self.runs: dict[str, Run] = {}
         self.profiles: dict[str, Any] = {}
+        self.advice: dict[str, list[Any]] = {}
         self.comparisons: dict[tuple[str, str], Any] = {}
         self.quantization: Any = None
         self.exported: Any = None
@@ -289,12 +291,18 @@ class Session(Observable):
         return made
 
     def profile(self, backend: str = "auto", runs: int = 20, image: Any = None) -> Any:
-        """Where the time goes, layer by layer."""
+        """Where the time goes, layer by layer; kept for `lite runs`, with its `advice`."""
+        from lite_engine.runtime.advice import advise
+        from lite_engine.runtime.history import History
         from lite_engine.runtime.profile import profile
 
         with self._busy:
             predictor = self.predictor(backend)
-            made = profile(predictor, self._input(image), runs=runs, progress=self.progress)
+            feeds = self._input(image)
+            made = profile(predictor, feeds, runs=runs, progress=self.progress)
+            plan = predictor.plan({n: x.shape for n, x in feeds.items()})
+            self.advice[predictor.backend] = advise(made, plan, self.model.journal, self.path)
+            History().add(made, str(self.path))
             self.profiles.pop(predictor.backend, None)  # the newest is last
             self.profiles[predictor.backend] = made
             self.history.append(made)

@@ -101,8 +101,18 @@ def _both(a: Graph, b: Graph) -> list[Pair]:
             if key in last_a and last_a[key][1] is value:
                 other = last_b.get(key)
         if other is not None and _same_shape(value, other[1]):
+            other = _as_integers(*other) if node.op != "DequantizeLinear" else other
             out.append(Pair(value.name, other[1].name, node, other[0], value, other[1]))
     return out
+
+
+def _as_integers(node: Node, value: Value) -> tuple[Node, Value]:
+    """A layer's integers rather than their conversion to floats, which is no layer of the other
+    side."""
+    source = node.inputs[0] if node.op == "DequantizeLinear" else None
+    if source is None or source.producer is None:
+        return node, value
+    return source.producer, source
 
 
 def _last(graph: Graph) -> dict[str, tuple[Node, Value]]:

@@ -65,7 +65,7 @@ class Roof:
         return min(1.0, least_ms / ms) if least_ms and ms > 0 else None
 
     def bound_by(self, flops: int, nbytes: int) -> str:
-        """"arithmetic" or "memory": which roof a layer is under."""
+        """ "arithmetic" or "memory": which roof a layer is under."""
         rate = self.cache_gbytes_per_s if nbytes <= self.cache_bytes else self.gbytes_per_s
         return "arithmetic" if flops / self.gflops >= nbytes / rate else "memory"
 
@@ -143,9 +143,7 @@ def _conv() -> Graph:
     graph = Graph("conv")
     x = Value("x", DType.F32, (1, channels, height, width))
     graph.inputs = [x]
-    weight = graph.constant(
-        np.random.default_rng(1).random((filters, channels, 1, 1), np.float32)
-    )
+    weight = graph.constant(np.random.default_rng(1).random((filters, channels, 1, 1), np.float32))
     graph.outputs = [graph.add("Conv", [x, weight], {}, name="measured").output]
     return graph
 

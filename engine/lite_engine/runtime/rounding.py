@@ -62,7 +62,11 @@ def is_quantised(graph: Graph) -> bool:
 
 
 def _explained(
-    pairs: Sequence[Pair], every: Sequence[Pair], finer: Side, coarser: Side, is_a: bool,
+    pairs: Sequence[Pair],
+    every: Sequence[Pair],
+    finer: Side,
+    coarser: Side,
+    is_a: bool,
     feeds: Feeds,
 ) -> dict[str, float]:
     """Layers of the finer side with and without rounding."""

@@ -132,7 +132,8 @@ def quant_of(value: Value | None) -> QuantParams | None:
             return None
         op = find_op(node.op)
         named = {op.input_name(i): v for i, v in enumerate(node.inputs) if v} if op else {}
-        scale, zero = named.get("y_scale"), named.get("y_zero_point")
+        mine = "" if node.op == "QuantizeLinear" else "y_"
+        scale, zero = named.get(f"{mine}scale"), named.get(f"{mine}zero_point")
         if scale is not None and scale.const is not None:
             zeros = np.zeros(scale.const.shape, value.dtype.np)
             held = zeros if zero is None or zero.const is None else zero.const

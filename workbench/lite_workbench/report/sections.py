@@ -177,18 +177,15 @@ def _profiles(session: Any, prefix: str) -> Iterator[Section]:
         tabs.badge("Copies", str(copies) if copies else "")
         chart = LatencyChart(**shared, baseline=baseline, roof=roof)
         left = GraphView(**shared, graph=graph, baseline=baseline)
-        advice = _advice(session, profile, predictor.plan(shapes))
+        advice = _advice(session.advice.get(backend, []))
         yield Section(
             f"{prefix}time-{backend}", f"Where the time goes: {backend}", _sentence(profile),
             [TimingLine(**shared), chart, columns(left, tabs, kind="graph"), inspector, *advice],
         )  # fmt: skip
 
 
-def _advice(session: Any, profile: Any, plan: Any) -> list[DataTable]:
+def _advice(found: list[Any]) -> list[DataTable]:
     """What could be faster, with evidence; nothing when there is nothing to say."""
-    from lite_engine.runtime.advice import advise
-
-    found = advise(profile, plan, session.model.journal, session.path)
     rows = [
         {"evidence": a.evidence, "advice": a.advice, "gain": f"{a.gain_ms:.3f}",
          "try": a.command}

@@ -1,0 +1,110 @@
+"""With no fault there is no alarm: every network, real and of the zoo, on every pair of sides.
+
+The normal suite takes a few small ones; `--all` takes all, which is hours.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import onnx
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import BackendUnavailableError, ModelFormatError
+from lite_engine.model_file import Model
+from lite_engine.runtime import host_target, usability
+from lite_engine.runtime.compare import Side, compare
+from lite_engine.runtime.inputs import random_feeds
+from lite_engine.runtime.originals import SUFFIXES, open_original
+
+zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tree only")
+
+#: Real models; with the shape of the first input where the file leaves it open.
+REAL: dict[str, tuple[int, ...] | None] = {
+    "onnx/mnist_8.onnx": None,
+    "tflite/micro_speech_int8.tflite": None,
+    "tflite/vww_96_float.tflite": None,
+    "tflite/vww_96_int8.tflite": None,
+    "tflite/person_detect_int8.tflite": None,
+    "tflite/mobilenet_v1_0.25_224_float.tflite": None,
+    "tflite/mobilenet_v1_0.25_224_quant.tflite": None,
+    "tflite/ssd_mobilenet_v1_coco_quant.tflite": None,
+    "onnx/DERIVED_mobilenet_v1_0.25_224_tf2onnx.onnx": None,
+    "onnx/DERIVED_mobilenet_v1_0.25_224_qdq_int8.onnx": None,
+    "tf/mobilenet_v1_0.25_224_frozen_graph.pb": None,
+    "caffe/mtcnn/det1.caffemodel": None,
+    "caffe/mtcnn/det2.caffemodel": None,
+    "caffe/mtcnn/det3.caffemodel": None,
+    "caffe/yufacedetectnet-open-v1.caffemodel": None,
+    "lprnet_plate_ocr/DERIVED_lprnet.onnx": None,
+    "ultraface_rfb320/version-RFB-320.onnx": None,
+    "ultraface_rfb320/RFB-320.caffemodel": None,
+    "ultraface_rfb320/version-RFB-320_without_postprocessing.tflite": None,
+    "ppocr_v2_cls/model.onnx": (1, 3, 48, 192),
+    "ppocr_v2_cls/inference.pdmodel": (1, 3, 32, 100),
+    "ppocr_v3_det_ch/model.onnx": (1, 3, 320, 320),
+    "ppocr_v3_det_ch/inference.pdmodel": (1, 3, 320, 320),
+    "paddle/shufflenet_v2_imagenet_fluid": None,
+    "nb/ch_ppocr_mobile_v2.0_cls_slim_opt.nb": (1, 3, 32, 100),
+    "nb/ch_ppocr_mobile_v2.0_rec_slim_opt.nb": (1, 3, 32, 100),
+    "nb/ch_ppocr_mobile_v2.0_det_slim_opt.nb": (1, 3, 320, 320),
+    "nb/mask_detector_model.nb": (1, 3, 128, 128),
+    "deeplab_dm05_person/deeplab_aiseg513_dm05_float.tflite": None,
+    "deeplab_dm05_person/frozen_inference_graph.pb": (1, 257, 257, 3),
+}
+QUICK = ("onnx/mnist_8.onnx", "tflite/vww_96_int8.tflite", "text_encoder")
+#: pair → (backend, precision) of each side; "original" is the file's own framework.
+PAIRS = {
+    "reference": (("reference", None), (host_target(), None)),
+    "opencl": ((host_target(), None), ("opencl", None)),
+    "opencl fp16": ((host_target(), None), ("opencl", "fp16")),
+    "bf16": ((host_target(), None), (host_target(), "bf16")),
+    "arm": ((host_target(), None), ("arm", None)),
+    "original": (("original", None), (host_target(), None)),
+}
+MARKS = {"opencl": pytest.mark.opencl, "opencl fp16": pytest.mark.opencl, "arm": pytest.mark.arm}
+
+
+def cases() -> list:
+    return [
+        pytest.param(name, pair, id=f"{name}-{pair}",
+                     marks=[*([MARKS[pair]] if pair in MARKS else []),
+                            *([pytest.mark.models] if name in REAL else []),
+                            *([pytest.mark.slow] if name not in QUICK else [])])
+        for name in (*REAL, *zoo.NAMES) for pair in PAIRS
+    ]  # fmt: skip
+
+
+@lru_cache(1)
+def opened(path: Path, shape: tuple[int, ...] | None) -> Model:
+    model = optimize(path)
+    if shape:
+        model = optimize(path, shapes={model.graph.inputs[0].name: shape})
+    return model
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("name", "pair"), cases())
+def test_no_false_alarm(name, pair, request, tmp_path) -> None:
+    if name in REAL:
+        path = request.getfixturevalue("models_dir") / name
+    else:
+        path = tmp_path / f"{name}.onnx"
+        onnx.save(zoo.build(name), path)
+    model = opened(path, REAL.get(name))
+    sides = []
+    for backend, precision in PAIRS[pair]:
+        if backend == "original":
+            if path.suffix not in SUFFIXES:
+                pytest.skip("no original framework reads it")
+            try:
+                sides.append(open_original(path))
+            except (BackendUnavailableError, ModelFormatError) as error:
+                pytest.skip(str(error))
+            continue
+        if not usability(backend).usable:
+            pytest.skip(usability(backend).reason)
+        sides.append(Side(Predictor(model, backend, precision=precision), f"{backend} {precision}"))
+    result = compare(*sides, random_feeds(model.graph))
+    assert result.agrees, result.verdict
