@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from lite_engine import plan as plans
 from lite_engine.backends.opencl import device as devices
 from lite_engine.backends.opencl import executable
 from lite_engine.plan import Plan, PlanTensor, Step, make_plan
-from lite_engine.runtime import predictor
 
 
 def plant_in_plan(monkeypatch, layer: str, kind: str) -> None:
@@ -26,7 +26,7 @@ def plant_in_plan(monkeypatch, layer: str, kind: str) -> None:
                     _IN_PLAN[kind](plan, step)
         return plan
 
-    monkeypatch.setattr(predictor, "make_plan", spoilt)
+    monkeypatch.setattr(plans, "make_plan", spoilt)
 
 
 def _constant(plan: Plan, step: Step, index: int, change) -> None:
