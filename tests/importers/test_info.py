@@ -10,6 +10,7 @@ from lite_engine.errors import ModelFormatError
 from lite_engine.importers import find_model, load
 from lite_engine.runtime.support import model_info
 
+from tests.importers import tiny_caffe
 from tests.importers.paddle_files import small_network
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
@@ -50,6 +51,14 @@ def test_dead_and_double_weights(tmp_path: Path) -> None:
     p.weight("nobody", np.ones(5, np.float32))
     info = model_info(load(p.save(tmp_path)), "small")
     assert info.dead_weights == ["nobody"]
+
+
+def test_weights_of_another_size_are_a_hint(tmp_path: Path) -> None:
+    net = tiny_caffe.save(tmp_path)
+    text = net.read_text().replace("dim: 5 dim: 5", "dim: 9 dim: 9")
+    net.write_text(text)
+    (hint,) = model_info(load(net), "net").hints
+    assert "inner dimensions 75 and 27 differ" in hint
 
 
 def test_paths_that_people_type(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def model_info(
     Layers and operators are the file's; whether they run is judged by what the passes make of them.
     Open input sizes are assumed (`assumed`), and a hint says so.
     """
-    fixed, assumed = _with_sizes(graph)
+    fixed, assumed, misfit = _with_sizes(graph)
     costs = {n.name: n for n in fixed.nodes} if fixed is not None else {}
     layers = [_layer(i, n, costs.get(n.name, n)) for i, n in enumerate(graph.nodes)]
     operators = Counter(n.op for n in graph.nodes)
@@ -110,7 +110,7 @@ def model_info(
         support,
         _duplicates(graph),
         [str(n) for n in graph.metadata.get("unused_weights", [])],
-        _hints(graph, support, assumed, fixed is not None),
+        _hints(graph, support, assumed, misfit),
         {k: v for k, v in graph.metadata.items() if k not in ("unused_weights",)},
         becomes,
         {k: list(v) for k, v in assumed.items()},
@@ -131,21 +131,22 @@ _IMAGE_SIZES = (
 _OPEN_LENGTH = 16
 
 
-def _with_sizes(graph: Graph) -> tuple[Graph | None, dict[str, tuple[int, ...]]]:
-    """(the graph with every size known, the sizes assumed for inputs that leave them open); None
-    when no assumption fits."""
+def _with_sizes(graph: Graph) -> tuple[Graph | None, dict[str, tuple[int, ...]], str]:
+    """(the graph with every size known, the sizes assumed for inputs that leave them open, "");
+    (None, those sizes, why not) when none fits."""
     is_open = [v for v in graph.inputs if v.shape is not None and not v.type.is_static]
     sizes: tuple[tuple[int, int], ...] = _IMAGE_SIZES if is_open else _IMAGE_SIZES[:1]
     stated = graph.metadata.get("preprocess", {}).get("size")
     if stated and is_open:
         sizes = ((int(stated[0]), int(stated[1])), *sizes)
+    misfit = ""
     for size in sizes:
         assumed = {v.name: _assume(v.shape or (), size) for v in is_open}
         try:
-            return specialise(graph, assumed), assumed
-        except LiteError:
-            continue
-    return None, {v.name: _assume(v.shape or (), sizes[0]) for v in is_open}
+            return specialise(graph, assumed), assumed, ""
+        except LiteError as error:
+            misfit = misfit or str(error)
+    return None, {v.name: _assume(v.shape or (), sizes[0]) for v in is_open}, misfit
 
 
 def _assume(shape: Shape, size: tuple[int, int]) -> tuple[int, ...]:
@@ -299,16 +300,18 @@ def _duplicates(graph: Graph) -> list[list[str]]:
 
 
 def _hints(
-    graph: Graph, support: list[Support], assumed: Mapping[str, Shape], fits: bool
+    graph: Graph, support: list[Support], assumed: Mapping[str, Shape], misfit: str
 ) -> list[str]:
     hints = [str(w) for w in graph.metadata.get("warnings", [])]
     if any(n.op in _TRAINING or n.attrs.get("training_mode") for n in graph.nodes):
         hints.append("this is a training graph: export it for inference")
     if assumed:
         flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
-        what = "costs and support are for an assumed size" if fits else "no assumed size fits"
+        what = "no assumed size fits" if misfit else "costs and support are for an assumed size"
         hints.append(f"inputs leave sizes open, {what}; fix yours like {flags}")
     unknown = sorted({s.op for s in support if s.reason == _UNKNOWN})
+    if misfit and not unknown:
+        hints.append(misfit)
     if unknown:
         hints.append(f"not known here: {', '.join(unknown)}")
     return hints
