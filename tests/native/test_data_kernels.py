@@ -237,6 +237,21 @@ def test_resize(mode, coordinates, isa):
             )
 
 
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_resize_of_bytes(dtype, isa):
+    for shape, scales in [((1, 3, 5, 7), [1, 1, 2, 2]), ((2, 18, 6, 5), [1, 1, 1.5, 0.6])]:
+        check(
+            "Resize",
+            "i8_resize",
+            [numbers(shape).astype(dtype), None, np.array(scales, np.float32)],
+            {"mode": "nearest"},
+            channels_last=[0],
+            as_attrs={"scales": 2},
+            isas=[isa],
+        )
+
+
 def test_resize_antialiased_and_by_sizes():
     x = numbers((1, 5, 16, 12))
     attrs = {"mode": "linear", "antialias": 1}

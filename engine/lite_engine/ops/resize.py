@@ -260,18 +260,20 @@ def _spatial_only(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return same or "batch or channels are resized"
 
 
-resize.kernel(
-    "cpu", "f32_resize", accepts_pitch=True, accepts_halo=True,
-    when=all_of(
-        rank(3, 4),
-        attr("axes", None),
-        attr("keep_aspect_ratio_policy", "stretch"),
-        attr(
-            "coordinate_transformation_mode", "half_pixel", "asymmetric", "align_corners",
-            "pytorch_half_pixel", "tf_half_pixel_for_nn", "half_pixel_symmetric",
-        ),
-        _spatial_only,
+_TABLED = (
+    rank(3, 4),
+    attr("axes", None),
+    attr("keep_aspect_ratio_policy", "stretch"),
+    attr(
+        "coordinate_transformation_mode", "half_pixel", "asymmetric", "align_corners",
+        "pytorch_half_pixel", "tf_half_pixel_for_nn", "half_pixel_symmetric",
     ),
+    _spatial_only,
+)  # fmt: skip
+resize.kernel("cpu", "f32_resize", accepts_pitch=True, accepts_halo=True, when=all_of(*_TABLED))
+resize.kernel(
+    "cpu", "i8_resize", dtype="i8,u8", accepts_pitch=True, accepts_halo=True,
+    when=all_of(*_TABLED, attr("mode", "nearest")), rank=1, why="the nearest pixel's bytes",
 )  # fmt: skip
 resize.kernel(
     "opencl", "resize", dtype="f32,f16",

@@ -1,5 +1,5 @@
-// f32_resize: Resize of the spatial axes of a channels-last tensor of rank 3 or 4. Each output
-// pixel is a weighted sum of input pixels; lanes are channels.
+// Resize of the spatial axes of a channels-last tensor of rank 3 or 4. f32_resize: each output pixel is
+// a weighted sum of input pixels; lanes are channels. i8_resize: it is the nearest one.
 #include "../resample.h"
 
 #include "vec.h"
@@ -15,9 +15,14 @@ struct State {
 bool prepare(Step& step, Env& env) {
   const Tensor* x = input_of(step, 0);
   const Tensor* y = output_of(step, 0);
-  if (!x || !y || x->dtype != DType::kF32 || y->dtype != DType::kF32 || x->rank != y->rank ||
-      (x->rank != 3 && x->rank != 4) || x->dims[0] != y->dims[0] || last_dim(*x) != last_dim(*y))
-    return env.fail("resizes the spatial axes of f32 tensors of rank 3 or 4 only");
+  const bool bytes = strcmp(step.kernel->name, "i8_resize") == 0;
+  if (!x || !y || x->dtype != y->dtype || x->rank != y->rank || (x->rank != 3 && x->rank != 4) ||
+      x->dims[0] != y->dims[0] || last_dim(*x) != last_dim(*y))
+    return env.fail("resizes the spatial axes of tensors of rank 3 or 4 only");
+  if (bytes ? dtype_bytes(x->dtype) != 1 : x->dtype != DType::kF32)
+    return env.fail("'%s' is %s", x->name, dtype_name(x->dtype));
+  if (bytes && strcmp(attr_string(step, "mode", "nearest"), "nearest") != 0)
+    return env.fail("bytes are not interpolated");
   State* s = static_cast<State*>(env.allocate(sizeof(State)));
   if (!s) return env.out_of_memory();
   step.state = s;
@@ -56,6 +61,13 @@ void pixel(const Resample& ry, const Resample& rx, int64_t oy, int64_t ox, const
   }
 }
 
+LITE_INLINE void pixel(const Resample& ry, const Resample& rx, int64_t oy, int64_t ox,
+                       const uint8_t* image, int64_t row, int64_t step, uint8_t* y,
+                       int64_t channels) {
+  memcpy(y, image + ry.index[oy] * row + rx.index[ox] * step, channels);
+}
+
+template <class Element>
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& s = *static_cast<const State*>(step.state);
   const Tensor &in = *step.inputs[0], &out = *step.outputs[0];
@@ -68,14 +80,17 @@ void run(const Step& step, int, int thread, int threads, void*) {
   share(in.dims[0] * s.y.out, 1, thread, threads, &begin, &end);
   for (int64_t line = begin; line < end; ++line) {
     const int64_t image = line / s.y.out, oy = line % s.y.out;
-    const float* from = in.as<float>() + in_origin + image * in_strides[0];
-    float* to = out.as<float>() + out_origin + image * out_strides[0] + oy * out_row;
+    const Element* from = in.as<Element>() + in_origin + image * in_strides[0];
+    Element* to = out.as<Element>() + out_origin + image * out_strides[0] + oy * out_row;
     for (int64_t ox = 0; ox < s.x.out; ++ox)
       pixel(s.y, s.x, oy, ox, from, in_row, in_pixel, to + ox * out_pixel, last_dim(in));
   }
 }
 
-const Kernel kResize[] = {{"Resize", "f32_resize", prepare, run, kAcceptsPitch | kAcceptsHalo}};
+const Kernel kResize[] = {
+    {"Resize", "f32_resize", prepare, run<float>, kAcceptsPitch | kAcceptsHalo},
+    {"Resize", "i8_resize", prepare, run<uint8_t>, kAcceptsPitch | kAcceptsHalo},
+};
 
 }  // namespace
 }  // namespace lite::LITE_ISA
