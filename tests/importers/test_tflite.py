@@ -411,3 +411,12 @@ def test_recognised_by_its_identifier(tmp_path):
     path = tmp_path / "anything.bin"
     path.write_bytes(conv_model())
     assert format_of(path) == "tflite"
+
+
+def test_input_of_texts_is_refused(imported):
+    m = TinyModel()
+    x = m.tensor("x", "string", (1,))
+    y = m.tensor("y", "int32", (1,))
+    m.op(77, [x], [y])  # SHAPE
+    with pytest.raises(ModelFormatError, match="input x: its element type"):
+        imported(m.bytes([x], [y]))

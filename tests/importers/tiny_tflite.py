@@ -11,8 +11,8 @@ import numpy as np
 
 from tests.importers.wire import Num, Table, flatbuffer, flexbuffer_map
 
-TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7,
-         "int8": 9}  # fmt: skip
+TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "string": 5, "bool": 6,
+         "int16": 7, "int8": 9}  # fmt: skip
 
 
 @dataclass

@@ -124,6 +124,9 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     from ..ops import infer_types
 
     fix_shapes(graph, shapes or {})
+    for value in graph.inputs:
+        if value.dtype is None:
+            raise ModelFormatError(f"input {value.name}: its element type is not one of numbers")
     infer_types(graph)
     verify(graph, "import")
     return graph
