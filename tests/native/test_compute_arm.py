@@ -20,28 +20,60 @@ from .tiny import one_step_plan
 pytestmark = pytest.mark.arm
 
 
-def run_on_arm(plan: Plan, folder, isa: str) -> list[np.ndarray]:
+def run_on_arm(plan: Plan, folder, isa: str, cpu: str = "max") -> list[np.ndarray]:
     """Outputs of a program without inputs, for one instruction set."""
     program = write_program_file(plan, folder / "cases.lite", ("arm",))
-    command = [str(runner_path("aarch64")), str(program), "--max-isa", isa, "--threads", "2",
+    limit = ["--max-isa", isa] if isa else []
+    command = [str(runner_path("aarch64")), str(program), *limit, "--threads", "2",
                "--output", str(folder)]
     if platform.machine() != "aarch64":
         emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
-        command = [str(emulator), "-cpu", "max", *command]
+        command = [str(emulator), "-cpu", cpu, *command]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return [np.load(folder / f"{tensor_file_name(i)}.npy") for i in plan.outputs]
 
 
-def test_float_kernels(tmp_path):
+# Sums of up to 128 products are rounded to fp16 one by one: sqrt(128 / 3) * 2**-12 of a sum is one
+# deviation, 0.5 % of the mean where an output is three times that; the worst of thousands is four.
+F16_SUMS = 2e-2
+
+
+@pytest.mark.parametrize("isa", ["neon", "neonfp16"])
+def test_float_kernels(isa, tmp_path):
     cases = [f32.conv_case(*c) for c in f32.CONVS]
     plans = [
         one_step_plan(op, c[0], inputs, [np.zeros(want.shape, np.float32)], attrs,
                       range(len(inputs)))
         for c, (op, inputs, attrs, want) in zip(f32.CONVS, cases)
     ]
-    for got, c, case in zip(run_on_arm(merged(plans), tmp_path, "neon"), f32.CONVS, cases):
-        f32.close(got, case[3], 1e-4 if c[0] == f32.W43 else 3e-5)
+    for got, c, case in zip(run_on_arm(merged(plans), tmp_path, isa), f32.CONVS, cases):
+        short = isa == "neonfp16" and c[0] == f32.F16
+        f32.close(got, case[3], F16_SUMS if short else 1e-4 if c[0] == f32.W43 else 3e-5)
+
+
+def test_fp16_sums_do_not_grow_with_depth(tmp_path):
+    """4608 products: the sum is widened every 128, and without fp16 arithmetic it is float32."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((1, 6, 6, 512)).astype(np.float16).astype(np.float32)
+    w = rng.standard_normal((24, 512, 3, 3)).astype(np.float16).astype(np.float32)
+    want = f32.conv(x, w, pads=[1, 1, 1, 1])
+    plan = one_step_plan("Conv", f32.F16, [x, w], [np.zeros(want.shape, np.float32)],
+                         {"pads": [1, 1, 1, 1]}, range(2))
+    errors = {}
+    for isa in ("neon", "neonfp16"):
+        (got,) = run_on_arm(plan, tmp_path, isa)
+        errors[isa] = np.linalg.norm(got - want) / np.linalg.norm(want)
+    assert errors["neon"] < 2e-6 < 1e-4 < errors["neonfp16"] < 2e-3
+
+
+@pytest.mark.parametrize("cpu", ["cortex-a72", "max"])
+def test_fp16_runs_where_there_is_no_fp16(cpu, tmp_path):
+    """The same file: halves where the CPU multiplies them, float32 where it does not."""
+    x, w = np.full((1, 4, 4, 8), 1 + 2**-12, np.float32), np.eye(8, dtype=np.float32)
+    plan = one_step_plan("Conv", f32.F16, [x, w.reshape(8, 8, 1, 1)], [x.copy()], {}, range(2))
+    (got,) = run_on_arm(plan, tmp_path, "", cpu)
+    assert np.all(got == (1 if cpu == "max" else 1 + 2**-12))
 
 
 @pytest.mark.parametrize("isa", ["neon", "neondot", "neoni8mm"])

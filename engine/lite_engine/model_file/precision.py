@@ -15,11 +15,12 @@ PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 #: What the kernels of a target hold; anything else is computed in fp32, and the choice says so.
 HELD = {
     "x86": ("fp32", "bf16", "int8"),
-    "arm": ("fp32", "int8"),
+    "arm": ("fp32", "fp16", "int8"),
     "opencl": ("fp32", "fp16", "int8"),
 }
 _INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
-#: CPU features that a program needs for kernels of a precision.
+#: CPU features that a program needs for kernels of a precision. fp16 on arm needs none: without
+#: fp16 arithmetic the same kernels compute in float32.
 FEATURES = {("x86", "bf16"): ("avx512bf16",)}
 
 

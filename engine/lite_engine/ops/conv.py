@@ -235,6 +235,16 @@ conv.kernel(
     why="bf16 products, float32 sums: two multiplications per lane",
     precision="bf16",
 )
+conv.kernel(
+    "cpu",
+    "f16_conv2d_gemm",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=_half_width,
+    rank=-1,
+    why="fp16 products: eight columns per register",
+    precision="f16",
+)
 
 conv.kernel(
     "cpu",

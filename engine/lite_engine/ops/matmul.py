@@ -141,6 +141,15 @@ gemm.kernel(
     why="bf16 products, float32 sums: two multiplications per lane",
     precision="bf16",
 )
+gemm.kernel(
+    "cpu",
+    "f16_gemm",
+    accepts_pitch=True,
+    when=all_of(constant(1), attr("transA", 0), _bias),
+    rank=-1,
+    why="fp16 products: eight columns per register",
+    precision="f16",
+)
 
 
 def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:

@@ -1,7 +1,7 @@
 // Conv and Gemm with constant weights, as tap GEMM.
 //
-// The bf16 kernels keep floats in memory. Where there are dot products of bf16 pairs, phase 0 rounds
-// the input to bf16, [image][row][pixel][group][pairs]; elsewhere they compute in float.
+// The bf16 and f16 kernels keep floats in memory. Where there are products of bf16 pairs or halves,
+// phase 0 rounds the input, [image][row][pixel][group][pairs]; elsewhere they compute in float.
 #include "tap_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -44,7 +44,19 @@ bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
   return true;
 }
 
-#if defined(__AVX512BF16__)
+#if defined(LITE_HALF_PRODUCTS)
+LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const float16x4_t v = vcvt_f16_f32((float32x4_t)load(x + i));
+    memcpy(y + i, &v, sizeof v);
+  }
+  for (; i < n; ++i) {
+    const __fp16 v = static_cast<__fp16>(x[i]);
+    memcpy(y + i, &v, sizeof v);
+  }
+}
+#elif defined(__AVX512BF16__)
 LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -56,7 +68,9 @@ LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
     memcpy(y + i, &v, static_cast<size_t>(n - i) * sizeof *y);
   }
 }
+#endif
 
+#if defined(LITE_PAIRS)
 // Phase 0: one thread's rows.
 void round_input(const State& state, const float* x, uint16_t* y, int thread, int threads) {
   const PixelView& v = state.input;
@@ -153,7 +167,7 @@ bool prepare_gemm(Step& step, Env& env) {
 void run(const Step& step, int phase, int thread, int threads, void*) {
   const State& state = *static_cast<const State*>(step.state);
   const float* x = step.inputs[0]->as<float>();
-#if defined(__AVX512BF16__)
+#if defined(LITE_PAIRS)
   if (phase == 0)
     return round_input(state, x, static_cast<uint16_t*>(step.shared), thread, threads);
   x = static_cast<const float*>(step.shared);
@@ -163,9 +177,15 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
 }
 
 const Kernel kConvGemm[] = {
+#if !defined(LITE_HALF_PRODUCTS)
     {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
+#endif
 #if !defined(__AVX512BF16__)
+    {"Conv", "f16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
+    {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
+#endif
+#if !defined(LITE_PAIRS)
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},

@@ -6,7 +6,8 @@
 //   C[m][n] = clamp(bias[n] + R[m][n] +
 //                   sum over y, x, k of A[m*lda + y*tap_y + x*tap_x + k] * W[y][x][k][n])
 //
-// W is walked as [y][x][k][ldw]: ldw = kLanes * vectors where the weights are packed in panels.
+// W is walked as [y][x][k][ldw]: ldw = kColumnVector * vectors where the weights are packed in
+// panels.
 #pragma once
 
 #include "vec.h"
@@ -23,11 +24,18 @@ constexpr int kTileRows = 4;
 #else
 constexpr int kTileRows = 8;
 #endif
-constexpr int kTileColumns = 2 * kLanes;
 
-// Where there are dot products of bf16 pairs, a pair takes the place of a float in A and in W, and
-// every k below is one of pairs; sums and C are floats.
-#if defined(__AVX512BF16__)
+// Where products are of bf16 pairs (AVX512-BF16) or of halves (LITE_HALF_PRODUCTS, which a file
+// defines), two numbers take the place of a float in A and in W, and every k below is one of pairs;
+// sums and C are floats. A bf16 pair of W lies together; of halves, those of all columns do.
+#if defined(LITE_HALF_PRODUCTS)
+constexpr int kColumnVector = 2 * kLanes;  // columns per register of sums
+#else
+constexpr int kColumnVector = kLanes;
+#endif
+constexpr int kTileColumns = 2 * kColumnVector;
+#if defined(__AVX512BF16__) || defined(LITE_HALF_PRODUCTS)
+#define LITE_PAIRS
 constexpr int kProducts = 2;
 #else
 constexpr int kProducts = 1;
@@ -55,7 +63,7 @@ using TileFn = void (*)(const Tile&);
 // kTile[prefetch][vectors - 1][rows - 1]
 extern const TileFn kTile[2][2][kTileRows];
 
-LITE_INLINE int tile_vectors(int64_t columns) { return columns > kLanes ? 2 : 1; }
+LITE_INLINE int tile_vectors(int64_t columns) { return columns > kColumnVector ? 2 : 1; }
 
 // Splits `total` rows into the fewest tiles of nearly equal height (49 = 13+12+12+12).
 struct TileSplit {

@@ -9,15 +9,23 @@
 namespace lite::LITE_ISA {
 namespace {
 
-// Input channel c of a group, or channels 2c and 2c + 1 as bf16.
-LITE_INLINE float packed_weight(const WeightView& v, const float* source, int64_t c) {
-  if (kProducts == 1) return source[0] * v.scale;
+// Input channel c of a group, or channels 2c and 2c + 1, to column n of a row.
+LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c, int64_t columns,
+                             float* row, int64_t n) {
+  if (kProducts == 1) {
+    row[n] = source[0] * v.scale;
+    return;
+  }
   const float second = 2 * c + 1 < v.pairs_in ? source[v.in] * v.scale : 0.0f;
+#if defined(LITE_HALF_PRODUCTS)
+  const uint16_t halves[2] = {float_to_half(source[0] * v.scale), float_to_half(second)};
+  for (int i = 0; i < 2; ++i)
+    memcpy(reinterpret_cast<uint16_t*>(row) + i * columns + n, &halves[i], sizeof halves[i]);
+#else
   const uint32_t pair = static_cast<uint32_t>(float_to_bfloat(second)) << 16 |
                         float_to_bfloat(source[0] * v.scale);
-  float bits;
-  memcpy(&bits, &pair, sizeof bits);
-  return bits;
+  memcpy(row + n, &pair, sizeof pair);
+#endif
 }
 
 void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, float* out) {
@@ -35,7 +43,7 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
                                   kProducts * channel * v.in + ky * v.y + kx * v.x;
             for (int64_t n = 0; n < valid; ++n) {
               const int64_t o = n0 + n - member * out_c;
-              if (o >= 0 && o < out_c) row[n] = packed_weight(v, source + o * v.out, channel);
+              if (o >= 0 && o < out_c) pack_weight(v, source + o * v.out, channel, columns, row, n);
             }
           }
         }
@@ -48,7 +56,7 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
 
 bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias, float bias_scale,
                       Env& env, TapGemm* g) {
-  const int64_t join = groups_to_join(s, kLanes);
+  const int64_t join = groups_to_join(s, kColumnVector);
   g->groups = s.groups / join;
   g->in_c = s.group_in * join;
   g->out_c = s.group_out * join;
@@ -106,7 +114,7 @@ void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* resid
     channel_in = group * g.in_c;
     channel_out = group * g.out_c + n0;
     t.columns = static_cast<int32_t>(g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns);
-    t.ldw = tile_vectors(t.columns) * kLanes;
+    t.ldw = tile_vectors(t.columns) * kColumnVector;
     t.w_y = row_depth * t.ldw;
     t.bias = g.bias + (group * g.panels + panel) * kTileColumns;
   };

@@ -39,7 +39,7 @@ void run_tap_gemm(const TapGemm& gemm, const float* x, float* y, const float* re
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }
 LITE_INLINE int64_t panel_columns(int64_t n, int64_t panel) {
   const int64_t left = n - panel * kTileColumns;
-  return left > kLanes ? kTileColumns : kLanes;
+  return left > kColumnVector ? kTileColumns : kColumnVector;
 }
 
 }  // namespace lite::LITE_ISA
