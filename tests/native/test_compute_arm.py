@@ -48,8 +48,8 @@ def test_float_kernels(isa, tmp_path):
         for c, (op, inputs, attrs, want) in zip(f32.CONVS, cases)
     ]
     for got, c, case in zip(run_on_arm(merged(plans), tmp_path, isa), f32.CONVS, cases):
-        short = isa == "neonfp16" and c[0] == f32.F16
-        f32.close(got, case[3], F16_SUMS if short else 1e-4 if c[0] == f32.W43 else 3e-5)
+        short, w43 = isa == "neonfp16" and c[0] == f32.F16, (f32.W43, f32.W43_BF16)
+        f32.close(got, case[3], F16_SUMS if short else 1e-4 if c[0] in w43 else 3e-5)
 
 
 def test_fp16_sums_do_not_grow_with_depth(tmp_path):
