@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine.errors import LiteError, ModelFormatError
+from lite_engine.importers import load
 from lite_engine.importers import onnx as importer
 from lite_engine.ir import verify
 from lite_engine.ops import fold_constants, specialise
@@ -167,3 +168,10 @@ def test_names_become_unique() -> None:
     assert len({n.name for n in graph.nodes}) == 2
     assert [n.sources for n in graph.nodes] == [("n",), ("n",)]
     verify(graph)
+
+
+def test_missing_inputs(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Reshape", ["x"], ["y"])]
+    (tmp_path / "m.onnx").write_bytes(_model(nodes, [_value("x")], [_value("y")]))
+    with pytest.raises(ModelFormatError, match="Reshape needs its input 'shape'"):
+        load(tmp_path / "m.onnx")

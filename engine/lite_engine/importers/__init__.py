@@ -11,11 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LiteError, ModelFormatError
+from ..errors import LiteError, ModelFormatError, ShapeError
 from ._file import head
 
 if TYPE_CHECKING:
-    from ..ir import Graph, Shape
+    from ..ir import Graph, Node, Shape
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
 FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe")
@@ -120,9 +120,18 @@ def load(
 
 
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
-    from ..ir import verify
-    from ..ops import infer_types
+    from ..ir import verify, walk
+    from ..ops import find_op, infer_types
 
+    def has_its_inputs(node: Node) -> None:
+        op = find_op(node.op)
+        if op is not None:
+            op.arguments(node.inputs, node.name)
+
+    try:
+        walk(graph, has_its_inputs)
+    except ShapeError as error:
+        raise ModelFormatError(str(error)) from None
     fix_shapes(graph, shapes or {})
     for value in graph.inputs:
         if value.dtype is None:
