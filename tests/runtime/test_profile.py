@@ -55,5 +55,6 @@ def test_profile() -> None:
     conv = next(x for x in result.layers if x.name == "stem")
     assert conv.macs == 10 * 10 * 16 * 27 and conv.sources == ["stem"]
     assert "__" in conv.kernel and conv.why
+    assert 0 < result.overhead_share < 0.5  # of a model that takes microseconds
     assert all(x.min_ms <= x.median_ms <= x.p90_ms for x in result.layers)
     assert Profile.from_dict(data).to_dict() == result.to_dict()

@@ -75,7 +75,7 @@ def _foreign_name(node: Node, value: Value, names: set[str]) -> str | None:
     """By the value's own name, or by the original node's (TFLite's nodes are named by what they
     make) when this is the last layer that came from it."""
     candidates = [value.name, plain_value(value.name), _left_by(node)]
-    return next((n for n in candidates if n in names), None)
+    return next((n for n in candidates if n and n in names), None)
 
 
 def _left_by(node: Node) -> str:

@@ -1,11 +1,14 @@
-"""The model's own framework as a side of a comparison: onnxruntime for ONNX, LiteRT for TFLite.
+"""The model's own framework as a side of a comparison: onnxruntime for ONNX, LiteRT for TFLite,
+Paddle for its ProgramDesc files.
 
-Both are optional; they run the file as it is, every inner value made visible.
+All are optional; they run the file as it is, every inner value made visible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +17,18 @@ import numpy as np
 from ..errors import BackendUnavailableError, ModelFormatError, UsageError
 from ..ir import Graph
 
-SUFFIXES = {".onnx": "onnxruntime", ".tflite": "LiteRT"}
+SUFFIXES = {".onnx": "onnxruntime", ".tflite": "LiteRT", ".pdmodel": "Paddle"}
 
 
-def open_original(path: str | Path) -> OnnxRuntimeSide | LiteRTSide:
+def open_original(path: str | Path) -> OnnxRuntimeSide | LiteRTSide | PaddleSide:
     """Raises UsageError for another format, BackendUnavailableError when it is not installed."""
     suffix = Path(path).suffix.lower()
     if suffix == ".onnx":
         return OnnxRuntimeSide(path)
     if suffix == ".tflite":
         return LiteRTSide(path)
+    if suffix == ".pdmodel":
+        return PaddleSide(path)
     known = ", ".join(f"{n} for {s}" for s, n in SUFFIXES.items())
     raise UsageError(f"{Path(path).name}: there is no original framework to ask; known: {known}")
 
@@ -99,7 +104,8 @@ class LiteRTSide:
             why = str(error).splitlines()[0][:200]
             raise ModelFormatError(f"{Path(path).name}: LiteRT refuses it ({why})") from None
         details = self._interpreter.get_tensor_details()
-        self._index = {str(d["name"]): int(d["index"]) for d in details}
+        # custom operators' scratch has no name
+        self._index = {str(d["name"]): int(d["index"]) for d in details if d["name"]}
         self._inputs = {str(d["name"]): d for d in self._interpreter.get_input_details()}
         self.input_names = list(self._inputs)
         self.output_names = [str(d["name"]) for d in self._interpreter.get_output_details()]
@@ -115,3 +121,58 @@ class LiteRTSide:
         self._interpreter.invoke()
         wanted = dict.fromkeys([*self.output_names, *names])
         return {n: np.array(self._interpreter.get_tensor(self._index[n])) for n in wanted}
+
+
+class PaddleSide:
+    """Paddle's executor on the CPU; values by the program's variable names. The parameters lie
+    beside the file (`.pdiparams`). PIR files (`.json`) name no inner values and are not taken."""
+
+    label = "Paddle"
+    precision = "fp32"
+    graph: Graph | None = None
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            import paddle  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            raise BackendUnavailableError(
+                "Paddle is not installed; pip install paddlepaddle"
+            ) from None
+        self._paddle: Any = paddle
+        self._scope = paddle.static.Scope()
+        try:
+            with self._old_form():
+                self._executor = paddle.static.Executor(paddle.CPUPlace())
+                prefix = str(Path(path).with_suffix(""))
+                loaded = paddle.static.load_inference_model(prefix, self._executor)
+        except (ValueError, RuntimeError, OSError) as error:
+            why = (str(error).strip() or type(error).__name__).splitlines()[-1][:200]
+            raise ModelFormatError(f"{Path(path).name}: Paddle refuses it ({why})") from None
+        self._program, self.input_names, fetched = loaded
+        self.output_names = [v.name for v in fetched]
+
+    @contextmanager
+    def _old_form(self) -> Iterator[None]:
+        """ProgramDesc instead of PIR, static graphs, and variables of our own."""
+        paddle = self._paddle
+        was_dynamic = paddle.in_dynamic_mode()
+        paddle.enable_static()
+        try:
+            with paddle.pir_utils.OldIrGuard(), paddle.static.scope_guard(self._scope):
+                yield
+        finally:
+            if was_dynamic:
+                paddle.disable_static()
+
+    def value_names(self) -> list[str]:
+        """Variables written once: of others only the last value could be had."""
+        written = Counter(n for op in self._program.global_block().ops for n in op.output_arg_names)
+        return [name for name, count in written.items() if count == 1]
+
+    def values(
+        self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        wanted = list(dict.fromkeys([*self.output_names, *names]))
+        with self._old_form():
+            found = self._executor.run(self._program, feed=dict(feeds), fetch_list=wanted)
+        return dict(zip(wanted, found, strict=True))

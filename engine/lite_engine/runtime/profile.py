@@ -76,6 +76,8 @@ class Profile:
     total_ms        median, min, mean, p90, p99, max of runs without the profiler
     profiled_ms     median of the runs that the layers were timed in
     first_run_ms    planning, packing, compiling and one run; warm_ms the runs before the timed ones
+    overhead_ms     reading the clocks out, after a run; in neither number
+    overhead_share  of the fastest run: the clock reads in it, one per step that the CPU times
     sum_ms, unexplained_ms   sum of the layers, and what total_ms has more (+) or less (−)
     rankable_us     two layers whose medians are closer than this cannot be ranked
     instructions             executed by one "run" and until the "first_result" from the start of
@@ -107,6 +109,7 @@ class Profile:
     samples_ms: list[float] = field(default_factory=list)
     times_meaningful: bool = True
     emulated: bool = False
+    overhead_share: float = 0.0
     instructions: dict[str, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,6 +236,7 @@ def _profile(
         samples_ms=taken.plain.tolist(),
         times_meaningful=meaningful,
         emulated=not meaningful,
+        overhead_share=_overhead_share(execution.plan, total["min"]),
     )
     if remote is not None and remote.instructions is not None:
         counts = remote.instructions
@@ -241,6 +245,24 @@ def _profile(
             row.instructions = count
     out.warnings = [*(remote.warnings if remote else ()), *_warnings(out)]
     return out
+
+
+def _overhead_share(plan: Plan, fastest_ms: float) -> float:
+    """An upper bound: a clock read from Python costs more than one from C++. A device's steps are
+    timed in a repetition of their own and cost the others nothing."""
+    stamps = sum(1 for step in plan.steps if step.backend != "opencl")
+    return stamps * _clock_read_ms() / fastest_ms if fastest_ms else 0.0
+
+
+def _clock_read_ms(batches: int = 20, reads: int = 200) -> float:
+    """One clock read, from the fastest of several batches."""
+    best = math.inf
+    for _ in range(batches):
+        begin = time.perf_counter_ns()
+        for _ in range(reads):
+            time.perf_counter_ns()
+        best = min(best, time.perf_counter_ns() - begin)
+    return best / reads / 1e6
 
 
 def _from_device(made: Samples, variants: list[str]) -> _Samples:
@@ -370,9 +392,7 @@ def _rankable_us(layers: list[LayerTime]) -> float:
 def _warnings(result: Profile) -> list[str]:
     if not result.times_meaningful:
         more = ", executed instructions" if result.instructions else ""
-        return [
-            f"emulated: the times say nothing about a board; kernels, shapes, memory{more} do"
-        ]
+        return [f"emulated: the times say nothing about a board; kernels, shapes, memory{more} do"]
     out = []
     median, p90 = result.total_ms["median"], result.total_ms["p90"]
     if median > 0 and p90 > 1.25 * median:

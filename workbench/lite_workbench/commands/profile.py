@@ -164,6 +164,8 @@ def _summary(result: Any) -> list[str]:
         f"timed runs take {result.profiled_ms:.3f} ms, reading the clocks out "
         f"{result.overhead_ms:.3f} ms more; layers closer than {result.rankable_us:.1f} µs "
         "cannot be ranked",
+        f"the profiler's own overhead in a run: at most {100 * result.overhead_share:.3f} % (clock "
+        "reads, one per step)",
     ]  # fmt: skip
     if result.roof:
         lines.append(
