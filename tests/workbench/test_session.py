@@ -13,6 +13,7 @@ import pytest
 from lite_engine import LiteError, Predictor
 from lite_engine.errors import UsageError
 from lite_engine.runtime.advice import Advice
+from lite_workbench import by_hand
 from lite_workbench.answers import answer, mark_different
 from lite_workbench.inputs import feeds_of, save_upload
 from lite_workbench.jobs import Cancelled
@@ -315,3 +316,21 @@ def test_the_file_keeps_what_was_set_by_hand(session: lw.Session, tmp_path: Path
     assert read_model(opened.export(again)).overrides == model.overrides
     opened.override(layer, None)
     assert read_model(opened.export(again)).overrides == {}
+
+
+def test_a_layer_of_a_half_precision_version_stays_in_full(tmp_path: Path) -> None:
+    session = lw.open(lw.shipped("digits.onnx"))
+    session.convert(targets=["x86"], precision={"x86": "bf16"})
+    first = next(n.name for n in session.model.graph.nodes if n.op == "Conv")
+    assert by_hand.choices(session, first, "x86") == ["fp32", "int8"]
+    half = session.run(lw.shipped("digits.png"), backend="x86").outputs["probability"]
+    session.override(first, precision="fp32")
+    assert session.version == "float" and session.overrides == {first: "fp32"}
+    assert by_hand.held(session, first) == {"backend": "", "precision": "fp32"}
+    assert session.predictor("x86").overrides == {first: "fp32"}
+    mixed = session.run(backend="x86").outputs["probability"]
+    assert abs(mixed - half).max() < 0.1
+    made = lw.open(session.export(tmp_path / "d"))
+    assert made.model.overrides == {"x86": {first: "fp32"}}
+    session.override(first)
+    assert session.overrides == {}

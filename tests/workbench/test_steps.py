@@ -161,7 +161,7 @@ def test_precision_and_backend_of_selected_layers(session: lw.Session) -> None:
     step = bench.step("Profile")
     convs = [n.name for n in session.float_model.graph.nodes if n.op == "Conv"]
     session.selected = convs[:2]
-    assert step.inspector.precisions == ["fp32", "int8"] and step.inspector.also == convs[:1]
+    assert step.inspector.precisions == ["int8"] and step.inspector.also == convs[:1]
     click(step.inspector, "measure", layers=convs[:1], backend="", precision="int8")
     assert "Nothing is calibrated" in step.notice.what and session.version == "float"
     digits = np.load(lw.shipped("digits_held_back.npz"))["images"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 #: What a layer's precision can be set to: "fp32" keeps it out of the integers.
 PRECISIONS = ("fp32", "int8")
+HALVES = ("fp16", "bf16")
 
 
 def counterparts(names: Collection[str], home: Any, graph: Any) -> list[str]:
@@ -45,14 +46,16 @@ def held(session: Session, layer: str) -> dict[str, str]:
     """{"backend", "precision"} that a layer of the chosen version was set to, "" as planned."""
     home, graph = session.float_model.graph, session.model.graph
     names = counterparts([layer], graph, home)
+    words = [session.overrides[n] for n in names if n in session.overrides]
+    own = [session.precisions[n] for n in names if n in session.precisions]
     return {
-        "backend": next((session.overrides[n] for n in names if n in session.overrides), ""),
-        "precision": next((session.precisions[n] for n in names if n in session.precisions), ""),
+        "backend": next((w for w in words if w not in PRECISIONS), ""),
+        "precision": next((w for w in [*own, *words] if w in PRECISIONS), ""),
     }
 
 
-def choices(session: Session, layer: str) -> list[str]:
-    """Precisions that a layer can be set to, none when it cannot compute in integers."""
+def choices(session: Session, layer: str, backend: str) -> list[str]:
+    """Precisions that a layer of the chosen version can be set to where `backend` runs it."""
     from lite_engine.quantize import integer_nodes
 
     made = session.quantization
@@ -60,7 +63,10 @@ def choices(session: Session, layer: str) -> list[str]:
     home = session.model.graph
     able, _ = integer_nodes(graph)
     found = counterparts([layer], home, graph)
-    return list(PRECISIONS) if able.intersection(found) else []
+    integer = bool(able.intersection(found))
+    if session.is_float and session.model.precision(backend) == "fp32":
+        return ["int8"] if integer else []
+    return list(PRECISIONS) if integer else ["fp32"] if session.is_float else []
 
 
 def from_file(model: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
@@ -111,7 +117,9 @@ def to_ship(session: Session, int8: Collection[str]) -> Any:
         moved = {
             layer: backend
             for layer, backend in session.moved(version).items()
-            if backend == "reference" or (target == "opencl" and backend != target)
+            if (backend in PRECISIONS and model.precision(target) in HALVES)
+            or backend == "reference"
+            or (target == "opencl" and backend not in (target, *PRECISIONS))
         }
         model = with_layers(model, {target: moved})
     return model

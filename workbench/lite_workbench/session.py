@@ -36,7 +36,8 @@ class Session(Observable):
     version    the chosen one. targets, precision: what was converted for.
     runs, profiles (by backend), comparisons (by pair), advice (by backend): the last of
                each; history: all profiles, which `lite runs` also keeps.
-    overrides  {layer: backend}, precisions {layer: "fp32" | "int8"}, by the float version's names;
+    overrides  {layer: backend, or "fp32" in a half-precision version}, precisions {layer: "fp32" |
+               "int8"}, by the float version's names;
                faults {backend: {layer: kind}} are planted, for lessons.
     int8_targets   that are int8 in an exported file while the others take the chosen version.
     boards     devices besides this machine: add, check, use.
@@ -166,6 +167,11 @@ class Session(Observable):
         """{layer: precision} set by hand in the chosen version."""
         return dict(self.custom) if self.version == CUSTOM else {}
 
+    @property
+    def is_float(self) -> bool:
+        """Does the chosen version compute in floats only?"""
+        return self.version == FLOAT
+
     def use(self, version: str) -> None:
         """Chooses the version that runs, profiles and is exported. Raises UsageError."""
         if version not in self.versions:
@@ -247,7 +253,7 @@ class Session(Observable):
         model = self.model if version is None else self.versions[version]
         moved = {k: b for k, b in self.moved(version).items() if b != backend}
         spoilt = self.faults.get(backend, {}) if planted else {}
-        faults = {k: v for k, v in spoilt.items() if k not in moved}
+        faults = {k: v for k, v in spoilt.items() if moved.get(k, "fp32") in PRECISIONS}
         key = (version or self.version, backend, tuple(moved.items()), tuple(faults.items()))
         if key not in self._predictors:
             here = host_target()
@@ -369,12 +375,15 @@ class Session(Observable):
         if precision not in (None, *PRECISIONS):
             raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
         names = float_layers(given, self)
+        # a float version has no integers to leave: "fp32" is then a word of the plan
+        within = precision == "fp32" and self.is_float
+        word = backend or (precision if within else None)
         with self._busy:
-            self._set_precision(names, precision)
+            self._set_precision(names, None if within else precision)
             for name in names:
                 self.overrides.pop(name, None)
-                if backend is not None:
-                    self.overrides[name] = backend
+                if word is not None:
+                    self.overrides[name] = word
         args = "".join(
             [f", {backend!r}" if backend or not precision else "",
              f", precision={precision!r}" if precision else ""]

@@ -7,6 +7,7 @@ from pathlib import Path
 from lite_engine.errors import BackendUnavailableError
 from lite_widgets import BundleList, SourceCode, columns
 
+from ..session import BACKENDS
 from ._base import Step, button
 
 _PYTHON = """from lite_engine import Predictor
@@ -68,7 +69,10 @@ class DeployStep(Step):
         names = {"name": stem, "input": value.name, "shape": str(value.type)}
         self.code.sources = {"Python": _PYTHON.format(**names)}
         if session.overrides:
-            told = ", ".join(f"**{k} runs on {v}**" for k, v in session.overrides.items())
+            told = ", ".join(
+                f"**{k} runs {'on' if v in BACKENDS else 'in'} {v}**"
+                for k, v in session.overrides.items()
+            )
             self.tell(
                 "warn",
                 f"{told}.",

@@ -147,7 +147,7 @@ class ProfileStep(Step):
                 b for b in usual if b != self.backend
             ]  # fmt: skip
             self.inspector.precisions = (
-                [] if row.get("copy") else by_hand.choices(self.session, row["name"])
+                [] if row.get("copy") else by_hand.choices(self.session, row["name"], self.backend)
             )
             self.inspector.current = now
             self.inspector.override_backend = now["backend"]
@@ -162,7 +162,7 @@ class ProfileStep(Step):
         """Changes the selected layers; the whole model is measured with and without."""
         layers = list(payload["layers"])
         target, precision = payload.get("backend") or None, payload.get("precision") or None
-        if precision and self.session.quantization is None:
+        if precision == "int8" and self.session.quantization is None:
             self.tell(
                 "warn", "**Nothing is calibrated yet.** int8 needs ranges from a few samples.",
                 actions=[["quantize", "Quantize", True]],
