@@ -5,8 +5,13 @@ The oracle is the NumPy reference; the ssh server is a real one.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +127,66 @@ def test_words_reach_the_device_as_they_are(sshd, tmp_path):
     assert transport.push(source, odd, 20).code == 0
     assert transport.pull(odd, tmp_path / "back", 20).code == 0
     assert (tmp_path / "back").read_bytes() == source.read_bytes() == Path(odd).read_bytes()
+
+
+def _children(parent: int) -> list[int]:
+    """Processes below a process, nearest first."""
+    table = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has just ended
+            table.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, at = [parent], 0
+    while at < len(found):
+        found += table.get(found[at], [])
+        at += 1
+    return found[1:]
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+@pytest.mark.ssh
+@pytest.mark.parametrize("what", ["runner", "connection"])
+def test_ssh_killed_during_a_run(model, sshd, what):
+    """The runner, or the server's end of the connection, dies in the middle of a long profile:
+    one error that names the stage, and the next run works."""
+    server = int((sshd.folder / "pid").read_text())
+    device = open_address(sshd.address, sshd.config)
+    home = f"{device.transport.home}/files/"
+    predictor = Predictor(model, device=device, threads=1)
+    feeds = image(model.graph)
+    want = predictor.run(feeds)["prob"]
+    killed = threading.Event()
+
+    def kill() -> None:
+        for _ in range(600):
+            below = _children(server)
+            runners = [p for p in below if _name(p).startswith(home)]  # not a shell before it
+            if runners:
+                for pid in runners if what == "runner" else below:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                killed.set()
+                return
+            time.sleep(0.02)
+
+    hand = threading.Thread(target=kill)
+    hand.start()
+    with pytest.raises(DeviceError) as caught:
+        profile(predictor, feeds, runs=500_000, warmup=0)
+    hand.join()
+    assert killed.is_set() and caught.value.stage == "run"
+    said = str(caught.value)
+    assert ("was killed (signal 9)" if what == "runner" else sshd.address) in said, said
+    np.testing.assert_array_equal(predictor.run(feeds)["prob"], want)
 
 
 @pytest.mark.parametrize(
@@ -245,6 +310,22 @@ def test_the_command(model, sshd, tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["device"] == sshd.address
     sides = ["--backends", f"reference,{host_target()}"]
     assert main(["compare", file, *sides, "--devices", "local,board", "--no-isolated"]) == 0
+
+
+@pytest.mark.arm
+def test_doctor_checks_a_file_on_a_named_device(model, tmp_path, monkeypatch, capsys):
+    """Its precision there, the device's features; another CPU's file is a failure with the fix."""
+    monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path))
+    add_entry("board", "emulated:cortex-a53")
+    good = str(model.save(tmp_path / "m.lite"))
+    assert main(["doctor", good, "--device", "board"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"+ {good} on emulated:cortex-a53: runs on arm (fp32)"
+    assert any("arm with neon" in line for line in lines)
+    other = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "x.lite"))
+    assert main(["doctor", other, "--device", "board"]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"- {other} on emulated:cortex-a53: ") and "lite convert" in first
 
 
 @pytest.mark.arm

@@ -56,7 +56,8 @@ class SshTransport:
         self._close = weakref.finalize(self, _close, self._options, self._host, folder)
 
     def call(self, command: Sequence[str], timeout_s: float) -> Answer:
-        return self._ssh(shlex.join(command), timeout_s)
+        # A shell waits for the command: ssh reports one that a signal killed as a lost connection.
+        return self._ssh(shlex.join(["sh", "-c", '"$@"; exit $?', "sh", *command]), timeout_s)
 
     def push(self, local: Path, remote: str, timeout_s: float) -> Answer:
         with local.open("rb") as file:

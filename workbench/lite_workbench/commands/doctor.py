@@ -47,7 +47,9 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     for check in result.checks:
         lines.append(f"{_MARK[check.state]} {check.name}: {check.summary}")
         for attempt in check.tried:
-            text = ", ".join(f"{v}" for v in attempt.values() if v not in (None, "", [], {}))
+            words = (f"{v:.0f} ms" if isinstance(v, float) else f"{v}" for v in attempt.values()
+                     if v not in (None, "", [], {}))  # fmt: skip
+            text = ", ".join(words)
             lines.append(f"    tried {text}")
         if check.fix:
             lines.append(f"    fix: {check.fix}")
