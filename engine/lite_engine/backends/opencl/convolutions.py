@@ -8,10 +8,14 @@ from ...ir import DType
 from ...ops.conv import conv_window
 from ...ops.conv_transpose import transposed_window
 from ...plan import Plan, PlanTensor, Step
+from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .device import Device
 from .launch import Launch, activation_options, join, storage_option
 from .steps import builds
+
+#: Neighbouring pixels that a depthwise work-item makes.
+_DEPTHWISE_PIXELS = 4
 
 
 def _weight(plan: Plan, index: int) -> np.ndarray:
@@ -27,19 +31,12 @@ def _bias(plan: Plan, step: Step, index: int, count: int, pad: int) -> np.ndarra
     return bias
 
 
-def _options(
-    step: Step, y: PlanTensor, residual: PlanTensor | None, v: int = 4, tm: int = 4
-) -> str:
+def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
     """Weights are kept in the activations' storage type."""
     half = y.dtype is DType.F16
     lines = [
         "#define W_T half" if half else "#define W_T float",
-        "#define LOADW(p, i) PASTE(vload_half, V)(0, (p) + (i))"
-        if half
-        else "#define LOADW(p, i) PASTE(vload, V)(0, (p) + (i))",
         "#define LDW(p, i) vload_half((i), (p))" if half else "#define LDW(p, i) (p)[i]",
-        f"#define V {v}",
-        f"#define TM {tm}",
     ]
     lines += ["#define RESIDUAL"] if residual is not None else []
     return join(storage_option(y.dtype), *lines, activation_options(step))
@@ -80,11 +77,6 @@ def _residual(step: Step, plan: Plan) -> PlanTensor | None:
     return None
 
 
-def tile(device: Device, outputs: int) -> tuple[int, int]:
-    """(channels, pixels) a work-item makes on a CPU device."""
-    return (16, 8) if outputs >= 16 else (8, 8) if outputs >= 8 else (4, 8)
-
-
 @builds("conv2d")
 def conv(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y, sizes, window = _geometry(step, plan)
@@ -105,21 +97,12 @@ def _tiled(
     taps: np.ndarray,
     bias_at: int,
 ) -> list[Launch]:
-    """taps (O, K) packed as (blocks, K, V)."""
+    """taps (O, K)."""
     count = taps.shape[0]
     residual = _residual(step, plan) if step.op == "Conv" else None
-    if device.local_tiles:
-        bias = _bias(plan, step, bias_at, count, count)
-        return gpu.tiled(step, device, x, y, sizes, window, taps, bias, residual)
-    v, tm = tile(device, count)
-    blocks = -(-count // v)
-    padded = np.zeros((blocks * v, taps.shape[1]), np.float32)
-    padded[:count] = taps
-    packed = padded.reshape(blocks, v, -1).transpose(0, 2, 1)
-    bias = _bias(plan, step, bias_at, count, blocks * v)
-    args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
-    grid = (blocks, -(-sizes[0] // tm))
-    return [Launch("conv", "conv", args, grid, _options(step, y, residual, v, tm))]
+    bias = _bias(plan, step, bias_at, count, count)
+    kind = gpu if device.local_tiles else cpu
+    return kind.tiled(step, device, x, y, sizes, window, taps, bias, residual)
 
 
 @builds("conv2d_depthwise")
@@ -129,11 +112,28 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     packed = w.reshape(w.shape[0], -1).T
     residual = _residual(step, plan)
     bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
-    if device.local_tiles and w.shape[0] % 4 == 0:
-        return gpu.depthwise4(step, x, y, sizes, window, _stored(packed, y), bias, residual)
-    args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window]
-    options = _options(step, y, residual)
-    return [Launch("depthwise", "depthwise", args, (sizes[3], sizes[0]), options)]
+    _, height, width, channels, out_h, out_w, _ = sizes
+    kh, kw, sh, sw, top, left, dh, dw = window
+    v, px = _depthwise_item(device, channels, y.dtype), min(_DEPTHWISE_PIXELS, out_w)
+    rows = sizes[0] // out_w
+    args = [
+        x, _stored(packed, y), bias, residual or y, y,
+        rows, height, width, channels, out_h, out_w, sh, top, left, dh,
+    ]  # fmt: skip
+    options = join(
+        _options(step, y, residual), "#define FAST_FMA" if device.fast_fma else "",
+        f"#define V {v}\n#define PX {px}\n#define KH {kh}\n#define KW {kw}",
+        f"#define SW {sw}\n#define DW {dw}",
+    )  # fmt: skip
+    grid = (channels // v, rows * -(-out_w // px))
+    return [Launch("depthwise", "depthwise", args, grid, options)]
+
+
+def _depthwise_item(device: Device, channels: int, dtype: DType) -> int:
+    """Channels of an item: a vector register of a CPU, 16 bytes of a GPU."""
+    if not device.local_tiles:
+        return cpu.lanes_for(device, channels)
+    return 8 if dtype is DType.F16 and channels % 8 == 0 else 4 if channels % 4 == 0 else 1
 
 
 @builds("conv2d_grouped")

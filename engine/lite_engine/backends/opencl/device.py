@@ -52,7 +52,8 @@ class DeviceReport:
 class Device:
     """A usable device. One queue for all, and one that notes times; `lock` guards building and
     enqueueing. `local_tiles` prefers kernels with local memory and barriers, which GPUs want and
-    CPUs do not; `half_math` multiplies fp16 values as they are, `matrix_units` by tiles."""
+    CPUs do not; `half_math` multiplies fp16 values as they are, `matrix_units` by tiles. `lanes`
+    floats fill a vector register, `fast_fma` multiplies and adds in one instruction."""
 
     report: DeviceReport
     cl: Any
@@ -64,6 +65,8 @@ class Device:
     half_math: bool
     matrix_units: bool
     tuning: Tuning
+    lanes: int = 4
+    fast_fma: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
     _programs: dict[tuple[str, str], Any] = field(default_factory=dict)
 
@@ -294,4 +297,8 @@ def open_device(report: DeviceReport) -> Device:
     tuning = Tuning.of_device(settings.cache_dir() / "opencl", *facts)
     half = gpu and report.fp16
     matrix = half and has_matrix_units(cl, context, device, queue)
-    return Device(report, cl, device, context, queue, timed, gpu, half, matrix, tuning)
+    lanes = next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float))
+    fma = not gpu and bool(device.single_fp_config & cl.device_fp_config.FMA)
+    return Device(
+        report, cl, device, context, queue, timed, gpu, half, matrix, tuning, lanes, fma
+    )

@@ -146,7 +146,7 @@ class OpenCLExecutable:
                 args.append(arg if isinstance(arg, np.generic) else np.int32(arg))
         kernel.set_args(*args)
         grid, group = launch.global_size, launch.local_size
-        if group is None and self.device.local_tiles:
+        if group is None:
             grid, group = grouped(grid)
         call = prepared(self.device.cl, self.device.queue, kernel, grid, group)
         return _Kernel(kernel, grid, group, call, args)

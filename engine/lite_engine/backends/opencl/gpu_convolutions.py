@@ -1,4 +1,4 @@
-"""Convolutions and Gemm on GPUs: local-memory tiles, split K, Winograd, few rows, depthwise."""
+"""Convolutions and Gemm on GPUs: local-memory tiles, split K, Winograd, few rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from ...ir import DType
 from ...plan import PlanTensor, Step
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option
-from .variants import WINOGRAD_POINTS, Product, Tile, Variant, variants
+from .variants import Product, Tile, Variant, variants
+from .winograd import WINOGRAD_POINTS, from_points, points_of, tiles_of, to_points
 
 FEW_ROWS = 8
 _POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
@@ -130,13 +131,6 @@ def _tile_launch(
     return Launch(name, name, args, grid, text, (tile.items, 1, 1))
 
 
-#: G of F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016, section 4.3.
-_WEIGHT_POINTS = np.array(
-    [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
-     [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
-)  # fmt: skip
-
-
 def _winograd(
     x: PlanTensor,
     y: PlanTensor,
@@ -149,14 +143,8 @@ def _winograd(
     options: list[str],
 ) -> list[Launch]:
     """Transforms and products are float in fp16 too: half would lose three more bits."""
-    m, height, width, channels, out_h, out_w, outputs = sizes
-    down, across = -(-out_h // 4), -(-out_w // 4)
-    tiles = m // (out_h * out_w) * down * across
-    kernel = taps.reshape(outputs, 3, 3, channels).astype(np.float64)
-    points = np.einsum("pi,oijc,qj->pqco", _WEIGHT_POINTS, kernel, _WEIGHT_POINTS)
-    packed, deep, wide = _packed(
-        points.reshape(WINOGRAD_POINTS, channels, outputs), tile, DType.F32
-    )
+    channels, outputs, tiles = sizes[3], sizes[6], tiles_of(sizes)
+    packed, deep, wide = _packed(points_of(taps, outputs, channels), tile, DType.F32)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
     text = join(storage_option(y.dtype), *options)
@@ -168,12 +156,10 @@ def _winograd(
         "#define POINTWISE\n#define BATCHED", tile.defines(),
         "#define WIDE_OUT" if outputs % 4 == 0 else "",
     )  # fmt: skip
-    into = [x, before, tiles, height, width, channels, down, across, window[4], window[5]]
-    back = [after, bias, residual or y, y, tiles, out_h, out_w, outputs, down, across]
     return [
-        Launch("winograd", "to_points", into, (channels, tiles), text),
+        to_points(x, before, sizes, window, text),
         _tile_launch(product, tile, tiles, wide, WINOGRAD_POINTS, multiplied),
-        Launch("winograd", "from_points", back, (outputs, tiles), text),
+        from_points(after, bias, residual, y, sizes, text),
     ]
 
 
@@ -215,21 +201,3 @@ def _gemv(
     packed[:, :outputs] = taps.T
     args = [x, packed, bias, y, m, outputs, depth, wide]
     return Launch("gemv", "gemv", args, (wide // 16 * 256, m), options, (256, 1))
-
-
-def depthwise4(
-    step: Step,
-    x: PlanTensor,
-    y: PlanTensor,
-    sizes: list[int],
-    window: list[int],
-    packed: np.ndarray,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-) -> list[Launch]:
-    """packed (KH·KW, C) in the storage type, C a multiple of 4."""
-    options = [storage_option(y.dtype), activation_options(step)]
-    options += ["#define RESIDUAL"] if residual is not None else []
-    args = [x, packed, bias, residual or y, y, *sizes, *window]
-    grid = (sizes[3] // 4, sizes[0])
-    return [Launch("depthwise4", "depthwise4", args, grid, join(*options))]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
+from . import cpu_convolutions as cpu
 from .device import Device
 from .launch import Launch, activation_options, join, storage_option
 from .steps import builds
@@ -163,6 +164,9 @@ def matmul(step: Step, plan: Plan, device: Device) -> list[Launch]:
     m, k = a.dims[-2:]
     n = b.dims[-1]
     batch = math.prod(y.dims[:-2])
+    if not device.local_tiles:
+        planes = (math.prod(a.dims[:-2]), math.prod(b.dims[:-2]))
+        return cpu.product(step, device, a, b, y, (batch, m, n, k), planes)
     repeat_a = 0 if math.prod(a.dims[:-2]) == 1 else m * k
     repeat_b = 0 if math.prod(b.dims[:-2]) == 1 else k * n
     options = join(storage_option(y.dtype), activation_options(step))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .winograd import WINOGRAD_POINTS
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -36,7 +38,6 @@ MATRIX_TILES = (
     Tile(32, 64, 8, 4, 32),
 )  # fmt: skip
 MOST_PARTS = 16
-WINOGRAD_POINTS = 36
 
 
 @dataclass(frozen=True)

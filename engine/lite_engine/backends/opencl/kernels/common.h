@@ -33,3 +33,46 @@
 #endif
 #define SOFTPLUS(x) (fmax((x), 0.0f) + log1p(exp(-fabs(x))))
 #define SIGMOID(x) (1.0f / (1.0f + exp(-(x))))
+
+// Vectors of V numbers, 1 where a kernel's options leave it open.
+#ifndef V
+#define V 1
+#endif
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#if V == 1
+#define FV float
+#define LDV(p, i) LD(p, i)
+#define STV(p, i, v) ST(p, i, v)
+#define LDFV(p, i) (p)[i]
+#define STFV(p, i, v) (p)[i] = (v)
+#else
+#define FV PASTE(float, V)
+#define LDV(p, i) PASTE(LD, V)(p, i)
+#define STV(p, i, v) PASTE(ST, V)(p, i, v)
+#define LDFV(p, i) PASTE(vload, V)(0, (p) + (i))
+#define STFV(p, i, v) PASTE(vstore, V)((v), 0, (p) + (i))
+#endif
+#ifdef FAST_FMA
+#define FMA(a, b, c) fma((FV)(a), (FV)(b), (c))
+#else
+#define FMA(a, b, c) mad((FV)(a), (FV)(b), (c))
+#endif
+#define UNROLL _Pragma("unroll")
+
+// F(0) F(1) … F(n−1): values that must stay in registers have names, not indices.
+#define EACH(n, F) PASTE(EACH_, n)(F)
+#define EACH_1(F) F(0)
+#define EACH_2(F) EACH_1(F) F(1)
+#define EACH_3(F) EACH_2(F) F(2)
+#define EACH_4(F) EACH_3(F) F(3)
+#define EACH_5(F) EACH_4(F) F(4)
+#define EACH_6(F) EACH_5(F) F(5)
+#define EACH_7(F) EACH_6(F) F(6)
+#define EACH_8(F) EACH_7(F) F(7)
+#define EACH_9(F) EACH_8(F) F(8)
+#define EACH_10(F) EACH_9(F) F(9)
+#define EACH_11(F) EACH_10(F) F(10)
+#define EACH_12(F) EACH_11(F) F(11)
+#define EACH_13(F) EACH_12(F) F(12)
+#define EACH_14(F) EACH_13(F) F(13)

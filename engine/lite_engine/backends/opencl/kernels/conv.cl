@@ -1,55 +1,119 @@
-// Convolution of x (N,H,W,C) with packed weights w (blocks, KH·KW·C, V): a work-item makes TM output
-// pixels times V channels in registers, without local memory or barriers.
-#define PASTE_(a, b) a##b
-#define PASTE(a, b) PASTE_(a, b)
-#define FV PASTE(float, V)
-#define LDV(p, i) PASTE(LD, V)(p, i)
-#define STV(p, i, v) PASTE(ST, V)(p, i, v)
-#define LOADF(p, i) PASTE(vload, V)(0, (p) + (i))
-
-kernel void conv(global const T *x, global const W_T *w, global const float *bias,
-                 global const T *residual, global T *y, int M, int H, int W, int C, int OH, int OW,
-                 int O, int KH, int KW, int SH, int SW, int PT, int PL, int DH, int DW) {
-  const int block = get_global_id(0), m0 = get_global_id(1) * TM;
-  if (m0 >= M) return;
-  int iy[TM], ix[TM], base[TM];
-  FV acc[TM];
-  const FV start = LOADF(bias, block * V);
-  for (int t = 0; t < TM; ++t) {
-    const int m = min(m0 + t, M - 1);
-    iy[t] = m / OW % OH * SH - PT;
-    ix[t] = m % OW * SW - PL;
-    base[t] = m / OW / OH * H;
-    acc[t] = start;
-  }
-  global const W_T *wp = w + (size_t)block * KH * KW * C * V;
-  for (int ky = 0; ky < KH; ++ky)
-    for (int kx = 0; kx < KW; ++kx) {
-      int at[TM];
-      float inside[TM];
-      for (int t = 0; t < TM; ++t) {
-        const int yy = iy[t] + ky * DH, xx = ix[t] + kx * DW;
-        const int good = yy >= 0 && yy < H && xx >= 0 && xx < W;
-        inside[t] = good ? 1.0f : 0.0f;
-        at[t] = good ? ((base[t] + yy) * W + xx) * C : 0;
-      }
-      for (int c = 0; c < C; ++c, wp += V) {
-        const FV wv = LOADW(wp, 0);
-        for (int t = 0; t < TM; ++t) acc[t] += wv * (LD(x, at[t] + c) * inside[t]);
-      }
-    }
-  const int o = block * V;
-  for (int t = 0; t < TM && m0 + t < M; ++t) {
-    const int to = (m0 + t) * O + o;
-    float v[V];
-    PASTE(vstore, V)(acc[t], 0, v);
-    const int wide = min(V, O - o);
-    for (int k = 0; k < wide; ++k) {
-      float u = v[k];
-#ifdef RESIDUAL
-      u += LD(residual, to + k);
+// Convolution for CPUs, without local memory and barriers. A work-item makes TM neighbouring pixels of an
+// output row times NV vectors of channels, all sums in registers. x (N,H,W,C) is float and carries its
+// padding, so that every tap lies inside; w (blocks, KH·KW·C, NV·V); y (N,OH,OW,O). Axis 2 numbers
+// independent products, `x_plane`, `w_plane` and `y_plane` elements apart.
+#define BN (NV * V)
+#if NV == 2
+#define SECOND(...) __VA_ARGS__
+#else
+#define SECOND(...)
 #endif
-      ST(y, to + k, ACT(u));
-    }
+
+#define START(t) FV a##t = first; SECOND(FV b##t = second;)
+#define STEP(t)                       \
+  {                                   \
+    const float s = from[AT(t) + k];  \
+    a##t = FMA(s, wa, a##t);          \
+    SECOND(b##t = FMA(s, wb, b##t);)  \
   }
+#define SUM                                                               \
+  for (int ky = 0; ky < KH; ++ky)                                         \
+    for (int kx = 0; kx < across; ++kx) {                                 \
+      global const float *from = x + (ky * DH * W + kx * DW) * C;         \
+      for (int k = 0; k < run; ++k, w += BN) {                            \
+        const FV wa = LDFV(w, 0);                                         \
+        SECOND(const FV wb = LDFV(w, V);)                                 \
+        EACH(TM, STEP)                                                    \
+      }                                                                   \
+    }
+#define FINISH(t)                                                         \
+  if (t < valid) {                                                        \
+    put(a##t, residual, y, to + t * O, O - o);                            \
+    SECOND(put(b##t, residual, y, to + t * O + V, O - o - V);)            \
+  }
+
+// Residual, activation, and the `left` channels that there are.
+inline void put(FV v, global const T *residual, global T *y, int to, int left) {
+  if (left >= V) {
+#ifdef RESIDUAL
+    v += LDV(residual, to);
+#endif
+    const FV done = ACT(v);
+    STV(y, to, done);
+    return;
+  }
+  float u[V];
+  STFV(u, 0, v);
+  for (int i = 0; i < left; ++i) {
+    float s = u[i];
+#ifdef RESIDUAL
+    s += LD(residual, to + i);
+#endif
+    const float done = ACT(s);
+    ST(y, to + i, done);
+  }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv(global const float *x, global const float *w, global const float *bias,
+          global const T *residual, global T *y, int H, int W, int C, int OH, int OW, int O, int KH,
+          int KW, int SH, int SW, int DH, int DW, int x_plane, int w_plane, int y_plane) {
+  const int tiles = (OW + TM - 1) / TM, row = get_global_id(0) / tiles;
+  const int ox = get_global_id(0) % tiles * TM, valid = min(TM, OW - ox);
+  const int o = get_global_id(1) * BN, step = SW * C;
+  // Where taps are neighbours, a row of the window is one run of numbers.
+  const int across = DW == 1 ? 1 : KW, run = DW == 1 ? KW * C : C;
+  x += (size_t)get_global_id(2) * x_plane + ((row / OH * H + row % OH * SH) * W + ox * SW) * C;
+  w += (size_t)get_global_id(2) * w_plane + (size_t)o * KH * KW * C;
+  y += (size_t)get_global_id(2) * y_plane;
+  const int to = (row * OW + ox) * O + o;
+#ifdef BIAS
+  const FV first = LDFV(bias, o);
+  SECOND(const FV second = LDFV(bias, o + V);)
+#else
+  const FV first = 0;
+  SECOND(const FV second = 0;)
+#endif
+  EACH(TM, START)
+  if (valid == TM) {
+#define AT(t) t * step
+    SUM
+#undef AT
+  } else {
+#define AT(t) min(t, valid - 1) * step
+    SUM
+#undef AT
+  }
+  EACH(TM, FINISH)
+}
+
+// x (N,H,W,C) into y (N,H',W',C) of floats, zeros around it. An item has a row.
+kernel void surround(global const T *x, global float *y, int rows, int H, int W, int C, int top, int left,
+                     int HP, int WP) {
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  const int yy = row % HP - top;
+  global float *to = y + (size_t)row * WP * C;
+  const int before = left * C, width = W * C, inside = yy >= 0 && yy < H;
+  for (int i = 0; i < (inside ? before : WP * C); ++i) to[i] = 0;
+  if (!inside) return;
+  global const T *from = x + ((size_t)(row / HP) * H + yy) * W * C;
+  int i = 0;
+  for (; i + V <= width; i += V) {
+    const FV v = LDV(from, i);
+    STFV(to, before + i, v);
+  }
+  for (; i < width; ++i) to[before + i] = LD(from, i);
+  for (i = before + width; i < WP * C; ++i) to[i] = 0;
+}
+
+// b (B,K,N) as packed weights (B, blocks, K, NV·V), zeros beyond N.
+kernel void pack(global const T *b, global float *w, int K, int N, int blocks) {
+  const int k = get_global_id(0), block = get_global_id(1), plane = get_global_id(2);
+  if (k >= K || block >= blocks) return;
+  global const T *from = b + ((size_t)plane * K + k) * N + block * BN;
+  global float *to = w + (((size_t)plane * blocks + block) * K + k) * BN;
+  const int left = min(BN, N - block * BN);
+  for (int i = 0; i < left; ++i) to[i] = LD(from, i);
+  for (int i = left; i < BN; ++i) to[i] = 0;
 }

@@ -5,7 +5,7 @@
 // d (6) → Bᵀ d
 #define TO_POINTS(d0, d1, d2, d3, d4, d5, OUT) \
   do { \
-    const float p = d4 - 4 * d2, q = d3 - 4 * d1, r = d4 - d2, s = 2 * (d3 - d1); \
+    const FV p = d4 - 4 * d2, q = d3 - 4 * d1, r = d4 - d2, s = 2 * (d3 - d1); \
     OUT(0, 4 * d0 - 5 * d2 + d4) \
     OUT(1, p + q) \
     OUT(2, p - q) \
@@ -17,26 +17,27 @@
 // x (N,H,W,C) → v (36, tiles, C)
 kernel void to_points(global const T *x, global float *v, int tiles, int H, int W, int C, int TH,
                       int TW, int PT, int PL) {
-  const int c = get_global_id(0), tile = get_global_id(1);
+  const int c = get_global_id(0) * V, tile = get_global_id(1);
   if (c >= C || tile >= tiles) return;
   const int y0 = tile / TW % TH * 4 - PT, x0 = tile % TW * 4 - PL, base = tile / TW / TH * H;
-  float d[6][6];
-  for (int i = 0; i < 6; ++i)
-    for (int j = 0; j < 6; ++j) {
+  FV d[6][6];
+  UNROLL for (int i = 0; i < 6; ++i)
+    UNROLL for (int j = 0; j < 6; ++j) {
       const int yy = y0 + i, xx = x0 + j;
       const int inside = yy >= 0 && yy < H && xx >= 0 && xx < W;
-      d[i][j] = inside ? LD(x, ((size_t)(base + yy) * W + xx) * C + c) : 0;
+      d[i][j] = 0;
+      if (inside) d[i][j] = LDV(x, ((size_t)(base + yy) * W + xx) * C + c);
     }
-  float t[6][6];
-  for (int j = 0; j < 6; ++j) {
+  FV t[6][6];
+  UNROLL for (int j = 0; j < 6; ++j) {
 #define OUT(k, value) t[k][j] = value;
     TO_POINTS(d[0][j], d[1][j], d[2][j], d[3][j], d[4][j], d[5][j], OUT);
 #undef OUT
   }
   global float *to = v + (size_t)tile * C + c;
   const size_t plane = (size_t)tiles * C;
-  for (int i = 0; i < 6; ++i) {
-#define OUT(k, value) to[(i * 6 + k) * plane] = value;
+  UNROLL for (int i = 0; i < 6; ++i) {
+#define OUT(k, value) STFV(to, (i * 6 + k) * plane, value);
     TO_POINTS(t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5], OUT);
 #undef OUT
   }
@@ -45,7 +46,7 @@ kernel void to_points(global const T *x, global float *v, int tiles, int H, int 
 // m (6) → Aᵀ m (4)
 #define FROM_POINTS(m0, m1, m2, m3, m4, m5, OUT) \
   do { \
-    const float p = m1 + m2, q = m1 - m2, r = m3 + m4, s = m3 - m4; \
+    const FV p = m1 + m2, q = m1 - m2, r = m3 + m4, s = m3 - m4; \
     OUT(0, m0 + p + r) \
     OUT(1, q + 2 * s) \
     OUT(2, p + 4 * r) \
@@ -55,33 +56,34 @@ kernel void to_points(global const T *x, global float *v, int tiles, int H, int 
 // m (36, tiles, O) → y (N,OH,OW,O) with bias, residual and activation
 kernel void from_points(global const float *m, global const float *bias, global const T *residual,
                         global T *y, int tiles, int OH, int OW, int O, int TH, int TW) {
-  const int o = get_global_id(0), tile = get_global_id(1);
+  const int o = get_global_id(0) * V, tile = get_global_id(1);
   if (o >= O || tile >= tiles) return;
   const int y0 = tile / TW % TH * 4, x0 = tile % TW * 4, base = tile / TW / TH * OH;
   global const float *from = m + (size_t)tile * O + o;
   const size_t plane = (size_t)tiles * O;
-  float t[4][6];
-  for (int j = 0; j < 6; ++j) {
-    float d[6];
-    for (int i = 0; i < 6; ++i) d[i] = from[(i * 6 + j) * plane];
+  FV t[4][6];
+  UNROLL for (int j = 0; j < 6; ++j) {
+    FV d[6];
+    UNROLL for (int i = 0; i < 6; ++i) d[i] = LDFV(from, (i * 6 + j) * plane);
 #define OUT(k, value) t[k][j] = value;
     FROM_POINTS(d[0], d[1], d[2], d[3], d[4], d[5], OUT);
 #undef OUT
   }
-  const float start = bias[o];
-  for (int i = 0; i < 4; ++i) {
-    float u[4];
+  const FV start = LDFV(bias, o);
+  UNROLL for (int i = 0; i < 4; ++i) {
+    FV u[4];
 #define OUT(k, value) u[k] = value;
     FROM_POINTS(t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5], OUT);
 #undef OUT
-    for (int j = 0; j < 4; ++j) {
+    UNROLL for (int j = 0; j < 4; ++j) {
       if (y0 + i >= OH || x0 + j >= OW) continue;
       const size_t to = ((size_t)(base + y0 + i) * OW + x0 + j) * O + o;
-      float s = u[j] + start;
+      FV s = u[j] + start;
 #ifdef RESIDUAL
-      s += LD(residual, to);
+      s += LDV(residual, to);
 #endif
-      ST(y, to, ACT(s));
+      const FV done = ACT(s);
+      STV(y, to, done);
     }
   }
 }

@@ -1,0 +1,77 @@
+"""Winograd's F(4x4, 3x3): transforms that CPU and GPU convolutions share (Lavin 2016)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...plan import PlanTensor
+from .launch import Launch, Scratch, join
+
+WINOGRAD_POINTS = 36
+#: G of F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016, section 4.3.
+_WEIGHT_POINTS = np.array(
+    [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
+     [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
+)  # fmt: skip
+
+
+def tiles_of(sizes: list[int]) -> int:
+    """Tiles of 4x4 outputs; `sizes` as convolutions._geometry gives them."""
+    m, _, _, _, out_h, out_w, _ = sizes
+    return m // (out_h * out_w) * -(-out_h // 4) * -(-out_w // 4)
+
+
+def points_of(taps: np.ndarray, outputs: int, channels: int) -> np.ndarray:
+    """taps (O, 9·C) → (36, C, O)."""
+    kernel = taps.reshape(outputs, 3, 3, channels).astype(np.float64)
+    points = np.einsum("pi,oijc,qj->pqco", _WEIGHT_POINTS, kernel, _WEIGHT_POINTS, optimize=True)
+    return points.reshape(WINOGRAD_POINTS, channels, outputs)
+
+
+def to_points(
+    x: PlanTensor,
+    before: Scratch,
+    sizes: list[int],
+    window: list[int],
+    options: str,
+    v: int = 1,
+    group: tuple[int, int] | None = None,
+) -> Launch:
+    """Inputs as (36, tiles, C), V channels an item."""
+    _, height, width, channels, out_h, out_w, _ = sizes
+    tiles = tiles_of(sizes)
+    down, across = -(-out_h // 4), -(-out_w // 4)
+    args = [x, before, tiles, height, width, channels, down, across, window[4], window[5]]
+    return _transform("to_points", args, channels // v, tiles, options, v, group)
+
+
+def from_points(
+    after: Scratch,
+    bias: np.ndarray,
+    residual: PlanTensor | None,
+    y: PlanTensor,
+    sizes: list[int],
+    options: str,
+    v: int = 1,
+    group: tuple[int, int] | None = None,
+) -> Launch:
+    """(36, tiles, O) as outputs, V channels an item."""
+    out_h, out_w, outputs = sizes[4:]
+    tiles = tiles_of(sizes)
+    down, across = -(-out_h // 4), -(-out_w // 4)
+    args = [after, bias, residual or y, y, tiles, out_h, out_w, outputs, down, across]
+    return _transform("from_points", args, outputs // v, tiles, options, v, group)
+
+
+def _transform(
+    kernel: str,
+    args: list[object],
+    blocks: int,
+    tiles: int,
+    options: str,
+    v: int,
+    group: tuple[int, int] | None,
+) -> Launch:
+    text = join(options, f"#define V {v}")
+    rows = tiles if group is None else -(-tiles // group[1]) * group[1]
+    return Launch("winograd", kernel, args, (blocks, rows), text, group)
