@@ -71,15 +71,19 @@ CASES: dict[str, list[Graph]] = {
     "conv2d": [
         conv((1, c, 5, 7), o, 3, activation="Relu") for c, o in ((3, 15), (4, 16), (5, 17), (1, 8))
     ]
+    + [conv((1, c, 9, 11), o, 1, 1) for c, o in ((8, 31), (5, 33), (16, 32))]
+    + [conv((1, 16, 11, 10), 20, 3, activation="Relu"), conv((1, 4, 3, 29), 48, 3)]
     + [
         conv((2, 5, 9, 6), 7, 3, strides=[2, 1], dilations=[2, 1]),
+        conv((2, 6, 7, 8), 17, 1, strides=[2, 2]),
         conv((1, 3, 9), 5, 3),
         conv((1, 4, 6, 6), 3, 5, pads=[0, 1, 2, 3]),
         residual(),
     ],
     "conv2d_depthwise": [
-        conv((1, c, 6, 7), c, 3, c, strides=[s, s]) for c, s in ((3, 1), (4, 2), (9, 1))
-    ],
+        conv((1, c, 6, 7), c, 3, c, strides=[s, s]) for c, s in ((3, 1), (4, 2), (9, 1), (16, 1))
+    ]
+    + [conv((2, 8, 9, 7), 8, 5, 8, dilations=[1, 2], pads=[2, 4, 2, 4], activation="Relu")],
     "conv2d_grouped": [conv((1, 6, 5, 5), 9, 3, 3), conv((1, 4, 5, 5), 8, 3, 4)],
     "deconv2d": [
         single("ConvTranspose", (1, 5, 4, 3), some(5, o, k, k), some(o), strides=[s, s], pads=p)
@@ -105,6 +109,7 @@ CASES: dict[str, list[Graph]] = {
     ],
     "reduce": [single("GlobalAveragePool", IMAGE), single("GlobalMaxPool", IMAGE)]
     + [single("ReduceMean", (2, 3, 5), ints(-1)), single("ReduceMax", (2, 3, 5), ints(1))]
+    + [single(f"Reduce{f}", (3, n), ints(1)) for f in ("Prod", "Min", "Mean") for n in (15, 33)]
     + [single("ReduceL2", (4, 40), ints(1), keepdims=0), single("ReduceProd", (3, 5), ints(0))],
     "softmax": [
         single("Softmax", (2, 3, 7), axis=1), single("Softmax", (5, 130), axis=-1),
@@ -114,7 +119,7 @@ CASES: dict[str, list[Graph]] = {
         single("ArgMax", (3, 7), axis=1), single("ArgMin", (3, 7, 2), axis=1, keepdims=0),
         single("ArgMax", (3, 7), axis=0, select_last_index=1),
     ],
-    "layer_norm": [single("LayerNormalization", (3, 5, n), some(n), some(n)) for n in (7, 16)],
+    "layer_norm": [single("LayerNormalization", (3, 5, n), some(n), some(n)) for n in (7, 16, 35)],
     "instance_norm": [single("InstanceNormalization", IMAGE, some(6), some(6))],
     "batch_norm": [
         single("BatchNormalization", IMAGE, some(6), some(6), some(6), np.abs(some(6)) + 0.5)
@@ -122,15 +127,22 @@ CASES: dict[str, list[Graph]] = {
     "unary": [
         single("Relu", IMAGE), single("Sigmoid", (7,)), single("LeakyRelu", (3, 5), alpha=0.2),
         single("Clip", (3, 5), np.float32(-0.2), np.float32(0.3)), single("Gelu", (3, 5)),
-        single("HardSwish", (9,)), single("Exp", (3, 3)), single("Erf", (3, 3)),
+        single("HardSwish", (9,)), single("Elu", (35,)), single("Softplus", (17,)),
+        single("Exp", (3, 3)), single("Erf", (3, 3)),
     ],
     "binary": [
         single("Add", IMAGE, some(6, 1, 1)), single("Mul", IMAGE, some(1, 6, 5, 7)),
+        single("Add", (2, 5, 16), some(16)), single("Mul", (2, 5, 32), some(5, 1)),
         single("Sub", (3, 1, 5), some(4, 1)), single("Div", (3, 5), np.float32(3)),
         single("PRelu", IMAGE, some(6, 1, 1)), pair("Add", (2, 3, 4), (2, 3, 4)),
     ],
     "cast": [cast("i32"), cast("u8")],
-    "copy_relayout": [single("Transpose", (2, 3, 4, 5), perm=[3, 1, 0, 2])],
+    "copy_relayout": [
+        single("Transpose", (2, 3, 4, 5), perm=[3, 1, 0, 2]),
+        single("Transpose", (2, 3, 5, 7), perm=[0, 2, 3, 1]),
+        single("Transpose", (2, 37, 3, 19), perm=[0, 3, 2, 1]),
+        single("Transpose", (33, 40), perm=[1, 0]),
+    ],
     "copy_concat": [concat(c) for c in (3, 4)],
     "copy_split": [outputs("Split", (1, 7, 4, 3), 2, ints(3, 4), axis=1)],
     "copy_slice": [
@@ -146,7 +158,8 @@ CASES: dict[str, list[Graph]] = {
     "resize": [
         single("Resize", IMAGE, None, some(4) * 0 + np.float32([1, 1, 2, 2]), mode=m)
         for m in ("nearest", "linear", "cubic")
-    ],
+    ]
+    + [single("Resize", (1, 8, 3, 4), None, np.float32([1, 1, 3, 2]), mode="linear")],
 }  # fmt: skip
 
 
@@ -174,7 +187,10 @@ def test_every_kernel_of_the_registry_has_a_case() -> None:
     assert named <= set(CASES)
 
 
-@pytest.mark.parametrize("kernel", ["reduce", "pool", "binary", "copy_concat", "softmax"])
+@pytest.mark.parametrize("kernel", [
+    "reduce", "pool", "binary", "copy_concat", "softmax", "layer_norm", "copy_relayout", "unary",
+    "conv2d_depthwise", "resize", "instance_norm",
+])
 def test_group_sizes_of_gpus(kernel: str) -> None:
     for graph in CASES[kernel]:
         check(graph, tiles=True)

@@ -11,7 +11,7 @@ from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .device import Device
-from .launch import Launch, activation_options, join, storage_option
+from .launch import Launch, activation_options, join, storage_option, vector
 from .steps import builds
 
 #: Neighbouring pixels that a depthwise work-item makes.
@@ -114,7 +114,7 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
     _, height, width, channels, out_h, out_w, _ = sizes
     kh, kw, sh, sw, top, left, dh, dw = window
-    v, px = _depthwise_item(device, channels, y.dtype), min(_DEPTHWISE_PIXELS, out_w)
+    v, px = vector(device, y.dtype, channels), min(_DEPTHWISE_PIXELS, out_w)
     rows = sizes[0] // out_w
     args = [
         x, _stored(packed, y), bias, residual or y, y,
@@ -127,13 +127,6 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     )  # fmt: skip
     grid = (channels // v, rows * -(-out_w // px))
     return [Launch("depthwise", "depthwise", args, grid, options)]
-
-
-def _depthwise_item(device: Device, channels: int, dtype: DType) -> int:
-    """Channels of an item: a vector register of a CPU, 16 bytes of a GPU."""
-    if not device.local_tiles:
-        return cpu.lanes_for(device, channels)
-    return 8 if dtype is DType.F16 and channels % 8 == 0 else 4 if channels % 4 == 0 else 1
 
 
 @builds("conv2d_grouped")

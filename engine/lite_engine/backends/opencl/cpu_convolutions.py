@@ -9,11 +9,12 @@ import numpy as np
 from ...ir import DType
 from ...plan import PlanTensor, Step
 from .device import Device
-from .launch import Launch, Scratch, activation_options, join, storage_option
+from .launch import Launch, Scratch, activation_options, join, storage_option, vector
 from .winograd import WINOGRAD_POINTS, from_points, points_of, tiles_of, to_points
 
-#: Registers of a vector unit by the floats one holds: (vectors of a block, most pixels).
-_REGISTERS = {16: (2, 14), 8: (2, 6), 4: (2, 6)}
+#: Vectors of a block and most pixels of a tile by the floats that a register holds: compilers keep
+#: a pixel's factor in a register of its own beside its sums, so 3·TM + 2 of them must do.
+_REGISTERS = {16: (2, 9), 8: (2, 4), 4: (2, 4)}
 #: A tile's cost beside its pixels, in pixels: its start and its end.
 _TILE_COST = 1.5
 _MIN_WINOGRAD_CHANNELS = 16
@@ -192,13 +193,9 @@ def _winograd(
         "#define RESIDUAL" if residual is not None else "",
     )  # fmt: skip
     group = (1, 8)
+    v, u = vector(device, DType.F32, channels), vector(device, DType.F32, outputs)
     return [
-        to_points(x, before, sizes, window, text, lanes_for(device, channels), group),
+        to_points(x, before, sizes, window, text, v, group),
         Launch("conv", "conv", args, grid, multiplied, (1, 1, 1)),
-        from_points(after, bias, residual, y, sizes, text, lanes_for(device, outputs), group),
+        from_points(after, bias, residual, y, sizes, text, u, group),
     ]
-
-
-def lanes_for(device: Device, channels: int) -> int:
-    """The widest vector that divides so many channels."""
-    return next(v for v in (16, 8, 4, 1) if v <= device.lanes and channels % v == 0)

@@ -299,6 +299,4 @@ def open_device(report: DeviceReport) -> Device:
     matrix = half and has_matrix_units(cl, context, device, queue)
     lanes = next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float))
     fma = not gpu and bool(device.single_fp_config & cl.device_fp_config.FMA)
-    return Device(
-        report, cl, device, context, queue, timed, gpu, half, matrix, tuning, lanes, fma
-    )
+    return Device(report, cl, device, context, queue, timed, gpu, half, matrix, tuning, lanes, fma)

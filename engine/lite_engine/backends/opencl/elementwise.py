@@ -17,6 +17,8 @@ from .launch import (
     join,
     storage_option,
     strides_of,
+    vector,
+    widest,
 )
 from .steps import builds
 
@@ -39,8 +41,9 @@ def unary(step: Step, plan: Plan, device: Device) -> list[Launch]:
     if step.op == "Clip":
         params = [step.attrs.get("min"), step.attrs.get("max")]
         params = [float(np.ravel(p)[0]) if p is not None else None for p in params]
-    options = join(storage_option(y.dtype), function_options(step.op, params))
-    return [Launch("unary", "unary", [x, y, y.size], (y.size,), options)]
+    v = widest(device, y.dtype)
+    options = join(storage_option(y.dtype), function_options(step.op, params), f"#define V {v}")
+    return [Launch("unary", "unary", [x, y, y.size], (-(-y.size // v),), options)]
 
 
 def _parameters(step: Step) -> list[str]:
@@ -82,11 +85,19 @@ def binary(step: Step, plan: Plan, device: Device) -> list[Launch]:
         storage_option(y.dtype), f"#define OP(p,q) {_OPERATORS[step.op]}", activation_options(step)
     )
     if a.dims == y.dims and b.dims == y.dims:
-        return [Launch("binary", "binary_same", [a, b, y, y.size], (y.size,), options)]
+        v = widest(device, y.dtype)
+        options, grid = join(options, f"#define V {v}"), (-(-y.size // v),)
+        return [Launch("binary", "binary_same", [a, b, y, y.size], grid, options)]
     merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
     assert merged is not None, "the registry's condition keeps larger ranks away"
     dims, (sa, sb) = merged
-    return [Launch("binary", "binary", [a, b, y, y.size, *dims[1:], *sa, *sb], (y.size,), options)]
+    v = vector(device, y.dtype, dims[5])
+    options = join(
+        options, f"#define V {v}", "#define A_WIDE" if sa[5] else "",
+        "#define B_WIDE" if sb[5] else "",
+    )  # fmt: skip
+    args = [a, b, y, y.size, *dims[1:], *sa, *sb]
+    return [Launch("binary", "binary", args, (y.size // v,), options)]
 
 
 @builds("cast")
@@ -114,6 +125,8 @@ def batch_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
     assert gamma is not None and beta is not None and mean is not None and var is not None
     factor = gamma / np.sqrt(var + np.float32(step.attrs.get("epsilon", 1e-5)))
     scale, offset = factor.astype(np.float32), (beta - mean * factor).astype(np.float32)
-    options = join(storage_option(y.dtype), activation_options(step))
-    args = [x, scale, offset, y, y.size, math.prod(scale.shape)]
-    return [Launch("norm", "affine", args, (y.size,), options)]
+    channels = math.prod(scale.shape)
+    v = vector(device, y.dtype, channels)
+    options = join(storage_option(y.dtype), activation_options(step), f"#define V {v}")
+    args = [x, scale, offset, y, y.size, channels]
+    return [Launch("norm", "affine", args, (y.size // v,), options)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
+from .device import Device
 
 
 @dataclass
@@ -76,6 +77,17 @@ FUNCTIONS = {
     "Cos": "cos(x)",
 }
 _INFINITY = 3.4e38
+
+
+def widest(device: Device, dtype: DType) -> int:
+    """Numbers an item of a simple kernel takes: a CPU's vector register, 16 bytes on a GPU."""
+    return 16 // dtype.itemsize if device.local_tiles else device.lanes
+
+
+def vector(device: Device, dtype: DType, count: int) -> int:
+    """The widest vector that divides `count`."""
+    most = widest(device, dtype)
+    return next(v for v in (16, 8, 4, 1) if v <= most and count % v == 0)
 
 
 def storage_option(dtype: DType) -> str:

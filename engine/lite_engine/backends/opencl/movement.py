@@ -12,8 +12,13 @@ from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .device import Device
 from .elementwise import broadcast_strides, collapsed
-from .launch import Launch, element_type, join, storage_option, strides_of
+from .launch import Launch, element_type, join, storage_option, strides_of, vector
 from .steps import builds
+
+#: Below so many places an axis is not cut into tiles.
+_SHORT_AXIS = 16
+#: Side of the square that a CPU work-item turns: its lines stay in the cache.
+_BLOCK = 16
 
 
 def strided_copy(
@@ -58,8 +63,41 @@ def _row_copy(
 @builds("copy_relayout")
 def relayout(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    source = strides_of(x.dims)
-    return [strided_copy(x, y, y.dims, [source[p] for p in step.attrs["perm"]], strides_of(y.dims))]
+    strides = strides_of(x.dims)
+    source, target = [strides[p] for p in step.attrs["perm"]], strides_of(y.dims)
+    turned = _transposed(x, y, device, source, target)
+    return [turned or strided_copy(x, y, y.dims, source, target)]
+
+
+def _transposed(
+    x: PlanTensor, y: PlanTensor, device: Device, source: list[int], target: list[int]
+) -> Launch | None:
+    """A copy to a dense y in which another axis than in x is the innermost; None where that is not
+    so, or more than two further axes stay."""
+    merged = collapsed(y.dims, source, target)
+    if merged is None:
+        return None
+    dims, (sx, sy) = merged
+    axis = next((i for i in range(5) if sx[i] == 1 and dims[i] > 1), None)
+    rest = [i for i in range(5) if dims[i] > 1 and i != axis]
+    if axis is None or sx[5] == 1 or len(rest) > 2:
+        return None
+    far = [(1, 0, 0)] * (2 - len(rest)) + [(dims[i], sx[i], sy[i]) for i in rest]
+    (c, xc, yc), (b, xb, yb) = far
+    more = [b, xb, yb, xc, yc, b * c]
+    along, across = (dims[axis], 1, sy[axis]), (dims[5], sx[5], 1)  # (length, x step, y step)
+    options = f"#define E {element_type(y)}\n#define I int\n#define "
+    short, long = sorted((along, across))
+    if short[0] < _SHORT_AXIS:
+        args = [x, y, long[0], short[0], long[1], short[1], long[2], short[2], *more]
+        return Launch("copy", "transpose", args, (long[0], b * c), f"{options}SHORT")
+    args = [x, y, along[0], across[0], 1, across[1], along[2], 1, *more]
+    if device.local_tiles:
+        grid = (-(-along[0] // 32) * 32, -(-across[0] // 32) * 8, b * c)
+        text = f"{options}TILE 32\n#define ROWS 8"
+        return Launch("copy", "transpose", args, grid, text, (32, 8, 1))
+    grid = (-(-along[0] // _BLOCK), -(-across[0] // _BLOCK), b * c)
+    return Launch("copy", "transpose", args, grid, f"{options}BLOCK {_BLOCK}", (1, 1, 1))
 
 
 @builds("copy")
@@ -160,8 +198,9 @@ def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
         args.append(np.pad(places, ((0, 0), (0, wide))).astype(np.int32))
         args.append(np.pad(weights, ((0, 0), (0, wide))).astype(np.float32))
     args += [y, y.size, *x.dims[1:], y.dims[1], y.dims[2]]
-    options = join(storage_option(y.dtype), f"#define TAPS {taps}")
-    return [Launch("resize", "resize", args, (y.size,), options)]
+    v = vector(device, y.dtype, x.dims[3])
+    options = join(storage_option(y.dtype), f"#define TAPS {taps}\n#define V {v}")
+    return [Launch("resize", "resize", args, (y.size // v,), options)]
 
 
 def _taps(step: Step, x: PlanTensor, y: PlanTensor, axis: int) -> tuple[np.ndarray, np.ndarray]:

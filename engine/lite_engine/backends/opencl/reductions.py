@@ -11,7 +11,7 @@ from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from .device import Device
-from .launch import Launch, activation_options, join, storage_option
+from .launch import Launch, activation_options, join, storage_option, vector, widest
 from .steps import builds
 
 #: Reduction → (start, fold, finish)
@@ -36,6 +36,8 @@ _MERGES = {
 }
 #: Below so many outputs one work-item each leaves a GPU idle.
 _FEW_OUTPUTS = 1 << 16
+#: Most work-items of a group that makes one row.
+_ROW_ITEMS = 128
 
 
 def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
@@ -65,18 +67,40 @@ def reduce(step: Step, plan: Plan, device: Device) -> list[Launch]:
         f"#define DONE(s,n) {done}",
         f"#define MERGE(s,t) {merge}",
     )
-    if device.local_tiles and n >= 32 and outer * inner < _FEW_OUTPUTS:
-        launch = _reduction("reduce", "reduce_group", x, y, [outer, n, inner], more)
-        launch.global_size, launch.local_size = (-(-outer * inner // 16) * 256,), (256,)
-        return [launch]
-    return [_reduction("reduce", "reduce", x, y, [outer, n, inner], more)]
+    many = device.local_tiles and n >= 32 and outer * inner < _FEW_OUTPUTS
+    if inner > 1 and many:
+        grid, group = (-(-outer * inner // 16) * 256,), (256,)
+        text = join(storage_option(x.dtype), more, "#define GROUPS")
+        return [Launch("reduce", "reduce_group", [x, y, outer, n, inner], grid, text, group)]
+    return [_folded("reduce", device, step, x, y, (outer, n, inner), [x, y], more)]
 
 
-def _reduction(
-    file: str, kernel: str, x: PlanTensor, y: PlanTensor, sizes: list[int], more: str
+def _folded(
+    file: str,
+    device: Device,
+    step: Step,
+    x: PlanTensor,
+    y: PlanTensor,
+    sizes: tuple[int, int, int],
+    args: list[Any],
+    more: str = "",
+    kernel: str = "",
 ) -> Launch:
-    options = join(storage_option(x.dtype), more)
-    return Launch(file, kernel, [x, y, *sizes], (sizes[0] * sizes[2],), options)
+    """A kernel over the middle axis of `sizes` (outer, n, inner): a group for each row where inner
+    is 1, else an item for each V neighbours."""
+    outer, n, inner = sizes
+    kernel, text = kernel or file, join(storage_option(x.dtype), more)
+    arguments = [*args, *sizes]
+    v = widest(device, x.dtype)
+    if inner == 1 and n >= v:
+        items = 1
+        while device.local_tiles and items < _ROW_ITEMS and items * v < n:
+            items *= 2
+        text = join(text, f"#define V {v}\n#define ITEMS {items}")
+        return Launch(file, f"{kernel}_row", arguments, (outer * items,), text, (items,))
+    v = vector(device, x.dtype, inner)
+    text = join(text, f"#define V {v}")
+    return Launch(file, kernel, arguments, (outer * inner // v,), text)
 
 
 @builds("softmax")
@@ -84,12 +108,7 @@ def softmax(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
-    outer, n, inner = blocks(x.dims, [axis])
-    if device.local_tiles and inner == 1 and n >= 64:
-        launch = _reduction("softmax", "softmax_row", x, y, [outer, n, inner], more)
-        launch.global_size, launch.local_size = (outer * 128,), (128,)
-        return [launch]
-    return [_reduction("softmax", "softmax", x, y, list(blocks(x.dims, [axis])), more)]
+    return [_folded("softmax", device, step, x, y, blocks(x.dims, [axis]), [x, y], more)]
 
 
 @builds("arg")
@@ -100,7 +119,9 @@ def arg(step: Step, plan: Plan, device: Device) -> list[Launch]:
         f"#define SIGN {'-1.0f' if step.op == 'ArgMin' else '1.0f'}",
         "#define LAST" if step.attrs.get("select_last_index") else "",
     )
-    return [_reduction("arg", "arg", x, y, list(blocks(x.dims, [axis])), more)]
+    outer, n, inner = blocks(x.dims, [axis])
+    options = join(storage_option(x.dtype), more)
+    return [Launch("arg", "arg", [x, y, outer, n, inner], (outer * inner,), options)]
 
 
 @builds("layer_norm")
@@ -108,25 +129,32 @@ def layer_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     outer, n, inner = blocks(x.dims, list(range(axis, len(x.dims))))
-    return [_normalise(step, plan, x, y, (outer, n, inner), "#define PER_N")]
+    return [_normalise(step, plan, device, x, y, (outer, n, inner), "#define PER_N")]
 
 
 @builds("instance_norm")
 def instance_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     sizes = (x.dims[0], math.prod(x.dims[1:-1]), x.dims[-1])
-    return [_normalise(step, plan, x, y, sizes, "")]
+    return [_normalise(step, plan, device, x, y, sizes, "")]
 
 
 def _normalise(
-    step: Step, plan: Plan, x: PlanTensor, y: PlanTensor, sizes: tuple[int, int, int], more: str
+    step: Step,
+    plan: Plan,
+    device: Device,
+    x: PlanTensor,
+    y: PlanTensor,
+    sizes: tuple[int, int, int],
+    more: str,
 ) -> Launch:
     count = sizes[1] if more else sizes[2]
     scale = _vector(plan, step, 1, np.ones(count, np.float32))
     offset = _vector(plan, step, 2, np.zeros(count, np.float32))
-    options = join(storage_option(y.dtype), activation_options(step), more)
-    args = [x, scale, offset, y, *sizes, float(step.attrs.get("epsilon", 1e-5))]
-    return Launch("norm", "normalise", args, (sizes[0] * sizes[2],), options)
+    options, args = join(activation_options(step), more), [x, scale, offset, y]
+    launch = _folded("norm", device, step, x, y, sizes, args, options, "normalise")
+    launch.args.append(float(step.attrs.get("epsilon", 1e-5)))
+    return launch
 
 
 def _vector(plan: Plan, step: Step, index: int, otherwise: np.ndarray) -> Any:
@@ -149,12 +177,13 @@ def pool(step: Step, plan: Plan, device: Device) -> list[Launch]:
         *one, *window.kernel, *one, *window.strides, *zero, *begin, *zero, *end, *one,
         *window.dilations,
     ]  # fmt: skip
-    options = [storage_option(y.dtype)]
+    v = vector(device, y.dtype, xd[3])
+    options = [storage_option(y.dtype), f"#define V {v}"]
     if step.op == "AveragePool":
         options.append("#define AVERAGE")
         options += ["#define COUNT_PAD"] if step.attrs.get("count_include_pad") else []
     args = [x, y, y.size, *xd[1:], yd[1], yd[2], *geometry]
-    return [Launch("pool", "pool", args, (y.size,), join(*options))]
+    return [Launch("pool", "pool", args, (y.size // v,), join(*options))]
 
 
 @builds("matmul")

@@ -1,27 +1,48 @@
-// y = ACT(OP(a, b)) with broadcasting: element strides of a and b over up to six axes of y.
+// y = ACT(OP(a, b)) with broadcasting: element strides of a and b over up to six axes of y. V neighbours
+// along the last axis an item; an operand has neighbours there (-DA_WIDE, -DB_WIDE) or repeats one.
+#ifdef A_WIDE
+#define LDA(p, i) LDV(p, i)
+#else
+#define LDA(p, i) (FV)(LD(p, i))
+#endif
+#ifdef B_WIDE
+#define LDB(p, i) LDV(p, i)
+#else
+#define LDB(p, i) (FV)(LD(p, i))
+#endif
+
 kernel void binary(global const T *a, global const T *b, global T *y, int n, int d1, int d2, int d3,
                    int d4, int d5, int a0, int a1, int a2, int a3, int a4, int a5, int b0, int b1,
                    int b2, int b3, int b4, int b5) {
   const int i = get_global_id(0);
-  if (i >= n) return;
+  if (i >= n / V) return;
   int r = i;
-  const int i5 = r % d5; r /= d5;
+  const int i5 = r % (d5 / V) * V; r /= d5 / V;
   const int i4 = r % d4; r /= d4;
   const int i3 = r % d3; r /= d3;
   const int i2 = r % d2; r /= d2;
   const int i1 = r % d1; r /= d1;
-  const float p = LD(a, r * a0 + i1 * a1 + i2 * a2 + i3 * a3 + i4 * a4 + i5 * a5);
-  const float q = LD(b, r * b0 + i1 * b1 + i2 * b2 + i3 * b3 + i4 * b4 + i5 * b5);
-  const float v = OP(p, q);
-  ST(y, i, ACT(v));
+  const FV p = LDA(a, r * a0 + i1 * a1 + i2 * a2 + i3 * a3 + i4 * a4 + i5 * a5);
+  const FV q = LDB(b, r * b0 + i1 * b1 + i2 * b2 + i3 * b3 + i4 * b4 + i5 * b5);
+  const FV v = OP(p, q);
+  const FV done = ACT(v);
+  STV(y, i * V, done);
 }
 
 // Both operands have y's shape.
 kernel void binary_same(global const T *a, global const T *b, global T *y, int n) {
-  const int i = get_global_id(0);
-  if (i < n) {
-    const float p = LD(a, i), q = LD(b, i);
-    const float v = OP(p, q);
-    ST(y, i, ACT(v));
+  const int i = get_global_id(0) * V;
+  if (i + V <= n) {
+    const FV p = LDV(a, i), q = LDV(b, i);
+    const FV v = OP(p, q);
+    const FV done = ACT(v);
+    STV(y, i, done);
+  } else {
+    for (int j = i; j < n; ++j) {
+      const float p = LD(a, j), q = LD(b, j);
+      const float v = OP(p, q);
+      const float done = ACT(v);
+      ST(y, j, done);
+    }
   }
 }

@@ -76,3 +76,27 @@
 #define EACH_12(F) EACH_11(F) F(11)
 #define EACH_13(F) EACH_12(F) F(12)
 #define EACH_14(F) EACH_13(F) F(13)
+
+// s = OP(s, every number of the vector v)
+#if V == 1
+#define FOLD(v, s, OP) s = OP(s, v)
+#else
+#define FOLD(v, s, OP)                                       \
+  do {                                                       \
+    float all_[V];                                           \
+    STFV(all_, 0, v);                                        \
+    UNROLL for (int f_ = 0; f_ < V; ++f_) s = OP(s, all_[f_]); \
+  } while (0)
+#endif
+// s of all ITEMS (a power of two) work-items of a group joined; every one of them gets the result.
+#define TOGETHER(part, id, s, OP)                                   \
+  do {                                                              \
+    part[id] = s;                                                   \
+    for (int half_ = ITEMS / 2; half_ > 0; half_ /= 2) {            \
+      barrier(CLK_LOCAL_MEM_FENCE);                                 \
+      if (id < half_) part[id] = OP(part[id], part[id + half_]);    \
+    }                                                               \
+    barrier(CLK_LOCAL_MEM_FENCE);                                   \
+    s = part[0];                                                    \
+    barrier(CLK_LOCAL_MEM_FENCE);                                   \
+  } while (0)

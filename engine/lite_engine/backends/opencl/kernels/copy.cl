@@ -37,3 +37,49 @@ kernel void gather(global const E *x, global const I *index, global E *y, int n,
   if (at < 0) at += axis;
   y[i] = x[(o * axis + clamp(at, 0L, (long)axis - 1)) * inner + k];
 }
+
+// Two axes change places: `along` neighbours in x are `y_along` apart in y, `across` neighbours in y are
+// `x_across` apart in x; b and c are further axes, planes = b·c. Where one of the two is short an item has all of it
+// (-DSHORT: `across` of one `along`, whichever way it is named), else TILE x TILE of them.
+#ifdef SHORT
+kernel void transpose(global const E *x, global E *y, int along, int across, int x_along, int x_across,
+                      int y_along, int y_across, int b, int xb, int yb, int xc, int yc,
+                      int planes) {
+  const int i = get_global_id(0);
+  if (i >= along || get_global_id(1) >= planes) return;
+  x += i * x_along + get_global_id(1) % b * xb + get_global_id(1) / b * xc;
+  y += i * y_along + get_global_id(1) % b * yb + get_global_id(1) / b * yc;
+  for (int j = 0; j < across; ++j) y[j * y_across] = x[j * x_across];
+}
+#endif
+#ifdef TILE
+kernel __attribute__((reqd_work_group_size(TILE, ROWS, 1)))
+void transpose(global const E *x, global E *y, int along, int across, int x_along, int x_across,
+               int y_along, int y_across, int b, int xb, int yb, int xc, int yc,
+                      int planes) {
+  local E part[TILE][TILE + 1];
+  const int i0 = get_group_id(0) * TILE, j0 = get_group_id(1) * TILE;
+  const int lx = get_local_id(0), ly = get_local_id(1), plane = get_group_id(2);
+  x += plane % b * xb + plane / b * xc;
+  y += plane % b * yb + plane / b * yc;
+  for (int j = ly; j < TILE; j += ROWS)
+    if (i0 + lx < along && j0 + j < across)
+      part[j][lx] = x[(i0 + lx) * x_along + (j0 + j) * x_across];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = ly; i < TILE; i += ROWS)
+    if (i0 + i < along && j0 + lx < across)
+      y[(i0 + i) * y_along + (j0 + lx) * y_across] = part[lx][i];
+}
+#endif
+#ifdef BLOCK
+kernel void transpose(global const E *x, global E *y, int along, int across, int x_along, int x_across,
+                      int y_along, int y_across, int b, int xb, int yb, int xc, int yc,
+                      int planes) {
+  const int i0 = get_global_id(0) * BLOCK, j0 = get_global_id(1) * BLOCK, plane = get_global_id(2);
+  x += plane % b * xb + plane / b * xc;
+  y += plane % b * yb + plane / b * yc;
+  for (int i = i0; i < min(i0 + BLOCK, along); ++i)
+    for (int j = j0; j < min(j0 + BLOCK, across); ++j)
+      y[i * y_along + j * y_across] = x[i * x_along + j * x_across];
+}
+#endif

@@ -1,35 +1,76 @@
 // (x − mean) / sqrt(var + eps) over the middle axis of (outer, n, inner), then scale and offset: per
-// position of the axis (-DPER_N), or per inner index.
+// position of the axis (-DPER_N), or per inner index. V inner indices an item.
 kernel void normalise(global const T *x, global const float *scale, global const float *offset,
                       global T *y, int outer, int n, int inner, float epsilon) {
-  const int i = get_global_id(0);
+  const int i = get_global_id(0) * V;
   if (i >= outer * inner) return;
   const int at = i / inner * n * inner + i % inner;
-  float mean = 0, square = 0;
-  for (int k = 0; k < n; ++k) mean += LD(x, at + k * inner);
+  FV mean = 0, square = 0;
+  for (int k = 0; k < n; ++k) mean += LDV(x, at + k * inner);
   mean /= n;
   for (int k = 0; k < n; ++k) {
-    const float d = LD(x, at + k * inner) - mean;
+    const FV d = LDV(x, at + k * inner) - mean;
     square += d * d;
   }
-  const float factor = rsqrt(square / n + epsilon);
+  const FV factor = rsqrt(square / n + epsilon);
   for (int k = 0; k < n; ++k) {
 #ifdef PER_N
-    const int c = k;
+    const FV s = scale[k], t = offset[k];
 #else
-    const int c = i % inner;
+    const FV s = LDFV(scale, i % inner), t = LDFV(offset, i % inner);
 #endif
-    const float v = (LD(x, at + k * inner) - mean) * factor * scale[c] + offset[c];
-    ST(y, at + k * inner, ACT(v));
+    const FV v = (LDV(x, at + k * inner) - mean) * factor * s + t;
+    const FV done = ACT(v);
+    STV(y, at + k * inner, done);
   }
 }
 
-// y = ACT(x · scale[c] + offset[c]), channels innermost.
+// The same of rows (inner is 1), each by a group of ITEMS work-items.
+#ifdef ITEMS
+#define ADD(s, t) ((s) + (t))
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void normalise_row(global const T *x, global const float *scale, global const float *offset,
+                   global T *y, int outer, int n, int inner, float epsilon) {
+  local float part[ITEMS];
+  const int id = get_local_id(0), whole = n / V * V;
+  x += (size_t)get_group_id(0) * n;
+  y += (size_t)get_group_id(0) * n;
+  FV many = 0;
+  float sum = 0, square = 0;
+  for (int k = id * V; k < whole; k += ITEMS * V) many += LDV(x, k);
+  FOLD(many, sum, ADD);
+  for (int k = whole + id; k < n; k += ITEMS) sum += LD(x, k);
+  TOGETHER(part, id, sum, ADD);
+  const float mean = sum / n;
+  many = 0;
+  for (int k = id * V; k < whole; k += ITEMS * V) {
+    const FV d = LDV(x, k) - mean;
+    many += d * d;
+  }
+  FOLD(many, square, ADD);
+  for (int k = whole + id; k < n; k += ITEMS) square += (LD(x, k) - mean) * (LD(x, k) - mean);
+  TOGETHER(part, id, square, ADD);
+  const float factor = rsqrt(square / n + epsilon);
+  for (int k = id * V; k < whole; k += ITEMS * V) {
+    const FV v = (LDV(x, k) - mean) * factor * LDFV(scale, k) + LDFV(offset, k);
+    const FV done = ACT(v);
+    STV(y, k, done);
+  }
+  for (int k = whole + id; k < n; k += ITEMS) {
+    const float v = (LD(x, k) - mean) * factor * scale[k] + offset[k];
+    const float done = ACT(v);
+    ST(y, k, done);
+  }
+}
+#endif
+
+// y = ACT(x · scale[c] + offset[c]), channels innermost, V of them an item.
 kernel void affine(global const T *x, global const float *scale, global const float *offset,
                    global T *y, int n, int channels) {
-  const int i = get_global_id(0);
+  const int i = get_global_id(0) * V;
   if (i >= n) return;
   const int c = i % channels;
-  const float v = LD(x, i) * scale[c] + offset[c];
-  ST(y, i, ACT(v));
+  const FV v = LDV(x, i) * LDFV(scale, c) + LDFV(offset, c);
+  const FV done = ACT(v);
+  STV(y, i, done);
 }

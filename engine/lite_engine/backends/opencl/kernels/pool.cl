@@ -1,14 +1,15 @@
 // x (N,H,W,C) → y (N,OH,OW,C). -DAVERAGE, else maximum. COUNT_PAD counts padded places too.
+// V channels an item.
 kernel void pool(global const T *x, global T *y, int total, int H, int W, int C, int OH, int OW,
                  int KH, int KW, int SH, int SW, int PT, int PL, int PB, int PR, int DH, int DW) {
-  const int i = get_global_id(0);
+  const int i = get_global_id(0) * V;
   if (i >= total) return;
   const int c = i % C, ox = i / C % OW, oy = i / C / OW % OH, b = i / C / OW / OH;
 #ifdef AVERAGE
-  float s = 0;
+  FV s = 0;
   int count = 0;
 #else
-  float s = -INFINITY;
+  FV s = -INFINITY;
 #endif
   for (int ky = 0; ky < KH; ++ky) {
     const int iy = oy * SH - PT + ky * DH;
@@ -18,7 +19,7 @@ kernel void pool(global const T *x, global T *y, int total, int H, int W, int C,
       if (iy < H + PB && ix < W + PR) ++count;
 #endif
       if (iy < 0 || iy >= H || ix < 0 || ix >= W) continue;
-      const float v = LD(x, ((b * H + iy) * W + ix) * C + c);
+      const FV v = LDV(x, ((b * H + iy) * W + ix) * C + c);
 #ifdef AVERAGE
       s += v;
 #ifndef COUNT_PAD
@@ -30,7 +31,7 @@ kernel void pool(global const T *x, global T *y, int total, int H, int W, int C,
     }
   }
 #ifdef AVERAGE
-  s /= count;
+  s /= (float)count;
 #endif
-  ST(y, i, s);
+  STV(y, i, s);
 }

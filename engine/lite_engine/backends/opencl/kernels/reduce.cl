@@ -1,19 +1,45 @@
-// x (outer, n, inner) → y (outer, inner). STEP folds a value into `s`, DONE finishes it.
+// x (outer, n, inner) → y (outer, inner). STEP folds a value into `s`, MERGE joins two partial results,
+// DONE finishes one. V inner indices an item.
 kernel void reduce(global const T *x, global T *y, int outer, int n, int inner) {
-  const int i = get_global_id(0);
+  const int i = get_global_id(0) * V;
   if (i >= outer * inner) return;
   const int at = i / inner * n * inner + i % inner;
-  float s = START;
+  FV s = START;
   for (int k = 0; k < n; ++k) {
-    const float v = LD(x, at + k * inner);
+    const FV v = LDV(x, at + k * inner);
     s = STEP(s, v);
   }
   s = DONE(s, (float)n);
-  ST(y, i, s);
+  STV(y, i, s);
 }
 
+// The same of rows (inner is 1), each by a group of ITEMS work-items.
+#ifdef ITEMS
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void reduce_row(global const T *x, global T *y, int outer, int n, int inner) {
+  local float part[ITEMS];
+  const int id = get_local_id(0), whole = n / V * V;
+  x += (size_t)get_group_id(0) * n;
+  FV many = START;
+  float s = START;
+  for (int k = id * V; k < whole; k += ITEMS * V) {
+    const FV v = LDV(x, k);
+    many = STEP(many, v);
+  }
+  FOLD(many, s, MERGE);
+  for (int k = whole + id; k < n; k += ITEMS) {
+    const float v = LD(x, k);
+    s = STEP(s, v);
+  }
+  TOGETHER(part, id, s, MERGE);
+  s = DONE(s, (float)n);
+  if (id == 0) ST(y, get_group_id(0), s);
+}
+#endif
+
 // The same by groups of 16 neighbouring outputs and 16 items for each, where outputs alone would
-// leave a GPU idle. MERGE joins two partial results.
+// leave a GPU idle.
+#ifdef GROUPS
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void reduce_group(global const T *x, global T *y, int outer, int n, int inner) {
   local float part[16][17];
@@ -32,3 +58,4 @@ void reduce_group(global const T *x, global T *y, int outer, int n, int inner) {
   s = DONE(s, (float)n);
   ST(y, i, s);
 }
+#endif

@@ -1,50 +1,53 @@
-// Softmax over the middle axis of (outer, n, inner); -DLOGARITHM its logarithm.
+// Softmax over the middle axis of (outer, n, inner); -DLOGARITHM its logarithm. V inner indices an item.
+#ifdef LOGARITHM
+#define RESULT(d, sum) ((d) - log(sum))
+#else
+#define RESULT(d, sum) (exp(d) / (sum))
+#endif
+
 kernel void softmax(global const T *x, global T *y, int outer, int n, int inner) {
-  const int i = get_global_id(0);
+  const int i = get_global_id(0) * V;
   if (i >= outer * inner) return;
   const int at = i / inner * n * inner + i % inner;
-  float top = -INFINITY, sum = 0;
-  for (int k = 0; k < n; ++k) top = fmax(top, LD(x, at + k * inner));
-  for (int k = 0; k < n; ++k) sum += exp(LD(x, at + k * inner) - top);
+  FV top = -INFINITY, sum = 0;
+  for (int k = 0; k < n; ++k) top = fmax(top, LDV(x, at + k * inner));
+  for (int k = 0; k < n; ++k) sum += exp(LDV(x, at + k * inner) - top);
   for (int k = 0; k < n; ++k) {
-    const float v = LD(x, at + k * inner) - top;
-#ifdef LOGARITHM
-    ST(y, at + k * inner, v - log(sum));
-#else
-    ST(y, at + k * inner, exp(v) / sum);
-#endif
+    const FV d = LDV(x, at + k * inner) - top;
+    const FV done = RESULT(d, sum);
+    STV(y, at + k * inner, done);
   }
 }
 
-// A row a work-group of 128, for devices where one item a row would be slow. inner is 1.
-kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+// The same of rows (inner is 1), each by a group of ITEMS work-items.
+#ifdef ITEMS
+#define ADD(s, t) ((s) + (t))
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void softmax_row(global const T *x, global T *y, int outer, int n, int inner) {
-  local float part[128];
-  const int id = get_local_id(0), at = get_group_id(0) * n;
+  local float part[ITEMS];
+  const int id = get_local_id(0), whole = n / V * V;
+  x += (size_t)get_group_id(0) * n;
+  y += (size_t)get_group_id(0) * n;
+  FV many = -INFINITY;
   float top = -INFINITY, sum = 0;
-  for (int k = id; k < n; k += 128) top = fmax(top, LD(x, at + k));
-  part[id] = top;
-  for (int half_ = 64; half_ > 0; half_ /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (id < half_) part[id] = fmax(part[id], part[id + half_]);
+  for (int k = id * V; k < whole; k += ITEMS * V) many = fmax(many, LDV(x, k));
+  FOLD(many, top, fmax);
+  for (int k = whole + id; k < n; k += ITEMS) top = fmax(top, LD(x, k));
+  TOGETHER(part, id, top, fmax);
+  many = 0;
+  for (int k = id * V; k < whole; k += ITEMS * V) many += exp(LDV(x, k) - top);
+  FOLD(many, sum, ADD);
+  for (int k = whole + id; k < n; k += ITEMS) sum += exp(LD(x, k) - top);
+  TOGETHER(part, id, sum, ADD);
+  for (int k = id * V; k < whole; k += ITEMS * V) {
+    const FV d = LDV(x, k) - top;
+    const FV done = RESULT(d, sum);
+    STV(y, k, done);
   }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  top = part[0];
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int k = id; k < n; k += 128) sum += exp(LD(x, at + k) - top);
-  part[id] = sum;
-  for (int half_ = 64; half_ > 0; half_ /= 2) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (id < half_) part[id] += part[id + half_];
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  sum = part[0];
-  for (int k = id; k < n; k += 128) {
-    const float v = LD(x, at + k) - top;
-#ifdef LOGARITHM
-    ST(y, at + k, v - log(sum));
-#else
-    ST(y, at + k, exp(v) / sum);
-#endif
+  for (int k = whole + id; k < n; k += ITEMS) {
+    const float d = LD(x, k) - top;
+    const float done = RESULT(d, sum);
+    ST(y, k, done);
   }
 }
+#endif

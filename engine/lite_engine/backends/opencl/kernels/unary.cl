@@ -1,8 +1,15 @@
-// y[i] = ACT(x[i])
+// y[i] = ACT(x[i]), V of them an item
 kernel void unary(global const T *x, global T *y, int n) {
-  const int i = get_global_id(0);
-  if (i < n) {
-    const float v = LD(x, i);
-    ST(y, i, ACT(v));
+  const int i = get_global_id(0) * V;
+  if (i + V <= n) {
+    const FV v = LDV(x, i);
+    const FV done = ACT(v);
+    STV(y, i, done);
+  } else {
+    for (int j = i; j < n; ++j) {
+      const float v = LD(x, j);
+      const float done = ACT(v);
+      ST(y, j, done);
+    }
   }
 }
