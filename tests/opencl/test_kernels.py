@@ -64,6 +64,23 @@ def concat(first: int) -> Graph:
     return b.done(b.add("Concat", b.x, b.add("Relu", b.x), b.x, axis=1, name="layer"))
 
 
+def recurrent(op: str, gates: int, hidden: int, direction: str = "forward", **more: Any) -> Graph:
+    """Four steps of two sequences, initial states given, all outputs taken."""
+    sides = 2 if direction == "bidirectional" else 1
+    states = [some(sides, 2, hidden)] * (2 if op == "LSTM" else 1)
+    if more.get("layout"):
+        states = [s.swapaxes(0, 1) for s in states]
+    b = Builder((2, 4, 5) if more.get("layout") else (4, 2, 5), op)
+    arrays = [
+        some(sides, gates * hidden, 5), some(sides, gates * hidden, hidden),
+        some(sides, 2 * gates * hidden), None, *states,
+    ]  # fmt: skip
+    values = [None if a is None else b.graph.constant(a) for a in arrays]
+    attrs = {"hidden_size": hidden, "direction": direction, **more}
+    node = b.graph.add(op, [b.x, *values], attrs, name="layer", outputs=1 + len(states))
+    return b.done(*node.outputs)
+
+
 IMAGE = (1, 6, 5, 7)
 
 #: kernel → graphs. Channels below, at and above a vector of four or a tile of 16; odd sizes.
@@ -124,6 +141,15 @@ CASES: dict[str, list[Graph]] = {
     "batch_norm": [
         single("BatchNormalization", IMAGE, some(6), some(6), some(6), np.abs(some(6)) + 0.5)
     ],
+    "lstm": [
+        recurrent("LSTM", 4, 7, "bidirectional"), recurrent("LSTM", 4, 16, "reverse"),
+        recurrent("LSTM", 4, 33, layout=1),
+    ],
+    "gru": [
+        recurrent("GRU", 3, 9, "bidirectional", linear_before_reset=1),
+        recurrent("GRU", 3, 17, "reverse", linear_before_reset=0),
+    ],
+    "rnn": [recurrent("RNN", 1, 6), recurrent("RNN", 1, 16, activations=["relu"])],
     "unary": [
         single("Relu", IMAGE), single("Sigmoid", (7,)), single("LeakyRelu", (3, 5), alpha=0.2),
         single("Clip", (3, 5), np.float32(-0.2), np.float32(0.3)), single("Gelu", (3, 5)),
@@ -189,7 +215,7 @@ def test_every_kernel_of_the_registry_has_a_case() -> None:
 
 @pytest.mark.parametrize("kernel", [
     "reduce", "pool", "binary", "copy_concat", "softmax", "layer_norm", "copy_relayout", "unary",
-    "conv2d_depthwise", "resize", "instance_norm",
+    "conv2d_depthwise", "resize", "instance_norm", "lstm", "gru", "rnn",
 ])
 def test_group_sizes_of_gpus(kernel: str) -> None:
     for graph in CASES[kernel]:

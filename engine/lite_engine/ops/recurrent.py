@@ -262,7 +262,29 @@ def _plain_cells(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return names <= {"sigmoid", "tanh", "relu"} or f"activations {', '.join(sorted(names))}"
 
 
+def _alike_directions(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Both directions have the same functions."""
+    names = [n.lower() for n in node.attrs.get("activations", ())]
+    both = node.attrs.get("direction") == "bidirectional"
+    half = len(names) // 2
+    same = not both or names[:half] == names[half:]
+    return same or "its directions have different activations"
+
+
+def _fits_local_memory(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    r = types[2]
+    hidden = int(r.dims[2] or 0) if r is not None else 0  # type: ignore[call-overload]
+    return hidden <= 1024 or f"a state of {hidden} is too long for local memory"
+
+
 _native = (constant(1, 2, 3), absent(4), attr("clip", 0), _plain_cells)
 lstm.kernel("cpu", "f32_lstm", when=all_of(*_native, absent(7), attr("input_forget", 0)))
 gru.kernel("cpu", "f32_gru", when=all_of(*_native))
 rnn.kernel("cpu", "f32_rnn", when=all_of(*_native))
+_device = (*_native, absent(7), _alike_directions, _fits_local_memory)
+_walks = "a work-group walks a sequence"
+lstm.kernel(
+    "opencl", "lstm", dtype="f32,f16", when=all_of(*_device, attr("input_forget", 0)), why=_walks
+)
+gru.kernel("opencl", "gru", dtype="f32,f16", when=all_of(*_device), why=_walks)
+rnn.kernel("opencl", "rnn", dtype="f32,f16", when=all_of(*_device), why=_walks)

@@ -41,7 +41,7 @@ def tiled(
     step: Step,
     device: Device,
     x: PlanTensor,
-    y: PlanTensor,
+    y: PlanTensor | Scratch,
     sizes: list[int],
     window: list[int],
     taps: np.ndarray,
@@ -67,7 +67,7 @@ def tiled(
 def _direct(
     device: Device,
     x: PlanTensor,
-    y: PlanTensor,
+    y: PlanTensor | Scratch,
     sizes: list[int],
     window: list[int],
     taps: np.ndarray,
@@ -90,7 +90,7 @@ def _direct(
     options += ["#define SPLIT"] if parts > 1 else []
     text = join(*options, tile.defines())
     partial = Scratch(parts * m * outputs * 4 if parts > 1 else 4)
-    args = [
+    args: list[object] = [
         x, packed, bias, residual or y, y, partial, *sizes, *window, row, deep, part,
     ]  # fmt: skip
     name = "conv_mma" if variant.matrix else "conv_tile"
@@ -133,7 +133,7 @@ def _tile_launch(
 
 def _winograd(
     x: PlanTensor,
-    y: PlanTensor,
+    y: PlanTensor | Scratch,
     sizes: list[int],
     window: list[int],
     taps: np.ndarray,
@@ -193,7 +193,7 @@ def scattered(
 
 
 def _gemv(
-    x: PlanTensor, y: PlanTensor, m: int, taps: np.ndarray, bias: np.ndarray, options: str
+    x: PlanTensor, y: PlanTensor | Scratch, m: int, taps: np.ndarray, bias: np.ndarray, options: str
 ) -> Launch:
     outputs, depth = taps.shape
     wide = -(-outputs // 16) * 16

@@ -39,9 +39,10 @@ def grouped(grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @dataclass(eq=False)
 class Scratch:
-    """Device memory that a step's launches share among themselves."""
+    """Device memory that a step's launches share among themselves, of `dtype` numbers."""
 
     nbytes: int
+    dtype: DType = DType.F32
 
 
 #: Unary functions as OpenCL expressions of x; a and b are the step's constants.

@@ -24,9 +24,14 @@ def builds(*names: str) -> Callable[[Builder], Builder]:
     return register
 
 
+def _fill() -> None:
+    """The modules register their builders when they are imported; they import this one."""
+    from . import convolutions, elementwise, movement, recurrent, reductions  # noqa: F401
+
+
 def launches_of(step: Step, plan: Plan, device: Device) -> list[Launch]:
     """Raises UnsupportedOperatorError for a kernel that this backend does not have."""
-    from . import convolutions, elementwise, movement, reductions  # noqa: F401  fill the table
+    _fill()
 
     builder = _BUILDERS.get(step.kernel)
     if builder is None:
@@ -37,6 +42,5 @@ def launches_of(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 
 def kernel_names() -> frozenset[str]:
-    from . import convolutions, elementwise, movement, reductions  # noqa: F401
-
+    _fill()
     return frozenset(_BUILDERS)

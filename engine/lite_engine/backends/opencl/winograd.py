@@ -49,7 +49,7 @@ def from_points(
     after: Scratch,
     bias: np.ndarray,
     residual: PlanTensor | None,
-    y: PlanTensor,
+    y: PlanTensor | Scratch,
     sizes: list[int],
     options: str,
     v: int = 1,
