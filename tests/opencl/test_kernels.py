@@ -215,7 +215,7 @@ def test_every_kernel_of_the_registry_has_a_case() -> None:
 
 @pytest.mark.parametrize("kernel", [
     "reduce", "pool", "binary", "copy_concat", "softmax", "layer_norm", "copy_relayout", "unary",
-    "conv2d_depthwise", "resize", "instance_norm", "lstm", "gru", "rnn",
+    "conv2d_depthwise", "resize", "instance_norm", "lstm", "gru", "rnn", "matmul",
 ])
 def test_group_sizes_of_gpus(kernel: str) -> None:
     for graph in CASES[kernel]:

@@ -11,7 +11,7 @@ from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .device import Device
-from .launch import Launch, activation_options, join, storage_option, vector
+from .launch import Launch, activation_options, join, storage_option, vector, vectors
 from .steps import builds
 
 #: Neighbouring pixels that a depthwise work-item makes.
@@ -122,7 +122,7 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     ]  # fmt: skip
     options = join(
         _options(step, y, residual), "#define FAST_FMA" if device.fast_fma else "",
-        f"#define V {v}\n#define PX {px}\n#define KH {kh}\n#define KW {kw}",
+        vectors(v), f"#define PX {px}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
     grid = (channels // v, rows * -(-out_w // px))

@@ -15,6 +15,8 @@ from .winograd import WINOGRAD_POINTS, from_points, points_of, tiles_of, to_poin
 #: Vectors of a block and most pixels of a tile by the floats that a register holds: compilers keep
 #: a pixel's factor in a register of its own beside its sums, so 3·TM + 2 of them must do.
 _REGISTERS = {16: (2, 9), 8: (2, 4), 4: (2, 4)}
+#: Pixels of a tile to choose from: each is a program that a first run has to build.
+_PIXELS = (1, 2, 4, 7, 8, 9)
 #: A tile's cost beside its pixels, in pixels: its start and its end.
 _TILE_COST = 1.5
 _MIN_WINOGRAD_CHANNELS = 16
@@ -46,7 +48,7 @@ def block_of(device: Device, width: int, outputs: int) -> Block:
         nv = 1
         while lanes > 4 and outputs <= lanes // 2:
             lanes //= 2
-    sizes = range(1, min(most, width) + 1)
+    sizes = [tm for tm in _PIXELS if tm <= min(most, width)]
     return Block(lanes, nv, min(sizes, key=lambda tm: -(-width // tm) * (tm + _TILE_COST)))
 
 
@@ -120,7 +122,8 @@ def product(
     blocks = -(-n // block.channels)
     text = join(storage_option(y.dtype), _fma(device), block.defines())
     weights = Scratch(planes[1] * blocks * k * block.channels * 4)
-    launches = [Launch("conv", "pack", [b, weights, k, n, blocks], (k, blocks, planes[1]), text)]
+    layout = join(storage_option(b.dtype), f"#define WIDTH {block.channels}")
+    launches = [Launch("pack", "pack", [b, weights, k, n, blocks], (k, blocks, planes[1]), layout)]
     source: PlanTensor | Scratch = a
     if a.dtype is not DType.F32:
         source = Scratch(planes[0] * m * k * 4)
@@ -153,8 +156,8 @@ def _surround(
     top, left, tall, wide = frame
     rows = images * tall
     args = [x, target, rows, height, width, channels, top, left, tall, wide]
-    text = join(storage_option(x.dtype), "#define NV 1\n#define TM 1", f"#define V {device.lanes}")
-    return Launch("conv", "surround", args, (rows,), text, (1,))
+    text = join(storage_option(x.dtype), f"#define V {device.lanes}\n#define WIDTH 1")
+    return Launch("pack", "surround", args, (rows,), text, (1,))
 
 
 def _wants_winograd(sizes: list[int], window: list[int]) -> bool:

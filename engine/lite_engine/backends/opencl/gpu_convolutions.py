@@ -153,7 +153,7 @@ def _winograd(
         tiles, tiles, 1, channels, tiles, 1, outputs, *_POINTWISE, wide, deep, deep,
     ]  # fmt: skip
     multiplied = join(
-        "#define POINTWISE\n#define BATCHED", tile.defines(),
+        "#define POINTWISE\n#define QUADS\n#define BATCHED", tile.defines(),
         "#define WIDE_OUT" if outputs % 4 == 0 else "",
     )  # fmt: skip
     return [
@@ -183,13 +183,40 @@ def scattered(
     tile = device.tuning.pick(f"deconv_{y.dtype.value}_{size}", ways).tile
     packed, deep, wide = _packed(taps.T, tile, y.dtype)
     text = join(
-        _storage(device, y.dtype), activation_options(step), tile.defines(), "#define POINTWISE",
+        _storage(device, y.dtype), activation_options(step), tile.defines(),
+        "#define POINTWISE\n#define QUADS",
         f"#define SCATTER {cout}", f"#define DECONV_H {kh}", f"#define DECONV_W {kw}",
         f"#define SCATTER_STEP {4 if cout % 4 == 0 else 1}",
     )  # fmt: skip
     sizes = [m, x.dims[1], x.dims[2], cin, x.dims[1], x.dims[2], taps.shape[0]]
     args = [x, packed, bias, y, y, Scratch(4), *sizes, *_POINTWISE, wide, deep, deep]
     return [_tile_launch(args, tile, m, wide, 1, text)]
+
+
+def product(
+    step: Step,
+    device: Device,
+    a: PlanTensor,
+    b: PlanTensor,
+    y: PlanTensor,
+    sizes: tuple[int, int, int, int],
+    planes: tuple[int, int],
+) -> list[Launch]:
+    """y (batch,M,N) = a (…,M,K) · b (…,K,N), both computed. `sizes` (batch, M, N, K); `planes` how
+    many a and b have, 1 or batch."""
+    batch, m, n, k = sizes
+    size = Product(m, n, k)
+    ways = [v for v in ranked(size, device.report.compute_units) if v.parts == 1]
+    tile = device.tuning.pick(f"matmul_{y.dtype.value}_{batch}_{size}", ways).tile
+    deep, wide = -(-k // tile.bk) * tile.bk, -(-n // tile.bn) * tile.bn
+    text = join(
+        _storage(device, y.dtype), activation_options(step), tile.defines(),
+        "#define POINTWISE\n#define MATMUL", "#define QUADS" if k % 4 == 0 else "",
+        "#define WIDE_OUT" if n % 4 == 0 else "",
+    )  # fmt: skip
+    apart = [0 if p == 1 else count for p, count in zip(planes, (m * k, k * n))]
+    args = [a, b, a, y, y, Scratch(4), m, m, 1, k, m, 1, n, *_POINTWISE, apart[1], deep, apart[0]]
+    return [_tile_launch(args, tile, m, wide, batch, text)]
 
 
 def _gemv(

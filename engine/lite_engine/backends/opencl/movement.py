@@ -12,7 +12,7 @@ from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .device import Device
 from .elementwise import broadcast_strides, collapsed
-from .launch import Launch, element_type, join, storage_option, strides_of, vector
+from .launch import Launch, element_type, join, storage_option, strides_of, vector, vectors
 from .steps import builds
 
 #: Below so many places an axis is not cut into tiles.
@@ -199,7 +199,7 @@ def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
         args.append(np.pad(weights, ((0, 0), (0, wide))).astype(np.float32))
     args += [y, y.size, *x.dims[1:], y.dims[1], y.dims[2]]
     v = vector(device, y.dtype, x.dims[3])
-    options = join(storage_option(y.dtype), f"#define TAPS {taps}\n#define V {v}")
+    options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(v))
     return [Launch("resize", "resize", args, (y.size // v,), options)]
 
 

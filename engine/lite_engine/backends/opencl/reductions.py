@@ -10,8 +10,9 @@ import numpy as np
 from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
+from . import gpu_convolutions as gpu
 from .device import Device
-from .launch import Launch, activation_options, join, storage_option, vector, widest
+from .launch import Launch, activation_options, join, storage_option, vector, vectors, widest
 from .steps import builds
 
 #: Reduction → (start, fold, finish)
@@ -96,10 +97,10 @@ def _folded(
         items = 1
         while device.local_tiles and items < _ROW_ITEMS and items * v < n:
             items *= 2
-        text = join(text, f"#define V {v}\n#define ITEMS {items}")
+        text = join(text, vectors(v, aligned=n % v == 0), f"#define ITEMS {items}")
         return Launch(file, f"{kernel}_row", arguments, (outer * items,), text, (items,))
     v = vector(device, x.dtype, inner)
-    text = join(text, f"#define V {v}")
+    text = join(text, vectors(v))
     return Launch(file, kernel, arguments, (outer * inner // v,), text)
 
 
@@ -178,7 +179,7 @@ def pool(step: Step, plan: Plan, device: Device) -> list[Launch]:
         *window.dilations,
     ]  # fmt: skip
     v = vector(device, y.dtype, xd[3])
-    options = [storage_option(y.dtype), f"#define V {v}"]
+    options = [storage_option(y.dtype), vectors(v)]
     if step.op == "AveragePool":
         options.append("#define AVERAGE")
         options += ["#define COUNT_PAD"] if step.attrs.get("count_include_pad") else []
@@ -193,11 +194,6 @@ def matmul(step: Step, plan: Plan, device: Device) -> list[Launch]:
     m, k = a.dims[-2:]
     n = b.dims[-1]
     batch = math.prod(y.dims[:-2])
-    if not device.local_tiles:
-        planes = (math.prod(a.dims[:-2]), math.prod(b.dims[:-2]))
-        return cpu.product(step, device, a, b, y, (batch, m, n, k), planes)
-    repeat_a = 0 if math.prod(a.dims[:-2]) == 1 else m * k
-    repeat_b = 0 if math.prod(b.dims[:-2]) == 1 else k * n
-    options = join(storage_option(y.dtype), activation_options(step))
-    args = [a, b, y, m, n, k, repeat_a, repeat_b]
-    return [Launch("matmul", "matmul", args, (-(-n // 4), m, batch), options)]
+    planes = (math.prod(a.dims[:-2]), math.prod(b.dims[:-2]))
+    kind = gpu if device.local_tiles else cpu
+    return kind.product(step, device, a, b, y, (batch, m, n, k), planes)

@@ -48,8 +48,13 @@
 #define STFV(p, i, v) (p)[i] = (v)
 #else
 #define FV PASTE(float, V)
+#if defined(HALF) && defined(ALIGNED)  // every place is a multiple of V: one wide access
+#define LDV(p, i) PASTE(vloada_half, V)(0, (p) + (i))
+#define STV(p, i, v) PASTE(vstorea_half, V)((v), 0, (p) + (i))
+#else
 #define LDV(p, i) PASTE(LD, V)(p, i)
 #define STV(p, i, v) PASTE(ST, V)(p, i, v)
+#endif
 #define LDFV(p, i) PASTE(vload, V)(0, (p) + (i))
 #define STFV(p, i, v) PASTE(vstore, V)((v), 0, (p) + (i))
 #endif

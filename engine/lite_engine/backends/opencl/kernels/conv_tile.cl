@@ -3,6 +3,9 @@
 // multiple of BN, K a multiple of BK, zeros beyond. Group axis 2 splits K: each part writes its own
 // plane of `partial` and conv_sum adds them up; or (-DBATCHED) it numbers independent products.
 //
+// -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O) as they lie; `part` and
+// OP are the elements from plane to plane, 0 where all share one.
+//
 // -DHALF_MATH: values stay half through local memory and are multiplied as half2; sums of BK products
 // are added up in float, so that the error does not grow with K.
 #ifdef HALF_MATH
@@ -38,7 +41,12 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
   local E b_tile[BK][BN] __attribute__((aligned(16)));
   const int id = get_local_id(0), tx = id % WX, ty = id / WX;
   const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
-#ifdef BATCHED
+#ifdef MATMUL
+  const int first = 0, last = K;
+  x += (size_t)get_group_id(2) * part;
+  w += (size_t)get_group_id(2) * OP;
+  y += (size_t)get_group_id(2) * M * O;
+#elif defined(BATCHED)
   const int first = 0, last = K;
   x += (size_t)get_group_id(2) * M * C;
   w += (size_t)get_group_id(2) * K * OP;
@@ -84,7 +92,13 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
 #ifdef POINTWISE
         const int q = id + i * ITEMS, m = min(m0 + q / (BK / 4), M - 1);
         const int k = k0 + q % (BK / 4) * 4;
+#ifdef QUADS
         a_next[i] = k < C ? LDE4(x, (size_t)m * C + k) : (E4)(0);
+#else
+        E v[4];
+        for (int e = 0; e < 4; ++e) v[e] = k + e < C ? LDE(x, (size_t)m * C + k + e) : (E)0;
+        a_next[i] = (E4)(v[0], v[1], v[2], v[3]);
+#endif
 #else
         E v[4];
         int c = k_c[i], ky = k_y[i], kx = k_x[i];
@@ -110,7 +124,18 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       }
       for (int i = 0; i < B_LOADS; ++i) {
         const int q = id + i * ITEMS;
+#ifdef MATMUL
+        const int k = k0 + q / (BN / 4), n = n0 + q % (BN / 4) * 4;
+#ifdef WIDE_OUT
+        b_next[i] = k < C && n < O ? LDE4(w, (size_t)k * O + n) : (E4)(0);
+#else
+        E v[4];
+        for (int e = 0; e < 4; ++e) v[e] = k < C && n + e < O ? LDE(w, (size_t)k * O + n + e) : (E)0;
+        b_next[i] = (E4)(v[0], v[1], v[2], v[3]);
+#endif
+#else
         b_next[i] = LDE4(w, (size_t)(k0 + q / (BN / 4)) * OP + n0 + q % (BN / 4) * 4);
+#endif
       }
     }
     if (k0 > first) {
@@ -189,7 +214,11 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
 #endif
 #else
 #ifdef WIDE_OUT
+#ifdef MATMUL
+      float4 u = v;
+#else
       float4 u = v + vload4(0, bias + n);
+#endif
 #ifdef RESIDUAL
       u += LD4(residual, to);
 #endif
@@ -199,7 +228,11 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       float u[4];
       vstore4(v, 0, u);
       for (int e = 0; e < min(4, O - n); ++e) {
+#ifdef MATMUL
+        float t = u[e];
+#else
         float t = u[e] + bias[n + e];
+#endif
 #ifdef RESIDUAL
         t += LD(residual, to + e);
 #endif

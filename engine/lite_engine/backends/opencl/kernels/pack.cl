@@ -1,0 +1,31 @@
+// What conv.cl works on: padded inputs and packed matrices, both of floats.
+// x (N,H,W,C) into y (N,H',W',C) of floats, zeros around it. An item has a row.
+kernel void surround(global const T *x, global float *y, int rows, int H, int W, int C, int top, int left,
+                     int HP, int WP) {
+  const int row = get_global_id(0);
+  if (row >= rows) return;
+  const int yy = row % HP - top;
+  global float *to = y + (size_t)row * WP * C;
+  const int before = left * C, width = W * C, inside = yy >= 0 && yy < H;
+  for (int i = 0; i < (inside ? before : WP * C); ++i) to[i] = 0;
+  if (!inside) return;
+  global const T *from = x + ((size_t)(row / HP) * H + yy) * W * C;
+  int i = 0;
+  for (; i + V <= width; i += V) {
+    const FV v = LDV(from, i);
+    STFV(to, before + i, v);
+  }
+  for (; i < width; ++i) to[before + i] = LD(from, i);
+  for (i = before + width; i < WP * C; ++i) to[i] = 0;
+}
+
+// b (B,K,N) as packed weights (B, blocks, K, WIDTH), zeros beyond N.
+kernel void pack(global const T *b, global float *w, int K, int N, int blocks) {
+  const int k = get_global_id(0), block = get_global_id(1), plane = get_global_id(2);
+  if (k >= K || block >= blocks) return;
+  global const T *from = b + ((size_t)plane * K + k) * N + block * WIDTH;
+  global float *to = w + (((size_t)plane * blocks + block) * K + k) * WIDTH;
+  const int left = min(WIDTH, N - block * WIDTH);
+  for (int i = 0; i < left; ++i) to[i] = LD(from, i);
+  for (int i = left; i < WIDTH; ++i) to[i] = 0;
+}
