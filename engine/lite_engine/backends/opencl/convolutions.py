@@ -122,7 +122,7 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     ]  # fmt: skip
     options = join(
         _options(step, y, residual), "#define FAST_FMA" if device.fast_fma else "",
-        vectors(v), f"#define PX {px}\n#define KH {kh}\n#define KW {kw}",
+        vectors(device, v), f"#define PX {px}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
     grid = (channels // v, rows * -(-out_w // px))

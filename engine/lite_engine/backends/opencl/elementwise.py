@@ -43,7 +43,7 @@ def unary(step: Step, plan: Plan, device: Device) -> list[Launch]:
         params = [step.attrs.get("min"), step.attrs.get("max")]
         params = [float(np.ravel(p)[0]) if p is not None else None for p in params]
     v = widest(device, y.dtype)
-    options = join(storage_option(y.dtype), function_options(step.op, params), vectors(v))
+    options = join(storage_option(y.dtype), function_options(step.op, params), vectors(device, v))
     return [Launch("unary", "unary", [x, y, y.size], (-(-y.size // v),), options)]
 
 
@@ -87,14 +87,14 @@ def binary(step: Step, plan: Plan, device: Device) -> list[Launch]:
     )
     if a.dims == y.dims and b.dims == y.dims:
         v = widest(device, y.dtype)
-        options, grid = join(options, vectors(v)), (-(-y.size // v),)
+        options, grid = join(options, vectors(device, v)), (-(-y.size // v),)
         return [Launch("binary", "binary_same", [a, b, y, y.size], grid, options)]
     merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
     assert merged is not None, "the registry's condition keeps larger ranks away"
     dims, (sa, sb) = merged
     v = vector(device, y.dtype, dims[5])
     options = join(
-        options, vectors(v), "#define A_WIDE" if sa[5] else "",
+        options, vectors(device, v), "#define A_WIDE" if sa[5] else "",
         "#define B_WIDE" if sb[5] else "",
     )  # fmt: skip
     args = [a, b, y, y.size, *dims[1:], *sa, *sb]
@@ -129,6 +129,6 @@ def batch_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
     scale, offset = factor.astype(np.float32), (beta - mean * factor).astype(np.float32)
     channels = math.prod(scale.shape)
     v = vector(device, y.dtype, channels)
-    options = join(storage_option(y.dtype), activation_options(step), vectors(v))
+    options = join(storage_option(y.dtype), activation_options(step), vectors(device, v))
     args = [x, scale, offset, y, y.size, channels]
     return [Launch("norm", "affine", args, (y.size // v,), options)]

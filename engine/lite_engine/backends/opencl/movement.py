@@ -199,7 +199,7 @@ def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
         args.append(np.pad(weights, ((0, 0), (0, wide))).astype(np.float32))
     args += [y, y.size, *x.dims[1:], y.dims[1], y.dims[2]]
     v = vector(device, y.dtype, x.dims[3])
-    options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(v))
+    options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(device, v))
     return [Launch("resize", "resize", args, (y.size // v,), options)]
 
 

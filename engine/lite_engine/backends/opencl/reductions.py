@@ -97,10 +97,10 @@ def _folded(
         items = 1
         while device.local_tiles and items < _ROW_ITEMS and items * v < n:
             items *= 2
-        text = join(text, vectors(v, aligned=n % v == 0), f"#define ITEMS {items}")
+        text = join(text, vectors(device, v, aligned=n % v == 0), f"#define ITEMS {items}")
         return Launch(file, f"{kernel}_row", arguments, (outer * items,), text, (items,))
     v = vector(device, x.dtype, inner)
-    text = join(text, vectors(v))
+    text = join(text, vectors(device, v))
     return Launch(file, kernel, arguments, (outer * inner // v,), text)
 
 
@@ -179,7 +179,7 @@ def pool(step: Step, plan: Plan, device: Device) -> list[Launch]:
         *window.dilations,
     ]  # fmt: skip
     v = vector(device, y.dtype, xd[3])
-    options = [storage_option(y.dtype), vectors(v)]
+    options = [storage_option(y.dtype), vectors(device, v)]
     if step.op == "AveragePool":
         options.append("#define AVERAGE")
         options += ["#define COUNT_PAD"] if step.attrs.get("count_include_pad") else []

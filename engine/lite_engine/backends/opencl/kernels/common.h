@@ -48,7 +48,11 @@
 #define STFV(p, i, v) (p)[i] = (v)
 #else
 #define FV PASTE(float, V)
-#if defined(HALF) && defined(ALIGNED)  // every place is a multiple of V: one wide access
+#if defined(HALF) && defined(ALIGNED) && defined(HALF_TYPES)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define LDV(p, i) PASTE(convert_float, V)(*(global const PASTE(half, V) *)((p) + (i)))
+#define STV(p, i, v) *(global PASTE(half, V) *)((p) + (i)) = PASTE(convert_half, V)(v)
+#elif defined(HALF) && defined(ALIGNED)  // every place is a multiple of V: one wide access
 #define LDV(p, i) PASTE(vloada_half, V)(0, (p) + (i))
 #define STV(p, i, v) PASTE(vstorea_half, V)((v), 0, (p) + (i))
 #else
