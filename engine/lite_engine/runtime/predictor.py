@@ -228,6 +228,12 @@ class Predictor:
             device=self.device,
         )
 
+    def send(self, layers: Mapping[str, str]) -> None:
+        """From here on these layers run on these backends."""
+        self._given[0].update(layers)
+        self._choose_layers()
+        self.forget_plans()
+
     def forget_plans(self) -> None:
         """The next run plans and compiles again."""
         self._stored = None

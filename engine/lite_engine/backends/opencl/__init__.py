@@ -10,7 +10,7 @@ from ...errors import BackendUnavailableError, UsageError
 from ...plan import Segment
 from .._base import Usability
 from . import discover
-from .device import DeviceReport, choose, open_device, reports
+from .device import DeviceReport, choose, copy_cost, open_device, reports
 from .executable import OpenCLExecutable
 from .tuning import EFFORTS
 
@@ -55,6 +55,10 @@ class OpenCLBackend:
     def compile(self, segment: Segment, *, threads: int) -> OpenCLExecutable:
         """Raises BackendUnavailableError when the device or a kernel fails."""
         return OpenCLExecutable(segment, open_device(choose()), self._effort)
+
+    def copy_cost(self) -> tuple[float, float]:
+        """ms of a copy between host and device, as (each, for every byte)."""
+        return copy_cost(open_device(choose()))
 
     @contextmanager
     def measuring(self, effort: str) -> Iterator[None]:

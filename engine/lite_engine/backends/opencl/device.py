@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -300,3 +301,25 @@ def open_device(report: DeviceReport) -> Device:
     lanes = next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float))
     fma = not gpu and bool(device.single_fp_config & cl.device_fp_config.FMA)
     return Device(report, cl, device, context, queue, timed, gpu, half, matrix, tuning, lanes, fma)
+
+
+_COPIED_BYTES = (1 << 12, 1 << 22)
+_COPIES = 10
+
+
+def copy_cost(device: Device) -> tuple[float, float]:
+    """ms of a copy between host and device, as (each, for every byte): the slower way of both."""
+    least = []
+    for nbytes in _COPIED_BYTES:
+        array, buffer = np.zeros(nbytes, np.uint8), device.buffer(nbytes)
+        ways = [float("inf")] * 2
+        with device.lock:
+            for _ in range(_COPIES):
+                for i, pair in enumerate(((buffer, array), (array, buffer))):
+                    began = time.perf_counter()
+                    device.cl.enqueue_copy(device.queue, *pair)
+                    device.queue.finish()
+                    ways[i] = min(ways[i], (time.perf_counter() - began) * 1e3)
+        least.append(max(ways))
+    each = max(0.0, (least[1] - least[0]) / (_COPIED_BYTES[1] - _COPIED_BYTES[0]))
+    return least[0], each
