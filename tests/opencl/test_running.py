@@ -50,7 +50,7 @@ def test_damaged_cache_is_rebuilt(tmp_path: Path) -> None:
 
 def test_build_failure_has_the_log() -> None:
     with pytest.raises(BackendUnavailableError, match=r"cannot build unary\.cl: .*error"):
-        device().program("unary", "#define ACT(x) no_such_function(x)")
+        device().program("unary", "#define ACT(x) no_such_name")
 
 
 def test_two_predictors_in_two_threads(wanted) -> None:

@@ -164,7 +164,10 @@ def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
     if not moved:
         return f"every layer stays on OpenCL: {said}"
     predictor.send(moved)
-    (after_ms, before_ms) = _least_ms((predictor.execution(shapes), device), ordered)
+    after_ms, before_ms = _least_ms((predictor.execution(shapes), device), ordered)
+    if alone_ms < min(after_ms, before_ms):
+        predictor.send(dict.fromkeys(free - forced, "cpu"))
+        return f"every layer runs on the CPU: {said}"
     if after_ms >= before_ms:
         predictor.send(dict.fromkeys(moved, "opencl"))
         return f"every layer stays on OpenCL: {said}"

@@ -133,7 +133,8 @@ class Device:
 
 
 def _first_error(log: str) -> str:
-    lines = [x.strip() for x in log.splitlines() if "error" in x.lower()]
+    words = ("error", "fatal", "unresolved")
+    lines = [x.strip() for x in log.splitlines() if any(w in x.lower() for w in words)]
     return lines[0] if lines else log.strip().splitlines()[0] if log.strip() else "no build log"
 
 

@@ -49,9 +49,27 @@
 #else
 #define FV PASTE(float, V)
 #if defined(HALF) && defined(ALIGNED) && defined(HALF_TYPES)
+// NVIDIA's driver has the types and casts of single numbers, but no conversions of vectors.
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
-#define LDV(p, i) PASTE(convert_float, V)(*(global const PASTE(half, V) *)((p) + (i)))
-#define STV(p, i, v) *(global PASTE(half, V) *)((p) + (i)) = PASTE(convert_half, V)(v)
+#define FV_OF(i) (float)h.s##i
+#define HALF_OF(i) h.s##i = (half)v.s##i;
+#if V == 4
+inline float4 widened(half4 h) { return (float4)(FV_OF(0), FV_OF(1), FV_OF(2), FV_OF(3)); }
+#else
+inline float8 widened(half8 h) {
+  return (float8)(FV_OF(0), FV_OF(1), FV_OF(2), FV_OF(3), FV_OF(4), FV_OF(5), FV_OF(6), FV_OF(7));
+}
+#endif
+inline PASTE(half, V) narrowed(FV v) {
+  PASTE(half, V) h;
+  HALF_OF(0) HALF_OF(1) HALF_OF(2) HALF_OF(3)
+#if V == 8
+  HALF_OF(4) HALF_OF(5) HALF_OF(6) HALF_OF(7)
+#endif
+  return h;
+}
+#define LDV(p, i) widened(*(global const PASTE(half, V) *)((p) + (i)))
+#define STV(p, i, v) *(global PASTE(half, V) *)((p) + (i)) = narrowed(v)
 #elif defined(HALF) && defined(ALIGNED)  // every place is a multiple of V: one wide access
 #define LDV(p, i) PASTE(vloada_half, V)(0, (p) + (i))
 #define STV(p, i, v) PASTE(vstorea_half, V)((v), 0, (p) + (i))
