@@ -12,7 +12,7 @@ from lite_engine.runtime.placement import SIDES, CopyCost, assign, cost_ms, plac
 
 from tests.small_models import Builder
 
-CHEAP, DEAR = CopyCost(0.1, 0.0), CopyCost(6.0, 0.0)
+CHEAP, DEAR = CopyCost(0.1, 0.0), CopyCost(10.0, 0.0)
 
 
 def chain(length: int = 5):
@@ -48,7 +48,7 @@ def test_no_assignment_is_cheaper(graph, copy: CopyCost) -> None:
 
 def test_a_slow_layer_moves_only_when_copies_are_cheap() -> None:
     graph = chain()
-    times = {f"layer{i}": (1.0, 9.0) for i in range(5)} | {"layer2": (20.0, 2.0)}
+    times = {f"layer{i}": (1.0, 20.0) for i in range(5)} | {"layer2": (20.0, 2.0)}
     assert assign(graph, times, CHEAP)["layer2"] == "cpu"
     assert set(assign(graph, times, DEAR).values()) == {"opencl"}
 
