@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from pathlib import Path
 
+import lite_engine.backends.opencl as opencl
 import numpy as np
 import pytest
 from lite_engine import Predictor, settings
@@ -162,6 +164,20 @@ def test_tuning_is_measured_once_and_kept(tmp_path: Path) -> None:
     assert Tuning.load(table.path).table == {"size": "fast"}
     table.path.write_text("{ damaged")
     assert Tuning.load(table.path).table == {}
+
+
+def test_measured_ways_travel_in_the_file(tmp_path: Path, monkeypatch) -> None:
+    own = dataclasses.replace(device(), tuning=Tuning(tmp_path / "tuning-d0.json"))
+    monkeypatch.setattr(opencl, "open_device", lambda report: own)
+    backend = get_backend("opencl")
+    own.tuning.table = {"size": "fast", "another model's": "way"}
+    own.tuning.pick("size", ["slow", "fast"])
+    assert backend.learned() == {"opencl/d0": {"size": "fast"}}
+    model = Model(GRAPH, targets=["opencl"], tuning=backend.learned())
+    model.save(tmp_path / "tuned.lite")
+    own.tuning.table = {"measured here": "way"}
+    Predictor(tmp_path / "tuned.lite", "opencl").plan()
+    assert own.tuning.table == {"size": "fast", "measured here": "way"}
 
 
 def test_tune_runs_and_refuses_other_backends(wanted) -> None:

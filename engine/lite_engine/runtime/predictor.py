@@ -189,6 +189,10 @@ class Predictor:
                 tuning=self.tuning,
                 faults=self.faults,
             )
+            if self.backend == "opencl" and self.model.tuning:
+                from ..backends import get_backend
+
+                get_backend("opencl").learn(self.model.tuning)  # type: ignore[attr-defined]
             self._executions[key] = Execution(plan, threads=self.threads, cpu=self._cpu())
             while len(self._executions) > PLANS_KEPT:
                 self._executions.popitem(last=False)

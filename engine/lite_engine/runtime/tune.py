@@ -12,7 +12,8 @@ def tune(predictor: Predictor, effort: str = "normal") -> Execution:
     """Measures the layers of a predictor that runs on OpenCL and lets it take the fastest ways.
 
     `effort` is rapid, normal or exhaustive: how many ways of a layer are tried. The table is kept
-    in the cache folder per device and driver, and serves every model with layers of these sizes.
+    in the cache folder per device and driver, and serves every model with layers of these sizes;
+    the predictor's model gets its part of it, which `Model.save` writes.
     Raises UsageError for another backend, BackendUnavailableError when the device fails.
     """
     backend = get_backend("opencl")
@@ -21,4 +22,6 @@ def tune(predictor: Predictor, effort: str = "normal") -> Execution:
         raise UsageError(f"only OpenCL is tuned, this predictor runs on {predictor.backend}")
     with measuring(effort):
         predictor.forget_plans()
-        return predictor.execution()
+        execution = predictor.execution()
+    predictor.model.tuning.update(backend.learned())  # type: ignore[attr-defined]
+    return execution

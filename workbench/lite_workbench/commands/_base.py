@@ -84,6 +84,13 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
     )
 
 
+EFFORTS = ("rapid", "normal", "exhaustive")
+
+
+def add_effort(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--tune", choices=EFFORTS, metavar="EFFORT", help=f"OpenCL: {what}")
+
+
 def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",

@@ -9,7 +9,15 @@ from typing import Any
 
 from lite_engine.errors import UsageError
 
-from ._base import PREPROCESS_HELP, Command, add_json, parse_shape, wants_json_only, write_json
+from ._base import (
+    PREPROCESS_HELP,
+    Command,
+    add_effort,
+    add_json,
+    parse_shape,
+    wants_json_only,
+    write_json,
+)
 from ._table import bytes_text
 
 
@@ -67,6 +75,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--labels", metavar="FILE", help="labels that travel with the model")
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--journal", action="store_true", help="shows every rewrite and refusal")
+    add_effort(
+        parser, "measures the ways of each layer on this machine's device and keeps them in the"
+        " file: rapid, normal or exhaustive",
+    )  # fmt: skip
     add_json(parser)
 
 
@@ -106,6 +118,11 @@ def _call(args: argparse.Namespace) -> Converted:
         model = with_int8(model, _int8_graph(model, args), made)
     model = with_layers(model, parse_layers(args.layer, model.targets))
     out = Path(args.output) if args.output else Path(source.name).with_suffix(".lite")
+    if args.tune:
+        from lite_engine.runtime import Predictor
+        from lite_engine.runtime.tune import tune
+
+        tune(Predictor(model, "opencl"), args.tune)
     model.save(out)
     return Converted(out, model, len(graph.nodes))
 

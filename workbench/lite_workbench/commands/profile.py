@@ -11,6 +11,7 @@ from ._base import (
     Command,
     add_backend,
     add_device,
+    add_effort,
     add_json,
     add_model,
     load_model,
@@ -42,6 +43,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--input", action="append", default=[], metavar="[NAME=]FILE")
     add_backend(parser)
+    add_effort(
+        parser, "measures the ways of each layer first, and which layers the CPU runs faster:"
+        " rapid, normal or exhaustive",
+    )  # fmt: skip
     parser.add_argument(
         "--runs", type=int, metavar="N", help="timed runs (20; under emulation 1, which is counted)"
     )
@@ -66,7 +71,9 @@ def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.runtime.advice import advise
     from lite_engine.runtime.history import History
     from lite_engine.runtime.inputs import random_feeds, read_feeds
+    from lite_engine.runtime.placement import place
     from lite_engine.runtime.profile import profile
+    from lite_engine.runtime.tune import tune
 
     if args.runs is not None and args.runs < 1:
         raise UsageError("--runs must be at least 1")
@@ -81,6 +88,9 @@ def _call(args: argparse.Namespace) -> Profiled:
         precision=args.precision,
         device=find_device(args.device),
     )
+    if args.tune:
+        tune(predictor, args.tune)
+        place(predictor, feeds)
     runs = args.runs or (1 if predictor.emulated else 20)
     made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -60,6 +60,17 @@ class OpenCLBackend:
         """ms of a copy between host and device, as (each, for every byte)."""
         return copy_cost(open_device(choose()))
 
+    def learn(self, tuning: Mapping[str, Mapping[str, str]]) -> None:
+        """A model's measured ways (its `tuning`), if they are of this device."""
+        device = open_device(choose())
+        device.tuning.learn(tuning.get(f"opencl/{device.tuning.key}", {}))
+
+    def learned(self) -> dict[str, dict[str, str]]:
+        """Measured ways of the layers compiled so far, as a model's `tuning` holds them."""
+        tuning = open_device(choose()).tuning
+        known = {size: tuning.table[size] for size in tuning.sizes & tuning.table.keys()}
+        return {f"opencl/{tuning.key}": dict(sorted(known.items()))} if known else {}
+
     @contextmanager
     def measuring(self, effort: str) -> Iterator[None]:
         """Segments compiled in this block measure the ways of layers that the tuning table does
@@ -67,6 +78,7 @@ class OpenCLBackend:
         if effort not in EFFORTS:
             raise UsageError(f"tuning effort {effort!r} is not one of {', '.join(EFFORTS)}")
         before, self._effort = self._effort, effort
+        open_device(choose()).tuning.sizes.clear()
         try:
             yield
         finally:

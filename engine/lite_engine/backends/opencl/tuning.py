@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +29,8 @@ class Tuning:
     table: dict[str, str] = field(default_factory=dict)
     forced: str | None = None
     asked: tuple[str, list[str]] | None = None
+    #: Every size that was asked for: what a model's layers need of the table.
+    sizes: set[str] = field(default_factory=set)
 
     @classmethod
     def of_device(cls, folder: Path, *facts: str) -> Tuning:
@@ -49,8 +51,18 @@ class Tuning:
     def pick(self, size: str, ways: Sequence[Way]) -> Way:
         """The way to take for a size; ways are told apart by their text."""
         self.asked = (size, [str(w) for w in ways])
+        self.sizes.add(size)
         wanted = self.forced or self.table.get(size)
         return next((w for w in ways if str(w) == wanted), ways[0])
+
+    @property
+    def key(self) -> str:
+        """Names the device and driver, in a model's `tuning` after "opencl/"."""
+        return self.path.stem.removeprefix("tuning-")
+
+    def learn(self, table: Mapping[str, str]) -> None:
+        """Takes what a model file brings; what was measured here comes first."""
+        self.table = {**table, **self.table}
 
     def measure(self, effort: str, build: Callable[[], object], time: Callable[[], float]) -> bool:
         """Measures the ways of whatever `build` picks. `time` builds and gives seconds.
