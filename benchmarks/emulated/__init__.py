@@ -1,7 +1,7 @@
-"""Executed instructions of the AArch64 runner, where a clock says nothing.
+"""Executed instructions of the AArch64 runner and of the peers, where a clock says nothing.
 
-count("m.lite")                      # from start to first result, output written
-python -m benchmarks.emulated m.lite [RUNNER] [--cpu cortex-a53]
+count("m.lite")                                       # from start to first result, output written
+count_peer("ncnn", Path("m.ncnn"), feeds, root)       # one inference
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 from lite_engine._native import counter_path, runner_path
 from lite_engine.errors import BackendUnavailableError, LiteError
 
+_HERE = Path(__file__).parent
+
 
 def count(model: Path, *, runner: Path | None = None, cpu: str = "max", runs: int = 1) -> int:
     """Instructions that `lite_run` executes for `runs` inferences with one thread, loading and
@@ -22,16 +24,36 @@ def count(model: Path, *, runner: Path | None = None, cpu: str = "max", runs: in
 
     Raises BackendUnavailableError without qemu or its counting plugin, LiteError when it fails.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        program = [str(runner or runner_path("aarch64")), str(model), "--threads", "1", "--runs",
+                   str(runs), "--output", folder]  # fmt: skip
+        return _counted(program, cpu)
+
+
+def count_peer(engine: str, model: Path, feeds: Path, root: Path, cpu: str = "neoverse-n1") -> int:
+    """Instructions of one inference of a peer (peer.py) with one thread, by the difference of two
+    processes. `root` is what arm_python.sh made. Raises as `count`."""
+    environment = {"LD_LIBRARY_PATH": "/usr/lib/aarch64-linux-gnu", "PYTHONHASHSEED": "0",
+                   "PYTHONPATH": str(root / "site")}  # fmt: skip
+    options = ["-L", str(root)]
+    for name, value in environment.items():
+        options += ["-E", f"{name}={value}"]
+    counts = [
+        _counted([str(root / "usr" / "bin" / "python3.11"), str(_HERE / "peer.py"), engine,
+                  str(model), str(feeds), str(runs)], cpu, options)
+        for runs in (1, 3)
+    ]  # fmt: skip
+    return (counts[1] - counts[0]) // 2
+
+
+def _counted(program: list[str], cpu: str, options: list[str] | None = None) -> int:
     emulator = shutil.which("qemu-aarch64")
     if not emulator:
         raise BackendUnavailableError("counting needs qemu-aarch64; sudo apt-get install qemu-user")
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [emulator, "-cpu", cpu, "-plugin", counter_path(),
-             runner or runner_path("aarch64"), model,
-             "--threads", "1", "--runs", str(runs), "--output", folder],
-            capture_output=True, text=True, timeout=1800,
-        )  # fmt: skip
+    done = subprocess.run(
+        [emulator, "-cpu", cpu, *(options or []), "-plugin", counter_path(), *program],
+        capture_output=True, text=True, timeout=1800,
+    )  # fmt: skip
     found = re.search(r"^instructions (\d+)$", done.stderr, re.M)
     if done.returncode or not found:
         raise LiteError(f"no count: {done.stderr.strip()[-300:]}")
