@@ -154,8 +154,9 @@ def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
     found = transposed_window(logical, list(w.shape[2:]), step.attrs)
     fits = list(w.shape[2:]) == list(found["strides"]) and not any(found["pads"])
     even = fits and y.dims[1:3] == (x.dims[1] * w.shape[2], x.dims[2] * w.shape[3])
-    if device.local_tiles and even and group == 1 and x.dims[3] % 4 == 0:
-        return gpu.scattered(step, device, x, y, w, _bias(plan, step, 2, w.shape[1], w.shape[1]))
+    if even and group == 1 and (x.dims[3] % 4 == 0 or not device.local_tiles):
+        kind = gpu if device.local_tiles else cpu
+        return kind.scattered(step, device, x, y, w, _bias(plan, step, 2, w.shape[1], w.shape[1]))
     cin, per = w.shape[0] // group, w.shape[1]
     packed = w.reshape(group, cin, per, -1).transpose(3, 1, 0, 2).reshape(-1, group * per)
     bias = _bias(plan, step, 2, group * per, group * per)

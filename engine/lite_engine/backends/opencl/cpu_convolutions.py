@@ -139,6 +139,29 @@ def product(
     return [*launches, Launch("conv", "conv", args, grid, text, (1, 1, 1))]
 
 
+def scattered(
+    step: Step,
+    device: Device,
+    x: PlanTensor,
+    y: PlanTensor,
+    w: np.ndarray,
+    bias: np.ndarray,
+) -> list[Launch]:
+    """ConvTranspose with stride = kernel and no padding: one product whose columns are (ky, kx, o),
+    then its rows in their places. w (C, O, KH, KW)."""
+    cin, cout, kh, kw = w.shape
+    taps = w.transpose(2, 3, 1, 0).reshape(kh * kw * cout, cin)
+    n, height, width, _ = x.dims
+    m = n * height * width
+    made = Scratch(m * len(taps) * y.dtype.itemsize, y.dtype)
+    sizes = [m, m, 1, cin, m, 1, len(taps)]
+    window = [1] * 4 + [0, 0, 1, 1]
+    product = tiled(step, device, x, made, sizes, window, taps, np.tile(bias, kh * kw), None)
+    text = join(storage_option(y.dtype), f"#define V {device.lanes}\n#define WIDTH 1")
+    args = [made, y, n * height, width, kh, kw * cout]
+    return [*product, Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
+
+
 def _fma(device: Device) -> str:
     return "#define FAST_FMA" if device.fast_fma else ""
 

@@ -29,3 +29,20 @@ kernel void pack(global const T *b, global float *w, int K, int N, int blocks) {
   for (int i = 0; i < left; ++i) to[i] = LD(from, i);
   for (int i = left; i < WIDTH; ++i) to[i] = 0;
 }
+
+// x (rows, W, KH, run) as y (rows, KH, W, run): pixels of a transposed convolution whose stride is its
+// kernel. An item has a row of y.
+kernel void spread(global const T *x, global T *y, int rows, int W, int KH, int run) {
+  const int row = get_global_id(0), ky = get_global_id(1);
+  if (row >= rows || ky >= KH) return;
+  for (int i = 0; i < W; ++i) {
+    global const T *from = x + (((size_t)row * W + i) * KH + ky) * run;
+    global T *to = y + (((size_t)row * KH + ky) * W + i) * run;
+    int k = 0;
+    for (; k + V <= run; k += V) {
+      const FV v = LDV(from, k);
+      STV(to, k, v);
+    }
+    for (; k < run; ++k) ST(to, k, LD(from, k));
+  }
+}
