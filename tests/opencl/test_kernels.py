@@ -168,6 +168,7 @@ CASES: dict[str, list[Graph]] = {
         single("Transpose", (2, 3, 5, 7), perm=[0, 2, 3, 1]),
         single("Transpose", (2, 37, 3, 19), perm=[0, 3, 2, 1]),
         single("Transpose", (33, 40), perm=[1, 0]),
+        single("Transpose", (2, 5, 3, 8), perm=[0, 2, 1, 3]),
     ],
     "copy_concat": [concat(c) for c in (3, 4)],
     "copy_split": [outputs("Split", (1, 7, 4, 3), 2, ints(3, 4), axis=1)],

@@ -36,8 +36,9 @@ def strided_copy(
         raise UnsupportedOperatorError(f"{y.name}: a copy over more than six separate axes")
     d, (sx, sy) = merged
     kind = element_type(y)
-    if d[:4] == [1, 1, 1, 1] and sx[5] == sy[5] == 1:
-        return _row_copy(x, y, kind, (d[5], d[4]), (x_at, sx[4]), (y_at, sy[4]))
+    if d[:3] == [1, 1, 1] and sx[5] == sy[5] == 1:
+        source, target = (x_at, sx[4], sx[3]), (y_at, sy[4], sy[3])
+        return _row_copy(x, y, kind, (d[5], d[4], d[3]), source, target)
     n = math.prod(dims)
     args = [x, y, n, *d[1:], x_at, *sx, y_at, *sy]
     return Launch("copy", "copy", args, (n,), f"#define E {kind}\n#define I int")
@@ -47,17 +48,20 @@ def _row_copy(
     x: PlanTensor,
     y: PlanTensor,
     kind: str,
-    size: tuple[int, int],
-    source: tuple[int, int],
-    target: tuple[int, int],
+    size: tuple[int, int, int],
+    source: tuple[int, int, int],
+    target: tuple[int, int, int],
 ) -> Launch:
-    """Rows of neighbouring elements, four of them at a time where all places allow it. `source`
-    and `target` are (first element, elements from row to row)."""
-    if kind in ("uint", "ushort") and all(v % 4 == 0 for v in (size[0], *source, *target)):
-        kind, size = f"{kind}4", (size[0] // 4, size[1])
-        source, target = (source[0] // 4, source[1] // 4), (target[0] // 4, target[1] // 4)
+    """Rows of neighbouring elements, four of them at a time where all places allow it. `size` is
+    (elements of a row, rows, sets of rows); `source` and `target` are (first element, elements from
+    row to row, from set to set)."""
+    width, near, sets = size
+    if kind in ("uint", "ushort") and all(v % 4 == 0 for v in (width, *source, *target)):
+        kind, width = f"{kind}4", width // 4
+        source, target = tuple(v // 4 for v in source), tuple(v // 4 for v in target)  # type: ignore[assignment]
     options = f"#define E {kind}\n#define I int"
-    return Launch("copy", "copy_rows", [x, y, *size, *source, *target], size, options)
+    args = [x, y, width, near * sets, near, *source, *target]
+    return Launch("copy", "copy_rows", args, (width, near * sets), options)
 
 
 @builds("copy_relayout")

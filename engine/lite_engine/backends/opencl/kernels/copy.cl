@@ -15,11 +15,13 @@ kernel void copy(global const E *x, global E *y, int n, int d1, int d2, int d3, 
       x[x_at + r * x0 + i1 * x1 + i2 * x2 + i3 * x3 + i4 * x4 + i5 * x5];
 }
 
-// The same for rows of neighbouring elements.
-kernel void copy_rows(global const E *x, global E *y, int width, int rows, int x_at, int x_row,
-                      int y_at, int y_row) {
+// The same for rows of neighbouring elements over two axes, `near` of the inner one.
+kernel void copy_rows(global const E *x, global E *y, int width, int rows, int near, int x_at, int x_row,
+                      int x_far, int y_at, int y_row, int y_far) {
   const int i = get_global_id(0), row = get_global_id(1);
-  if (i < width && row < rows) y[y_at + row * y_row + i] = x[x_at + row * x_row + i];
+  if (i >= width || row >= rows) return;
+  y[y_at + row % near * y_row + row / near * y_far + i] =
+      x[x_at + row % near * x_row + row / near * x_far + i];
 }
 
 kernel void fill(global E *y, int n, E value) {
