@@ -12,7 +12,8 @@ import numpy as np
 
 from ..ir import Graph, Node
 
-#: Factors are kept within 1/LIMIT … LIMIT: a channel that hardly counts need not become loud.
+#: Factors, of all rounds together, stay within 1/LIMIT … LIMIT: a channel that hardly counts need
+#: not become loud.
 LIMIT = 1e3
 ROUNDS = 8
 
@@ -20,9 +21,10 @@ ROUNDS = 8
 def equalize(graph: Graph, *, rounds: int = ROUNDS) -> list[tuple[str, str]]:
     """Changes the weights of the graph in place; returns the pairs of node names."""
     pairs = [p for n in graph.nodes if (p := _pair(graph, n)) is not None]
+    done = {first.name: np.ones(_weight(first).shape[0]) for first, _ in pairs}
     for _ in range(rounds):
         for first, second in pairs:
-            _equalize_pair(graph, first, second)
+            done[first.name] = _equalize_pair(first, second, done[first.name])
     return [(a.name, b.name) for a, b in pairs]
 
 
@@ -50,19 +52,22 @@ def _constant(node: Node) -> bool:
     return all(v.const is not None and len(v.readers) == 1 for v in own)
 
 
-def _equalize_pair(graph: Graph, first: Node, second: Node) -> None:
+def _equalize_pair(first: Node, second: Node, before: np.ndarray) -> np.ndarray:
+    """`before` holds the factors so far; returns those after this round."""
     w1, w2 = _weight(first), _weight(second)
     axis = 0 if w2.shape[1] == 1 and second.attrs.get("group", 1) > 1 else 1
     r1 = np.abs(w1).max(axis=tuple(range(1, w1.ndim)))
     r2 = np.abs(w2).max(axis=tuple(i for i in range(w2.ndim) if i != axis))
     alive = (r1 > 0) & (r2 > 0)
     s = np.where(alive, np.sqrt(r1 * r2) / np.where(alive, r2, 1), 1.0)
-    s = np.clip(s, 1 / LIMIT, LIMIT)  # s divides the first layer and multiplies the second
+    after = np.clip(before * s, 1 / LIMIT, LIMIT)
+    s = after / before  # divides the first layer and multiplies the second
     _set(first, 1, w1 / s.reshape(-1, *[1] * (w1.ndim - 1)))
     bias = first.input(2)
     if bias is not None and bias.const is not None:
         _set(first, 2, bias.const / s)
     _set(second, 1, w2 * s.reshape([-1 if i == axis else 1 for i in range(w2.ndim)]))
+    return after
 
 
 def _weight(node: Node) -> np.ndarray:

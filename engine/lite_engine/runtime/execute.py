@@ -124,7 +124,7 @@ class Execution:
         made = self._maker(index)
         if made not in self._home:
             if tensor.data is not None:
-                return tensor.to_logical(tensor.data)
+                return tensor.to_logical(tensor.data).copy()
             if inputs and made in inputs:
                 return tensor.to_logical(np.ascontiguousarray(inputs[made]).reshape(tensor.dims))
             raise KeyError(name)

@@ -159,7 +159,10 @@ class Predictor:
         result = dict(zip(self.output_names, outputs, strict=True))
         given = dict(zip(execution.plan.inputs, ordered, strict=True))
         for name in wanted:
-            result[name] = np.array(execution.tapped(name, given))
+            array = execution.tapped(name, given)
+            others = (*ordered, *result.values())
+            shared = any(np.may_share_memory(array, other) for other in others)
+            result[name] = array.copy("K") if shared else array
         return result
 
     def check_feeds(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
