@@ -85,18 +85,16 @@ def binary(step: Step, plan: Plan, device: Device) -> list[Launch]:
     options = join(
         storage_option(y.dtype), f"#define OP(p,q) {_OPERATORS[step.op]}", activation_options(step)
     )
-    if a.dims == y.dims and b.dims == y.dims:
-        v = widest(device, y.dtype)
-        options, grid = join(options, vectors(device, v)), (-(-y.size // v),)
-        return [Launch("binary", "binary_same", [a, b, y, y.size], grid, options)]
     merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
     assert merged is not None, "the registry's condition keeps larger ranks away"
     dims, (sa, sb) = merged
+    wide = join("#define A_WIDE" if sa[5] else "", "#define B_WIDE" if sb[5] else "")
+    if dims[:5] == [1] * 5:
+        v = widest(device, y.dtype)
+        options, grid = join(options, vectors(device, v), wide), (-(-y.size // v),)
+        return [Launch("binary", "binary_same", [a, b, y, y.size], grid, options)]
     v = vector(device, y.dtype, dims[5])
-    options = join(
-        options, vectors(device, v), "#define A_WIDE" if sa[5] else "",
-        "#define B_WIDE" if sb[5] else "",
-    )  # fmt: skip
+    options = join(options, vectors(device, v), wide)
     args = [a, b, y, y.size, *dims[1:], *sa, *sb]
     return [Launch("binary", "binary", args, (y.size // v,), options)]
 

@@ -2,12 +2,16 @@
 // along the last axis an item; an operand has neighbours there (-DA_WIDE, -DB_WIDE) or repeats one.
 #ifdef A_WIDE
 #define LDA(p, i) LDV(p, i)
+#define A_STEP 1
 #else
+#define A_STEP 0
 #define LDA(p, i) (FV)(LD(p, i))
 #endif
 #ifdef B_WIDE
 #define LDB(p, i) LDV(p, i)
+#define B_STEP 1
 #else
+#define B_STEP 0
 #define LDB(p, i) (FV)(LD(p, i))
 #endif
 
@@ -29,17 +33,17 @@ kernel void binary(global const T *a, global const T *b, global T *y, int n, int
   STV(y, i * V, done);
 }
 
-// Both operands have y's shape.
+// Each operand has y's shape, or is a single number.
 kernel void binary_same(global const T *a, global const T *b, global T *y, int n) {
   const int i = get_global_id(0) * V;
   if (i + V <= n) {
-    const FV p = LDV(a, i), q = LDV(b, i);
+    const FV p = LDA(a, i * A_STEP), q = LDB(b, i * B_STEP);
     const FV v = OP(p, q);
     const FV done = ACT(v);
     STV(y, i, done);
   } else {
     for (int j = i; j < n; ++j) {
-      const float p = LD(a, j), q = LD(b, j);
+      const float p = LD(a, j * A_STEP), q = LD(b, j * B_STEP);
       const float v = OP(p, q);
       const float done = ACT(v);
       ST(y, j, done);
