@@ -10,7 +10,7 @@ import pytest
 from lite_engine.importers import load
 from lite_engine.ir import Graph
 from lite_engine.passes import optimize_graph
-from lite_engine.quantize import Options, quantize, quantize_weights
+from lite_engine.quantize import quantize, quantize_weights
 from lite_engine.quantize.samples import feed_of
 
 pytestmark = [pytest.mark.models, pytest.mark.cpu, pytest.mark.slow]
@@ -129,8 +129,7 @@ def test_plates_are_read_in_integers():
     }  # fmt: skip
     files = sorted((folder / "plates").glob("*.jpg"))
     feeds, run = [feed_of(graph, f) for f in files], NativeRun()
-    options = Options(target_db=40.0, float_budget=0.4)
-    result = quantize(graph, feeds[:50:2], options, run=run)
+    result = quantize(graph, feeds[:50:2], run=run)
     output = graph.outputs[0].name
     rows = (folder / "plates_labels.tsv").read_text().splitlines()[1:]
     labels = {r.split("\t")[0]: r.split("\t")[1] for r in rows}

@@ -47,7 +47,7 @@ class Options:
 
     method: str = "auto"
     scheme: Scheme = field(default_factory=Scheme)
-    equalize: bool = False
+    equalize: bool = True
     bias_correction: bool = True
     rounding: str = "sums"
     threshold_db: float = THRESHOLD_DB

@@ -64,7 +64,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounding", default="sums", choices=("nearest", "sums", "adaptive"), help="of weights"
     )
-    parser.add_argument("--equalize", action="store_true", help="cross-layer equalisation first")
+    parser.add_argument(
+        "--equalize", action=argparse.BooleanOptionalAction, default=True,
+        help="cross-layer equalisation first",
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="save it although it falls short")
     parser.add_argument("--analyze", metavar="FILE.json", help="writes ranges, errors, sensitivity")
     parser.add_argument("--targets", default="", metavar="arm,x86,opencl")
