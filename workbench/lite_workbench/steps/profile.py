@@ -113,7 +113,8 @@ class ProfileStep(Step):
         self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))
         self.tabs.badge("Copies", str(count) if count else "")
-        self.header.note = f"{profile.threads} threads · {profile.runs} runs"
+        threads = f"{profile.threads} thread{'s' * (profile.threads != 1)}"
+        self.header.note = f"{threads} · {profile.runs} runs"
         where = f"{profile.environment.get('cpu', '')} · {self.session.path.name}"
         for widget in (self.chart, self.graph, self.table):
             widget.caption = where
