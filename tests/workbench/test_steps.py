@@ -43,6 +43,8 @@ def test_each_step_works_alone(session: lw.Session, name: str) -> None:
     step = step_class(name)(session)
     assert step.header.title.endswith("?")
     assert step.notice.layout.display == "none" or step.notice.what
+    shown = step._repr_mimebundle_()["text/html"]
+    assert any(mark in shown for mark in ("<svg", "<table", "<pre", "<h"))
     step.close()
 
 

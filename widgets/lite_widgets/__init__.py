@@ -27,6 +27,7 @@ _HOMES = {
     "NetronView": "netron_view",
     "Notice": "notice",
     "OverviewStrip": "overview_strip",
+    "PicturedBox": "workbench_view",
     "RangePlot": "range_plot",
     "ResultCard": "result_card",
     "Roofline": "roofline",

@@ -35,7 +35,19 @@ def columns(*children: ipywidgets.Widget, kind: str = "half") -> ipywidgets.Box:
     return box
 
 
-class Tabbed(ipywidgets.VBox):
+class PicturedBox(ipywidgets.VBox):
+    """A box that shows the static pictures of what it holds where no kernel runs."""
+
+    def static_html(self) -> str:
+        """Return the pictures of the widgets inside, in order; without what is hidden."""
+        return "".join(child.static_html() for child in _leaves(self))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        made = super()._repr_mimebundle_(**kwargs)
+        return {**made, "text/html": self.static_html(), "text/plain": type(self).__name__}
+
+
+class Tabbed(PicturedBox):
     """A card with tabs: ``Tabbed({"Layers": table, "Roofline": roofline}, height=496)``.
 
     `bar` is the TabBar: ``bar.current`` is the open tab; ``badge(name, text)`` marks one.
@@ -61,7 +73,7 @@ class Tabbed(ipywidgets.VBox):
         ]
 
 
-class WorkbenchView(ipywidgets.VBox):
+class WorkbenchView(PicturedBox):
     """Top bar, stepper, one body per step, code drawer.
 
     ``view.top`` TopBar · ``view.stepper`` Stepper · ``view.code`` CodeDrawer · ``view.body(name)``.
@@ -112,17 +124,15 @@ class WorkbenchView(ipywidgets.VBox):
         body = [child.static_html() for child in _leaves(self._bodies[self.current])]
         return "".join([self.stepper.static_html(), *body, self.code.static_html()])
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        made = super()._repr_mimebundle_(**kwargs)
-        return {**made, "text/html": self.static_html(), "text/plain": "Workbench"}
-
 
 def _leaves(box: ipywidgets.Box) -> list[Any]:
     """Return the widgets inside nested boxes that have a static picture, in order."""
     out: list[Any] = []
     for child in box.children:
-        if hasattr(child, "static_html"):
-            out.append(child)
-        elif isinstance(child, ipywidgets.Box):
+        if child.layout.display == "none":
+            continue
+        if isinstance(child, ipywidgets.Box):
             out += _leaves(child)
+        elif hasattr(child, "static_html"):
+            out.append(child)
     return out

@@ -10,14 +10,14 @@ from typing import Any
 import ipywidgets
 from lite_engine import settings
 from lite_engine.errors import LiteError
-from lite_widgets import Notice, StepHeader
+from lite_widgets import Notice, PicturedBox, StepHeader
 
 from ..session import Session
 
 COLOURED = ("x86", "opencl", "arm", "reference")
 
 
-class Step(ipywidgets.VBox):
+class Step(PicturedBox):
     """A question (`title`), its widgets, and what the stepper says about it.
 
     A subclass fills `self.children` in `build` and follows the Session with `follow`. Callbacks

@@ -33,7 +33,7 @@ class RunStep(Step):
             card.status = {"kind": "empty", "title": "Not run yet", "text": "Drop an image first."}
         self.header.buttons = [button("run", "Run", primary=True)]
         self.on(self.header, "run", lambda _: self._run())
-        self.on(self.notice, "compare", lambda _: self._compare())
+        self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("run", self._answered)
         self.follow("error", lambda _: self._failed())
         self.picture = ResultCard(backend="", title="Input", kind="values")
@@ -124,7 +124,7 @@ class RunStep(Step):
                 actions=[["compare", f"Compare {names}", True]],
             )  # fmt: skip
 
-    def _compare(self) -> None:
+    def _to_comparison(self) -> None:
         a, b = self.cards
         self.go("Compare")
         if (a, b) not in self.session.comparisons:
