@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backends.reference import evaluate
+from ..ir import Graph
 from ..ops import find_op
 from ..quantize.guard import THRESHOLD_DB
 from .alignment import Pair
@@ -68,7 +69,7 @@ def within(d: Difference, tolerance: float) -> bool:
 
 def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]) -> None:
     """Writes first_divergence, agrees and the sentence."""
-    limit = result.tolerance or output_limit(result, (a.precision, b.precision))
+    limit = result.tolerance or output_limit(result, a, b)
     bad = [x for x in result.layers if not x.within]
     apart = [n for n, d in result.outputs.items() if not within(Difference(**d), limit)]
     result.agrees = not bad and not apart
@@ -116,15 +117,23 @@ def _loses_most(result: Comparison) -> str:
     )
 
 
-def output_limit(result: Comparison, precisions: tuple[str, str]) -> float:
+def output_limit(result: Comparison, a: Valued, b: Valued) -> float:
     """Relative L2 error that outputs of whole runs may have when every layer is right by itself.
-    Eight bits must keep as much of the outputs as `lite quantize` demands before it saves."""
+    Where values are rounded to steps, a difference in the last bit before becomes a whole step
+    after: there as much of the outputs must stay as `lite quantize` demands before it saves."""
+    steps = 10 ** (-THRESHOLD_DB / 20)
+    graphs = [s.graph for s in (a, b) if s.graph is not None]
+    if any(x.quantised for x in result.layers) or any(_rounds_to_steps(g) for g in graphs):
+        return steps
     own = [x.isolated["rel_l2"] for x in result.layers if x.isolated is not None and x.within]
     layers = float(np.sqrt(np.sum(np.square(own))))  # independent errors add in energy
-    limit = CARRIED * max(FLOAT_TOLERANCE + ROUNDINGS * max(UNIT[p] for p in precisions), layers)
-    if any(x.quantised for x in result.layers):
-        limit = max(limit, 10 ** (-THRESHOLD_DB / 20))
-    return min(limit, 10 ** (-THRESHOLD_DB / 20))
+    one = FLOAT_TOLERANCE + ROUNDINGS * max(UNIT[a.precision], UNIT[b.precision])
+    return min(CARRIED * max(one, layers), steps)
+
+
+def _rounds_to_steps(graph: Graph) -> bool:
+    rounding = ("QuantizeLinear", "DynamicQuantizeLinear")
+    return any(n.op in rounding or n.op.startswith("QLinear") for n in graph.nodes)
 
 
 def _wrong_side(row: LayerDifference, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]) -> str:
