@@ -1,0 +1,75 @@
+"""Where the peers are installed: LITE_BENCH_PEERS names a folder with two environments.
+
+    python -m benchmarks.environments          # makes them (make bench does)
+
+`run` holds the engines, `convert` the converters of LiteRT and ncnn, whose packages conflict with
+the engines'. A package that cannot be installed is said and left out: its rows stay empty.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+RUN = ("onnxruntime", "openvino", "ncnn", "MNN", "ai-edge-litert", "onnx", "sympy")
+# pnnx: its program is enough, torch (which it asks for) is not needed.
+CONVERT = ("tensorflow-cpu==2.19.*", "onnx2tf==1.29.24", "onnx", "onnxruntime", "--no-deps pnnx")
+#: Engines whose model is made in the environment of converters.
+CONVERTED_APART = ("ncnn", "litert")
+
+
+def folder() -> Path:
+    return Path(os.environ.get("LITE_BENCH_PEERS") or Path("build") / "peers").absolute()
+
+
+def python_of(engine: str, *, converting: bool = False) -> str:
+    """The interpreter that runs an engine; ours runs in this one, as do all without a folder."""
+    if engine == "lite":
+        return sys.executable
+    name = "convert" if converting and engine in CONVERTED_APART else "run"
+    path = folder() / name / "bin" / "python"
+    return str(path) if path.exists() else sys.executable
+
+
+def versions(engines: list[str]) -> dict[str, str]:
+    """Versions of the peers' packages; an engine that is not installed is left out."""
+    packages = {"mnn": "MNN", "litert": "ai-edge-litert"}
+    found: dict[str, str] = {}
+    for engine in engines:
+        if engine == "lite":
+            continue
+        name = packages.get(engine, engine)
+        done = subprocess.run(
+            [python_of(engine), "-c",
+             f"import importlib.metadata as m; print(m.version({name!r}))"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode == 0:
+            found[engine] = done.stdout.strip()
+    return found
+
+
+def install() -> int:
+    """Makes both environments; number of packages that are missing afterwards."""
+    missing = 0
+    for name, packages in (("run", RUN), ("convert", CONVERT)):
+        python = folder() / name / "bin" / "python"
+        if not python.exists():
+            venv.create(folder() / name, with_pip=True)
+        for package in packages:
+            words = package.split()
+            code = subprocess.run(
+                [str(python), "-m", "pip", "install", "--quiet", *words],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+            ).returncode  # fmt: skip
+            if code:
+                missing += 1
+                print(f"{words[-1]} cannot be installed into {folder() / name}", file=sys.stderr)
+    return missing
+
+
+if __name__ == "__main__":
+    install()

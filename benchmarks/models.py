@@ -1,0 +1,142 @@
+"""The zoo as files: ONNX, its inputs, its QDQ form, and what each peer reads; made once.
+
+python -m benchmarks.models ENGINE IN OUT PRECISION     # one conversion, in its environment
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.environments import python_of
+from benchmarks.peers import peer
+
+if TYPE_CHECKING:
+    import onnx
+
+CONVERT_SECONDS = 2000
+
+
+class Files:
+    """Model files below one folder, kept between runs.
+
+    The key of a zoo network is the hash of its bytes: a changed network makes new files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def network(self, name: str) -> tuple[Path, Path]:
+        """The ONNX file and its seeded inputs (.npz)."""
+        import hashlib
+
+        from benchmarks import zoo
+
+        model = zoo.build(name)
+        data = model.SerializeToString(deterministic=True)
+        path = self.folder / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}.onnx"
+        feeds = path.with_suffix(".npz")
+        if not feeds.exists():
+            path.write_bytes(data)
+            np.savez(feeds, **feeds_of(model))  # type: ignore[arg-type]
+        return path, feeds
+
+    def model(self, engine: str, onnx_path: Path, feeds: Path, precision: str) -> Path:
+        """What an engine reads. Raises RuntimeError with the converter's last line."""
+        module = peer(engine)
+        if precision not in module.PRECISIONS:
+            raise RuntimeError(f"no {precision}")
+        source = onnx_path
+        if precision == "int8" and not getattr(module, "QUANTISES", False):
+            source = self._quantised(onnx_path, feeds)
+        if not hasattr(module, "convert"):
+            return source
+        out = source.with_name(f"{source.stem}-{precision}.{module.FORMAT}")
+        if engine == "lite":
+            out.unlink(missing_ok=True)  # the engine changes under our hands
+        if not out.exists():
+            part = out.with_name(f"part-{os.getpid()}-{out.name}")
+            self._in_process(engine, source, part, precision)
+            part.rename(out)
+        return out
+
+    def _quantised(self, path: Path, feeds: Path) -> Path:
+        """QDQ of onnxruntime's quantiser: per channel, u8 activations, s8 weights."""
+        out = path.with_name(f"{path.stem}-qdq.onnx")
+        if not out.exists():
+            part = out.with_name(f"part-{os.getpid()}-{out.name}")
+            self._in_process("onnxruntime", path, part, "qdq")
+            part.rename(out)
+        return out
+
+    def _in_process(self, engine: str, source: Path, out: Path, precision: str) -> None:
+        python = python_of(engine, converting=True)
+        try:
+            done = subprocess.run(
+                [python, "-m", "benchmarks.models", engine, str(source), str(out), precision],
+                capture_output=True, text=True, check=False, timeout=CONVERT_SECONDS,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"conversion took more than {CONVERT_SECONDS} s") from None
+        if done.returncode or not out.exists():
+            lines = done.stderr.strip().splitlines() or ["no file was written"]
+            raise RuntimeError(lines[-1][:300])
+
+
+def feeds_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
+    """Seeded inputs by name: standard normal floats, integers 0 or 1."""
+    import onnx
+
+    rng = np.random.default_rng(0)
+    out: dict[str, np.ndarray] = {}
+    for value in model.graph.input:
+        tensor = value.type.tensor_type
+        shape = [d.dim_value or 1 for d in tensor.shape.dim]
+        if tensor.elem_type == onnx.TensorProto.FLOAT:
+            out[value.name] = rng.standard_normal(shape).astype(np.float32)
+        else:
+            out[value.name] = rng.integers(0, 2, shape).astype(np.int64)
+    return out
+
+
+def quantise(source: Path, out: Path) -> None:
+    """Static quantisation by onnxruntime, calibrated on the network's own seeded inputs."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    with np.load(source.with_suffix(".npz")) as file:
+        feeds = {name: file[name] for name in file.files}
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]
+        rest = iter([feeds])
+
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            return next(self.rest, None)
+
+    folded = out.with_suffix(".folded.onnx")
+    quant_pre_process(source, folded)  # batch normalisation into convolutions
+    quantize_static(
+        folded, out, Reader(), per_channel=True, activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+    )  # fmt: skip
+    folded.unlink()
+
+
+def main() -> None:
+    engine, source, out, precision = sys.argv[1:]
+    if precision == "qdq":
+        quantise(Path(source), Path(out))
+    else:
+        peer(engine).convert(Path(source), Path(out), precision)
+    print(json.dumps({"written": out}), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

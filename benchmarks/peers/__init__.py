@@ -1,0 +1,25 @@
+"""Our engine and its five peers behind one interface; only the process that runs one imports it.
+
+A peer's module has
+
+    FORMAT                                       # ending of its model file
+    PRECISIONS                                   # of "fp32", "bf16", "int8"
+    convert(onnx, out, precision)                # in the environment of converters; absent: ONNX
+    open(model, feeds, threads, precision)       # → run() → list of outputs, in the file's order
+
+`onnx` of int8 is the QDQ form of the network (`benchmarks.models`); a peer that quantises by itself
+says so with QUANTISES = True and gets the float one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+#: The order of the table; ours first.
+ENGINES = ("lite", "onnxruntime", "openvino", "ncnn", "mnn", "litert")
+
+
+def peer(name: str) -> ModuleType:
+    """The module of an engine."""
+    return importlib.import_module(f"benchmarks.peers.{name}_peer")
