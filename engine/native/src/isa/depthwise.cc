@@ -32,6 +32,7 @@ struct TileArgs {
   const float* residual;
   ptrdiff_t residual_pixel;
   float lo, hi;
+  bool hard_swish;                // instead of the clamp
   const float* ahead;             // output to fetch meanwhile, or nullptr
 };
 using TileFn = void (*)(const TileArgs&);
@@ -52,17 +53,24 @@ struct Depthwise {
 
 LITE_INLINE F read(const float* p, int tail) { return tail ? load_part(p, tail) : load(p); }
 
-template <int kPx, int kNv>
-LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
+template <bool kHardSwish, int kPx, int kNv>
+LITE_INLINE void write(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
   const F lo = splat(t.lo), hi = splat(t.hi);
   LITE_UNROLL for (int p = 0; p < kPx; ++p)
     LITE_UNROLL for (int n = 0; n < kNv; ++n) {
       float* to = t.out + p * t.out_pixel + c + n * kLanes;
       F v = acc[p][n];
       if (t.residual) v += read(t.residual + p * t.residual_pixel + c + n * kLanes, tail);
-      if (tail) store_part(to, min(hi, max(lo, v)), tail);
-      else store(to, min(hi, max(lo, v)));
+      v = kHardSwish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
+      if (tail) store_part(to, v, tail);
+      else store(to, v);
     }
+}
+
+template <int kPx, int kNv>
+LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
+  if (t.hard_swish) write<true>(t, c, tail, acc);
+  else write<false>(t, c, tail, acc);
 }
 
 template <int kPx, int kNv>
@@ -258,7 +266,8 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &block_begin, &block_end);
   const float* columns[kMaxKernel * kMaxColumns];
   const float** pointers = d.general ? static_cast<const float**>(scratch) : columns;
-  const bool apply = s.activation.act != Act::kNone && s.activation.act != Act::kClip;
+  const Act act = s.activation.act;
+  const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   TileArgs t{};
   t.block_weights = d.block_weights;
   t.bias = d.bias;
@@ -268,6 +277,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   t.residual_pixel = s.residual.pixel;
   t.lo = d.lo;
   t.hi = d.hi;
+  t.hard_swish = act == Act::kHardSwish;
   t.pointers = pointers;
   const float* weights = d.weights + block_begin * d.block_weights;
   const int pixels = tile_pixels(s.out.w);

@@ -1,12 +1,17 @@
 // Instances of the float tile for every height. Why the loop looks as it does: docs/kernels.md.
 #include "f32_tile.h"
 
+#include "activation.h"
+
 namespace lite::LITE_ISA {
 namespace {
 
-template <int kRows, int kVectors>
+template <bool kHardSwish, int kRows, int kVectors>
 LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
   const F lo = splat(t.lo), hi = splat(t.hi);
+  const auto out = [&](F v) __attribute__((always_inline)) {
+    return kHardSwish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
+  };
   if (t.columns == kVectors * kLanes) {
     if (t.residual) {
       LITE_UNROLL for (int m = 0; m < kRows; m++)
@@ -15,7 +20,7 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
     }
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
-        store(t.c + m * t.ldc + n * kLanes, min(hi, max(lo, acc[m][n])));
+        store(t.c + m * t.ldc + n * kLanes, out(acc[m][n]));
     return;
   }
   constexpr int kFull = kVectors - 1;  // the last vector is partly filled
@@ -27,8 +32,8 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
       acc[m][kFull] += load_part(r + kFull * kLanes, tail);
     }
     float* c = t.c + m * t.ldc;
-    if (kFull) store(c, min(hi, max(lo, acc[m][0])));
-    store_part(c + kFull * kLanes, min(hi, max(lo, acc[m][kFull])), tail);
+    if (kFull) store(c, out(acc[m][0]));
+    store_part(c + kFull * kLanes, out(acc[m][kFull]), tail);
   }
 }
 
@@ -119,7 +124,8 @@ void tile(const Tile& t) {
       LITE_UNROLL for (int m = 0; m < kRows; m++)
         LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] += more[i][m][n];
   }
-  finish(t, acc);
+  if (t.hard_swish) finish<true>(t, acc);
+  else finish<false>(t, acc);
 }
 
 

@@ -3,8 +3,10 @@
 // Convolution (1x1 and any other kernel, as taps), transposed convolution, Gemm, MatMul and the
 // products inside Winograd are all this tile over different addresses:
 //
-//   C[m][n] = clamp(bias[n] + R[m][n] +
-//                   sum over y, x, k of A[m*lda + y*tap_y + x*tap_x + k] * W[y][x][k][n])
+//   C[m][n] = f(bias[n] + R[m][n] +
+//               sum over y, x, k of A[m*lda + y*tap_y + x*tap_x + k] * W[y][x][k][n])
+//
+// f clamps, or is HardSwish: the activations that cost less here than in a pass of their own.
 //
 // W is walked as [y][x][k][ldw]: ldw = kColumnVector * vectors where the weights are packed in
 // panels.
@@ -56,6 +58,7 @@ struct Tile {
   float lo, hi;
   int32_t columns;                 // valid ones; what lies behind them is neither read nor written
   const float* prefetch;           // next panel, fetched to L2 meanwhile (prefetching tiles only)
+  bool hard_swish = false;         // instead of the clamp
 };
 
 using TileFn = void (*)(const Tile&);

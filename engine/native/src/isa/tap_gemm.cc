@@ -99,7 +99,8 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
 }
 
 void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread) {
-  const bool apply = g.activation.act != Act::kNone && g.activation.act != Act::kClip;
+  const Act act = g.activation.act;
+  const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   const int64_t row_depth = g.kernel_w * g.in_c;
   int64_t channel_in = 0, channel_out = 0;
   const float* weights = nullptr;
@@ -108,6 +109,7 @@ void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* resid
   t.tap_x = g.tap_x;
   t.lo = g.lo;
   t.hi = g.hi;
+  t.hard_swish = act == Act::kHardSwish;
   const auto enter = [&](int64_t p) __attribute__((always_inline)) {
     const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
     weights = g.weights + group * g.group_floats + panel * g.panel_floats;
