@@ -194,9 +194,10 @@ bool prepare(Step& step, Env& env) {
   d->lo = clip ? s.activation.a : -INFINITY;
   d->hi = clip ? s.activation.b : INFINITY;
   const int64_t rows = s.out.images * s.out.h;
-  // Measured: few channels per pixel and an output larger than the cache wait for its lines.
-  d->fetch_output = static_cast<size_t>(rows * s.out.row) * sizeof(float) > env.l2_bytes &&
-                    s.out.c <= 2 * kBlock;
+  // Measured: few channels per pixel and an output that takes most of the cache, which its input
+  // fills, wait for its lines.
+  d->fetch_output = static_cast<size_t>(rows * s.out.row) * sizeof(float) > env.l2_bytes / 2 &&
+                    s.out.c <= 4 * kBlock;
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   if (d->general) {
     step.scratch_bytes = taps * kPixels * sizeof(float*);
