@@ -37,6 +37,7 @@ format:         ## ruff's formatter and its safe fixes
 
 bench:          ## set up and measure (BENCH="…" passes arguments)
 	@scripts/setup.sh test
+	@python -m benchmarks.environments
 	@python -m benchmarks $(BENCH)
 
 docs:           ## build the documentation into site/

@@ -2,19 +2,20 @@
 
     python -m benchmarks.environments          # makes them (make bench does)
 
-`run` holds the engines, `convert` the converters of LiteRT and ncnn, whose packages conflict with
-the engines'. A package that cannot be installed is said and left out: its rows stay empty.
+`run` holds the engines (the `bench` extra of this project), `convert` the converters of LiteRT and
+ncnn, whose packages conflict with the engines'. A package that cannot be installed is said and left
+out: its rows stay empty.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
-RUN = ("onnxruntime", "openvino", "ncnn", "MNN", "ai-edge-litert", "onnx", "sympy")
 # pnnx: its program is enough, torch (which it asks for) is not needed.
 CONVERT = ("tensorflow-cpu==2.19.*", "onnx2tf==1.29.24", "onnx", "onnxruntime", "--no-deps pnnx")
 #: Engines whose model is made in the environment of converters.
@@ -52,10 +53,20 @@ def versions(engines: list[str]) -> dict[str, str]:
     return found
 
 
+def extra() -> tuple[str, ...]:
+    """The `bench` extra of this project, and what quantising (`benchmarks.models`) needs."""
+    wanted = (r.partition(";") for r in importlib.metadata.requires("lite-workbench") or ())
+    peers = tuple(name.strip() for name, _, when in wanted if "bench" in when)
+    return (*peers, "onnx", "sympy")
+
+
 def install() -> int:
-    """Makes both environments; number of packages that are missing afterwards."""
+    """Makes both environments once; number of packages that are missing afterwards."""
+    done = folder() / "complete"
+    if done.exists():
+        return 0
     missing = 0
-    for name, packages in (("run", RUN), ("convert", CONVERT)):
+    for name, packages in (("run", extra()), ("convert", CONVERT)):
         python = folder() / name / "bin" / "python"
         if not python.exists():
             venv.create(folder() / name, with_pip=True)
@@ -68,6 +79,8 @@ def install() -> int:
             if code:
                 missing += 1
                 print(f"{words[-1]} cannot be installed into {folder() / name}", file=sys.stderr)
+    if not missing:
+        done.touch()
     return missing
 
 
