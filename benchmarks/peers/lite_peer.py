@@ -23,9 +23,6 @@ def open(
     model: Path, feeds: dict[str, np.ndarray], threads: int, precision: str
 ) -> Callable[[], list[np.ndarray]]:
     from lite_engine import Predictor
-    from lite_engine.runtime import host_target
 
-    predictor = Predictor(model, host_target(), threads=threads)
-    execution = predictor.execution()
-    ordered = [feeds[n] for n in predictor.input_names]
-    return lambda: execution.run(ordered)
+    predictor = Predictor(model, threads=threads)
+    return lambda: list(predictor.run(feeds).values())
