@@ -99,8 +99,11 @@ if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && have aarch64-linux-gnu-g
   [ -f engine/lite_engine/_native/bin/aarch64/lite_run ] || say "building the AArch64 runner"
   quiet_build aarch64
 fi
-# The fuzz tests of the native loader run under AddressSanitizer.
+# The fuzz tests of the native loader run under AddressSanitizer, those of the thread pool under
+# ThreadSanitizer.
 if [ "$rank" -ge 3 ]; then
   [ -f build/asan/liblite_runtime.so ] || say "building with AddressSanitizer"
   quiet_build asan
+  [ -f build/tsan/lite_run ] || say "building with ThreadSanitizer"
+  quiet_build tsan
 fi

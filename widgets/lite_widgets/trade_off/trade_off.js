@@ -180,7 +180,7 @@ function chart(c, width) {
       r="${radius(fp).toFixed(1)}"
       fill="var(--ink2)"
     />
-    <text class="t1" x="${X(fp.latency_ms)}" y="${Y(fp.accuracy) - 11}" text-anchor="end">
+    <text class="t1 halo" x="${X(fp.latency_ms)}" y="${Y(fp.accuracy) + 20}" text-anchor="middle">
       fp32
     </text>
     <g
