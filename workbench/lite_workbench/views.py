@@ -139,3 +139,12 @@ def milliseconds(value: float) -> str:
         return "–"
     digits = max(0, 2 - math.floor(math.log10(value)))
     return f"{value:.{digits}f} ms"
+
+
+def roof_of(profile: Any) -> dict | None:
+    """Measured limits of the profile's machine, where the engine has measured them."""
+    roof = getattr(profile, "roof", None) or profile.environment.get("roof")
+    if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):
+        return None
+    return {"gflops": roof["gflops"], "gbytes_per_s": roof["gbytes_per_s"],
+            "what": roof.get("what", f"{profile.threads} threads")}  # fmt: skip

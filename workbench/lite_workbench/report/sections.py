@@ -28,7 +28,6 @@ from lite_widgets import (
 )
 
 from .. import views
-from ..steps.profile import roof_of
 from .page import Section, answer
 
 #: How many layers of a comparison carry their picture: the worst ones.
@@ -157,7 +156,7 @@ def _profiles(session: Any, prefix: str) -> Iterator[Section]:
         predictor = session.predictor(backend)
         shared = {"profile": data, "link": link}
         graph = views.graph_data(predictor.graph)
-        roof = roof_of(profile)
+        roof = views.roof_of(profile)
         inspector = Inspector(
             link=link, count=len(data["layers"]), total_ms=profile.total_ms["median"],
             emulated=data["emulated"], roof=roof,

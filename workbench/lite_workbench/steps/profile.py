@@ -106,7 +106,7 @@ class ProfileStep(Step):
             widget.profile = data
         for widget in (self.chart, self.table, self.graph):
             widget.baseline = baseline
-        roof = roof_of(profile)
+        roof = views.roof_of(profile)
         self.roofline.roof = self.inspector.roof = self.chart.roof = roof
         self._advice = self._advise(profile, predictor.plan(shapes))
         self.memory.memory = views.memory_data(predictor.plan(shapes))
@@ -279,12 +279,3 @@ def advice_for(advice: list[Any], row: dict) -> dict | None:
     gain = f", up to {1e3 * found.gain_ms:.0f} µs less" if found.gain_ms else ""
     text = f"{found.evidence}; {found.advice}{gain}: `{found.command}`"
     return {"text": text, "button": "Add to the code" if found.code else "", "code": found.code}
-
-
-def roof_of(profile: Any) -> dict | None:
-    """Measured limits of the profile's machine, where the engine has measured them."""
-    roof = getattr(profile, "roof", None) or profile.environment.get("roof")
-    if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):
-        return None
-    return {"gflops": roof["gflops"], "gbytes_per_s": roof["gbytes_per_s"],
-            "what": roof.get("what", f"{profile.threads} threads")}  # fmt: skip
