@@ -22,6 +22,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = ("slow", "browser")
+#: Sweeps over everything: only with -m hours, or by name.
+HOURS = "hours"
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -176,9 +178,10 @@ def pytest_unconfigure(config):
 
 def pytest_collection_modifyitems(config, items):
     named = any("::" in str(arg) for arg in config.args)
-    if config.option.all or config.option.markexpr or named:
+    if config.option.markexpr or named:
         return
-    left_out = [i for i in items if any(i.get_closest_marker(m) for m in LEFT_OUT)]
+    names = (HOURS,) if config.option.all else (HOURS, *LEFT_OUT)
+    left_out = [i for i in items if any(i.get_closest_marker(m) for m in names)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [i for i in items if i not in set(left_out)]

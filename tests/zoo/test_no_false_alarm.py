@@ -1,6 +1,6 @@
 """With no fault there is no alarm: every network, real and of the zoo, on every pair of sides.
 
-The normal suite takes a few small ones; `--all` takes all, which is hours.
+The normal suite takes a few small ones; `-m hours` takes all.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def cases() -> list:
         pytest.param(name, pair, id=f"{name}-{pair}",
                      marks=[*([MARKS[pair]] if pair in MARKS else []),
                             *([pytest.mark.models] if name in REAL else []),
-                            *([pytest.mark.slow] if name not in QUICK else [])])
+                            *([pytest.mark.hours] if name not in QUICK else [])])
         for name in (*REAL, *zoo.NAMES) for pair in PAIRS
     ]  # fmt: skip
 

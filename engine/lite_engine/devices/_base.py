@@ -86,9 +86,11 @@ class Device(Protocol):
         wanted: Sequence[str],
         *,
         threads: int = 1,
-        runs: int = 1,
+        runs: int = 0,
         warmup: int = 0,
-    ) -> RunnerResult: ...
+    ) -> RunnerResult:
+        """`runs` 0 wants the answer only; from 1 on the program is measured as well."""
+        ...
 
 
 def runner_arguments(
@@ -102,7 +104,8 @@ def runner_arguments(
     warmup: int,
 ) -> list[str]:
     """Arguments of `lite_run` that run a program file and leave every wanted tensor in `folder`."""
-    args = [program, "--threads", str(threads), "--runs", str(runs), "--warmup", str(warmup)]
+    args = [program, "--threads", str(threads), "--runs", str(max(runs, 1))]
+    args += ["--warmup", str(warmup)]
     for name, path in inputs.items():
         args += ["--input", f"{name}={path}"]
     if wanted:

@@ -53,7 +53,7 @@ class DeviceExecutable:
         }
         wanted = [tensor_file_name(i) for i in dict.fromkeys([*self.plan.outputs, *self._taps])]
         self._result = self.device.run_program(
-            self.program, arrays, wanted, threads=self._threads(), runs=max(self._runs, 1),
+            self.program, arrays, wanted, threads=self._threads(), runs=self._runs,
             warmup=self._warmup,
         )  # fmt: skip
         return [self._array(i) for i in self.plan.outputs]

@@ -86,14 +86,16 @@ class EmulatedDevice(ProcessDevice):
         self.cpu = cpu
         super().__init__("emulated" if cpu == DEFAULT_CPU else f"emulated:{cpu}", "aarch64")
 
-    def command(self, runner: Path, folder: Path) -> list[str]:
+    def command(self, runner: Path, folder: Path, *, measured: bool) -> list[str]:
         state = emulator_usability()
         if not state.usable:
             raise DeviceError(f"{self.name}: {state.reason}; {state.fix}")
         found = emulator()
         if found is None:
             return [str(runner)]
-        return [found, "-cpu", self.cpu, *counting(found, folder / _COUNTS), str(runner)]
+        # Counting makes the emulator several times slower.
+        count = counting(found, folder / _COUNTS) if measured else []
+        return [found, "-cpu", self.cpu, *count, str(runner)]
 
     def read(self, folder: Path, wanted: Sequence[str]) -> RunnerResult:
         """Adds `instructions` to the runner's profile and to its steps where they were counted."""

@@ -36,9 +36,9 @@ class ProcessDevice:
     def target(self) -> str:
         return TARGETS[self.arch]
 
-    def command(self, runner: Path, folder: Path) -> list[str]:
-        """What starts the runner; `folder` is the run's own. Raises DeviceError when it cannot
-        run here."""
+    def command(self, runner: Path, folder: Path, *, measured: bool) -> list[str]:
+        """What starts the runner; `folder` is the run's own, `measured` says that more than the
+        answer is wanted of it. Raises DeviceError when it cannot run here."""
         return [str(runner)]
 
     def read(self, folder: Path, wanted: Sequence[str]) -> RunnerResult:
@@ -52,7 +52,7 @@ class ProcessDevice:
         wanted: Sequence[str],
         *,
         threads: int = 1,
-        runs: int = 1,
+        runs: int = 0,
         warmup: int = 0,
     ) -> RunnerResult:
         """Raises DeviceError naming the stage."""
@@ -64,7 +64,7 @@ class ProcessDevice:
                     runner = runner_path(self.arch)
                 except LiteError as error:
                     raise DeviceError(f"{self.name}: {error}") from None
-                command = self.command(runner, folder)
+                command = self.command(runner, folder, measured=runs > 0)
                 stage.detail = " ".join(command)
             with self.log.stage("copy") as stage:
                 files = write_inputs(folder, inputs)

@@ -88,7 +88,7 @@ class RemoteDevice:
         wanted: Sequence[str],
         *,
         threads: int = 1,
-        runs: int = 1,
+        runs: int = 0,
         warmup: int = 0,
     ) -> RunnerResult:
         """Raises DeviceError naming the stage."""
