@@ -23,7 +23,9 @@ from ..plan import make_plan
 SOURCES = Path(__file__).parents[2] / "native"
 ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
 BUILD_TIMEOUT_S = 1800
-_ROW = re.compile(r"LITE_(?:BASE|ISA|ONE_ISA)_KERNELS\((?:\w+, )?(\w+)\)")
+_ROW = re.compile(r"LITE_(?:BASE|ISA|ONE_ISA)_KERNELS\((?:(\w+), )?(\w+)\)")
+#: Of the shared sources these instruction sets have the kernels of one type only.
+_HALVES = {"neonfp16": "f16_", "avx512bf16": "bf16_"}
 
 
 @dataclass
@@ -63,25 +65,26 @@ def short_list(full: str, kernels: list[str]) -> str:
     """The lines of kernel_list.inc that these kernels need; its conditions stay.
 
     Raises LiteError for a kernel that no listed file registers."""
-    files = {name: _registers(name) for name in _ROW.findall(full)}
-    needed = set()
+    files = {row: _registers(*row) for row in _ROW.findall(full)}
+    needed: set[tuple[str, str]] = set()
     for kernel in kernels:
-        having = [name for name, known in files.items() if kernel in known]
+        having = [row for row, known in files.items() if kernel in known]
         if not having:
             raise LiteError(f"kernel {kernel} is in no file of kernel_list.inc; run without --trim")
         needed.update(having)
     lines = []
     for line in full.splitlines():
         row = _ROW.search(line)
-        if line.startswith("#") or (row and row[1] in needed):
+        if line.startswith("#") or (row and (row[1] or "", row[2]) in needed):
             lines.append(line)
     return "\n".join(lines) + "\n"
 
 
-def _registers(file: str) -> set[str]:
+def _registers(isa: str, file: str) -> set[str]:
     """Kernel names in the sources of a list entry: they are string literals there."""
     texts = [p.read_text() for p in (SOURCES / "src").rglob(f"{file}.cc")]
-    return {name for text in texts for name in re.findall(r'"([a-z]\w*)"', text)}
+    names = {name for text in texts for name in re.findall(r'"([a-z]\w*)"', text)}
+    return {name for name in names if name.startswith(_HALVES.get(isa, ""))}
 
 
 def _check_tools(arch: str) -> None:

@@ -11,7 +11,8 @@ set(LITE_LIBRARY_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--exclude-li
     LINKER:--no-undefined LINKER:--gc-sections)
 set(LITE_RUNNER_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--gc-sections)
 
-if(LITE_KERNEL_LIST)  # a trimmed build is for a device: no symbols
+if(LITE_KERNEL_LIST)  # a trimmed build is for a device: no symbols, no tables for debuggers
+  target_compile_options(lite_flags INTERFACE -fno-asynchronous-unwind-tables)
   list(APPEND LITE_LIBRARY_LINK_FLAGS -s)
   list(APPEND LITE_RUNNER_LINK_FLAGS -s)
 endif()
