@@ -6,34 +6,41 @@
 namespace lite::LITE_ISA {
 namespace {
 
-template <bool kHardSwish, int kRows, int kVectors>
+template <int kRows, int kVectors>
 LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
+  constexpr int kFull = kVectors - 1;  // where columns are missing, the last vector lacks them
+  const bool full = t.columns == kVectors * kLanes;
+  const int tail = t.columns - kFull * kLanes;
   const F lo = splat(t.lo), hi = splat(t.hi);
-  const auto out = [&](F v) __attribute__((always_inline)) {
-    return kHardSwish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
-  };
-  if (t.columns == kVectors * kLanes) {
-    if (t.residual) {
-      LITE_UNROLL for (int m = 0; m < kRows; m++)
-        LITE_UNROLL for (int n = 0; n < kVectors; n++)
-          acc[m][n] += load(t.residual + m * t.ldr + n * kLanes);
-    }
+  if (t.residual && full) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
-        store(t.c + m * t.ldc + n * kLanes, out(acc[m][n]));
-    return;
-  }
-  constexpr int kFull = kVectors - 1;  // the last vector is partly filled
-  const int tail = t.columns - kFull * kLanes;
-  LITE_UNROLL for (int m = 0; m < kRows; m++) {
-    if (t.residual) {
+        acc[m][n] += load(t.residual + m * t.ldr + n * kLanes);
+  } else if (t.residual) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++) {
       const float* r = t.residual + m * t.ldr;
       if (kFull) acc[m][0] += load(r);
       acc[m][kFull] += load_part(r + kFull * kLanes, tail);
     }
+  }
+  if (t.hard_swish) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++)
+        acc[m][n] = activate_vector<Act::kHardSwish>(acc[m][n], lo, hi);
+  } else {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, max(lo, acc[m][n]));
+  }
+  if (full) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++)
+        store(t.c + m * t.ldc + n * kLanes, acc[m][n]);
+    return;
+  }
+  LITE_UNROLL for (int m = 0; m < kRows; m++) {
     float* c = t.c + m * t.ldc;
-    if (kFull) store(c, out(acc[m][0]));
-    store_part(c + kFull * kLanes, out(acc[m][kFull]), tail);
+    if (kFull) store(c, acc[m][0]);
+    store_part(c + kFull * kLanes, acc[m][kFull], tail);
   }
 }
 
@@ -124,10 +131,8 @@ void tile(const Tile& t) {
       LITE_UNROLL for (int m = 0; m < kRows; m++)
         LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] += more[i][m][n];
   }
-  if (t.hard_swish) finish<true>(t, acc);
-  else finish<false>(t, acc);
+  finish(t, acc);
 }
-
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 // added to float sums. So the rounding of a sum does not grow with its depth, and only what
 // kRun pairs add up to must stay below 65504.
 #define LITE_HALF_PRODUCTS
+#include "../activation.h"
 #include "../f32_tile.h"
 
 namespace lite::LITE_ISA {
@@ -108,6 +109,9 @@ void tile(const Tile& t) {
   }
   sums.widen();
   const F lo = splat(t.lo), hi = splat(t.hi);
+  const auto out = [&](F v) __attribute__((always_inline)) {
+    return t.hard_swish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
+  };
   for (int m = 0; m < kRows; m++) {
     int left = t.columns;
     for (int n = 0; left > 0; n += kLanes, left -= kLanes) {
@@ -116,10 +120,10 @@ void tile(const Tile& t) {
       const float* r = t.residual ? t.residual + m * t.ldr + n : nullptr;
       if (left >= kLanes) {
         if (r) v += load(r);
-        store(c, min(hi, max(lo, v)));
+        store(c, out(v));
       } else {
         if (r) v += load_part(r, left);
-        store_part(c, min(hi, max(lo, v)), left);
+        store_part(c, out(v), left);
       }
     }
   }
