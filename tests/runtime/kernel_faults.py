@@ -84,35 +84,63 @@ _IN_PLAN = {
     "read_past_edge": _read_past_edge,
 }
 
-_OTHER_CHANNEL = "#define SWAP(c, n) ((c) == 0 ? (n) - 1 : (c) == (n) - 1 ? 0 : (c))\n"
-_THROUGH_HALF = """float through_half(float v) {
-  ushort bits;
-  vstore_half(v * 3e4f, 0, (half *)&bits);
-  return vload_half(0, (half *)&bits);
+_SWAPPED = """FV swapped(FV v) {
+  float u[V];
+  STFV(u, 0, v);
+  const float first = u[0];
+  u[0] = u[V - 1];
+  u[V - 1] = first;
+  return LDFV(u, 0);
 }
 """
-#: kind → source file → (text in front, [what is replaced, by what])
-_IN_SOURCE = {
+_THROUGH_HALF = """FV through_half(FV v) {
+  float u[V];
+  STFV(u, 0, v);
+  for (int i = 0; i < V; ++i) {
+    ushort bits;
+    vstore_half(u[i] * 3e4f, 0, (half *)&bits);
+    u[i] = vload_half(0, (half *)&bits);
+  }
+  return LDFV(u, 0);
+}
+"""
+#: kind → kernel → (text in front, what is replaced by what). Kernels of CPU devices: a convolution
+#: ends in `conv` or, with Winograd's transforms, in `from_points`; the kernels in front of these
+#: (`surround`, `to_points`) are where the borders of the picture are.
+_IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "drop_last_column": {
-        "conv": ("", ["m0 + t < M; ++t) {",
-                      "m0 + t < M; ++t) { if ((m0 + t) % OW == OW - 1) continue;"]),
-        "depthwise": ("", ["m >= M) return;", "m >= M || m % OW == OW - 1) return;"]),
+        "conv": ("", {"if (t < valid) {": "if (t < valid && ox + t < OW - 1) {"}),
+        "from_points": ("", {"x0 + j >= OW)": "x0 + j >= OW - 1)"}),
+        "depthwise": ("", {"if (ox + p < OW)": "if (ox + p < OW - 1)"}),
     },
-    "swap_channels": {
-        "conv": (_OTHER_CHANNEL, ["ST(y, to + k,", "ST(y, (m0 + t) * O + SWAP(o + k, O),"]),
-        "depthwise": (_OTHER_CHANNEL, ["ST(y, m * C + c,", "ST(y, m * C + SWAP(c, C),"]),
+    "swap_channels": {  # the first and the last of a vector
+        "conv": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
+        "from_points": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
+        "depthwise": (_SWAPPED, {"to + p * C, done);": "to + p * C, swapped(done));"}),
     },
     "overflow_fp16": {
-        "conv": (_THROUGH_HALF, ["float u = v[k];", "float u = through_half(v[k]);"]),
-        "depthwise": (_THROUGH_HALF, ["ACT(s)", "ACT(through_half(s))"]),
+        "conv": (_THROUGH_HALF, {"if (left >= V) {": "v = through_half(v);\n  if (left >= V) {"}),
+        "from_points": (_THROUGH_HALF, {"s = u[j] + start;": "s = through_half(u[j] + start);"}),
+        "depthwise": (_THROUGH_HALF, {"FV v = sum[p];": "FV v = through_half(sum[p]);"}),
     },
     "forget_bias": {
-        "conv": ("", ["start = LOADF(bias, block * V);", "start = 0;"]),
-        "depthwise": ("", ["float s = bias[c];", "float s = 0;"]),
+        "conv": ("", {"first = LDFV(bias, o);": "first = 0;",
+                      "second = LDFV(bias, o + V);": "second = 0;"}),
+        "from_points": ("", {"start = LDFV(bias, o);": "start = 0;"}),
+        "depthwise": ("", {"start = LDFV(bias, c);": "start = 0;"}),
     },
-    "read_past_edge": {  # into the next row of the picture
-        "conv": ("", ["xx >= 0 && xx < W;", "yy * W + xx >= 0 && yy * W + xx < H * W;"]),
-        "depthwise": ("", ["xx < 0 || xx >= W", "yy * W + xx < 0 || yy * W + xx >= H * W"]),
+    "read_past_edge": {  # into the rows of the picture before and after
+        "surround": ("", {
+            "(inside ? before : WP * C); ++i) to[i] = 0;":
+                "(inside ? before : WP * C); ++i)\n    to[i] = inside && yy > 0 ? "
+                "LD(x, (((row / HP) * H + yy) * W * C - before + i)) : 0;",
+            "for (i = before + width; i < WP * C; ++i) to[i] = 0;":
+                "for (i = before + width; i < WP * C; ++i)\n    to[i] = yy < H - 1 ? "
+                "LD(from, (i - before)) : 0;",
+        }),
+        "to_points": ("", {"xx >= 0 && xx < W;": "yy * W + xx >= 0 && yy * W + xx < H * W;"}),
+        "depthwise": ("", {"x0 + i >= 0 && x0 + i < W)":
+                           "yy * W + x0 + i >= 0 && yy * W + x0 + i < H * W)"}),
     },
 }  # fmt: skip
 
@@ -120,21 +148,29 @@ _IN_SOURCE = {
 def plant_in_source(monkeypatch, layer: str, kind: str) -> None:
     """The layer's OpenCL kernel is built from other text. Fails when the text is not there."""
     launches_of, build = executable.launches_of, devices.Device._build
+    patches, marks = _IN_SOURCE[kind], {}
 
     def marked(step: Step, plan: Plan, device):
         launches = launches_of(step, plan, device)
-        for launch in launches if step.name == layer else ():
-            launch.options += f"\n#define PLANTED_{kind}"
+        if step.name == layer:
+            fitting = [launch for launch in launches if launch.kernel in patches]
+            names = [launch.kernel for launch in launches]
+            assert fitting, f"{layer} runs {names}: there is no {kind} for any of these"
+            mark = f"#define PLANTED_{kind}_{fitting[-1].kernel}"
+            marks[mark] = fitting[-1].kernel
+            fitting[-1].options += f"\n{mark}"
         return launches
 
     def spoilt(device, file: str, defines: str):
-        if f"PLANTED_{kind}" not in defines:
+        kernel = marks.get(defines.rpartition("\n")[2])
+        if kernel is None:
             return build(device, file, defines)
-        before, (old, new) = _IN_SOURCE[kind][file]
+        before, changes = patches[kernel]
         text = (devices.KERNELS / f"{file}.cl").read_text()
-        assert old in text, f"{file}.cl has changed: {old!r} is not in it"
-        source = "\n".join([defines, (devices.KERNELS / "common.h").read_text(), before,
-                            text.replace(old, new)])  # fmt: skip
+        for old, new in changes.items():
+            assert text.count(old) == 1, f"{file}.cl has changed: {old!r} is not in it once"
+            text = text.replace(old, new)
+        source = "\n".join([defines, (devices.KERNELS / "common.h").read_text(), before, text])
         program = device.cl.Program(device.context, source)
         return program.build(list(devices.BUILD_OPTIONS), cache_dir=False)
 
