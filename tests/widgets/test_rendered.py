@@ -352,6 +352,32 @@ def test_inspector_measures_what_differs_from_now(mount):
     assert sent["layers"][1:] == ["b1/dw", "b2/dw"] and sent["precision"] == ""
 
 
+def test_late_echo_does_not_put_the_slider_back(mount):
+    data = samples.comparison()
+    page = mount(
+        [lw.ErrorStrip(comparison=data, link="c"), lw.ErrorStrip(comparison=data, link="c")]
+    )
+    page.evaluate(
+        """async () => {
+        const slider = document.querySelector("#w0 [data-range=tolerance]");
+        const put = (v) => {
+            slider.value = v;
+            slider.dispatchEvent(new Event("input", {bubbles: true}));
+        };
+        put(-4);
+        await new Promise((r) => setTimeout(r, 200));
+        put(-3);
+        for (const model of models) {  // what Python was told before comes back
+            model.set("tolerance", 1e-4);
+            delete model.pending.tolerance;
+        }
+        await new Promise((r) => setTimeout(r, 200));
+    }"""
+    )
+    assert page.evaluate("() => models.map((m) => m.get('tolerance'))") == [1e-3, 1e-3]
+    assert page.evaluate("() => saved.map((all) => all.at(-1).tolerance)") == [1e-3, 1e-3]
+
+
 def test_tolerance_per_operator_is_a_stepped_band(mount):
     comparison = samples.comparison()
     page = mount(

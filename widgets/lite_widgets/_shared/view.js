@@ -45,6 +45,8 @@ class View {
     this.stops = [];
     this.dirty = new Set();
     this.widths = new WeakMap();
+    this.unsaved = new Map();
+    this.guarded = new Set();
     host.classList.add("lite-host");
     this.root = document.createElement("div");
     this.root.className = `lite lite-${spec.name}`;
@@ -68,6 +70,8 @@ class View {
 
   /** Set traits and tell Python. {soft: true}: while dragging, at most every 120 ms. */
   set(values, { soft = false } = {}) {
+    if (soft) this.#keep(values);
+    else for (const name of Object.keys(values)) this.unsaved.delete(name);
     for (const [name, value] of Object.entries(values)) this.model.set(name, value);
     const shared = Object.fromEntries(Object.entries(values).filter(([n]) => FOLLOWED.includes(n)));
     if (Object.keys(shared).length) announce(this.get("link"), this.uid, shared);
@@ -79,7 +83,29 @@ class View {
   #save() {
     clearTimeout(this.saveTimer);
     this.saveTimer = null;
+    this.unsaved.clear();
     this.model.save_changes();
+  }
+
+  /**
+   * Until they are saved, these values stand: Python's echo of the value saved before may come
+   * now, and would put the slider back. Restored after the echo is done, before the next drawing.
+   */
+  #keep(values) {
+    const restore = (name) => {
+      if (this.unsaved.has(name)) this.model.set(name, this.unsaved.get(name));
+    };
+    for (const [name, value] of Object.entries(values)) {
+      this.unsaved.set(name, value);
+      if (this.guarded.has(name)) continue;
+      this.guarded.add(name);
+      const guard = () => {
+        if (this.unsaved.has(name) && this.model.get(name) !== this.unsaved.get(name))
+          queueMicrotask(() => restore(name));
+      };
+      this.model.on(`change:${name}`, guard);
+      this.stops.push(() => this.model.off(`change:${name}`, guard));
+    }
   }
 
   act(id, payload = {}) {
@@ -281,10 +307,12 @@ class View {
       this.mark();
     }
     const own = Object.entries(values).filter(([name]) => name !== "hovered" && this.has(name));
+    const now = own.some(([name]) => name === "selected");
+    if (!now) this.#keep(Object.fromEntries(own));
     for (const [name, value] of own) this.model.set(name, value);
     // Python hears it from every widget. Kept back, it would go out with a later change of this
     // widget and undo what Python has set meanwhile.
-    if (own.some(([name]) => name === "selected")) this.#save();
+    if (now) this.#save();
     else if (own.length) this.saveTimer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
   }
 
