@@ -418,3 +418,18 @@ def test_steps_and_tabs_by_keyboard(mount):
     page.wait_for_function("() => document.activeElement.dataset.tab === 'Roofline'")
     page.keyboard.press("End")
     assert saved(page, 1)["current"] == "Types"
+
+
+def test_a_selection_that_comes_with_its_model_waits_for_the_drawing(mount):
+    """Python sends a new model and its selection in one message, before anything is drawn."""
+    widget = lw.GraphView(graph=samples.graph(), selected=[])
+    name = widget.graph["nodes"][-1]["name"]
+    page = mount([lw.GraphView()])
+    page.evaluate(
+        """([graph, name]) => {
+            models[0].set("graph", graph);
+            models[0].set("selected", [name]);
+        }""",
+        [widget.graph, name],
+    )
+    page.locator(f"#w0 [data-pane=main] [data-k='{name}'].sel").wait_for()

@@ -44,6 +44,7 @@ class View {
     this.uid = `lite${++made}x${Math.floor(performance.now() * 1000).toString(36)}`;
     this.stops = [];
     this.dirty = new Set();
+    this.unseen = false; // a selection that has not been scrolled into view
     this.widths = new WeakMap();
     this.unsaved = new Map();
     this.guarded = new Set();
@@ -232,8 +233,8 @@ class View {
     });
   }
 
-  /** Selection and hovering only toggle classes. */
-  mark({ reveal = false } = {}) {
+  /** Selection and hovering only toggle classes; a new selection is scrolled into view. */
+  mark() {
     const toggle = (cls, names) => {
       const wanted = new Set(names);
       for (const old of this.frameBox.querySelectorAll(`.${cls}[data-k]`))
@@ -244,7 +245,10 @@ class View {
     };
     toggle("sel", this.selected);
     toggle("hov", this.local.hovered ? [this.local.hovered] : []);
-    if (reveal && this.current && this.spec.reveal) this.spec.reveal(this, this.current);
+    // What is on screen may be of an older model, or nothing at all: the drawing to come reveals.
+    if (!this.unseen || this.frameBox.hidden || this.dirty.has("frame")) return;
+    this.unseen = false;
+    if (this.current) this.spec.reveal?.(this, this.current);
   }
 
   #theme() {
@@ -274,7 +278,8 @@ class View {
     });
     on("change:selected", () => {
       if (spec.selection) this.later(spec.selection);
-      this.mark({ reveal: true });
+      this.unseen = true;
+      this.mark();
     });
     on("change:theme", () => this.#theme());
     this.stops.push(onThemeChange(() => this.#theme()));
