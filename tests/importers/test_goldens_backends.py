@@ -31,15 +31,13 @@ FLOAT_TOLERANCE = 1e-4
 BACKENDS = ("import", "x86", "arm", "opencl", "reference")
 #: float operators give their integers only nearly (test_tflite_goldens.py says how nearly)
 INTEGERS = ("_quant.tflite", "_int8.tflite")
-#: quick enough under emulation to run always
-SMALL_ON_ARM = (
-    "caffe/mtcnn/det2",
-    "onnx/mnist",
-    "ppocr_v2_cls/model.onnx__text_cls",
-    "tf/DS_CNN_S.pb__yes",
-    "tflite/micro_speech",
-    "tflite/mobilenet_v1_0.25_224_quant.tflite__cat",
-    "tflite/vww_96",
+#: the same networks from another format; on x86 and the references every file runs
+TWINS = (
+    "ultraface_rfb320/RFB-320.caffemodel",
+    "deeplab_dm05_person/frozen_inference_graph.pb",
+    "ppocr_v3_det_ch/inference",
+    "tf/mobilenet_v1",
+    "ultraface_rfb320/version-RFB-320_without_postprocessing.tflite",
 )
 
 
@@ -48,17 +46,20 @@ def _cases() -> list:
         return []
     folder = MODELS / "goldens"
     names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*__*.npz"))
-    return [_case(backend, name) for backend in BACKENDS for name in names
+    first = {name.partition("__")[0]: name for name in reversed(names)}.values()
+    return [_case(backend, name, name in first) for backend in BACKENDS for name in names
             if backend != "import" or not name.partition("__")[0].endswith(INTEGERS)]  # fmt: skip
 
 
-def _case(backend: str, name: str) -> object:
+def _case(backend: str, name: str, first: bool) -> object:
+    """Further pictures of a network run always on x86 and as imported: what emulation and OpenCL
+    add are kernels, and those do not depend on the picture. `-m hours` runs the others too."""
     marks = [pytest.mark.cpu] if backend != "import" else []
     if backend in ("arm", "opencl"):
         marks.append(getattr(pytest.mark, backend))
-    long = backend == "arm" and not name.startswith(SMALL_ON_ARM)
-    if long or backend in ("opencl", "reference"):
-        marks.append(pytest.mark.slow)
+    if backend in ("arm", "opencl", "reference"):
+        twin = backend == "arm" and name.startswith(TWINS)
+        marks.append(pytest.mark.slow if first and not twin else pytest.mark.hours)
     return pytest.param(backend, name, marks=marks, id=f"{backend}-{Path(name).stem}")
 
 
