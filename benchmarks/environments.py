@@ -57,7 +57,7 @@ def extra() -> tuple[str, ...]:
     """The `bench` extra of this project, and what quantising (`benchmarks.models`) needs."""
     wanted = (r.partition(";") for r in importlib.metadata.requires("lite-workbench") or ())
     peers = tuple(name.strip() for name, _, when in wanted if "bench" in when)
-    return (*peers, "onnx", "sympy")
+    return (*peers, "onnx", "sympy", "ai-edge-quantizer")
 
 
 def install() -> int:

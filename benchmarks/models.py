@@ -1,11 +1,10 @@
 """The zoo as files: ONNX, its inputs, its QDQ form, and what each peer reads; made once.
 
-python -m benchmarks.models ENGINE IN OUT PRECISION     # one conversion, in its environment
+python -m benchmarks.models ENGINE IN OUT PRECISION|qdq|quantise FEEDS    # one, in its environment
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -54,40 +53,40 @@ class Files:
         if precision not in module.PRECISIONS:
             raise RuntimeError(f"no {precision}")
         source = onnx_path
-        if precision == "int8" and not getattr(module, "QUANTISES", False):
-            source = self._quantised(onnx_path, feeds)
+        if precision == "int8" and hasattr(module, "quantise"):
+            source = self.model(engine, onnx_path, feeds, "fp32")
+            return self._make(
+                engine, source, source.with_suffix(f".int8.{module.FORMAT}"), "quantise", feeds
+            )
+        if precision == "int8":
+            qdq = source.with_name(f"{source.stem}-qdq.onnx")
+            source = self._make("onnxruntime", source, qdq, "qdq", feeds)
         if not hasattr(module, "convert"):
             return source
         out = source.with_name(f"{source.stem}-{precision}.{module.FORMAT}")
         if engine == "lite":
             out.unlink(missing_ok=True)  # the engine changes under our hands
-        if not out.exists():
-            part = out.with_name(f"part-{os.getpid()}-{out.name}")
-            self._in_process(engine, source, part, precision)
-            part.rename(out)
-        return out
+        return self._make(engine, source, out, precision, feeds)
 
-    def _quantised(self, path: Path, feeds: Path) -> Path:
-        """QDQ of onnxruntime's quantiser: per channel, u8 activations, s8 weights."""
-        out = path.with_name(f"{path.stem}-qdq.onnx")
-        if not out.exists():
-            part = out.with_name(f"part-{os.getpid()}-{out.name}")
-            self._in_process("onnxruntime", path, part, "qdq")
-            part.rename(out)
-        return out
-
-    def _in_process(self, engine: str, source: Path, out: Path, precision: str) -> None:
-        python = python_of(engine, converting=True)
+    def _make(self, engine: str, source: Path, out: Path, what: str, feeds: Path) -> Path:
+        """`out`, made by a process of its own unless it is there."""
+        if out.exists():
+            return out
+        part = out.with_name(f"part-{os.getpid()}-{out.name}")
+        python = python_of(engine, converting=what != "quantise")
         try:
             done = subprocess.run(
-                [python, "-m", "benchmarks.models", engine, str(source), str(out), precision],
+                [python, "-m", "benchmarks.models", engine, str(source), str(part), what,
+                 str(feeds)],
                 capture_output=True, text=True, check=False, timeout=CONVERT_SECONDS,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"conversion took more than {CONVERT_SECONDS} s") from None
-        if done.returncode or not out.exists():
+        if done.returncode or not part.exists():
             lines = done.stderr.strip().splitlines() or ["no file was written"]
             raise RuntimeError(lines[-1][:300])
+        part.rename(out)
+        return out
 
 
 def feeds_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
@@ -106,12 +105,12 @@ def feeds_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     return out
 
 
-def quantise(source: Path, out: Path) -> None:
+def quantise(source: Path, out: Path, feeds_file: Path) -> None:
     """Static quantisation by onnxruntime, calibrated on the network's own seeded inputs."""
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    with np.load(source.with_suffix(".npz")) as file:
+    with np.load(feeds_file) as file:
         feeds = {name: file[name] for name in file.files}
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
@@ -130,12 +129,14 @@ def quantise(source: Path, out: Path) -> None:
 
 
 def main() -> None:
-    engine, source, out, precision = sys.argv[1:]
-    if precision == "qdq":
-        quantise(Path(source), Path(out))
+    engine, what = sys.argv[1], sys.argv[4]
+    source, out, feeds = (Path(sys.argv[i]) for i in (2, 3, 5))
+    if what == "qdq":
+        quantise(source, out, feeds)
+    elif what == "quantise":
+        peer(engine).quantise(source, out, feeds)
     else:
-        peer(engine).convert(Path(source), Path(out), precision)
-    print(json.dumps({"written": out}), file=sys.stderr)
+        peer(engine).convert(source, out, what)
 
 
 if __name__ == "__main__":

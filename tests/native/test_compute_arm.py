@@ -84,5 +84,12 @@ def test_integer_kernels(isa, tmp_path):
                       range(len(inputs)))
         for c, (inputs, attrs, want) in zip(int8.CONVS, cases)
     ]
-    for got, (_, _, want) in zip(run_on_arm(merged(plans), tmp_path, isa), cases):
+    transposed = [int8.int_deconv_case(*c) for c in int8.DECONVS]
+    plans += [
+        one_step_plan("QLinearConvTranspose", int8.DECONV, inputs, [np.zeros_like(want)], attrs,
+                      range(len(inputs)))
+        for inputs, attrs, want in transposed
+    ]
+    results = run_on_arm(merged(plans), tmp_path, isa)
+    for got, (_, _, want) in zip(results, cases + transposed, strict=True):
         assert np.array_equal(got, want)

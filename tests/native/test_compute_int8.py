@@ -9,12 +9,12 @@ import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.errors import ModelFormatError
 
-from .oracles import conv
+from .oracles import conv, deconv
 from .tiny import load, one_step_plan, run_step
 
 pytestmark = pytest.mark.cpu
 
-GEMM, DEPTHWISE = "i8_conv2d_gemm", "i8_conv2d_depthwise"
+GEMM, DEPTHWISE, DECONV = "i8_conv2d_gemm", "i8_conv2d_depthwise", "i8_deconv2d"
 U8, I8 = np.uint8, np.int8
 
 # kernel, x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type
@@ -84,6 +84,24 @@ TILED: list[tuple] = [
     (GEMM, (1, 7, 16, 100), 30, (2, 3), {"pads": [3, 2, 2, 1], "strides": [3, 1],
                                          "dilations": [1, 2]}, I8, I8, I8),
     (GEMM, (1, 2, 30, 64), 64, (3, 3), {"pads": [3, 3, 3, 3]}, U8, I8, U8),
+]
+
+# x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type: taps that overlap, gaps
+# between them, cut edges, groups; the last ones are large enough for AMX, read in place or copied.
+DECONVS: list[tuple] = [
+    ((1, 3, 4, 8), 5, (2, 2), {"strides": [2, 2]}, U8, I8, U8),
+    ((2, 5, 3, 7), 33, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, I8, I8, I8),
+    ((1, 4, 5, 12), 10, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, U8, I8),
+    ((1, 4, 4, 6), 4, (1, 2), {"strides": [3, 2]}, U8, I8, U8),
+    ((1, 5, 4, 8), 12, (3, 2), {"strides": [2, 3], "dilations": [3, 2], "group": 4,
+                                "output_padding": [1, 2], "activation": "Relu"}, I8, I8, U8),
+    ((1, 6, 6, 20), 20, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 20},
+     U8, I8, U8),
+    ((1, 5, 6, 12), 8, (3, 3), {"strides": [2, 1], "pads": [3, 2, 1, 0], "group": 2,
+                                "zeros": "some"}, U8, U8, U8),
+    ((1, 9, 8, 64), 48, (2, 2), {"strides": [2, 2]}, U8, I8, U8),
+    ((2, 5, 7, 64), 64, (2, 2), {"strides": [2, 2], "activation": "Relu"}, I8, I8, I8),
+    ((1, 12, 13, 64), 64, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, I8, I8),
 ]
 
 
@@ -164,6 +182,47 @@ def test_qlinear_conv(case, isa):
         (got,) = run_step("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs,
                           constant=(3, 8), threads=threads, max_isa=isa)
         assert np.array_equal(got, want)
+
+
+def int_deconv_case(x_dims, out_c, k, options, x_type, w_type, y_type):
+    """(inputs, attributes, expected output) of one QLinearConvTranspose; constants at 3 and 8."""
+    rng = np.random.default_rng(5)
+    geometry = {n: v for n, v in options.items() if n not in ("activation", "zeros")}
+    info = np.iinfo(x_type)
+    x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
+    group = options.get("group", 1)
+    stored = rng.integers(-127, 128, (x_dims[3], out_c // group, *k)) + (w_type is U8) * 128
+    zeros = weight_zeros(rng, options.get("zeros", 128), out_c) - (w_type is not U8) * 128
+    own = np.repeat(zeros.reshape(group, 1, -1), x_dims[3] // group, axis=1)
+    w = stored - own.reshape(*stored.shape[:2], 1, 1)
+    b = rng.integers(-3000, 3000, out_c).astype(np.int32)
+    quant = quant_case(rng, w.size // out_c, out_c, x_type, w_type, y_type)
+    acc = deconv(x.astype(np.int64) - quant["x_zero_point"], w, **geometry).astype(np.int64) + b
+    low = quant["y_zero_point"] if options.get("activation") == "Relu" else -np.inf
+    want = requantise(acc, scales(quant), quant["y_zero_point"], y_type, low)
+    attrs = {n: v for n, v in options.items() if n != "zeros"} | quant
+    attrs["w_zero_point"] = zeros.tolist()
+    return [x, None, None, stored.astype(w_type), *[None] * 4, b], attrs, want
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("case", DECONVS, ids=lambda c: "x".join(map(str, (*c[0], *c[2]))))
+def test_qlinear_conv_transpose(case, isa):
+    inputs, attrs, want = int_deconv_case(*case)
+    for threads in (1, 3):
+        (got,) = run_step("QLinearConvTranspose", DECONV, inputs, [np.zeros_like(want)], attrs,
+                          constant=(3, 8), threads=threads, max_isa=isa)
+        assert np.array_equal(got, want)
+
+
+@pytest.mark.skipif("amx" not in native.isas(), reason="this processor has no AMX")
+@pytest.mark.parametrize("case", DECONVS[-3:], ids=lambda c: "x".join(map(str, (*c[0], *c[2]))))
+def test_amx_takes_transposed_convolutions(case):
+    inputs, attrs, want = int_deconv_case(*case)
+    plan = one_step_plan("QLinearConvTranspose", DECONV, inputs, [np.zeros_like(want)], attrs,
+                         (3, 8))
+    (step,) = load(plan).steps()
+    assert step.variant.startswith("i8_deconv2d__amx_")
 
 
 @pytest.mark.skipif("amx" not in native.isas(), reason="this processor has no AMX")

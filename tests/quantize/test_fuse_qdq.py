@@ -10,7 +10,7 @@ from lite_engine.ir import Graph, Journal, from_text, verify
 from lite_engine.ops import infer_types
 from lite_engine.passes import optimize_graph
 from lite_engine.passes.quantize_fuse_qdq import quantize_fuse_qdq
-from lite_engine.quantize import quantize_static, reference_run
+from lite_engine.quantize import Ranges, quantize_static, reference_run
 
 RNG = np.random.default_rng(5)
 
@@ -231,3 +231,28 @@ def test_a_float_residual_is_refused():
     fused, journal = fuse(with_residual('"other": r = Relu(x)'))
     assert "QLinearConv" not in ops(fused)
     assert any("residual is not quantised" in str(e) for e in journal.entries)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_a_transposed_convolution_in_integers(group, calibrated):
+    """From floats to a fused integer operator; groups share the scales of the weight's axis 1."""
+    text = """graph "g" {
+  input x: f32[1,4,6,6]
+  const w: f32[4,3,4,4] = @0
+  const b: f32[%d] = @1
+  "up": y = ConvTranspose(x, w, b) {strides=[2, 2], pads=[1, 1, 1, 1], group=%d, activation="Relu"}
+  output y
+}"""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal((4, 3, 4, 4)).astype(np.float32),
+              rng.standard_normal(3 * group).astype(np.float32)]
+    graph = from_text(text % (3 * group, group), arrays)
+    infer_types(graph)
+    feeds = {"x": rng.standard_normal((1, 4, 6, 6)).astype(np.float32)}
+    want = reference_run(graph, feeds)["y"]
+    ranges = Ranges({"x": (-4.0, 4.0), "y": (0.0, float(want.max()))})
+    fused = optimize_graph(quantize_static(graph, ranges, calibrated[3]))
+    assert [n.op for n in fused.nodes] == [
+        "QuantizeLinear", "QLinearConvTranspose", "DequantizeLinear"]
+    error = reference_run(fused, feeds)["y"] - want
+    assert np.linalg.norm(error) < 0.02 * np.linalg.norm(want)

@@ -19,7 +19,7 @@ from lite_engine.quantize import (
     quantize_weights,
     reference_run,
 )
-from lite_engine.quantize.bias_correction import corrected_biases
+from lite_engine.quantize.bias_correction import _shift, corrected_biases
 from lite_engine.quantize.rounding import adaptive_rounding, nearest, preserve_sums
 from lite_engine.quantize.scheme import activation_params, weight_scale
 
@@ -263,3 +263,20 @@ def test_a_silent_channel_keeps_its_bias(samples):
     assert np.abs(quantised.find("c.bias.q").const.astype(np.int64)).max() <= 1 << 30
     got = reference_run(quantised, {"x": samples[0]})["y"]
     np.testing.assert_allclose(got[0, 1], 3.0, atol=0.05)
+
+
+def test_the_mean_shift_of_a_transposed_convolution():
+    """Kernel = stride: every output is one tap, and outputs of a constant input tell the mean."""
+    rng = np.random.default_rng(2)
+    error = rng.standard_normal((6, 2, 2, 2)).astype(np.float32)  # two groups of 3 → 2 channels
+    mean = rng.standard_normal(6).astype(np.float32)
+    graph = from_text("""graph "g" {
+  input x: f32[1,6,3,3]
+  const w: f32[6,2,2,2] = @0
+  "up": y = ConvTranspose(x, w) {strides=[2, 2], group=2}
+  output y
+}""", [error])
+    x = np.broadcast_to(mean.reshape(1, 6, 1, 1), (1, 6, 3, 3)).astype(np.float32)
+    want = reference_run(graph, {"x": x})["y"].mean(axis=(0, 2, 3))
+    got = _shift(graph.nodes[0], error, mean)
+    np.testing.assert_allclose(got, want, rtol=1e-5)

@@ -122,7 +122,7 @@ def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> Cost:
     return Cost(macs=x.size * product(w.dims[1:]))
 
 
-def _strides(node: Node, types: list[TypeInfo | None]) -> bool | str:
+def stride_limit(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return (
         math.prod(node.attrs.get("strides") or [1]) <= 4096 or "strides whose product exceeds 4096"
     )
@@ -133,7 +133,7 @@ conv_transpose.kernel(
     "f32_deconv2d",
     accepts_pitch=True,
     accepts_halo=True,
-    when=all_of(rank(3, 4), constant(1, 2), _strides),
+    when=all_of(rank(3, 4), constant(1, 2), stride_limit),
     why="one stride-1 GEMM over taps per remainder of the stride",
 )
 conv_transpose.kernel(

@@ -1,4 +1,4 @@
-"""Integer convolutions: QLinearConv and ConvInteger.
+"""Integer convolutions: QLinearConv, QLinearConvTranspose and ConvInteger.
 
 acc = Σ (x − x_zp)·(w − w_zp) + b; y = clamp(round_half_even(float32(acc) · x_s·w_s/y_s) + y_zp).
 A residual r adds float32(r − r_zp) · (r_s/y_s) before the one rounding.
@@ -14,7 +14,9 @@ from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import absent, all_of, byte_output, constant, of_type, rank
 from ._core import Cost, define_op
+from ._helpers import product
 from .conv import conv, conv_window, correlate
+from .conv_transpose import conv_transpose, stride_limit
 from .quantize import saturate
 
 Array = np.ndarray
@@ -172,6 +174,85 @@ qlinear_conv.kernel(
     rank=1,
     when=all_of(rank(3, 4), INTEGER_GEMM, _RESIDUAL),
     why="integer convolution as GEMM over taps",
+)
+
+_TRANSPOSED: dict[str, Any] = {**_WINDOW, "output_padding": [], "output_shape": []}
+qlinear_conv_transpose = define_op(
+    "QLinearConvTranspose",
+    inputs="x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b?",
+    attrs=_TRANSPOSED,
+    layout="channels_last",
+    attr_inputs=(
+        "x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point",
+    ),
+    source="ours: ConvTranspose in the manner of QLinearConv",
+    tolerance=0,
+)  # fmt: skip
+
+
+@qlinear_conv_transpose.infer
+def _(
+    x: TypeInfo,
+    x_scale: TypeInfo,
+    x_zero: TypeInfo,
+    w: TypeInfo,
+    w_scale: TypeInfo,
+    w_zero: TypeInfo,
+    y_scale: TypeInfo,
+    y_zero: TypeInfo,
+    *_: TypeInfo | None,
+    **attrs: Any,
+) -> TypeInfo:
+    assert conv_transpose._infer is not None
+    y = conv_transpose._infer(x, w, None, activation="", activation_params=[], **attrs)
+    assert isinstance(y, TypeInfo)
+    if w_scale.is_static and isinstance(y.dims[1], int) and w_scale.size not in (1, y.dims[1]):
+        raise ShapeError(f"{w_scale.size} weight scales for {y.dims[1]} output channels")
+    return TypeInfo(y_zero.dtype, y.shape)
+
+
+@qlinear_conv_transpose.reference
+def _(
+    x: Array,
+    x_scale: Array,
+    x_zero: Array,
+    w: Array,
+    w_scale: Array,
+    w_zero: Array,
+    y_scale: Array,
+    y_zero: Array,
+    b: Array | None,
+    **attrs: Any,
+) -> Array:
+    """x (N,C,*S), w (C,O/g,*K); w_scale and w_zp per tensor or per output channel (O,), b int32 of
+    scale x_s·w_s. All products of an output are summed before the one rounding."""
+    group = attrs["group"]
+    xf = x.astype(np.float64) - float(x_zero.reshape(()))
+    zeros = np.broadcast_to(w_zero.ravel().astype(np.float64), (group * w.shape[1],))
+    own = zeros.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))
+    wf = (w.reshape(group, -1, *w.shape[1:]) - own).reshape(w.shape)
+    assert conv_transpose._reference is not None
+    sums = conv_transpose._reference(xf, wf, None, activation="", activation_params=[], **attrs)
+    acc = np.rint(sums).astype(np.int64)
+    if b is not None:
+        acc = acc + b.reshape(1, -1, *[1] * (x.ndim - 2))
+    scale = (x_scale.reshape(()) * per_axis(w_scale, 1, x.ndim)) / y_scale.reshape(())
+    return requantize(acc, scale, y_zero.reshape(()))
+
+
+@qlinear_conv_transpose.cost
+def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, *_: Any, **attrs: Any) -> Cost:
+    return Cost(macs=x.size * product(w.dims[1:]), flops=4 * x.size)
+
+
+qlinear_conv_transpose.kernel(
+    "cpu",
+    "i8_deconv2d",
+    dtype="i8,u8",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=all_of(rank(3, 4), INTEGER_GEMM, stride_limit),
+    why="one integer stride-1 GEMM over taps per remainder of the stride",
 )
 
 conv_integer = define_op(

@@ -1,6 +1,7 @@
 """DequantizeLinear → operator → QuantizeLinear becomes an integer operator.
 
     DQ(x), DQ(W), DQ(b), DQ(r) → Conv → Q QLinearConv
+    DQ(x), DQ(W), DQ(b) → ConvTranspose → Q  QLinearConvTranspose
     DQ(a), DQ(B) → Gemm / MatMul → Q      QGemm / QLinearMatMul
     DQ(a), DQ(b) → Add / Mul → Q          QLinearAdd / QLinearMul
     DQ(x) → pooling, Softmax, Concat → Q  QLinear…
@@ -157,6 +158,36 @@ def _conv(
     operands = [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
     operands += [] if r is None else [r.value, r.scale, r.zero]
     return _with_clamp(graph, node, q, "QLinearConv", operands, y)
+
+
+def _conv_transpose(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    x, w = inputs[0], inputs[1]
+    if not _activation(x) or w is None or w.value.dtype not in _EIGHT_BITS:
+        return "input or weight is not quantised to 8 bits"
+    assert x is not None
+    if not w.per_tensor:
+        if w.axis != 1:
+            return f"the weight has a scale per axis {w.axis}, not per output channel"
+        w = _for_each_group(graph, w, node.attrs.get("group", 1))
+    bias = _bias(graph, node, x, w)
+    if isinstance(bias, str):
+        return bias
+    operands = [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
+    return _with_clamp(graph, node, q, "QLinearConvTranspose", operands, y)
+
+
+def _for_each_group(graph: Graph, w: Quantised, groups: int) -> Quantised:
+    """Axis 1 of a weight (C, O/g, …) has the output channels of one group: the others' alike."""
+    if groups == 1:
+        return w
+    assert w.scale.const is not None and w.zero.const is not None
+    scale, zero = (
+        graph.constant(np.tile(v.const.ravel(), groups), graph.unique(f"{v.name}.groups"))  # type: ignore[union-attr]
+        for v in (w.scale, w.zero)
+    )
+    return Quantised(w.value, scale, zero, w.axis)
 
 
 def _gemm(
@@ -473,6 +504,7 @@ _HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("AveragePool", "GlobalAveragePool", "Softmax"), _simple),
     "Concat": _concat,
     "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
     "Gemm": _gemm,
     "MatMul": _matmul,
 }

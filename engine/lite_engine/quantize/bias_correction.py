@@ -54,8 +54,21 @@ def _shift(node: Node, error: np.ndarray, mean: np.ndarray) -> np.ndarray | None
         error = error if node.attrs.get("transB", 0) else error.T  # (N, K)
         return error @ mean if error.shape[1] == len(mean) else None
     group = node.attrs.get("group", 1)
+    if node.op == "ConvTranspose":
+        return _transposed_shift(error, mean, group, node.attrs.get("strides") or [1])
     per_filter = error.reshape(*error.shape[:2], -1).sum(axis=2)  # (O, C/g)
     if per_filter.shape[1] * group != len(mean):
         return None
     grouped = per_filter.reshape(group, -1, per_filter.shape[1])
     return np.einsum("goc,gc->go", grouped, mean.reshape(group, -1)).reshape(-1)
+
+
+def _transposed_shift(
+    error: np.ndarray, mean: np.ndarray, group: int, strides: list[int]
+) -> np.ndarray | None:
+    """The taps of (C, O/g, *K) are spread over as many outputs as the stride makes of an input."""
+    if len(error) != len(mean):
+        return None
+    per_filter = error.reshape(group, -1, error.shape[1], int(np.prod(error.shape[2:]))).sum(axis=3)
+    sums = np.einsum("gco,gc->go", per_filter, mean.reshape(group, -1))
+    return sums.reshape(-1) / np.prod(strides)

@@ -37,8 +37,8 @@ MAX_COLUMNS = 4608
 def preserve_sums(w: np.ndarray, scale: np.ndarray, axis: int | None, bits: int = 8) -> np.ndarray:
     """Integers of a weight whose windows and filters keep their sums.
 
-    w (O,C,*K) with axis 0, or a matrix with its output axis; one window is the last axes of a
-    convolution's weight.
+    w (O,C,*K) with axis 0, (C,O,*K) with axis 1, or a matrix with its output axis; one window is
+    the last axes of a convolution's weight.
     """
     out_axis = 0 if axis is None else axis
     steps = np.moveaxis(w.astype(np.float64) / shaped_scale(scale, w.ndim, axis), out_axis, 0)
@@ -75,7 +75,10 @@ def adaptive_rounding(
 ) -> Rounding:
     """A `rounding` for `quantize_static`, from at most MAX_SAMPLES samples."""
     chosen, _ = integer_nodes(graph, scheme.keep_float)
-    layers = [n for n in graph.nodes if n.name in chosen and n.op in WEIGHTED]
+    # an output of ConvTranspose reads some taps of several positions: no one H
+    layers = [
+        n for n in graph.nodes if n.name in chosen and n.op in WEIGHTED and n.op != "ConvTranspose"
+    ]
     correlations: dict[str, np.ndarray] = {}
     taps = sorted({n.inputs[0].name for n in layers if n.inputs[0] is not None})
     rng = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from ..ir import DType, Graph, Node, Value
 from ..ops.activation import FUSABLE
 
-#: operator → (input of the weight, axis of its output channels)
-WEIGHTED = {"Conv": (1, 0), "Gemm": (1, 1), "MatMul": (1, 1)}
+#: operator → (input of the weight, axis of its output channels, in ConvTranspose of one group)
+WEIGHTED = {"Conv": (1, 0), "ConvTranspose": (1, 1), "Gemm": (1, 1), "MatMul": (1, 1)}
 JOINING = ("Add", "Mul", "AveragePool", "GlobalAveragePool", "Concat", *FUSABLE)
 VIEWS = (
     "MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split",
@@ -64,7 +64,8 @@ def _why_not_weighted(node: Node) -> str:
 
 def _channels(node: Node, weight: Value) -> int:
     assert weight.const is not None
-    return int(weight.const.shape[weight_axis(node)])
+    groups = node.attrs.get("group", 1) if node.op == "ConvTranspose" else 1
+    return int(weight.const.shape[weight_axis(node)]) * groups
 
 
 def _shapeless(value: Value | None) -> bool:

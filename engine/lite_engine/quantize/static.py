@@ -232,7 +232,10 @@ class _Writer:
         if float_bias is not None:
             # a silent channel must not push its bias out of int32
             least = np.abs(float_bias.reshape(-1)) / (self._input_scale(node) * BIAS_LIMIT)
-            scale = np.maximum(scale, least if axis is not None else least.max())
+            # the groups of a ConvTranspose share the scales of its weight
+            scale = np.maximum(
+                scale, least.reshape(-1, scale.size).max(axis=0).reshape(scale.shape)
+            )
             scale = scale.astype(np.float32)
         q = self.rounding(node, weight.const, scale, axis)
         name = f"{node.name}.weight"
@@ -254,9 +257,7 @@ class _Writer:
         return scale
 
     def _bias(self, node: Node, bias: np.ndarray, weight_scale: np.ndarray) -> None:
-        scale = np.broadcast_to(self._input_scale(node) * weight_scale, bias.shape).astype(
-            np.float32
-        )
+        scale = np.resize(self._input_scale(node) * weight_scale, bias.shape).astype(np.float32)
         scale = np.maximum(scale, np.finfo(np.float32).tiny)
         q = bias_integers(bias, scale)
         params = QuantParams(np.ascontiguousarray(scale), np.zeros(scale.shape, np.int32), 0)

@@ -6,15 +6,17 @@ namespace {
 bool read_conv(const Step& step, Env& env, IntShape* s) {
   const ConvOperands o{input_of(step, 0), input_of(step, 3), input_of(step, 8), input_of(step, 9),
                        output_of(step, 0)};
-  if (!read_conv_shape(step, env, o, false, &s->conv)) return false;
+  s->transposed = strcmp(step.op, "QLinearConvTranspose") == 0;
+  if (!read_conv_shape(step, env, o, s->transposed, &s->conv)) return false;
   s->x = o.x;
   s->y = o.y;
   s->b = o.b;
   s->x_name = "x";
   s->w_name = "w";
   const int64_t kh = s->conv.kernel[0], kw = s->conv.kernel[1];
-  const int64_t per_output = s->conv.group_in * kh * kw;
-  s->w = {o.w, s->conv.group_out * per_output, per_output, kh * kw, kw, 1};
+  const int64_t taps = kh * kw, in = s->conv.group_in, out = s->conv.group_out;
+  s->w = s->transposed ? IntWeightView{o.w, in * out * taps, taps, out * taps, kw, 1}
+                       : IntWeightView{o.w, out * in * taps, in * taps, taps, kw, 1};
   return true;
 }
 
@@ -35,6 +37,7 @@ bool read_matrix(const Step& step, Env& env, IntShape* s) {
   if ((trans_b ? b->dims[1] : b->dims[0]) != k || last_dim(*y) != n || row_count(*y) != rows)
     return env.fail("dims of a, b and y do not agree");
   s->conv = ConvShape{};
+  s->transposed = false;
   s->conv.in = {1, 1, rows, k, rows * k, rows * k, k, 0, {0, 0, 0, 0}};
   s->conv.out = {1, 1, rows, n, rows * n, rows * n, n, 0, {0, 0, 0, 0}};
   s->conv.groups = 1;
@@ -50,12 +53,32 @@ bool read_matrix(const Step& step, Env& env, IntShape* s) {
   return true;
 }
 
+bool is_conv(const Step& step) {
+  return strcmp(step.op, "QLinearConv") == 0 || strcmp(step.op, "QLinearConvTranspose") == 0;
+}
+
 }  // namespace
 
 bool read_int_shape(const Step& step, Env& env, IntShape* s) {
-  const bool conv = strcmp(step.op, "QLinearConv") == 0;
-  if (!(conv ? read_conv(step, env, s) : read_matrix(step, env, s))) return false;
+  if (!(is_conv(step) ? read_conv(step, env, s) : read_matrix(step, env, s))) return false;
   s->bias = s->b ? s->b->as<int32_t>() : nullptr;
+  return true;
+}
+
+int64_t count_int_parts(const IntShape& s, Env& env) {
+  return s.transposed ? count_deconv_parts(s.conv, env) : 1;
+}
+
+bool int_part(const IntShape& s, int64_t index, ConvShape* shape, IntWeightView* w) {
+  *shape = s.conv;
+  *w = s.w;
+  if (!s.transposed) return true;
+  DeconvPart part;
+  if (!deconv_part(s.conv, index, &part)) return false;
+  *shape = part.shape;
+  w->origin = part.first_y * s.w.y + part.first_x * s.w.x;
+  w->y = part.step_y * s.w.y;
+  w->x = part.step_x * s.w.x;
   return true;
 }
 
@@ -63,7 +86,7 @@ bool read_int_params(const Step& step, Env& env, const IntShape& s, QuantParams*
   const ConvShape& c = s.conv;
   return read_quant_params(step, env, *s.x, *s.w.tensor, *s.y, s.b, s.x_name, s.w_name,
                            c.groups * c.group_out, c.group_in * c.kernel[0] * c.kernel[1], q) &&
-         (strcmp(step.op, "QLinearConv") != 0 || read_residual(step, env, 9, q));
+         (!is_conv(step) || read_residual(step, env, 9, q));
 }
 
 }  // namespace lite

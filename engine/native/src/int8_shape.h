@@ -1,23 +1,26 @@
-// QLinearConv, QLinearMatMul and QGemm as one thing: a convolution with constant integer weights.
+// QLinearConv, QLinearConvTranspose, QLinearMatMul and QGemm as one thing: convolutions with constant
+// integer weights.
 //
 // Inputs keep ONNX's positions (x 0, w 3, bias 8; a 0, b 3; QGemm: bias 6), and 9 is our own
 // residual; the scales and zero points between them are attributes.
 #pragma once
 
-#include "conv_shape.h"
+#include "deconv_parts.h"
 #include "quant_params.h"
 
 namespace lite {
 
-// Order of the weights: element (group, out, in, y, x) lies at the sum of index * stride; values
-// come from centred_weight().
+// Order of the weights: element (group, out, in, y, x) lies at origin + the sum of index * stride;
+// values come from centred_weight().
 struct IntWeightView {
   const Tensor* tensor;
   int64_t group, out, in, y, x;
+  int64_t origin = 0;
 };
 
 struct IntShape {
   ConvShape conv;                 // a matrix is a row of pixels under a 1x1 kernel
+  bool transposed;                // run its parts, one for each remainder of the stride
   IntWeightView w;
   const Tensor* x;
   const Tensor* y;
@@ -29,6 +32,9 @@ struct IntShape {
 
 // Checks dims and attributes, not data types.
 bool read_int_shape(const Step&, Env&, IntShape*);
+// Ordinary convolutions that make it up: itself, or deconv_part()s.
+int64_t count_int_parts(const IntShape&, Env&);
+bool int_part(const IntShape&, int64_t index, ConvShape*, IntWeightView*);
 // Scales and zero points, the residual's too.
 bool read_int_params(const Step&, Env&, const IntShape&, QuantParams*);
 

@@ -1,33 +1,58 @@
-// QLinearConv, QLinearMatMul and QGemm with constant weights, as integer tap GEMM.
+// QLinearConv, QLinearConvTranspose, QLinearMatMul and QGemm with constant weights, as integer tap GEMM.
 #include "int8_gemm.h"
 
 namespace lite::LITE_ISA {
 namespace {
 
+struct State {
+  int32_t parts;
+  IntGemm* part;
+};
+
 bool prepare(Step& step, Env& env) {
   IntShape s;
   QuantParams quant;
   if (!read_int_shape(step, env, &s) || !read_int_params(step, env, s, &quant)) return false;
-  IntGemm* g = static_cast<IntGemm*>(env.allocate(sizeof(IntGemm)));
-  step.state = g;
-  if (!g) return env.out_of_memory();
+  const int64_t count = count_int_parts(s, env);
+  if (!count) return false;
+  State* state = static_cast<State*>(env.allocate(sizeof(State)));
+  step.state = state;
+  if (!state) return env.out_of_memory();
+  state->part = static_cast<IntGemm*>(env.allocate(static_cast<size_t>(count) * sizeof(IntGemm)));
+  if (!state->part) return env.out_of_memory();
+  const bool row_sums = needs_row_sums(s, quant);
+  for (int64_t i = 0; i < count; ++i) {
+    ConvShape shape;
+    IntWeightView w;
+    if (int_part(s, i, &shape, &w) &&
+        !prepare_int_gemm(shape, w, s.bias, quant, row_sums, step, env,
+                          &state->part[state->parts++])) {
+      return false;
+    }
+  }
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kTileRows, kTileColumns);
-  return prepare_int_gemm(s.conv, s.w, s.bias, quant, step, env, g);
+  return true;
 }
 
 // Eight products at once: half of each would be padding.
-bool suits(const Step& step, Env&) {
-  const Tensor* w = input_of(step, 3);
-  return kDepth < 8 || strcmp(step.op, "QLinearConv") != 0 || !w || w->rank < 2 || w->dims[1] > 4;
+bool suits(const Step& step, Env& env) {
+  IntShape s;
+  return kDepth < 8 || (read_int_shape(step, env, &s) && s.conv.group_in > 4);
 }
 
 void run(const Step& step, int phase, int thread, int threads, void*) {
-  run_int_gemm(*static_cast<const IntGemm*>(step.state), step, *step.inputs[0], *step.outputs[0],
-               phase, thread, threads);
+  const State& s = *static_cast<const State*>(step.state);
+  const Tensor &x = *step.inputs[0], &y = *step.outputs[0];
+  if (s.parts && s.part[0].copied && phase == 0) {
+    copy_int_input(s.part[0], step, x, thread, threads);
+    return;
+  }
+  for (int32_t i = 0; i < s.parts; ++i) run_int_gemm(s.part[i], step, x, y, thread);
 }
 
 const Kernel kInt8Conv[] = {
     {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
+    {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
     {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0},
 };
 

@@ -17,7 +17,8 @@ struct Packer {
     const int64_t member = c / s.group_in;
     if (o / s.group_out != member) return 0;
     return centred_weight(g.quant, *v.tensor, group * g.out_c + o,
-                          (group * join + member) * v.group + (o - member * s.group_out) * v.out +
+                          v.origin + (group * join + member) * v.group +
+                              (o - member * s.group_out) * v.out +
                               (c - member * s.group_in) * v.in + ky * v.y + kx * v.x);
   }
 
@@ -64,7 +65,8 @@ bool fit_centred(const ConvShape& s, const IntWeightView& v, const QuantParams& 
       for (int64_t ky = 0; ky < s.kernel[0]; ++ky)
         for (int64_t kx = 0; kx < s.kernel[1]; ++kx) {
           const int32_t w = centred_weight(q, *v.tensor, o,
-                                           o / s.group_out * v.group + o % s.group_out * v.out +
+                                           v.origin + o / s.group_out * v.group +
+                                               o % s.group_out * v.out +
                                                c * v.in + ky * v.y + kx * v.x);
           if (w != static_cast<int8_t>(w)) return false;
         }
@@ -73,11 +75,12 @@ bool fit_centred(const ConvShape& s, const IntWeightView& v, const QuantParams& 
 
 }  // namespace
 
+bool needs_row_sums(const IntShape& s, const QuantParams& quant) {
+  return kBytes && quant.w_zero && !fit_centred(s.conv, s.w, quant);
+}
+
 bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* bias,
-                      const QuantParams& quant, Step& step, Env& env, IntGemm* g) {
-  // Zero points that cannot be subtracted from the weights are multiplied with sums of the inputs,
-  // which joined groups do not share.
-  const bool summed = kBytes && quant.w_zero && !fit_centred(s, weights, quant);
+                      const QuantParams& quant, bool summed, Step& step, Env& env, IntGemm* g) {
   const int64_t join = summed ? 1 : groups_to_join(s, kLanes);
   g->quant = quant;
   g->input = s.in;
@@ -189,14 +192,14 @@ void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64
   }
 }
 
-void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Tensor& y, int phase,
-                  int thread, int threads) {
+void copy_int_input(const IntGemm& g, const Step& step, const Tensor& x, int thread, int threads) {
+  copy_operands(g.input, x.data, operand_form(g.quant), g.groups, g.depth_groups * kDepth,
+                static_cast<Operand*>(step.shared), thread, threads);
+}
+
+void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Tensor& y,
+                  int thread) {
   const int64_t padded = g.depth_groups * kDepth;
-  if (g.copied && phase == 0) {
-    copy_operands(g.input, x.data, operand_form(g.quant), g.groups, padded,
-                  static_cast<Operand*>(step.shared), thread, threads);
-    return;
-  }
   const uint8_t* input = g.copied ? static_cast<const uint8_t*>(step.shared) : x.data;
   // With kEitherSign copies keep their sign.
   const bool flip = (kEitherSign || !g.copied) && g.quant.x_signed != kDotSigned;

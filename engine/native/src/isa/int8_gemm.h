@@ -26,11 +26,18 @@ struct IntGemm {
   ThreadGrid grid;
 };
 
-// Sets phases and shared memory of the step: phase 0 copies the input where that is needed.
+// Zero points that cannot be subtracted from the weights are multiplied with sums of the inputs,
+// which joined groups do not share.
+bool needs_row_sums(const IntShape&, const QuantParams&);
+
+// Sets phases and shared memory of the step: phase 0 copies the input where that is needed, alike for
+// all parts of a transposed convolution.
 bool prepare_int_gemm(ConvShape shape, const IntWeightView& weights, const int32_t* bias,
-                      const QuantParams& quant, Step& step, Env& env, IntGemm* gemm);
+                      const QuantParams& quant, bool row_sums, Step& step, Env& env, IntGemm* gemm);
+// The copy of phase 0.
+void copy_int_input(const IntGemm& gemm, const Step& step, const Tensor& x, int thread, int threads);
 void run_int_gemm(const IntGemm& gemm, const Step& step, const Tensor& x, const Tensor& y,
-                  int phase, int thread, int threads);
+                  int thread);
 
 // The form of a stored byte in which the dot products read it: as Operand, flipped or centred.
 struct OperandForm {

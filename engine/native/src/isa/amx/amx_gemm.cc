@@ -40,14 +40,18 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
   g->group_bytes = g->in_c * element_bytes;
   g->source_column = 1;
   if (s.out.images * s.out.h * s.out.w == 0 || g->in_c == 0 || g->out_c == 0) return false;
-  const bool one_row = kh == 1 && kw == 1 && s.in.h == 1 && s.in.images == 1 && s.stride[1] == 1 &&
-                       s.pad[1] == 0 && s.in.w == s.out.w;
-  if (in_place && one_row && s.in.w >= kAmxRows &&
+  // Every output reads the pixel in its place, and they lie one after the other.
+  const bool pointwise = kh == 1 && kw == 1 && s.stride[0] == 1 && s.stride[1] == 1 &&
+                         s.pad[0] == 0 && s.pad[1] == 0 && s.in.h == s.out.h &&
+                         s.in.w == s.out.w && (s.in.h == 1 || s.in.row == s.in.w * s.in.pixel);
+  if (in_place && pointwise && s.in.h * s.in.w >= kAmxRows &&
       split_depth(g->group_bytes, true, &g->k_tiles, &g->k_bytes)) {
     g->padded = g->group_bytes;
     g->pixel = g->lda = s.in.pixel * element_bytes;
     g->taps = 1;
-    g->slots = g->total = s.in.w;
+    g->image = s.in.image * element_bytes;
+    g->slots = s.in.w;
+    g->total = s.in.h * s.in.w;
     g->planes = g->plane_rows = 1;
   } else {
     g->copied = true;
@@ -129,7 +133,8 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
       return env.fail("input too large");
     }
     // The last block reads whole tiles; what lies there belongs to no output.
-    step.shared_bytes = bytes + static_cast<size_t>(kAmxBlock * g->lda + g->row) + 64;
+    g->copy_at = (step.shared_bytes + 63) / 64 * 64;
+    step.shared_bytes = g->copy_at + bytes + static_cast<size_t>(kAmxBlock * g->lda + g->row) + 64;
     step.phases = 2;
   }
   // Weights of a panel stay in the first-level cache, or the pixels of a few blocks do; weights that

@@ -29,6 +29,7 @@ struct AmxGemm {
   int64_t source_column;             // pixels from one copied pixel to the next
   int64_t source_left, source_top;   // padding in copied pixels and rows
   bool copied;
+  size_t copy_at;                    // of Step::shared
   int64_t group_bytes;               // of one group's channels in the source
   int64_t groups, in_c, out_c;       // of one packed group
   int64_t pixel, row, plane, image;  // bytes of the operand: its pixels, rows, planes, images

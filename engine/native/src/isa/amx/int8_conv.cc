@@ -1,4 +1,5 @@
-// QLinearConv, QLinearMatMul and QGemm on AMX: the same integers as isa/int8_conv.cc.
+// QLinearConv, QLinearConvTranspose, QLinearMatMul and QGemm on AMX: the same integers as
+// isa/int8_conv.cc.
 //
 // Bytes of both signednesses are multiplied as they are; only weights whose zero points are 0 come
 // here. The zero point of x is part of the bias, padding is that zero point.
@@ -11,18 +12,67 @@
 namespace lite::LITE_ISA {
 namespace {
 
-struct State {
+struct Part {
   AmxGemm gemm;
-  QuantParams quant;
   const int32_t* bias;      // [group][panels * kAmxColumns]
   const float* scale;       // the same
 };
 
+struct State {
+  QuantParams quant;
+  int32_t parts;
+  Part* part;
+};
+
+// Whether every part pays here.
 bool suits(const Step& step, Env& env) {
   IntShape s;
-  AmxGemm g;
-  return read_int_shape(step, env, &s) && weights_are_centred(step, *s.w.tensor, s.w_name) &&
-         plan_amx(s.conv, 1, true, env, &g);
+  if (!read_int_shape(step, env, &s) || !weights_are_centred(step, *s.w.tensor, s.w_name))
+    return false;
+  const int64_t count = count_int_parts(s, env);
+  for (int64_t i = 0; i < count; ++i) {
+    ConvShape shape;
+    IntWeightView w;
+    AmxGemm g;
+    if (int_part(s, i, &shape, &w) && !plan_amx(shape, 1, true, env, &g)) return false;
+  }
+  return count > 0;
+}
+
+bool prepare_part(const ConvShape& s, const IntWeightView& view, const int32_t* bias_in,
+                  const QuantParams& quant, Step& step, Env& env, Part* part) {
+  AmxGemm& g = part->gemm;
+  plan_amx(s, 1, true, env, &g);
+  if (!finish_plan(s, 1, step, env, &g)) return false;
+  const int64_t columns = g.groups * g.panels * kAmxColumns, join = s.groups / g.groups;
+  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
+  int32_t* bias = static_cast<int32_t*>(env.allocate((columns + kLanes) * 4));
+  float* scale = static_cast<float*>(env.allocate((columns + kLanes) * 4));
+  if (!packed || !bias || !scale) return env.out_of_memory();
+  const auto at = [&](int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) -> int8_t {
+    const int64_t member = c / s.group_in;
+    if (o / s.group_out != member) return 0;
+    const int64_t i = view.origin + (group * join + member) * view.group +
+                      o % s.group_out * view.out + c % s.group_in * view.in + ky * view.y +
+                      kx * view.x;
+    return static_cast<int8_t>(centred_weight(quant, *view.tensor, group * g.out_c + o, i));
+  };
+  pack_amx<int8_t>(g, s.kernel[1], packed, at);
+  for (int64_t i = 0; i < g.groups * g.out_c; ++i) {
+    const int64_t group = i / g.out_c, o = i % g.out_c;
+    const int64_t column = group * g.panels * kAmxColumns + o;
+    int64_t sum = 0;
+    for (int64_t ky = 0; quant.x_zero && ky < s.kernel[0]; ++ky)
+      for (int64_t kx = 0; kx < s.kernel[1]; ++kx)
+        for (int64_t c = 0; c < g.in_c; ++c) sum += at(group, o, c, ky, kx);
+    bias[column] = static_cast<int32_t>(static_cast<uint32_t>(bias_in ? bias_in[i] : 0) -
+                                        static_cast<uint32_t>(quant.x_zero * sum));
+    scale[column] = quant.scale[i];
+  }
+  g.weights = packed;
+  part->bias = bias;
+  part->scale = scale;
+  return true;
 }
 
 bool prepare(Step& step, Env& env) {
@@ -31,38 +81,19 @@ bool prepare(Step& step, Env& env) {
   if (!state) return env.out_of_memory();
   step.state = state;
   if (!read_int_shape(step, env, &s) || !read_int_params(step, env, s, &state->quant)) return false;
-  AmxGemm& g = state->gemm;
-  plan_amx(s.conv, 1, true, env, &g);
-  if (!finish_plan(s.conv, 1, step, env, &g)) return false;
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
-
-  const int64_t columns = g.groups * g.panels * kAmxColumns, join = s.conv.groups / g.groups;
-  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
-  int32_t* bias = static_cast<int32_t*>(env.allocate((columns + kLanes) * 4));
-  float* scale = static_cast<float*>(env.allocate((columns + kLanes) * 4));
-  if (!packed || !bias || !scale) return env.out_of_memory();
-  const auto at = [&](int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) -> int8_t {
-    const int64_t member = c / s.conv.group_in;
-    if (o / s.conv.group_out != member) return 0;
-    const int64_t i = (group * join + member) * s.w.group + o % s.conv.group_out * s.w.out +
-                      c % s.conv.group_in * s.w.in + ky * s.w.y + kx * s.w.x;
-    return static_cast<int8_t>(centred_weight(state->quant, *s.w.tensor, group * g.out_c + o, i));
-  };
-  pack_amx<int8_t>(g, s.conv.kernel[1], packed, at);
-  for (int64_t i = 0; i < g.groups * g.out_c; ++i) {
-    const int64_t group = i / g.out_c, o = i % g.out_c;
-    const int64_t column = group * g.panels * kAmxColumns + o;
-    int64_t sum = 0;
-    for (int64_t ky = 0; state->quant.x_zero && ky < s.conv.kernel[0]; ++ky)
-      for (int64_t kx = 0; kx < s.conv.kernel[1]; ++kx)
-        for (int64_t c = 0; c < g.in_c; ++c) sum += at(group, o, c, ky, kx);
-    bias[column] = static_cast<int32_t>(static_cast<uint32_t>(s.bias ? s.bias[i] : 0) -
-                                        static_cast<uint32_t>(state->quant.x_zero * sum));
-    scale[column] = state->quant.scale[i];
+  const int64_t count = count_int_parts(s, env);
+  if (!count) return false;
+  state->part = static_cast<Part*>(env.allocate(static_cast<size_t>(count) * sizeof(Part)));
+  if (!state->part) return env.out_of_memory();
+  for (int64_t i = 0; i < count; ++i) {
+    ConvShape shape;
+    IntWeightView w;
+    if (int_part(s, i, &shape, &w) &&
+        !prepare_part(shape, w, s.bias, state->quant, step, env, &state->part[state->parts++])) {
+      return false;
+    }
   }
-  g.weights = packed;
-  state->bias = bias;
-  state->scale = scale;
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
   return true;
 }
 
@@ -193,19 +224,18 @@ LITE_INLINE void copy_pixels(const AmxGemm& g, const uint8_t* from, uint8_t* to,
     }
 }
 
-void run(const Step& step, int phase, int thread, int threads, void*) {
-  const State& state = *static_cast<const State*>(step.state);
-  const AmxGemm& g = state.gemm;
-  const QuantParams& q = state.quant;
+void copy_part(const AmxGemm& g, const Step& step, int32_t x_zero, int thread, int threads) {
   const uint8_t* x = step.inputs[0]->data;
-  if (g.copied && phase == 0) {
-    copy_planes(
-        g, static_cast<uint8_t*>(step.shared), thread, threads,
-        [&](int64_t from, uint8_t* to, int64_t pixels) { copy_pixels(g, x + from, to, pixels); },
-        [&](uint8_t* to, int64_t pixels) { memset(to, q.x_zero, pixels * g.pixel); });
-    return;
-  }
-  const uint8_t* operand = g.copied ? static_cast<const uint8_t*>(step.shared) : x + g.source.origin;
+  copy_planes(
+      g, static_cast<uint8_t*>(step.shared) + g.copy_at, thread, threads,
+      [&](int64_t from, uint8_t* to, int64_t pixels) { copy_pixels(g, x + from, to, pixels); },
+      [&](uint8_t* to, int64_t pixels) { memset(to, x_zero, pixels * g.pixel); });
+}
+
+void multiply_part(const Part& part, const Step& step, const QuantParams& q, int thread) {
+  const AmxGemm& g = part.gemm;
+  const uint8_t* operand = g.copied ? static_cast<const uint8_t*>(step.shared) + g.copy_at
+                                    : step.inputs[0]->data + g.source.origin;
   const Residual& r = q.residual;
   const uint8_t flip = q.y_signed ? 0x80 : 0;
   Finish f;
@@ -224,7 +254,7 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
       g, operand, thread,
       [&](const AmxBlock& b, const uint8_t* a, const uint8_t* w, int tiles, int vectors)
           __attribute__((always_inline)) {
-            const int32_t* bias = state.bias + (b.group * g.panels + b.panel) * kAmxColumns;
+            const int32_t* bias = part.bias + (b.group * g.panels + b.panel) * kAmxColumns;
             using Fn = void (*)(const AmxGemm&, const uint8_t*, const uint8_t*, const int32_t*);
             static const Fn kProducts[2][2][2] = {
                 {{products<false, 1, 1>, products<false, 1, 2>},
@@ -238,13 +268,24 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
       },
       [&](const AmxBlock& b, int which) __attribute__((always_inline)) {
         finish_any(f, b, sums[which],
-                   state.scale + (b.group * g.panels + b.panel) * kAmxColumns);
+                   part.scale + (b.group * g.panels + b.panel) * kAmxColumns);
       });
   release_tiles();
 }
 
+void run(const Step& step, int phase, int thread, int threads, void*) {
+  const State& state = *static_cast<const State*>(step.state);
+  const bool copy = phase + 1 < step.phases;
+  for (int32_t i = 0; i < state.parts; ++i) {
+    const Part& part = state.part[i];
+    if (!copy) multiply_part(part, step, state.quant, thread);
+    else if (part.gemm.copied) copy_part(part.gemm, step, state.quant.x_zero, thread, threads);
+  }
+}
+
 const Kernel kInt8Conv[] = {
     {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
+    {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
     {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, suits},
 };
 
