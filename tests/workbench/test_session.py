@@ -255,7 +255,7 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
     first, second = [n.name for n in session.float_model.graph.nodes if n.op == "Conv"][:2]
     with pytest.raises(UsageError, match=r"session\.quantize"):
         session.override(first, precision="int8")
-    assert session.version == "float" and session.overrides == {}
+    assert session.version == "float" and session.by_hand.overrides == {}
     digits = np.load(lw.shipped("digits_held_back.npz"))["images"]
     session.quantize(digits[:20], limit=16)
 
@@ -270,9 +270,9 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
 
     assert integers("int8") == {first, second}
     session.override(first, precision="fp32")
-    assert session.version == "custom" and session.precisions == {first: "fp32"}
+    assert session.version == "custom" and session.by_hand.precisions == {first: "fp32"}
     assert integers("custom") == {second}
-    assert session.custom_verdict.sqnr_db > 6
+    assert session.by_hand.verdict.sqnr_db > 6
     assert session.compare("float", "custom", tolerance=0.5).layers
     session.override(first)
     assert session.version == "int8" and "custom" not in session.versions
@@ -280,15 +280,15 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
     session.use("float")
     change = session.try_override(first, "reference", "x86", runs=2, precision="int8")
     assert change.before_ms > 0 and integers("custom") == {first}
-    assert session.overrides == {first: "reference"}
-    placed = session.moved()
+    assert session.by_hand.overrides == {first: "reference"}
+    placed = session.by_hand.moved()
     assert placed and set(placed.values()) == {"reference"}
     rows = {r.name: r.backend for r in session.profile("x86", runs=2).layers}
     assert all(rows[name] == "reference" for name in placed)
     softmax = session.float_model.graph.nodes[-1].name
     with pytest.raises(UsageError, match="cannot compute in int8"):
         session.override(softmax, precision="int8")
-    assert session.precisions == {first: "int8"}, "a refused change changes nothing"
+    assert session.by_hand.precisions == {first: "int8"}, "a refused change changes nothing"
 
 
 def test_the_file_keeps_what_was_set_by_hand(session: lw.Session, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_the_file_keeps_what_was_set_by_hand(session: lw.Session, tmp_path: Path
     model = read_model(path)
     assert model.overrides == {"opencl": {layer: "cpu"}} and model.precision("arm") == "int8"
     opened = lw.open(path)
-    assert opened.overrides == {layer: "x86"} and opened.int8_targets == ["arm"]
+    assert opened.by_hand.overrides == {layer: "x86"} and opened.int8_targets == ["arm"]
     assert list(opened.versions) == ["float", "int8"]
     assert opened.run(lw.shipped("digits.png"), "x86", "int8").precision == "int8"
     again = tmp_path / "again" / "m.lite"
@@ -325,7 +325,7 @@ def test_a_layer_of_a_half_precision_version_stays_in_full(tmp_path: Path) -> No
     assert by_hand.choices(session, first, "x86") == ["fp32", "int8"]
     half = session.run(lw.shipped("digits.png"), backend="x86").outputs["probability"]
     session.override(first, precision="fp32")
-    assert session.version == "float" and session.overrides == {first: "fp32"}
+    assert session.version == "float" and session.by_hand.overrides == {first: "fp32"}
     assert by_hand.held(session, first) == {"backend": "", "precision": "fp32"}
     assert session.predictor("x86").overrides == {first: "fp32"}
     mixed = session.run(backend="x86").outputs["probability"]
@@ -333,4 +333,4 @@ def test_a_layer_of_a_half_precision_version_stays_in_full(tmp_path: Path) -> No
     made = lw.open(session.export(tmp_path / "d"))
     assert made.model.overrides == {"x86": {first: "fp32"}}
     session.override(first)
-    assert session.overrides == {}
+    assert session.by_hand.overrides == {}

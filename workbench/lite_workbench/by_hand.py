@@ -6,11 +6,13 @@ b3/dw.linear and b3/dw.hardswish); what came from the same nodes of the file is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
+
+from .names import BACKENDS, CUSTOM, FLOAT, INT8
 
 if TYPE_CHECKING:
     from .session import Session
@@ -18,6 +20,71 @@ if TYPE_CHECKING:
 #: What a layer's precision can be set to: "fp32" keeps it out of the integers.
 PRECISIONS = ("fp32", "int8")
 HALVES = ("fp16", "bf16")
+
+
+class ByHand:
+    """``session.override(layers, backend, precision=…)`` is kept here.
+
+    overrides  {layer: backend, or "fp32" in a half-precision version}
+    verdict    of the version "custom", None without one
+
+    Layers have the float version's names.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.overrides: dict[str, str] = {}
+        self.verdict: Any = None
+        self._precisions: dict[str, str] = {}
+        self._base = FLOAT
+
+    @property
+    def precisions(self) -> dict[str, str]:
+        """{layer: precision} of the chosen version."""
+        return dict(self._precisions) if self._session.version == CUSTOM else {}
+
+    def moved(self, version: str | None = None) -> dict[str, str]:
+        """`overrides` by the node names of a version."""
+        session = self._session
+        model = session.model if version is None else session.versions[version]
+        home = session.float_model.graph
+        return {
+            node: backend
+            for layer, backend in self.overrides.items()
+            for node in counterparts([layer], home, model.graph)
+        }
+
+    def set(self, layers: Sequence[str], backend: str | None, precision: str | None) -> None:
+        """See `Session.override`. Raises UsageError, CalibrationError."""
+        if backend not in (None, *BACKENDS):
+            raise UsageError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
+        if precision not in (None, *PRECISIONS):
+            raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
+        names = float_layers(layers, self._session)
+        # a float version has no integers to leave: "fp32" is then a word of the plan
+        within = precision == "fp32" and self._session.is_float
+        word = backend or (precision if within else None)
+        self._set_precision(names, None if within else precision)
+        for name in names:
+            self.overrides.pop(name, None)
+            if word is not None:
+                self.overrides[name] = word
+
+    def _set_precision(self, layers: Sequence[str], precision: str | None) -> None:
+        """The version "custom" with these layers otherwise; the one it came from when none is."""
+        session = self._session
+        base = self._base if session.version == CUSTOM else session.version
+        wanted = {k: v for k, v in self.precisions.items() if k not in layers}
+        wanted |= {name: precision for name in layers if precision is not None}
+        if wanted == self.precisions:
+            return
+        if wanted:
+            model, self.verdict = requantize(session, base, wanted)
+            self._precisions, self._base = wanted, base
+            session.set_version(CUSTOM, model)
+        else:
+            self._precisions, self.verdict = {}, None
+            session.drop_version(CUSTOM, base)
 
 
 def counterparts(names: Collection[str], home: Any, graph: Any) -> list[str]:
@@ -46,8 +113,8 @@ def held(session: Session, layer: str) -> dict[str, str]:
     """{"backend", "precision"} that a layer of the chosen version was set to, "" as planned."""
     home, graph = session.float_model.graph, session.model.graph
     names = counterparts([layer], graph, home)
-    words = [session.overrides[n] for n in names if n in session.overrides]
-    own = [session.precisions[n] for n in names if n in session.precisions]
+    words = [session.by_hand.overrides[n] for n in names if n in session.by_hand.overrides]
+    own = [session.by_hand.precisions[n] for n in names if n in session.by_hand.precisions]
     return {
         "backend": next((w for w in words if w not in PRECISIONS), ""),
         "precision": next((w for w in [*own, *words] if w in PRECISIONS), ""),
@@ -76,8 +143,6 @@ def from_file(model: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
     from lite_engine.model_file.layers import PLACES
     from lite_engine.runtime import host_target
 
-    from .session import FLOAT, INT8
-
     moved: dict[str, str] = {}
     kept: dict[str, dict[str, str]] = {}
     for target, layers in model.overrides.items():
@@ -105,8 +170,6 @@ def to_ship(session: Session, int8: Collection[str]) -> Any:
     """
     from lite_engine.model_file import with_int8, with_layers
 
-    from .session import INT8
-
     model, versions = session.model, session.versions
     if int8 and session.version != INT8:
         if INT8 not in versions:
@@ -116,7 +179,7 @@ def to_ship(session: Session, int8: Collection[str]) -> Any:
         version = INT8 if target in int8 else session.version
         moved = {
             layer: backend
-            for layer, backend in session.moved(version).items()
+            for layer, backend in session.by_hand.moved(version).items()
             if (backend in PRECISIONS and model.precision(target) in HALVES)
             or backend == "reference"
             or (target == "opencl" and backend not in (target, *PRECISIONS))
@@ -134,7 +197,6 @@ def requantize(session: Session, base: str, precisions: Mapping[str, str]) -> tu
     from lite_engine.quantize import integer_nodes, judge, quantize_static
 
     from .quantizing import FastRun, model_of
-    from .session import FLOAT
 
     if session.quantization is None:
         raise UsageError("nothing is calibrated yet; session.quantize(images) comes first")

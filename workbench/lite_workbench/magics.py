@@ -160,7 +160,8 @@ def candidates(words: list[str], fragment: str, names: Mapping[str, Any]) -> lis
 
 def values_of(option: str, action: Any, names: Mapping[str, Any]) -> list[str]:
     """Choices of an option; targets, backends and layers of open sessions where they fit."""
-    from .session import BACKENDS, Session
+    from .names import BACKENDS
+    from .session import Session
 
     if action.choices:
         return list(map(str, action.choices))

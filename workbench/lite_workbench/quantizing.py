@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .answers import answer_of
+from .names import FLOAT
 
 if TYPE_CHECKING:
     from .session import Session
@@ -74,8 +75,6 @@ def quantize(
     """(Quantization, Model). Raises CalibrationError."""
     from lite_engine.quantize import Options, Scheme
     from lite_engine.quantize import quantize as calibrate
-
-    from .session import FLOAT
 
     parent = session.versions[FLOAT]
     options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
@@ -145,8 +144,6 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
 
     from lite_engine.errors import UsageError
     from lite_engine.quantize import quantize_static, sensitivity
-
-    from .session import FLOAT
 
     if session.quantization is None:
         raise UsageError("nothing is quantized yet; session.quantize(images) comes first")

@@ -17,14 +17,10 @@ from lite_engine.errors import LiteError, UsageError
 from ._observe import Observable
 from .answers import Answer, Run
 from .boards import Boards
-from .by_hand import PRECISIONS, counterparts, float_layers, from_file, requantize, to_ship
+from .by_hand import PRECISIONS, ByHand, from_file, to_ship
 from .changes import Change, measure_change
 from .jobs import Job
-
-BACKENDS = ("x86", "arm", "opencl", "reference")
-FLOAT, INT8, MIXED = "float", "int8", "mixed"
-#: A version with the precision of single layers set by hand.
-CUSTOM = "custom"
+from .names import BACKENDS, FLOAT, INT8, MIXED
 
 
 class Session(Observable):
@@ -36,9 +32,8 @@ class Session(Observable):
     version    the chosen one. targets, precision: what was converted for.
     runs, profiles (by backend), comparisons (by pair), advice (by backend): the last of
                each; history: all profiles, which `lite runs` also keeps.
-    overrides  {layer: backend, or "fp32" in a half-precision version}, precisions {layer: "fp32" |
-               "int8"}, by the float version's names;
-               faults {backend: {layer: kind}} are planted, for lessons.
+    by_hand    layers set by hand with `override`: overrides, precisions.
+    faults     {backend: {layer: kind}}, planted for lessons.
     int8_targets   that are int8 in an exported file while the others take the chosen version.
     boards     devices besides this machine: add, check, use.
     selected   names of layers; `selection` is the DataFrame of their rows.
@@ -53,14 +48,14 @@ class Session(Observable):
         super().__init__()
         self.path = Path(path)
         self.versions: dict[str, Any] = {}
-        self.overrides: dict[str, str] = {}
+        self.by_hand = ByHand(self)
         self.int8_targets: list[str] = []
         self.version = FLOAT
         self.precision: dict[str, str] = {}
         self.targets: list[str] = []
         if is_lite(self.path):
             model = read_model(self.path)
-            self.versions, self.overrides, self.int8_targets = from_file(model)
+            self.versions, self.by_hand.overrides, self.int8_targets = from_file(model)
             self.graph, self.targets = model.graph, list(model.targets)
             self.precision = dict(model.precisions)
         else:
@@ -75,9 +70,6 @@ class Session(Observable):
         self.quantization: Any = None
         self.exported: Any = None
         self.history: list[Any] = []
-        self.custom: dict[str, str] = {}
-        self.custom_verdict: Any = None
-        self._custom_base = FLOAT
         self.boards = Boards(self)
         self.faults: dict[str, dict[str, str]] = {}
         self.threads: int | None = None
@@ -147,25 +139,26 @@ class Session(Observable):
             model = optimize(self.graph, targets=names, precision=precision)
             model.path = self.path
             self.targets, self.precision = list(model.targets), dict(model.precisions)
-            self._set_version(FLOAT, model)
+            self.set_version(FLOAT, model)
         suffix = "" if precision == "fp32" else f", precision={precision!r}"
         self.remember(f"session.convert(targets={names!r}{suffix})")
         return model
 
-    def _set_version(self, name: str, model: Any) -> None:
+    def set_version(self, name: str, model: Any) -> None:
+        """Keeps a version under its name and chooses it."""
         self.versions[name] = model
         self.version = name
         self.forget_predictors()
         self.notify("versions", name)
 
+    def drop_version(self, name: str, instead: str) -> None:
+        """Forgets a version and chooses another."""
+        del self.versions[name]
+        self.set_version(instead, self.versions[instead])
+
     def forget_predictors(self) -> None:
         """What runs next is planned again."""
         self._predictors.clear()
-
-    @property
-    def precisions(self) -> dict[str, str]:
-        """{layer: precision} set by hand in the chosen version."""
-        return dict(self.custom) if self.version == CUSTOM else {}
 
     @property
     def is_float(self) -> bool:
@@ -209,7 +202,7 @@ class Session(Observable):
             self.float_model  # noqa: B018  quantizing starts from it
             made, model = quantize(self, images, method, keep_float, limit)
             self.quantization = made
-            self._set_version(MIXED if keep_float else INT8, model)
+            self.set_version(MIXED if keep_float else INT8, model)
         kept = f", keep_float={list(keep_float)!r}" if keep_float else ""
         most = f", limit={limit}" if limit else ""
         self.remember(f"session.quantize({_source(images)}, method={method!r}{kept}{most})")
@@ -251,7 +244,7 @@ class Session(Observable):
         from lite_engine.runtime import Predictor, host_target
 
         model = self.model if version is None else self.versions[version]
-        moved = {k: b for k, b in self.moved(version).items() if b != backend}
+        moved = {k: b for k, b in self.by_hand.moved(version).items() if b != backend}
         spoilt = self.faults.get(backend, {}) if planted else {}
         faults = {k: v for k, v in spoilt.items() if moved.get(k, "fp32") in PRECISIONS}
         key = (version or self.version, backend, tuple(moved.items()), tuple(faults.items()))
@@ -264,16 +257,6 @@ class Session(Observable):
                 device=device,
             )  # fmt: skip
         return self._predictors[key]
-
-    def moved(self, version: str | None = None) -> dict[str, str]:
-        """`overrides` by the node names of a version."""
-        model = self.model if version is None else self.versions[version]
-        home = self.float_model.graph
-        return {
-            node: backend
-            for layer, backend in self.overrides.items()
-            for node in counterparts([layer], home, model.graph)
-        }
 
     def run(self, image: Any = None, backend: str = "auto", version: str | None = None) -> Run:
         """One inference. `image` may be a picture, a file, a feed; None keeps the last input."""
@@ -369,44 +352,17 @@ class Session(Observable):
         A precision makes the version "custom" from the chosen one, with the calibration of
         `quantize`. Raises UsageError, CalibrationError.
         """
-        given = [layers] if isinstance(layers, str) else list(layers)
-        if backend not in (None, *BACKENDS):
-            raise UsageError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
-        if precision not in (None, *PRECISIONS):
-            raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
-        names = float_layers(given, self)
-        # a float version has no integers to leave: "fp32" is then a word of the plan
-        within = precision == "fp32" and self.is_float
-        word = backend or (precision if within else None)
         with self._busy:
-            self._set_precision(names, None if within else precision)
-            for name in names:
-                self.overrides.pop(name, None)
-                if word is not None:
-                    self.overrides[name] = word
+            self.by_hand.set([layers] if isinstance(layers, str) else layers, backend, precision)
         args = "".join(
             [f", {backend!r}" if backend or not precision else "",
              f", precision={precision!r}" if precision else ""]
         )  # fmt: skip
         self.remember(f"session.override({layers!r}{args})")
-        self.notify("overrides", dict(self.overrides))
+        self._tell_overrides()
 
-    def _set_precision(self, layers: Sequence[str], precision: str | None) -> None:
-        """The version "custom" with these layers otherwise; the one it came from when none is."""
-        base = self._custom_base if self.version == CUSTOM else self.version
-        wanted = {k: v for k, v in self.precisions.items() if k not in layers}
-        wanted |= {name: precision for name in layers if precision is not None}
-        if wanted == self.precisions:
-            return
-        if not wanted:
-            self.versions.pop(CUSTOM)
-            self.custom, self.custom_verdict, self.version = {}, None, base
-            self.forget_predictors()
-            self.notify("versions", base)
-            return
-        model, verdict = requantize(self, base, wanted)
-        self.custom, self.custom_verdict, self._custom_base = wanted, verdict, base
-        self._set_version(CUSTOM, model)
+    def _tell_overrides(self) -> None:
+        self.notify("overrides", dict(self.by_hand.overrides))
 
     def try_override(
         self,
@@ -432,7 +388,7 @@ class Session(Observable):
 
         self.faults.setdefault(backend, {})[layer] = check_kind(kind)
         self.remember(f"session.plant_fault({layer!r}, {kind!r}, backend={backend!r})")
-        self.notify("overrides", dict(self.overrides))
+        self._tell_overrides()
 
     # ---- selection
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from lite_engine.errors import BackendUnavailableError
 from lite_widgets import BundleList, SourceCode, columns
 
-from ..session import BACKENDS
+from ..names import BACKENDS
 from ._base import Step, button
 
 _PYTHON = """from lite_engine import Predictor
@@ -68,10 +68,10 @@ class DeployStep(Step):
         value = model.graph.inputs[0]
         names = {"name": stem, "input": value.name, "shape": str(value.type)}
         self.code.sources = {"Python": _PYTHON.format(**names)}
-        if session.overrides:
+        if session.by_hand.overrides:
             told = ", ".join(
                 f"**{k} runs {'on' if v in BACKENDS else 'in'} {v}**"
-                for k, v in session.overrides.items()
+                for k, v in session.by_hand.overrides.items()
             )
             self.tell(
                 "warn",

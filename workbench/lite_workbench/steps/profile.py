@@ -186,7 +186,7 @@ class ProfileStep(Step):
         what = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
         where = " in ".join(x for x in (target, precision) if x) or "as planned"
         self._select_here(layers)
-        verdict = self.session.custom_verdict
+        verdict = self.session.by_hand.verdict
         quality = f"; outputs {verdict.sqnr_db:.1f} dB from float" if precision and verdict else ""
         self.inspector.measured = {
             "before_ms": change.before_ms,
