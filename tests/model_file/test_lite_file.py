@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
-from lite_engine.errors import LiteError, ModelFormatError, VersionError
-from lite_engine.ir import to_text
-from lite_engine.model_file import read_model
+from lite_engine.errors import LiteError, ModelFormatError, ShapeError, VersionError
+from lite_engine.ir import from_text, to_text
+from lite_engine.model_file import read_model, with_shapes
 from lite_engine.model_file._container import MAGIC, read_container, write_container
 
 from tests.small_models import attention, classifier, image
@@ -152,3 +152,17 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     with pytest.raises(LiteError, match="not a regular file"):
         optimize(classifier(), targets="x86").save(pipe)
     assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
+def test_fixed_sizes_are_optimised_for(tmp_path: Path) -> None:
+    """`--shape` on a file with open sizes does what it does on the model it came from."""
+    open_sizes = from_text(
+        'graph "g" {\ninput x: f32[1,2,h,w]\n'
+        '"p": p = AveragePool(x) {kernel_shape=[6, 6]}\n"y": y = Relu(p)\noutput y\n}'
+    )
+    path = optimize(open_sizes, targets=["x86"]).save(tmp_path / "open.lite")
+    fixed = with_shapes(read_model(path), {"x": (1, 2, 6, 6)})
+    assert [n.op for n in read_model(path).graph.nodes] == ["AveragePool", "Relu"]
+    assert [n.op for n in fixed.graph.nodes] == ["GlobalAveragePool", "Relu"]
+    with pytest.raises(ShapeError, match="got shape 2x2x6x6"):
+        with_shapes(fixed, {"x": (2, 2, 6, 6)})

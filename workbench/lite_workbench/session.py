@@ -42,7 +42,7 @@ class Session(Observable):
 
     def __init__(self, path: str | Path, *, shapes: Mapping[str, Any] | None = None) -> None:
         from lite_engine.importers import load
-        from lite_engine.model_file import is_lite, read_model
+        from lite_engine.model_file import is_lite, read_model, with_shapes
         from lite_engine.runtime.support import model_info
 
         super().__init__()
@@ -54,7 +54,7 @@ class Session(Observable):
         self.precision: dict[str, str] = {}
         self.targets: list[str] = []
         if is_lite(self.path):
-            model = read_model(self.path)
+            model = with_shapes(read_model(self.path), dict(shapes or {}))
             self.versions, self.by_hand.overrides, self.int8_targets = from_file(model)
             self.graph, self.targets = model.graph, list(model.targets)
             self.precision = dict(model.precisions)

@@ -169,6 +169,31 @@ def retarget(
     )
 
 
+def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
+    """The same model with input sizes fixed, and its graphs optimised again for what these allow.
+
+    Raises ModelFormatError for an unknown input, ShapeError for a size that does not fit.
+    """
+    if not shapes:
+        return model
+    from ..importers import fix_shapes
+    from ..passes import optimize_graph
+
+    def fixed(graph: Graph) -> Graph:
+        copy = graph.copy()
+        fix_shapes(copy, shapes)
+        return optimize_graph(copy)
+
+    graphs = {p: fixed(g) for p, g in model.graphs.items()}
+    made = replace(model, source=fixed(model.graph), graphs=graphs)
+
+    def kept(choices: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        graph_of = {t: made.graph_in(model.precision(t)) for t in model.targets}
+        return {t: of_graph(v, graph_of[t]) if t in graph_of else v for t, v in choices.items()}
+
+    return replace(made, overrides=kept(model.overrides), tuning=kept(model.tuning))
+
+
 def with_int8(model: Model, quantised: Graph, targets: str | Sequence[str]) -> Model:
     """The same model with a quantised graph of its own for some of its targets.
 

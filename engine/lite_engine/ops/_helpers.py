@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,15 +78,41 @@ def window_pads(
 def window_output(
     size: Dim, kernel: int, stride: int, pad: int, dilation: int, *, ceil: bool = False
 ) -> Dim:
-    """Output positions of a window over one axis: ⌊(size + pad − d·(k−1) − 1)/stride⌋ + 1."""
-    if not isinstance(size, int):
-        return None
+    """Output positions of a window over one axis: ⌊(size + pad − d·(k−1) − 1)/stride⌋ + 1.
+
+    A symbol gives a symbol, so that two ways through the same windows are known to fit.
+    """
     if stride <= 0 or dilation <= 0 or kernel <= 0:
         raise ShapeError(f"window kernel {kernel}, stride {stride}, dilation {dilation}")
-    span = size + pad - dilation * (kernel - 1) - 1
+    extra = pad - dilation * (kernel - 1) - 1
+    if not isinstance(size, int):
+        return None if size is None or ceil else symbol_quotient(size, extra + stride, stride)
+    span = size + extra
     if span < 0:
         raise ShapeError(f"window of {kernel} (dilation {dilation}) is larger than {size}+{pad}")
     return (-(-span // stride) if ceil else span // stride) + 1
+
+
+_QUOTIENT = re.compile(r"\(?(?P<base>.+?)(?P<plus>[+-]\d+)?\)?(?://(?P<over>\d+))?")
+_LARGEST = 1 << 40  # beyond sizes of tensors: a damaged file's digits do not pile up
+
+
+def symbol_quotient(symbol: str, plus: int, over: int) -> Dim:
+    """⌊(symbol + plus)/over⌋ as a symbol of one form, `(H+plus)//over`: equal text, equal size.
+
+    ⌊(⌊(H+a)/b⌋ + c)/d⌋ = ⌊(H + a + b·c)/(b·d)⌋ for positive b and d.
+    """
+    found = _QUOTIENT.fullmatch(symbol)
+    if found is None:
+        return None
+    base, b = found["base"], int(found["over"] or 1)
+    plus, over = int(found["plus"] or 0) + b * plus, b * over
+    if max(abs(plus), over) > _LARGEST:
+        return None
+    text = f"{base}{plus:+d}" if plus else base
+    if over == 1:
+        return text
+    return f"({text})//{over}" if plus else f"{text}//{over}"
 
 
 def same_type(x: TypeInfo, *_: object, **__: object) -> TypeInfo:

@@ -71,7 +71,10 @@ def _(
         window_output(x.dims[2 + i], kernel[i], strides[i], pads[i] + pads[n + i], dilations[i])
         for i in range(n)
     ]
-    return x.with_shape((x.dims[0], out_channels, *spatial))
+    out = x.with_shape((x.dims[0], out_channels, *spatial))
+    if residual is not None and residual.is_static and out.is_static and residual.dims != out.dims:
+        raise ShapeError(f"residual {residual}, output {out}")
+    return out
 
 
 @conv.reference

@@ -1,5 +1,5 @@
 """Graph → Graph, journaled: `optimize_graph` and the list of passes."""
 
-from .pipeline import PIPELINE, SPECIALISED, optimize_graph
+from .pipeline import PIPELINE, optimize_graph
 
-__all__ = ["PIPELINE", "SPECIALISED", "optimize_graph"]
+__all__ = ["PIPELINE", "optimize_graph"]

@@ -73,10 +73,6 @@ INTEGERS: list[Pass] = [quantize_fuse_qdq, drop_identity, drop_duplicates]
 PIPELINE: list[Pass] = [
     *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes, *FINISH, *INTEGERS,
 ]  # fmt: skip
-#: Again for a graph whose symbolic shapes have been fixed since: what needs equal sizes.
-SPECIALISED: list[Pass] = [
-    fold_constants, drop_identity, fold_average_pool, fuse_conv_residual, *FINISH, *INTEGERS,
-]  # fmt: skip
 
 
 def optimize_graph(

@@ -27,7 +27,7 @@ from ._core import graph_pass, infer_new
 NAME = "quantize-fuse-qdq"
 VIEWS = (
     "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Identity", "Expand",
-    "DepthToSpace", "SpaceToDepth", "ChannelShuffle", "Gather",
+    "DepthToSpace", "SpaceToDepth", "Gather",
 )  # fmt: skip
 KEEPING = (*VIEWS, "MaxPool", "GlobalMaxPool", "Resize", "Pad", "Split")
 UNARY = (

@@ -17,7 +17,7 @@ WEIGHTED = {"Conv": (1, 0), "ConvTranspose": (1, 1), "Gemm": (1, 1), "MatMul": (
 JOINING = ("Add", "Mul", "AveragePool", "GlobalAveragePool", "Concat", *FUSABLE)
 VIEWS = (
     "MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split",
-    "Identity", "DepthToSpace", "SpaceToDepth", "ChannelShuffle", "Gather", "Expand",
+    "Identity", "DepthToSpace", "SpaceToDepth", "Gather", "Expand",
 )  # fmt: skip
 
 

@@ -97,6 +97,7 @@ def model_info(
     constants = [v.const for v in graph.constants() if v.const is not None]
     macs = [x.macs for x in layers if x.macs is not None]
     support, becomes = support_table(graph, targets, assumed)
+    assumed = {name: dims for name, dims in assumed.items() if name not in _sounds(graph)}
     return ModelInfo(
         name,
         str(graph.metadata.get("format", "graph")),
@@ -299,12 +300,18 @@ def _duplicates(graph: Graph) -> list[list[str]]:
     return [names for names in by_bytes.values() if len(names) > 1]
 
 
+def _sounds(graph: Graph) -> list[str]:
+    """Inputs that take the bytes of a sound file, of any length."""
+    return [v.name for v in graph.inputs if {r.op for r in v.readers} == {"DecodeWav"}]
+
+
 def _hints(
     graph: Graph, support: list[Support], assumed: Mapping[str, Shape], misfit: str
 ) -> list[str]:
     hints = [str(w) for w in graph.metadata.get("warnings", [])]
     if any(n.op in _TRAINING or n.attrs.get("training_mode") for n in graph.nodes):
         hints.append("this is a training graph: export it for inference")
+    hints += [f"{name} takes a sound file: --input FILE.wav" for name in _sounds(graph)]
     if assumed:
         flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
         what = "no assumed size fits" if misfit else "costs and support are for an assumed size"

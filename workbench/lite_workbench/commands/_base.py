@@ -136,14 +136,12 @@ def load_model(args: argparse.Namespace) -> Any:
     """MODEL of the arguments as a Model. Raises LiteError."""
     from pathlib import Path
 
-    from lite_engine.importers import fix_shapes, load
-    from lite_engine.model_file import is_lite, optimize, read_model
+    from lite_engine.importers import load
+    from lite_engine.model_file import is_lite, optimize, read_model, with_shapes
 
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
-        model = read_model(path)
-        for graph in model.all_graphs():
-            fix_shapes(graph, shapes)
+        model = with_shapes(read_model(path), shapes)
         _check_int8(model, args)
         return model
     graph = load(path, params=args.params, shapes=shapes)

@@ -83,7 +83,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Converted:
-    from lite_engine.importers import fix_shapes, load
+    from lite_engine.importers import load
     from lite_engine.model_file import (
         is_lite,
         optimize,
@@ -94,14 +94,13 @@ def _call(args: argparse.Namespace) -> Converted:
         retarget,
         with_int8,
         with_layers,
+        with_shapes,
     )
 
     source, metadata = Path(args.model), _metadata(args)
     targets, known = parse_targets(args.targets), None
     if is_lite(source):
-        known = read_model(source)
-        for graph in known.all_graphs():
-            fix_shapes(graph, dict(args.shape))
+        known = with_shapes(read_model(source), dict(args.shape))
         graph, targets = known.graph, targets or known.targets
     else:
         graph = load(source, params=args.params, shapes=dict(args.shape))

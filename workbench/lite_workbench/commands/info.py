@@ -21,14 +21,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _call(args: argparse.Namespace) -> Any:
     from pathlib import Path
 
-    from lite_engine.importers import fix_shapes, load
-    from lite_engine.model_file import is_lite, optimize, read_model
+    from lite_engine.importers import load
+    from lite_engine.model_file import is_lite, optimize, read_model, with_shapes
     from lite_engine.runtime.support import model_info
 
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
-        model = read_model(path)
-        fix_shapes(model.graph, shapes)
+        model = with_shapes(read_model(path), shapes)
         info = model_info(model.graph, path.name)
         info.targets = model.describe()
         return info

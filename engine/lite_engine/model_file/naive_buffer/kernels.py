@@ -79,7 +79,6 @@ reshape2           1/4/2           1/4/2         image2d/5/5/4
 rnn                2/1/1           4/1/1         -
 round              fp32/1/4/1      fp32/1/4/1    -
 scale              2/1/1           4/1/1         5/5/4
-shuffle_channel    1/1/1           1/1/1         5/5/4
 sigmoid            2/1/1           4/1/1         ImageDefault/5/5/4
 sign               -               4/1/1         -
 sin                1/1/1           1/1/1         image2d/5/5/4

@@ -248,12 +248,6 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
           upscale_factor=int(attrs["blocksize"]))  # fmt: skip
 
 
-@lowers("ChannelShuffle")
-def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    group = int(next(iter(attrs.values())))
-    w.add("shuffle_channel", {"X": node.inputs[0]}, {"Out": node.output}, group=group)
-
-
 @lowers("Pad")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     pads = w.ints(node.inputs[1], "padding")
