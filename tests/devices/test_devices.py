@@ -189,6 +189,45 @@ def test_ssh_killed_during_a_run(model, sshd, what):
     np.testing.assert_array_equal(predictor.run(feeds)["prob"], want)
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own with half a megabyte, and a function that sets its size."""
+    admin = [] if os.getuid() == 0 else ["sudo", "-n"]
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(option: str) -> subprocess.CompletedProcess:
+        command = [*admin, "mount", "-t", "tmpfs", "-o", option, "tmpfs", str(folder)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=30)
+
+    owner = f"uid={os.getuid()},mode=0755"
+    try:
+        made = mount(f"size=512k,{owner}")
+    except OSError as error:
+        pytest.skip(f"no file system can be mounted: {error}")
+    if made.returncode:
+        pytest.skip(f"no file system can be mounted: {made.stderr.strip()}")
+    yield folder, lambda size: mount(f"remount,size={size},{owner}")
+    subprocess.run([*admin, "umount", "-l", str(folder)], check=True, timeout=30)
+
+
+@pytest.mark.ssh
+def test_ssh_full_disk(model, sshd, small_disk):
+    """The runner does not fit: one error with the fix, nothing half-written there; the same
+    predictor runs once there is room."""
+    folder, resize = small_disk
+    device = open_address(sshd.address, sshd.config)
+    device.transport.home = str(folder)
+    predictor, feeds = Predictor(model, device=device), image(model.graph)
+    with pytest.raises(DeviceError, match="disk there is full: free some") as caught:
+        predictor.run(feeds)
+    assert caught.value.stage == "copy" and "was not copied whole" in str(caught.value)
+    assert [p for p in folder.rglob("*") if p.is_file() or p.name.startswith("run-")] == []
+    assert resize("16m").returncode == 0
+    want = Predictor(model, "reference").run(feeds)["prob"]
+    np.testing.assert_allclose(predictor.run(feeds)["prob"], want, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "address",
     ["ssh://-oProxyCommand=x", "ssh://a b", "ssh://u@h;id", "ssh://u@-h", "ssh://h:99999999",

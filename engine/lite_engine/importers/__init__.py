@@ -122,6 +122,7 @@ def load(
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     from ..ir import verify, walk
     from ..ops import find_op, infer_types
+    from ._emit import name_open_sizes
 
     def has_its_inputs(node: Node) -> None:
         op = find_op(node.op)
@@ -136,26 +137,10 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     for value in graph.inputs:
         if value.dtype is None:
             raise ModelFormatError(f"input {value.name}: its element type is not one of numbers")
-    _name_open_sizes(graph)
+    name_open_sizes(graph.inputs)
     infer_types(graph)
     verify(graph, "import")
     return graph
-
-
-def _name_open_sizes(graph: Graph) -> None:
-    """Sizes that the file leaves open without a name get one: what follows from the same size is
-    then known to be equal."""
-    taken = {d for v in graph.inputs for d in v.shape or ()}
-    for value in graph.inputs:
-        dims = list(value.shape or ())
-        for axis, dim in enumerate(dims):
-            if dim is None:
-                name = "N" if axis == 0 else f"D{axis}"
-                while name in taken:
-                    name += "'"
-                taken.add(name)
-                dims[axis] = name
-        value.shape = None if value.shape is None else tuple(dims)
 
 
 def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:

@@ -27,6 +27,17 @@ _NEVER_FOLDED = ("DequantizeLinear", "RandomNormal", "RandomUniform")
 Operand = Value | np.ndarray | np.generic | float | int | Sequence[int] | None
 
 
+def name_open_sizes(inputs: Sequence[Value]) -> None:
+    """Sizes that a file leaves open without a name get one, N for the first input's batch: what
+    follows from the same size is then known to be equal."""
+    for value in inputs:
+        shape = value.shape or ()
+        batch = "N" if value is inputs[0] and len(shape) > 1 else f"{value.name}:0"
+        names = [batch, *(f"{value.name}:{axis}" for axis in range(1, len(shape)))]
+        if None in shape:
+            value.shape = tuple(n if d is None else d for d, n in zip(shape, names))
+
+
 class Emitter:
     """Builds one graph. Calling it appends a node and answers its output(s)."""
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
-from ...ir import DType, Graph, Shape, Value
-from .._emit import Emitter
+from ...ir import DType, Graph, Value
+from .._emit import Emitter, name_open_sizes
 from .._file import head, map_file
 from .._protobuf import Message
 from . import ops_basic, ops_control, ops_nn
@@ -148,19 +148,10 @@ def _add_inputs(nodes: Nodes, order: list[str], signature: Signature | None) -> 
         shapes = node.attrs.shapes("_output_shapes")
         if not shape and shapes and shapes[0] is not None:
             shape = shapes[0]
-        value = Value(emit.unique(name), dtype, _symbols(shape, name))
+        value = Value(emit.unique(name), dtype, shape)
         nodes.emit.graph.inputs.append(value)
+        name_open_sizes(nodes.emit.graph.inputs)
         nodes.values[node_name, 0] = value
-
-
-def _symbols(shape: Shape | None, name: str) -> Shape | None:
-    """Open sizes get names: N for the batch."""
-    if shape is None:
-        return None
-    return tuple(
-        d if d is not None else "N" if i == 0 and len(shape) > 1 else f"{name}:{i}"
-        for i, d in enumerate(shape)
-    )
 
 
 def _check_operators(flat: Flat, order: list[str]) -> None:
