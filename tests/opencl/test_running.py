@@ -84,6 +84,17 @@ def test_taps_and_times() -> None:
     assert predictor.execution().times() == times
 
 
+def test_kernels_are_named_by_what_they_read() -> None:
+    """A layer set to fp32 in a half-precision plan, and the casts around it."""
+    half = Predictor(GRAPH, "opencl", precision="fp16", overrides={"dw": "fp32"})
+    made = profile(half, FEEDS, runs=1, warmup=0)
+    for layer in made.layers:
+        plain = layer.op not in ("Cast", "Copy")
+        assert not plain or layer.kernel.startswith(f"{layer.dtype}_"), layer
+    kernel = {layer.name: layer.kernel.partition("_")[0] for layer in made.layers}
+    assert kernel["pw"] == "f16" and kernel["dw"] == "f32" and kernel["Cast x"] == "f32"
+
+
 def test_fallback_is_a_copy_in_the_plan() -> None:
     b = Builder((1, 4, 6, 6))
     y = b.conv(b.x, 4, 4, 3, name="conv")

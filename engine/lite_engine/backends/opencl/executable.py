@@ -267,11 +267,15 @@ class OpenCLExecutable:
             for own in events
         ]
         first = min((start for start, _ in spans if start), default=0)
-        prefix = "f16" if any(t.dtype.value == "f16" for t in self.plan.tensors) else "f32"
         return [
-            StepTime(max(a - first, 0), max(b - first, 0), f"{prefix}_{step.kernel}__opencl")
+            StepTime(max(a - first, 0), max(b - first, 0), self._variant(step))
             for (a, b), (step, _) in zip(spans, self._steps, strict=True)
         ]
+
+    def _variant(self, step: Step) -> str:
+        """A kernel's full name: what it reads, what it is, where it runs."""
+        read = self.plan.tensors[next(i for i in (*step.inputs, *step.outputs) if i >= 0)]
+        return f"{read.dtype}_{step.kernel}__opencl"
 
     def tap(self, tensors: Sequence[int]) -> None:
         self._wanted, self._taps = set(tensors), {}
