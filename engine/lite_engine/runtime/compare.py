@@ -19,8 +19,9 @@ from ..errors import LiteError, UsageError
 from ..ir import Node, Value
 from .alignment import Pair, align, closure
 from .difference import Difference, channel_map, difference, histogram
-from .judge import CARRIED, judge, other_integers, tolerance_of, within
-from .rounding import LIKE, explained, one_sided
+from .judge import CARRIED, apart, floor_of, judge, other_integers, tolerance_of, within
+from .magnified import magnified
+from .rounding import LIKE, UNIT, explained, one_sided
 from .side import Side, Valued, isolated_graph, quant_of, to_float, to_integer
 
 WINDOW_BYTES = 96 << 20
@@ -31,9 +32,9 @@ Arrays = Mapping[str, np.ndarray]
 @dataclass
 class LayerDifference:
     """One row of DESIGN's `compare` JSON. `isolated` holds the same numbers for the layer alone;
-    `sources` are A's nodes, `sources_b` B's where they are others. `explained` is the error that
-    rounding alone makes, measured where it was asked for; `quantised` where sides hold other
-    integers."""
+    `sources` are A's nodes, `sources_b` B's where they are others. `floor` is the
+    |a−b| that is right whatever the relative error. `explained` is the error that rounding and
+    clipping make, measured where it was asked for; `quantised` where sides hold other integers."""
 
     index: int
     name: str
@@ -58,6 +59,7 @@ class LayerDifference:
     value_a: str = ""
     value_b: str = ""
     sources_b: list[str] = field(default_factory=list)
+    floor: float = 0.0
     explained: float | None = None
     quantised: bool = False
     detail: dict[str, Any] | None = None
@@ -66,7 +68,8 @@ class LayerDifference:
 @dataclass
 class Comparison:
     """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs
-    differ. `unaligned` counts layers of B that have no counterpart."""
+    differ. `unaligned` counts layers of B that have no counterpart; `magnified` names the layer
+    that makes a large difference of a small one, for outputs that differ for no other reason."""
 
     a: str
     b: str
@@ -77,6 +80,7 @@ class Comparison:
     verdict: str = ""
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     model: str = ""
+    magnified: dict[str, str] = field(default_factory=dict)
     unaligned: int = 0
     runs: int = 0
 
@@ -119,6 +123,8 @@ def compare(
     result = Comparison(a.label, b.label, tolerance, None, rows, True, model=work.model_name)
     result.outputs = work.outputs()
     result.unaligned = len(b.value_names()) - len(pairs) if not (layers or until) else 0
+    if tolerance is None and work.isolated and all(x.within for x in rows):
+        result.magnified = magnified(apart(result, a, b), result, work)
     result.runs = work.runs
     judge(result, a, b, work.feeds)
     _add_detail(result, work, pairs)
@@ -142,7 +148,8 @@ def bisect(
         if at not in probed:
             row = work.rows([pairs[at]], at)[0]
             # Rounding adds up along the model: whole runs may differ by more than one layer.
-            probed[at] = not within(Difference(**_figures(row)), CARRIED * row.tolerance)
+            limits = CARRIED * row.tolerance, CARRIED * row.floor
+            probed[at] = not within(Difference(**_figures(row)), *limits)
         return probed[at]
 
     if pairs and differs(bad):
@@ -216,20 +223,47 @@ class _Work:
             for i, pair in enumerate(window)
         ]
         if self.tolerance is None:
-            self._excuse(window, rows)
+            self._excuse(window, rows, va, {**vb, **alone})
         return rows
 
-    def _excuse(self, window: Sequence[Pair], rows: Sequence[LayerDifference]) -> None:
-        """Layers over tolerance are right when rounding explains their error."""
+    def _excuse(
+        self, window: Sequence[Pair], rows: Sequence[LayerDifference], va: Arrays, theirs: Arrays
+    ) -> None:
+        """Layers over tolerance are right when rounding explains their error. `theirs` are B's
+        values, of the layers alone where they were run alone."""
         suspects = [p for p, row in zip(window, rows, strict=True) if not row.within]
         found = explained(suspects, self.pairs, self.a, self.b, (self.feeds, self.feeds_b))
         self.runs += 2 if found else 0
-        for row in rows:
-            if row.value_a in found:
-                row.explained = found[row.value_a]
-                row.tolerance = max(row.tolerance, LIKE * row.explained)
-                own = Difference(**(row.isolated or _figures(row)))
-                row.within = within(own, row.tolerance * (1 if row.isolated else CARRIED))
+        for pair, row in zip(window, rows, strict=True):
+            if pair.name_a in found:
+                rounding = found[pair.name_a]
+                x, y = self._real(pair, va[pair.name_a], theirs[pair.name_b])
+                times = 1 if row.isolated else CARRIED
+                if row.isolated and rounding.exact is not None:
+                    x = rounding.exact
+                limit = max(row.tolerance, LIKE * rounding.rel_l2)
+                inside = difference(rounding.clip(x), rounding.clip(y))
+                limits = (limit, row.floor, LIKE * rounding.max_abs)
+                row.within = within(inside, *(times * x for x in limits))
+                row.explained = rounding.rel_l2 + rounding.clipping
+                row.tolerance = limit + rounding.clipping
+
+    def reads(self, value_b: str) -> dict[str, str]:
+        """B's value → A's, for what B's layer that makes this value reads."""
+        return self._inputs([self._pairs[value_b]])
+
+    def again(self, values_b: Sequence[str]) -> tuple[Arrays, Arrays]:
+        """These values of B: from its layers alone on B's own values, and from the whole run."""
+        assert isinstance(self.b, Side)
+        pairs = [self._pairs[name] for name in values_b]
+        reads = [name for name in self._inputs(pairs) if name not in self.feeds_b]
+        whole = self.b.values(self.feeds_b, list(dict.fromkeys([*reads, *values_b])))
+        self.runs += 1
+        known = {
+            v.name: whole[v.name].astype(v.dtype.np, copy=False) if v.dtype else whole[v.name]
+            for n in self.b.graph.nodes for v in n.outputs if v.name in reads
+        }  # fmt: skip
+        return self._run_alone(pairs, {**self.feeds_b, **known}), whole
 
     def _inputs(self, window: Sequence[Pair]) -> dict[str, str]:
         """B's value → A's value, for what the window's layers of B read."""
@@ -257,6 +291,11 @@ class _Work:
             for name, other in inputs.items()
             if name in by_name
         }
+        return self._run_alone(window, known)
+
+    def _run_alone(self, window: Sequence[Pair], known: Arrays) -> dict[str, np.ndarray]:
+        """B's layers of these pairs on known values of B."""
+        assert isinstance(self.b, Side)
         wanted: dict[int, Node] = {}
         for pair in window:
             assert pair.node_b is not None
@@ -281,15 +320,8 @@ class _Work:
     def _row(
         self, index: int, pair: Pair, va: Arrays, vb: Arrays, alone: np.ndarray | None
     ) -> LayerDifference:
-        x, y = va[pair.name_a], vb[pair.name_b]
-        if quantised := one_sided(pair) or other_integers(pair):
-            quant_a, quant_b = quant_of(pair.value_a), quant_of(pair.value_b)
-            if not (pair.value_a and pair.value_b):  # a framework's integers are the file's
-                quant_a = quant_b = quant_a or quant_b
-            x, y = to_float(x, quant_a), to_float(y, quant_b)
-            alone = None if alone is None else to_float(alone, quant_b)
-        if isinstance(self.a, Side) != isinstance(self.b, Side):
-            x = fitted(x, y.shape)  # channels where B has them
+        x, y = self._real(pair, va[pair.name_a], vb[pair.name_b])
+        alone = None if alone is None else self._real(pair, va[pair.name_a], alone)[1]
         if x.shape != y.shape:
             raise LiteError(f"{pair.node.name}: side A gives {x.shape}, side B {y.shape}")
         limit = self.tolerance
@@ -299,11 +331,14 @@ class _Work:
         own = None if alone is None else difference(x, alone)
         sources = list(pair.node.sources)
         others = list(pair.node_b.sources) if pair.node_b else []
+        coarser = max(self.a.precision, self.b.precision, key=UNIT.__getitem__)
+        floor = floor_of(pair.node, coarser) if self.tolerance is None else 0.0
         row = LayerDifference(
             index, pair.node.name, pair.node.op, sources, limit, **asdict(d),
             isolated=None if own is None else asdict(own),
-            within=within(d, CARRIED * limit) if own is None else within(own, limit),
-            quantised=quantised,
+            within=within(d, CARRIED * limit, CARRIED * floor) if own is None
+            else within(own, limit, floor),
+            quantised=one_sided(pair) or other_integers(pair), floor=floor,
             kernel_b=self._kernels.get(pair.node_b.name, "") if pair.node_b else "",
             value_a=pair.name_a, value_b=pair.name_b,
             sources_b=[] if others == sources else others,
@@ -311,6 +346,18 @@ class _Work:
         if pair.node.name in self.detail:
             row.detail = detail_of(x, y, alone)
         return row
+
+    def _real(self, pair: Pair, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A's and B's arrays of a value as numbers that can be compared: real ones where the sides
+        hold other integers, with A's channels where B has them."""
+        if one_sided(pair) or other_integers(pair):
+            quant_a, quant_b = quant_of(pair.value_a), quant_of(pair.value_b)
+            if not (pair.value_a and pair.value_b):  # a framework's integers are the file's
+                quant_a = quant_b = quant_a or quant_b
+            x, y = to_float(x, quant_a), to_float(y, quant_b)
+        if isinstance(self.a, Side) != isinstance(self.b, Side):
+            x = fitted(x, y.shape)
+        return x, y
 
     def outputs(self) -> dict[str, dict[str, Any]]:
         """Differences of the model's outputs in the last whole runs."""

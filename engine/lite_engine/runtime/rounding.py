@@ -2,12 +2,14 @@
 
 A side that stores numbers in fewer bits differs without being wrong. By how much is measured: the
 finer side runs the layer once more on inputs and weights rounded as the coarser side stores them,
-and its result is stored as the coarser side would: rounded, and clipped to its range.
+and its result is stored as the coarser side would. Clipping to a range is no rounding: what is
+rounded and what is not are clipped alike, so a range that is too narrow hides nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,9 +25,31 @@ _INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger"
 Feeds = Mapping[str, np.ndarray]
 #: Unit roundoff, half the relative distance of neighbours. `int8` models keep float layers in fp32.
 UNIT = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-24}
+#: The step at zero, where rounding is no longer relative; of 8 exponent bits the smallest normal
+#: number, since kernels may flush what is below.
+SMALLEST = {"fp32": 2.0**-126, "fp16": 2.0**-24, "bf16": 2.0**-126, "int8": 2.0**-126}
 #: The other side rounds its weights in its own way and its sums in another order: errors up to this
 #: many times the measured ones are still called rounding.
 LIKE = 3.0
+
+
+@dataclass
+class Rounding:
+    """What fewer bits do to a layer's value. `rel_l2` is the relative error that rounding explains,
+    `max_abs` the largest at one place (of an arg-max at a tie: whole indices), `clipping` the
+    relative error that the coarser side's ranges explain. `exact` is A's value without rounding but
+    with the clipping, of the layer alone (None where A is the coarser side).
+    """
+
+    rel_l2: float
+    max_abs: float
+    clipping: float
+    exact: np.ndarray | None
+    value: Value | None
+
+    def clip(self, array: np.ndarray) -> np.ndarray:
+        """The real numbers that the coarser side's range leaves."""
+        return _clipped(array, self.value)
 
 
 def one_sided(pair: Pair) -> bool:
@@ -37,11 +61,10 @@ def one_sided(pair: Pair) -> bool:
 
 def explained(
     pairs: Sequence[Pair], every: Sequence[Pair], a: Valued, b: Valued, feeds: tuple[Feeds, Feeds]
-) -> dict[str, float]:
-    """A's value → relative L2 error that rounding explains, for those `pairs` that one side stores
-    in fewer bits. `every` is the whole alignment, `feeds` are A's and B's. Two runs of the finer
-    side."""
-    found: dict[str, float] = {}
+) -> dict[str, Rounding]:
+    """A's value → what rounding explains, for those `pairs` that one side stores in fewer bits.
+    `every` is the whole alignment, `feeds` are A's and B's. Two runs of the finer side."""
+    found: dict[str, Rounding] = {}
     if isinstance(a, Side) and isinstance(b, Side):
         for finer, coarser, is_a in ((a, b, True), (b, a, False)):
             if _keeps_more(finer, coarser):
@@ -68,7 +91,7 @@ def _explained(
     coarser: Side,
     is_a: bool,
     feeds: Feeds,
-) -> dict[str, float]:
+) -> dict[str, Rounding]:
     """Layers of the finer side with and without rounding."""
     across: dict[str, Value | None] = {v.name: w for v, w in _inputs(finer, coarser)}
     across |= {_name(p, is_a): _value(p, not is_a) for p in every}
@@ -84,16 +107,29 @@ def _explained(
     reads = {v.name for n in ordered for v in n.inputs if v and v.const is None} & set(across)
     wanted = [n for n in {*reads, *(_name(p, is_a) for p in pairs)} if n not in feeds]
     exact = {**feeds, **finer.values(feeds, wanted)}
-    known = {n: _stored(exact[n], across[n], coarser) for n in reads}
+    clipped = {n: _clipped(exact[n], across[n]) for n in reads}
+    if any(clipped[n] is not exact[n] for n in reads):
+        graph, given = isolated_graph(ordered, clipped)
+        alone: Feeds = finer.predictor.like(graph).run(given)
+    else:
+        alone = exact
+    known = {n: _stored(clipped[n], across[n], coarser) for n in reads}
     graph, given = isolated_graph(ordered, known)
     theirs = {own.name: its for own, its in (_nodes(p, is_a) for p in pairs) if own}
     _round_weights(graph, coarser, theirs)
     rounded = finer.predictor.like(graph).run(given)
     found = {}
     for pair in pairs:
-        name = _name(pair, is_a)
-        ideal = _stored(rounded[name], _value(pair, not is_a), coarser)
-        found[pair.name_a] = difference(exact[name], ideal).rel_l2
+        name, value = _name(pair, is_a), _value(pair, not is_a)
+        kept = _clipped(alone[name], value)
+        d = difference(kept, _stored(rounded[name], value, coarser))
+        found[pair.name_a] = Rounding(
+            d.rel_l2,
+            d.max_abs,
+            difference(exact[name], kept).rel_l2,
+            kept if is_a else None,
+            value,
+        )
     return found
 
 
@@ -115,6 +151,24 @@ def _inputs(side: Side, other: Side) -> Iterator[tuple[Value, Value]]:
     if set(by_name) == set(side.input_names):
         return ((v, by_name[v.name]) for v in side.graph.inputs)
     return zip(side.graph.inputs, other.graph.inputs, strict=True)
+
+
+def _clipped(array: np.ndarray, value: Value | None) -> np.ndarray:
+    """The real numbers that a quantised value, or what reads it, keeps of an array: the same array
+    when nothing is cut off."""
+    value = _read_as(value)
+    quant = quant_of(value)
+    if quant is None or value is None or value.dtype is None or array.dtype.kind != "f":
+        return array
+    if value.dtype.np.kind not in "iu":
+        return array
+    info = np.iinfo(value.dtype.np)
+    low, high = (
+        to_float(np.full((1,) * array.ndim, x, value.dtype.np), quant) for x in (info.min, info.max)
+    )
+    if array.size and np.all(array >= low) and np.all(array <= high):
+        return array
+    return np.clip(array, low, high)
 
 
 def _stored(array: np.ndarray, value: Value | None, side: Side) -> np.ndarray:
@@ -170,4 +224,4 @@ def _eight_bits(w: np.ndarray, axis: int) -> np.ndarray:
     return (clip_weight(np.rint(w / scale)) * scale).astype(np.float32)
 
 
-__all__ = ["LIKE", "UNIT", "explained", "one_sided"]
+__all__ = ["LIKE", "SMALLEST", "UNIT", "Rounding", "explained", "one_sided"]

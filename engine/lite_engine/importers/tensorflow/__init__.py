@@ -105,9 +105,11 @@ def _is_weight(node: NodeDef) -> bool:
     """A constant of floats with axes; numbers alone, integers and texts steer what was left out."""
     tensor = node.attrs.tensor("value") if node.op in ("Const", "HostConst") else None
     shape = None if tensor is None else tensor.message(2)
-    return shape is not None and bool(read_shape(shape)) and node.attrs.dtype(
-        "dtype", DType.I32
-    ).is_float
+    return (
+        shape is not None
+        and bool(read_shape(shape))
+        and node.attrs.dtype("dtype", DType.I32).is_float
+    )
 
 
 def _wanted(

@@ -1,0 +1,103 @@
+"""Outputs that differ though no layer is wrong: which the comparison excuses, and which not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.quantize import Options, quantize
+from lite_engine.runtime import host_target
+from lite_engine.runtime.compare import Side, compare
+from lite_engine.runtime.difference import difference
+from lite_engine.runtime.judge import floor_of, within
+
+from tests.small_models import Builder, classifier, image
+
+pytestmark = pytest.mark.cpu
+
+
+def ties() -> tuple[Side, Side, dict]:
+    """64 channels between 99 and 101, in float32 and in bfloat16, whose step is 0.5 there: the
+    largest is a matter of rounding."""
+    b = Builder((1, 3, 8, 8), "ties")
+    hundred = b.graph.constant(np.full((64,), 100, np.float32))
+    wide = b.add("Conv", b.x, b.weights(64, 3, 1, 1), hundred, name="wide")
+    more = b.add("Conv", wide, b.graph.constant(np.eye(64, dtype=np.float32)[:, :, None, None]),
+                 name="more")  # fmt: skip
+    graph = b.done(b.add("ArgMax", more, name="best", axis=1, keepdims=0))
+    model = optimize(graph)
+    return (
+        Side(Predictor(model, host_target(), threads=1)),
+        Side(Predictor(model, host_target(), threads=1, precision="bf16"), "bf16"),
+        image(graph),
+    )
+
+
+def test_an_arg_max_at_ties_is_excused() -> None:
+    a, b, feeds = ties()
+    result = compare(a, b, feeds)
+    assert result.outputs[a.output_names[0]]["rel_l2"] > 0.3
+    assert result.agrees, result.verdict
+    assert result.magnified == {a.output_names[0]: "best"}
+    assert "because best magnifies a difference within the limit" in result.verdict
+
+
+def test_what_only_the_whole_run_gets_wrong_is_not() -> None:
+    """Memory used twice, say: every layer alone is right, and what reads it too."""
+    a, b, feeds = ties()
+    whole = b.values
+
+    def spoiled(feeds, names):
+        return {n: x * 0 if n == b.output_names[0] else x for n, x in whole(feeds, names).items()}
+
+    b.values = spoiled
+    result = compare(a, b, feeds)
+    assert not result.agrees and not result.magnified
+    assert all(x.within for x in result.layers)
+
+
+def test_a_fault_where_most_is_clipped_is_named() -> None:
+    """The limit is what rounding explains of what the range leaves, and not the clipping."""
+    parent = optimize(classifier())
+    feeds = image(parent.graph)
+    small = [{"x": feeds["x"] * i * 1e-2} for i in (5, 10, 15, 20)]
+    model = optimize(quantize(parent.graph, small, Options(method="minmax")).graph)
+    name = next(n.name for n in model.graph.nodes if "wide" in n.sources)
+    a = Side(Predictor(parent, host_target(), threads=1))
+    for kind, wrong in ((None, []), ("swap_channels", [["wide"]])):
+        faults = {name: kind} if kind else None
+        b = Side(Predictor(model, host_target(), threads=1, faults=faults), "int8")
+        result = compare(a, b, feeds)
+        row = next(x for x in result.layers if "wide" in x.sources)
+        assert row.explained > 0.3 and row.tolerance < 1.3 * row.explained  # clipping, not rounding
+        assert [x.sources for x in result.layers if not x.within] == wrong
+
+
+def test_an_arg_max_alone_in_fewer_bits_is_explained() -> None:
+    """A tie falls the other way when its inputs are rounded: as much at one place is no fault."""
+    b = Builder((1, 32, 16, 16), "best")
+    graph = b.done(b.add("ArgMax", b.x, name="best", axis=1, keepdims=0))
+    x = np.argsort(np.random.default_rng(3).random((1, 32, 16, 16)), axis=1).astype(np.float32)
+    x[0, 2:4, 5, 5] = 40, 40.01
+    x[0, 20:22, 9, 9] = 40, 40.01
+    model = optimize(graph)
+    a = Side(Predictor(model, host_target(), threads=1))
+    for kind in (None, "drop_last_column"):
+        faults = {"best": kind} if kind else None
+        b = Side(Predictor(model, host_target(), threads=1, precision="bf16", faults=faults), "b")
+        result = compare(a, b, {"x": x})
+        assert result.agrees == (kind is None), result.verdict
+
+
+def test_parts_of_one_are_rounded_relative_to_one() -> None:
+    """onnxruntime's Sigmoid of -20 is 1e-7 off; halves end at 6e-8."""
+    b = Builder((1, 4), "s")
+    node = b.done(b.add("Sigmoid", b.x)).nodes[0]
+    relu = Builder((1, 4), "r")
+    other = relu.done(relu.add("Relu", relu.x)).nodes[0]
+    x = np.array([2e-9, 1e-12], np.float32)
+    off = difference(x, x + np.float32(1e-7))
+    assert within(off, 1e-4, floor_of(node, "fp32"))
+    assert not within(off, 1e-4, floor_of(other, "fp32"))
+    assert not within(difference(x, x + np.float32(1e-5)), 1e-4, floor_of(node, "fp32"))
+    assert within(difference(x, x.astype(np.float16)), 1e-4, floor_of(other, "fp16"))
