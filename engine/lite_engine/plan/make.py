@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..ir import DType, Graph, Shape
 from ..ops import specialise
+from .bands import mark_bands
 from .lower import Lowering
 from .memory import assign_offsets, reuse_in_place
 from .model import Plan
@@ -46,6 +47,7 @@ def make_plan(
         faults=faults,
     ).run()
     share_buffers(plan)
+    mark_bands(plan)
     reuse_in_place(plan)
     assign_offsets(plan)
     return plan

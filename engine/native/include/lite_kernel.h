@@ -125,6 +125,20 @@ struct Attr {
 
 struct Kernel;
 
+// Which input rows a step's output rows depend on, where its kernel can compute some rows of one
+// image: row y needs the rows [y * stride - pad, y * stride - pad + span) that exist.
+struct RowMap {
+  int64_t stride, pad, span;  // span 0: this step cannot
+  int64_t grain;              // rows are asked for in multiples of it, or up to the last one
+};
+
+// Output rows [begin, end), from and to where row 0 lies or would lie if it were still kept.
+struct RowRange {
+  const uint8_t* input;
+  uint8_t* output;
+  int64_t begin, end;
+};
+
 // The members below `attrs` are the kernel's to fill in prepare, except `shared`.
 struct Step {
   const char* name;
@@ -138,6 +152,7 @@ struct Step {
 
   int32_t phases;        // 1 by default; a barrier follows each
   size_t scratch_bytes;  // per thread, handed to run as `scratch`
+  RowMap rows;           // of kernels with run_rows, for steps that asks_for_rows
   size_t shared_bytes;   // one block for all threads of the step
   void* shared;          // that block, set by the runtime before the first run
   void* state;           // the kernel's own, from env.allocate
@@ -151,6 +166,8 @@ double attr_float(const Step&, const char* name, double otherwise);  // an int i
 const char* attr_string(const Step&, const char* name, const char* otherwise);
 const int64_t* attr_ints(const Step&, const char* name, int* count);
 const double* attr_floats(const Step&, const char* name, int* count);
+// Whether the program asks that this step and its neighbours pass over an image band by band.
+LITE_INLINE bool asks_for_rows(const Step& s) { return attr_int(s, "band", 0) > 0; }
 LITE_INLINE Tensor* input_of(const Step& s, int i) {
   return i < s.num_inputs ? s.inputs[i] : nullptr;
 }
@@ -206,6 +223,8 @@ struct Kernel {
   // Whether this instruction set serves the step well; if not, the next lower one is asked.
   // nullptr: always. May allocate nothing.
   bool (*suits)(const Step&, Env&) = nullptr;
+  // Computes some rows with one thread where Step::rows allows it; nullptr: never.
+  void (*run_rows)(const Step&, const RowRange&, void* scratch) = nullptr;
 };
 
 struct KernelTable {

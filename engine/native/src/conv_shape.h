@@ -43,6 +43,10 @@ bool read_conv(const Step&, Env&, bool transposed, ConvShape*);
 
 bool pixel_view(const Tensor&, PixelView*);
 
+LITE_INLINE RowMap row_map(const ConvShape& s, int64_t grain) {
+  return {s.stride[0], s.pad[0], (s.kernel[0] - 1) * s.dilation[0] + 1, grain};
+}
+
 // Groups so narrow that they would leave most lanes idle are packed together, block-diagonally.
 LITE_INLINE int64_t groups_to_join(const ConvShape& s, int lanes) {
   int64_t join = 1;

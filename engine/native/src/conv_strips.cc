@@ -89,16 +89,28 @@ struct Builder {
     int64_t x0, x1, y0, y1;
     interior_of(s, 1, s.out.w, &x0, &x1);
     interior_of(s, 0, s.out.h, &y0, &y1);
+    const int64_t step = list->group_rows;
     for (int64_t image = 0; image < s.out.images; ++image) {
-      for (int64_t y = 0; y < s.out.h; ++y) add(image, y, x0, x1 - x0, false);
-      for (int64_t x = 0; x < s.out.w; ++x) {
-        if (x == x0) x = x1;
-        if (x == s.out.w) break;
-        for (int64_t y = 0; y < y0; ++y) add(image, y, x, 1, true);
-        add(image, y0, x, y1 - y0, true);
-        for (int64_t y = y1; y < s.out.h; ++y) add(image, y, x, 1, true);
+      for (int64_t from = 0; from < s.out.h; from += step) {
+        const int64_t to = from + step < s.out.h ? from + step : s.out.h;
+        if (list->group_tiles) list->group_tiles[from / step] = static_cast<int32_t>(tiles);
+        for (int64_t y = from; y < to; ++y) add(image, y, x0, x1 - x0, false);
+        const int64_t top = clamp(y0, from, to), bottom = clamp(y1, from, to);
+        for (int64_t x = 0; x < s.out.w; ++x) {
+          if (x == x0) x = x1;
+          if (x == s.out.w) break;
+          for (int64_t y = from; y < top; ++y) add(image, y, x, 1, true);
+          add(image, top, x, bottom - top, true);
+          for (int64_t y = bottom; y < to; ++y) add(image, y, x, 1, true);
+        }
       }
     }
+    if (list->group_tiles)
+      list->group_tiles[(s.out.h + step - 1) / step] = static_cast<int32_t>(tiles);
+  }
+
+  static int64_t clamp(int64_t v, int64_t low, int64_t high) {
+    return v < low ? low : v > high ? high : v;
   }
 };
 
@@ -126,8 +138,10 @@ void flatten_pointwise(ConvShape* s) {
   if (s->has_residual) join(&s->residual);
 }
 
-bool make_strips(const ConvShape& s, int tile_rows, Env& env, StripList* list) {
+bool make_strips(const ConvShape& s, int tile_rows, Env& env, StripList* list,
+                 int64_t group_rows) {
   *list = StripList{};
+  list->group_rows = group_rows > 0 ? group_rows : s.out.h > 0 ? s.out.h : 1;
   Builder builder{s, tile_rows, list};
   builder.build();
   if (builder.tiles >= (1 << 30)) return env.fail("more than 2^30 tiles");
@@ -137,6 +151,11 @@ bool make_strips(const ConvShape& s, int tile_rows, Env& env, StripList* list) {
   // Each edge row and edge column may have a window of its own.
   list->windows = static_cast<TapWindow*>(env.allocate((builder.count + 1) * sizeof(TapWindow)));
   if (!list->strips || !list->windows) return env.out_of_memory();
+  if (group_rows > 0) {
+    const int64_t groups = (s.out.h + group_rows - 1) / group_rows;
+    list->group_tiles = static_cast<int32_t*>(env.allocate((groups + 1) * sizeof(int32_t)));
+    if (!list->group_tiles) return env.out_of_memory();
+  }
   builder.build();
   return true;
 }

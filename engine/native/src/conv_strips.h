@@ -28,13 +28,16 @@ struct StripList {
   Strip* strips;
   TapWindow* windows;
   int32_t count, tiles, num_windows;
+  int64_t group_rows;       // output rows per group: strips of one group lie together
+  int32_t* group_tiles;     // first tile of each group; one entry more than groups
 };
 
 // Merges images and rows of a 1x1 stride-1 convolution over dense pixels into one long row.
 void flatten_pointwise(ConvShape*);
 
-// Fills the list for tiles of at most `tile_rows` pixels; memory comes from env.
-bool make_strips(const ConvShape&, int tile_rows, Env&, StripList*);
+// Fills the list for tiles of at most `tile_rows` pixels; memory comes from env. `group_rows` > 0
+// keeps strips within so many output rows (of one image).
+bool make_strips(const ConvShape&, int tile_rows, Env&, StripList*, int64_t group_rows = 0);
 
 // Strip that holds a tile.
 LITE_INLINE const Strip* strip_of(const StripList& list, int32_t tile) {

@@ -18,7 +18,8 @@ bool names_op(const char* ops, const char* op) {
   return false;
 }
 
-// Two tensors whose elements share bytes. Slices of one concat buffer interleave without sharing.
+}  // namespace
+
 bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
   const Storage& x = program.storage[a.index];
   const Storage& y = program.storage[b.index];
@@ -40,6 +41,8 @@ bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
                                         : gap >= width_b && gap + width_a <= row;
   return !apart;
 }
+
+namespace {
 
 bool same_place(const lite_program& p, const Tensor& a, const Tensor& b) {
   const Storage& x = p.program.storage[a.index];
@@ -116,7 +119,7 @@ bool prepare_steps(lite_program* p) {
   }
   p->packed_bytes = p->memory.used_bytes - before;
   p->scratch_bytes = (p->scratch_bytes + kAlign - 1) / kAlign * kAlign;
-  return true;
+  return prepare_bands(p);
 }
 
 }  // namespace lite

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "allocator.h"
+#include "bands.h"
 #include "lite_runtime.h"
 #include "program.h"
 #include "thread_pool.h"
@@ -26,6 +27,7 @@ struct lite_program {
   int32_t* tap_step;       // per tensor: the step after which it is copied, -1: at the start
   int32_t* step_taps;      // per step: number of taps after it
   int32_t num_early_taps;  // taps of inputs and weights
+  lite::Band* bands;       // per step: the band that begins there, count 0: none
   int64_t* end_ns;         // per step, from the start of the run
   int64_t run_ns;
   lite::Barrier barrier;
@@ -35,6 +37,8 @@ namespace lite {
 
 // Finds each step's kernel, checks the generic rules and lets the kernel prepare.
 bool prepare_steps(lite_program*);
+// Two tensors whose elements share bytes. Slices of one concat buffer interleave without sharing.
+bool overlap(const Program&, const Tensor& a, const Tensor& b);
 // Executes all steps on the pool.
 bool run_steps(lite_program*);
 // Copies the elements of a tensor with pitch or halo densely.

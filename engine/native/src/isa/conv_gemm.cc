@@ -106,8 +106,14 @@ bool prepare_conv(Step& step, Env& env) {
   const int64_t kh = s.kernel[0], kw = s.kernel[1];
   const WeightView w{s.weights->as<float>(), s.group_out * s.group_in * kh * kw,
                      s.group_in * kh * kw, kh * kw, kw, 1, 1.0f, s.group_in};
-  return count_pairs(step, env, state, &s) &&
-         prepare_tap_gemm(s, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env, &state->gemm);
+  const bool by_rows = asks_for_rows(step) && s.out.images == 1;
+  if (!count_pairs(step, env, state, &s) ||
+      !prepare_tap_gemm(s, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env, &state->gemm,
+                        by_rows)) {
+    return false;
+  }
+  if (by_rows) step.rows = row_map(s, state->gemm.list.group_rows);
+  return true;
 }
 
 // Gemm: y[M,N] = activation(alpha * a[M,K] * b + beta * c), b constant: [N,K] (transB) or [K,N].
@@ -176,6 +182,16 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
                state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(), thread);
 }
 
+#if !defined(LITE_PAIRS)
+void run_rows(const Step& step, const RowRange& r, void*) {
+  const State& state = *static_cast<const State*>(step.state);
+  run_tap_gemm_rows(state.gemm, reinterpret_cast<const float*>(r.input),
+                    reinterpret_cast<float*>(r.output),
+                    state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(),
+                    r.begin, r.end);
+}
+#endif
+
 const Kernel kConvGemm[] = {
 #if !defined(LITE_HALF_PRODUCTS)
     {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
@@ -186,7 +202,7 @@ const Kernel kConvGemm[] = {
     {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
 #endif
 #if !defined(LITE_PAIRS)
-    {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
+    {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},
 #endif

@@ -198,6 +198,7 @@ bool prepare(Step& step, Env& env) {
   // fills, wait for its lines.
   d->fetch_output = static_cast<size_t>(rows * s.out.row) * sizeof(float) > env.l2_bytes / 2 &&
                     s.out.c <= 4 * kBlock;
+  if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, 1);
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   if (d->general) {
     step.scratch_bytes = taps * kPixels * sizeof(float*);
@@ -254,17 +255,17 @@ void point_taps(const Depthwise& d, RowAt at, int64_t x, int pixels, const float
   }
 }
 
-void run(const Step& step, int, int thread, int, void* scratch) {
+// Rows of all images and blocks of channels.
+struct Part {
+  int64_t row_begin, row_end, block_begin, block_end;
+};
+
+void run_part(const Step& step, const float* input, float* output, const Part& part,
+              bool fetch_output, void* scratch) {
   const Depthwise& d = *static_cast<const Depthwise*>(step.state);
   const ConvShape& s = d.shape;
-  if (thread >= d.grid.by_tiles * d.grid.by_panels) return;
-  const float* input = step.inputs[0]->as<float>();
-  float* output = step.outputs[0]->as<float>();
+  const auto [row_begin, row_end, block_begin, block_end] = part;
   const float* residual = s.has_residual ? step.inputs[3]->as<float>() : nullptr;
-  int64_t row_begin, row_end, block_begin, block_end;
-  share(s.out.images * s.out.h, 1, thread / d.grid.by_panels, d.grid.by_tiles, &row_begin,
-        &row_end);
-  share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &block_begin, &block_end);
   const float* columns[kMaxKernel * kMaxColumns];
   const float** pointers = d.general ? static_cast<const float**>(scratch) : columns;
   const Act act = s.activation.act;
@@ -298,7 +299,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
       if (d.general) point_taps(d, at, x, pixels, pointers);
       else point_columns(d, at, x, pixels, ky0, ky1, pointers);
       t.out = out_row + x * s.out.pixel;
-      t.ahead = d.fetch_output ? t.out + s.out.row : nullptr;
+      t.ahead = fetch_output ? t.out + s.out.row : nullptr;
       t.residual = residual ? residual + s.residual.origin + image * s.residual.image +
                                   y * s.residual.row + x * s.residual.pixel
                             : nullptr;
@@ -311,8 +312,26 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   }
 }
 
+void run(const Step& step, int, int thread, int, void* scratch) {
+  const Depthwise& d = *static_cast<const Depthwise*>(step.state);
+  if (thread >= d.grid.by_tiles * d.grid.by_panels) return;
+  Part part;
+  share(d.shape.out.images * d.shape.out.h, 1, thread / d.grid.by_panels, d.grid.by_tiles,
+        &part.row_begin, &part.row_end);
+  share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &part.block_begin,
+        &part.block_end);
+  run_part(step, step.inputs[0]->as<float>(), step.outputs[0]->as<float>(), part, d.fetch_output,
+           scratch);
+}
+
+void run_rows(const Step& step, const RowRange& r, void* scratch) {
+  const Depthwise& d = *static_cast<const Depthwise*>(step.state);
+  run_part(step, reinterpret_cast<const float*>(r.input), reinterpret_cast<float*>(r.output),
+           {r.begin, r.end, 0, d.blocks}, false, scratch);
+}
+
 const Kernel kDepthwise[] = {
-    {"Conv", "f32_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo},
+    {"Conv", "f32_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
 };
 
 }  // namespace

@@ -251,7 +251,8 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     if (g.w_zero) kRowSums[flip](t, rows, t.row_sums);
     kIntTile[flip][tile_vectors(t.columns) - 1][rows - 1](t);
   };
-  for_each_tile(g.list, g.grid, g.groups * g.panels, g.block_tiles, thread, enter, body);
+  for_each_tile(g.list, share_of(g.list, g.grid, g.groups * g.panels, thread), g.block_tiles, enter,
+                body);
 }
 
 }  // namespace lite::LITE_ISA

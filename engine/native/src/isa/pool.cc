@@ -14,7 +14,10 @@ bool prepare(Step& step, Env& env) {
   PoolShape* s = static_cast<PoolShape*>(env.allocate(sizeof(PoolShape)));
   if (!s) return env.out_of_memory();
   step.state = s;
-  return read_pool(step, env, s);
+  if (!read_pool(step, env, s)) return false;
+  if (asks_for_rows(step) && s->n == 1)
+    step.rows = {s->stride[0], s->pad[0], (s->kernel[0] - 1) * s->dilation[0] + 1, 1};
+  return true;
 }
 
 template <bool Max>
@@ -51,18 +54,32 @@ void pool_pixel(const PoolShape& s, const float* x, float* y, const PoolWindow& 
     store_part(y + c, reduce(start, [&](const float* q) { return load_part(q + c, rest); }), rest);
 }
 
+LITE_INLINE void pool_window_of(const PoolShape& s, const float* x, float* y, const PoolWindow& p,
+                                int64_t c0, int64_t c1) {
+  const float scale = p.cells > 0 ? 1.0f / static_cast<float>(p.cells) : 0.0f;
+  (s.max ? pool_pixel<true> : pool_pixel<false>)(s, x + p.from, y + p.to, p, c0, c1, scale);
+}
+
 void run(const Step& step, int, int thread, int threads, void*) {
   const PoolShape& s = *static_cast<const PoolShape*>(step.state);
   const float* x = step.inputs[0]->as<float>();
   float* y = step.outputs[0]->as<float>();
   for_each_window(s, kLanes, thread, threads, [&](const PoolWindow& p, int64_t c0, int64_t c1) {
-    const float scale = p.cells > 0 ? 1.0f / static_cast<float>(p.cells) : 0.0f;
-    (s.max ? pool_pixel<true> : pool_pixel<false>)(s, x + p.from, y + p.to, p, c0, c1, scale);
+    pool_window_of(s, x, y, p, c0, c1);
   });
 }
 
+void run_rows(const Step& step, const RowRange& r, void*) {
+  const PoolShape& s = *static_cast<const PoolShape*>(step.state);
+  const float* x = reinterpret_cast<const float*>(r.input);
+  float* y = reinterpret_cast<float*>(r.output);
+  for (int64_t oy = r.begin; oy < r.end; ++oy)
+    for (int64_t ox = 0; ox < s.out_w; ++ox)
+      pool_window_of(s, x, y, pool_window(s, 0, oy, ox), 0, s.c);
+}
+
 const Kernel kPool[] = {{"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f32_pool", prepare,
-                         run, kAcceptsPitch | kAcceptsHalo}};
+                         run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

@@ -55,7 +55,7 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
 }  // namespace
 
 bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias, float bias_scale,
-                      Env& env, TapGemm* g) {
+                      Env& env, TapGemm* g, bool by_rows) {
   const int64_t join = groups_to_join(s, kColumnVector);
   g->groups = s.groups / join;
   g->in_c = s.group_in * join;
@@ -84,8 +84,11 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->weights = packed;
   g->bias = b;
 
-  flatten_pointwise(&s);
-  if (!make_strips(s, kTileRows, env, &g->list)) return false;
+  // Edge columns are strips downwards, which four rows begin to fill.
+  const bool pointwise = s.kernel[0] * s.kernel[1] == 1;
+  const int64_t group_rows = !by_rows ? 0 : pointwise ? 1 : 4;
+  if (!by_rows) flatten_pointwise(&s);
+  if (!make_strips(s, kTileRows, env, &g->list, group_rows)) return false;
   if (g->list.tiles == 0) return true;
   const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;
   const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
@@ -98,7 +101,10 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   return true;
 }
 
-void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread) {
+namespace {
+
+void run_tiles(const TapGemm& g, const float* x, float* y, const float* residual,
+               const TileRange& range) {
   const Act act = g.activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   const int64_t row_depth = g.kernel_w * g.in_c;
@@ -139,7 +145,21 @@ void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* resid
       for (int32_t m = 0; m < rows; ++m) activate(t.c + m * t.ldc, t.columns, g.activation);
     }
   };
-  for_each_tile(g.list, g.grid, g.groups * g.panels, g.block_tiles, thread, enter, body);
+  for_each_tile(g.list, range, g.block_tiles, enter, body);
+}
+
+}  // namespace
+
+void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread) {
+  run_tiles(g, x, y, residual, share_of(g.list, g.grid, g.groups * g.panels, thread));
+}
+
+void run_tap_gemm_rows(const TapGemm& g, const float* x, float* y, const float* residual,
+                       int64_t begin, int64_t end) {
+  const int64_t rows = g.list.group_rows;
+  run_tiles(g, x, y, residual,
+            {g.list.group_tiles[begin / rows], g.list.group_tiles[(end + rows - 1) / rows], 0,
+             g.groups * g.panels});
 }
 
 }  // namespace lite::LITE_ISA

@@ -30,10 +30,14 @@ struct TapGemm {
 };
 
 // Plans strips and threads, packs the weights. `shape.in` and so on describe the operands;
-// bias (out channels, times bias_scale) may be nullptr.
+// bias (out channels, times bias_scale) may be nullptr. With `by_rows` run_tap_gemm_rows works, in
+// multiples of list.group_rows.
 bool prepare_tap_gemm(ConvShape shape, const WeightView& weights, const float* bias,
-                      float bias_scale, Env& env, TapGemm* gemm);
+                      float bias_scale, Env& env, TapGemm* gemm, bool by_rows = false);
 void run_tap_gemm(const TapGemm& gemm, const float* x, float* y, const float* residual, int thread);
+// Output rows [begin, end) of the only image.
+void run_tap_gemm_rows(const TapGemm& gemm, const float* x, float* y, const float* residual,
+                       int64_t begin, int64_t end);
 
 // n columns as panels of kTileColumns; the last one may be a single vector wide.
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }

@@ -7,15 +7,25 @@
 
 namespace lite::LITE_ISA {
 
-// One thread's share. enter(panel) sets up a panel; tile(strip, j, ahead) computes tile j of a
-// strip; ahead is 0 or 1 for the two tiles of a block that should fetch the next panel, else -1.
-template <class Enter, class Body>
-LITE_INLINE void for_each_tile(const StripList& list, const ThreadGrid& grid, int64_t panels,
-                               int64_t block_tiles, int thread, Enter enter, Body body) {
-  if (thread >= grid.by_tiles * grid.by_panels || list.tiles == 0) return;
+// A rectangle of the grid of tiles x panels.
+struct TileRange {
   int64_t tile_begin, tile_end, panel_begin, panel_end;
-  share(list.tiles, 1, thread / grid.by_panels, grid.by_tiles, &tile_begin, &tile_end);
-  share(panels, 1, thread % grid.by_panels, grid.by_panels, &panel_begin, &panel_end);
+};
+LITE_INLINE TileRange share_of(const StripList& list, const ThreadGrid& grid, int64_t panels,
+                               int thread) {
+  TileRange r{};
+  if (thread >= grid.by_tiles * grid.by_panels) return r;
+  share(list.tiles, 1, thread / grid.by_panels, grid.by_tiles, &r.tile_begin, &r.tile_end);
+  share(panels, 1, thread % grid.by_panels, grid.by_panels, &r.panel_begin, &r.panel_end);
+  return r;
+}
+
+// enter(panel) sets up a panel; tile(strip, j, ahead) computes tile j of a strip; ahead is 0 or 1
+// for the two tiles of a block that should fetch the next panel, else -1.
+template <class Enter, class Body>
+LITE_INLINE void for_each_tile(const StripList& list, const TileRange& range, int64_t block_tiles,
+                               Enter enter, Body body) {
+  const auto [tile_begin, tile_end, panel_begin, panel_end] = range;
   for (int64_t block = tile_begin; block < tile_end; block += block_tiles) {
     const int64_t block_end = block + block_tiles < tile_end ? block + block_tiles : tile_end;
     const Strip* first = strip_of(list, static_cast<int32_t>(block));

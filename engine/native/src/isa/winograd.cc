@@ -162,6 +162,7 @@ bool prepare(Step& step, Env& env) {
   if (block < 2 * kTileRows) block = 2 * kTileRows;
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
   w->block = (mine + blocks - 1) / blocks;
+  if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, m);
   step.scratch_bytes = 4 * (v_floats(*w, kAll) + m_floats(*w, kAll));
   set_variant(step, "f32_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m, kTileRows,
               kTileColumns);
@@ -270,17 +271,17 @@ void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t column
       activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
 }
 
+// Tiles of all images and panels of weights.
+struct Part {
+  int64_t begin, end, panel_begin, panel_end;
+};
+
 template <int m>
-void run(const Step& step, int, int thread, int, void* scratch) {
+void run_part(const Step& step, const float* x, float* y, const Part& part, void* scratch) {
   constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
   const Winograd& w = *static_cast<const Winograd*>(step.state);
-  if (thread >= w.grid.by_tiles * w.grid.by_panels) return;
-  const float* x = step.inputs[0]->as<float>();
   const float* residual = w.has_residual ? step.inputs[3]->as<float>() : nullptr;
-  float* y = step.outputs[0]->as<float>();
-  int64_t begin, end, panel_begin, panel_end;
-  share(w.tiles, 1, thread / w.grid.by_panels, w.grid.by_tiles, &begin, &end);
-  share(w.panels, 1, thread % w.grid.by_panels, w.grid.by_panels, &panel_begin, &panel_end);
+  const auto [begin, end, panel_begin, panel_end] = part;
   const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
 
   float* v = static_cast<float*>(scratch);
@@ -330,9 +331,29 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   }
 }
 
+template <int m>
+void run(const Step& step, int, int thread, int, void* scratch) {
+  const Winograd& w = *static_cast<const Winograd*>(step.state);
+  if (thread >= w.grid.by_tiles * w.grid.by_panels) return;
+  Part part;
+  share(w.tiles, 1, thread / w.grid.by_panels, w.grid.by_tiles, &part.begin, &part.end);
+  share(w.panels, 1, thread % w.grid.by_panels, w.grid.by_panels, &part.panel_begin,
+        &part.panel_end);
+  run_part<m>(step, step.inputs[0]->as<float>(), step.outputs[0]->as<float>(), part, scratch);
+}
+
+template <int m>
+void run_rows(const Step& step, const RowRange& r, void* scratch) {
+  const Winograd& w = *static_cast<const Winograd*>(step.state);
+  run_part<m>(step, reinterpret_cast<const float*>(r.input), reinterpret_cast<float*>(r.output),
+              {r.begin / m * w.tiles_w, (r.end + m - 1) / m * w.tiles_w, 0, w.panels}, scratch);
+}
+
 const Kernel kWinograd[] = {
-    {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kAcceptsPitch | kAcceptsHalo},
-    {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo},
+    {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kAcceptsPitch | kAcceptsHalo, nullptr,
+     run_rows<2>},
+    {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo, nullptr,
+     run_rows<4>},
     // Where no bf16 unit is faster than a quarter of the multiplications in float32.
     {"Conv", "bf16_conv2d_3x3", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo},
 };

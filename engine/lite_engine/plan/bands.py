@@ -1,0 +1,68 @@
+"""Bands: neighbouring steps that pass over an image together, some rows at a time.
+
+What a large layer writes has left the second-level cache when the next layer reads it from the
+start. In a band both take turns over a few rows, and what lies between them stays in that cache.
+The steps of a band carry one number in the attribute `band`; the native runtime chooses the rows
+(`native/src/bands.h`), and runs the steps one after the other where something between them is
+tapped.
+"""
+
+from __future__ import annotations
+
+from .model import Plan, PlanTensor, Step
+
+#: Kernels that can compute some rows of an image.
+_BY_ROWS = ("f32_conv2d_gemm", "f32_conv2d_depthwise", "f32_conv2d_winograd43", "f32_pool")
+#: Smaller tensors stay in the second-level cache of most cores anyway.
+_LARGE_BYTES = 768 << 10
+#: Every band reads all weights of its steps again.
+_WEIGHT_BYTES = 512 << 10
+_MOST_STEPS = 6
+
+
+def mark_bands(plan: Plan) -> None:
+    """Sets `band` on steps that should take turns. Runs before storage is assigned."""
+    users: dict[int, int] = {}
+    for index in (i for step in plan.steps for i in step.inputs if i >= 0):
+        users[index] = users.get(index, 0) + 1
+    shared = {plan.root(i).index for i in plan.outputs}
+    shared |= {t.alias_of for t in plan.tensors if t.alias_of is not None}
+    number, band = 0, [] if not plan.steps else [plan.steps[0]]
+    for step in plan.steps[1:]:
+        tensor = plan.tensors[band[-1].outputs[0]]
+        passed_on = (
+            step.inputs[:1] == [tensor.index]
+            and users[tensor.index] == 1
+            and tensor.index not in shared
+        )
+        if passed_on and len(band) < _MOST_STEPS and _worth(band, tensor, step, plan):
+            band.append(step)
+            number += len(band) == 2
+            for member in band:
+                member.attrs["band"] = number
+        else:
+            band = [step]
+
+
+def _worth(band: list[Step], between: PlanTensor, step: Step, plan: Plan) -> bool:
+    weights = sum(_weight_bytes(plan, s) for s in (*band, step))
+    return (
+        _by_rows(band[-1], plan)
+        and _by_rows(step, plan)
+        and between.role == "arena"
+        and between.alias_of is None
+        and between.nbytes >= _LARGE_BYTES
+        and weights <= _WEIGHT_BYTES
+    )
+
+
+def _by_rows(step: Step, plan: Plan) -> bool:
+    dims = plan.tensors[step.outputs[0]].dims
+    return step.backend == "cpu" and step.kernel in _BY_ROWS and len(dims) == 4 and dims[0] == 1
+
+
+def _weight_bytes(plan: Plan, step: Step) -> int:
+    grown = 4 if "winograd" in step.kernel else 1
+    return grown * sum(
+        plan.tensors[i].nbytes for i in step.inputs if i >= 0 and plan.tensors[i].role == "weight"
+    )
