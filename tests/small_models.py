@@ -25,6 +25,9 @@ class Builder:
     def ints(self, *values: int):
         return self.graph.constant(np.array(values, np.int64))
 
+    def scalar(self, value: float):
+        return self.graph.constant(np.array(value, np.float32))
+
     def conv(self, x, cin: int, cout: int, k: int, *, group: int = 1, name: str = "", **attrs):
         pads = [k // 2] * 4
         return self.add(

@@ -1,0 +1,116 @@
+"""Bands: steps that take turns over rows give what they give one after the other."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from lite_engine import Predictor
+from lite_engine.ir import Graph
+from lite_engine.plan import lifetimes, make_plan
+
+from tests.small_models import Builder, image
+
+from .tiny import isas, load
+
+pytestmark = pytest.mark.cpu
+
+
+def separable() -> Graph:
+    """A stem and separable convolutions: strides, padding, a residual, passes that overlap."""
+    b = Builder((1, 3, 163, 145), "separable")
+    y = b.conv(b.x, 3, 33, 3, strides=[2, 2], activation="Relu", name="stem")
+    y = b.conv(y, 33, 33, 3, group=33, name="dw")
+    y = skip = b.conv(y, 33, 48, 1, activation="HardSwish", name="pw")
+    y = b.add("Clip", b.add("Add", b.conv(y, 48, 48, 1), skip), b.scalar(0.0), b.scalar(4.0))
+    y = b.conv(y, 48, 48, 5, group=48, strides=[2, 2], activation="Sigmoid", name="far")
+    return b.done(b.conv(y, 48, 20, 1, name="last"))
+
+
+def dense() -> Graph:
+    """Winograd between pools: rows come in fours and windows end inside the image."""
+    b = Builder((1, 16, 101, 70), "dense")
+    y = b.conv(b.x, 16, 24, 3, activation="LeakyRelu", activation_params=[0.1], name="a")
+    y = b.conv(y, 24, 40, 3, activation="Relu", name="b")
+    y = b.add("MaxPool", y, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], name="pool")
+    y = b.conv(y, 40, 17, 3, name="c")
+    return b.done(b.add("AveragePool", y, kernel_shape=[2, 2], strides=[3, 3], name="mean"))
+
+
+@cache
+def exact() -> dict[str, np.ndarray]:
+    """`dense` in NumPy, two values inside its band too."""
+    graph = dense()
+    return Predictor(graph, "reference").run(image(graph), taps=["a", "pool"])
+
+
+@pytest.fixture
+def small(monkeypatch) -> None:
+    """Bands for small tensors too."""
+    monkeypatch.setattr("lite_engine.plan.bands._LARGE_BYTES", 0)
+
+
+@pytest.mark.parametrize("graph", [separable(), dense()], ids=lambda g: g.name)
+def test_against_the_reference(small, graph) -> None:
+    feeds = image(graph)
+    wanted = exact() if graph.name == "dense" else Predictor(graph, "reference").run(feeds)
+    plan = make_plan(graph, "cpu")
+    marked = {s.name for s in plan.steps if "band" in s.attrs}
+    assert len(marked) > 4
+    inputs = [feeds[v.name] for v in graph.inputs]
+    for isa in isas():
+        for threads in (1, 2, 5):
+            program = load(plan, threads=threads, max_isa=isa)
+            taken = {s.name for s in program.steps() if s.variant.endswith("_band")}
+            assert taken == marked
+            for value, got in zip(graph.outputs, program.run(inputs), strict=True):
+                want = wanted[value.name]
+                scale = np.abs(want).max()
+                np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * scale, err_msg=isa)
+
+
+def test_a_tap_inside_a_band_sees_the_whole_tensor(small) -> None:
+    graph = dense()
+    feeds = image(graph)
+    plan = make_plan(graph, "cpu")
+    program = load(plan, threads=2)
+    free = program.run([feeds["x"]])
+    for name in ("a", "pool"):
+        program.tap(plan.tensors[plan.tensor_of[name]].name)
+    tapped = program.run([feeds["x"]])
+    np.testing.assert_allclose(tapped[0], free[0], rtol=0, atol=1e-5)
+    for name, got in program.tapped().items():
+        want = exact()[name].transpose(0, 2, 3, 1)
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
+
+
+def test_times_of_a_band_add_up(small) -> None:
+    graph = dense()
+    program = load(make_plan(graph, "cpu"), threads=1)
+    program.run([image(graph)["x"]])
+    times = program.step_times_ns()
+    assert all(t >= 0 for t in times)
+    assert sum(times) <= program.run_ns
+
+
+def test_what_a_band_reads_is_not_overwritten(small) -> None:
+    """The last step writes while the first one still reads."""
+    plan = make_plan(separable(), "cpu")
+    spans = lifetimes(plan)
+    bands: dict[int, list] = {}
+    for step in plan.steps:
+        if "band" in step.attrs:
+            bands.setdefault(step.attrs["band"], []).append(step)
+    assert bands
+    for steps in bands.values():
+        read = plan.root(steps[0].inputs[0]).index
+        assert read not in spans or spans[read].last >= steps[-1].index
+
+
+def test_tensors_with_two_readers_and_outputs_stay_whole(small) -> None:
+    b = Builder((1, 8, 20, 20))
+    y = b.conv(b.x, 8, 8, 1, name="first")
+    z = b.conv(y, 8, 8, 1, name="second")
+    plan = make_plan(b.done(b.add("MaxPool", y, kernel_shape=[2, 2]), z), "cpu")
+    assert not any("band" in s.attrs for s in plan.steps)
