@@ -214,10 +214,26 @@ def test_every_kernel_of_the_registry_has_a_case() -> None:
     assert named <= set(CASES)
 
 
-@pytest.mark.parametrize("kernel", [
-    "reduce", "pool", "binary", "copy_concat", "softmax", "layer_norm", "copy_relayout", "unary",
-    "conv2d_depthwise", "resize", "instance_norm", "lstm", "gru", "rnn", "matmul",
-])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "reduce",
+        "pool",
+        "binary",
+        "copy_concat",
+        "softmax",
+        "layer_norm",
+        "copy_relayout",
+        "unary",
+        "conv2d_depthwise",
+        "resize",
+        "instance_norm",
+        "lstm",
+        "gru",
+        "rnn",
+        "matmul",
+    ],
+)
 def test_group_sizes_of_gpus(kernel: str) -> None:
     for graph in CASES[kernel]:
         check(graph, tiles=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.backends.opencl import gpu_convolutions
+from lite_engine.backends.opencl import convolutions, gpu_convolutions
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.variants import (
     MATRIX_TILES,
@@ -17,6 +17,7 @@ from lite_engine.backends.opencl.variants import (
 )
 
 from tests.opencl.tiny import check, device, single
+from tests.small_models import Builder
 
 pytestmark = pytest.mark.opencl
 
@@ -99,24 +100,39 @@ def test_tile_in_fp16(forced, outputs: int) -> None:
     check(conv((1, 12, 3, 7), outputs, 3), tiles=True, precision="fp16")
 
 
+def in_c(monkeypatch) -> None:
+    """Matrix units' kernel with its sums in C: everything but the instruction itself."""
+    build = Device._build
+    monkeypatch.setattr(
+        Device, "_build", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
+    )
+
+
 # The narrow tile has two groups of outputs, the low one two of pixels; three steps of depth.
 @pytest.mark.parametrize("channels, kernel, parts, tile", [(36, 1, 1, 2), (8, 3, 2, 3)])
 def test_matrix_units_without_them(
     forced, monkeypatch, channels: int, kernel: int, parts: int, tile: int
 ) -> None:
-    """The kernel's own sums in C: everything but the instruction itself."""
     forced(Variant(MATRIX_TILES[tile], parts, matrix=True))
-    build = Device._build
-    monkeypatch.setattr(
-        Device, "_build", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
-    )
+    in_c(monkeypatch)
     graph = conv((1, channels, 5, 7), 40, kernel, activation="Relu")
     check(graph, tiles=True, precision="fp16")
 
 
+def test_computed_product_on_matrix_units_without_them(forced, monkeypatch) -> None:
+    forced(Variant(MATRIX_TILES[2], matrix=True))
+    in_c(monkeypatch)
+    b = Builder((2, 5, 36), "product")
+    other = b.add("Relu", b.add("Expand", b.graph.constant(weights(2, 36, 40)), b.ints(2, 36, 40)))
+    check(b.done(b.add("MatMul", b.x, other)), tiles=True, precision="fp16")
+
+
+# In blocks of rows and pixels where a GPU has enough of them for its units, or of pixels alone.
 @pytest.mark.parametrize("channels", [8, 12])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_depthwise_in_fours(channels: int, stride: int) -> None:
+@pytest.mark.parametrize("enough", [1, 1 << 20])
+def test_depthwise_in_fours(monkeypatch, channels: int, stride: int, enough: int) -> None:
+    monkeypatch.setattr(convolutions, "_DEPTHWISE_ITEMS", enough)
     w = weights(channels, 1, 3, 3)
     graph = single(
         "Conv", (1, channels, 7, 9), w, weights(channels), group=channels, pads=[1, 1, 1, 1],

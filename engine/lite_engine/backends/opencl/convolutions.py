@@ -16,6 +16,9 @@ from .steps import builds
 
 #: Neighbouring pixels that a depthwise work-item makes.
 _DEPTHWISE_PIXELS = 4
+#: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
+_DEPTHWISE_BLOCK = (2, 8)
+_DEPTHWISE_ITEMS = 512
 
 
 def _weight(plan: Plan, index: int) -> np.ndarray:
@@ -114,18 +117,23 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
     _, height, width, channels, out_h, out_w, _ = sizes
     kh, kw, sh, sw, top, left, dh, dw = window
-    v, px = vector(device, y.dtype, channels), min(_DEPTHWISE_PIXELS, out_w)
-    rows = sizes[0] // out_w
+    v, py, px = vector(device, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
+    images = sizes[0] // (out_h * out_w)
+    tall, wide = _DEPTHWISE_BLOCK
+    blocks = channels // v * images * -(-out_h // tall) * -(-out_w // wide)
+    enough = blocks >= _DEPTHWISE_ITEMS * device.report.compute_units
+    if device.local_tiles and enough and sh == sw == dh == dw == 1:
+        py, px = tall, wide
     args = [
         x, _stored(packed, y), bias, residual or y, y,
-        rows, height, width, channels, out_h, out_w, sh, top, left, dh,
+        images, height, width, channels, out_h, out_w, sh, top, left, dh,
     ]  # fmt: skip
     options = join(
         _options(step, y, residual), "#define FAST_FMA" if device.fast_fma else "",
-        vectors(device, v), f"#define PX {px}\n#define KH {kh}\n#define KW {kw}",
+        vectors(device, v), f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
-    grid = (channels // v, rows * -(-out_w // px))
+    grid = (channels // v, images * -(-out_h // py) * -(-out_w // px))
     return [Launch("depthwise", "depthwise", args, grid, options)]
 
 

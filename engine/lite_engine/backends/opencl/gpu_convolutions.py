@@ -93,8 +93,7 @@ def _direct(
     args: list[object] = [
         x, packed, bias, residual or y, y, partial, *sizes, *window, row, deep, part,
     ]  # fmt: skip
-    name = "conv_mma" if variant.matrix else "conv_tile"
-    out = [_tile_launch(args, tile, m, wide, parts, text, name)]
+    out = [_tile_launch(args, tile, m, wide, parts, text, variant.kernel)]
     if parts > 1:
         n = m * outputs
         sums = [partial, bias, residual or y, y, n, outputs, parts]
@@ -206,8 +205,10 @@ def product(
     many a and b have, 1 or batch."""
     batch, m, n, k = sizes
     size = Product(m, n, k)
-    ways = [v for v in ranked(size, device.report.compute_units) if v.parts == 1]
-    tile = device.tuning.pick(f"matmul_{y.dtype.value}_{batch}_{size}", ways).tile
+    matrix = device.matrix_units and y.dtype is DType.F16 and n % 4 == k % 4 == 0
+    ways = [v for v in ranked(size, device.report.compute_units, matrix) if v.parts == 1]
+    variant = device.tuning.pick(f"matmul_{y.dtype.value}_{batch}_{size}", ways)
+    tile = variant.tile
     deep, wide = -(-k // tile.bk) * tile.bk, -(-n // tile.bn) * tile.bn
     text = join(
         _storage(device, y.dtype), activation_options(step), tile.defines(),
@@ -216,7 +217,7 @@ def product(
     )  # fmt: skip
     apart = [0 if p == 1 else count for p, count in zip(planes, (m * k, k * n))]
     args = [a, b, a, y, y, Scratch(4), m, m, 1, k, m, 1, n, *_POINTWISE, apart[1], deep, apart[0]]
-    return [_tile_launch(args, tile, m, wide, batch, text)]
+    return [_tile_launch(args, tile, m, wide, batch, text, variant.kernel)]
 
 
 def _gemv(

@@ -49,6 +49,10 @@ class Variant:
     winograd: bool = False
     matrix: bool = False
 
+    @property
+    def kernel(self) -> str:
+        return "conv_mma" if self.matrix else "conv_tile"
+
     def __str__(self) -> str:
         t = self.tile
         kind = "winograd43_" if self.winograd else "mma_" if self.matrix else ""

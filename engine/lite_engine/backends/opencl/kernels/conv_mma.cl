@@ -2,6 +2,8 @@
 // makes BM pixels times BN channels, a warp of 32 items 32 times 32 of them. Values travel as the
 // bits they are, so that half arithmetic is not needed. w (OP, KP): k = (ky·KW + kx)·C + c, C a
 // multiple of 4. Group axis 2 splits K as in conv_tile.cl.
+//
+// -DMATMUL: product of two computed matrices as in conv_tile.cl, O a multiple of 4 too.
 #define WARPS_N (BN / 32)
 #define ITEMS (BM * BN / 32)
 #define A_LOADS (BM * BK / 4 / ITEMS)
@@ -34,19 +36,24 @@ void conv_mma(global const ushort *x, global const ushort *w, global const float
   const int id = get_local_id(0), lane = id % 32, row = lane / 4, pair = lane % 4;
   const int wm = id / 32 / WARPS_N * 32, wn = id / 32 % WARPS_N * 32;
   const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
+#ifdef MATMUL
+  const int first = 0, last = K;
+  x += (size_t)get_group_id(2) * part;
+  w += (size_t)get_group_id(2) * KP;
+  y += (size_t)get_group_id(2) * M * O;
+#else
   const int first = get_group_id(2) * part, last = min(first + part, K);
+#endif
 
-  int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS], k_c[A_LOADS], k_y[A_LOADS], k_x[A_LOADS];
+  int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS];
   for (int i = 0; i < A_LOADS; ++i) {
-    const int q = id + i * ITEMS, m = min(m0 + q / (BK / 4), M - 1);
-    const int k = first + q % (BK / 4) * 4;
+    const int m = min(m0 + (id + i * ITEMS) / (BK / 4), M - 1);
     row_y[i] = m / OW % OH * SH - PT;
     row_x[i] = m % OW * SW - PL;
-    row_at[i] = m / OW / OH * H;
-    k_c[i] = k % C;
-    k_y[i] = k / C / KW;
-    k_x[i] = k / C % KW;
+    row_at[i] = ((m / OW / OH * H + row_y[i]) * W + row_x[i]) * C;
   }
+  const int start = first + id % (BK / 4) * 4;
+  int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
   ushort4 a_next[A_LOADS], b_next[B_LOADS];
   float acc[2][4][4];
   for (int i = 0; i < 2; ++i)
@@ -62,26 +69,40 @@ void conv_mma(global const ushort *x, global const ushort *w, global const float
       }
       for (int i = 0; i < B_LOADS; ++i) {
         const int q = id + i * ITEMS;
+#ifdef MATMUL
+        const int k = q % BK, n = q / BK * 4;
+        b_tile[n][k] = b_next[i].x;
+        b_tile[n + 1][k] = b_next[i].y;
+        b_tile[n + 2][k] = b_next[i].z;
+        b_tile[n + 3][k] = b_next[i].w;
+#else
         *(local ushort4 *)&b_tile[q / (BK / 4)][q % (BK / 4) * 4] = b_next[i];
+#endif
       }
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (k0 < last) {
+      const int tap = (k_y * DH * W + k_x * DW) * C + k_c;
       for (int i = 0; i < A_LOADS; ++i) {
-        const int yy = row_y[i] + k_y[i] * DH, xx = row_x[i] + k_x[i] * DW;
-        const int good = k_y[i] < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
-        const size_t at = ((size_t)(row_at[i] + yy) * W + xx) * C + k_c[i];
-        a_next[i] = good ? *(global const ushort4 *)(x + at) : (ushort4)(0);
-        k_c[i] += BK;
-        while (k_c[i] >= C) {
-          k_c[i] -= C;
-          if (++k_x[i] == KW) { k_x[i] = 0; ++k_y[i]; }
-        }
+        const int yy = row_y[i] + k_y * DH, xx = row_x[i] + k_x * DW;
+        const int good = k_y < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
+        a_next[i] = good ? *(global const ushort4 *)(x + row_at[i] + tap) : (ushort4)(0);
+      }
+      k_c += BK;
+      while (k_c >= C) {
+        k_c -= C;
+        if (++k_x == KW) { k_x = 0; ++k_y; }
       }
       for (int i = 0; i < B_LOADS; ++i) {
         const int q = id + i * ITEMS;
+#ifdef MATMUL
+        const int k = k0 + q % BK, n = n0 + q / BK * 4;
+        const int good = k < C && n < O;
+        b_next[i] = good ? *(global const ushort4 *)(w + (size_t)k * O + n) : (ushort4)(0);
+#else
         const size_t at = (size_t)(n0 + q / (BK / 4)) * KP + k0 + q % (BK / 4) * 4;
         b_next[i] = *(global const ushort4 *)(w + at);
+#endif
       }
     }
     if (k0 > first) {
@@ -115,7 +136,10 @@ void conv_mma(global const ushort *x, global const ushort *w, global const float
 #ifdef SPLIT
         partial[(size_t)get_group_id(2) * M * O + to] = acc[i][j][e];
 #else
-        float v = acc[i][j][e] + bias[n];
+        float v = acc[i][j][e];
+#ifndef MATMUL
+        v += bias[n];
+#endif
 #ifdef RESIDUAL
         v += vload_half(to, residual);
 #endif

@@ -54,18 +54,16 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
   const int first = get_group_id(2) * part, last = min(first + part, K);
 #endif
 
-  // What this item loads of A: rows fixed, four neighbouring k at a time.
-  int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS], k_c[A_LOADS], k_y[A_LOADS], k_x[A_LOADS];
+  // What this item loads of A: rows fixed, four neighbouring k at a time, the same k in every row.
+  int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS];
   for (int i = 0; i < A_LOADS; ++i) {
-    const int q = id + i * ITEMS, m = min(m0 + q / (BK / 4), M - 1);
-    const int k = first + q % (BK / 4) * 4;
+    const int m = min(m0 + (id + i * ITEMS) / (BK / 4), M - 1);
     row_y[i] = m / OW % OH * SH - PT;
     row_x[i] = m % OW * SW - PL;
-    row_at[i] = m / OW / OH * H;
-    k_c[i] = k % C;
-    k_y[i] = k / C / KW;
-    k_x[i] = k / C % KW;
+    row_at[i] = ((m / OW / OH * H + row_y[i]) * W + row_x[i]) * C;
   }
+  const int start = first + id % (BK / 4) * 4;
+  int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
   E4 a_next[A_LOADS], b_next[B_LOADS];
   float acc[TM][TN];
   for (int i = 0; i < TM; ++i)
@@ -88,39 +86,32 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (k0 < last) {
+      const int tap = (k_y * DH * W + k_x * DW) * C + k_c;
       for (int i = 0; i < A_LOADS; ++i) {
+#ifdef QUADS
 #ifdef POINTWISE
-        const int q = id + i * ITEMS, m = min(m0 + q / (BK / 4), M - 1);
-        const int k = k0 + q % (BK / 4) * 4;
-#ifdef QUADS
-        a_next[i] = k < C ? LDE4(x, (size_t)m * C + k) : (E4)(0);
+        const int good = k_y < KH;
 #else
-        E v[4];
-        for (int e = 0; e < 4; ++e) v[e] = k + e < C ? LDE(x, (size_t)m * C + k + e) : (E)0;
-        a_next[i] = (E4)(v[0], v[1], v[2], v[3]);
+        const int yy = row_y[i] + k_y * DH, xx = row_x[i] + k_x * DW;
+        const int good = k_y < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
 #endif
+        a_next[i] = good ? LDE4(x, row_at[i] + tap) : (E4)(0);
 #else
         E v[4];
-        int c = k_c[i], ky = k_y[i], kx = k_x[i];
-#ifdef QUADS
-        const int yy = row_y[i] + ky * DH, xx = row_x[i] + kx * DW;
-        const int good = ky < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
-        a_next[i] = good ? LDE4(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : (E4)(0);
-#else
+        int c = k_c, ky = k_y, kx = k_x;
         for (int e = 0; e < 4; ++e) {
           const int yy = row_y[i] + ky * DH, xx = row_x[i] + kx * DW;
           const int good = ky < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
-          v[e] = good ? LDE(x, ((size_t)(row_at[i] + yy) * W + xx) * C + c) : 0;
+          v[e] = good ? LDE(x, row_at[i] + (ky * DH * W + kx * DW) * C + c) : 0;
           if (++c == C) { c = 0; if (++kx == KW) { kx = 0; ++ky; } }
         }
         a_next[i] = (E4)(v[0], v[1], v[2], v[3]);
 #endif
-        k_c[i] += BK;
-        while (k_c[i] >= C) {
-          k_c[i] -= C;
-          if (++k_x[i] == KW) { k_x[i] = 0; ++k_y[i]; }
-        }
-#endif
+      }
+      k_c += BK;
+      while (k_c >= C) {
+        k_c -= C;
+        if (++k_x == KW) { k_x = 0; ++k_y; }
       }
       for (int i = 0; i < B_LOADS; ++i) {
         const int q = id + i * ITEMS;
