@@ -26,6 +26,7 @@ import numpy as np
 from lite_engine.errors import LiteError
 from lite_engine.importers import load
 from lite_engine.model_file.naive_buffer import write_nb
+from lite_engine.runtime.environment import peak_rss_bytes
 from lite_engine.runtime.support import model_info
 
 from tests.importers import nb_files, paddle_files, tiny_caffe, tiny_pir, tiny_tflite
@@ -155,7 +156,7 @@ def examine(path: Path) -> str:
 
 
 def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_rss_bytes() / 1e6
 
 
 def _too_slow(*_: Any) -> None:

@@ -63,7 +63,14 @@ def cpu_name() -> str:
 
 
 def peak_rss_bytes() -> int:
-    """Largest resident size of this process so far."""
+    """Largest resident size of this process so far.
+
+    Linux's VmHWM belongs to the program; ru_maxrss starts at what the parent held when it started
+    this process, and is used where there is no /proc.
+    """
     import resource
 
+    for line in (_read(Path("/proc/self/status")) or "").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
