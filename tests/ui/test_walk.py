@@ -80,6 +80,14 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     assert page.run_code(f"print({session}.selection['name'].tolist())") == f"['{slowest}']"
     page.shot(f"walk-profile-{look}")
 
+    # a long job ends in the top bar
+    page.run_code(
+        f"job = {session}.start('Long', lambda: {session}.profile('x86', 10**6)); print(job.state)"
+    )
+    page.page.click(".lite-top [data-action=cancel]")
+    find(".lite-top [data-action=cancel]").wait_for(state="detached")
+    assert page.run_code("print(job.state)") == "cancelled"
+
     # compare
     page.step("Compare")
     find(".verdict .what", has_text="agree on all").wait_for(timeout=120_000)
