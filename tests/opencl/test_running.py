@@ -12,14 +12,16 @@ import pytest
 from lite_engine import Predictor, settings
 from lite_engine.backends import get_backend
 from lite_engine.backends.opencl import device as devices
-from lite_engine.backends.opencl import executable
+from lite_engine.backends.opencl import executable, gpu_convolutions
 from lite_engine.backends.opencl.tuning import Tuning
+from lite_engine.backends.opencl.variants import Tile, Variant
 from lite_engine.errors import BackendUnavailableError, UsageError
-from lite_engine.model_file import Model
+from lite_engine.model_file import Model, open_model
 from lite_engine.runtime import host_target
 from lite_engine.runtime.inputs import random_feeds
 from lite_engine.runtime.profile import profile
 from lite_engine.runtime.tune import tune
+from lite_workbench.cli import main
 
 from tests.opencl.tiny import device
 from tests.small_models import Builder, classifier
@@ -189,6 +191,28 @@ def test_measured_ways_travel_in_the_file(tmp_path: Path, monkeypatch) -> None:
     own.tuning.table = {"measured here": "way"}
     Predictor(tmp_path / "tuned.lite", "opencl").plan()
     assert own.tuning.table == {"size": "fast", "measured here": "way"}
+
+
+def test_flags_that_measure(tmp_path: Path, monkeypatch, capsys) -> None:
+    """convert keeps what it measured in the file, profile places layers, run picks a backend."""
+    own = dataclasses.replace(device(tiles=True), tuning=Tuning(tmp_path / "tuning-d0.json"))
+    monkeypatch.setattr(opencl, "open_device", lambda report: own)
+    ways = [Variant(Tile(16, 16, 4, 4), parts) for parts in (1, 2)]
+    monkeypatch.setattr(gpu_convolutions, "ranked", lambda *_: ways)
+    b = Builder((1, 4, 4, 4), "small")
+    Model(b.done(b.conv(b.x, 4, 8, 3, name="conv"))).save(tmp_path / "small.lite")
+    made = str(tmp_path / "tuned.lite")
+    convert = ["convert", str(tmp_path / "small.lite"), "-o", made, "--targets", "opencl,x86"]
+    assert main([*convert, "--tune", "rapid"]) == 0
+    (kept,) = open_model(made).tuning["opencl/d0"].values()
+    assert kept in map(str, ways)
+    own.tuning.table.clear()
+    shown = ["profile", str(tmp_path / "small.lite"), "--backend", "opencl", "--no-history"]
+    assert main([*shown, "--runs", "1", "--tune", "rapid"]) == 0 and len(own.tuning.table) == 1
+    assert "alone" in capsys.readouterr().out
+    assert main(["run", made, "--tune", "-v"]) == 0
+    assert "median of" in "".join(capsys.readouterr())
+    assert main([*shown, "--tune", "sloppy"]) == 2
 
 
 def test_tune_runs_and_refuses_other_backends(wanted) -> None:

@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 from lite_engine import Predictor
+from lite_engine.plan import make_plan
 from lite_engine.runtime.inputs import random_feeds
-from lite_engine.runtime.placement import SIDES, CopyCost, assign, cost_ms, place
+from lite_engine.runtime.placement import SIDES, CopyCost, assign, cost_ms, place, unmeasured
 
 from tests.small_models import Builder
 
@@ -53,6 +54,17 @@ def test_a_slow_layer_moves_only_when_copies_are_cheap() -> None:
     assert set(assign(graph, times, DEAR).values()) == {"opencl"}
 
 
+@pytest.mark.parametrize(
+    "kind, threads, said", [("CPU", 1, "is a CPU"), ("GPU", 1, "7 calls take"), ("GPU", 0, "every")]
+)
+def test_without_measuring_it_says_what_to_expect(kind: str, threads: int, said: str) -> None:
+    """Five layers and two copies. No threads: a CPU that would never be done."""
+    plan = make_plan(chain(), "opencl")
+    sentence = unmeasured(plan, kind, threads or 1e-9)
+    assert sentence.startswith("not measured") and said in sentence
+    assert ("slower than" in sentence) == (said != "every")
+
+
 @pytest.mark.opencl
 @pytest.mark.cpu
 def test_placed_here(monkeypatch) -> None:
@@ -61,8 +73,11 @@ def test_placed_here(monkeypatch) -> None:
     graph = classifier()
     feeds = random_feeds(graph)
     predictor = Predictor(graph, "opencl")
+    predictor.plan()
+    assert "not measured" in predictor.explain()
     said = place(predictor, feeds)
     assert "ms" in said and said in predictor.explain()
+    assert "not measured" not in predictor.explain()
     moved = [s for s in predictor.plan().steps if s.node and s.backend == "cpu"]
     assert bool(moved) == ("on the CPU" in said)
     exact = Predictor(graph, "reference").run(feeds)

@@ -35,13 +35,15 @@ Reason = tuple[str, bool, str]
 @dataclass
 class Decision:
     """The chosen backend and, for each candidate in order, its reason; layers that are computed
-    otherwise than planned, with what was chosen for them. Candidates behind the chosen one are
+    otherwise than planned, with what was chosen for them; what is known of `placement`, layers on
+    OpenCL or on the CPU. Candidates behind the chosen one are
     `untried`: they are looked at when the reasons are asked for (finding OpenCL takes a while)."""
 
     backend: str = ""
     precision: str = "fp32"
     tried: list[Reason] = field(default_factory=list)
     layers: dict[str, str] = field(default_factory=dict)
+    placement: str = ""
     untried: list[Callable[[], Reason]] = field(default_factory=list)
 
     @property
@@ -54,6 +56,7 @@ class Decision:
         lines = [f"runs on {self.backend} ({self.precision})"]
         for name, good, reason in self.reasons:
             lines.append(f"  {'+' if good else '-'} {name}: {reason}")
+        lines += [f"  layers: {self.placement}"] if self.placement else []
         lines += [f"  layer {name}: set to {word}" for name, word in self.layers.items()]
         return "\n".join(lines)
 

@@ -143,6 +143,7 @@ class Predictor:
         self.backend = cpu if usability(cpu).usable else "reference"
         self.precision = self.model.precision(self.backend)
         self.decision.backend, self.decision.precision = self.backend, self.precision
+        self.decision.placement = ""
         self._choose_layers()
         self.decision.reasons.append(("opencl", False, f"failed while running: {error}"))
         self.forget_plans()
@@ -192,15 +193,24 @@ class Predictor:
                 tuning=self.tuning,
                 faults=self.faults,
             )
-            if self.backend == "opencl" and self.model.tuning:
-                from ..backends import get_backend
-
-                get_backend("opencl").learn(self.model.tuning)  # type: ignore[attr-defined]
+            if self.backend == "opencl":
+                self._before_opencl(plan)
             self._executions[key] = Execution(plan, threads=self.threads, cpu=self._cpu())
             while len(self._executions) > PLANS_KEPT:
                 self._executions.popitem(last=False)
         self._executions.move_to_end(key)
         return self._executions[key]
+
+    def _before_opencl(self, plan: Plan) -> None:
+        """The device learns the file's measured ways; what to expect of the plan is noted."""
+        from ..backends import get_backend
+        from .placement import unmeasured
+
+        backend: Any = get_backend("opencl")
+        if self.model.tuning:
+            backend.learn(self.model.tuning)
+        if not self.decision.placement:
+            self.decision.placement = unmeasured(plan, backend.device_kind(), self.threads)
 
     @property
     def _foreign(self) -> bool:

@@ -24,19 +24,21 @@ from ._table import bytes_text, clip, shape_text, table
 
 @dataclass
 class Profiled:
-    """A profile, what could be better, and the number under which the history keeps it."""
+    """A profile, what could be better, the number under which the history keeps it, and how layers
+    were placed on OpenCL and the CPU."""
 
     profile: Any
     advice: list[Any] = field(default_factory=list)
     run: int | None = None
+    placement: str = ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.profile, name)
 
     def to_dict(self) -> dict[str, Any]:
-        """DESIGN's profile JSON with "advice" and "run"."""
-        advice = [a.to_dict() for a in self.advice]
-        return {**self.profile.to_dict(), "advice": advice, "run": self.run}
+        """DESIGN's profile JSON with "advice", "run" and "placement"."""
+        own = {"advice": [a.to_dict() for a in self.advice], "run": self.run}
+        return {**self.profile.to_dict(), **own, "placement": self.placement}
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +96,8 @@ def _call(args: argparse.Namespace) -> Profiled:
     runs = args.runs or (1 if predictor.emulated else 20)
     made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})
-    result = Profiled(made, advise(made, plan, model.journal, args.model))
+    advice = advise(made, plan, model.journal, args.model)
+    result = Profiled(made, advice, placement=predictor.decision.placement)
     if args.history:
         result.run = History().add(made, str(args.model), args.tag)
     return result
@@ -132,6 +135,7 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     head = ["#", "layer", "op", *numbers, "output", "kernel", "why", "from"]
     lines = [table(head, rows, right=(0, *range(3, 3 + len(numbers)))), "", *_summary(result)]
     lines += [f"warning: {w}" for w in result.warnings]
+    lines += [f"layers: {result.placement}"] if result.placement else []
     lines += [f"advice: {a}" for a in result.advice]
     if result.run is not None:
         lines.append(f"kept as run {result.run}: lite runs show {result.run}")

@@ -56,6 +56,10 @@ class OpenCLBackend:
         """Raises BackendUnavailableError when the device or a kernel fails."""
         return OpenCLExecutable(segment, open_device(choose()), self._effort)
 
+    def device_kind(self) -> str:
+        """ "GPU", "CPU" or "other"."""
+        return choose().kind
+
     def copy_cost(self) -> tuple[float, float]:
         """ms of a copy between host and device, as (each, for every byte)."""
         return copy_cost(open_device(choose()))
