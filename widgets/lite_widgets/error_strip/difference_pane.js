@@ -5,7 +5,7 @@ import { scale } from "../_shared/colour.js";
 import { fixed, error, plural, shape, THIN } from "../_shared/format.js";
 import { backendName } from "../_shared/colour.js";
 import { float32 } from "../_shared/float32.js";
-import { power } from "../_shared/scale.js";
+import { logBars } from "../_shared/histogram.js";
 import { chip, rampLegend, segments } from "../_shared/parts.js";
 
 const LEFT = 48,
@@ -230,32 +230,9 @@ export function histogramSvg({ limit, counts }, { width, height = 136, explained
   const top = 22,
     bottom = height - 30,
     right = width - 8;
-  const most = Math.max(1, Math.ceil(Math.log10(Math.max(...counts, 1)) + 0.2));
-  const y = (v) => top + (bottom - top) * (1 - v / most),
-    step = (right - LEFT) / counts.length;
-  const grid = [];
-  for (let e = 0; e <= most; e += most > 4 ? 2 : 1)
-    grid.push(
-      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${y(e)}" y2="${y(e)}" /><text
-          x="${LEFT - 6}"
-          y="${y(e) + 4}"
-          text-anchor="end"
-          >${power(e)}</text
-        >`,
-    );
-  const bars = counts.map((n, i) => {
-    if (!n) return "";
-    const at = y(Math.log10(n) + 0.08),
-      centre = ((i + 0.5) / counts.length) * 2 * limit - limit;
-    const far = explained > 0 && Math.abs(centre) > explained;
-    return html`<rect
-      x="${(LEFT + i * step + 0.5).toFixed(1)}"
-      y="${at.toFixed(1)}"
-      width="${Math.max(step - 1, 0.5).toFixed(1)}"
-      height="${(bottom - at).toFixed(1)}"
-      fill="${far ? "var(--bad)" : "var(--ink2)"}"
-      fill-opacity="${far ? 0.85 : 0.55}"
-    />`;
+  const bars = logBars(counts, { left: LEFT, right, top, bottom }, (i) => {
+    const centre = ((i + 0.5) / counts.length) * 2 * limit - limit;
+    return explained > 0 && Math.abs(centre) > explained;
   });
   const mid = (LEFT + right) / 2;
   return html`<svg
@@ -265,10 +242,7 @@ export function histogramSvg({ limit, counts }, { width, height = 136, explained
     role="img"
     aria-label="Histogram of the difference"
   >
-    ${grid}
-    <text x="${LEFT - 6}" y="9" text-anchor="end">values</text>
-    ${join(bars)}
-    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
+    ${bars}
     <text x="${LEFT}" y="${bottom + 14}">−${error(limit)}</text>
     <text x="${mid}" y="${bottom + 14}" text-anchor="middle">0</text>
     <text x="${right}" y="${bottom + 14}" text-anchor="end">+${error(limit)}</text>

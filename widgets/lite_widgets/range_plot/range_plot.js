@@ -1,21 +1,27 @@
 // One layer's values, where clipping cuts them off, and the range of its weights per channel.
-import { html, join } from "../_shared/markup.js";
+import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
-import { linear, power } from "../_shared/scale.js";
+import { logBars } from "../_shared/histogram.js";
+import { linear } from "../_shared/scale.js";
 import { fixed, percent } from "../_shared/format.js";
 import { chip } from "../_shared/parts.js";
 
 const LEFT = 44,
   RIGHT = 10;
 
-/** Share of the values outside of the clipping range. */
-export function clipped({ low, high, counts, clip_low: a, clip_high: b }) {
-  const total = counts.reduce((s, n) => s + n, 0);
-  const out = counts.reduce((s, n, i) => {
+/** Bin number → is it outside of the clipping range? */
+function outside({ low, high, counts, clip_low: a, clip_high: b }) {
+  return (i) => {
     const v = low + ((high - low) * (i + 0.5)) / counts.length;
-    return s + (v > b || (a !== null && a !== undefined && v < a) ? n : 0);
-  }, 0);
-  return total ? out / total : 0;
+    return v > b || (a !== null && a !== undefined && v < a);
+  };
+}
+
+/** Share of the values outside of the clipping range. */
+export function clipped(layer) {
+  const out = outside(layer);
+  const total = layer.counts.reduce((s, n) => s + n, 0);
+  return total ? layer.counts.reduce((s, n, i) => s + (out(i) ? n : 0), 0) / total : 0;
 }
 
 const round = (v) => fixed(v, Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2);
@@ -25,34 +31,8 @@ export function rangeSvg(layer, { width, height = 156 }) {
   const top = 22,
     bottom = height - 32,
     right = width - RIGHT;
-  const most = Math.max(1, Math.ceil(Math.log10(Math.max(...counts, 1)) + 0.1));
-  const X = linear([low, high], [LEFT, right]),
-    Y = linear([0, most], [bottom, top]),
-    step = (right - LEFT) / Math.max(counts.length, 1);
-  const grid = [];
-  for (let e = 0; e <= most; e += most > 4 ? 2 : 1)
-    grid.push(
-      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(e)}" y2="${Y(e)}" /><text
-          x="${LEFT - 6}"
-          y="${Y(e) + 4}"
-          text-anchor="end"
-          >${power(e)}</text
-        >`,
-    );
-  const bars = counts.map((n, i) => {
-    if (!n) return "";
-    const v = low + ((high - low) * (i + 0.5)) / counts.length,
-      out = v > b || (a !== null && a !== undefined && v < a);
-    const y = Y(Math.log10(n) + 0.08);
-    return html`<rect
-      x="${(LEFT + i * step + 0.5).toFixed(1)}"
-      y="${y.toFixed(1)}"
-      width="${Math.max(step - 1, 0.5).toFixed(1)}"
-      height="${(bottom - y).toFixed(1)}"
-      fill="${out ? "var(--bad)" : "var(--ink2)"}"
-      fill-opacity="${out ? 0.85 : 0.5}"
-    />`;
-  });
+  const X = linear([low, high], [LEFT, right]);
+  const bars = logBars(counts, { left: LEFT, right, top, bottom }, outside(layer));
   const line = (v, label) => {
     if (v === null || v === undefined || v < low || v > high) return "";
     const x = X(v),
@@ -84,10 +64,7 @@ export function rangeSvg(layer, { width, height = 156 }) {
     role="img"
     aria-label="Histogram of values"
   >
-    ${grid}
-    <text x="${LEFT - 6}" y="10" text-anchor="end">values</text>
-    ${join(bars)}${line(a, "")}${line(b, `${method || "clip"} clips at ${round(b)}`)}
-    <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
+    ${bars}${line(a, "")}${line(b, `${method || "clip"} clips at ${round(b)}`)}
     <text x="${LEFT}" y="${bottom + 14}">${round(low)}</text>
     ${zero}
     <text x="${right}" y="${bottom + 14}" text-anchor="end">${round(high)}</text>
