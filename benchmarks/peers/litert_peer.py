@@ -29,17 +29,24 @@ def convert(onnx: Path, out: Path, precision: str) -> None:
 
 
 def quantise(model: Path, out: Path, feeds: Path) -> None:
-    """i8 activations, i8 weights per channel, calibrated on the network's own seeded inputs."""
+    """i8 activations, i8 weights per channel, calibrated on the network's own seeded inputs; inputs
+    and outputs stay floats."""
     from ai_edge_litert.interpreter import Interpreter
-    from ai_edge_quantizer import quantizer, recipe
+    from ai_edge_quantizer import calibrator, quantizer, recipe
 
     content = _with_signature(model)
     (name, signature), *_ = Interpreter(model_content=content).get_signature_list().items()
     with np.load(feeds) as file:
         values = [_channels_last(file[key]) for key in file.files]
     sample = dict(zip(signature["inputs"], values, strict=True))
-    made = quantizer.Quantizer(content, recipe.static_wi8_ai8())
-    made.quantize(made.calibrate({name: [sample]}), serialize_to_path=str(out))
+    rules = recipe.static_wi8_ai8()
+    rules += [
+        {"regex": ".*", "operation": end, "algorithm_key": "no_quantize", "op_config": {}}
+        for end in ("INPUT", "OUTPUT")
+    ]
+    made = quantizer.Quantizer(content, rules)
+    mode = calibrator.CalibrationMode.CALIBRATION_PROFILER_BASED
+    made.quantize(made.calibrate({name: [sample]}, mode=mode), serialize_to_path=str(out))
 
 
 def _with_signature(model: Path) -> bytes:
@@ -75,12 +82,7 @@ def open(
     net.allocate_tensors()
     details = net.get_input_details()
     for detail, value in zip(details, feeds.values(), strict=True):
-        value = _channels_last(value)
-        scale, zero = detail["quantization"]
-        if scale:
-            limits = np.iinfo(detail["dtype"])
-            value = np.clip(np.rint(value / scale) + zero, limits.min, limits.max)
-        net.set_tensor(detail["index"], value.astype(detail["dtype"]))
+        net.set_tensor(detail["index"], _channels_last(value).astype(detail["dtype"]))
     outputs = net.get_output_details()
 
     def run() -> list[np.ndarray]:
