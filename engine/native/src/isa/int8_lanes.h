@@ -14,6 +14,21 @@ LITE_INLINE I widen(const uint8_t* p, uint8_t flip) {
   memcpy(&v, p, sizeof v);
   return __builtin_convertvector(v ^ flip, I);
 }
+// Bytes as the numbers that they are.
+template <bool kSigned>
+LITE_INLINE I widen(const uint8_t* p) {
+  typedef int8_t SignedBytes __attribute__((vector_size(kLanes)));
+  LaneBytes v;
+  memcpy(&v, p, sizeof v);
+  // NOTE: gcc 12 takes bytes apart one by one where it sees them come from memory.
+#if defined(__x86_64__)
+  asm("" : "+x"(v));
+#else
+  asm("" : "+w"(v));
+#endif
+  if (kSigned) return __builtin_convertvector((SignedBytes)v, I);
+  return __builtin_convertvector(v, I);
+}
 // The first n bytes; the other lanes are any number.
 LITE_INLINE I widen_part(const uint8_t* p, int n, uint8_t flip) {
 #if defined(__AVX512BW__)
@@ -66,13 +81,18 @@ LITE_INLINE Divisor divisor(float scale) {
 #endif
   return {splat(scale), splat(1.0f / scale), product};
 }
-LITE_INLINE F divide(F real, const Divisor& d) {
+// For quotients below 1e6.
+LITE_INLINE F divide_small(F real, const Divisor& d) {
   if (!d.product) return real / d.scale;
   const F near = real * d.reciprocal;
   const F once = fma(fma(-near, d.scale, real), d.reciprocal, near);
-  const F twice = fma(fma(-once, d.scale, real), d.reciprocal, once);
+  return fma(fma(-once, d.scale, real), d.reciprocal, once);
+}
+LITE_INLINE F divide(F real, const Divisor& d) {
+  if (!d.product) return real / d.scale;
   // NOTE: infinite numbers have no remainder; nobody needs the last bit of large ones.
-  return select(abs(near) < splat(1e6f), twice, near);
+  const F near = real * d.reciprocal;
+  return select(abs(near) < splat(1e6f), divide_small(real, d), near);
 }
 
 // round(real) + zero within 0 ... 255; NaN gives 0.

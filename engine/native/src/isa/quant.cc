@@ -174,20 +174,33 @@ bool prepare_binary(Step& step, Env& env) {
          plan_broadcast(env, *y, inputs, 2, &s->plan);
 }
 
+template <bool kMultiply, bool kSigned>
+LITE_INLINE B combine(const uint8_t* pa, const uint8_t* pb, int32_t za, int32_t zb, float sa,
+                      float sb, const Divisor& d, int32_t zy) {
+  I v[4];
+  LITE_UNROLL for (int q = 0; q < 4; ++q) {
+    const F x = rounded(to_float(widen<kSigned>(pa + q * kLanes) - za) * sa);
+    const F z = rounded(to_float(widen<kSigned>(pb + q * kLanes) - zb) * sb);
+    v[q] = to_int(divide_small(kMultiply ? x * z : x + z, d));
+  }
+  return narrow(v[0], v[1], v[2], v[3], zy);
+}
+
 // Dense bytes of one length: 4 vectors at a time, in registers. False when the operands lie otherwise.
+template <bool kMultiply, bool kSigned>
 bool run_dense(const BinaryState& s, const Step& step, int thread, int threads) {
   const Broadcast& p = s.plan;
   const Tensor &a = *step.inputs[0], &b = *step.inputs[3], &y = *step.outputs[0];
-  if (!is_byte(y.dtype) || p.rank != 1) return false;
+  if (p.rank != 1) return false;
   for (int i = 0; i < 3; ++i)
     if (p.stride[i][0] != 1) return false;
   const float sa = scale_at(s.a, 0), sb = scale_at(s.b, 0), sy = scale_at(s.y, 0);
   // Beyond that the numbers do not fit int32, where narrow() takes them from.
-  const float most = s.multiply ? 255 * sa * (255 * sb) : 255 * sa + 255 * sb;
+  const float most = kMultiply ? 255 * sa * (255 * sb) : 255 * sa + 255 * sb;
   if (!(most / sy < 1e6f)) return false;
-  const uint8_t flip = y.dtype == DType::kI8 ? 0x80 : 0;
-  const int32_t za = static_cast<int32_t>(zero_at(s.a, 0)) + flip;
-  const int32_t zb = static_cast<int32_t>(zero_at(s.b, 0)) + flip;
+  const uint8_t flip = kSigned ? 0x80 : 0;
+  const int32_t za = static_cast<int32_t>(zero_at(s.a, 0));
+  const int32_t zb = static_cast<int32_t>(zero_at(s.b, 0));
   const int32_t zy = static_cast<int32_t>(zero_at(s.y, 0)) + flip;
   const Divisor d = divisor(sy);
   constexpr int kStep = 4 * kLanes;
@@ -202,13 +215,8 @@ bool run_dense(const BinaryState& s, const Step& step, int thread, int threads) 
       store_bytes(parts[1], load_bytes(pb, n));
       pa = parts[0], pb = parts[1];
     }
-    I v[4];
-    LITE_UNROLL for (int q = 0; q < 4; ++q) {
-      const F x = rounded(to_float(widen(pa + q * kLanes, flip) - za) * sa);
-      const F z = rounded(to_float(widen(pb + q * kLanes, flip) - zb) * sb);
-      v[q] = to_int(divide(s.multiply ? x * z : x + z, d));
-    }
-    const B bytes = narrow(v[0], v[1], v[2], v[3], zy) ^ splat_byte(flip);
+    const B bytes =
+        combine<kMultiply, kSigned>(pa, pb, za, zb, sa, sb, d, zy) ^ splat_byte(flip);
     if (n < kStep) store_bytes(y.data + i, bytes, n);
     else store_bytes(y.data + i, bytes);
   }
@@ -246,7 +254,12 @@ bool run_rows(const BinaryState& s, const Step& step, int thread, int threads) {
 
 void run_binary(const Step& step, int, int thread, int threads, void*) {
   const BinaryState& s = *static_cast<const BinaryState*>(step.state);
-  if (run_dense(s, step, thread, threads) || run_rows(s, step, thread, threads)) return;
+  static constexpr bool (*kDense[2][2])(const BinaryState&, const Step&, int, int) = {
+      {run_dense<false, false>, run_dense<false, true>},
+      {run_dense<true, false>, run_dense<true, true>}};
+  const DType type = step.outputs[0]->dtype;
+  if (is_byte(type) && kDense[s.multiply][type == DType::kI8](s, step, thread, threads)) return;
+  if (run_rows(s, step, thread, threads)) return;
   const int last = s.plan.rank - 1;
   const int64_t sa = s.plan.stride[1][last], sb = s.plan.stride[2][last];
   float x[kChunk], z[kChunk];
