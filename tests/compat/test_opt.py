@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine import Predictor
 from lite_engine.compat.opt import Opt, run_opt
 from lite_engine.importers import load
+from lite_engine.importers.naive_buffer.container import read_nb
 from lite_engine.ir import DType
 from lite_engine.model_file import read_model
 
@@ -149,3 +151,39 @@ def test_opt_class(program: Path, tmp_path: Path) -> None:
     assert opt.check_if_model_supported()
     opt.run()
     assert np.isfinite([v.const.max() for v in load(tmp_path / "class.nb").constants()]).all()
+
+
+def prints_of(path: Path) -> list[str]:
+    """What a `.nb` file prints, in order."""
+    ops = read_nb(memoryview(path.read_bytes())).blocks[0].ops
+    return [op.attrs["message"] for op in ops if op.type == "print"]
+
+
+def test_prints_leave_the_other_operators_as_they_are(program: Path, tmp_path: Path) -> None:
+    """Run by Paddle-Lite 2.13rc0 such a file printed every value and gave the same outputs."""
+    for name, more in (("plain", []), ("all", ["--insert-print"])):
+        assert run_opt(flags(program, f"--optimize_out={tmp_path / name}", *more)) == 0
+    plain, printing = (
+        read_nb(memoryview((tmp_path / f"{n}.nb").read_bytes())) for n in ("plain", "all")
+    )
+    ops = [(op.type, op.inputs, op.outputs) for op in printing.blocks[0].ops if op.type != "print"]
+    assert ops == [(op.type, op.inputs, op.outputs) for op in plain.blocks[0].ops]
+    made = [
+        n for op, _, outs in ops if op not in ("feed", "fetch")
+        for slot, (n,) in outs.items() if slot != "XShape"
+    ]  # fmt: skip
+    assert prints_of(tmp_path / "all.nb") == made
+    feeds = {"x": np.random.default_rng(0).standard_normal((1, 3, 8, 8)).astype(np.float32)}
+    one, two = (Predictor(tmp_path / f"{n}.nb", "reference").run(feeds) for n in ("plain", "all"))
+    assert all(np.array_equal(one[n], two[n]) for n in one)
+
+
+def test_one_value_is_printed(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = f"--optimize_out={tmp_path / 'm'}"
+    name = "h"
+    assert run_opt(flags(program, out, "--valid_targets=opencl,arm", f"--insert-print={name}")) == 0
+    assert prints_of(tmp_path / "m.nb") == [name]
+    assert run_opt(flags(program, out, "--insert-print=nowhere")) == 2
+    assert "no value of the result is called 'nowhere'" in capsys.readouterr().err

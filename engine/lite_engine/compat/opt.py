@@ -68,6 +68,10 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         ("sparse_model", "accepted: weights stay dense here, with the same results"),
     ):
         p.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False, help=text)
+    p.add_argument(
+        "--insert-print", "--insert_print", metavar="NAME,…", nargs="?", const="",
+        help="print operators into the .nb: after these values, or after every layer",
+    )  # fmt: skip
     p.add_argument("--sparse_threshold", type=float, default=0.6, help="accepted")
     p.add_argument("--optimized_nb_model_path", default="", help=".nb file to draw")
     p.add_argument("--visualization_file_output_path", default="", help="folder of its .dot files")
@@ -134,8 +138,15 @@ def run(options: argparse.Namespace) -> Path | None:
     out = out if out.suffix == suffix else out.with_name(out.name + suffix)
     if suffix == ".nb":
         bits = QUANT_BITS[options.quant_type] if options.quant_model else None
-        write_nb(graph, out, targets=targets, weight_bits=bits, fp16=options.enable_fp16)
+        prints = None
+        if options.insert_print is not None:
+            prints = [name for name in options.insert_print.split(",") if name]
+        write_nb(
+            graph, out, targets=targets, weight_bits=bits, fp16=options.enable_fp16, prints=prints
+        )
     else:
+        if options.insert_print is not None:
+            raise UsageError("--insert-print is for .nb files; `lite run --tap` shows our values")
         if options.quant_model:
             raise UsageError("--quant_model writes .nb files; use `lite quantize` for .lite files")
         precision = "fp16" if options.enable_fp16 else "fp32"

@@ -22,6 +22,7 @@ from . import lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
 from .container import encode_nb
 from .lower import lower, lowered_ops
 from .place import place
+from .prints import insert_prints
 from .quantize import quantize_weights
 
 _PASSES = [*CLEAN, *RECOMPOSE, *FUSE, *FINISH]
@@ -62,12 +63,14 @@ def write_nb(
     weight_bits: int | None = None,
     fp16: bool = False,
     shapes: Mapping[str, Shape] | None = None,
+    prints: Sequence[str] | None = None,
 ) -> Path:
     """Writes a `.nb` file (to a temporary name, then renamed) and answers its path.
 
     `targets` as Paddle-Lite has them: the file holds one kernel per operator, OpenCL's where it is
     listed and has one, else those of the first CPU. `weight_bits` 8 or 16 stores the weights of
-    convolutions and matrix products as integers; `fp16` computes in half precision on arm.
+    convolutions and matrix products as integers; `fp16` computes in half precision on arm;
+    `prints` adds operators that print these values when the file runs, [] all layers' values.
     Raises UnsupportedOperatorError naming nodes, UsageError.
     """
     if weight_bits not in (None, 8, 16):
@@ -75,6 +78,8 @@ def write_nb(
     program = nb_program(graph, shapes)
     if weight_bits:
         quantize_weights(program, weight_bits)
+    if prints is not None:
+        insert_prints(program, prints)
     place(program, targets, fp16=fp16)
     data = encode_nb(program)
     path = Path(path)

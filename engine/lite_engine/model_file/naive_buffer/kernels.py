@@ -66,6 +66,7 @@ pad2d              1/1/1           4/1/1         ImageDefault/5/5/4
 pixel_shuffle      1/1/1           4/1/1         image2d/5/5/4
 pool2d             2/1/1           4/1/1         image2d/5/5/4
 prelu              1/1/1           4/1/1         5/5/4
+print              1/4/2           1/4/2         -
 prior_box          1/1/1           1/1/1         -
 reciprocal         1/1/1           4/1/1         -
 reduce_max         2/1/1           4/1/1         -
