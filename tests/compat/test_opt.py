@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,21 @@ def test_tailoring_lists(program: Path, tmp_path: Path) -> None:
     assert "conv2d,kARM,kFloat,kNCHW,def" in kernels and "feed,kHost,kAny,kAny,def" in kernels
 
 
+def test_model_set(program: Path, tmp_path: Path, capsys) -> None:
+    """Each folder's model, and one list of what they need together."""
+    for name in ("one", "two"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        small_network().save(tmp_path / "set" / name)
+    given = [f"--model_set_dir={tmp_path / 'set'}", "--model_filename=inference.pdmodel",
+             "--param_filename=inference.pdiparams", f"--optimize_out={tmp_path / 'out'}",
+             "--valid_targets=arm", "--record_tailoring_info=true"]  # fmt: skip
+    assert run_opt(given) == 0
+    assert sorted(p.name for p in (tmp_path / "out").glob("*.nb")) == ["one.nb", "two.nb"]
+    assert "conv2d" in (tmp_path / "out" / ".tailored_ops_list").read_text().split()
+    assert run_opt([f"--model_set_dir={tmp_path / 'none'}", "--optimize_out=x"]) == 2
+    assert "there is no folder in it" in capsys.readouterr().err
+
+
 def test_pictures(program: Path, tmp_path: Path) -> None:
     assert run_opt(flags(program, f"--optimize_out={tmp_path / 'm'}")) == 0
     drawn = [f"--optimized_nb_model_path={tmp_path / 'm.nb'}",
@@ -142,14 +158,22 @@ def test_documented_command_lines(line: str, program: Path, tmp_path: Path, caps
         assert load(tmp_path / "result.nb").nodes
 
 
-def test_opt_class(program: Path, tmp_path: Path) -> None:
+def test_opt_class(program: Path, tmp_path: Path, capsys) -> None:
     opt = Opt()
     opt.set_model_file(str(program))
     opt.set_param_file(str(program.with_suffix(".pdiparams")))
     opt.set_valid_places("x86")
     opt.set_optimize_out(str(tmp_path / "class"))
+    opt.set_sparse_model(True)
+    opt.set_sparse_threshold(0.5)
+    opt.record_model_info(True)
     assert opt.check_if_model_supported()
     opt.run()
+    assert (tmp_path / "class" / ".tailored_ops_list").is_file()
+    pictures = opt.visualize_optimized_nb_model(str(tmp_path / "class.nb"), str(tmp_path))
+    assert [Path(p).name for p in pictures] == ["Block_0.dot"]
+    opt.display_kernels_info()
+    assert re.search(r"^conv2d +conv2d/def/4/1/1 ", capsys.readouterr().out, re.M)
     assert np.isfinite([v.const.max() for v in load(tmp_path / "class.nb").constants()]).all()
 
 

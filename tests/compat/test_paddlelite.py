@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import json
 import os
 import subprocess
 import sys
@@ -94,6 +96,29 @@ def test_script_on_both(nb: Path, tmp_path: Path) -> None:
     assert said == ours and np.abs(y - real).max() < 1e-5
 
 
+NAMES = """
+import json, sys, paddlelite.lite as lite
+kinds = {n: k for n, k in vars(lite).items() if not n.startswith("_")}
+print(json.dumps({n: [m for m in dir(k) if m[0] != "_"] for n, k in kinds.items()}))
+"""
+
+
+def test_names_are_paddle_lites() -> None:
+    """All but what asks for the settings of accelerators again."""
+    python = os.environ.get("LITE_TEST_PADDLELITE")
+    if not python:
+        pytest.skip("LITE_TEST_PADDLELITE is not set to a python with paddlelite")
+    done = subprocess.run([python, "-c", NAMES], capture_output=True, text=True, timeout=60)
+    missing = []
+    for name, members in json.loads(done.stdout.splitlines()[-1]).items():
+        kind = getattr(lite, name)
+        for member in members:
+            some = next(iter(kind)) if isinstance(kind, enum.EnumMeta) else kind
+            if not hasattr(some, member) and not member.startswith("nnadapter_"):
+                missing.append(f"{name}.{member}")
+    assert not missing
+
+
 def test_lite_files(program: Path, tmp_path: Path) -> None:
     path = optimize(load(program, shapes={"x": (1, 3, 8, 8)})).save(tmp_path / "m.lite")
     predictor = open_mobile(path)
@@ -120,6 +145,25 @@ def test_from_memory(program: Path, nb: Path) -> None:
     predictor.get_input(0).from_numpy(image())
     predictor.run()
     assert predictor.get_output(0).shape() == [1, 5]
+
+
+def test_from_two_buffers(program: Path) -> None:
+    files = [program.read_bytes(), program.with_suffix(".pdiparams").read_bytes()]
+    config = lite.CxxConfig()
+    config.set_model_buffer(files[0], len(files[0]), files[1], len(files[1]))
+    predictor = lite.create_paddle_predictor(config)
+    predictor.get_input(0).from_numpy(image())
+    predictor.run()
+    y = predictor.get_output(0).numpy()
+    assert np.abs(y - wanted(program, image())).max() < 1e-5
+
+
+def test_settings_of_other_hardware_are_accepted_with_a_word() -> None:
+    config = lite.MobileConfig()
+    with pytest.warns(UserWarning, match="set_nnadapter_device_names: this hardware is not built"):
+        config.set_nnadapter_device_names(["huawei_ascend_npu"])
+    with pytest.warns(UserWarning, match="set_metal_use_mps"):
+        config.set_metal_use_mps(True)
 
 
 def test_cxx_config(program: Path, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -110,6 +111,19 @@ class Place:
         return self.target is not TargetType.Unk and self.precision is not PrecisionType.Unk
 
 
+def _elsewhere(name: str) -> Callable[..., None]:
+    """A setting of hardware that this engine does not have: accepted with a warning."""
+
+    def accept(self: _Config, *_: object, **__: object) -> None:
+        warnings.warn(
+            f"{name}: this hardware is not built here; x86, arm or opencl runs the model",
+            stacklevel=2,
+        )
+
+    accept.__name__ = name
+    return accept
+
+
 class _Config:
     """What both kinds of config hold."""
 
@@ -121,6 +135,7 @@ class _Config:
         self._power_mode = PowerMode.LITE_POWER_NO_BIND
         self._cl_precision = CLPrecisionType.CL_PRECISION_AUTO
         self.model_bytes: bytes | None = None
+        self.param_bytes: bytes | None = None
         self.tune_mode = CLTuneMode.CL_TUNE_NONE
         self.opencl_binary: Path | None = None
 
@@ -183,6 +198,21 @@ class _Config:
         return Path(self._param_file) if self._param_file else None
 
 
+for _name in (
+    "set_metal_lib_path",
+    "set_metal_use_memory_reuse",
+    "set_metal_use_mps",
+    "set_nnadapter_context_properties",
+    "set_nnadapter_device_names",
+    "set_nnadapter_dynamic_shape_info",
+    "set_nnadapter_mixed_precision_quantization_config_path",
+    "set_nnadapter_model_cache_buffers",
+    "set_nnadapter_model_cache_dir",
+    "set_nnadapter_subgraph_partition_config_path",
+):
+    setattr(_Config, _name, _elsewhere(_name))
+
+
 class MobileConfig(_Config):
     """Opens `.nb` and `.lite` files."""
 
@@ -191,7 +221,20 @@ class MobileConfig(_Config):
 
     def set_model_from_buffer(self, data: bytes | str) -> None:
         """The bytes of a `.nb` or `.lite` file."""
-        self.model_bytes = data.encode("latin-1") if isinstance(data, str) else bytes(data)
+        self.model_bytes = _bytes(data)
+
+    def set_model_buffer(
+        self, model: bytes | str, model_size: int, params: bytes | str = b"", params_size: int = 0
+    ) -> None:
+        """The bytes of a `.nb` file. Raises UsageError for weights in a buffer of their own, the
+        form before `.nb` files."""
+        if params_size:
+            raise UsageError("set_model_buffer: one buffer with the whole .nb file is read")
+        self.model_bytes = _bytes(model)[:model_size]
+
+
+def _bytes(data: bytes | str) -> bytes:
+    return data.encode("latin-1") if isinstance(data, str) else bytes(data)
 
 
 class CxxConfig(_Config):
@@ -212,6 +255,19 @@ class CxxConfig(_Config):
 
     def param_file(self) -> str:
         return self._param_file
+
+    def set_model_buffer(
+        self, model: bytes | str, model_size: int, params: bytes | str, params_size: int
+    ) -> None:
+        """The bytes of a program and of its combined parameters."""
+        self.model_bytes = _bytes(model)[:model_size]
+        self.param_bytes = _bytes(params)[:params_size]
+
+    def set_passes_internal(self, passes: Sequence[str]) -> None:
+        """Accepted: the passes are the engine's own."""
+
+    def add_discarded_pass(self, name: str) -> None:
+        """Accepted: the passes are the engine's own."""
 
     def set_valid_places(self, places: Sequence[Place]) -> None:
         """Raises UsageError when none of them is a target of this engine."""

@@ -114,22 +114,25 @@ class LightPredictor:
         self._predictors: dict[tuple[Any, ...], Predictor] = {}
         self._model: Model | None = None
         if config.model_bytes is None:
-            graph = self._open(config.model_path())
+            graph = self._open(config.model_path(), config.param_path())
         else:
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "model"
+                path, params = Path(folder) / "model", None
                 path.write_bytes(config.model_bytes)
-                graph = self._open(path)
+                if config.param_bytes is not None:
+                    params = Path(folder) / "params"
+                    params.write_bytes(config.param_bytes)
+                graph = self._open(path, params)
                 self._model = self._model or optimize(graph)
         self._inputs = [_tensor(v) for v in graph.inputs]
         self._outputs = [_tensor(v) for v in graph.outputs]
         self._predictor(self._declared(graph))
 
-    def _open(self, path: Path) -> Graph:
+    def _open(self, path: Path, params: Path | None) -> Graph:
         if path.is_file() and is_lite(path):
             self._model = read_model(path)
             return self._model.graph
-        return load(path, params=self._config.param_path())
+        return load(path, params=params)
 
     @staticmethod
     def _declared(graph: Graph) -> tuple[Any, ...]:
@@ -201,6 +204,12 @@ class CxxPredictor(LightPredictor):
         targets = [names[p.target] for p in places if p.target in names]
         graph = load(config.model_path(), params=config.param_path())
         write_nb(graph, f"{folder}.nb", targets=targets or ["arm"])
+
+
+    def save_optimized_pb_model(self, folder: str) -> None:
+        """Raises UsageError: Paddle's own form is not written."""
+        raise UsageError("save_optimized_pb_model: Paddle models are not written; "
+                         "save_optimized_model writes a .nb file")  # fmt: skip
 
 
 def _tensor(value: Value) -> Tensor:

@@ -53,6 +53,9 @@ def add_flags(p: argparse.ArgumentParser) -> None:
     p.add_argument("--model_dir", default="", help="folder with __model__ and parameters")
     p.add_argument("--model_file", default="", help="program (or a model of any known format)")
     p.add_argument("--param_file", default="", help="combined parameter file")
+    p.add_argument("--model_set_dir", default="", help="folder of model folders: all of them")
+    p.add_argument("--model_filename", default="", help="program in each folder of the set")
+    p.add_argument("--param_filename", default="", help="parameter file in each folder of the set")
     p.add_argument("--optimize_out", default="", help="path of the result, without suffix")
     p.add_argument("--optimize_out_type", default="naive_buffer", choices=[*_SUFFIX, "protobuf"])
     p.add_argument("--valid_targets", default="arm", help="of arm, x86, opencl: arm,opencl")
@@ -111,28 +114,59 @@ def _note(text: str) -> None:
     print(f"note: {text}", file=sys.stderr)
 
 
-def run(options: argparse.Namespace) -> Path | None:
-    """Does what the flags say; the path written, if any. Raises LiteError."""
+def run(options: argparse.Namespace) -> list[Path]:
+    """Does what the flags say; the model files written. Raises LiteError."""
     targets = targets_of(options.valid_targets)
     if options.print_all_ops_in_md_format:
         print(supported_table(_OURS, _markdown))
-        return None
+        return []
     if options.print_all_ops or options.print_supported_ops:
         print(supported_table(_OURS if options.print_all_ops else targets))
-        return None
+        return []
     if options.optimized_nb_model_path and options.visualization_file_output_path:
         folder = Path(options.visualization_file_output_path)
         for path in write_pictures(Path(options.optimized_nb_model_path), folder):
             print(f"{path}: `dot -Tpdf {path} -o {path.with_suffix('.pdf')}` draws it")
-        return None
-    graph = _open(options)
+        return []
     if options.print_model_ops:
-        print(model_table(graph, targets))
-        return None
+        print(model_table(_open(options), targets))
+        return []
     if options.optimize_out_type == "protobuf":
         raise UsageError("--optimize_out_type protobuf is not written; use naive_buffer or lite")
     if not options.optimize_out:
         raise UsageError("--optimize_out is missing: where should the result go?")
+    written = [_convert(one, targets) for one in _one_by_one(options)]
+    if options.sparse_model:
+        _note("--sparse_model: weights stay dense, the results are the same")
+    if options.record_tailoring_info:
+        _record(written, Path(options.optimize_out))
+    return written
+
+
+def _one_by_one(options: argparse.Namespace) -> list[argparse.Namespace]:
+    """The options for each model of --model_set_dir, which come out as OPTIMIZE_OUT/NAME.nb; the
+    options themselves without it. Raises UsageError."""
+    if not options.model_set_dir:
+        return [options]
+    root = Path(options.model_set_dir)
+    folders = sorted(p for p in root.iterdir() if p.is_dir()) if root.is_dir() else []
+    if not folders:
+        raise UsageError(f"--model_set_dir {root}: there is no folder in it")
+    Path(options.optimize_out).mkdir(parents=True, exist_ok=True)
+    return [
+        argparse.Namespace(**{
+            **vars(options),
+            "model_dir": str(folder),
+            "model_file": str(folder / options.model_filename) if options.model_filename else "",
+            "param_file": str(folder / options.param_filename) if options.param_filename else "",
+            "optimize_out": str(Path(options.optimize_out) / folder.name),
+        })
+        for folder in folders
+    ]  # fmt: skip
+
+
+def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
+    graph = _open(options)
     suffix = _SUFFIX[options.optimize_out_type]
     out = Path(options.optimize_out)
     out = out if out.suffix == suffix else out.with_name(out.name + suffix)
@@ -151,18 +185,14 @@ def run(options: argparse.Namespace) -> Path | None:
             raise UsageError("--quant_model writes .nb files; use `lite quantize` for .lite files")
         precision = "fp16" if options.enable_fp16 else "fp32"
         optimize(graph, targets=targets, precision=precision).save(out)
-    if options.sparse_model:
-        _note("--sparse_model: weights stay dense, the results are the same")
-    if options.record_tailoring_info:
-        _record(out)
     print(f"{out}: {out.stat().st_size} bytes, for {', '.join(targets)}")
     return out
 
 
-def _record(out: Path) -> None:
-    if out.suffix != ".nb":
+def _record(files: Sequence[Path], out: Path) -> None:
+    if any(file.suffix != ".nb" for file in files):
         raise UsageError("--record_tailoring_info lists .nb files; `lite export --trim` is ours")
-    for path in write_tailoring_lists(out, out.with_suffix("")):
+    for path in write_tailoring_lists(files, out.with_suffix("") if out.suffix == ".nb" else out):
         print(f"wrote {path}")
 
 
@@ -170,7 +200,9 @@ def _open(options: argparse.Namespace) -> Graph:
     """--model_file goes before --model_dir, as in Paddle-Lite."""
     path = options.model_file or options.model_dir
     if not path:
-        raise UsageError("give --model_dir, or --model_file with --param_file")
+        raise UsageError(
+            "give --model_dir, or --model_file with --param_file, or --model_set_dir"
+        )
     return load(path, params=options.param_file or None)
 
 
@@ -252,6 +284,22 @@ class Opt:
     def enable_fp16(self) -> None:
         self._options.enable_fp16 = True
 
+    def set_modelset_dir(self, path: str) -> None:
+        self._options.model_set_dir = path
+
+    def record_model_info(self, record: bool) -> None:
+        self._options.record_tailoring_info = bool(record)
+
+    def set_sparse_model(self, sparse: bool) -> None:
+        self._options.sparse_model = bool(sparse)
+
+    def set_sparse_threshold(self, threshold: float) -> None:
+        self._options.sparse_threshold = float(threshold)
+
+    def set_passes_internal(self, passes: Sequence[str]) -> None:
+        """Accepted: the passes are the engine's own."""
+        _note(f"{', '.join(passes)}: the passes are the engine's own (`lite convert --journal`)")
+
     def run(self) -> None:
         """Writes the result. Raises LiteError."""
         run(self._options)
@@ -281,6 +329,26 @@ class Opt:
         if print_ops:
             print(model_table(graph, targets))
         return all(any(kernels.kernel_for(t, name) for name in targets) for t in _types(graph))
+
+    def print_all_ops_in_md_dormat(self) -> None:  # spelt as in Paddle-Lite
+        print(supported_table(_OURS, _markdown))
+
+    def display_kernels_info(self) -> None:
+        """The kernel strings that `.nb` files get, by operator and target."""
+        rows = [["operator", *_OURS]]
+        for name in known_types():
+            cells = [kernels.kernel_for(name, t) or "-" for t in _OURS]
+            rows += [[name, *cells]] if set(cells) != {"-"} else []
+        print(_table(rows))
+
+    def visualize_optimized_nb_model(self, nb: str, folder: str) -> list[str]:
+        """The `.dot` files that were written. Raises LiteError."""
+        return [str(path) for path in write_pictures(Path(nb), Path(folder))]
+
+    def help(self) -> None:
+        print(_parser().format_help())
+
+    executablebin_help = help
 
     def version(self) -> str:
         return __version__

@@ -17,14 +17,14 @@ _PRECISIONS = {1: "kFloat", 2: "kInt8", 3: "kInt32", 4: "kAny", 5: "kFP16", 7: "
 _LAYOUTS = {1: "kNCHW", 2: "kAny", 3: "kNHWC", 4: "kImageDefault", 5: "kImageFolder"}
 
 
-def write_tailoring_lists(nb: Path, folder: Path) -> list[Path]:
-    """`.tailored_ops_list` and `.tailored_kernels_list` of a `.nb` file. Raises LiteError."""
+def write_tailoring_lists(files: Iterable[Path], folder: Path) -> list[Path]:
+    """`.tailored_ops_list` and `.tailored_kernels_list` of what `.nb` files need together. Raises
+    LiteError."""
     ops, kernels = set(), set()
-    for block in read_nb(map_file(nb)).blocks:
-        for op in block.ops:
-            ops.add(op.type)
-            if KERNEL in op.attrs:
-                kernels.add(_kernel(str(op.attrs[KERNEL])))
+    for op in (op for nb in files for block in read_nb(map_file(nb)).blocks for op in block.ops):
+        ops.add(op.type)
+        if KERNEL in op.attrs:
+            kernels.add(_kernel(str(op.attrs[KERNEL])))
     return [
         _write(folder / ".tailored_ops_list", sorted(ops)),
         _write(folder / ".tailored_kernels_list", sorted(kernels)),

@@ -10,7 +10,7 @@ from lite_engine.compat.opt import add_flags, run
 from ._base import Command
 
 
-def _call(args: argparse.Namespace) -> Path | None:
+def _call(args: argparse.Namespace) -> list[Path]:
     return run(args)
 
 
