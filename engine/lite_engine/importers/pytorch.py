@@ -28,10 +28,11 @@ def from_module(
     *,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
-    opset: int = 17,
+    opset: int | None = None,
 ) -> Graph:
     """`example_inputs` is a tensor, or a tuple of the arguments that the module is called with;
-    their sizes become the graph's. The module is put into evaluation mode for the export and back.
+    their sizes become the graph's; `opset` is torch's own choice when None. The module is put into
+    evaluation mode for the export and back.
 
     Raises UsageError without example inputs, BackendUnavailableError without torch or the parts it
     needs, ModelFormatError with torch's own words when it cannot export.
@@ -48,12 +49,14 @@ def from_module(
     names = list(input_names) if input_names else _parameters(module, len(args))
     stream = io.BytesIO()
     training = bool(getattr(module, "training", False))
-    options = {"dynamo": False} if _has_dynamo(torch) else {}  # dynamo= needs a package more
+    options: dict[str, Any] = {} if opset is None else {"opset_version": opset}
+    if _has_dynamo(torch):
+        options["dynamo"] = False  # the other way needs a package more
     try:
         module.eval()
         with torch.no_grad():
             torch.onnx.export(
-                module, args, stream, opset_version=opset, input_names=names,
+                module, args, stream, input_names=names,
                 output_names=list(output_names) if output_names else None, **options,
             )  # fmt: skip
     except ImportError as error:

@@ -101,7 +101,8 @@ class OpDef:
         """Inputs' arrays → output array(s). A keyword `n_outputs` in its signature gets the number
         of outputs the node has."""
         self._reference = fn
-        self._wants_outputs = "n_outputs" in inspect.signature(fn).parameters
+        if not isinstance(fn, np.ufunc):  # older ones have no signature
+            self._wants_outputs = "n_outputs" in inspect.signature(fn).parameters
         self.doc = self.doc or (fn.__doc__ or "").strip()
         return fn
 
