@@ -15,9 +15,8 @@ from .model import Plan, PlanTensor, Step
 _BY_ROWS = ("f32_conv2d_gemm", "f32_conv2d_depthwise", "f32_conv2d_winograd43", "f32_pool")
 #: Smaller tensors stay in the second-level cache of most cores anyway.
 _LARGE_BYTES = 768 << 10
-#: Every band reads all weights of its steps again.
-_WEIGHT_BYTES = 512 << 10
-_MOST_STEPS = 6
+#: Every pass reads the weights of its steps again.
+_WEIGHT_BYTES = 640 << 10
 
 
 def mark_bands(plan: Plan) -> None:
@@ -35,7 +34,7 @@ def mark_bands(plan: Plan) -> None:
             and users[tensor.index] == 1
             and tensor.index not in shared
         )
-        if passed_on and len(band) < _MOST_STEPS and _worth(band, tensor, step, plan):
+        if passed_on and _worth(band[-1], tensor, step, plan):
             band.append(step)
             number += len(band) == 2
             for member in band:
@@ -44,21 +43,25 @@ def mark_bands(plan: Plan) -> None:
             band = [step]
 
 
-def _worth(band: list[Step], between: PlanTensor, step: Step, plan: Plan) -> bool:
-    weights = sum(_weight_bytes(plan, s) for s in (*band, step))
+def _worth(writer: Step, between: PlanTensor, reader: Step, plan: Plan) -> bool:
     return (
-        _by_rows(band[-1], plan)
-        and _by_rows(step, plan)
+        _by_rows(writer, plan)
+        and _by_rows(reader, plan)
         and between.role == "arena"
         and between.alias_of is None
         and between.nbytes >= _LARGE_BYTES
-        and weights <= _WEIGHT_BYTES
     )
 
 
 def _by_rows(step: Step, plan: Plan) -> bool:
     dims = plan.tensors[step.outputs[0]].dims
-    return step.backend == "cpu" and step.kernel in _BY_ROWS and len(dims) == 4 and dims[0] == 1
+    return (
+        step.backend == "cpu"
+        and step.kernel in _BY_ROWS
+        and len(dims) == 4
+        and dims[0] == 1
+        and _weight_bytes(plan, step) <= _WEIGHT_BYTES
+    )
 
 
 def _weight_bytes(plan: Plan, step: Step) -> int:

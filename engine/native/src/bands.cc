@@ -80,7 +80,7 @@ bool choose_rows(const lite_program& p, Band* band) {
   const int64_t room = static_cast<int64_t>(p.env.l2_bytes);
   const int64_t mine = round_up((height + p.threads - 1) / p.threads, grain);
   int64_t rows = grain;
-  if (hold(p.program, band, rows) > room / 2) return false;
+  if (hold(p.program, band, rows) > room / 4) return false;
   while (rows < mine && hold(p.program, band, rows + grain) <= room / 8) rows += grain;
   const int64_t passes = (mine + rows - 1) / rows;
   const int64_t used = hold(p.program, band, round_up((mine + passes - 1) / passes, grain));
@@ -109,7 +109,9 @@ bool prepare_bands(lite_program* p) {
     while (band.count < kMaxBandSteps && i + band.count < program.num_steps &&
            has_rows(program.steps[i + band.count]) && joins(program, i + band.count - 1))
       ++band.count;
-    if (band.count == 1 || overwrites(program, band) || !choose_rows(*p, &band)) continue;
+    // Every overlap makes the rows before it more: a long band may have to be cut.
+    while (band.count > 1 && (overwrites(program, band) || !choose_rows(*p, &band))) --band.count;
+    if (band.count == 1) continue;
     size_t used = 0;
     for (int k = 0; k + 1 < band.count; ++k) {
       const Tensor& t = *program.steps[i + k].outputs[0];

@@ -20,62 +20,111 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
-template <bool Max>
-void pool_pixel(const PoolShape& s, const float* x, float* y, const PoolWindow& p, int64_t c0,
-                int64_t c1, float scale) {
+// One output pixel. K x K taps, all inside the image, or with K = 0 those of the window.
+template <bool Max, int K>
+LITE_INLINE void pool_pixel(const PoolShape& s, const float* x, float* y, const PoolWindow& p,
+                            int64_t c0, int64_t c1, float scale) {
   const int64_t down = s.dilation[0] * s.in_row, right = s.dilation[1] * s.in_pixel;
-  auto reduce = [&](F acc, auto get) __attribute__((always_inline)) {
-    for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
-      for (int64_t kx = p.kx0; kx < p.kx1; ++kx) {
-        const F v = get(x + ky * down + kx * right);
-        acc = Max ? max(acc, v) : acc + v;
-      }
-    return Max ? acc : acc * splat(scale);
-  };
   const F start = splat(Max ? -__builtin_inff() : 0.0f);
+  const auto add = [](F sum, F v)
+                       __attribute__((always_inline)) { return Max ? max(sum, v) : sum + v; };
+  const auto reduce = [&](auto read) __attribute__((always_inline)) {
+    F sum = start;
+    if constexpr (K > 0) {
+      LITE_UNROLL for (int ky = 0; ky < K; ++ky)
+        LITE_UNROLL for (int kx = 0; kx < K; ++kx) sum = add(sum, read(x + ky * down + kx * right));
+    } else {
+      for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
+        for (int64_t kx = p.kx0; kx < p.kx1; ++kx) sum = add(sum, read(x + ky * down + kx * right));
+    }
+    return Max ? sum : sum * splat(scale);
+  };
   int64_t c = c0;
-  for (; c + 4 * kLanes <= c1; c += 4 * kLanes) {
-    F acc[4] = {start, start, start, start};
-    for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
-      for (int64_t kx = p.kx0; kx < p.kx1; ++kx) {
-        const float* from = x + ky * down + kx * right + c;
-        LITE_UNROLL for (int i = 0; i < 4; ++i) {
-          const F v = load(from + i * kLanes);
-          acc[i] = Max ? max(acc[i], v) : acc[i] + v;
+  if (K == 0) {
+    for (; c + 4 * kLanes <= c1; c += 4 * kLanes) {
+      F sums[4] = {start, start, start, start};
+      for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
+        for (int64_t kx = p.kx0; kx < p.kx1; ++kx) {
+          const float* from = x + ky * down + kx * right + c;
+          LITE_UNROLL for (int i = 0; i < 4; ++i) sums[i] = add(sums[i], load(from + i * kLanes));
         }
-      }
-    LITE_UNROLL for (int i = 0; i < 4; ++i)
-      store(y + c + i * kLanes, Max ? acc[i] : acc[i] * splat(scale));
+      LITE_UNROLL for (int i = 0; i < 4; ++i)
+        store(y + c + i * kLanes, Max ? sums[i] : sums[i] * splat(scale));
+    }
   }
   for (; c + kLanes <= c1; c += kLanes)
-    store(y + c, reduce(start, [&](const float* q) { return load(q + c); }));
+    store(y + c, reduce([&](const float* q) __attribute__((always_inline)) { return load(q + c); }));
   const int rest = static_cast<int>(c1 - c);
-  if (rest)
-    store_part(y + c, reduce(start, [&](const float* q) { return load_part(q + c, rest); }), rest);
+  if (rest == 0) return;
+  store_part(y + c, reduce([&](const float* q) __attribute__((always_inline)) {
+               return load_part(q + c, rest);
+             }),
+             rest);
 }
 
-LITE_INLINE void pool_window_of(const PoolShape& s, const float* x, float* y, const PoolWindow& p,
-                                int64_t c0, int64_t c1) {
-  const float scale = p.cells > 0 ? 1.0f / static_cast<float>(p.cells) : 0.0f;
-  (s.max ? pool_pixel<true> : pool_pixel<false>)(s, x + p.from, y + p.to, p, c0, c1, scale);
+LITE_INLINE float scale_of(const PoolWindow& p) {
+  return p.cells > 0 ? 1.0f / static_cast<float>(p.cells) : 0.0f;
+}
+
+// Pixels [begin, end) of a row whose windows are those of `first`, each one stride further.
+template <bool Max, int K>
+void pool_inside(const PoolShape& s, const float* x, float* y, const PoolWindow& first,
+                 int64_t count, int64_t c0, int64_t c1) {
+  const float scale = scale_of(first);
+  const int64_t step = s.stride[1] * s.in_pixel;
+  x += first.from;
+  y += first.to;
+  for (int64_t i = 0; i < count; ++i, x += step, y += s.out_pixel)
+    pool_pixel<Max, K>(s, x, y, first, c0, c1, scale);
+}
+
+// Pixels [begin, end) of one output row.
+template <bool Max>
+void pool_row(const PoolShape& s, const float* x, float* y, int64_t image, int64_t oy,
+              int64_t begin, int64_t end, int64_t c0, int64_t c1) {
+  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1] + 1, last = s.w - reach + s.pad[1];
+  int64_t inside = (s.pad[1] + s.stride[1] - 1) / s.stride[1];
+  int64_t outside = last < 0 ? 0 : last / s.stride[1] + 1;
+  if (inside < begin) inside = begin;
+  if (outside > end) outside = end;
+  for (int64_t ox = begin; ox < end; ++ox) {
+    const PoolWindow p = pool_window(s, image, oy, ox);
+    const bool whole = p.ky1 - p.ky0 == s.kernel[0] && s.kernel[0] == s.kernel[1];
+    if (ox < inside || ox >= outside) {
+      pool_pixel<Max, 0>(s, x + p.from, y + p.to, p, c0, c1, scale_of(p));
+      continue;
+    }
+    (whole && s.kernel[0] == 2   ? pool_inside<Max, 2>
+     : whole && s.kernel[0] == 3 ? pool_inside<Max, 3>
+                                 : pool_inside<Max, 0>)(s, x, y, p, outside - ox, c0, c1);
+    ox = outside - 1;
+  }
 }
 
 void run(const Step& step, int, int thread, int threads, void*) {
   const PoolShape& s = *static_cast<const PoolShape*>(step.state);
   const float* x = step.inputs[0]->as<float>();
   float* y = step.outputs[0]->as<float>();
-  for_each_window(s, kLanes, thread, threads, [&](const PoolWindow& p, int64_t c0, int64_t c1) {
-    pool_window_of(s, x, y, p, c0, c1);
-  });
+  const int64_t pixels = s.n * s.out_h * s.out_w;
+  int64_t begin = 0, end = pixels, c0 = 0, c1 = s.c;
+  if (pixels < 4 * threads) share(s.c, kLanes, thread, threads, &c0, &c1);
+  else share(pixels, 1, thread, threads, &begin, &end);
+  if (c0 == c1) return;
+  while (begin < end) {
+    const int64_t row = begin / s.out_w, ox = begin - row * s.out_w;
+    const int64_t count = s.out_w - ox < end - begin ? s.out_w - ox : end - begin;
+    (s.max ? pool_row<true> : pool_row<false>)(s, x, y, row / s.out_h, row % s.out_h, ox,
+                                               ox + count, c0, c1);
+    begin += count;
+  }
 }
 
 void run_rows(const Step& step, const RowRange& r, void*) {
   const PoolShape& s = *static_cast<const PoolShape*>(step.state);
-  const float* x = reinterpret_cast<const float*>(r.input);
-  float* y = reinterpret_cast<float*>(r.output);
   for (int64_t oy = r.begin; oy < r.end; ++oy)
-    for (int64_t ox = 0; ox < s.out_w; ++ox)
-      pool_window_of(s, x, y, pool_window(s, 0, oy, ox), 0, s.c);
+    (s.max ? pool_row<true> : pool_row<false>)(s, reinterpret_cast<const float*>(r.input),
+                                               reinterpret_cast<float*>(r.output), 0, oy, 0,
+                                               s.out_w, 0, s.c);
 }
 
 const Kernel kPool[] = {{"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f32_pool", prepare,
