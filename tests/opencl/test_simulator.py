@@ -50,7 +50,7 @@ def test_it_finds_what_was_planted(kernel: str, found: str, root: Path, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["test_kernels.py", "test_tiles.py"])
+@pytest.mark.parametrize("file", ["test_kernels.py", "test_tiles.py", "test_images.py"])
 def test_kernels_are_clean(file: str, root: Path, tmp_path: Path) -> None:
     args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/opencl/{file}"]
     report = simulated(args, root, tmp_path / "log")

@@ -21,11 +21,14 @@ from tests.small_models import Builder
 TOLERANCE = {"fp32": 1e-5, "fp16": 5e-3}
 
 
-@lru_cache(maxsize=2)
-def device(tiles: bool = False) -> Device:
-    """The device of this machine, as it is or with the kernels that GPUs get."""
+@lru_cache(maxsize=4)
+def device(tiles: bool = False, images: bool = False) -> Device:
+    """The device of this machine, as it is or with the kernels that GPUs get, or those GPUs that
+    prefer images."""
     own = open_device(choose())
-    return dataclasses.replace(own, local_tiles=True) if tiles else own
+    if not (tiles or images):
+        return own
+    return dataclasses.replace(own, local_tiles=True, prefers_images=images)
 
 
 def single(op: str, shape: tuple[int, ...], *inputs: Any, **attrs: Any) -> Graph:
@@ -36,14 +39,19 @@ def single(op: str, shape: tuple[int, ...], *inputs: Any, **attrs: Any) -> Graph
 
 
 def check(
-    graph: Graph, *, tiles: bool = False, precision: str = "fp32", tolerance: float | None = None
+    graph: Graph,
+    *,
+    tiles: bool = False,
+    images: bool = False,
+    precision: str = "fp32",
+    tolerance: float | None = None,
 ) -> Execution:
     """Outputs of the graph on a device against the reference; every operator must run there."""
     plan = make_plan(graph, "opencl", precision=precision)
     nodes = [s for s in plan.steps if s.op != "Relayout"]
     elsewhere = [f"{s.name}: {s.why}" for s in nodes if s.backend != "opencl"]
     assert not elsewhere, elsewhere
-    with mock.patch.object(opencl, "open_device", lambda report: device(tiles)):
+    with mock.patch.object(opencl, "open_device", lambda report: device(tiles, images)):
         execution = Execution(plan, threads=1)
     feeds = list(random_feeds(graph).values())
     wanted = Execution(make_plan(graph, "reference"), threads=1).run(feeds)

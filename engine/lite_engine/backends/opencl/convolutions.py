@@ -10,6 +10,7 @@ from ...ops.conv_transpose import transposed_window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
+from . import image_convolutions as image
 from .device import Device
 from .launch import Launch, activation_options, join, storage_option, vector, vectors
 from .steps import builds
@@ -115,6 +116,9 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     packed = w.reshape(w.shape[0], -1).T
     residual = _residual(step, plan)
     bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
+    if _through_images(device, y, sizes, window):
+        lines = [_options(step, y, residual)]
+        return image.convolved(x, y, sizes, window, packed.T, bias, residual, lines, True)
     _, height, width, channels, out_h, out_w, _ = sizes
     kh, kw, sh, sw, top, left, dh, dw = window
     v, py, px = vector(device, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
@@ -135,6 +139,15 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     )  # fmt: skip
     grid = (channels // v, images * -(-out_h // py) * -(-out_w // px))
     return [Launch("depthwise", "depthwise", args, grid, options)]
+
+
+def _through_images(device: Device, y: PlanTensor, sizes: list[int], window: list[int]) -> bool:
+    """For depthwise convolutions of GPUs: the vendor's way before anything was measured."""
+    if not (device.local_tiles and image.suits(device, sizes, window, depthwise=True)):
+        return False
+    ways = ("image", "buffer") if device.prefers_images else ("buffer", "image")
+    name = "_".join(map(str, [*sizes, *window]))
+    return device.tuning.pick(f"depthwise_{y.dtype.value}_{name}", ways) == "image"
 
 
 @builds("conv2d_grouped")

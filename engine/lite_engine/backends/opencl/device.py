@@ -15,6 +15,7 @@ import numpy as np
 
 from ... import settings
 from ...errors import BackendUnavailableError
+from ...ir import DType
 from . import discover
 from .tuning import Tuning
 
@@ -53,8 +54,9 @@ class DeviceReport:
 class Device:
     """A usable device. One queue for all, and one that notes times; `lock` guards building and
     enqueueing. `local_tiles` prefers kernels with local memory and barriers, which GPUs want and
-    CPUs do not; `half_math` multiplies fp16 values as they are, `matrix_units` by tiles. `lanes`
-    floats fill a vector register, `fast_fma` multiplies and adds in one instruction."""
+    CPUs do not; `half_math` multiplies fp16 values as they are, `matrix_units` by tiles.
+    `images` is the most columns and rows of an image2d, (0, 0) without images. `lanes` floats
+    fill a vector register, `fast_fma` multiplies and adds in one instruction."""
 
     report: DeviceReport
     cl: Any
@@ -66,6 +68,8 @@ class Device:
     half_math: bool
     matrix_units: bool
     tuning: Tuning
+    images: tuple[int, int] = (0, 0)
+    prefers_images: bool = False
     lanes: int = 4
     fast_fma: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -129,6 +133,21 @@ class Device:
         except self.cl.Error as error:
             raise BackendUnavailableError(
                 f"{self.report.name}: {nbytes} bytes of memory are not to be had ({error})"
+            ) from None
+
+    def image(self, width: int, height: int, dtype: DType, data: np.ndarray | None = None) -> Any:
+        """An RGBA image2d of f32 or f16. Raises BackendUnavailableError when there is not enough
+        memory."""
+        cl = self.cl
+        kinds = {DType.F32: cl.channel_type.FLOAT, DType.F16: cl.channel_type.HALF_FLOAT}
+        form = cl.ImageFormat(cl.channel_order.RGBA, kinds[dtype])
+        flags = cl.mem_flags.READ_WRITE
+        flags |= cl.mem_flags.COPY_HOST_PTR if data is not None else 0
+        try:
+            return cl.create_image(self.context, flags, form, shape=(width, height), hostbuf=data)
+        except cl.Error as error:
+            raise BackendUnavailableError(
+                f"{self.report.name}: an image of {width} x {height} is not to be had ({error})"
             ) from None
 
 
@@ -301,7 +320,12 @@ def open_device(report: DeviceReport) -> Device:
     matrix = half and has_matrix_units(cl, context, device, queue)
     lanes = next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float))
     fma = not gpu and bool(device.single_fp_config & cl.device_fp_config.FMA)
-    return Device(report, cl, device, context, queue, timed, gpu, half, matrix, tuning, lanes, fma)
+    most = (device.image2d_max_width, device.image2d_max_height) if report.image2d else (0, 0)
+    adreno = "qualcomm" in f"{report.platform} {report.name} {device.vendor}".lower()
+    return Device(
+        report, cl, device, context, queue, timed, gpu, half, matrix, tuning, most, adreno, lanes,
+        fma,
+    )  # fmt: skip
 
 
 _COPIED_BYTES = (1 << 12, 1 << 22)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import BackendUnavailableError
+from ...ir import DType
 from ...plan import PlanTensor, Segment, Step
 from .._base import StepTime
 from .device import Device
 from .enqueue import Call, prepared
-from .launch import Launch, Scratch, grouped
+from .launch import Image, Launch, Scratch, grouped
 from .steps import launches_of
 
 #: Repetitions of one way while tuning; the fastest counts.
@@ -49,6 +50,7 @@ class OpenCLExecutable:
         self.device = device
         self.effort = effort
         self._scratch: list[Any] = []
+        self._images: dict[tuple[int, int, DType], Any] = {}
         self._given: dict[int, Any] = {}
         self._host: dict[int, np.ndarray] = {}
         self._wanted: set[int] = set()
@@ -140,6 +142,8 @@ class OpenCLExecutable:
                 if id(arg) not in scratch:
                     scratch[id(arg)] = self._shared_scratch(len(scratch), arg.nbytes)
                 args.append(scratch[id(arg)])
+            elif isinstance(arg, Image):
+                args.append(self._image(arg))
             elif isinstance(arg, float):
                 args.append(np.float32(arg))
             else:
@@ -158,6 +162,15 @@ class OpenCLExecutable:
         elif self._scratch[number].size < nbytes:
             self._scratch[number] = self.device.buffer(nbytes)
         return self._scratch[number]
+
+    def _image(self, image: Image) -> Any:
+        """Scratch images of one size are one image, as scratch buffers are."""
+        if image.data is not None:
+            return self.device.image(image.width, image.height, image.dtype, image.data)
+        key = image.width, image.height, image.dtype
+        if key not in self._images:
+            self._images[key] = self.device.image(*key)
+        return self._images[key]
 
     # ---- running
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
+from . import image_convolutions as image
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option
-from .variants import Product, Tile, Variant, variants
+from .variants import SMALLEST, Product, Tile, Variant, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, tiles_of, to_points
 
 FEW_ROWS = 8
@@ -21,6 +22,12 @@ _MIN_WINOGRAD_CHANNELS = 16
 @lru_cache(maxsize=4096)
 def ranked(size: Product, units: int, matrix: bool = False) -> tuple[Variant, ...]:
     return tuple(variants(size, units, matrix))
+
+
+def with_images(ways: tuple[Variant, ...], first: bool) -> tuple[Variant, ...]:
+    """Reading through images as a further way: the first one, or one that any measuring tries."""
+    at = 0 if first else 1
+    return (*ways[:at], Variant(SMALLEST, image=True), *ways[at:])
 
 
 def product_of(sizes: list[int], window: list[int], taps: np.ndarray) -> Product:
@@ -58,7 +65,11 @@ def tiled(
         return [_gemv(x, y, size.m, taps, bias, text)]
     matrix = device.matrix_units and y.dtype is DType.F16
     ways = ranked(size, device.report.compute_units, matrix)
+    if step.op == "Conv" and image.suits(device, sizes, window):
+        ways = with_images(ways, device.prefers_images)
     variant = device.tuning.pick(f"conv_{y.dtype.value}_{size}", ways)
+    if variant.image:
+        return image.convolved(x, y, sizes, window, taps, bias, residual, options)
     if variant.winograd:
         return _winograd(x, y, sizes, window, taps, bias, residual, variant.tile, options)
     return _direct(device, x, y, sizes, window, taps, bias, residual, variant, options)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...ir import DType
 from ...plan import PlanTensor, Step
 from .device import Device
@@ -12,8 +14,8 @@ from .device import Device
 
 @dataclass
 class Launch:
-    """One kernel call. `args` are PlanTensors, arrays (uploaded once), ints and floats; `options`
-    are `#define` lines put before the source."""
+    """One kernel call. `args` are PlanTensors, arrays and images (uploaded once), scratch memory,
+    ints and floats; `options` are `#define` lines put before the source."""
 
     file: str
     kernel: str
@@ -43,6 +45,20 @@ class Scratch:
 
     nbytes: int
     dtype: DType = DType.F32
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """An RGBA image2d of `dtype` numbers: constant, (height, width, 4) of them, or scratch."""
+
+    width: int
+    height: int
+    dtype: DType
+    data: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, data: np.ndarray, dtype: DType) -> Image:
+        return cls(data.shape[1], data.shape[0], dtype, np.ascontiguousarray(data, dtype.np))
 
 
 #: Unary functions as OpenCL expressions of x; a and b are the step's constants.

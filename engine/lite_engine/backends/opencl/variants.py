@@ -42,18 +42,22 @@ MOST_PARTS = 16
 
 @dataclass(frozen=True)
 class Variant:
-    """`parts` of K summed by a second kernel; or Winograd's 36 products; or on matrix units."""
+    """`parts` of K summed by a second kernel; or Winograd's 36 products; or on matrix units; or
+    through images, whose tile is their kernel's own."""
 
     tile: Tile
     parts: int = 1
     winograd: bool = False
     matrix: bool = False
+    image: bool = False
 
     @property
     def kernel(self) -> str:
         return "conv_mma" if self.matrix else "conv_tile"
 
     def __str__(self) -> str:
+        if self.image:
+            return "image"
         t = self.tile
         kind = "winograd43_" if self.winograd else "mma_" if self.matrix else ""
         return f"{kind}{t.bm}x{t.bn}_{t.tm}x{t.tn}_k{t.bk}_p{self.parts}"

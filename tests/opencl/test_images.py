@@ -1,0 +1,66 @@
+"""Convolutions through image2d, which some GPUs prefer, on any device that has images."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import lite_engine.backends.opencl as opencl
+import numpy as np
+import pytest
+from lite_engine import Predictor
+from lite_engine.backends.opencl.image_convolutions import suits
+from lite_engine.backends.opencl.steps import launches_of
+from lite_engine.runtime.inputs import random_feeds
+
+from tests.opencl.test_kernels import conv, residual
+from tests.opencl.tiny import check, device
+
+pytestmark = pytest.mark.opencl
+
+
+@pytest.fixture(autouse=True)
+def with_images():
+    if not device().report.image2d:
+        pytest.skip("this device has no images")
+
+
+# Channels and pixels below, at and above the four of a texel and of an item.
+CASES = {
+    "1x1": lambda: conv((1, 8, 3, 4), 8, 1, activation="Relu"),
+    "1x1, odd": lambda: conv((2, 5, 3, 5), 7, 1),
+    "3x3": lambda: conv((1, 3, 5, 7), 9, 3, activation="HardSwish"),
+    "strides and dilations": lambda: conv((2, 6, 9, 6), 4, 3, strides=[2, 1], dilations=[2, 1]),
+    "5x5, uneven pads": lambda: conv((1, 4, 6, 6), 3, 5, pads=[0, 1, 2, 3]),
+    "one axis": lambda: conv((1, 3, 9), 5, 3),
+    "residual": residual,
+    "depthwise": lambda: conv((2, 8, 5, 6), 8, 3, 8, activation="Relu"),
+    "depthwise, odd": lambda: conv((1, 9, 6, 7), 9, 5, 9, strides=[2, 2], dilations=[1, 2]),
+}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("case", CASES)
+def test_through_images(case: str, precision: str) -> None:
+    done = check(CASES[case](), images=True, precision=precision)
+    plan, own = done.plan, device(images=True)
+    convs = [s for s in plan.steps if s.op == "Conv"]
+    files = {launch.file for s in convs for launch in launches_of(s, plan, own)}
+    assert files == {"conv_image"}
+
+
+def test_too_wide_for_an_image_takes_buffers() -> None:
+    sizes, window = [64, 8, 8, 32, 8, 8, 16], [3, 3, 1, 1, 1, 1, 1, 1]
+    own = device(images=True)
+    assert suits(own, sizes, window)
+    assert not suits(dataclasses.replace(own, images=(0, 0)), sizes, window)
+    assert not suits(dataclasses.replace(own, images=(287, 4096)), sizes, window)  # 3·3·32 deep
+    assert suits(dataclasses.replace(own, images=(288, 8)), sizes, window)
+
+
+def test_without_images_a_network_runs_on_buffers(monkeypatch) -> None:
+    none = dataclasses.replace(device(images=True), images=(0, 0))
+    monkeypatch.setattr(opencl, "open_device", lambda report: none)
+    graph = conv((1, 8, 5, 6), 8, 3, 8)
+    feeds = random_feeds(graph)
+    found, exact = (Predictor(graph, b).run(feeds) for b in ("opencl", "reference"))
+    assert all(np.allclose(found[n], exact[n], atol=1e-5) for n in exact)
