@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from lite_engine.errors import CalibrationError, UsageError
 from lite_engine.quantize import (
+    Curve,
     Options,
     Scheme,
     analyze,
@@ -18,9 +19,11 @@ from lite_engine.quantize import (
     prepare,
     quantize,
     quantize_static,
+    reference_run,
     sensitivity,
     trade_off,
 )
+from lite_engine.quantize.analyze import output_errors
 from lite_engine.quantize.metrics import Error
 
 
@@ -173,3 +176,48 @@ def test_error_measures():
     error.add(np.array([[1.0, 2.0, 3.0]]), np.array([[4.0, 2.0, 3.0]]))
     assert error.top1 == 0.5
     assert Error().sqnr_db == 150
+
+
+def test_a_curve_goes_on_and_each_of_its_points_can_be_repeated(network, samples, tmp_path):
+    path = tmp_path / "curve.json"
+    options = Options(method="minmax", target_db=1000.0)
+    whole = quantize(network, samples, options, curve=Curve(path), force=True)
+    kept = Curve(path)
+    assert kept.points == whole.points and len(kept.points) == len(kept.data["ranking"]) + 1
+    sizes = [p["size_bytes"] for p in kept.points]
+    assert sizes == sorted(sizes)
+
+    kept.data["points"] = kept.points[:2]  # as if stopped there; other targets, the same curve
+    kept.save()
+    aim = replace(options, target_db=None, max_bytes=sizes[1], float_budget=100.0)
+    again = quantize(network, samples, aim, curve=Curve(path), force=True)
+    assert again.points == whole.points
+    inside = [p for p in again.points if p["size_bytes"] <= sizes[1]]
+    best = max(inside, key=lambda p: p["sqnr_db"])
+    assert again.options.scheme == Scheme.from_dict(best["scheme"])
+
+    point = json.loads(path.read_text())["points"][2]
+    same = quantize(network, samples, Options.from_dict(point["options"]), force=True)
+    assert same.options.scheme.keep_float == frozenset(point["scheme"]["keep_float"])
+    feeds = same.held[:4]
+    wants = [reference_run(same.parent, f) for f in feeds]
+    errors = output_errors(same.graph, feeds, wants, reference_run)
+    assert errors.sqnr_db([v.name for v in same.parent.outputs]) == pytest.approx(
+        point["sqnr_db"], abs=1e-3)
+
+    with pytest.raises(UsageError, match="another model, other samples or options"):
+        quantize(network, samples[:8], options, curve=Curve(path), force=True)
+    path.write_text("[]")
+    with pytest.raises(UsageError, match="not a trade-off curve"):
+        Curve(path)
+
+
+def test_a_size_that_no_point_has(network, samples):
+    with pytest.raises(CalibrationError, match="10 bytes are asked for; in integers they take"):
+        quantize(network, samples, Options(method="minmax", max_bytes=10), force=True)
+
+
+def test_a_share_of_first_answers_is_a_target(network, samples):
+    made = quantize(network, samples, Options(method="minmax", target_top1=1.0, float_budget=100.0),
+                    force=True)  # fmt: skip
+    assert made.points[-1]["top1_agreement"] == 1.0

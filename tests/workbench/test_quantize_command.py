@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import signal
+from pathlib import Path
+
 import numpy as np
 import pytest
 from lite_engine.ir import from_text
 from lite_engine.model_file import optimize, read_model
 from lite_engine.ops import infer_types
 from lite_workbench.cli import main
+from lite_workbench.quantizing import FastRun
 
 Image = pytest.importorskip("PIL.Image", reason="pictures are written with Pillow")
 
@@ -19,8 +24,12 @@ NETWORK = """graph "small" {
 }"""
 
 
-@pytest.mark.cpu
-def test_calibration_sees_the_pictures_as_the_model_will(tmp_path):
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A model, six pictures, and the words that every command begins with."""
     rng = np.random.default_rng(0)
     photos = tmp_path / "photos"
     photos.mkdir()
@@ -29,12 +38,59 @@ def test_calibration_sees_the_pictures_as_the_model_will(tmp_path):
         Image.fromarray(pixels).save(photos / f"{i}.png")
     graph = from_text(NETWORK, [rng.standard_normal((8, 3, 3, 3)).astype(np.float32)])
     infer_types(graph)
-    model, out = tmp_path / "small.lite", tmp_path / "int8.lite"
-    optimize(graph).save(model)
-    how = ["--preprocess", "mean=100,std=50", "--method", "minmax"]
-    assert main(["quantize", str(model), "--calibration", str(photos), *how, "-o", str(out)]) == 0
-    made = read_model(out)
+    optimize(graph).save(tmp_path / "small.lite")
+    return ["quantize", str(tmp_path / "small.lite"), "--calibration", str(photos),
+            "--preprocess", "mean=100,std=50", "-o", str(tmp_path / "int8.lite")]
+
+
+def made_by(words):
+    assert main(words) == 0
+    return read_model(Path(words[words.index("-o") + 1]))
+
+
+def test_calibration_sees_the_pictures_as_the_model_will(files):
+    made = made_by([*files, "--method", "minmax"])
     assert made.metadata["preprocess"]["mean"] in ([100.0], (100.0,))
     quantize = next(n for n in made.graph.nodes if n.op == "QuantizeLinear")
     low, high = (0 - 100) / 50, (255 - 100) / 50
     assert float(quantize.inputs[1].const) == pytest.approx((high - low) / 255, rel=0.05)
+
+
+def test_the_type_of_activations(files):
+    made = made_by([*files, "--method", "minmax", "--activations", "i8", "--symmetric"])
+    quantize = next(n for n in made.graph.nodes if n.op == "QuantizeLinear")
+    zero = quantize.inputs[2].const
+    assert zero.dtype == np.int8 and zero == 0
+
+
+def test_a_point_of_the_curve_is_repeated(files, tmp_path, capsys):
+    curve = tmp_path / "curve.json"
+    made_by([*files, "--trade-off", str(curve)])
+    assert [p["float_layers"] for p in json.loads(curve.read_text())["points"]] == [0, 1]
+    floats = made_by([*files, "--repeat", f"{curve}:1"])
+    assert not any(n.op == "QLinearConv" for n in floats.graph.nodes)
+    assert main([*files, "--repeat", f"{curve}:2"]) == 2
+    assert "has 2 points, numbered from 0" in capsys.readouterr().err
+
+
+def test_an_interrupted_calibration_goes_on(files, tmp_path, monkeypatch, capsys):
+    state = tmp_path / "state.npz"
+    calls = []
+
+    def press(self, graph, feeds, taps=(), run=FastRun.__call__):
+        calls.append(graph)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return run(self, graph, feeds, taps)
+
+    monkeypatch.setattr(FastRun, "__call__", press)
+    words = [*files, "--method", "minmax", "--resume", str(state)]
+    assert main(words) == 1
+    assert f"stopped after 3 samples; the same command goes on from {state}" in (
+        capsys.readouterr().err)
+    made = made_by(words)
+    assert len(calls) == 3 + 2 + 2  # the two samples that were left; two graphs are compared on one
+    whole = made_by([*files, "--method", "minmax"])
+    assert len(calls) == 7 + 5 + 2
+    for a, b in zip(made.graph.constants(), whole.graph.constants(), strict=True):
+        assert np.array_equal(a.const, b.const)

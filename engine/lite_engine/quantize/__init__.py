@@ -3,6 +3,7 @@
 from ._run import Run, reference_run
 from .analyze import analyze, choose, sensitivity, trade_off
 from .calibrate import Calibration, Ranges, calibrate
+from .curve import Curve, read_curve
 from .equalize import equalize
 from .guard import Verdict, judge
 from .observers import METHODS
@@ -18,6 +19,7 @@ from .weight_only import quantize_weights
 __all__ = [
     "METHODS",
     "Calibration",
+    "Curve",
     "Options",
     "Quantised",
     "Ranges",
@@ -37,6 +39,7 @@ __all__ = [
     "quantize",
     "quantize_static",
     "quantize_weights",
+    "read_curve",
     "read_samples",
     "reference_run",
     "sensitivity",

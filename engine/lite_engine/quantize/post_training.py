@@ -3,8 +3,8 @@
 prepare → equalise → calibrate → quantise (with corrected biases) → compare with the float parent
 
 The method "auto" tries every one of AUTO on the samples held back (the statistics serve all) and
-keeps the best. With `target_db` the most sensitive layers go back to floats until the outputs reach
-it, as far as `float_budget` allows.
+keeps the best. With a target the most sensitive layers go back to floats until the outputs reach
+it, as far as the budgets of estimated time and size allow; a `Curve` gets the whole trade-off.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import CalibrationError, UsageError
 from ..ir import Graph
 from ._run import Run, reference_run
 from .analyze import choose, mac_cost, output_errors, sensitivity, trade_off
 from .bias_correction import corrected_biases
 from .calibrate import Calibration, Progress, Ranges, calibrate
+from .curve import Curve
 from .equalize import equalize
 from .guard import THRESHOLD_DB, Verdict, judge
 from .observers import METHODS
@@ -52,6 +53,8 @@ class Options:
     rounding: str = "sums"
     threshold_db: float = THRESHOLD_DB
     target_db: float | None = None
+    target_top1: float | None = None  # share of samples whose largest output is the parent's
+    max_bytes: int | None = None  # of the weights
     float_budget: float = 0.15  # extra cost that floats may make, as a share of the integers' own
     limit: int | None = None
 
@@ -60,6 +63,10 @@ class Options:
             raise UsageError(f"method {self.method!r} is not one of auto, {', '.join(METHODS)}")
         if self.rounding not in ROUNDINGS:
             raise UsageError(f"rounding {self.rounding!r} is not one of {', '.join(ROUNDINGS)}")
+
+    @property
+    def searches(self) -> bool:
+        return any(v is not None for v in (self.target_db, self.target_top1, self.max_bytes))
 
     def to_dict(self) -> dict[str, Any]:
         own = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -86,7 +93,7 @@ class Quantised:
     held: list[Feed] = field(default_factory=list)
     biases: dict[str, np.ndarray] = field(default_factory=dict)
     tried: dict[str, float] = field(default_factory=dict)  # method → output SQNR in dB
-    points: list[dict[str, Any]] = field(default_factory=list)  # of the search for target_db
+    points: list[dict[str, Any]] = field(default_factory=list)  # of the search for the targets
 
     def to_dict(self) -> dict[str, Any]:
         chosen, why = integer_nodes(self.parent, self.options.scheme.keep_float)
@@ -137,12 +144,14 @@ def quantize(
     progress: Progress | None = None,
     cancel: Callable[[], bool] | None = None,
     resume: Calibration | None = None,
+    curve: Curve | None = None,
     force: bool = False,
 ) -> Quantised:
     """An optimised float graph and samples → a quantised graph, compared with its parent.
 
-    Raises CalibrationError when the samples cannot be used, or the result falls short of
-    `options.threshold_db` and `force` is not set.
+    With a `curve` all its points are evaluated that it does not hold yet. Raises CalibrationError
+    when the samples cannot be used, no point is as small as `options.max_bytes`, or the result
+    falls short of `options.threshold_db` and `force` is not set.
     """
     options = options or Options()
     parent = prepare(graph)
@@ -162,8 +171,8 @@ def quantize(
         scheme, statistics = options.scheme, calibration.statistics
         out.biases = corrected_biases(parent, statistics, scheme, rounding)
     _choose_method(out, rounding, run)
-    if options.target_db is not None:
-        _choose_floats(out, rounding, run)
+    if options.searches or curve is not None:
+        _choose_floats(out, rounding, run, curve)
     scheme = out.options.scheme
     assert out.ranges is not None
     out.graph = quantize_static(parent, out.ranges, scheme, rounding=rounding, biases=out.biases)
@@ -203,29 +212,72 @@ def _choose_method(out: Quantised, rounding: Rounding, run: Run) -> None:
             best, out.ranges = score, ranges
 
 
-def _choose_floats(out: Quantised, rounding: Rounding, run: Run) -> None:
-    """Adds the most sensitive layers to `keep_float` until `target_db` is reached."""
+def _choose_floats(out: Quantised, rounding: Rounding, run: Run, curve: Curve | None) -> None:
+    """Adds the most sensitive layers to `keep_float` until the targets are reached. A given curve
+    is evaluated to its end."""
     assert out.ranges is not None
-    options, feeds = out.options, out.held[:CHOICE_SAMPLES]
+    options, feeds, known = out.options, out.held[:CHOICE_SAMPLES], curve or Curve()
     scheme = options.scheme
-    ranking = sensitivity(
-        out.parent, out.ranges, scheme, feeds, run=run, biases=out.biases, rounding=rounding
-    )
-    # noise that a layer makes in the outputs, for each unit of cost that floats would add
-    extra = {n.name: max(mac_cost(n, False) - mac_cost(n, True), 1.0) for n in out.parent.nodes}
-    ranking.sort(key=lambda e: -(10 ** (-e["output_sqnr_db"] / 10)) / extra[e["name"]])
-    names = [entry["name"] for entry in ranking]
+    known.begin(_options_of(scheme, out), out.ranges.to_dict())
+    if "ranking" not in known.data:
+        known.data["ranking"] = _ranking(out, rounding, run, feeds)
+    names = known.data["ranking"]
+    limit = np.inf
     for count in range(len(names) + 1):
-        points = trade_off(
+        (point,) = trade_off(
             out.parent, out.ranges, scheme, names, feeds, run=run, counts=[count],
-            biases=out.biases, rounding=rounding,
+            done=known.points, biases=out.biases, rounding=rounding,
         )  # fmt: skip
-        limit = (1 + options.float_budget) * (out.points or points)[0]["cost"]
-        if points[0]["cost"] > limit:
+        if count == 0:
+            limit = (1 + options.float_budget) * point["cost"]
+        elif curve is None and not choose([point], max_cost=limit, max_bytes=options.max_bytes):
+            break  # floats only add to both
+        own = Scheme.from_dict(point["scheme"])
+        out.points.append({**point, "options": _options_of(own, out)})
+        if len(out.points) > len(known.points):
+            known.points.append(out.points[-1])
+            known.save()
+        aims = options.target_db is not None or options.target_top1 is not None
+        if curve is None and aims and _cheapest(out.points, options, limit) is not None:
             break
-        out.points += points
-        if points[0]["sqnr_db"] >= (options.target_db or 0):
-            break
-    best = max(out.points, key=lambda p: p["sqnr_db"])
-    chosen = choose(out.points, min_sqnr_db=options.target_db) or best
+    chosen = _cheapest(out.points, options, limit) if options.searches else out.points[0]
+    if chosen is None:  # the best of what the budgets allow
+        chosen = choose(out.points, max_cost=limit, max_bytes=options.max_bytes)
+    if chosen is None:
+        least = min(p["size_bytes"] for p in out.points)
+        raise CalibrationError(
+            f"weights of {options.max_bytes} bytes are asked for; in integers they take {least}"
+        )
     out.options = replace(options, scheme=Scheme.from_dict(chosen["scheme"]))
+
+
+def _ranking(out: Quantised, rounding: Rounding, run: Run, feeds: list[Feed]) -> list[str]:
+    """Layers by the noise that each makes in the outputs, for each unit of cost of its floats."""
+    assert out.ranges is not None
+    scheme, biases = out.options.scheme, out.biases
+    found = sensitivity(
+        out.parent, out.ranges, scheme, feeds, run=run, biases=biases, rounding=rounding
+    )
+    extra = {n.name: max(mac_cost(n, False) - mac_cost(n, True), 1.0) for n in out.parent.nodes}
+    found.sort(key=lambda e: -(10 ** (-e["output_sqnr_db"] / 10)) / extra[e["name"]])
+    return [entry["name"] for entry in found]
+
+
+def _cheapest(
+    points: list[dict[str, Any]], options: Options, limit: float
+) -> dict[str, Any] | None:
+    """The cheapest point that reaches the targets within the budgets."""
+    return choose(
+        points, min_sqnr_db=options.target_db, min_top1=options.target_top1, max_cost=limit,
+        max_bytes=options.max_bytes,
+    )  # fmt: skip
+
+
+def _options_of(scheme: Scheme, out: Quantised) -> dict[str, Any]:
+    """What repeats a point, without a search."""
+    assert out.ranges is not None
+    own = replace(
+        out.options, method=out.ranges.method, scheme=scheme, target_db=None, target_top1=None,
+        max_bytes=None, float_budget=Options.float_budget,
+    )  # fmt: skip
+    return own.to_dict()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,9 +62,33 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--target-db", type=float, metavar="DB", help="keep the worst layers in float until reached"
     )
     parser.add_argument(
-        "--float-budget", type=float, default=0.15, metavar="SHARE",
-        help="what --target-db may add to the integers' estimated time (0.15)",
+        "--target-top1", type=float, metavar="SHARE",
+        help="the same, until so many samples get the float model's first answer",
     )  # fmt: skip
+    parser.add_argument(
+        "--max-bytes", type=int, metavar="N", help="what the weights may take, for the targets"
+    )
+    parser.add_argument(
+        "--float-budget", type=float, default=0.15, metavar="SHARE",
+        help="what the targets may add to the integers' estimated time (0.15)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trade-off", metavar="FILE.json",
+        help="writes the whole curve, point by point; a file that is there goes on",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repeat", metavar="FILE.json:K", help="the options of point K of such a curve"
+    )
+    parser.add_argument(
+        "--resume", metavar="FILE.npz",
+        help="where Ctrl-C keeps a calibration, and where it goes on from",
+    )  # fmt: skip
+    parser.add_argument(
+        "--activations", default="u8", choices=("u8", "i8"), help="type of activations (u8)"
+    )
+    parser.add_argument(
+        "--symmetric", action="store_true", help="no zero points but the middle of the type"
+    )
     parser.add_argument(
         "--rounding", default="sums", choices=("nearest", "sums", "adaptive"), help="of weights"
     )
@@ -109,29 +137,77 @@ def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
 
 
 def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
-    from lite_engine.quantize import Options, Scheme, quantize
+    from lite_engine.errors import CalibrationError
+    from lite_engine.quantize import Calibration, Curve, quantize
 
     from ..quantizing import FastRun, calibration, float_graph, model_of
 
-    keep = frozenset(k for k in args.keep_float.split(",") if k)
-    options = Options(
-        method=args.method,
-        scheme=Scheme(keep_float=keep),
-        equalize=args.equalize,
-        rounding=args.rounding,
-        target_db=args.target_db,
-        float_budget=args.float_budget,
-        limit=args.samples,
-    )
+    options = _repeated(args.repeat) if args.repeat else _options(args)
+    state = Path(args.resume) if args.resume else None
     run, graph = FastRun(), float_graph(model)
-    made = quantize(
-        graph, calibration(graph, args.calibration), options, run=run, force=args.force
-    )
+    with _interrupted(state is not None) as cancel:
+        made = quantize(
+            graph, calibration(graph, args.calibration), options, run=run, force=args.force,
+            cancel=cancel, resume=Calibration.load(state) if state and state.exists() else None,
+            curve=Curve(args.trade_off) if args.trade_off else None,
+        )  # fmt: skip
+    if state:
+        made.calibration.save(state)
+    if made.graph is None:
+        raise CalibrationError(
+            f"stopped after {made.calibration.samples} samples; the same command goes on from "
+            f"{state}"
+        )
     if args.analyze:
         _analyze(made, run, args.analyze)
     quantised = model_of(made.graph, model)
     out = quantised.save(args.output)
     return QuantizeResult(out, quantised, made.to_dict(), _constant_bytes(model.graph))
+
+
+def _options(args: argparse.Namespace) -> Any:
+    from lite_engine.quantize import Options, Scheme
+
+    keep = frozenset(k for k in args.keep_float.split(",") if k)
+    return Options(
+        method=args.method,
+        scheme=Scheme(args.activations, args.symmetric, keep_float=keep),
+        equalize=args.equalize,
+        rounding=args.rounding,
+        target_db=args.target_db,
+        target_top1=args.target_top1,
+        max_bytes=args.max_bytes,
+        float_budget=args.float_budget,
+        limit=args.samples,
+    )
+
+
+def _repeated(text: str) -> Any:
+    """Options of a point, from FILE.json:K."""
+    from lite_engine.errors import UsageError
+    from lite_engine.quantize import Options, read_curve
+
+    path, _, number = text.rpartition(":")
+    if not path or not number.isdigit():
+        raise UsageError(f"--repeat {text}: give FILE.json:K, with K from 0")
+    points = read_curve(Path(path))["points"]
+    if int(number) >= len(points):
+        raise UsageError(f"{path} has {len(points)} points, numbered from 0")
+    return Options.from_dict(points[int(number)]["options"])
+
+
+@contextmanager
+def _interrupted(wanted: bool) -> Iterator[Callable[[], bool] | None]:
+    """A question whether Ctrl-C was pressed meanwhile. Unless wanted: None, the usual Ctrl-C."""
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield None
+        return
+    pressed = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.set())
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _analyze(made: Any, run: Any, path: str) -> None:
@@ -175,9 +251,16 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
         f"{len(result.facts['float_nodes'])} stay in float",
         wrote,
     ]
-    if args.analyze:
-        lines.append(f"wrote {args.analyze}")
+    if dead := result.facts["dead_channels"]:
+        lines[-1:-1] = [_dead(dead)]
+    lines += [f"wrote {path}" for path in (args.analyze, args.trade_off) if path]
     return "\n".join(lines)
+
+
+def _dead(channels: dict[str, list[int]]) -> str:
+    count, names = sum(map(len, channels.values())), list(channels)
+    more = " …" if len(names) > 3 else ""
+    return f"{count} channels have one value in every sample, in {', '.join(names[:3])}{more}"
 
 
 def _db(value: float | None) -> str:
