@@ -8,9 +8,10 @@ import json
 from itertools import pairwise
 
 import pytest
-from lite_engine import Predictor, settings
-from lite_engine.runtime import host_target
+from lite_engine import Predictor, optimize, settings
+from lite_engine.runtime import host_target, usability
 from lite_engine.runtime.export import chrome_trace, layers_csv, netron_attachment
+from lite_engine.runtime.memory_map import memory_map
 from lite_engine.runtime.profile import profile
 from lite_engine.runtime.roof import Roof
 
@@ -47,18 +48,36 @@ def test_netron_names_the_nodes_of_the_file(measured) -> None:
     assert {"stem", "dw", "pw", "fc"} <= {m["target"] for m in attachment["metrics"]}
 
 
-def test_tensors_of_the_memory_map_do_not_overlap(measured) -> None:
-    tensors = measured.memory_map["tensors"]
+def check_map(found) -> None:
+    tensors, whole = found["tensors"], found["arena_bytes"] + found["device_bytes"]
     for i, a in enumerate(tensors):
-        assert a["offset"] + a["bytes"] <= measured.memory_map["arena_bytes"]
+        assert a["offset"] + a["bytes"] <= whole
         for b in tensors[i + 1 :]:
             together = a["first"] <= b["last"] and b["first"] <= a["last"]
             low, high = sorted((a, b), key=lambda t: t["offset"])
             apart = low["offset"] + low["bytes"] <= high["offset"]
             assert not together or apart, (a, b)
-    peak = measured.memory_map["peak"]
+    peak = found["peak"]
     assert sum(t["bytes"] for t in peak["tensors"]) == peak["live_bytes"]
-    assert peak["live_bytes"] <= measured.memory_map["arena_bytes"]
+    assert peak["live_bytes"] <= whole and peak["name"] in peak["text"]
+
+
+def test_tensors_of_the_memory_map_do_not_overlap(measured) -> None:
+    check_map(measured.memory_map)
+
+
+@pytest.mark.opencl
+def test_buffers_of_the_device_are_in_the_map() -> None:
+    if not usability("opencl").usable:
+        pytest.skip(usability("opencl").reason)
+    graph = classifier()
+    predictor = Predictor(optimize(graph), "opencl")
+    plan = predictor.plan({"x": image(graph)["x"].shape})
+    found = memory_map(plan)
+    check_map(found)
+    assert len(found["tensors"]) > 5 and found["peak"] is not None
+    own = predictor.execution({"x": image(graph)["x"].shape}).memory()["device"]
+    assert 0 < found["device_bytes"] <= own  # which has weights too
 
 
 def test_every_layer_has_its_part_of_the_roof(measured) -> None:

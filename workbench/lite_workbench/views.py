@@ -109,20 +109,12 @@ def comparison_data(comparison: Any, precisions: tuple[str, str]) -> dict[str, A
 
 
 def memory_data(plan: Any) -> dict[str, Any]:
-    """A Plan's arena: which tensor lies where, and from which step to which."""
-    from lite_engine.plan import lifetimes
+    """A plan's memory: which tensor lies where, and from which step to which; a device's buffers
+    behind the arena."""
+    from lite_engine.runtime.memory_map import memory_map
 
-    maker = {plan.root(i).index: s.name for s in plan.steps for i in s.outputs if i >= 0}
-    spans = lifetimes(plan).values()
-    tensors = [
-        {"name": maker.get(s.tensor, plan.tensors[s.tensor].name), "first": s.first,
-         "last": s.last, "offset": plan.tensors[s.tensor].offset, "bytes": s.size}
-        for s in spans
-    ]  # fmt: skip
-    steps = [s.name for s in plan.steps]
-    arena = max(1, plan.arena_bytes)
-    return {"tensors": tensors, "steps": steps, "arena_bytes": arena,
-            "weight_bytes": plan.weight_bytes}  # fmt: skip
+    made = memory_map(plan)
+    return {**made, "arena_bytes": max(1, made["arena_bytes"] + made["device_bytes"])}
 
 
 def number(value: float, unit: str = "") -> str:

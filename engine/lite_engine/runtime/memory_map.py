@@ -1,46 +1,72 @@
-"""Where every tensor lies in the arena and when, and which ones make the peak."""
+"""Where every tensor lies and when, and which ones make the peak."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..plan import Plan, lifetimes
+from ..backends.opencl.sharing import share
+from ..plan import Plan, cut, lifetimes
 
 
 def memory_map(plan: Plan) -> dict[str, Any]:
     """Rectangles of step × offset, and the explained peak.
 
     {"tensors": [{"name", "first", "last", "offset", "bytes"}], "steps": [names], "arena_bytes",
-    "weight_bytes", "peak": {"step", "name", "live_bytes", "tensors": [{"name", "bytes"}],
-    "text"}}. `live_bytes` is what is needed at that step; the arena may be larger by the gaps
-    between tensors that live at different times. Tensors of the OpenCL device have no offset in
-    the arena: they are left out.
+    "device_bytes", "weight_bytes", "peak": {"step", "name", "live_bytes", "tensors": [{"name",
+    "bytes"}], "text"}}. `live_bytes` is what is needed at that step; the arena may be larger by the
+    gaps between tensors that live at different times. The buffers of the OpenCL device lie one
+    after the other behind the host's arena.
     """
     maker = {plan.root(i).index: s.name for s in plan.steps for i in s.outputs if i >= 0}
-    spans = [s for s in lifetimes(plan).values() if plan.tensors[s.tensor].space == "host"]
-    tensors = [
-        {
-            "name": maker.get(span.tensor, plan.tensors[span.tensor].name),
-            "first": span.first,
-            "last": min(span.last, len(plan.steps) - 1),
-            "offset": plan.tensors[span.tensor].offset,
-            "bytes": span.size,
-        }
-        for span in spans
-    ]
+    buffers, device_bytes = _buffers(plan)
+    tensors = []
+    for span in lifetimes(plan).values():
+        tensor = plan.tensors[span.tensor]
+        on_device = tensor.space != "host"
+        if on_device and span.tensor not in buffers:
+            continue  # a view of what another segment left on the device
+        tensors.append(
+            {
+                "name": maker.get(span.tensor, tensor.name),
+                "first": span.first,
+                "last": min(span.last, len(plan.steps) - 1),
+                "offset": plan.arena_bytes + buffers[span.tensor] if on_device else tensor.offset,
+                "bytes": tensor.nbytes if on_device else span.size,
+            }
+        )
     return {
         "tensors": tensors,
         "steps": [s.name for s in plan.steps],
         "arena_bytes": plan.arena_bytes,
+        "device_bytes": device_bytes,
         "weight_bytes": plan.weight_bytes,
-        "peak": _peak(plan, tensors),
+        "peak": _peak(plan.arena_bytes + device_bytes, [s.name for s in plan.steps], tensors),
     }
 
 
-def _peak(plan: Plan, tensors: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _buffers(plan: Plan) -> tuple[dict[int, int], int]:
+    """Storage owner on the OpenCL device → offset of its buffer among all; their bytes."""
+    found: dict[int, int] = {}
+    end = 0
+    for segment in cut(plan) if any(s.backend == "opencl" for s in plan.steps) else ():
+        if segment.backend != "opencl":
+            continue
+        numbers, sizes = share(segment.plan)
+        for index, number in numbers.items():
+            if segment.plan.tensors[index].data is not None:
+                sizes[number] = 0  # a weight
+        starts = [end + sum(sizes[:n]) for n in range(len(sizes))]
+        for index, number in numbers.items():
+            found.setdefault(segment.outer[index], starts[number])
+        end += sum(sizes)
+    return found, end
+
+
+def _peak(whole: int, steps: list[str], tensors: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The step that needs most, of `whole` bytes."""
     if not tensors:
         return None
-    live = [0] * len(plan.steps)
+    live = [0] * len(steps)
     for tensor in tensors:
         for at in range(tensor["first"], tensor["last"] + 1):
             live[at] += tensor["bytes"]
@@ -49,11 +75,11 @@ def _peak(plan: Plan, tensors: list[dict[str, Any]]) -> dict[str, Any] | None:
     there.sort(key=lambda t: -t["bytes"])
     named = ", ".join(f"{t['name']} {t['bytes'] / 1e6:.2f} MB" for t in there[:3])
     more = f" and {len(there) - 3} more" if len(there) > 3 else ""
-    step = plan.steps[at].name
+    step = steps[at]
     text = f"{live[at] / 1e6:.2f} MB are needed at {step}: {named}{more}"
-    gaps = plan.arena_bytes - live[at]
+    gaps = whole - live[at]
     if gaps > 0.02 * live[at]:
-        text += f"; the arena has {gaps / 1e6:.2f} MB of gaps beside them"
+        text += f"; {gaps / 1e6:.2f} MB of the arena and buffers hold nothing then"
     return {
         "step": at,
         "name": step,

@@ -16,6 +16,7 @@ from .._base import StepTime
 from .device import Device
 from .enqueue import Call, prepared
 from .launch import Image, Launch, Scratch, grouped
+from .sharing import share
 from .steps import launches_of
 
 #: Repetitions of one way while tuning; the fastest counts.
@@ -64,35 +65,14 @@ class OpenCLExecutable:
 
     def _assign(self) -> dict[int, Any]:
         """A buffer for each storage on the device; the arena's are reused by lifetime."""
-        last: dict[int, int] = {}
-        for step in self.plan.steps:
-            for index in (*step.inputs, *step.outputs):
-                if index >= 0:
-                    last[self.plan.root(index).index] = step.index
-        buffers: dict[int, Any] = {}
-        free: list[Any] = []
-        for step in self.plan.steps:
-            for index in (*step.outputs, *step.inputs):
-                root = self.plan.root(index) if index >= 0 else None
-                if root is None or root.space != "opencl" or root.index in buffers:
-                    continue
-                buffers[root.index] = self._buffer(root, free)
-            for index, end in last.items():
-                ends = end == step.index and self.plan.tensors[index].role == "arena"
-                if ends and index in buffers:
-                    free.append(buffers[index])
-        return buffers
-
-    def _buffer(self, root: PlanTensor, free: list[Any]) -> Any:
-        if root.data is not None:
-            return self.device.buffer(root.nbytes, root.data)
-        need = max(root.nbytes, 4)
-        fitting = [b for b in free if need <= b.size <= 4 * need]
-        if root.role == "arena" and fitting:
-            best = min(fitting, key=lambda b: b.size)
-            free.remove(best)
-            return best
-        return self.device.buffer(need)
+        numbers, sizes = share(self.plan)
+        made = [None] * len(sizes)
+        for index, number in numbers.items():
+            if made[number] is None:
+                data = self.plan.tensors[index].data
+                size = sizes[number] if data is None else data.nbytes
+                made[number] = self.device.buffer(size, data)
+        return {index: made[number] for index, number in numbers.items()}
 
     # ---- kernels
 

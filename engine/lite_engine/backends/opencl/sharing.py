@@ -1,0 +1,46 @@
+"""Which tensors of a device take turns in one buffer."""
+
+from __future__ import annotations
+
+from ...plan import Plan
+
+#: A buffer is reused for what needs at least a fourth of it.
+WASTE = 4
+
+
+def share(plan: Plan) -> tuple[dict[int, int], list[int]]:
+    """(storage owner on the device → number of its buffer, sizes of the buffers in bytes).
+
+    `plan` is one segment's. A tensor of the arena gives its buffer back after the last step that
+    touches it; the others have their own.
+    """
+    last: dict[int, int] = {}
+    for step in plan.steps:
+        for index in (*step.inputs, *step.outputs):
+            if index >= 0:
+                last[plan.root(index).index] = step.index
+    numbers: dict[int, int] = {}
+    sizes: list[int] = []
+    free: list[int] = []
+    for step in plan.steps:
+        for index in (*step.outputs, *step.inputs):
+            root = plan.root(index) if index >= 0 else None
+            if root is None or root.space != "opencl" or root.index in numbers:
+                continue
+            need = max(root.nbytes, 4)
+            fitting = [n for n in free if need <= sizes[n] <= WASTE * need]
+            if root.role == "arena" and fitting:
+                number = min(fitting, key=sizes.__getitem__)
+                free.remove(number)
+            else:
+                number = len(sizes)
+                sizes.append(need)
+            numbers[root.index] = number
+        for index, end in last.items():
+            ends = end == step.index and plan.tensors[index].role == "arena"
+            if ends and index in numbers:
+                free.append(numbers[index])
+    return numbers, sizes
+
+
+__all__ = ["share"]
