@@ -48,7 +48,7 @@ def tiled(
     step: Step,
     device: Device,
     x: PlanTensor,
-    y: PlanTensor | Scratch,
+    y: PlanTensor,
     sizes: list[int],
     window: list[int],
     taps: np.ndarray,
@@ -78,7 +78,7 @@ def tiled(
 def _direct(
     device: Device,
     x: PlanTensor,
-    y: PlanTensor | Scratch,
+    y: PlanTensor,
     sizes: list[int],
     window: list[int],
     taps: np.ndarray,
@@ -143,7 +143,7 @@ def _tile_launch(
 
 def _winograd(
     x: PlanTensor,
-    y: PlanTensor | Scratch,
+    y: PlanTensor,
     sizes: list[int],
     window: list[int],
     taps: np.ndarray,
@@ -232,7 +232,7 @@ def product(
 
 
 def _gemv(
-    x: PlanTensor, y: PlanTensor | Scratch, m: int, taps: np.ndarray, bias: np.ndarray, options: str
+    x: PlanTensor, y: PlanTensor, m: int, taps: np.ndarray, bias: np.ndarray, options: str
 ) -> Launch:
     outputs, depth = taps.shape
     wide = -(-outputs // 16) * 16
