@@ -98,7 +98,8 @@ CASES: dict[str, list[Graph]] = {
         residual(),
     ],
     "conv2d_depthwise": [
-        conv((1, c, 6, 7), c, 3, c, strides=[s, s]) for c, s in ((3, 1), (4, 2), (9, 1), (16, 1))
+        conv((1, c, 6, 7), c, 3, c, strides=[s, s])
+        for c, s in ((3, 1), (4, 2), (9, 1), (16, 1), (18, 1))
     ]
     + [conv((2, 8, 9, 7), 8, 5, 8, dilations=[1, 2], pads=[2, 4, 2, 4], activation="Relu")],
     "conv2d_grouped": [conv((1, 6, 5, 5), 9, 3, 3), conv((1, 4, 5, 5), 8, 3, 4)],
@@ -168,6 +169,8 @@ CASES: dict[str, list[Graph]] = {
         single("Transpose", (2, 3, 5, 7), perm=[0, 2, 3, 1]),
         single("Transpose", (2, 37, 3, 19), perm=[0, 3, 2, 1]),
         single("Transpose", (33, 40), perm=[1, 0]),
+        single("Transpose", (3, 2, 29), perm=[0, 2, 1]),
+        single("Transpose", (3, 4500), perm=[1, 0]),
         single("Transpose", (2, 5, 3, 8), perm=[0, 2, 1, 3]),
     ],
     "copy_concat": [concat(c) for c in (3, 4)],

@@ -20,6 +20,8 @@ _DEPTHWISE_PIXELS = 4
 #: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
 _DEPTHWISE_BLOCK = (2, 8)
 _DEPTHWISE_ITEMS = 512
+#: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
+_NARROW = 8
 
 
 def _weight(plan: Plan, index: int) -> np.ndarray:
@@ -122,6 +124,8 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     _, height, width, channels, out_h, out_w, _ = sizes
     kh, kw, sh, sw, top, left, dh, dw = window
     v, py, px = vector(device, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
+    tail = not device.local_tiles and v < _NARROW and channels > device.lanes
+    v = device.lanes if tail else v
     images = sizes[0] // (out_h * out_w)
     tall, wide = _DEPTHWISE_BLOCK
     blocks = channels // v * images * -(-out_h // tall) * -(-out_w // wide)
@@ -134,10 +138,11 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     ]  # fmt: skip
     options = join(
         _options(step, y, residual), "#define FAST_FMA" if device.fast_fma else "",
-        vectors(device, v), f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
+        vectors(device, v, not tail), "#define TAIL" if tail else "",
+        f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
-    grid = (channels // v, images * -(-out_h // py) * -(-out_w // px))
+    grid = (-(-channels // v), images * -(-out_h // py) * -(-out_w // px))
     return [Launch("depthwise", "depthwise", args, grid, options)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,12 @@ from .steps import builds
 _SHORT_AXIS = 16
 #: Side of the square that a CPU work-item turns: its lines stay in the cache.
 _BLOCK = 16
+#: Elements that a CPU work-item should at least move.
+_RUN = 4096
 
 
 def strided_copy(
+    device: Device,
     x: PlanTensor,
     y: PlanTensor,
     dims: tuple[int, ...],
@@ -38,13 +42,14 @@ def strided_copy(
     kind = element_type(y)
     if d[:3] == [1, 1, 1] and sx[5] == sy[5] == 1:
         source, target = (x_at, sx[4], sx[3]), (y_at, sy[4], sy[3])
-        return _row_copy(x, y, kind, (d[5], d[4], d[3]), source, target)
+        return _row_copy(device, x, y, kind, (d[5], d[4], d[3]), source, target)
     n = math.prod(dims)
     args = [x, y, n, *d[1:], x_at, *sx, y_at, *sy]
     return Launch("copy", "copy", args, (n,), f"#define E {kind}\n#define I int")
 
 
 def _row_copy(
+    device: Device,
     x: PlanTensor,
     y: PlanTensor,
     kind: str,
@@ -52,10 +57,14 @@ def _row_copy(
     source: tuple[int, int, int],
     target: tuple[int, int, int],
 ) -> Launch:
-    """Rows of neighbouring elements, four of them at a time where all places allow it. `size` is
-    (elements of a row, rows, sets of rows); `source` and `target` are (first element, elements from
-    row to row, from set to set)."""
+    """Rows of neighbouring elements: a CPU's item has whole ones, elsewhere it has an element, or
+    four where all places allow it. `size` is (elements of a row, rows, sets of rows); `source` and
+    `target` are (first element, elements from row to row, from set to set)."""
     width, near, sets = size
+    if not device.local_tiles:
+        return _by_rows("copy_runs", kind, "int", width, near * sets, [
+            x, y, width, near * sets, near, *source, *target,
+        ])  # fmt: skip
     if kind in ("uint", "ushort") and all(v % 4 == 0 for v in (width, *source, *target)):
         kind, width = f"{kind}4", width // 4
         source, target = tuple(v // 4 for v in source), tuple(v // 4 for v in target)  # type: ignore[assignment]
@@ -64,13 +73,25 @@ def _row_copy(
     return Launch("copy", "copy_rows", args, (width, near * sets), options)
 
 
+def _by_rows(kernel: str, kind: str, index: str, width: int, rows: int, args: list[Any]) -> Launch:
+    """So many rows of `width` elements an item that the call is worth it."""
+    per = max(1, _RUN // max(width, 1))
+    options = f"#define E {kind}\n#define I {index}\n#define PER_ITEM {_power(per)}"
+    return Launch("copy", kernel, args, (-(-rows // _power(per)),), options, (1,))
+
+
+def _power(n: int) -> int:
+    """The largest power of two up to n: fewer programs to build."""
+    return 1 << (n.bit_length() - 1)
+
+
 @builds("copy_relayout")
 def relayout(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     strides = strides_of(x.dims)
     source, target = [strides[p] for p in step.attrs["perm"]], strides_of(y.dims)
     turned = _transposed(x, y, device, source, target)
-    return [turned or strided_copy(x, y, y.dims, source, target)]
+    return [turned or strided_copy(device, x, y, y.dims, source, target)]
 
 
 def _transposed(
@@ -92,6 +113,13 @@ def _transposed(
     along, across = (dims[axis], 1, sy[axis]), (dims[5], sx[5], 1)  # (length, x step, y step)
     options = f"#define E {element_type(y)}\n#define I int\n#define "
     short, long = sorted((along, across))
+    woven = along[1:] == (1, across[0]) and across[2] == 1  # along is dense in x, across in y
+    if woven and across[0] < _SHORT_AXIS and not device.local_tiles:
+        few = min(along[0], _RUN)
+        many = max(1, _RUN // (few * across[0]))
+        args = [x, y, along[0], across[1], *more, many, few]
+        items = (-(-along[0] // few), -(-b * c // many))
+        return Launch("copy", "weave", args, items, f"{options}WEAVE {across[0]}", (1, 1))
     if short[0] < _SHORT_AXIS:
         args = [x, y, long[0], short[0], long[1], short[1], long[2], short[2], *more]
         return Launch("copy", "transpose", args, (long[0], b * c), f"{options}SHORT")
@@ -107,7 +135,7 @@ def _transposed(
 @builds("copy")
 def copy(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    return [strided_copy(x, y, (y.size,), [1], [1])]
+    return [strided_copy(device, x, y, (y.size,), [1], [1])]
 
 
 @builds("copy_concat")
@@ -117,7 +145,7 @@ def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
     for index in step.inputs:
         x = plan.tensors[index]
         sy = strides_of(y.dims)
-        out.append(strided_copy(x, y, x.dims, strides_of(x.dims), sy, 0, at * sy[axis]))
+        out.append(strided_copy(device, x, y, x.dims, strides_of(x.dims), sy, 0, at * sy[axis]))
         at += x.dims[axis]
     return out
 
@@ -129,7 +157,7 @@ def split(step: Step, plan: Plan, device: Device) -> list[Launch]:
     for index in step.outputs:
         y = plan.tensors[index]
         sx = strides_of(x.dims)
-        out.append(strided_copy(x, y, y.dims, sx, strides_of(y.dims), at * sx[axis], 0))
+        out.append(strided_copy(device, x, y, y.dims, sx, strides_of(y.dims), at * sx[axis], 0))
         at += y.dims[axis]
     return out
 
@@ -150,7 +178,7 @@ def slice_(step: Step, plan: Plan, device: Device) -> list[Launch]:
         first = min(max(first, 0), d - 1 if pace < 0 else d)
         at += first * strides[axis]
         walk[axis] = strides[axis] * int(pace)
-    return [strided_copy(x, y, y.dims, walk, strides_of(y.dims), at, 0)]
+    return [strided_copy(device, x, y, y.dims, walk, strides_of(y.dims), at, 0)]
 
 
 @builds("copy_pad")
@@ -169,13 +197,13 @@ def pad(step: Step, plan: Plan, device: Device) -> list[Launch]:
     dims = tuple(d - b - max(-p, 0) for d, b, p in zip(x.dims, low, pads[rank:]))
     x_at = sum(b * s for b, s in zip(low, sx))
     y_at = sum(max(p, 0) * s for p, s in zip(pads, sy))
-    return [filled, strided_copy(x, y, dims, sx, sy, x_at, y_at)]
+    return [filled, strided_copy(device, x, y, dims, sx, sy, x_at, y_at)]
 
 
 @builds("copy_expand")
 def expand(step: Step, plan: Plan, device: Device) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    return [strided_copy(x, y, y.dims, broadcast_strides(x, y.dims), strides_of(y.dims))]
+    return [strided_copy(device, x, y, y.dims, broadcast_strides(x, y.dims), strides_of(y.dims))]
 
 
 @builds("copy_gather")
@@ -185,9 +213,13 @@ def gather(step: Step, plan: Plan, device: Device) -> list[Launch]:
     axis = int(step.attrs.get("axis", 0)) % len(x.dims)
     inner = math.prod(x.dims[axis + 1 :])
     kind = {DType.I64: "long", DType.I32: "int"}[index.dtype]
+    last = [x.dims[axis], index.size, inner]
+    if not device.local_tiles:
+        rows = y.size // max(inner, 1)
+        args = [x, index, y, rows, *last]
+        return [_by_rows("gather_runs", element_type(y), kind, inner, rows, args)]
     options = f"#define E {element_type(y)}\n#define I {kind}"
-    args = [x, index, y, y.size, x.dims[axis], index.size, inner]
-    return [Launch("copy", "gather", args, (y.size,), options)]
+    return [Launch("copy", "gather", [x, index, y, y.size, *last], (y.size,), options)]
 
 
 @builds("resize")

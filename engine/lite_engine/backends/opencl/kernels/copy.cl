@@ -24,6 +24,35 @@ kernel void copy_rows(global const E *x, global E *y, int width, int rows, int n
       x[x_at + row % near * x_row + row / near * x_far + i];
 }
 
+#ifdef PER_ITEM  // for CPUs: an item has so many rows
+inline void run(global const E *x, global E *y, int n) {
+  int i = 0;
+  for (; i + 16 <= n; i += 16) vstore16(vload16(0, x + i), 0, y + i);
+  for (; i < n; ++i) y[i] = x[i];
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void copy_runs(global const E *x, global E *y, int width, int rows, int near, int x_at, int x_row, int x_far,
+               int y_at, int y_row, int y_far) {
+  const int first = get_global_id(0) * PER_ITEM;
+  for (int row = first; row < min(first + PER_ITEM, rows); ++row)
+    run(x + x_at + row % near * x_row + row / near * x_far,
+        y + y_at + row % near * y_row + row / near * y_far, width);
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void gather_runs(global const E *x, global const I *index, global E *y, int rows, int axis, int count,
+                 int inner) {
+  const int first = get_global_id(0) * PER_ITEM;
+  for (int row = first; row < min(first + PER_ITEM, rows); ++row) {
+    long at = index[row % count];
+    if (at < 0) at += axis;
+    at = clamp(at, 0L, (long)axis - 1) + row / count * axis;
+    run(x + at * inner, y + (long)row * inner, inner);
+  }
+}
+#endif
+
 kernel void fill(global E *y, int n, E value) {
   const int i = get_global_id(0);
   if (i < n) y[i] = value;
@@ -71,6 +100,20 @@ void transpose(global const E *x, global E *y, int along, int across, int x_alon
   for (int i = ly; i < TILE; i += ROWS)
     if (i0 + i < along && j0 + lx < across)
       y[(i0 + i) * y_along + (j0 + lx) * y_across] = part[lx][i];
+}
+#endif
+// For CPUs, y[i·WEAVE + j] = x[j·x_across + i] in every plane: an item has `many` planes of at most `few` i.
+#ifdef WEAVE
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void weave(global const E *restrict x, global E *restrict y, int along, int x_across, int b, int xb, int yb,
+           int xc, int yc, int planes, int many, int few) {
+  const int i0 = get_global_id(0) * few, n = min(few, along - i0), first = get_global_id(1) * many;
+  for (int plane = first; plane < min(first + many, planes); ++plane) {
+    global const E *restrict from = x + plane % b * xb + plane / b * xc + i0;
+    global E *restrict to = y + plane % b * yb + plane / b * yc + i0 * WEAVE;
+    for (int i = 0; i < n; ++i)
+      UNROLL for (int j = 0; j < WEAVE; ++j) to[i * WEAVE + j] = from[j * x_across + i];
+  }
 }
 #endif
 #ifdef BLOCK

@@ -1,6 +1,7 @@
 // One filter per channel, w (KH·KW, C). A work-item makes PY x PX neighbouring pixels times V channels.
 // KH, KW, SW and DW are options, so that what a row of the window needs is loaded once; PY > 1 asks for
-// a vertical stride and dilation of 1, and a row then serves all output rows that it is under.
+// a vertical stride and dilation of 1, and a row then serves all output rows that it is under. With -DTAIL
+// C is no multiple of V: the last item makes the last V channels and stores those that nobody else does.
 #define SPAN ((PX - 1) * SW + (KW - 1) * DW + 1)
 #define SUM(GOOD)                                                                 \
   for (int r = 0; r < KH + PY - 1; ++r) {                                         \
@@ -25,9 +26,14 @@
 kernel void depthwise(global const T *x, global const W_T *w, global const float *bias,
                       global const T *residual, global T *y, int images, int H, int W, int C, int OH,
                       int OW, int SH, int PT, int PL, int DH) {
-  const int c = get_global_id(0) * V, spans = (OW + PX - 1) / PX, bands = (OH + PY - 1) / PY;
+  const int c0 = get_global_id(0) * V, spans = (OW + PX - 1) / PX, bands = (OH + PY - 1) / PY;
   const int band = get_global_id(1) / spans, ox = get_global_id(1) % spans * PX;
-  if (c >= C || band >= images * bands) return;
+  if (c0 >= C || band >= images * bands) return;
+#ifdef TAIL
+  const int c = min(c0, C - V);
+#else
+  const int c = c0;
+#endif
   const int oy = band % bands * PY, y0 = oy * SH - PT, x0 = ox * SW - PL;
   x += (size_t)(band / bands) * H * W * C + c;
   FV sum[PY][PX];
@@ -48,6 +54,14 @@ kernel void depthwise(global const T *x, global const W_T *w, global const float
         v += LDV(residual, to + p * C);
 #endif
         const FV done = ACT(v);
+#ifdef TAIL
+        if (c < c0) {
+          float u[V];
+          STFV(u, 0, done);
+          for (int e = c0 - c; e < V; ++e) ST(y, to + p * C + e, u[e]);
+          continue;
+        }
+#endif
         STV(y, to + p * C, done);
       }
     }
