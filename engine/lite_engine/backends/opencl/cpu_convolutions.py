@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from ...ir import DType
 from ...plan import PlanTensor, Step
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option, vector
-from .winograd import WINOGRAD_POINTS, from_points, points_of, tiles_of, to_points
+from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 #: Vectors of a block and most pixels of a tile by the floats that a register holds: compilers keep
 #: a pixel's factor in a register of its own beside its sums, so 3·TM + 2 of them must do.
@@ -19,7 +20,8 @@ _REGISTERS = {16: (2, 9), 8: (2, 4), 4: (2, 4)}
 _PIXELS = (1, 2, 4, 7, 8, 9)
 #: A tile's cost beside its pixels, in pixels: its start and its end.
 _TILE_COST = 1.5
-_MIN_WINOGRAD_CHANNELS = 16
+#: A window of one tap, as conv.cl wants its steps.
+_POINTWISE = [1] * 6
 #: Below so many output pixels, 36 small products lose to one.
 _MIN_WINOGRAD_PIXELS = 100
 
@@ -93,17 +95,16 @@ def tiled(
         out_h = tall = 1
     block = block_of(device, out_w, outputs)
     options = join(
-        storage_option(y.dtype), _fma(device), block.defines(), activation_options(step),
-        "#define BIAS", "#define RESIDUAL" if residual is not None else "",
+        storage_option(y.dtype), activation_options(step), "#define BIAS",
+        "#define RESIDUAL" if residual is not None else "",
     )  # fmt: skip
     weights = packed(taps, block.channels)
     wanted = len(weights) * block.channels
-    args = [
-        source, weights, np.pad(bias, (0, wanted - outputs)), residual or y, y,
-        tall, wide, channels, out_h, out_w, outputs, kh, kw, sh, sw, dh, dw, 0, 0, 0,
-    ]  # fmt: skip
-    grid = (rows * -(-out_w // block.tm), len(weights), 1)
-    return [*launches, Launch("conv", "conv", args, grid, options, (1, 1, 1))]
+    tensors = [source, weights, np.pad(bias, (0, wanted - outputs)), residual or y, y]
+    inside = [tall, wide, channels, out_h, out_w, outputs]
+    steps = [kh, kw, sh, sw, dh, dw]
+    sums = _sums(device, block, tensors, inside, steps, (rows, len(weights), 1), options)
+    return [*launches, sums]
 
 
 def product(
@@ -120,7 +121,6 @@ def product(
     batch, m, n, k = sizes
     block = block_of(device, m, n)
     blocks = -(-n // block.channels)
-    text = join(storage_option(y.dtype), _fma(device), block.defines())
     weights = Scratch(planes[1] * blocks * k * block.channels * 4)
     layout = join(storage_option(b.dtype), f"#define WIDTH {block.channels}")
     launches = [Launch("pack", "pack", [b, weights, k, n, blocks], (k, blocks, planes[1]), layout)]
@@ -130,13 +130,12 @@ def product(
         whole = [1, planes[0] * m, 1, k]
         launches.append(_surround(a, source, 1, whole, (0, 0, planes[0] * m, 1), device))
     steps = [0 if p == 1 else count for p, count in zip(planes, (m * k, blocks * k))]
-    args = [
-        source, weights, Scratch(4), y, y, 1, m, k, 1, m, n, 1, 1, 1, 1, 1, 1,
-        steps[0], steps[1] * block.channels, m * n,
-    ]  # fmt: skip
-    grid = (-(-m // block.tm), blocks, batch)
-    text = join(text, activation_options(step))
-    return [*launches, Launch("conv", "conv", args, grid, text, (1, 1, 1))]
+    apart = (steps[0], steps[1] * block.channels, m * n)
+    text = join(storage_option(y.dtype), activation_options(step))
+    tensors = [source, weights, Scratch(4), y, y]
+    inside = [1, m, k, 1, m, n]
+    sums = _sums(device, block, tensors, inside, _POINTWISE, (1, blocks, batch), text, apart)
+    return [*launches, sums]
 
 
 def scattered(
@@ -162,8 +161,23 @@ def scattered(
     return [*product, Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
 
 
-def _fma(device: Device) -> str:
-    return "#define FAST_FMA" if device.fast_fma else ""
+def _sums(
+    device: Device,
+    block: Block,
+    tensors: Sequence[object],
+    sizes: list[int],
+    steps: list[int],
+    grid: tuple[int, int, int],
+    options: str,
+    apart: tuple[int, int, int] = (0, 0, 0),
+) -> Launch:
+    """The sums of conv.cl. `tensors` are x, w, bias, residual and y, `sizes` H, W, C, OH, OW and O,
+    `steps` KH, KW, SH, SW, DH and DW, `grid` rows of outputs, blocks of channels and planes,
+    `apart` the elements from plane to plane of x, w and y."""
+    fma = "#define FAST_FMA" if device.fast_fma else ""
+    text = join(options, fma, block.defines())
+    items = (grid[0] * -(-sizes[4] // block.tm), *grid[1:])
+    return Launch("conv", "conv", [*tensors, *sizes, *steps, *apart], items, text, (1, 1, 1))
 
 
 def _surround(
@@ -184,10 +198,7 @@ def _surround(
 
 
 def _wants_winograd(sizes: list[int], window: list[int]) -> bool:
-    m, _, _, channels, _, _, outputs = sizes
-    same = window[:4] == [3, 3, 1, 1] and window[6:] == [1, 1]
-    few = min(channels, outputs) < _MIN_WINOGRAD_CHANNELS or channels % 4 or outputs % 4
-    return same and not few and m >= _MIN_WINOGRAD_PIXELS
+    return suits(sizes, window) and sizes[6] % 4 == 0 and sizes[0] >= _MIN_WINOGRAD_PIXELS
 
 
 def _winograd(
@@ -208,12 +219,9 @@ def _winograd(
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
     blocks = weights.shape[1]
-    args = [
-        before, weights, before, after, after, 1, tiles, channels, 1, tiles, outputs,
-        1, 1, 1, 1, 1, 1, tiles * channels, blocks * channels * block.channels, tiles * outputs,
-    ]  # fmt: skip
-    grid = (-(-tiles // block.tm), blocks, WINOGRAD_POINTS)
-    multiplied = join(_fma(device), block.defines())
+    apart = (tiles * channels, blocks * channels * block.channels, tiles * outputs)
+    tensors = [before, weights, before, after, after]
+    inside, grid = [1, tiles, channels, 1, tiles, outputs], (1, blocks, WINOGRAD_POINTS)
     text = join(
         storage_option(y.dtype), activation_options(step),
         "#define RESIDUAL" if residual is not None else "",
@@ -222,6 +230,6 @@ def _winograd(
     v, u = vector(device, DType.F32, channels), vector(device, DType.F32, outputs)
     return [
         to_points(x, before, sizes, window, text, v, group),
-        Launch("conv", "conv", args, grid, multiplied, (1, 1, 1)),
+        _sums(device, block, tensors, inside, _POINTWISE, grid, "", apart),
         from_points(after, bias, residual, y, sizes, text, u, group),
     ]

@@ -12,11 +12,10 @@ from . import image_convolutions as image
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option
 from .variants import SMALLEST, Product, Tile, Variant, variants
-from .winograd import WINOGRAD_POINTS, from_points, points_of, tiles_of, to_points
+from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
 _POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
-_MIN_WINOGRAD_CHANNELS = 16
 
 
 @lru_cache(maxsize=4096)
@@ -32,12 +31,8 @@ def with_images(ways: tuple[Variant, ...], first: bool) -> tuple[Variant, ...]:
 
 def product_of(sizes: list[int], window: list[int], taps: np.ndarray) -> Product:
     """`sizes` and `window` as convolutions._geometry gives them; taps (O, K)."""
-    m, _, _, channels, out_h, out_w, outputs = sizes
-    same = window[:4] == [3, 3, 1, 1] and window[6:] == [1, 1] and channels % 4 == 0
-    if not same or min(channels, outputs) < _MIN_WINOGRAD_CHANNELS:
-        return Product(m, outputs, taps.shape[1], channels)
-    tiles = m // (out_h * out_w) * -(-out_h // 4) * -(-out_w // 4)
-    return Product(m, outputs, taps.shape[1], channels, tiles)
+    tiles = tiles_of(sizes) if suits(sizes, window) else 0
+    return Product(sizes[0], sizes[6], taps.shape[1], sizes[3], tiles)
 
 
 def few_rows(size: Product, sizes: list[int], residual: PlanTensor | None) -> bool:
@@ -99,7 +94,7 @@ def _direct(
     options += ["#define POINTWISE"] if window == _POINTWISE and channels % 4 == 0 else []
     options += ["#define QUADS"] if channels % 4 == 0 else []
     options += ["#define SPLIT"] if parts > 1 else []
-    text = join(*options, tile.defines())
+    text = join(*options)
     partial = Scratch(parts * m * outputs * 4 if parts > 1 else 4)
     args: list[object] = [
         x, packed, bias, residual or y, y, partial, *sizes, *window, row, deep, part,
@@ -109,7 +104,7 @@ def _direct(
         n = m * outputs
         sums = [partial, bias, residual or y, y, n, outputs, parts]
         grid = (n // 4 if outputs % 4 == 0 else n,)
-        out.append(Launch("conv_tile", "conv_sum", sums, grid, text))
+        out.append(Launch("conv_tile", "conv_sum", sums, grid, join(text, tile.defines())))
     return out
 
 
@@ -138,7 +133,7 @@ def _tile_launch(
     name: str = "conv_tile",
 ) -> Launch:
     grid = (wide // tile.bn * tile.items, -(-m // tile.bm), planes)
-    return Launch(name, name, args, grid, text, (tile.items, 1, 1))
+    return Launch(name, name, args, grid, join(text, tile.defines()), (tile.items, 1, 1))
 
 
 def _winograd(
@@ -163,7 +158,7 @@ def _winograd(
         tiles, tiles, 1, channels, tiles, 1, outputs, *_POINTWISE, wide, deep, deep,
     ]  # fmt: skip
     multiplied = join(
-        "#define POINTWISE\n#define QUADS\n#define BATCHED", tile.defines(),
+        "#define POINTWISE\n#define QUADS\n#define BATCHED",
         "#define WIDE_OUT" if outputs % 4 == 0 else "",
     )  # fmt: skip
     return [
@@ -193,8 +188,7 @@ def scattered(
     tile = device.tuning.pick(f"deconv_{y.dtype.value}_{size}", ways).tile
     packed, deep, wide = _packed(taps.T, tile, y.dtype)
     text = join(
-        _storage(device, y.dtype), activation_options(step), tile.defines(),
-        "#define POINTWISE\n#define QUADS",
+        _storage(device, y.dtype), activation_options(step), "#define POINTWISE\n#define QUADS",
         f"#define SCATTER {cout}", f"#define DECONV_H {kh}", f"#define DECONV_W {kw}",
         f"#define SCATTER_STEP {4 if cout % 4 == 0 else 1}",
     )  # fmt: skip
@@ -222,8 +216,8 @@ def product(
     tile = variant.tile
     deep, wide = -(-k // tile.bk) * tile.bk, -(-n // tile.bn) * tile.bn
     text = join(
-        _storage(device, y.dtype), activation_options(step), tile.defines(),
-        "#define POINTWISE\n#define MATMUL", "#define QUADS" if k % 4 == 0 else "",
+        _storage(device, y.dtype), activation_options(step), "#define POINTWISE\n#define MATMUL",
+        "#define QUADS" if k % 4 == 0 else "",
         "#define WIDE_OUT" if n % 4 == 0 else "",
     )  # fmt: skip
     apart = [0 if p == 1 else count for p, count in zip(planes, (m * k, k * n))]

@@ -8,11 +8,20 @@ from ...plan import PlanTensor
 from .launch import Launch, Scratch, join
 
 WINOGRAD_POINTS = 36
+_MIN_CHANNELS = 16
 #: G of F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016, section 4.3.
 _WEIGHT_POINTS = np.array(
     [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
      [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
 )  # fmt: skip
+
+
+def suits(sizes: list[int], window: list[int]) -> bool:
+    """Whether 36 products may be worth it for a convolution; `sizes` and `window` as
+    convolutions._geometry gives them."""
+    channels, outputs = sizes[3], sizes[6]
+    same = window[:4] == [3, 3, 1, 1] and window[6:] == [1, 1]
+    return same and channels % 4 == 0 and min(channels, outputs) >= _MIN_CHANNELS
 
 
 def tiles_of(sizes: list[int]) -> int:
