@@ -32,7 +32,7 @@ def quantise(model: Path, out: Path, feeds: Path) -> None:
     """i8 activations, i8 weights per channel, calibrated on the network's own seeded inputs; inputs
     and outputs stay floats."""
     from ai_edge_litert.interpreter import Interpreter
-    from ai_edge_quantizer import calibrator, quantizer, recipe
+    from ai_edge_quantizer import quantizer, recipe
 
     content = _with_signature(model)
     (name, signature), *_ = Interpreter(model_content=content).get_signature_list().items()
@@ -45,8 +45,7 @@ def quantise(model: Path, out: Path, feeds: Path) -> None:
         for end in ("INPUT", "OUTPUT")
     ]
     made = quantizer.Quantizer(content, rules)
-    mode = calibrator.CalibrationMode.CALIBRATION_PROFILER_BASED
-    made.quantize(made.calibrate({name: [sample]}, mode=mode), serialize_to_path=str(out))
+    made.quantize(made.calibrate({name: [sample]}), serialize_to_path=str(out))
 
 
 def _with_signature(model: Path) -> bytes:
