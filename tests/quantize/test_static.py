@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lite_engine import Predictor, optimize
 from lite_engine.errors import CalibrationError, UsageError
 from lite_engine.ir import DType, Graph, from_text, verify
 from lite_engine.ops import infer_types
@@ -226,13 +227,17 @@ def test_equalisation_keeps_the_function_and_evens_the_channels():
     assert unevenness(even) < 0.2 * unevenness(graph)
 
 
-@pytest.mark.parametrize("bits, share, least_db", [(8, 0.28, 30), (16, 0.53, 70)])
-def test_weight_only(sqnr, bits, share, least_db):
-    big = from_text(
+def one_convolution() -> Graph:
+    return from_text(
         'graph "g" {\n  input x: f32[1,64,8,8]\n  const w: f32[96,64,3,3] = @0\n'
         '  "c": y = Conv(x, w) {pads=[1, 1, 1, 1]}\n  output y\n}',
         [RNG.standard_normal((96, 64, 3, 3)).astype(np.float32)],
     )
+
+
+@pytest.mark.parametrize("bits, share, least_db", [(8, 0.28, 30), (16, 0.53, 70)])
+def test_weight_only(sqnr, bits, share, least_db):
+    big = one_convolution()
     small = quantize_weights(big, bits)
     verify(small)
     sizes = [sum(v.const.nbytes for v in g.constants()) for g in (small, big)]
@@ -240,6 +245,19 @@ def test_weight_only(sqnr, bits, share, least_db):
     x = {"x": RNG.standard_normal((1, 64, 8, 8)).astype(np.float32)}
     want, got = (reference_run(g, x)["y"] for g in (big, small))
     assert sqnr(want, got) > least_db
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("backend", [
+    pytest.param("x86", marks=pytest.mark.cpu), pytest.param("opencl", marks=pytest.mark.opencl),
+    pytest.param("arm", marks=pytest.mark.arm)])  # fmt: skip
+def test_weight_only_on_every_backend(bits, backend):
+    """The backends multiply what the integers stand for."""
+    small = quantize_weights(one_convolution(), bits)
+    x = {"x": RNG.standard_normal((1, 64, 8, 8)).astype(np.float32)}
+    want = reference_run(small, x)["y"]
+    got = Predictor(optimize(small, targets=[backend]), backend).run(x)["y"]
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-3)  # values of up to 100
 
 
 def test_weight_only_of_other_widths(network):
