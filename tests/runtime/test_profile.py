@@ -58,3 +58,23 @@ def test_profile() -> None:
     assert 0 < result.overhead_share < 0.5  # of a model that takes microseconds
     assert all(x.min_ms <= x.median_ms <= x.p90_ms for x in result.layers)
     assert Profile.from_dict(data).to_dict() == result.to_dict()
+
+
+@pytest.mark.cpu
+def test_clock_and_heat_around_the_runs(monkeypatch) -> None:
+    """Read before and after where they are readable; a clock that fell is said."""
+    told = iter([
+        {"frequency_khz": 3_000_000, "max_frequency_khz": 3_000_000, "governor": "performance",
+         "temperature_millicelsius": 50_000},
+        {"frequency_khz": 2_000_000, "max_frequency_khz": 3_000_000, "governor": "performance",
+         "temperature_millicelsius": 90_000},
+    ])  # fmt: skip
+    monkeypatch.setattr("lite_engine.devices.condition.read_here", lambda: next(told))
+    graph = classifier()
+    result = profile(Predictor(graph, host_target(), threads=1), image(graph), runs=2, roof=False)
+    assert result.environment["frequency_khz"] == 3_000_000
+    assert result.environment["frequency_khz_after"] == 2_000_000
+    assert result.environment["temperature_millicelsius_after"] == 90_000
+    said = " ".join(result.warnings)
+    assert "throttling likely: 90 °C" in said
+    assert "the clock is at 2.00 of 3.00 GHz (it fell during the run: throttling)" in said

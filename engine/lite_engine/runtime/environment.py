@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from .._version import __version__
+from ..devices import condition
 
 
 def environment() -> dict[str, Any]:
-    """CPU, cores, frequency, governor, temperature where readable, versions."""
+    """CPU, cores, versions, and `readings`."""
     info: dict[str, Any] = {
         "engine": __version__,
         "machine": platform.machine(),
@@ -20,29 +21,21 @@ def environment() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
     }
-    for key, path in _READABLE.items():
-        text = _read(path)
-        if text is not None:
-            info[key] = _value(text)
-    return info
+    return {**info, **readings()}
 
 
 def readings() -> dict[str, Any]:
-    """What changes while measuring: frequency and temperature, where they are readable."""
-    found = {k: _read(_READABLE[k]) for k in ("frequency_khz", "temperature_millicelsius")}
-    return {key: _value(text) for key, text in found.items() if text is not None}
+    """What may change while measuring: clock, governor, temperature, where they are readable."""
+    found = condition.read_here()
+    khz = _clock_khz()
+    return {"frequency_khz": khz, **found} if khz else found
 
 
-def _value(text: str) -> Any:
-    return int(text) if text.lstrip("-").isdigit() else text
-
-
-_READABLE = {
-    "frequency_khz": Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
-    "max_frequency_khz": Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"),
-    "governor": Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-    "temperature_millicelsius": Path("/sys/class/thermal/thermal_zone0/temp"),
-}
+def _clock_khz() -> int | None:
+    """The fastest core's clock as /proc/cpuinfo has it; x86 alone has it there."""
+    lines = (_read(Path("/proc/cpuinfo")) or "").splitlines()
+    clocks = [float(x.partition(":")[2]) for x in lines if x.startswith("cpu MHz")]
+    return int(max(clocks) * 1e3) if clocks else None
 
 
 def _read(path: Path) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..backends import Samples
+from ..devices import condition
 from ..plan import Plan, Step
 from .environment import environment, peak_rss_bytes, readings
 from .execute import Execution
@@ -29,6 +30,8 @@ from .roof import Roof, measured_roof
 WARMUP_RUNS = 3
 #: Layers below this share of the time do not say how well layers can be ranked.
 _RANKED_SHARE = 0.01
+#: What is read again after the runs.
+_CHANGING = ("frequency_khz", "temperature_millicelsius")
 
 
 @dataclass
@@ -191,13 +194,16 @@ def _profile(
     meaningful = not predictor.emulated
     warm: list[float] = []
     remote = None
+    doubts: list[str] = []
     if predictor.device is None:
         execution.run(ordered)
         first_ms = (time.perf_counter() - begin) * 1e3
         warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
         before = environment()
         taken = _measure(execution, ordered, runs, progress)
-        conditions = {**before, **{f"{k}_after": v for k, v in readings().items()}}
+        after = readings()
+        doubts = condition.warnings(before, after)
+        conditions = {**before, **{f"{k}_after": after[k] for k in _CHANGING if k in after}}
         peak = peak_rss_bytes()
     else:
         remote = execution.measure(ordered, runs=runs, warmup=warmup)
@@ -243,7 +249,7 @@ def _profile(
         out.instructions = {key: counts[key] for key in ("run", "first_result")}
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
-    out.warnings = [*(remote.warnings if remote else ()), *_warnings(out)]
+    out.warnings = [*(remote.warnings if remote else doubts), *_warnings(out)]
     return out
 
 

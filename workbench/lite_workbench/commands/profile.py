@@ -187,11 +187,23 @@ def _summary(result: Any) -> list[str]:
             f"{result.roof['gbytes_per_s']:.1f} GB/s from memory, "
             f"{result.roof['cache_gbytes_per_s']:.1f} GB/s from cache ({result.roof['what']})"
         )
+    if told := _clock_and_heat(result.environment):
+        lines.append(told)
     sizes = ", ".join(f"{k} {bytes_text(v)}" for k, v in result.memory.items())
     lines.append(f"memory: {sizes}; process peak {bytes_text(result.peak_memory_bytes)}")
     if memory:
         lines.append(f"arena: {memory['text']}")
     return lines
+
+
+def _clock_and_heat(told: dict[str, Any]) -> str:
+    """Clock and temperature before and after the runs, as far as they were readable."""
+    parts = []
+    for key, size, unit in (("frequency_khz", 1e6, "GHz"), ("temperature_millicelsius", 1e3, "°C")):
+        if isinstance(told.get(key), int):
+            after = told.get(f"{key}_after", told[key])
+            parts.append(f"{told[key] / size:.3g} {unit} before, {after / size:.3g} after")
+    return "processor: " + "; ".join(parts) if parts else ""
 
 
 def _instructions(result: Any) -> str:
