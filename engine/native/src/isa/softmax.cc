@@ -31,11 +31,16 @@ bool prepare(Step& step, Env& env) {
 }
 
 void softmax_row(const float* x, float* y, int64_t n, bool take_log) {
-  F top = splat(-__builtin_inff());
   const int rest = static_cast<int>(n % kLanes);
   const int64_t whole = n - rest;
-  for (int64_t i = 0; i < whole; i += kLanes) top = max(top, load(x + i));
-  float highest_x = highest(top);
+  constexpr int kChains = 4;  // a single maximum waits for the one before
+  F tops[kChains];
+  for (F& top : tops) top = splat(-__builtin_inff());
+  int64_t at = 0;
+  for (; at + kChains * kLanes <= whole; at += kChains * kLanes)
+    LITE_UNROLL for (int j = 0; j < kChains; j++) tops[j] = max(tops[j], load(x + at + j * kLanes));
+  for (; at < whole; at += kLanes) tops[0] = max(tops[0], load(x + at));
+  float highest_x = highest(max(max(tops[0], tops[1]), max(tops[2], tops[3])));
   for (int64_t i = whole; i < n; ++i) highest_x = x[i] > highest_x ? x[i] : highest_x;
   // A row of -inf only: subtracting it would give NaN everywhere, as the definition says.
   const F peak = splat(highest_x);

@@ -18,7 +18,18 @@ LITE_INLINE F horner(F x, float first, Rest... rest) {
 // 2^n for n in [-126, 127]
 LITE_INLINE F power_of_two(I n) { return as_float((n + 127) << 23); }
 
-// e^x = 2^n e^r, |r| <= ln 2 / 2. 2^n in two factors: results down to the denormals, inf above.
+// v * 2^n for whole n of some hundreds: results down to the denormals, inf above.
+LITE_INLINE F scale_by_power(F v, F n) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<F>(
+      _mm512_scalef_ps(reinterpret_cast<__m512>(v), reinterpret_cast<__m512>(n)));
+#else
+  const I whole = to_int(n), half = whole >> 1;
+  return v * power_of_two(half) * power_of_two(whole - half);
+#endif
+}
+
+// e^x = 2^n e^r, |r| <= ln 2 / 2
 LITE_INLINE F exp(F x) {
   const F clamped = max(splat(-110.0f), min(splat(90.0f), x));
   const F n = round(clamped * splat(1.44269504f));
@@ -26,9 +37,7 @@ LITE_INLINE F exp(F x) {
   r = fma(n, splat(2.12194440e-4f), r);
   const F p = horner(r, 5.000000095e-01f, 1.666651890e-01f, 4.166620601e-02f, 8.368882434e-03f,
                      1.395047681e-03f);
-  const F e = fma(r * r, p, r) + splat(1.0f);
-  const I whole = to_int(n), half = whole >> 1;
-  return e * power_of_two(half) * power_of_two(whole - half);
+  return scale_by_power(fma(r * r, p, r) + splat(1.0f), n);
 }
 
 // ln x = e ln 2 + ln m, m in [sqrt 1/2, sqrt 2)
