@@ -160,7 +160,7 @@ CASES: dict[str, list[Graph]] = {
     "binary": [
         single("Add", IMAGE, some(6, 1, 1)), single("Mul", IMAGE, some(1, 6, 5, 7)),
         single("Add", (2, 5, 16), some(16)), single("Mul", (2, 5, 32), some(5, 1)),
-        single("Sub", (3, 1, 5), some(4, 1)), single("Div", (3, 5), np.float32(3)),
+        single("Mul", (20, 700), some(700)), single("Sub", (3, 1, 5), some(4, 1)), single("Div", (3, 5), np.float32(3)),
         single("PRelu", IMAGE, some(6, 1, 1)), pair("Add", (2, 3, 4), (2, 3, 4)),
     ],
     "cast": [cast("i32"), cast("u8")],
@@ -178,6 +178,7 @@ CASES: dict[str, list[Graph]] = {
     "copy_slice": [
         single("Slice", (1, 6, 5, 7), ints(1, 5), ints(6, -9), ints(1, 3), ints(2, -2)),
         single("Slice", (9, 8), ints(2), ints(8), ints(0)),
+        single("Slice", (9, 1200), ints(3), ints(1103), ints(1)),
     ],
     "copy_pad": [
         single("Pad", IMAGE, ints(0, 1, 2, 0, 0, 0, 1, 3), np.float32(0.5)),

@@ -15,6 +15,7 @@ from .launch import (
     activation_options,
     function_options,
     join,
+    rows_per_item,
     storage_option,
     strides_of,
     vector,
@@ -93,6 +94,12 @@ def binary(step: Step, plan: Plan, device: Device) -> list[Launch]:
         v = widest(device, y.dtype)
         options, grid = join(options, vectors(device, v), wide), (-(-y.size // v),)
         return [Launch("binary", "binary_same", [a, b, y, y.size], grid, options)]
+    if dims[:4] == [1] * 4 and not device.local_tiles:
+        per, rows = rows_per_item(dims[5]), dims[4]
+        text = join(options, vectors(device, device.lanes, aligned=False), wide)
+        text = join(text, f"#define PER_ITEM {per}")
+        args = [a, b, y, rows, dims[5], sa[4], sb[4]]
+        return [Launch("binary", "binary_rows", args, (-(-rows // per),), text, (1,))]
     v = vector(device, y.dtype, dims[5])
     options = join(options, vectors(device, v), wide)
     args = [a, b, y, y.size, *dims[1:], *sa, *sb]

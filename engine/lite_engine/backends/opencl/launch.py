@@ -94,6 +94,8 @@ FUNCTIONS = {
     "Cos": "cos(x)",
 }
 _INFINITY = 3.4e38
+#: Elements that a work-item of a CPU should at least move.
+CPU_RUN = 4096
 
 
 def widest(device: Device, dtype: DType) -> int:
@@ -112,6 +114,11 @@ def vectors(device: Device, v: int, aligned: bool = True) -> str:
     then a device with half arithmetic reads them as what they are, in one access."""
     wide = join("#define ALIGNED", "#define HALF_TYPES" if device.half_math else "")
     return join(f"#define V {v}", wide if aligned else "")
+
+
+def rows_per_item(width: int) -> int:
+    """Rows of `width` elements for a CPU's work-item; powers of two, so that programs are few."""
+    return 1 << (max(1, CPU_RUN // max(width, 1)).bit_length() - 1)
 
 
 def storage_option(dtype: DType) -> str:

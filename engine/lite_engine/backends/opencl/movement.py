@@ -13,15 +13,23 @@ from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .device import Device
 from .elementwise import broadcast_strides, collapsed
-from .launch import Launch, element_type, join, storage_option, strides_of, vector, vectors
+from .launch import (
+    CPU_RUN,
+    Launch,
+    element_type,
+    join,
+    rows_per_item,
+    storage_option,
+    strides_of,
+    vector,
+    vectors,
+)
 from .steps import builds
 
 #: Below so many places an axis is not cut into tiles.
 _SHORT_AXIS = 16
 #: Side of the square that a CPU work-item turns: its lines stay in the cache.
 _BLOCK = 16
-#: Elements that a CPU work-item should at least move.
-_RUN = 4096
 
 
 def strided_copy(
@@ -74,15 +82,10 @@ def _row_copy(
 
 
 def _by_rows(kernel: str, kind: str, index: str, width: int, rows: int, args: list[Any]) -> Launch:
-    """So many rows of `width` elements an item that the call is worth it."""
-    per = max(1, _RUN // max(width, 1))
-    options = f"#define E {kind}\n#define I {index}\n#define PER_ITEM {_power(per)}"
-    return Launch("copy", kernel, args, (-(-rows // _power(per)),), options, (1,))
-
-
-def _power(n: int) -> int:
-    """The largest power of two up to n: fewer programs to build."""
-    return 1 << (n.bit_length() - 1)
+    """Rows of `width` elements, several an item of a CPU."""
+    per = rows_per_item(width)
+    options = f"#define E {kind}\n#define I {index}\n#define PER_ITEM {per}"
+    return Launch("copy", kernel, args, (-(-rows // per),), options, (1,))
 
 
 @builds("copy_relayout")
@@ -115,8 +118,8 @@ def _transposed(
     short, long = sorted((along, across))
     woven = along[1:] == (1, across[0]) and across[2] == 1  # along is dense in x, across in y
     if woven and across[0] < _SHORT_AXIS and not device.local_tiles:
-        few = min(along[0], _RUN)
-        many = max(1, _RUN // (few * across[0]))
+        few = min(along[0], CPU_RUN)
+        many = max(1, CPU_RUN // (few * across[0]))
         args = [x, y, along[0], across[1], *more, many, few]
         items = (-(-along[0] // few), -(-b * c // many))
         return Launch("copy", "weave", args, items, f"{options}WEAVE {across[0]}", (1, 1))

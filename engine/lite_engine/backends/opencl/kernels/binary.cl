@@ -33,20 +33,36 @@ kernel void binary(global const T *a, global const T *b, global T *y, int n, int
   STV(y, i * V, done);
 }
 
-// Each operand has y's shape, or is a single number.
-kernel void binary_same(global const T *a, global const T *b, global T *y, int n) {
-  const int i = get_global_id(0) * V;
-  if (i + V <= n) {
+// n neighbours of both operands, or of one beside a single number of the other.
+inline void neighbours(global const T *a, global const T *b, global T *y, int n) {
+  int i = 0;
+  for (; i + V <= n; i += V) {
     const FV p = LDA(a, i * A_STEP), q = LDB(b, i * B_STEP);
     const FV v = OP(p, q);
     const FV done = ACT(v);
     STV(y, i, done);
-  } else {
-    for (int j = i; j < n; ++j) {
-      const float p = LD(a, j * A_STEP), q = LD(b, j * B_STEP);
-      const float v = OP(p, q);
-      const float done = ACT(v);
-      ST(y, j, done);
-    }
+  }
+  for (; i < n; ++i) {
+    const float p = LD(a, i * A_STEP), q = LD(b, i * B_STEP);
+    const float v = OP(p, q);
+    const float done = ACT(v);
+    ST(y, i, done);
   }
 }
+
+// Each operand has y's shape, or is a single number.
+kernel void binary_same(global const T *a, global const T *b, global T *y, int n) {
+  const int i = get_global_id(0) * V;
+  if (i < n) neighbours(a + i * A_STEP, b + i * B_STEP, y + i, min(V, n - i));
+}
+
+// For CPUs: rows of `width`, PER_ITEM of them an item; a_row and b_row elements apart.
+#ifdef PER_ITEM
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void binary_rows(global const T *a, global const T *b, global T *y, int rows, int width, int a_row,
+                 int b_row) {
+  const int first = get_global_id(0) * PER_ITEM;
+  for (int row = first; row < min(first + PER_ITEM, rows); ++row)
+    neighbours(a + row * a_row, b + row * b_row, y + row * width, width);
+}
+#endif
