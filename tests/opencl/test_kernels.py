@@ -160,7 +160,8 @@ CASES: dict[str, list[Graph]] = {
     "binary": [
         single("Add", IMAGE, some(6, 1, 1)), single("Mul", IMAGE, some(1, 6, 5, 7)),
         single("Add", (2, 5, 16), some(16)), single("Mul", (2, 5, 32), some(5, 1)),
-        single("Mul", (20, 700), some(700)), single("Sub", (3, 1, 5), some(4, 1)), single("Div", (3, 5), np.float32(3)),
+        single("Mul", (20, 700), some(700)),
+        single("Sub", (3, 1, 5), some(4, 1)), single("Div", (3, 5), np.float32(3)),
         single("PRelu", IMAGE, some(6, 1, 1)), pair("Add", (2, 3, 4), (2, 3, 4)),
     ],
     "cast": [cast("i32"), cast("u8")],
