@@ -1,7 +1,7 @@
 """Is a profile honest? What the layers add up to against the run, and what profiling costs.
 
-    python -m benchmarks.reconcile [--nets mobilenet_v1,…] [--backends x86,opencl] [--runs 15]
-                                   [--threads 2] [--json FILE]
+    python -m benchmarks.reconcile [--nets mobilenet_v1,…] [--backends x86,opencl]
+                                   [--seconds 2] [--threads 2] [--json FILE]
 
 Per network and backend: the unprofiled run (median), what the layers of profiled runs add up to,
 how far `apart` they are and, over 5 %, the profile's own words for it; `own run` is the distance to
@@ -34,10 +34,16 @@ from benchmarks import zoo
 
 APART = 0.05
 OVERHEAD = 0.02
+RUNS = (5, 50)
 
 
-def row_of(predictor: Predictor, feeds: dict[str, Any], runs: int) -> dict[str, Any]:
-    """One network on one backend."""
+def row_of(predictor: Predictor, feeds: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """One network on one backend, in about so many seconds (RUNS are the fewest and the most)."""
+    predictor.run(feeds)
+    begin = time.perf_counter()
+    predictor.run(feeds)
+    each = time.perf_counter() - begin
+    runs = max(RUNS[0], min(RUNS[1], int(seconds / each / 4)))  # plain, profiled; two in turn
     taken = profile(predictor, feeds, runs=runs, roof=False)
     total = taken.total_ms["median"]
     return {
@@ -80,7 +86,7 @@ def main() -> int:
     )
     parser.add_argument("--nets", default=",".join(zoo.NAMES), help="networks of the zoo")
     parser.add_argument("--backends", default=f"{host_target()},opencl")
-    parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=2, help="per network and backend")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, help="file for every figure")
     args = parser.parse_args()
@@ -95,7 +101,7 @@ def main() -> int:
             model = optimize(Path(folder) / f"{network}.onnx")
         feeds = random_feeds(model.graph)
         for backend in backends:
-            row = row_of(Predictor(model, backend, threads=args.threads), feeds, args.runs)
+            row = row_of(Predictor(model, backend, threads=args.threads), feeds, args.seconds)
             rows.setdefault(network, {})[backend] = row
             fine = is_good(network, backend, row)
             good &= fine
