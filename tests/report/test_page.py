@@ -9,11 +9,13 @@ import pytest
 
 pytest.importorskip("anywidget", reason="the report draws with the widgets: pip install .[lab]")
 
+from lite_engine import optimize
 from lite_engine.runtime import host_target
 from lite_widgets import LayerTable, columns
 from lite_workbench.cli import main
 from lite_workbench.report import Section, page, write_report
 from lite_workbench.session import Session
+from lite_workbench.views import number
 
 from tests.small_models import classifier
 
@@ -21,8 +23,6 @@ from tests.small_models import classifier
 @pytest.fixture
 def model(tmp_path):
     """A `.lite` file of a small classifier."""
-    from lite_engine import optimize
-
     path = tmp_path / "small.lite"
     optimize(classifier(), targets=[host_target()]).save(path)
     return path
@@ -72,6 +72,17 @@ def test_a_file_that_cannot_be_written(model, tmp_path, capsys) -> None:
     (tmp_path / "file").write_text("")
     assert main(["report", str(model), "-o", str(tmp_path / "file" / "x.html"), "--runs", "1"]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.cpu
+@pytest.mark.arm
+def test_emulated_profiles_count_instructions(tmp_path) -> None:
+    session = Session(optimize(classifier(), targets="arm").save(tmp_path / "arm.lite"))
+    session.set_input()
+    made = session.profile("arm", runs=1)
+    text = write_report([session], tmp_path / "arm.html").read_text("utf-8")
+    assert f"{number(made.instructions['run'])} instructions a run" in text
+    assert '"instructions":' in text
 
 
 @pytest.mark.cpu

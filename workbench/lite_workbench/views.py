@@ -125,6 +125,14 @@ def number(value: float, unit: str = "") -> str:
     return f"{value:.3g} {unit}".rstrip()
 
 
+def total_text(profile: Any) -> str:
+    """A whole run: its median time, or its executed instructions where times mean nothing."""
+    if profile.times_meaningful:
+        return milliseconds(profile.total_ms["median"])
+    counts = profile.instructions
+    return f"{number(counts['run'])} instructions" if counts else "no times"
+
+
 def milliseconds(value: float) -> str:
     """Three significant digits."""
     if not value or not math.isfinite(value):

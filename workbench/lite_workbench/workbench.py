@@ -152,8 +152,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
         states["Run"] = ("done", text) if len(said) == 1 else ("attention", "answers differ")
     if session.profiles:
         last = next(reversed(session.profiles.values()))
-        told = views.milliseconds(last.total_ms["median"]) if last.times_meaningful else "no times"
-        states["Profile"] = ("done", told)
+        states["Profile"] = ("done", views.total_text(last))
     if session.comparisons:
         states["Compare"] = _compared(next(reversed(session.comparisons.values())))
     if session.exported is not None:

@@ -201,14 +201,20 @@ def _advice(found: list[Any]) -> list[DataTable]:
 
 def _sentence(profile: Any) -> str:
     total = profile.total_ms
-    said = (
-        f"{profile.precision}, {profile.threads} threads: median "
-        f"{views.milliseconds(total['median'])} over {profile.runs} runs, 90 % within "
-        f"{views.milliseconds(total['p90'])}; first run "
-        f"{views.milliseconds(profile.first_run_ms)}."
-    )
-    if not profile.times_meaningful:
-        said = "Emulated: the times mean nothing, the numbers and the layers do. " + said
+    said = f"{profile.precision}, {profile.threads} threads: "
+    if profile.times_meaningful:
+        said += (
+            f"median {views.milliseconds(total['median'])} over {profile.runs} runs, 90 % within "
+            f"{views.milliseconds(total['p90'])}; first run "
+            f"{views.milliseconds(profile.first_run_ms)}."
+        )
+    elif counts := profile.instructions:
+        said += (
+            f"{views.total_text(profile)} a run, {views.number(counts['first_result'])} from the "
+            "start of the runner to the first result."
+        )
+    else:
+        said += "one thread alone counts instructions."
     peak = (profile.memory_map.get("peak") or {}).get("text")
     notes = [*profile.warnings, *([f"memory: {peak}"] if peak else [])]
     return " ".join([said, *(f"{note[0].upper()}{note[1:]}." for note in notes)])

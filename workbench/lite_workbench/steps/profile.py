@@ -232,7 +232,7 @@ class ProfileStep(Step):
             return
         runs = [
             [str(i), f"run {self.session.history.index(p) + 1}: {p.backend}, "
-             f"{views.milliseconds(p.total_ms['median'])}"]
+             f"{views.total_text(p)}"]
             for i, p in enumerate(self._earlier)
         ]  # fmt: skip
         own = [i for i, p in enumerate(self._earlier) if p.backend == profile.backend]
