@@ -175,3 +175,12 @@ def test_missing_inputs(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(_model(nodes, [_value("x")], [_value("y")]))
     with pytest.raises(ModelFormatError, match="Reshape needs its input 'shape'"):
         load(tmp_path / "m.onnx")
+
+
+def test_a_branch_that_is_no_graph(tmp_path: Path) -> None:
+    inner = helper.make_graph([helper.make_node("Relu", ["x"], ["z"])], "g", [], [_value("z")])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=2.0)
+    data = _model([helper.make_node("IsNaN", ["x"], ["c"]), node], [_value("x")], [_value("y")])
+    (tmp_path / "m.onnx").write_bytes(data)
+    with pytest.raises(ModelFormatError, match="If's else_branch is not a graph"):
+        load(tmp_path / "m.onnx")

@@ -128,6 +128,8 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
         op = find_op(node.op)
         if op is not None:
             op.arguments(node.inputs, node.name)
+            if op.has_subgraphs:
+                op.filled_attrs(node)
 
     try:
         walk(graph, has_its_inputs)

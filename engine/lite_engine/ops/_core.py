@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError, UnsupportedOperatorError
-from ..ir import DType, Node, TypeInfo
+from ..ir import DType, Graph, Node, TypeInfo
 
 #: How an operator sees memory; ARCHITECTURE section 3 says what each means.
 LAYOUTS = ("rowmajor", "channels_last", "elementwise", "axis", "view")
 
+#: Default of an attribute that must be given, and of one that must hold a Graph.
 REQUIRED: Any = object()
-"""Default of an attribute that must be given."""
+SUBGRAPH: Any = object()
 
 Infer = Callable[..., TypeInfo | Sequence[TypeInfo]]
 Reference = Callable[..., Any]
@@ -163,6 +164,10 @@ class OpDef:
     def is_variadic(self) -> bool:
         return bool(self.inputs) and self.inputs[-1].startswith("*")
 
+    @property
+    def has_subgraphs(self) -> bool:
+        return any(default is SUBGRAPH for default in self.attrs.values())
+
     def input_name(self, index: int) -> str:
         """`x`, `w`, … of the schema for input `index`."""
         if self.is_variadic and index >= len(self.inputs) - 1:
@@ -171,7 +176,7 @@ class OpDef:
 
     def filled_attrs(self, node: Node) -> dict[str, Any]:
         """The node's attributes with defaults. Raises UnsupportedOperatorError for unknown or
-        missing ones."""
+        missing ones, ShapeError for a subgraph that is none."""
         unknown = [k for k in node.attrs if k not in self.attrs]
         if unknown:
             raise UnsupportedOperatorError(
@@ -180,11 +185,14 @@ class OpDef:
                 (node.name,),
             )
         out = {**self.attrs, **node.attrs}
-        missing = [k for k, v in out.items() if v is REQUIRED]
+        missing = [k for k, v in out.items() if v is REQUIRED or v is SUBGRAPH]
         if missing:
             raise UnsupportedOperatorError(
                 f"{node.name}: {self.name} needs attribute {missing[0]!r}", (node.name,)
             )
+        for name, default in self.attrs.items():
+            if default is SUBGRAPH and not isinstance(out[name], Graph):
+                raise ShapeError(f"{node.name}: {self.name}'s {name} is not a graph")
         return out
 
     def arguments(self, given: Sequence[Any], where: str) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Graph, Node, Shape, TypeInfo, Value
-from ._core import REQUIRED, define_op
+from ._core import REQUIRED, SUBGRAPH, define_op
 from ._helpers import normalise_axis, wide
 from ._infer import infer_types
 from .softmax import softmax
@@ -25,11 +25,11 @@ if_op = define_op(
     "If",
     inputs="condition",
     outputs="*ys",
-    attrs={"then_branch": REQUIRED, "else_branch": REQUIRED},
+    attrs={"then_branch": SUBGRAPH, "else_branch": SUBGRAPH},
     source="ONNX If-25",
 )
 loop = define_op(
-    "Loop", inputs="trip_count? condition? *initial", outputs="*ys", attrs={"body": REQUIRED},
+    "Loop", inputs="trip_count? condition? *initial", outputs="*ys", attrs={"body": SUBGRAPH},
     source="ONNX Loop-25",
 )  # fmt: skip
 scan = define_op(
@@ -37,7 +37,7 @@ scan = define_op(
     inputs="*xs",
     outputs="*ys",
     attrs={
-        "body": REQUIRED,
+        "body": SUBGRAPH,
         "num_scan_inputs": REQUIRED,
         "scan_input_axes": [],
         "scan_input_directions": [],
