@@ -27,13 +27,16 @@ from lite_engine.devices import (
     open_address,
     remove_entry,
 )
+from lite_engine.devices.backend import DeviceBackend
+from lite_engine.devices.emulated import EmulatedDevice
 from lite_engine.devices.remote import Answer
 from lite_engine.errors import DeviceError, LiteError, TargetMismatchError, UsageError
+from lite_engine.plan import cut, make_plan
 from lite_engine.runtime import host_target
 from lite_engine.runtime.profile import profile
 from lite_workbench.cli import main
 
-from tests.small_models import classifier, image
+from tests.small_models import Builder, classifier, image
 
 pytestmark = pytest.mark.cpu
 
@@ -401,3 +404,20 @@ def test_counts_of_several_threads_are_left_out(tmp_path):
     made = {"threads": 1, "runs": 2, "steps": [{}, {}]}
     add_counts(made, marks)
     assert (made["instructions"], made["first_result_instructions"]) == (61, 71)
+    made = {"threads": 1, "runs": 2, "steps": [{"variant": "f32_pool__neon_band"}, {}]}
+    add_counts(made, marks)
+    assert "instructions" not in made  # its steps took turns
+
+
+def test_an_emulator_runs_steps_apart(tmp_path):
+    """On a board they take turns over bands of rows, which the counts could not tell apart."""
+    b = Builder((1, 3, 128, 128))
+    graph = b.done(b.conv(b.conv(b.x, 3, 16, 3), 16, 16, 3))
+
+    class Board:
+        times_meaningful = True
+
+    for device, bands in ((Board(), 1), (EmulatedDevice(), 0)):
+        (segment,) = cut(make_plan(graph, "cpu"))
+        executable = DeviceBackend(device).compile(segment, threads=1)
+        assert len({s.attrs["band"] for s in executable.plan.steps if "band" in s.attrs}) == bands

@@ -58,10 +58,12 @@ def add_counts(profile: dict[str, Any], counts: Path) -> None:
     """The counts at the readings of the clock as numbers of the profile: `instructions` of each
     step and of one whole run, `first_result_instructions` from the start of the process.
 
-    A run of n steps reads the clock n + 2 times: at its start, after every step, at its end.
-    Several threads wait for each other in loops, so their counts say nothing and are left out.
+    A run of n steps reads the clock n + 2 times: at its start, after every step, at its end; where
+    steps take turns (bands) more often. Several threads wait for each other in loops. Then the
+    counts say nothing and are left out.
     """
-    if profile.get("threads") != 1 or not counts.is_file():
+    banded = any(step.get("variant", "").endswith("_band") for step in profile["steps"])
+    if profile.get("threads") != 1 or banded or not counts.is_file():
         return
     marks = [int(line) for line in counts.read_text().split()]
     size = len(profile["steps"]) + 2
