@@ -38,7 +38,7 @@ _MERGES = {
 #: Below so many outputs one work-item each leaves a GPU idle.
 _FEW_OUTPUTS = 1 << 16
 #: Most work-items of a group that makes one row.
-_ROW_ITEMS = 128
+_ROW_ITEMS = 64
 
 
 def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
