@@ -69,7 +69,8 @@ class LayerDifference:
 class Comparison:
     """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs
     differ. `unaligned` counts layers of B that have no counterpart; `magnified` names the layer
-    that makes a large difference of a small one, for outputs that differ for no other reason."""
+    that makes a large difference of a small one, for outputs that differ for no other reason;
+    `outputs_apart` are the outputs that differ by more than that and rounding explain."""
 
     a: str
     b: str
@@ -81,6 +82,7 @@ class Comparison:
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     model: str = ""
     magnified: dict[str, str] = field(default_factory=dict)
+    outputs_apart: list[str] = field(default_factory=list)
     unaligned: int = 0
     runs: int = 0
 

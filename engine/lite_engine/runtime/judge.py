@@ -100,6 +100,7 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
     """Writes first_divergence, agrees and the sentence."""
     bad = [x for x in result.layers if not x.within]
     outputs = [n for n in apart(result, a, b) if n not in result.magnified]
+    result.outputs_apart = outputs
     result.agrees = not bad and not outputs
     if bad:
         first = bad[0]
