@@ -111,7 +111,7 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "drop_last_column": {
         "conv": ("", {"if (t < valid) {": "if (t < valid && ox + t < OW - 1) {"}),
         "from_points": ("", {"x0 + j >= OW)": "x0 + j >= OW - 1)"}),
-        "depthwise": ("", {"if (ox + p < OW)": "if (ox + p < OW - 1)"}),
+        "depthwise": ("", {"&& ox + p < OW)": "&& ox + p < OW - 1)"}),
     },
     "swap_channels": {  # the first and the last of a vector
         "conv": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
@@ -121,7 +121,7 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "overflow_fp16": {
         "conv": (_THROUGH_HALF, {"if (left >= V) {": "v = through_half(v);\n  if (left >= V) {"}),
         "from_points": (_THROUGH_HALF, {"s = u[j] + start;": "s = through_half(u[j] + start);"}),
-        "depthwise": (_THROUGH_HALF, {"FV v = sum[p];": "FV v = through_half(sum[p]);"}),
+        "depthwise": (_THROUGH_HALF, {"FV v = sum[q][p];": "FV v = through_half(sum[q][p]);"}),
     },
     "forget_bias": {
         "conv": ("", {"first = LDFV(bias, o);": "first = 0;",
