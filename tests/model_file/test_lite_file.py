@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from lite_engine.errors import LiteError, ModelFormatError, ShapeError, VersionE
 from lite_engine.ir import from_text, to_text
 from lite_engine.model_file import read_model, with_shapes
 from lite_engine.model_file._container import MAGIC, read_container, write_container
+from lite_workbench.cli import main
 
 from tests.small_models import attention, classifier, image
 
@@ -38,6 +40,13 @@ def test_round_trip(saved: Path) -> None:
     a = Predictor(saved, "reference").run(feeds)
     b = Predictor(again, "reference").run(feeds)
     np.testing.assert_array_equal(a["prob"], b["prob"])
+
+
+def test_what_travels_is_shown(saved: Path, capsys) -> None:
+    assert main(["info", str(saved)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^  preprocess  mean 127.5; std 127.5$", said, re.M)
+    assert re.search(r"^  labels      2: a, b$", said, re.M)
 
 
 def test_same_input_same_bytes(saved: Path, tmp_path: Path) -> None:

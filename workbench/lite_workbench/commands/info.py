@@ -18,6 +18,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+#: What is said once and then travels with the model.
+_TRAVELLING = ("preprocess", "labels")
+
+
 def _call(args: argparse.Namespace) -> Any:
     from pathlib import Path
 
@@ -30,6 +34,7 @@ def _call(args: argparse.Namespace) -> Any:
         model = with_shapes(read_model(path), shapes)
         info = model_info(model.graph, path.name)
         info.targets = model.describe()
+        info.metadata |= {k: model.metadata[k] for k in _TRAVELLING if k in model.metadata}
         return info
     graph = load(path, params=args.params, shapes=shapes)
     if args.optimized:
@@ -52,6 +57,7 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
         *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
         *(f"  target  {_target(t)}" for t in info.targets),
+        *(f"  {k:<10}  {_carried(info.metadata[k])}" for k in _TRAVELLING if k in info.metadata),
         "",
     ]
     targets = list(dict.fromkeys(s.target for s in info.support))
@@ -96,6 +102,14 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         lines.append(f"weights nobody reads: {some}")
     lines += [f"hint: {h}" for h in info.hints]
     return "\n".join(lines)
+
+
+def _carried(said: Any) -> str:
+    """Pictures' preparation, or labels, in one line."""
+    if isinstance(said, dict):
+        words = {k: ", ".join(map(str, v)) if isinstance(v, list) else v for k, v in said.items()}
+        return "; ".join(f"{k} {v}" for k, v in words.items() if v not in (None, ""))
+    return f"{len(said)}: {clip(', '.join(map(str, said[:20])), 60)}"
 
 
 def _target(said: dict[str, Any]) -> str:
