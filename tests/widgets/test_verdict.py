@@ -24,12 +24,20 @@ def _case(errors, **more):
     return {"a": "x86", "b": "opencl", "tolerance": 1e-2, "layers": layers, **more}
 
 
+def _explained():
+    """The engine found the second layer right: rounding explains its error."""
+    comparison = _case([(1e-5, 1e-5, 0), (4e-2, 4e-2, 0)])
+    comparison["layers"][1]["within"] = True
+    return comparison
+
+
 CASES = {
     "guilty": (samples.comparison(), 1e-2),
     "rounding": (samples.comparison(), 1e-4),
     "blind": (samples.comparison(), 0.5),
     "agrees": (_case([(1e-5, 1e-5, 0), (1e-5, 2e-5, 0)]), 1e-2),
     "adds-up": (_case([(1e-3, 1e-3, 0), (9e-3, 3e-2, 0)]), 1e-2),
+    "explained": (_explained(), 1e-2),
     "unknown": (_case([(None, 1e-3, 0), (None, 3e-2, 0)]), 1e-2),
 }
 
@@ -38,9 +46,14 @@ CASES = {
 def test_case(case):
     comparison, tolerance = CASES[case]
     said = verdict(comparison, tolerance, judge(comparison, tolerance))
-    assert said["case"] == case
+    assert said["case"] == ("agrees" if case == "explained" else case)
     if case == "guilty":
         assert said["layer"] == samples.GUILTY and "7.9e−2" in said["text"]
+
+
+def test_below_the_usual_line_every_error_counts():
+    said = verdict(_explained(), 5e-3, judge(_explained(), 5e-3))
+    assert said["layer"] == "l1"
 
 
 def test_not_a_number_without_an_isolated_pass_is_said():

@@ -21,10 +21,13 @@ export function ownTolerances(comparison, tolerance) {
 }
 
 /**
+ * Where the line is at least what is usual, the engine's own finding stands: it knows what rounding
+ * explains of a layer, and differences too small to mean anything (`within` of a row).
  * layers: [{name, op, block, iso, acc, tol, nan, state}], state "within", "own" or "carried";
  * first: index of the first one over its tolerance, or −1; own: indices over by themselves.
  */
 export function judge(comparison, tolerance, { byOp = null, metric = "rel_l2" } = {}) {
+  const usual = comparison.usual_tolerance ?? comparison.tolerance;
   const layers = comparison.layers.map((row) => {
     const tol = toleranceOf(row, tolerance, byOp);
     const iso = row.isolated ? (row.isolated[metric] ?? null) : null;
@@ -32,7 +35,8 @@ export function judge(comparison, tolerance, { byOp = null, metric = "rel_l2" } 
     const nan = Math.max(0, (row.nan_b || 0) - (row.nan_a || 0));
     const isoNan = row.isolated ? row.isolated.nan_b || 0 : 0;
     const own = over(iso, isoNan, tol);
-    const state = own ? "own" : over(acc, nan, tol) ? "carried" : "within";
+    const right = row.within === true && tol >= usual;
+    const state = right ? "within" : own ? "own" : over(acc, nan, tol) ? "carried" : "within";
     return {
       name: row.name,
       op: row.op,

@@ -18,8 +18,11 @@ def judge(
     """Return {"layers": [{name, iso, acc, tol, nan, state}], "first": index or -1, "own": […]}.
 
     A layer is "own" if it is over its tolerance when fed right input, "carried" if only its
-    accumulated error is, and "within" otherwise. New not-a-numbers count as over.
+    accumulated error is, and "within" otherwise. New not-a-numbers count as over. Where the line is
+    at least what is usual, the engine's own finding stands: it knows what rounding explains of a
+    layer, and differences too small to mean anything (`within` of a row).
     """
+    usual = comparison.get("usual_tolerance", comparison.get("tolerance", tolerance))
     layers = []
     for row in comparison["layers"]:
         limit = (by_op or {}).get(row.get("op"), tolerance)
@@ -28,7 +31,8 @@ def judge(
         nan = max(0, (row.get("nan_b") or 0) - (row.get("nan_a") or 0))
         own = (isolated.get("nan_b") or 0) > 0 or (iso is not None and iso > limit)
         carried = nan > 0 or (acc is not None and acc > limit)
-        state = "own" if own else "carried" if carried else "within"
+        right = row.get("within") is True and limit >= usual
+        state = "within" if right else "own" if own else "carried" if carried else "within"
         layers.append({"name": row["name"], "iso": iso, "acc": acc, "tol": limit, "nan": nan,
                        "state": state})  # fmt: skip
     first = next((i for i, layer in enumerate(layers) if layer["state"] != "within"), -1)
