@@ -256,3 +256,42 @@ def test_a_transposed_convolution_in_integers(group, calibrated):
         "QuantizeLinear", "QLinearConvTranspose", "DequantizeLinear"]
     error = reference_run(fused, feeds)["y"] - want
     assert np.linalg.norm(error) < 0.02 * np.linalg.norm(want)
+
+
+def test_a_hard_swish_that_is_spelt_out_becomes_one_table():
+    """x · clip(x + 3, 0, 6) / 6 with a rounding behind every step, and the same answers."""
+    text = IN + """
+  const three: u8[] = [60]
+  const low: f32[] = [0]
+  const high: f32[] = [6]
+  const six: f32[1,1,1,1] = [6]
+  "d3": three.r = DequantizeLinear(three, s, z)
+  "add": t1 = Add(xd, three.r)
+  "q1": t1q = QuantizeLinear(t1, s2, z2)
+  "dq1": t1d = DequantizeLinear(t1q, s2, z2)
+  "clip": t2 = Clip(t1d, low, high)
+  "q3": t2q = QuantizeLinear(t2, s2, z2)
+  "dq3": t2d = DequantizeLinear(t2q, s2, z2)
+  "div": t3 = Div(t2d, six)
+  "q4": t3q = QuantizeLinear(t3, s, z)
+  "dq4": t3d = DequantizeLinear(t3q, s, z)
+  "mul": y = Mul(xd, t3d)
+""" + OUT
+    graph = qdq(text)
+    fused, _ = fuse(graph)
+    assert ops(fused) == ["QLookup"]
+    every = (np.arange(144) - 72).reshape(1, 4, 6, 6).astype(np.float32) * 0.05
+    for name, want in reference_run(graph, {"x": every}).items():
+        assert np.array_equal(reference_run(fused, {"x": every})[name], want)
+    (table,) = (n for n in fused.nodes if n.op == "QLookup")
+    assert table.name == "mul"
+
+
+@pytest.mark.parametrize("call", ["Sub(c, xd)", "Div(xd, c)", "Mul(c, xd)", "Add(xd, c)"])
+def test_arithmetic_with_a_number_is_a_table(call):
+    graph = qdq(IN + f'  const c: f32[1] = [1.7]\n  "op": y = {call}' + OUT)
+    fused, _ = fuse(graph)
+    assert ops(fused) == ["QLookup"]
+    feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
+    want, got = (list(reference_run(g, feeds).values())[0] for g in (graph, fused))
+    assert np.array_equal(got, want)

@@ -6,6 +6,8 @@
     DQ(a), DQ(b) → Add / Mul → Q          QLinearAdd / QLinearMul
     DQ(x) → pooling, Softmax, Concat → Q  QLinear…
     DQ(x) → any unary function → Q        QLookup: 256 answers
+    DQ(x), a number → Add, Sub, Mul, Div → Q  QLookup as well
+    QLookup(QLookup(x)), x · QLookup(x)   one QLookup: a HardSwish that a file spells out
     DQ(x) → view or MaxPool → Q           the same operator on integers
 
 A fused Relu or Clip is free when the output's integers end where it clamps, else a table follows.
@@ -34,6 +36,7 @@ UNARY = (
     *FUSABLE, "Abs", "Exp", "Neg", "Sqrt", "Square", "Rsqrt", "Log", "Floor", "Ceil", "Round",
     "Celu", "Selu", "Softsign", "Sin", "Cos", "Reciprocal", "Swish",
 )  # fmt: skip
+ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 _EIGHT_BITS = (DType.I8, DType.U8)
 
 
@@ -81,7 +84,7 @@ def quantize_fuse_qdq(graph: Graph, journal: Journal) -> int:
         infer_new(made)
         journal.rewrote(NAME, before, tuple(n.name for n in made))
         count += 1
-    return count
+    return count + _join_tables(graph, journal)
 
 
 def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
@@ -96,6 +99,10 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
     y = _written(graph, q)
     if y is None or y.value.dtype not in _EIGHT_BITS:
         return "the output is not quantised to 8 bits per tensor"
+    if node.op in ARITHMETIC:
+        made = _with_numbers(graph, node, q, inputs, y)
+        if made is not None:
+            return [made]
     handler = _HANDLERS.get(node.op)
     if handler is None:
         return f"{node.op} has no integer form"
@@ -280,13 +287,18 @@ def _with_clamp(
     return [inner, graph.replace([node, q], "QLookup", [inner.output], attrs, name=node.name)]
 
 
-def _table(x: Quantised, y: Quantised, node: Node | None) -> list[int]:
-    """Answers of a unary node (None: the identity) for all 256 inputs."""
+def _table(
+    x: Quantised, y: Quantised, node: Node | None, numbers: dict[int, np.ndarray] | None = None
+) -> list[int]:
+    """Answers of a unary node (None: the identity) for all 256 inputs; `numbers` are its operands
+    by position, where x is the one that is missing."""
     assert x.value.dtype is not None and y.value.dtype is not None
     source, target = np.iinfo(x.value.dtype.np), np.iinfo(y.value.dtype.np)
     (x_scale, x_zero), (y_scale, y_zero) = x.scalar, y.scalar
     real = (np.arange(source.min, source.max + 1) - x_zero).astype(np.float32) * np.float32(x_scale)
-    if node is not None:
+    if node is not None and numbers is not None:
+        real = run_node(node, [numbers.get(i, real) for i in range(len(node.inputs))])[0]
+    elif node is not None:
         rest = [None if v is None else v.const for v in node.inputs[1:]]
         real = run_node(node, [real, *rest])[0]
     steps = np.nan_to_num(np.rint(real / np.float32(y_scale)) + np.float32(y_zero))
@@ -309,6 +321,69 @@ def _unary(
     return [
         graph.replace([node, q], "QLookup", [x.value], _lookup_attrs(x, y, node), name=node.name)
     ]
+
+
+def _with_numbers(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> Node | None:
+    """A table where all operands but one are constants of one element."""
+    numbers = {}
+    for i, (value, found) in enumerate(zip(node.inputs, inputs)):
+        const = value.const if value is not None else None
+        if found is not None and found.value.const is not None and found.per_tensor:
+            scale, zero = found.scalar
+            const = (found.value.const.astype(np.int32) - zero) * np.float32(scale)
+        if const is not None and const.size == 1:
+            numbers[i] = const.reshape(()).astype(np.float32)
+    others = [x for i, x in enumerate(inputs) if i not in numbers]
+    if len(others) != 1 or not _activation(others[0]):
+        return None
+    x = others[0]
+    assert x is not None
+    if x.value.shape is None or x.value.shape != node.output.shape:
+        return None
+    attrs = {"table": _table(x, y, node, numbers), "output_dtype": str(y.value.dtype)}
+    return graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)
+
+
+def _join_tables(graph: Graph, journal: Journal) -> int:
+    """Tables of tables, and sums and products of two functions of the same bytes."""
+    count = 0
+    for node in list(graph.nodes):
+        if node.op == "QLookup":
+            operands = [node.inputs[0]]
+        elif node.op in ("QLinearAdd", "QLinearMul"):
+            operands = [node.inputs[0], node.inputs[3]]
+        else:
+            continue
+        tables = [v.producer for v in operands if v is not None and v.producer is not None]
+        tables = [t for t in tables if t.op == "QLookup"]
+        roots = {id(r): r for v in operands if (r := _root(v)) is not None}
+        if not tables or len(roots) != 1 or any(v is None for v in operands):
+            continue
+        (root,) = roots.values()
+        if root.dtype not in _EIGHT_BITS or root.shape != node.output.shape:
+            continue
+        info = np.iinfo(root.dtype.np)
+        every = np.arange(info.min, info.max + 1).astype(root.dtype.np)
+        known = {id(root): every}
+        known |= {id(t.output): run_node(t, [every])[0] for t in tables}
+        arrays = [None if v is None else known.get(id(v), v.const) for v in node.inputs]
+        answers = run_node(node, arrays)[0]
+        attrs = {"table": [int(a) for a in answers], "output_dtype": str(node.output.dtype)}
+        sources = tuple(dict.fromkeys(s for n in (*tables, node) for s in n.sources))
+        made = graph.replace([node], "QLookup", [root], attrs, name=node.name)
+        made.sources = sources
+        infer_new([made])
+        journal.rewrote(NAME, tuple(t.name for t in tables) + (node.name,), (made.name,))
+        count += 1
+    return count
+
+
+def _root(value: Value | None) -> Value | None:
+    """The bytes that a value is a table of, or the value itself."""
+    table = None if value is None else value.producer
+    return table.inputs[0] if table is not None and table.op == "QLookup" else value
 
 
 def _requantize(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
