@@ -293,5 +293,5 @@ def test_arithmetic_with_a_number_is_a_table(call):
     fused, _ = fuse(graph)
     assert ops(fused) == ["QLookup"]
     feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
-    want, got = (list(reference_run(g, feeds).values())[0] for g in (graph, fused))
+    want, got = (next(iter(reference_run(g, feeds).values())) for g in (graph, fused))
     assert np.array_equal(got, want)
