@@ -21,6 +21,7 @@ from .. import settings
 from .._version import __version__
 from ..errors import LiteError
 from ..ir import DType, Graph, Value
+from .choice import usability
 from .environment import cpu_name
 from .predictor import Predictor
 
@@ -81,7 +82,7 @@ def measured_roof(predictor: Predictor) -> Roof | None:
     if predictor.backend == "reference" or predictor.device is not None:
         return None
     key = " | ".join(
-        [cpu_name(), predictor.decision.reasons[-1][2], predictor.backend,
+        [cpu_name(), usability(predictor.backend).reason, predictor.backend,
          f"{predictor.threads} threads", predictor.precision, __version__]
     )  # fmt: skip
     path = settings.cache_dir() / "roofs.json"
