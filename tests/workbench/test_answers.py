@@ -40,6 +40,13 @@ def test_decoded_boxes_are_thinned_out() -> None:
     assert answer({"scores": scores, "boxes": offsets}, []).kind == "values"
 
 
+def test_labels_that_do_not_fit_are_said() -> None:
+    scores = {"y": np.array([[0.1, 0.7, 0.2]], np.float32)}
+    said = answer(scores, ["cat", "dog"])
+    assert said.text == "1" and said.note == "classes are not named: 2 labels, 3 classes"
+    assert answer(scores, ["", "cat", "dog"]).note == ""
+
+
 def test_suppression_keeps_other_classes() -> None:
     boxes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 0.2]], np.float32)
     scores, classes = np.array([0.5, 0.9, 0.8]), np.array([1, 1, 2])

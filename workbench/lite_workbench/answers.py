@@ -31,6 +31,7 @@ class Answer:
     kind: str
     text: str
     items: list[dict[str, Any]] = field(default_factory=list)
+    note: str = ""
 
     @property
     def confidence(self) -> float | None:
@@ -61,7 +62,11 @@ def answer(
             if alphabet is not None:
                 return _line(squeezed if alphabet[2] else squeezed.T, *alphabet[:2])
         if squeezed.ndim == 1 and squeezed.size >= 2:
-            return _top(squeezed, labels if len(labels) >= squeezed.size else (), top)
+            fits = len(labels) >= squeezed.size
+            found = _top(squeezed, labels if fits else (), top)
+            if labels and not fits:
+                found.note = f"classes are not named: {len(labels)} labels, {squeezed.size} classes"
+            return found
     if all(a.size for a in arrays):
         boxes = find_boxes(outputs, labels, size, threshold, overlap)
         if boxes is not None:

@@ -207,8 +207,7 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
     )
     if result.answer.text:
         lines += ["", _said(result)]
-    if result.note:
-        lines.append(f"note: {result.note}")
+    lines += [f"note: {note}" for note in (result.answer.note, result.note) if note]
     if args.output:
         lines.append(f"wrote {args.output}")
     return "\n".join(lines)
