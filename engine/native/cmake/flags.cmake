@@ -11,13 +11,15 @@ set(LITE_LIBRARY_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--exclude-li
     LINKER:--no-undefined LINKER:--gc-sections)
 set(LITE_RUNNER_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--gc-sections)
 
-if(LITE_KERNEL_LIST)  # a trimmed build is for a device: no symbols, no tables for debuggers
-  target_compile_options(lite_flags INTERFACE -fno-asynchronous-unwind-tables)
+if(LITE_KERNEL_LIST)  # a trimmed build is for a device: no symbols
   list(APPEND LITE_LIBRARY_LINK_FLAGS -s)
   list(APPEND LITE_RUNNER_LINK_FLAGS -s)
 endif()
 
-if(LITE_SANITIZE)
+# Nothing unwinds the stack in a release: no exceptions, and no tables for them.
+if(NOT LITE_SANITIZE)
+  target_compile_options(lite_flags INTERFACE -fno-asynchronous-unwind-tables)
+else()
   target_compile_options(lite_flags INTERFACE -fsanitize=${LITE_SANITIZE} -g
     -fno-omit-frame-pointer)
   # The kernels' unrolled tiles compile ten times slower with UBSan and inline checks.
@@ -34,7 +36,9 @@ if(LITE_SANITIZE)
   endif()
   set(LITE_LIBRARY_LINK_FLAGS ${sanitizers})
   set(LITE_RUNNER_LINK_FLAGS ${sanitizers})
-elseif(LITE_STATIC_RUNNER)
+endif()
+
+if(LITE_STATIC_RUNNER AND NOT LITE_SANITIZE)
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_LINK_OPTIONS -static)
   check_cxx_source_compiles("int main() { return 0; }" LITE_CAN_LINK_STATICALLY)
