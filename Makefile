@@ -19,7 +19,7 @@ demo:           ## set up and take a model through the whole walk, no browser (M
 test:           ## set up, lint, and run every test
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory _lint
-	@pytest --all -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	@pytest --all -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint:           ## ruff, import contracts, types
 	@scripts/setup.sh test

@@ -10,6 +10,8 @@ from lite_engine.ir import Graph, Journal, from_text, verify
 from lite_engine.ops import infer_types
 from lite_engine.passes import optimize_graph
 from lite_engine.passes.quantize_fuse_qdq import quantize_fuse_qdq
+from lite_engine.passes.quantize_join_tables import quantize_join_tables
+from lite_engine.passes.quantize_move_views import quantize_move_views
 from lite_engine.quantize import Ranges, quantize_static, reference_run
 
 RNG = np.random.default_rng(5)
@@ -56,7 +58,8 @@ SAME = OUT.replace("s2, z2", "s, z")
 
 def fuse(graph: Graph) -> tuple[Graph, Journal]:
     out, journal = graph.copy(), Journal()
-    quantize_fuse_qdq(out, journal)
+    for one in (quantize_move_views, quantize_fuse_qdq, quantize_join_tables):
+        one(out, journal)
     out.remove_unread()
     infer_types(out)
     verify(out)

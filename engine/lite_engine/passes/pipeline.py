@@ -21,6 +21,8 @@ from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
 from .layout_sink_transposes import layout_sink_transposes
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
 from .quantize_fuse_qdq import quantize_fuse_qdq
+from .quantize_join_tables import quantize_join_tables
+from .quantize_move_views import quantize_move_views
 from .recompose_activations import recompose_activations
 from .recompose_layer_norm import (
     fuse_norm_affine,
@@ -67,7 +69,9 @@ FUSE: list[Pass] = [
 VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, drop_identity]
 FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
 
-INTEGERS: list[Pass] = [quantize_fuse_qdq, drop_identity, drop_duplicates]
+INTEGERS: list[Pass] = [
+    quantize_move_views, quantize_fuse_qdq, quantize_join_tables, drop_identity, drop_duplicates,
+]  # fmt: skip
 
 #: What every target gets.
 PIPELINE: list[Pass] = [

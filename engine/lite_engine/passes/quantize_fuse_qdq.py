@@ -7,7 +7,6 @@
     DQ(x) → pooling, Softmax, Concat → Q  QLinear…
     DQ(x) → any unary function → Q        QLookup: 256 answers
     DQ(x), a number → Add, Sub, Mul, Div → Q  QLookup as well
-    QLookup(QLookup(x)), x · QLookup(x)   one QLookup: a HardSwish that a file spells out
     DQ(x) → view or MaxPool → Q           the same operator on integers
 
 A fused Relu or Clip is free when the output's integers end where it clamps, else a table follows.
@@ -16,15 +15,14 @@ A fused Relu or Clip is free when the output's integers end where it clamps, els
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..ir import DType, Graph, Journal, Node, Value
-from ..ops import run_node
+from ..ir import Graph, Journal, Node, Value
 from ..ops.activation import FUSABLE
+from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
+from ._quantised import EIGHT_BITS, Quantised, dequantised, is_bytes, written
 
 NAME = "quantize-fuse-qdq"
 VIEWS = (
@@ -37,36 +35,10 @@ UNARY = (
     "Celu", "Selu", "Softsign", "Sin", "Cos", "Reciprocal", "Swish",
 )  # fmt: skip
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
-_EIGHT_BITS = (DType.I8, DType.U8)
-
-
-@dataclass(frozen=True)
-class Quantised:
-    """Integers of a real tensor: the value and its parameters as graph values."""
-
-    value: Value
-    scale: Value
-    zero: Value
-    axis: int
-
-    @property
-    def scalar(self) -> tuple[float, int]:
-        """Scale and zero point of per-tensor parameters."""
-        assert self.scale.const is not None and self.zero.const is not None
-        return float(self.scale.const.ravel()[0]), int(self.zero.const.ravel()[0])
-
-    @property
-    def per_tensor(self) -> bool:
-        return self.scale.const is not None and self.scale.const.size == 1
-
-    def same_as(self, other: Quantised) -> bool:
-        same_type = self.value.dtype is other.value.dtype
-        return self.per_tensor and other.per_tensor and same_type and self.scalar == other.scalar
-
 
 @graph_pass(NAME)
 def quantize_fuse_qdq(graph: Graph, journal: Journal) -> int:
-    count = _move_views(graph, journal)
+    count = 0
     for node in list(graph.nodes):
         if node.op == "Split" and _fuse_split(graph, node):
             journal.rewrote(NAME, (node.name,), (node.name,))
@@ -84,64 +56,29 @@ def quantize_fuse_qdq(graph: Graph, journal: Journal) -> int:
         infer_new(made)
         journal.rewrote(NAME, before, tuple(n.name for n in made))
         count += 1
-    return count + _join_tables(graph, journal)
+    return count
 
 
 def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
     """The integer nodes in place of node → Q, or why there are none; "" for no such place."""
     if node.op == "DequantizeLinear":
-        return _requantize(graph, node, q)
+        return rescale(graph, node, q)
     inputs = [dequantised(graph, v) for v in node.inputs]
     if not any(inputs):
         return ""
     if graph.sole_reader(node.output) is not q or len(node.outputs) != 1:
         return f"{node.op} output has another reader"
-    y = _written(graph, q)
-    if y is None or y.value.dtype not in _EIGHT_BITS:
+    y = written(graph, q)
+    if y is None or y.value.dtype not in EIGHT_BITS:
         return "the output is not quantised to 8 bits per tensor"
     if node.op in ARITHMETIC:
-        made = _with_numbers(graph, node, q, inputs, y)
+        made = with_numbers(graph, node, q, inputs, y)
         if made is not None:
             return [made]
-    handler = _HANDLERS.get(node.op)
+    handler = INTEGER_FORMS.get(node.op)
     if handler is None:
         return f"{node.op} has no integer form"
     return handler(graph, node, q, inputs, y)
-
-
-# ---------------------------------------------------------------- reading parameters
-
-
-def dequantised(graph: Graph, value: Value | None) -> Quantised | None:
-    """What a DequantizeLinear reads, when its parameters are constants."""
-    dq = None if value is None else value.producer
-    if dq is None or dq.op != "DequantizeLinear":
-        return None
-    return _parameters(graph, dq, dq.inputs[0])
-
-
-def _written(graph: Graph, q: Node) -> Quantised | None:
-    found = _parameters(graph, q, q.output)
-    return found if found is not None and found.per_tensor else None
-
-
-def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantised | None:
-    scale, zero = node.inputs[1], node.input(2)
-    if value is None or scale is None or scale.const is None or value.dtype is None:
-        return None
-    if node.attrs.get("block_size", 0) or (zero is not None and zero.const is None):
-        return None
-    if zero is None:
-        name = graph.unique(f"{value.name}.zero_point")
-        zero = graph.constant(np.zeros(scale.const.shape, value.dtype.np), name)
-    rank = len(value.shape or ())
-    axis = node.attrs.get("axis", 1)
-    return Quantised(value, scale, zero, axis % rank if rank else 0)
-
-
-def _activation(found: Quantised | None) -> bool:
-    """Is it an 8-bit tensor with one scale?"""
-    return found is not None and found.per_tensor and found.value.dtype in _EIGHT_BITS
 
 
 # ---------------------------------------------------------------- heavy operators
@@ -152,9 +89,9 @@ def _conv(
 ) -> list[Node] | str:
     x, w = inputs[0], inputs[1]
     r = inputs[3] if node.input(3) is not None else None
-    if node.input(3) is not None and not _activation(r):
+    if node.input(3) is not None and not is_bytes(r):
         return "the residual is not quantised to 8 bits"
-    if not _activation(x) or w is None or w.value.dtype not in _EIGHT_BITS:
+    if not is_bytes(x) or w is None or w.value.dtype not in EIGHT_BITS:
         return "input or weight is not quantised to 8 bits"
     assert x is not None
     if not w.per_tensor and w.axis != 0:
@@ -171,7 +108,7 @@ def _conv_transpose(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
     x, w = inputs[0], inputs[1]
-    if not _activation(x) or w is None or w.value.dtype not in _EIGHT_BITS:
+    if not is_bytes(x) or w is None or w.value.dtype not in EIGHT_BITS:
         return "input or weight is not quantised to 8 bits"
     assert x is not None
     if not w.per_tensor:
@@ -201,7 +138,7 @@ def _gemm(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
-    if not _activation(a) or b is None or b.value.dtype not in _EIGHT_BITS:
+    if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
         return "input or weight is not quantised to 8 bits"
     assert a is not None
     if node.attrs.get("beta", 1.0) != 1 and node.input(2) is not None:
@@ -220,7 +157,7 @@ def _matmul(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
-    if not _activation(a) or b is None or b.value.dtype not in _EIGHT_BITS:
+    if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
         return "an operand is not quantised to 8 bits"
     assert a is not None
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
@@ -256,7 +193,7 @@ def _bias(graph: Graph, node: Node, x: Quantised, w: Quantised) -> Value | str |
     return graph.constant(array, graph.unique(f"{node.name}.bias"))
 
 
-# ---------------------------------------------------------------- clamps and tables
+# ---------------------------------------------------------------- clamps
 
 
 def _with_clamp(
@@ -287,116 +224,6 @@ def _with_clamp(
     return [inner, graph.replace([node, q], "QLookup", [inner.output], attrs, name=node.name)]
 
 
-def _table(
-    x: Quantised, y: Quantised, node: Node | None, numbers: dict[int, np.ndarray] | None = None
-) -> list[int]:
-    """Answers of a unary node (None: the identity) for all 256 inputs; `numbers` are its operands
-    by position, where x is the one that is missing."""
-    assert x.value.dtype is not None and y.value.dtype is not None
-    source, target = np.iinfo(x.value.dtype.np), np.iinfo(y.value.dtype.np)
-    (x_scale, x_zero), (y_scale, y_zero) = x.scalar, y.scalar
-    real = (np.arange(source.min, source.max + 1) - x_zero).astype(np.float32) * np.float32(x_scale)
-    if node is not None and numbers is not None:
-        real = run_node(node, [numbers.get(i, real) for i in range(len(node.inputs))])[0]
-    elif node is not None:
-        rest = [None if v is None else v.const for v in node.inputs[1:]]
-        real = run_node(node, [real, *rest])[0]
-    steps = np.nan_to_num(np.rint(real / np.float32(y_scale)) + np.float32(y_zero))
-    return [int(v) for v in np.clip(steps, target.min, target.max)]
-
-
-def _lookup_attrs(x: Quantised, y: Quantised, node: Node | None) -> dict[str, Any]:
-    return {"table": _table(x, y, node), "output_dtype": str(y.value.dtype)}
-
-
-def _unary(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
-) -> list[Node] | str:
-    x = inputs[0]
-    if not _activation(x):
-        return "its input is not quantised to 8 bits"
-    if any(v is not None and v.const is None for v in node.inputs[1:]):
-        return "a parameter is not constant"
-    assert x is not None
-    return [
-        graph.replace([node, q], "QLookup", [x.value], _lookup_attrs(x, y, node), name=node.name)
-    ]
-
-
-def _with_numbers(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
-) -> Node | None:
-    """A table where all operands but one are constants of one element."""
-    numbers = {}
-    for i, (value, found) in enumerate(zip(node.inputs, inputs)):
-        const = value.const if value is not None else None
-        if found is not None and found.value.const is not None and found.per_tensor:
-            scale, zero = found.scalar
-            const = (found.value.const.astype(np.int32) - zero) * np.float32(scale)
-        if const is not None and const.size == 1:
-            numbers[i] = const.reshape(()).astype(np.float32)
-    others = [x for i, x in enumerate(inputs) if i not in numbers]
-    if len(others) != 1 or not _activation(others[0]):
-        return None
-    x = others[0]
-    assert x is not None
-    if x.value.shape is None or x.value.shape != node.output.shape:
-        return None
-    attrs = {"table": _table(x, y, node, numbers), "output_dtype": str(y.value.dtype)}
-    return graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)
-
-
-def _join_tables(graph: Graph, journal: Journal) -> int:
-    """Tables of tables, and sums and products of two functions of the same bytes."""
-    count = 0
-    for node in list(graph.nodes):
-        if node.op == "QLookup":
-            operands = [node.inputs[0]]
-        elif node.op in ("QLinearAdd", "QLinearMul"):
-            operands = [node.inputs[0], node.inputs[3]]
-        else:
-            continue
-        tables = [v.producer for v in operands if v is not None and v.producer is not None]
-        tables = [t for t in tables if t.op == "QLookup"]
-        roots = {id(r): r for v in operands if (r := _root(v)) is not None}
-        if not tables or len(roots) != 1 or any(v is None for v in operands):
-            continue
-        (root,) = roots.values()
-        if root.dtype not in _EIGHT_BITS or root.shape != node.output.shape:
-            continue
-        info = np.iinfo(root.dtype.np)
-        every = np.arange(info.min, info.max + 1).astype(root.dtype.np)
-        known = {id(root): every}
-        known |= {id(t.output): run_node(t, [every])[0] for t in tables}
-        arrays = [None if v is None else known.get(id(v), v.const) for v in node.inputs]
-        answers = run_node(node, arrays)[0]
-        attrs = {"table": [int(a) for a in answers], "output_dtype": str(node.output.dtype)}
-        sources = tuple(dict.fromkeys(s for n in (*tables, node) for s in n.sources))
-        made = graph.replace([node], "QLookup", [root], attrs, name=node.name)
-        made.sources = sources
-        infer_new([made])
-        journal.rewrote(NAME, tuple(t.name for t in tables) + (node.name,), (made.name,))
-        count += 1
-    return count
-
-
-def _root(value: Value | None) -> Value | None:
-    """The bytes that a value is a table of, or the value itself."""
-    table = None if value is None else value.producer
-    return table.inputs[0] if table is not None and table.op == "QLookup" else value
-
-
-def _requantize(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
-    """DQ → Q with nothing between: nothing, or a table from one scale to the other."""
-    x, y = dequantised(graph, dq.output), _written(graph, q)
-    if not _activation(x) or y is None or y.value.dtype not in _EIGHT_BITS:
-        return "not 8 bits per tensor on both sides"
-    assert x is not None
-    if x.same_as(y):
-        return [graph.replace([q], "Identity", [x.value], name=q.name)]
-    return [graph.replace([q], "QLookup", [x.value], _lookup_attrs(x, y, None), name=q.name)]
-
-
 # ---------------------------------------------------------------- element-wise, pooling, joining
 
 
@@ -404,7 +231,7 @@ def _binary(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
     a, b = inputs
-    if a is None or b is None or not _activation(a) or not _activation(b):
+    if a is None or b is None or not is_bytes(a) or not is_bytes(b):
         return "an operand is not quantised to 8 bits"
     if not a.value.dtype is b.value.dtype is y.value.dtype:
         return "the operands differ in type"
@@ -418,7 +245,7 @@ def _simple(
 ) -> list[Node] | str:
     """Pooling and Softmax: one input, one output, attributes as they are."""
     x = inputs[0]
-    if not _activation(x) or x is None or x.value.dtype is not y.value.dtype:
+    if not is_bytes(x) or x is None or x.value.dtype is not y.value.dtype:
         return "input and output are not quantised alike to 8 bits"
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
     return [graph.replace([node, q], f"QLinear{node.op}", operands, node.attrs, name=node.name)]
@@ -427,21 +254,11 @@ def _simple(
 def _concat(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
-    parts = [i for i in inputs if i is not None and _activation(i)]
+    parts = [i for i in inputs if i is not None and is_bytes(i)]
     if len(parts) != len(inputs):
         return "an input is not quantised to 8 bits"
-    values = [p.value if p.same_as(y) else _requantised(graph, p, y, q) for p in parts]
+    values = [p.value if p.same_as(y) else rescaled(graph, p, y, q) for p in parts]
     return [graph.replace([node, q], "Concat", values, node.attrs, name=node.name)]
-
-
-def _requantised(graph: Graph, x: Quantised, y: Quantised, before: Node) -> Value:
-    """x by a table to the scale of y, so that it can be written where it is joined."""
-    made = graph.add(
-        "QLookup", [x.value], _lookup_attrs(x, y, None),
-        name=graph.unique(f"{x.value.name}.requantised"), sources=before.sources, before=before,
-    )  # fmt: skip
-    made.output.dtype, made.output.shape = y.value.dtype, x.value.shape
-    return made.output
 
 
 def _keeping(
@@ -449,7 +266,7 @@ def _keeping(
 ) -> list[Node] | str:
     """Operators that choose among numbers work on integers; other parameters take a table."""
     x = inputs[0]
-    if not _activation(x):
+    if not is_bytes(x):
         return "its input is not quantised to 8 bits"
     assert x is not None
     reason = why_not_keeping(node)
@@ -465,7 +282,7 @@ def _keeping(
         before=q,
     )  # fmt: skip
     inner.output.dtype, inner.output.shape = x.value.dtype, node.output.shape
-    attrs = _lookup_attrs(x, y, None)
+    attrs = lookup_attrs(x, y, None)
     return [inner, graph.replace([node, q], "QLookup", [inner.output], attrs, name=node.name)]
 
 
@@ -495,14 +312,14 @@ def _pad_value(graph: Graph, node: Node, x: Quantised) -> list[Value | None]:
 def _fuse_split(graph: Graph, node: Node) -> bool:
     """DQ → Split → Q on every output: the Split works on integers."""
     x = dequantised(graph, node.inputs[0])
-    if not _activation(x):
+    if not is_bytes(x):
         return False
     assert x is not None
     readers = [graph.sole_reader(v) for v in node.outputs]
     qs = [r for r in readers if r is not None and r.op == "QuantizeLinear"]
     if len(qs) != len(node.outputs):
         return False
-    if not all((y := _written(graph, q)) is not None and x.same_as(y) for q in qs):
+    if not all((y := written(graph, q)) is not None and x.same_as(y) for q in qs):
         return False
     outputs = [q.output for q in qs]
     for q in qs:
@@ -516,65 +333,10 @@ def _fuse_split(graph: Graph, node: Node) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- views that stand between
-
-
-def _move_views(graph: Graph, journal: Journal) -> int:
-    """view → Q becomes Q → view where an operator waits before the view, and DQ → view becomes
-    view → DQ where one waits behind it."""
-    count = 0
-    for node in list(graph.nodes):
-        if node.op not in VIEWS or not node.inputs or node.inputs[0] is None:
-            continue
-        producer, reader = node.inputs[0].producer, graph.sole_reader(node.output)
-        after = reader is not None and reader.op == "QuantizeLinear"
-        if producer is not None and producer.op == "DequantizeLinear" and not after:
-            x = dequantised(graph, node.inputs[0])
-            if x is not None and x.per_tensor:
-                _sink_dequantize(graph, node, producer)
-                count += 1
-        elif after and producer is not None and graph.sole_reader(node.inputs[0]) is node:
-            assert reader is not None
-            if _written(graph, reader) is not None and producer.op in _HANDLERS:
-                _hoist_quantize(graph, node, reader)
-                count += 1
-    if count:
-        journal.rewrote(NAME, (f"{count} views",))
-    return count
-
-
-def _sink_dequantize(graph: Graph, view: Node, dq: Node) -> None:
-    moved = graph.add(
-        view.op, [dq.inputs[0], *view.inputs[1:]], view.attrs, name=graph.unique(view.name),
-        sources=view.sources, before=view,
-    )  # fmt: skip
-    assert dq.inputs[0] is not None
-    moved.output.dtype, moved.output.shape = dq.inputs[0].dtype, view.output.shape
-    attrs = {k: v for k, v in dq.attrs.items() if k != "axis"}
-    sources = view.sources
-    new = graph.replace([view], "DequantizeLinear", [moved.output, *dq.inputs[1:]], attrs)
-    new.sources = (*dq.sources, *sources)
-
-
-def _hoist_quantize(graph: Graph, view: Node, q: Node) -> None:
-    attrs = {k: v for k, v in q.attrs.items() if k != "axis"}
-    moved = graph.add(
-        "QuantizeLinear", [view.inputs[0], *q.inputs[1:]], attrs, name=graph.unique(q.name),
-        sources=q.sources, before=view,
-    )  # fmt: skip
-    assert view.inputs[0] is not None
-    moved.output.dtype, moved.output.shape = q.output.dtype, view.inputs[0].shape
-    sources = view.sources
-    new = graph.replace(
-        [view, q], view.op, [moved.output, *view.inputs[1:]], view.attrs, name=view.name
-    )
-    new.sources = sources
-
-
 Handler = Callable[[Graph, Node, Node, "list[Quantised | None]", Quantised], "list[Node] | str"]
-_HANDLERS: dict[str, Handler] = {
+INTEGER_FORMS: dict[str, Handler] = {
     **dict.fromkeys(KEEPING, _keeping),
-    **dict.fromkeys(UNARY, _unary),
+    **dict.fromkeys(UNARY, unary),
     **dict.fromkeys(("Add", "Mul"), _binary),
     **dict.fromkeys(("AveragePool", "GlobalAveragePool", "Softmax"), _simple),
     "Concat": _concat,

@@ -1,0 +1,93 @@
+"""Functions of one byte as a table of its 256 answers (QLookup)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import Graph, Node, Value
+from ..ops import run_node
+from ._quantised import EIGHT_BITS, Quantised, dequantised, is_bytes, written
+
+
+def _table(
+    x: Quantised, y: Quantised, node: Node | None, numbers: dict[int, np.ndarray] | None = None
+) -> list[int]:
+    """Answers of a unary node (None: the identity) for all 256 inputs; `numbers` are its operands
+    by position, where x is the one that is missing."""
+    assert x.value.dtype is not None and y.value.dtype is not None
+    source, target = np.iinfo(x.value.dtype.np), np.iinfo(y.value.dtype.np)
+    (x_scale, x_zero), (y_scale, y_zero) = x.scalar, y.scalar
+    real = (np.arange(source.min, source.max + 1) - x_zero).astype(np.float32) * np.float32(x_scale)
+    if node is not None and numbers is not None:
+        real = run_node(node, [numbers.get(i, real) for i in range(len(node.inputs))])[0]
+    elif node is not None:
+        rest = [None if v is None else v.const for v in node.inputs[1:]]
+        real = run_node(node, [real, *rest])[0]
+    steps = np.nan_to_num(np.rint(real / np.float32(y_scale)) + np.float32(y_zero))
+    return [int(v) for v in np.clip(steps, target.min, target.max)]
+
+
+def lookup_attrs(x: Quantised, y: Quantised, node: Node | None) -> dict[str, Any]:
+    return {"table": _table(x, y, node), "output_dtype": str(y.value.dtype)}
+
+
+def unary(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> list[Node] | str:
+    x = inputs[0]
+    if not is_bytes(x):
+        return "its input is not quantised to 8 bits"
+    if any(v is not None and v.const is None for v in node.inputs[1:]):
+        return "a parameter is not constant"
+    assert x is not None
+    return [
+        graph.replace([node, q], "QLookup", [x.value], lookup_attrs(x, y, node), name=node.name)
+    ]
+
+
+def with_numbers(
+    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+) -> Node | None:
+    """A table where all operands but one are constants of one element."""
+    numbers = {}
+    for i, (value, found) in enumerate(zip(node.inputs, inputs)):
+        const = value.const if value is not None else None
+        if found is not None and found.value.const is not None and found.per_tensor:
+            scale, zero = found.scalar
+            const = (found.value.const.astype(np.int32) - zero) * np.float32(scale)
+        if const is not None and const.size == 1:
+            numbers[i] = const.reshape(()).astype(np.float32)
+    others = [x for i, x in enumerate(inputs) if i not in numbers]
+    if len(others) != 1 or not is_bytes(others[0]):
+        return None
+    x = others[0]
+    assert x is not None
+    if x.value.shape is None or x.value.shape != node.output.shape:
+        return None
+    attrs = {"table": _table(x, y, node, numbers), "output_dtype": str(y.value.dtype)}
+    return graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)
+
+
+def rescale(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
+    """DQ → Q with nothing between: nothing, or a table from one scale to the other."""
+    x, y = dequantised(graph, dq.output), written(graph, q)
+    if not is_bytes(x) or y is None or y.value.dtype not in EIGHT_BITS:
+        return "not 8 bits per tensor on both sides"
+    assert x is not None
+    if x.same_as(y):
+        return [graph.replace([q], "Identity", [x.value], name=q.name)]
+    return [graph.replace([q], "QLookup", [x.value], lookup_attrs(x, y, None), name=q.name)]
+
+
+def rescaled(graph: Graph, x: Quantised, y: Quantised, before: Node) -> Value:
+    """x by a table to the scale of y, so that it can be written where it is joined."""
+    made = graph.add(
+        "QLookup", [x.value], lookup_attrs(x, y, None),
+        name=graph.unique(f"{x.value.name}.rescaled"), sources=before.sources, before=before,
+    )  # fmt: skip
+    made.output.dtype, made.output.shape = y.value.dtype, x.value.shape
+    return made.output
+
+

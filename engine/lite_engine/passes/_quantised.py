@@ -1,0 +1,69 @@
+"""Integers of a real tensor, as QuantizeLinear and DequantizeLinear nodes describe them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ir import DType, Graph, Node, Value
+
+EIGHT_BITS = (DType.I8, DType.U8)
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """Integers of a real tensor: the value and its parameters as graph values."""
+
+    value: Value
+    scale: Value
+    zero: Value
+    axis: int
+
+    @property
+    def scalar(self) -> tuple[float, int]:
+        """Scale and zero point of per-tensor parameters."""
+        assert self.scale.const is not None and self.zero.const is not None
+        return float(self.scale.const.ravel()[0]), int(self.zero.const.ravel()[0])
+
+    @property
+    def per_tensor(self) -> bool:
+        return self.scale.const is not None and self.scale.const.size == 1
+
+    def same_as(self, other: Quantised) -> bool:
+        same_type = self.value.dtype is other.value.dtype
+        return self.per_tensor and other.per_tensor and same_type and self.scalar == other.scalar
+
+
+def dequantised(graph: Graph, value: Value | None) -> Quantised | None:
+    """What a DequantizeLinear reads, when its parameters are constants."""
+    dq = None if value is None else value.producer
+    if dq is None or dq.op != "DequantizeLinear":
+        return None
+    return _parameters(graph, dq, dq.inputs[0])
+
+
+def written(graph: Graph, q: Node) -> Quantised | None:
+    found = _parameters(graph, q, q.output)
+    return found if found is not None and found.per_tensor else None
+
+
+def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantised | None:
+    scale, zero = node.inputs[1], node.input(2)
+    if value is None or scale is None or scale.const is None or value.dtype is None:
+        return None
+    if node.attrs.get("block_size", 0) or (zero is not None and zero.const is None):
+        return None
+    if zero is None:
+        name = graph.unique(f"{value.name}.zero_point")
+        zero = graph.constant(np.zeros(scale.const.shape, value.dtype.np), name)
+    rank = len(value.shape or ())
+    axis = node.attrs.get("axis", 1)
+    return Quantised(value, scale, zero, axis % rank if rank else 0)
+
+
+def is_bytes(found: Quantised | None) -> bool:
+    """Is it an 8-bit tensor with one scale?"""
+    return found is not None and found.per_tensor and found.value.dtype in EIGHT_BITS
+
+

@@ -1,0 +1,58 @@
+"""Tables of tables, and sums and products of two functions of the same bytes, are one table.
+
+    QLookup(QLookup(x))      QLookup: a Sigmoid's Clip
+    x · QLookup(x)           QLookup: a HardSwish that a file spells out
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Graph, Journal, Value
+from ..ops import run_node
+from ._core import graph_pass, infer_new
+from ._quantised import EIGHT_BITS
+
+NAME = "quantize-join-tables"
+
+
+@graph_pass(NAME)
+def quantize_join_tables(graph: Graph, journal: Journal) -> int:
+    count = 0
+    for node in list(graph.nodes):
+        if node.op == "QLookup":
+            operands = [node.inputs[0]]
+        elif node.op in ("QLinearAdd", "QLinearMul"):
+            operands = [node.inputs[0], node.inputs[3]]
+        else:
+            continue
+        tables = [v.producer for v in operands if v is not None and v.producer is not None]
+        tables = [t for t in tables if t.op == "QLookup"]
+        roots = {id(r): r for v in operands if (r := _root(v)) is not None}
+        if not tables or len(roots) != 1 or any(v is None for v in operands):
+            continue
+        (root,) = roots.values()
+        if root.dtype not in EIGHT_BITS or root.shape != node.output.shape:
+            continue
+        info = np.iinfo(root.dtype.np)
+        every = np.arange(info.min, info.max + 1).astype(root.dtype.np)
+        known = {id(root): every}
+        known |= {id(t.output): run_node(t, [every])[0] for t in tables}
+        arrays = [None if v is None else known.get(id(v), v.const) for v in node.inputs]
+        answers = run_node(node, arrays)[0]
+        attrs = {"table": [int(a) for a in answers], "output_dtype": str(node.output.dtype)}
+        sources = tuple(dict.fromkeys(s for n in (*tables, node) for s in n.sources))
+        made = graph.replace([node], "QLookup", [root], attrs, name=node.name)
+        made.sources = sources
+        infer_new([made])
+        journal.rewrote(NAME, tuple(t.name for t in tables) + (node.name,), (made.name,))
+        count += 1
+    return count
+
+
+def _root(value: Value | None) -> Value | None:
+    """The bytes that a value is a table of, or the value itself."""
+    table = None if value is None else value.producer
+    return table.inputs[0] if table is not None and table.op == "QLookup" else value
+
+
