@@ -74,7 +74,36 @@ if [ -f $stamp ] && [ "$(tail -n +2 $stamp)" = "$wanted" ]; then done_rank=$(hea
 if [ "$done_rank" -lt "$rank" ]; then
   say "installing Python packages into .venv: $extras"
   .venv/bin/python -m pip install -q 'scikit-build-core>=0.11' 'cmake>=3.20' 'ninja>=1.11'
-  .venv/bin/python -m pip install -q --no-build-isolation -e ".[$extras]"
+fi
+
+# 3. Native library and runners, incremental, beside what pip does meanwhile.
+quiet_build() {
+  local log; log=$(mktemp)
+  scripts/native.sh "$1" > "$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
+  rm -f "$log"
+}
+build_all() {
+  [ -f engine/lite_engine/_native/liblite_runtime.so ] || say "building the native library"
+  quiet_build native
+  if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && have aarch64-linux-gnu-g++; then
+    [ -f engine/lite_engine/_native/bin/aarch64/lite_run ] || say "building the AArch64 runner"
+    quiet_build aarch64
+  fi
+  # The fuzz tests of the native loader run under AddressSanitizer, those of the thread pool under
+  # ThreadSanitizer.
+  if [ "$rank" -ge 3 ]; then
+    [ -f build/asan/liblite_runtime.so ] || say "building with AddressSanitizer"
+    quiet_build asan
+    [ -f build/tsan/lite_run ] || say "building with ThreadSanitizer"
+    quiet_build tsan
+  fi
+}
+build_all &
+building=$!
+
+if [ "$done_rank" -lt "$rank" ]; then
+  .venv/bin/python -m pip install -q --no-build-isolation -e ".[$extras]" \
+    || { kill "$building"; exit 1; }
   printf '%s\n%s\n' "$rank" "$wanted" > $stamp
 fi
 
@@ -87,23 +116,4 @@ extension=.venv/share/jupyter/labextensions/lite-workbench
 mkdir -p $extension
 cp -r widgets/lite_widgets/code_drawer/labextension/. $extension/
 
-# 3. Native library and runners, incremental.
-quiet_build() {
-  local log; log=$(mktemp)
-  scripts/native.sh "$1" > "$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; return 1; }
-  rm -f "$log"
-}
-[ -f engine/lite_engine/_native/liblite_runtime.so ] || say "building the native library"
-quiet_build native
-if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && have aarch64-linux-gnu-g++; then
-  [ -f engine/lite_engine/_native/bin/aarch64/lite_run ] || say "building the AArch64 runner"
-  quiet_build aarch64
-fi
-# The fuzz tests of the native loader run under AddressSanitizer, those of the thread pool under
-# ThreadSanitizer.
-if [ "$rank" -ge 3 ]; then
-  [ -f build/asan/liblite_runtime.so ] || say "building with AddressSanitizer"
-  quiet_build asan
-  [ -f build/tsan/lite_run ] || say "building with ThreadSanitizer"
-  quiet_build tsan
-fi
+wait "$building"

@@ -16,7 +16,9 @@
   namespace isa {                          \
   extern const KernelTable file##_kernels; \
   }
-#if defined(__x86_64__)
+#if defined(LITE_ONE_SET)  // a sanitized build has the set of the machine that it runs on
+#define LITE_ISA_KERNELS(file) LITE_ONE_ISA_KERNELS(LITE_ONE_SET, file)
+#elif defined(__x86_64__)
 #define LITE_ISA_KERNELS(file)             \
   namespace sse2 {                         \
   extern const KernelTable file##_kernels; \
@@ -52,7 +54,9 @@ struct Entry {
 const Entry kEntries[] = {
 #define LITE_BASE_KERNELS(file) {"base", &base::file##_kernels},
 #define LITE_ONE_ISA_KERNELS(isa, file) {LITE_TEXT(isa), &isa::file##_kernels},
-#if defined(__x86_64__)
+#if defined(LITE_ONE_SET)
+#define LITE_ISA_KERNELS(file) LITE_ONE_ISA_KERNELS(LITE_ONE_SET, file)
+#elif defined(__x86_64__)
 #define LITE_ISA_KERNELS(file)                                      \
   {"sse2", &sse2::file##_kernels}, {"avx2", &avx2::file##_kernels}, \
       {"avx512", &avx512::file##_kernels},
