@@ -82,7 +82,7 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
 
     # a long job ends in the top bar
     page.run_code(
-        f"job = {session}.start('Long', lambda: {session}.profile('x86', 10**6)); print(job.state)"
+        f"job = {session}.start('Long', lambda: {session}.profile('x86', 10**5)); print(job.state)"
     )
     page.page.click(".lite-top [data-action=cancel]")
     find(".lite-top [data-action=cancel]").wait_for(state="detached")

@@ -433,3 +433,15 @@ def test_a_selection_that_comes_with_its_model_waits_for_the_drawing(mount):
         [widget.graph, name],
     )
     page.locator(f"#w0 [data-pane=main] [data-k='{name}'].sel").wait_for()
+
+
+def test_a_button_that_is_pressed_during_progress_is_heard(mount):
+    """Progress draws the bar ten times a second; a person's click takes as long."""
+    page = mount([lw.TopBar(title="m", job={"title": "Long", "done": 1, "total": 9, "left": ""})])
+    page.locator("#w0 [data-action=cancel]").hover()
+    page.mouse.down()
+    page.evaluate("models[0].set('job', {title: 'Long', done: 2, total: 9, left: ''})")
+    page.wait_for_timeout(100)
+    page.mouse.up()
+    assert saved(page)["action"]["id"] == "cancel"
+    page.locator("#w0 .job", has_text="2 of 9").wait_for()

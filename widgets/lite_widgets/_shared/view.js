@@ -44,6 +44,7 @@ class View {
     this.uid = `lite${++made}x${Math.floor(performance.now() * 1000).toString(36)}`;
     this.stops = [];
     this.dirty = new Set();
+    this.pressed = false; // a button is held down
     this.unseen = false; // a selection that has not been scrolled into view
     this.widths = new WeakMap();
     this.unsaved = new Map();
@@ -150,6 +151,10 @@ class View {
 
   // ---- drawing ------------------------------------------------------------------------------
   draw() {
+    if (this.pressed) {
+      this.later(["frame"]);
+      return;
+    }
     this.#drawStatus();
     const kind = (this.get("status") || {}).kind;
     const ready = !this.spec.ready || this.spec.ready(this);
@@ -225,6 +230,7 @@ class View {
     for (const name of names) this.dirty.add(name);
     this.frameRequest ??= requestAnimationFrame(() => {
       this.frameRequest = null;
+      if (this.pressed) return this.later([]);
       const all = [...this.dirty];
       this.dirty.clear();
       if (all.includes("frame") || this.frameBox.hidden) return this.draw();
@@ -273,7 +279,7 @@ class View {
     on("change:status", () => {
       const kind = (this.get("status") || {}).kind;
       const hides = kind === "error" || kind === "empty";
-      if (hides !== this.frameBox.hidden) this.draw();
+      if (hides !== this.frameBox.hidden || this.pressed) this.draw();
       else this.#drawStatus();
     });
     on("change:selected", () => {
@@ -414,6 +420,7 @@ class View {
 
   #pointer(event) {
     if (event.button !== 0) return;
+    if (event.target.closest("button")) this.#press();
     const handle = event.target.closest("[data-drag]");
     if (handle) return this.#drag(event, handle.dataset.drag);
     const area = event.target.closest("[data-lasso]");
@@ -422,6 +429,20 @@ class View {
       else this.spec.pan?.(this, event, area);
     }
     return undefined;
+  }
+
+  /** A button that is drawn anew between press and release gets no click: drawing waits. */
+  #press() {
+    this.pressed = true;
+    const release = () => {
+      removeEventListener("pointerup", release);
+      removeEventListener("pointercancel", release);
+      setTimeout(() => {
+        this.pressed = false; // the click has been heard
+      }, 0);
+    };
+    addEventListener("pointerup", release);
+    addEventListener("pointercancel", release);
   }
 
   #drag(event, name) {
