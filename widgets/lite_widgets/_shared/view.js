@@ -22,6 +22,7 @@ import { afterClick, afterKey } from "./selection.js";
 import { empty, notice, progress } from "./parts.js";
 import { follow, inside, lasso } from "./pointer.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
+import { Tip } from "./tip.js";
 
 const FOLLOWED = ["selected", "tolerance", "op_tolerances", "hidden_types", "colour_by", "hovered"];
 const SAVE_EVERY_MS = 120;
@@ -54,7 +55,8 @@ class View {
     this.root.className = `lite lite-${spec.name}`;
     this.root.innerHTML = `<div class="status"></div><div class="frame"></div>
       <div class="tip" role="tooltip"></div><div class="sr" aria-live="polite"></div>`;
-    [this.statusBox, this.frameBox, this.tipBox, this.live] = this.root.children;
+    const [statusBox, frameBox, tipBox, live] = this.root.children;
+    Object.assign(this, { statusBox, frameBox, live, tip: new Tip(tipBox, this.root) });
     host.appendChild(this.root);
     this.#listen();
     this.#theme();
@@ -306,7 +308,7 @@ class View {
       change: (e) => this.#change(e),
       input: (e) => this.#input(e),
       mouseover: (e) => this.#hover(e),
-      mousemove: (e) => this.#placeTip(e),
+      mousemove: (e) => this.tip.place(e),
       mouseleave: () => this.#leave(),
     };
     for (const [event, handler] of Object.entries(handlers)) root.addEventListener(event, handler);
@@ -435,14 +437,12 @@ class View {
   #press() {
     this.pressed = true;
     const release = () => {
-      removeEventListener("pointerup", release);
-      removeEventListener("pointercancel", release);
-      setTimeout(() => {
-        this.pressed = false; // the click has been heard
-      }, 0);
+      this.pressed = false;
     };
-    addEventListener("pointerup", release);
-    addEventListener("pointercancel", release);
+    follow(
+      () => {},
+      () => setTimeout(release, 0), // when the click has been heard
+    );
   }
 
   #drag(event, name) {
@@ -473,24 +473,11 @@ class View {
       announce(this.get("link"), this.uid, { hovered: name });
     }
     const text = target && (target.dataset.tip || (name && this.spec.tip?.(this, name, target)));
-    this.tipBox.textContent = text || "";
-    this.tipBox.classList.toggle("on", Boolean(text));
-  }
-
-  #placeTip(event) {
-    if (!this.tipBox.classList.contains("on")) return;
-    const frame = this.root.getBoundingClientRect();
-    let x = event.clientX - frame.left + 14;
-    if (x + this.tipBox.offsetWidth > frame.width - 8)
-      x = event.clientX - frame.left - this.tipBox.offsetWidth - 10;
-    let y = event.clientY - frame.top + 16;
-    if (y + this.tipBox.offsetHeight > frame.height)
-      y = event.clientY - frame.top - this.tipBox.offsetHeight - 8;
-    this.tipBox.style.transform = `translate(${Math.max(0, x)}px, ${y}px)`;
+    this.tip.say(text);
   }
 
   #leave() {
-    this.tipBox.classList.remove("on");
+    this.tip.say("");
     if (!this.local.hovered) return;
     this.local.hovered = null;
     this.mark();
