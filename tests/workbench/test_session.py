@@ -126,6 +126,12 @@ def test_quantized_version(session: lw.Session) -> None:
     assert diff.layers and diff.b == "int8"
 
 
+def test_threads_count_from_the_next_run(session: lw.Session) -> None:
+    for threads in (2, 1):
+        session.threads = threads
+        assert session.predictor("x86").threads == threads
+
+
 def test_export_is_the_same_model(session: lw.Session, tmp_path: Path) -> None:
     made = session.export(tmp_path / "d")
     again = lw.open(made)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: How many layers, worst first, each measured version keeps in float.
 KEPT = (0, 1, 2, 4, 8)
-TIMED_RUNS = 7
+TIMED_RUNS = 15
 
 
 class FastRun:
@@ -158,38 +158,47 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
     quantization.layers = [
         {"name": row["name"], "cost": 100 * 10 ** (-row["output_sqnr_db"] / 20)} for row in ranking
     ]
-    texts, latency = _answers(parent, made.held)
-    size = _file_bytes(parent)
-    quantization.float_point = {"accuracy": 100.0, "latency_ms": latency, "bytes": size}
-    points = []
+    versions = []
     for number, count in enumerate(k for k in kept if k <= len(ranking)):
         session.progress(number, len(kept))
         names = [row["name"] for row in ranking[:count]]
         own = replace(scheme, keep_float=frozenset(names))
         graph = quantize_static(made.parent, made.ranges, own, biases=made.biases)
-        model = model_of(graph, parent)
-        said, latency = _answers(model, made.held)
-        same = float(np.mean([a == b for a, b in zip(texts, said, strict=True)]))
-        points.append(
-            {"method": quantization.method, "kept": names, "accuracy": 100 * same,
-             "latency_ms": latency, "bytes": _file_bytes(model)}
-        )  # fmt: skip
-    quantization.points = points
+        versions.append((names, model_of(graph, parent)))
+    (texts, whole), *rest = _measured(
+        [parent, *(model for _, model in versions)], made.held, session.threads
+    )
+    quantization.float_point = {
+        "accuracy": 100.0, "latency_ms": whole, "bytes": _file_bytes(parent)
+    }  # fmt: skip
+    quantization.points = [
+        {"method": quantization.method, "kept": names, "latency_ms": latency,
+         "accuracy": 100 * float(np.mean([a == b for a, b in zip(texts, said, strict=True)])),
+         "bytes": _file_bytes(model)}
+        for (names, model), (said, latency) in zip(versions, rest, strict=True)
+    ]  # fmt: skip
     return quantization
 
 
-def _answers(model: Any, feeds: Sequence[Mapping[str, Any]]) -> Any:
-    """(what it says to each sample, median ms of one run)."""
+def _measured(
+    models: Sequence[Any], feeds: Sequence[Mapping[str, Any]], threads: int | None
+) -> list[tuple[list[str], float]]:
+    """Of each model: what it says to each sample, and the median ms of one run. The models run
+    in turns, so that whatever else the machine does slows all of them alike."""
     from lite_engine.runtime import Predictor
 
-    predictor = Predictor(model)
-    said = [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
-    times = []
+    predictors = [Predictor(model, threads=threads) for model in models]
+    said = [
+        [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
+        for model, predictor in zip(models, predictors, strict=True)
+    ]
+    times: list[list[float]] = [[] for _ in models]
     for _ in range(TIMED_RUNS):
-        began = time.perf_counter()
-        predictor.run(feeds[0])
-        times.append((time.perf_counter() - began) * 1e3)
-    return said, float(np.median(times))
+        for own, predictor in zip(times, predictors, strict=True):
+            began = time.perf_counter()
+            predictor.run(feeds[0])
+            own.append((time.perf_counter() - began) * 1e3)
+    return [(text, float(np.median(own))) for text, own in zip(said, times, strict=True)]
 
 
 def _file_bytes(model: Any) -> int:

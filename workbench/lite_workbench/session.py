@@ -247,7 +247,8 @@ class Session(Observable):
         moved = {k: b for k, b in self.by_hand.moved(version).items() if b != backend}
         spoilt = self.faults.get(backend, {}) if planted else {}
         faults = {k: v for k, v in spoilt.items() if moved.get(k, "fp32") in PRECISIONS}
-        key = (version or self.version, backend, tuple(moved.items()), tuple(faults.items()))
+        changes = (tuple(moved.items()), tuple(faults.items()))
+        key = (version or self.version, backend, self.threads, *changes)
         if key not in self._predictors:
             here = host_target()
             plan_names = {k: "cpu" if b == here else b for k, b in moved.items()}

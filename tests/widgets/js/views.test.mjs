@@ -107,6 +107,8 @@ test("trade-off: the fastest version within the budget", async () => {
   assert.deepEqual([0.5, 2, 0.1, 0].map((b) => choose(points, "kl", fp, b)), [0, 1, 2, -1]);
   assert.equal(choose(points, "mse", fp, 9), -1);
   assert.ok(frame(points, fp).y[0] < 97);
+  const same = { ...fp, accuracy: 100 }; // no axis goes beyond 100 %
+  assert.deepEqual([frame([same], same).y[1], frame([same], same).y[0] < 99.8], [100, true]);
 });
 
 test("types, ranges, sensitivity, transitions, upload, netron names", async () => {

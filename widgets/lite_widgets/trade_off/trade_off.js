@@ -21,16 +21,17 @@ export function choose(points, method, float, budget) {
   return best;
 }
 
-/** Axis ranges: they hold everything and do not move with the budget. */
+/** Axis ranges: they hold everything, end at 100 % and do not move with the budget. */
 export function frame(points, float) {
   const all = [...points, float],
     xs = all.map((p) => p.latency_ms),
     ys = all.map((p) => p.accuracy);
   const pad = (Math.max(...xs) - Math.min(...xs)) * 0.08 || Math.max(...xs) * 0.1;
-  const span = Math.max(Math.max(...ys) - Math.min(...ys), 0.4);
+  const [low, high] = [Math.min(...ys), Math.max(...ys)];
+  const span = Math.max(high - low, 2.5);
   return {
     x: [Math.max(0, Math.min(...xs) - pad), Math.max(...xs) + pad],
-    y: [Math.min(...ys) - span * 0.18, Math.max(...ys) + span * 0.14],
+    y: [low - span * 0.18, Math.min(Math.max(100, high), high + span * 0.14)],
   };
 }
 
