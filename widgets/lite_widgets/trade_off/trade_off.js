@@ -7,9 +7,10 @@ import { key } from "../_shared/parts.js";
 
 const LEFT = 56,
   RIGHT = 22,
-  TOP = 24,
+  TOP = 40,
   BOTTOM = 38,
-  STEP = 0.1;
+  STEP = 0.1,
+  LEAST = 0.5; // points that the budget can always reach
 
 /** Index of the fastest version of `method` within the budget, or −1. */
 export function choose(points, method, float, budget) {
@@ -31,17 +32,14 @@ export function frame(points, float) {
   const span = Math.max(high - low, 2.5);
   return {
     x: [Math.max(0, Math.min(...xs) - pad), Math.max(...xs) + pad],
-    y: [low - span * 0.18, Math.min(Math.max(100, high), high + span * 0.14)],
+    y: [Math.min(low - span * 0.18, float.accuracy - LEAST - STEP), Math.min(Math.max(100, high), high + span * 0.14)],
   };
 }
 
-const limits = (c) => [
-  0,
-  Math.max(
-    0.5,
-    Math.ceil(10 * (c.get("float_").accuracy - frame(c.get("points"), c.get("float_")).y[0])) / 10,
-  ),
-];
+function limits(c) {
+  const lost = c.get("float_").accuracy - frame(c.get("points"), c.get("float_")).y[0];
+  return [0, Math.max(LEAST, Math.floor(lost / STEP + 1e-6) * STEP)];
+}
 
 function setBudget(c, value, soft = true) {
   const [low, high] = limits(c);
@@ -75,6 +73,13 @@ function exceptFor(kept) {
   return html`int8 everywhere except <b>${kept.length} ${word}</b>: ${links}${more}.`;
 }
 
+/** Multiples of `step` within a range. */
+function rounds([low, high], step) {
+  const first = Math.ceil(low / step - 1e-9),
+    last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
+}
+
 function chart(c, width) {
   if (width < 200) return html``;
   const points = c.get("points"),
@@ -88,7 +93,7 @@ function chart(c, width) {
   const radius = (p) => 2.6 + 5 * (p.bytes / most);
   const stepY = ticks(f.y[1] - f.y[0], 4)[1],
     grid = [];
-  for (let v = Math.ceil(f.y[0] / stepY) * stepY; v <= f.y[1]; v += stepY)
+  for (const v of rounds(f.y, stepY))
     grid.push(
       html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}" /><text
           x="${LEFT - 6}"
@@ -98,7 +103,7 @@ function chart(c, width) {
         >`,
     );
   const stepX = ticks(f.x[1] - f.x[0], 5)[1];
-  for (let v = Math.ceil(f.x[0] / stepX) * stepX; v <= f.x[1]; v += stepX)
+  for (const v of rounds(f.x, stepX))
     grid.push(
       html`<text x="${X(v)}" y="${bottom + 16}" text-anchor="middle">${+v.toFixed(2)}</text>`,
     );
@@ -211,7 +216,7 @@ function chart(c, width) {
     <text
       class="b acc halo"
       x="${right - 10}"
-      y="${yb + 14}"
+      y="${yb + 20 < bottom ? yb + 14 : yb - 8}"
       text-anchor="end"
       pointer-events="none"
     >
