@@ -150,6 +150,7 @@ struct Step {
   Tensor* const* outputs;  // nullptr for an output that nobody wants
   const Attr* attrs;
 
+  bool one_thread;       // set by the runtime: the first thread runs it alone, as the only one
   int32_t phases;        // 1 by default; a barrier follows each
   size_t scratch_bytes;  // per thread, handed to run as `scratch`
   RowMap rows;           // of kernels with run_rows, for steps that asks_for_rows

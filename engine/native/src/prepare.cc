@@ -80,6 +80,16 @@ bool check_places(lite_program* p, const Step& step) {
   return true;
 }
 
+// Waiting for the other threads takes about as long as touching this much.
+constexpr size_t kSmallBytes = 16 << 10;
+
+bool is_small(const Step& step) {
+  size_t bytes = 0;
+  for (int i = 0; i < step.num_inputs; ++i) bytes += step.inputs[i] ? step.inputs[i]->bytes : 0;
+  for (int i = 0; i < step.num_outputs; ++i) bytes += step.outputs[i] ? step.outputs[i]->bytes : 0;
+  return bytes <= kSmallBytes && !asks_for_rows(step);
+}
+
 bool prepare_step(lite_program* p, Step& step) {
   Env& env = p->env;
   const char* isa = "";
@@ -93,6 +103,8 @@ bool prepare_step(lite_program* p, Step& step) {
     if (!check_tensor(env, kernel, step.outputs[i])) return false;
   if (!check_places(p, step)) return false;
   set_variant(step, "%s__%s", kernel.name, isa);
+  step.one_thread = kernel.flags & kOneThread || is_small(step);
+  env.threads = step.one_thread ? 1 : p->threads;
   if (!kernel.prepare(step, env)) {
     if (!*env.error) env.fail("kernel refused the step");
     return false;

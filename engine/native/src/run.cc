@@ -1,4 +1,5 @@
-// Executes prepared steps: every thread walks the same list, a barrier follows each phase.
+// Executes prepared steps: every thread walks the same list, a barrier follows each phase. Steps
+// that the first thread runs alone follow each other without one.
 #include <time.h>
 
 #include "runtime.h"
@@ -71,6 +72,14 @@ void copy_taps_after(lite_program* p, int step, int thread) {
   if (p->threads > 1) p->barrier.wait(p->threads);
 }
 
+void run_phase(const Step& step, int phase, int thread, int threads, void* scratch) {
+  if (phase == 0 && (step.kernel->flags & kAcceptsHalo))
+    for (int o = 0; o < step.num_outputs; ++o)
+      if (step.outputs[o] && has_halo(*step.outputs[o]))
+        fill_halo(*step.outputs[o], thread, threads);
+  step.kernel->run(step, phase, thread, threads, scratch);
+}
+
 struct Run {
   lite_program* program;
   int64_t start_ns;
@@ -99,15 +108,16 @@ void run_thread(void* context, int thread) {
       copy_taps_after(p, i, thread);
       continue;
     }
-    const Kernel& kernel = *step.kernel;
-    for (int phase = 0; phase < step.phases; ++phase) {
-      if (phase == 0 && (kernel.flags & kAcceptsHalo))
-        for (int o = 0; o < step.num_outputs; ++o)
-          if (step.outputs[o] && has_halo(*step.outputs[o]))
-            fill_halo(*step.outputs[o], thread, threads);
-      if (!(kernel.flags & kOneThread)) kernel.run(step, phase, thread, threads, scratch);
-      else if (thread == 0) kernel.run(step, phase, 0, 1, scratch);
-      if (threads > 1) p->barrier.wait(threads);
+    if (step.one_thread) {
+      if (thread == 0)
+        for (int phase = 0; phase < step.phases; ++phase) run_phase(step, phase, 0, 1, scratch);
+      const bool next_too = i + 1 < p->program.num_steps && p->program.steps[i + 1].one_thread;
+      if (threads > 1 && !next_too) p->barrier.wait(threads);
+    } else {
+      for (int phase = 0; phase < step.phases; ++phase) {
+        run_phase(step, phase, thread, threads, scratch);
+        if (threads > 1) p->barrier.wait(threads);
+      }
     }
     if (thread == 0) p->end_ns[i] = now_ns() - run.start_ns;
     copy_taps_after(p, i, thread);
