@@ -1,29 +1,48 @@
 #include "thread_pool.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+
 namespace lite {
 
 namespace {
 
-void relax() {
+// Spinning lasts tens of microseconds: a pause takes about a hundred cycles, a yield one or two.
 #if defined(__x86_64__)
-  __builtin_ia32_pause();
+constexpr int kSpins = 2000;
+void relax() { __builtin_ia32_pause(); }
 #elif defined(__aarch64__)
-  __asm__ volatile("yield");
+constexpr int kSpins = 30000;
+void relax() { __asm__ volatile("yield"); }
+#else
+constexpr int kSpins = 30000;
+void relax() {}
+#endif
+
+void sleep_while(std::atomic<int>& value, int old) {
+#if defined(__linux__)
+  syscall(SYS_futex, reinterpret_cast<int*>(&value), FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
+#else
+  (void)value, (void)old;
+  sched_yield();
 #endif
 }
 
-// Spins for some ten microseconds, then lets others run between looks.
-template <class Done>
-void spin_until(Done done) {
-  for (int i = 0; !done(); ++i) {
-    if (i < 4000) relax();
-    else sched_yield();
-  }
+void wake_all(std::atomic<int>& value) {
+#if defined(__linux__)
+  syscall(SYS_futex, reinterpret_cast<int*>(&value), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
+          0);
+#else
+  (void)value;
+#endif
 }
 
 void pin_to(int thread) {
@@ -45,14 +64,29 @@ void pin_to(int thread) {
 
 }  // namespace
 
+void Signal::set(int to) {
+  value.store(to);
+  if (sleepers.load()) wake_all(value);
+}
+
+void Signal::wait_while(int old) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    relax();
+  }
+  sleepers.fetch_add(1);
+  while (value.load() == old) sleep_while(value, old);
+  sleepers.fetch_sub(1);
+}
+
 void Barrier::wait(int threads) {
-  const int now = generation.load(std::memory_order_relaxed);
-  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
-    arrived.store(0, std::memory_order_relaxed);
-    generation.store(now + 1, std::memory_order_release);
+  const int now = generation.value.load(std::memory_order_relaxed);
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < threads) {
+    generation.wait_while(now);
     return;
   }
-  spin_until([&] { return generation.load(std::memory_order_acquire) != now; });
+  arrived.store(0, std::memory_order_relaxed);
+  generation.set(now + 1);
 }
 
 struct Worker {
@@ -71,6 +105,7 @@ struct ThreadPool {
   int64_t job;  // guarded by mutex; counts jobs
   bool stop;
   std::atomic<int> busy;  // workers that have not finished the job
+  Signal done;            // 1 when all have
   void (*work)(void*, int);
   void* context;
   Worker workers[kMaxThreads];
@@ -94,7 +129,7 @@ void* worker_main(void* argument) {
     pthread_mutex_unlock(&pool->mutex);
     if (stop) return nullptr;
     pool->work(pool->context, self->thread);
-    pool->busy.fetch_sub(1, std::memory_order_release);
+    if (pool->busy.fetch_sub(1, std::memory_order_acq_rel) == 1) pool->done.set(1);
   }
 }
 
@@ -160,11 +195,12 @@ void run_on_pool(ThreadPool* pool, void (*work)(void*, int), void* context) {
   pool->work = work;
   pool->context = context;
   pool->busy.store(pool->threads - 1, std::memory_order_relaxed);
+  pool->done.value.store(pool->threads == 1, std::memory_order_relaxed);
   ++pool->job;
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->mutex);
   work(context, 0);
-  spin_until([&] { return pool->busy.load(std::memory_order_acquire) == 0; });
+  pool->done.wait_while(0);
 #if defined(__linux__)
   if (moved) sched_setaffinity(0, sizeof before, &before);
 #endif

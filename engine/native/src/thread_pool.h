@@ -1,4 +1,4 @@
-// SPMD thread pool: `run(work)` calls work on every thread; workers spin on barriers while a run
+// SPMD thread pool: `run(work)` calls work on every thread; workers meet at barriers while a run
 // lasts and sleep between runs.
 #pragma once
 
@@ -8,11 +8,19 @@
 
 namespace lite {
 
-// Reusable barrier for a fixed number of threads. Spins, and yields when the wait is long (more
-// threads than free processors).
+// A number that threads wait for. Spins; when the wait is long (more threads than free processors)
+// it sleeps, so that the thread it waits for gets the processor.
+struct Signal {
+  std::atomic<int> value{0};
+  std::atomic<int> sleepers{0};
+  void set(int);
+  void wait_while(int);
+};
+
+// Reusable barrier for a fixed number of threads.
 struct Barrier {
   std::atomic<int> arrived{0};
-  std::atomic<int> generation{0};
+  Signal generation;
   void wait(int threads);
 };
 
