@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import UsageError
 
 BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One variable: how to read it, what it means when it is unset."""
 
     name: str

@@ -74,7 +74,7 @@ def test_a_cold_start_counts_from_the_start_of_the_process(files, no_peers, monk
     monkeypatch.setattr("benchmarks.cold.TIMES", 1)
     rows = cold_starts(files, NETWORK, ["lite", "onnxruntime"], 1, "fp32")
     for row in rows.values():
-        assert row["process_s"] > row["load_s"] + row["first_s"]
+        assert row["process_s"] > row["load_s"] + row["first_s"] and row["again_s"] > 0
 
 
 def test_a_worker_answers_errors_as_json():

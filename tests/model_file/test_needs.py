@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 
 import pytest
 from lite_engine import Predictor, optimize
@@ -69,7 +68,7 @@ def test_a_newer_engine_is_asked_for(tmp_path, monkeypatch):
 
 @pytest.mark.cpu
 def test_missing_cpu_features(tmp_path, monkeypatch):
-    needs = replace(needs_of([]), features=dict.fromkeys(("x86", "arm"), ("sse2", "unobtainium")))
+    needs = needs_of([])._replace(features=dict.fromkeys(("x86", "arm"), ("sse2", "unobtainium")))
     path = saved(tmp_path, monkeypatch, needs)
     with pytest.raises(BackendUnavailableError, match=r"needs CPU features .*unobtainium"):
         Predictor(path, host_target())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from lite_engine.errors import ModelFormatError, ShapeError
 from lite_engine.model_file import open_model
 from lite_engine.runtime import host_target
 
-from tests.small_models import classifier
+from tests.small_models import Builder, classifier
 from tests.small_models import image as random_image
 
 pytestmark = pytest.mark.cpu
@@ -54,6 +55,23 @@ def test_starting_imports_neither_operators_nor_planner(saved, image) -> None:
         "sys.exit(', '.join(m for m in heavy if m in sys.modules) or None)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs Linux's /proc")
+def test_packed_weights_lie_in_memory_once(tmp_path) -> None:
+    """The file's own pages leave once a kernel has packed them."""
+    wide = Builder((1, 1024))
+    weights = wide.weights(1024, 1024)  # 4 MiB
+    graph = wide.done(wide.add("Gemm", wide.x, weights, transB=1))
+    path = optimize(graph, targets=["x86", "arm"]).save(tmp_path / "wide.lite")
+    predictor = Predictor(path, host_target(), threads=1)
+    predictor.run({"x": np.ones((1, 1024), np.float32)})
+    assert not predictor.model.is_read
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    starts = [i for i, line in enumerate(lines) if line.endswith(str(path))]
+    assert starts
+    held = sum(int(next(x for x in lines[i:] if x.startswith("Rss:")).split()[1]) for i in starts)
+    assert held * 1024 < weights.const.nbytes / 4
 
 
 def test_what_the_program_does_not_fit_is_planned(saved, image) -> None:

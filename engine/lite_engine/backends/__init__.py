@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
-from ._base import Backend, Executable, Repeats, Samples, StepTime, Usability
+from .._lazy import lazily
+from ._usability import Usability
+
+if TYPE_CHECKING:
+    from ._base import Backend, Executable, Repeats, Samples, StepTime
 
 _MODULES = {"cpu": "CpuBackend", "opencl": "OpenCLBackend", "reference": "ReferenceBackend"}
 _made: dict[str, Backend] = {}
@@ -18,6 +23,10 @@ def get_backend(name: str) -> Backend:
         _made[name] = getattr(module, _MODULES[name])()
     return _made[name]
 
+
+__getattr__ = lazily(
+    __name__, dict.fromkeys(("Backend", "Executable", "Repeats", "Samples", "StepTime"), "_base")
+)
 
 __all__ = [
     "Backend",

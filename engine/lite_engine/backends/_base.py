@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 if TYPE_CHECKING:
     from ..plan import Segment
+    from ._usability import Usability
 
 
-@dataclass(frozen=True)
-class Usability:
-    """Whether a backend can be used on this machine, why, and how to fix it when not."""
-
-    usable: bool
-    reason: str
-    fix: str = ""
-
-
-@dataclass
-class StepTime:
+class StepTime(NamedTuple):
     """Start and end of one step in nanoseconds from the start of its segment's run, and the full
     name of the kernel that ran."""
 
@@ -31,8 +21,7 @@ class StepTime:
     variant: str
 
 
-@dataclass
-class Samples:
+class Samples(NamedTuple):
     """Repeated runs of a segment: steps_ns (runs, steps), total_ns (runs,), the first run's time,
     and what is known of the machine that ran them. `instructions` are counted under emulation:
     "steps" (one number each), "run" and "first_result" (from the start of the process)."""

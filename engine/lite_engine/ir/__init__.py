@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from .._lazy import lazily
 
 if TYPE_CHECKING:
+    from .dtype import DType
     from .graph import Graph, Node, Value, captured, copy_graph, node_reads, walk
     from .journal import Entry, Journal
     from .text import from_text, to_text
-    from .types import Dim, DType, QuantParams, Shape, TypeInfo, format_shape
+    from .types import Dim, QuantParams, Shape, TypeInfo, format_shape
     from .verify import verify
 
 __all__ = [
@@ -35,10 +36,11 @@ __all__ = [
 ]
 
 _WHERE = {
+    "dtype": ("DType",),
     "graph": ("Graph", "Node", "Value", "captured", "copy_graph", "node_reads", "walk"),
     "journal": ("Entry", "Journal"),
     "text": ("from_text", "to_text"),
-    "types": ("Dim", "DType", "QuantParams", "Shape", "TypeInfo", "format_shape"),
+    "types": ("Dim", "QuantParams", "Shape", "TypeInfo", "format_shape"),
     "verify": ("verify",),
 }
 __getattr__ = lazily(__name__, {name: module for module, names in _WHERE.items() for name in names})

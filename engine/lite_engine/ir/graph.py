@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
-from .types import DType, QuantParams, Shape, TypeInfo
+from .dtype import DType
+from .types import QuantParams, Shape, TypeInfo
 
 
 class Value:

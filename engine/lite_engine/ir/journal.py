@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One rewrite or one refusal. `nodes` are names before, `result` names after."""
 
     rule: str
@@ -23,7 +22,7 @@ class Entry:
         return f"{self.rule}: {' + '.join(self.nodes)}{after}"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Journal:
     """Entries in order, and the size of the graph before and after each pass."""
 
@@ -43,7 +42,7 @@ class Journal:
         return [e for e in self.entries if e.action == "refused" and node in e.nodes]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"passes": self.passes, "entries": [asdict(e) for e in self.entries]}
+        return {"passes": self.passes, "entries": [e._asdict() for e in self.entries]}
 
     def __str__(self) -> str:
         return "\n".join(str(e) for e in self.entries)

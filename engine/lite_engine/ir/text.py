@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelFormatError
+from .dtype import DType
 from .graph import Graph, Node, Value
-from .types import Dim, DType, Shape
+from .types import Dim, Shape
 
 INLINE_ELEMS = 64
 

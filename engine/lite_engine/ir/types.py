@@ -1,81 +1,17 @@
-"""Element types, shapes and quantization parameters."""
+"""Shapes and quantization parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
+from .dtype import DType
 
 #: A dimension is a number, a symbol ("batch"), or None when nothing is known.
 Dim = int | str | None
 Shape = tuple[Dim, ...]
-
-
-class DType(str, Enum):
-    """Element type of a value. `bf16` arrays are held as their 16 bits in uint16."""
-
-    F32 = "f32"
-    F16 = "f16"
-    BF16 = "bf16"
-    F64 = "f64"
-    I8 = "i8"
-    U8 = "u8"
-    I16 = "i16"
-    U16 = "u16"
-    I32 = "i32"
-    U32 = "u32"
-    I64 = "i64"
-    U64 = "u64"
-    BOOL = "bool"
-
-    def __str__(self) -> str:
-        return self.value
-
-    @property
-    def np(self) -> np.dtype:
-        """NumPy type of the storage."""
-        return _TO_NUMPY[self]
-
-    @property
-    def itemsize(self) -> int:
-        return self.np.itemsize
-
-    @property
-    def is_float(self) -> bool:
-        return self in (DType.F32, DType.F16, DType.BF16, DType.F64)
-
-    @staticmethod
-    def of(array_or_dtype: object) -> DType:
-        """The DType of an array or NumPy dtype. Raises ShapeError for strings, objects, complex."""
-        given: Any = getattr(array_or_dtype, "dtype", array_or_dtype)
-        dtype = np.dtype(given)
-        found = _FROM_NUMPY.get(dtype)
-        if found is None:
-            raise ShapeError(f"element type {dtype} is not supported; cast to one of {_NAMES}")
-        return found
-
-
-_TO_NUMPY: dict[DType, np.dtype] = {
-    DType.F32: np.dtype(np.float32),
-    DType.F16: np.dtype(np.float16),
-    DType.BF16: np.dtype(np.uint16),
-    DType.F64: np.dtype(np.float64),
-    DType.I8: np.dtype(np.int8),
-    DType.U8: np.dtype(np.uint8),
-    DType.I16: np.dtype(np.int16),
-    DType.U16: np.dtype(np.uint16),
-    DType.I32: np.dtype(np.int32),
-    DType.U32: np.dtype(np.uint32),
-    DType.I64: np.dtype(np.int64),
-    DType.U64: np.dtype(np.uint64),
-    DType.BOOL: np.dtype(np.bool_),
-}
-_FROM_NUMPY = {n: d for d, n in _TO_NUMPY.items() if d is not DType.BF16}
-_NAMES = " ".join(d.value for d in DType)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..ir import Graph, Shape, Value
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Model:
     """What `.lite` holds. `targets` is the order of preference, empty for "any".
 

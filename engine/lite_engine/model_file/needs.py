@@ -13,7 +13,7 @@ need nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .._version import __version__
 from ..errors import ModelFormatError, VersionError
@@ -26,12 +26,11 @@ OLDEST_ENGINE = "0.1.0"
 BASELINE = {"x86": ("sse2",), "arm": ("neon",)}
 
 
-@dataclass(frozen=True)
-class Needs:
+class Needs(NamedTuple):
     """`engine` is the oldest version that will do, `features` CPU features by target."""
 
     engine: str = ""
-    features: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    features: Mapping[str, tuple[str, ...]] = {}
 
     def missing(self, target: str, features: Iterable[str]) -> list[str]:
         """CPU features that a program for `target` needs and this list lacks."""

@@ -32,7 +32,7 @@ def host_target() -> str:
 Reason = tuple[str, bool, str]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Decision:
     """The chosen backend and, for each candidate in order, its reason; layers that are computed
     otherwise than planned, with what was chosen for them; what is known of `placement`, layers on

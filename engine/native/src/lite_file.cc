@@ -15,7 +15,7 @@
 // A reader refuses other versions, damaged checksums and anything that points outside.
 #include "crc32.h"
 #include "lite_derived.h"
-#include "lite_runtime.h"
+#include "runtime.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -276,8 +276,8 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
     return nullptr;
   }
   if (!meets_needs(file, target, error, error_bytes)) return nullptr;
-  return lite_program_load(program, bytes, file->weights, file->weight_bytes, file->num_weights,
-                           options, error, error_bytes);
+  return lite::load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights,
+                            {file->data, file->size}, options, error, error_bytes);
 }
 
 }  // extern "C"

@@ -103,24 +103,11 @@ int writer_of(const Program& program, int tensor) {
 
 }  // namespace
 
-extern "C" {
+namespace lite {
 
-int lite_abi_version(void) { return LITE_ABI_VERSION; }
-const char* lite_version(void) { return LITE_VERSION; }
-const char* lite_target(void) {
-#if defined(__x86_64__)
-  return "x86";
-#else
-  return "arm";
-#endif
-}
-const char* lite_cpu_features(void) { return cpu_feature_text(); }
-const char* lite_isas(void) { return isa_text(); }
-const char* lite_kernel_name(int index) { return index < 0 ? nullptr : kernel_name(index); }
-
-lite_program* lite_program_load(const void* bytes, size_t size, const void* const* weights,
-                                const size_t* weight_bytes, size_t num_weights,
-                                const lite_options* options, char* error, size_t error_bytes) {
+lite_program* load_program(const void* bytes, size_t size, const void* const* weights,
+                           const size_t* weight_bytes, size_t num_weights, const Mapping& file,
+                           const lite_options* options, char* error, size_t error_bytes) {
   const lite_options defaults{};
   const lite_options& wanted = options ? *options : defaults;
   char unused[1];
@@ -141,6 +128,7 @@ lite_program* lite_program_load(const void* bytes, size_t size, const void* cons
   if (p->threads > kMaxThreads) p->threads = kMaxThreads;
   p->env.threads = p->threads;
   p->pin = wanted.pin != 0;
+  p->file = file;
   p->memory.fail_countdown = wanted.fail_allocation;
   // Without a limit a damaged shape could ask for more than the machine has and be granted it.
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -161,6 +149,30 @@ lite_program* lite_program_load(const void* bytes, size_t size, const void* cons
     return nullptr;
   }
   return p;
+}
+
+}  // namespace lite
+
+extern "C" {
+
+int lite_abi_version(void) { return LITE_ABI_VERSION; }
+const char* lite_version(void) { return LITE_VERSION; }
+const char* lite_target(void) {
+#if defined(__x86_64__)
+  return "x86";
+#else
+  return "arm";
+#endif
+}
+const char* lite_cpu_features(void) { return cpu_feature_text(); }
+const char* lite_isas(void) { return isa_text(); }
+const char* lite_kernel_name(int index) { return index < 0 ? nullptr : kernel_name(index); }
+
+lite_program* lite_program_load(const void* bytes, size_t size, const void* const* weights,
+                                const size_t* weight_bytes, size_t num_weights,
+                                const lite_options* options, char* error, size_t error_bytes) {
+  return load_program(bytes, size, weights, weight_bytes, num_weights, Mapping{}, options, error,
+                      error_bytes);
 }
 
 void lite_program_free(lite_program* p) {

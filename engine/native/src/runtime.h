@@ -7,6 +7,16 @@
 #include "program.h"
 #include "thread_pool.h"
 
+namespace lite {
+
+// Memory that a file is mapped to; none where the weights are the caller's own.
+struct Mapping {
+  const uint8_t* data;
+  size_t bytes;
+};
+
+}  // namespace lite
+
 struct lite_program {
   lite::Program program;
   lite::Allocator memory;   // program, packed weights, arena, scratch
@@ -31,10 +41,15 @@ struct lite_program {
   int64_t* end_ns;         // per step, from the start of the run
   int64_t run_ns;
   lite::Barrier barrier;
+  lite::Mapping file;      // where its weights lie
 };
 
 namespace lite {
 
+// lite_program_load, of weights that lie in a mapped file.
+lite_program* load_program(const void* program, size_t program_bytes, const void* const* weights,
+                           const size_t* weight_bytes, size_t num_weights, const Mapping& file,
+                           const lite_options*, char* error, size_t error_bytes);
 // Finds each step's kernel, checks the generic rules and lets the kernel prepare.
 bool prepare_steps(lite_program*);
 // Two tensors whose elements share bytes. Slices of one concat buffer interleave without sharing.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ...errors import LiteError
-from .._base import StepTime, Usability
-from .native import NativeProgram, cpu_features, target
+from .._usability import Usability
+from .native import cpu_features, target
 
 if TYPE_CHECKING:
     from ...plan import Segment
+    from .executable import CpuExecutable
 
 
 class CpuBackend:
@@ -27,52 +25,6 @@ class CpuBackend:
             return Usability(False, str(error))
 
     def compile(self, segment: Segment, *, threads: int) -> CpuExecutable:
+        from .executable import CpuExecutable  # a stored program needs no planner
+
         return CpuExecutable(segment, threads=threads)
-
-
-class CpuExecutable:
-    """A segment loaded into the native runtime."""
-
-    def __init__(self, segment: Segment, *, threads: int) -> None:
-        from ...plan.program import WeightTable, encode  # a stored program needs no planner
-
-        self.plan = segment.plan
-        table = WeightTable()
-        data = encode(self.plan, table)
-        self.program = NativeProgram(data, table.blobs, threads=threads)
-        self._tapped: dict[int, str] = {}
-        self._copies: dict[str, np.ndarray] | None = None
-
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
-        shaped = [
-            np.asarray(a).reshape(self.plan.tensors[i].dims)
-            for i, a in zip(self.plan.inputs, inputs, strict=True)
-        ]
-        self._copies = None
-        return list(self.program.run(shaped))
-
-    def times(self) -> list[StepTime]:
-        return [StepTime(s.start_ns, s.end_ns, s.variant) for s in self.program.steps()]
-
-    def tap(self, tensors: Sequence[int]) -> None:
-        wanted = {i: self.plan.tensors[i].name for i in tensors}
-        if wanted == self._tapped:  # the memory of the copies is kept
-            return
-        for name in self._tapped.values():
-            self.program.tap(name, on=False)
-        self._tapped = wanted
-        for name in self._tapped.values():
-            self.program.tap(name)
-
-    def tapped(self, tensor: int) -> np.ndarray:
-        if self._copies is None:
-            self._copies = self.program.tapped()  # copies all of them: once per run
-        return self._copies[self._tapped[tensor]]
-
-    def memory(self) -> dict[str, int]:
-        used = self.program.memory()
-        return {
-            "arena": used.arena_bytes,
-            "packed": used.packed_bytes,
-            "scratch": used.scratch_bytes,
-        }

@@ -12,10 +12,9 @@ from __future__ import annotations
 import ctypes
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,11 +73,10 @@ class _MemoryInfo(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True)
-class TensorInfo:
-    """A tensor of a loaded program; `dims` are physical."""
+class TensorInfo(NamedTuple):
+    """A tensor of a loaded program, number `tensor`; `dims` are physical."""
 
-    index: int
+    tensor: int
     name: str
     dtype: DType
     role: str
@@ -86,11 +84,9 @@ class TensorInfo:
     nbytes: int
 
 
-@dataclass(frozen=True)
-class StepInfo:
+class StepInfo(NamedTuple):
     """A step of a loaded program; `variant` is the full kernel name, instruction set included."""
 
-    index: int
     name: str
     op: str
     kernel: str
@@ -99,8 +95,7 @@ class StepInfo:
     end_ns: int
 
 
-@dataclass(frozen=True)
-class MemoryInfo:
+class MemoryInfo(NamedTuple):
     arena_bytes: int
     packed_bytes: int
     scratch_bytes: int
@@ -332,7 +327,7 @@ class NativeProgram:
                 raise ShapeError(f"output '{info.name}' needs {info.nbytes} contiguous bytes")
         for array, info in zip((*arrays, *outputs), (*self.inputs, *self.outputs)):
             if self._lib.lite_program_bind(
-                self._handle, info.index, array.ctypes.data, array.nbytes
+                self._handle, info.tensor, array.ctypes.data, array.nbytes
             ):
                 raise ShapeError(f"'{info.name}' does not take {array.nbytes} bytes")
         error = ctypes.create_string_buffer(_ERROR_BYTES)
@@ -368,7 +363,7 @@ class NativeProgram:
 
     def _copy(self, info: TensorInfo) -> np.ndarray:
         out = np.empty(info.dims, info.dtype.np)
-        address = self._lib.lite_program_data(self._handle, info.index)
+        address = self._lib.lite_program_data(self._handle, info.tensor)
         if info.nbytes:
             ctypes.memmove(out.ctypes.data, address, info.nbytes)
         return out
@@ -380,7 +375,6 @@ class NativeProgram:
             self._lib.lite_program_step(self._handle, i, ctypes.byref(raw))
             out.append(
                 StepInfo(
-                    i,
                     raw.name.decode(errors="replace"),
                     raw.op.decode(errors="replace"),
                     raw.kernel.decode(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...errors import BackendUnavailableError, UsageError
 from ...plan import Segment
-from .._base import Usability
+from .._usability import Usability
 from . import discover
 from .device import DeviceReport, choose, copy_cost, open_device, reports
 from .executable import OpenCLExecutable

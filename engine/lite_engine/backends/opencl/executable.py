@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import BackendUnavailableError
 from ...ir import DType
 from ...plan import PlanTensor, Segment, Step
-from .._base import StepTime
+from .. import StepTime
 from .device import Device
 from .enqueue import Call, prepared
 from .launch import Image, Launch, Scratch, grouped

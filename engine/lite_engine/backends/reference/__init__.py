@@ -12,7 +12,7 @@ from ...ir import Graph, Node, Value, captured
 from ...ops import get_op
 from ...plan import PlanTensor, Segment, Step
 from ...plan.faults import apply_fault
-from .._base import StepTime, Usability
+from .. import StepTime, Usability
 
 
 class ReferenceBackend:

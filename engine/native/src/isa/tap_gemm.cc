@@ -9,6 +9,8 @@
 namespace lite::LITE_ISA {
 namespace {
 
+constexpr int64_t kPackedAtOnce = 16;  // channels: a cache line of floats that lie together
+
 // Input channel c of a group, or channels 2c and 2c + 1, to column n of a row.
 LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c, int64_t columns,
                              float* row, int64_t n) {
@@ -28,22 +30,27 @@ LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c
 #endif
 }
 
+// NOTE: a line of the source holds several channels of one column, and columns may lie a multiple of
+// 4 KiB apart: taking a few channels of every column in turn reads each line once.
 void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, float* out) {
-  const int64_t in_c = s.group_in, out_c = s.group_out;
+  const int64_t in_c = s.group_in, out_c = s.group_out, taps = s.kernel[0] * s.kernel[1];
   for (int64_t group = 0; group < g.groups; ++group) {
     for (int64_t p = 0; p < g.panels; ++p) {
       const int64_t columns = panel_columns(g.out_c, p), n0 = p * kTileColumns;
-      const int64_t valid = g.out_c - n0 < columns ? g.out_c - n0 : columns;
-      float* row = out + group * g.group_floats + p * g.panel_floats;
-      for (int64_t ky = 0; ky < s.kernel[0]; ++ky) {
-        for (int64_t kx = 0; kx < s.kernel[1]; ++kx) {
-          for (int64_t c = 0; c < g.in_c; ++c, row += columns) {
-            const int64_t member = c / in_c, channel = c - member * in_c;
+      float* panel = out + group * g.group_floats + p * g.panel_floats;
+      for (int64_t member = 0; member < join; ++member) {
+        const int64_t first = member * out_c - n0, last = first + out_c;  // its columns
+        const int64_t begin = first > 0 ? first : 0, end = last < columns ? last : columns;
+        for (int64_t c0 = 0; c0 < in_c; c0 += kPackedAtOnce) {
+          const int64_t c1 = c0 + kPackedAtOnce < in_c ? c0 + kPackedAtOnce : in_c;
+          for (int64_t tap = 0; tap < taps; ++tap) {
+            float* rows = panel + (tap * g.in_c + member * in_c) * columns;
             const float* source = v.data + (group * join + member) * v.group +
-                                  kProducts * channel * v.in + ky * v.y + kx * v.x;
-            for (int64_t n = 0; n < valid; ++n) {
-              const int64_t o = n0 + n - member * out_c;
-              if (o >= 0 && o < out_c) pack_weight(v, source + o * v.out, channel, columns, row, n);
+                                  tap / s.kernel[1] * v.y + tap % s.kernel[1] * v.x;
+            for (int64_t n = begin; n < end; ++n) {
+              for (int64_t c = c0; c < c1; ++c)
+                pack_weight(v, source + (n - first) * v.out + kProducts * c * v.in, c, columns,
+                            rows + c * columns, n);
             }
           }
         }
