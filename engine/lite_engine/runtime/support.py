@@ -181,11 +181,12 @@ def _layer(index: int, node: Node, fixed: Node) -> LayerInfo:
         str(fixed.output.type) if fixed.outputs and fixed.output.dtype else "?",
         sum(c.size for c in consts),
         sum(c.nbytes for c in consts),
-        _macs(fixed),
+        node_macs(fixed),
     )
 
 
-def _macs(node: Node) -> int | None:
+def node_macs(node: Node) -> int | None:
+    """Multiply-accumulates of one node; None where its sizes or its operator are not known."""
     op = find_op(node.op)
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
     if op is None or any(v.dtype is None or not v.type.is_static for v in values):

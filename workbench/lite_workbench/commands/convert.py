@@ -20,14 +20,19 @@ from ._base import (
 )
 from ._table import bytes_text
 
+#: Networks with more multiply-accumulates take minutes where the target's CPU is emulated.
+EMULATED_MACS = 1_000_000_000
+
 
 @dataclass
 class Converted:
-    """A written file, the model in it and what the passes did."""
+    """A written file, the model in it, what the passes did and, for targets in fp16 or bf16, what
+    that costs (output → Difference) or why it was not measured."""
 
     path: Path
     model: Any
     source_layers: int
+    losses: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -37,8 +42,29 @@ class Converted:
             "precisions": self.model.precisions,
             "layers_set": self.model.overrides,
             "layers": {"source": self.source_layers, "optimised": len(self.model.graph.nodes)},
+            "precision_loss": {
+                target: loss
+                if isinstance(loss, str)
+                else {name: {"rel_l2": d.rel_l2, "max_abs": d.max_abs} for name, d in loss.items()}
+                for target, loss in self.losses.items()
+            },
             "journal": self.model.journal.to_dict(),
         }
+
+    def loss_lines(self) -> list[str]:
+        lines = []
+        for target, loss in self.losses.items():
+            which = f"{target} {self.model.precision(target)}"
+            if isinstance(loss, str):
+                lines.append(f"{which} against fp32: not measured ({loss})")
+                continue
+            worst = max(loss, key=lambda name: loss[name].rel_l2)
+            name = f"output {worst}" if len(loss) == 1 else f"worst output {worst}"
+            lines.append(
+                f"{which} against fp32: {name} differs by {loss[worst].rel_l2:.1e} (relative L2, "
+                f"random input), at most by {loss[worst].max_abs:.1e}"
+            )
+        return lines
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -123,7 +149,36 @@ def _call(args: argparse.Namespace) -> Converted:
 
         tune(Predictor(model, "opencl"), args.tune)
     model.save(out)
-    return Converted(out, model, len(graph.nodes))
+    return Converted(out, model, len(graph.nodes), _losses(model, out))
+
+
+def _losses(model: Any, path: Path) -> dict[str, Any]:
+    """What fp16 and bf16 cost, by target, or why it was not measured."""
+    from lite_engine.errors import LiteError
+    from lite_engine.model_file.precision import computed
+    from lite_engine.runtime import host_target, usability
+    from lite_engine.runtime.precision_loss import LOWER, precision_loss
+    from lite_engine.runtime.support import node_macs
+
+    out: dict[str, Any] = {}
+    for target in model.targets:
+        if computed(target, model.precision(target)) not in LOWER:
+            continue
+        state = usability(target)
+        emulated = target not in (host_target(), "opencl")
+        if not state.usable:
+            out[target] = state.reason
+        elif emulated and sum(node_macs(n) or 0 for n in model.graph.nodes) > EMULATED_MACS:
+            out[target] = (
+                f"long under emulation: lite compare {path} --backends {target},{target} "
+                f"--precision fp32,{model.precision(target)}"
+            )
+        else:
+            try:
+                out[target] = precision_loss(model, target)
+            except LiteError as error:
+                out[target] = str(error)
+    return out
 
 
 def _int8_later(args: argparse.Namespace, targets: list[str]) -> list[str]:
@@ -174,6 +229,7 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
         f"wrote {result.path} ({bytes_text(result.path.stat().st_size)}): {targets}; "
         f"{result.source_layers} layers became {len(result.model.graph.nodes)}"
     )
+    lines += result.loss_lines()
     return "\n".join(lines)
 
 

@@ -1,0 +1,52 @@
+"""`lite convert` says what a lower precision costs."""
+
+from __future__ import annotations
+
+import json
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine import Predictor
+from lite_engine.runtime import host_target, usability
+from lite_engine.runtime.inputs import random_feeds
+from lite_workbench.cli import main
+from lite_workbench.commands import convert
+
+pytestmark = pytest.mark.cpu
+
+
+def test_what_bf16_costs_is_the_distance_of_the_outputs(tmp_path, capsys):
+    here = host_target()
+    if here != "x86":
+        pytest.skip("bf16 is a precision of x86")
+    out = tmp_path / "digits.lite"
+    words = [str(lw.shipped("digits.onnx")), "-o", str(out), "--targets", here, "--json", "-"]
+    assert main(["convert", *words, "--precision", "bf16"]) == 0
+    told = json.loads(capsys.readouterr().out)["precision_loss"][here]
+
+    exact, lower = Predictor(lw.shipped("digits.onnx"), here), Predictor(out, here)
+    feeds = random_feeds(exact.graph)
+    a, b = exact.run(feeds), lower.run(feeds)
+    for name, want in a.items():
+        distance = np.linalg.norm(want - b[name]) / np.linalg.norm(want)
+        assert told[name]["rel_l2"] == pytest.approx(distance, rel=1e-6) and distance > 0
+        assert told[name]["max_abs"] == np.abs(want - b[name]).max()
+
+
+def test_a_target_that_computes_in_fp32_loses_nothing(tmp_path, capsys):
+    words = [str(lw.shipped("digits.onnx")), "-o", str(tmp_path / "d.lite"), "--targets", "x86"]
+    assert main(["convert", *words, "--precision", "fp16"]) == 0
+    assert "against fp32" not in capsys.readouterr().out
+
+
+def test_a_large_network_is_not_emulated_unasked(tmp_path, capsys, monkeypatch):
+    if host_target() == "arm" or not usability("arm").usable:
+        pytest.skip("arm is not emulated here")
+    monkeypatch.setattr(convert, "EMULATED_MACS", 1)
+    out = tmp_path / "d.lite"
+    words = [str(lw.shipped("digits.onnx")), "-o", str(out), "--targets", "arm"]
+    assert main(["convert", *words, "--precision", "fp16"]) == 0
+    fix = f"lite compare {out} --backends arm,arm --precision fp32,fp16"
+    assert f"not measured (long under emulation: {fix})" in capsys.readouterr().out
+    assert main(fix.split()[1:]) == 0
