@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -11,9 +12,10 @@ pytest.importorskip("anywidget", reason="the report draws with the widgets: pip 
 
 from lite_engine import optimize
 from lite_engine.runtime import host_target
-from lite_widgets import LayerTable, columns
+from lite_widgets import DifferencePane, LayerTable, columns
 from lite_workbench.cli import main
 from lite_workbench.report import Section, page, write_report
+from lite_workbench.report.page import answer
 from lite_workbench.session import Session
 from lite_workbench.views import number
 
@@ -30,7 +32,7 @@ def model(tmp_path):
 
 def data_of(text: str) -> dict:
     found = re.search(r'<script type="application/json" id="lite-data">(.*?)</script>', text, re.S)
-    return json.loads(found[1])
+    return json.loads(found[1], parse_constant=pytest.fail)
 
 
 @pytest.mark.cpu
@@ -49,6 +51,14 @@ def test_the_command_writes_one_file(model, tmp_path, capsys, monkeypatch) -> No
     assert sorted(tmp_path.glob(".*.part")) == []
     names = {m["class"] for m in data_of(text)["mounts"]}
     assert {"LayerTable", "LatencyChart", "GraphView", "ErrorStrip", "MemoryMap"} <= names
+
+
+def test_numbers_that_json_has_not_are_null() -> None:
+    """A layer that overflowed: the page's data stay readable."""
+    row = {"name": "exp", "rel_l2": math.inf, "worst_b": math.nan}
+    pane = answer(DifferencePane(), {"exp": {"layer": row}})
+    text = page("t", "", [Section("a", "A", "", [pane])])
+    assert {"name": "exp", "rel_l2": None, "worst_b": None} in data_of(text)["values"]
 
 
 def test_equal_data_are_written_once() -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.errors import UsageError
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.model_file import Model
 from lite_engine.plan.faults import KINDS
+from lite_engine.runtime import compare as module
 from lite_engine.runtime import host_target
-from lite_engine.runtime.compare import Side, compare
+from lite_engine.runtime.compare import Side, bisect, compare
 from lite_engine.runtime.difference import channel_map, difference, histogram
 
 from tests.small_models import attention, classifier, image
@@ -63,6 +70,119 @@ def test_the_trusted_side_can_be_the_wrong_one() -> None:
     )
 
 
+def of_nodes(name: str, nodes, outputs: dict[str, tuple[int, ...]]) -> Model:
+    """A model of one input (1,2,4,4) and these (operator, inputs, output, attributes) nodes."""
+    graph = Graph(name)
+    values = {"x": Value("x", DType.F32, (1, 2, 4, 4))}
+    graph.inputs = [values["x"]]
+    for op, reads, made, attrs in nodes:
+        values[made] = graph.add(op, [values[r] for r in reads], attrs, name=f"n_{made}").output
+        values[made].name = made
+    graph.outputs = [values[n] for n in outputs]
+    return optimize(graph)
+
+
+FEED = {"x": np.random.default_rng(3).standard_normal((1, 2, 4, 4)).astype(np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outputs", "said"),
+    [
+        ([("Abs", "x", "a", {}), ("Neg", "a", "q", {})], ["q"], None),
+        ([("Abs", "x", "a", {}), ("Neg", "a", "p", {}), ("Relu", "a", "q", {})], ["p", "q"],
+         "only two on reference has q"),
+        ([("Abs", "x", "a", {}), ("GlobalAveragePool", "a", "p", {})], ["p"],
+         "p is 1×2×4×4 on one on reference and 1×2×1×1 on two on reference"),
+    ],
+)  # fmt: skip
+def test_outputs_without_a_counterpart_do_not_agree(nodes, outputs, said) -> None:
+    """One output of another name is the same one; what the other side has not is told."""
+    one = of_nodes("one", [("Abs", "x", "a", {}), ("Neg", "a", "p", {})], ["p"])
+    a, b = (
+        Side(Predictor(m, "reference"), f"{m.name} on reference")
+        for m in (one, of_nodes("two", nodes, outputs))
+    )
+    result = compare(a, b, FEED)
+    assert result.agrees == (said is None)
+    assert (said or "agree") in result.verdict
+
+
+def test_overflow_is_told_and_is_json() -> None:
+    """Side B's values are Inf where A's are not: RFC 8259 has no number for that."""
+    nodes = [("Exp", "x", "y", {})]
+    a = Side(Predictor(of_nodes("m", nodes, ["y"]), "reference"))
+    b = Side(Predictor(of_nodes("m", nodes, ["y"]), "reference"), "B")
+    whole = b.values
+    b.values = lambda feeds, names: {n: np.full_like(x, np.inf) for n, x in
+                                     whole(feeds, names).items()}  # fmt: skip
+    result = compare(a, b, FEED, isolated=False)
+    assert not result.agrees and "NaN or infinite where the other side is not, 32 on B" in (
+        result.verdict
+    )
+    assert result.layers[0].rel_l2 == math.inf
+    row = json.loads(result.to_json(), parse_constant=pytest.fail)["layers"][0]
+    assert row["rel_l2"] is None and row["nan_b"] == 32
+
+
+def test_layers_after_the_asked_ones_are_not_judged() -> None:
+    graph = classifier()
+    a, b = sides(graph)
+    names = [n.name for n in b.graph.nodes]
+    b.predictor.faults = {names[-1]: "swap_channels"}
+    assert not compare(a, b, image(graph)).agrees
+    early = compare(a, b, image(graph), until=names[0])
+    assert early.agrees and len(early.layers) == 1 and not early.outputs
+    with pytest.raises(UsageError, match="no layer is called 'nope'"):
+        compare(a, b, image(graph), detail=["nope"])
+
+
+def chain(count: int) -> Graph:
+    """x → y₁ = |x| + 1 → … : every layer's value is as large as its input."""
+    graph = Graph("chain")
+    value = Value("x", DType.F32, (1, 2, 4, 4))
+    graph.inputs = [value]
+    for i in range(count):
+        value = graph.add("Abs" if i % 2 else "Neg", [value], {}, name=f"l{i}").output
+    graph.outputs = [value]
+    return graph
+
+
+@pytest.mark.parametrize("guilty", [0, 13, 39])
+@pytest.mark.parametrize("values_a_window", [1, 4, 100])
+def test_bisect_needs_the_fewest_runs(guilty, values_a_window, monkeypatch) -> None:
+    """With k values a run, log(n)/log(k) runs of each side narrow n layers down to k, and one more
+    of each shows those; counted at the sides themselves."""
+    monkeypatch.setattr(module, "WINDOW_BYTES", values_a_window * 32 * 4)
+    model = Model(chain(40))
+    a, b = Side(Predictor(model, "reference"), "A"), Side(Predictor(model, "reference"), "B")
+    ran = []
+
+    def counted(side: Side, wrong: bool):
+        run = side.predictor.run
+
+        def values(feeds, names):
+            ran.append(side.label)
+            found = run(feeds, taps=[n.output.name for n in side.graph.nodes])
+            if wrong:
+                for node in side.graph.nodes[guilty:]:
+                    found[node.output.name] = found[node.output.name] + 5.0
+            return {k: v for k, v in found.items() if k in {*names, *side.output_names}}
+
+        return values
+
+    a.values, b.values = counted(a, False), counted(b, True)
+    own, layer = b.isolated, model.graph.nodes[guilty].output.name
+    b.isolated = lambda nodes, known: {
+        n: x + 5.0 * (n == layer) for n, x in own(nodes, known).items()
+    }
+    result = bisect(a, b, FEED)
+    assert result.first_divergence["name"] == f"l{guilty}"
+    rounds = {1: 7, 4: 3, 100: 1}[values_a_window]
+    assert ran.count("B") <= rounds and ran.count("A") <= rounds + 1  # who is right: A once more
+    alone = 1
+    assert result.runs == len(ran) + alone
+
+
 def test_difference_numbers() -> None:
     a = np.array([[1.0, 2.0], [3.0, 4.0]])
     b = a + np.array([[0, 0], [0.5, 0]])
@@ -79,7 +199,7 @@ def test_not_a_number_counts() -> None:
     assert not difference(a, a).broken
     b = np.array([1.0, np.nan, np.inf, 4.0])
     d = difference(a, b)
-    assert d.broken and d.nan_b == 1 and d.worst == (2,)
+    assert d.broken and d.nan_b == 1 and d.worst == (2,) and d.rel_l2 == math.inf
 
 
 def test_where_the_difference_lies() -> None:

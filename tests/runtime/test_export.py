@@ -42,6 +42,19 @@ def test_trace_has_real_spans(measured) -> None:
     json.dumps(events, allow_nan=False)
 
 
+def test_trace_is_in_the_format(measured) -> None:
+    """Trace Event Format: numbers for process and thread, µs, names in metadata events."""
+    events = chrome_trace(measured)["traceEvents"]
+    assert {e["ph"] for e in events} == {"M", "X"}
+    assert all(isinstance(e[k], int) for e in events for k in ("pid", "tid"))
+    named = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert named == {0: "run", 1: "cpu"}
+    spans = [e for e in events if e["ph"] == "X"]
+    assert all(e["dur"] >= 0 and e["cat"] and e["tid"] in named for e in spans)
+    assert spans[0]["dur"] == pytest.approx(1e3 * max(measured.total_ms["median"], max(
+        x.span_ms[1] for x in measured.layers)))  # fmt: skip
+
+
 def test_netron_names_the_nodes_of_the_file(measured) -> None:
     attachment = netron_attachment(measured)
     assert attachment["signature"] == "netron:attachment"

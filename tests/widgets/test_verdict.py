@@ -24,6 +24,14 @@ def _case(errors, **more):
     return {"a": "x86", "b": "opencl", "tolerance": 1e-2, "layers": layers, **more}
 
 
+def _overflow(side):
+    """The engine's row of a layer whose values are infinite on one side only."""
+    comparison = _case([(1e-5, 1e-5, 0), (None, None, 0)])
+    broken = {"rel_l2": None, "nan_a": 0, "nan_b": 0, side: 4}
+    comparison["layers"][1].update(broken, isolated=broken, within=False)
+    return comparison
+
+
 def _explained():
     """The engine found the second layer right: rounding explains its error."""
     comparison = _case([(1e-5, 1e-5, 0), (4e-2, 4e-2, 0)])
@@ -38,6 +46,8 @@ CASES = {
     "agrees": (_case([(1e-5, 1e-5, 0), (1e-5, 2e-5, 0)]), 1e-2),
     "adds-up": (_case([(1e-3, 1e-3, 0), (9e-3, 3e-2, 0)]), 1e-2),
     "explained": (_explained(), 1e-2),
+    "overflow of b": (_overflow("nan_b"), 1e-2),
+    "overflow of a": (_overflow("nan_a"), 1e-2),
     "unknown": (_case([(None, 1e-3, 0), (None, 3e-2, 0)]), 1e-2),
 }
 
@@ -46,7 +56,10 @@ CASES = {
 def test_case(case):
     comparison, tolerance = CASES[case]
     said = verdict(comparison, tolerance, judge(comparison, tolerance))
-    assert said["case"] == ("agrees" if case == "explained" else case)
+    wanted = {"explained": "agrees", "overflow of a": "guilty", "overflow of b": "guilty"}
+    assert said["case"] == wanted.get(case, case)
+    if "overflow" in case:
+        assert said["layer"] == "l1" and "not numbers" in said["text"]
     if case == "guilty":
         assert said["layer"] == samples.GUILTY and "7.9e−2" in said["text"]
 

@@ -8,7 +8,6 @@ says who is right.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import LiteError, UsageError
-from ..ir import Node, Value
+from ..ir import Node, Value, format_shape
+from . import strict_json
 from .alignment import Pair, align, closure
-from .difference import Difference, channel_map, difference, histogram
+from .difference import channel_map, difference, histogram
 from .judge import CARRIED, apart, floor_of, judge, other_integers, tolerance_of, within
 from .magnified import magnified
 from .rounding import LIKE, UNIT, explained, one_sided
@@ -68,9 +68,10 @@ class LayerDifference:
 @dataclass
 class Comparison:
     """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs
-    differ. `unaligned` counts layers of B that have no counterpart; `magnified` names the layer
-    that makes a large difference of a small one, for outputs that differ for no other reason;
-    `outputs_apart` are the outputs that differ by more than that and rounding explain."""
+    differ or have no counterpart (`outputs_alone`, in words). `unaligned` counts layers of B that
+    have no counterpart; `magnified` names the layer that makes a large difference of a small one,
+    for outputs that differ for no other reason; `outputs_apart` are the outputs that differ by more
+    than that and rounding explain. With `layers` or `until` no output is looked at."""
 
     a: str
     b: str
@@ -83,6 +84,7 @@ class Comparison:
     model: str = ""
     magnified: dict[str, str] = field(default_factory=dict)
     outputs_apart: list[str] = field(default_factory=list)
+    outputs_alone: list[str] = field(default_factory=list)
     unaligned: int = 0
     runs: int = 0
 
@@ -90,7 +92,7 @@ class Comparison:
         return asdict(self)
 
     def to_json(self, **options: Any) -> str:
-        return json.dumps(self.to_dict(), **options)
+        return strict_json.dumps(self.to_dict(), **options)
 
     def to_dataframe(self) -> Any:
         """The layers as a pandas DataFrame (needs the `lab` extra)."""
@@ -116,61 +118,77 @@ def compare(
     channel map are wanted; the first divergence always has them. Raises ShapeError, UsageError.
     """
     work = _Work(a, b, feeds, tolerance, isolated, set(detail))
-    pairs = choose(work.pairs, layers, until)
+    pairs = choose(work.pairs, layers, until, detail)
+    return _compared(work, pairs, whole=not (layers or until), progress=progress)
+
+
+def bisect(
+    a: Valued,
+    b: Valued,
+    feeds: Mapping[str, Any],
+    *,
+    tolerance: float | None = None,
+    isolated: bool = True,
+    layers: Sequence[str] | None = None,
+    until: str | None = None,
+    detail: Sequence[str] = (),
+) -> Comparison:
+    """The first divergence with the fewest runs: each run of both sides probes as many values, at
+    even distances, as a window holds; the layers before the first wrong one are the next to look
+    into, and what fits into one window is compared as `compare` does. The rows are the last
+    window's. For models and devices that are slow to run.
+
+    Where no layer of that window is wrong and outputs differ, every window is compared.
+    """
+    work = _Work(a, b, feeds, tolerance, isolated, set(detail))
+    every = choose(work.pairs, layers, until, detail)
+    suspects = _sized(work, every)
+    narrowed = False  # then the last of them is known to differ
+    while sum(size for _, size in suspects) > WINDOW_BYTES and len(suspects) > 1:
+        probes = _spread([size for _, size in suspects], narrowed)
+        wrong = work.differing([suspects[i][0] for i in probes])
+        if wrong is None:
+            suspects = suspects[probes[-1] + 1 :] or suspects[-1:]
+        else:
+            suspects = suspects[probes[wrong - 1] + 1 if wrong else 0 : probes[wrong] + 1]
+            narrowed = True
+    whole = not (layers or until)
+    result = _compared(work, [pair for pair, _ in suspects], whole=whole)
+    if whole and not result.agrees and result.first_divergence is None and len(every) > 1:
+        return _compared(work, every, whole=True)
+    return result
+
+
+def _compared(
+    work: _Work, pairs: Sequence[Pair], *, whole: bool, progress: Progress | None = None
+) -> Comparison:
+    """These layers, window by window; the outputs and what has no counterpart when `whole`."""
+    a, b = work.a, work.b
     rows: list[LayerDifference] = []
     for window in _windows(work, pairs):
         rows += work.rows(window, len(rows))
         if progress:
             progress(len(rows), len(pairs))
-    result = Comparison(a.label, b.label, tolerance, None, rows, True, model=work.model_name)
-    result.outputs = work.outputs()
-    result.unaligned = len(b.value_names()) - len(pairs) if not (layers or until) else 0
-    if tolerance is None and work.isolated and all(x.within for x in rows):
+    result = Comparison(a.label, b.label, work.tolerance, None, rows, True, model=work.model_name)
+    if whole:
+        result.outputs, result.outputs_alone = work.outputs()
+        result.unaligned = len(b.value_names()) - len(work.pairs)
+    if work.tolerance is None and work.isolated and all(x.within for x in rows):
         result.magnified = magnified(apart(result, a, b), result, work)
     result.runs = work.runs
     judge(result, a, b, work.feeds)
-    _add_detail(result, work, pairs)
     return result
 
 
-def bisect(
-    a: Valued, b: Valued, feeds: Mapping[str, Any], *, tolerance: float | None = None
-) -> Comparison:
-    """The first divergence with the fewest runs: halves the layers by their accumulated error,
-    then compares the suspects alone. For models and devices that are slow to run.
-
-    A fault whose effect dies out before the probed layer is not found: `compare` finds it.
-    """
-    work = _Work(a, b, feeds, tolerance, False, set())
-    pairs = work.pairs
-    good, bad = -1, len(pairs) - 1
-    probed: dict[int, bool] = {}
-
-    def differs(at: int) -> bool:
-        if at not in probed:
-            row = work.rows([pairs[at]], at)[0]
-            # Rounding adds up along the model: whole runs may differ by more than one layer.
-            limits = CARRIED * row.tolerance, CARRIED * row.floor
-            probed[at] = not within(Difference(**_figures(row)), *limits)
-        return probed[at]
-
-    if pairs and differs(bad):
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            good, bad = (good, middle) if differs(middle) else (middle, bad)
-        names = [p.node.name for p in pairs[max(0, bad - 1) : bad + 1]]
-        found = compare(a, b, feeds, tolerance=tolerance, layers=names)
-        found.runs += work.runs
-        return found
-    found = compare(a, b, feeds, tolerance=tolerance, layers=[p.node.name for p in pairs[-1:]])
-    found.runs += work.runs
-    return found
-
-
-def choose(pairs: Sequence[Pair], layers: Sequence[str] | None, until: str | None) -> list[Pair]:
+def choose(
+    pairs: Sequence[Pair],
+    layers: Sequence[str] | None,
+    until: str | None,
+    detail: Sequence[str] = (),
+) -> list[Pair]:
     """The wanted layers, by name. Raises UsageError for an unknown one."""
     names = [p.node.name for p in pairs]
-    for wanted in [*(layers or ()), *([until] if until else [])]:
+    for wanted in [*(layers or ()), *([until] if until else []), *detail]:
         if wanted not in names:
             raise UsageError(f"no layer is called {wanted!r}; `lite info --layers` lists them")
     chosen = list(pairs)
@@ -205,6 +223,7 @@ class _Work:
         self.isolated = isolated and isinstance(b, Side)
         self.model_name = own.predictor.model.name
         self.runs = 0
+        self._found = False
         self._kernels = _kernels(b, self.feeds_b)
         self._pairs = {p.name_b: p for p in self.pairs}
         self._known = {p.name_b: p.name_a for p in self.pairs}
@@ -226,7 +245,23 @@ class _Work:
         ]
         if self.tolerance is None:
             self._excuse(window, rows, va, {**vb, **alone})
+        for pair, row in zip(window, rows, strict=True):
+            first_wrong = not (row.within or self._found)
+            if first_wrong or row.name in self.detail:
+                x, y = self._real(pair, va[pair.name_a], vb[pair.name_b])
+                own = alone.get(pair.name_b)
+                own = own if own is None else self._real(pair, va[pair.name_a], own)[1]
+                row.detail = detail_of(x, y, own)
+            self._found = self._found or first_wrong
         return rows
+
+    def differing(self, probes: Sequence[Pair]) -> int | None:
+        """Which of these values of two whole runs is the first that differs by more than rounding
+        adds up to along a model."""
+        isolated, self.isolated = self.isolated, False
+        rows = self.rows(probes, 0)
+        self.isolated, self._found = isolated, False
+        return next((i for i, row in enumerate(rows) if not row.within), None)
 
     def _excuse(
         self, window: Sequence[Pair], rows: Sequence[LayerDifference], va: Arrays, theirs: Arrays
@@ -345,8 +380,6 @@ class _Work:
             value_a=pair.name_a, value_b=pair.name_b,
             sources_b=[] if others == sources else others,
         )  # fmt: skip
-        if pair.node.name in self.detail:
-            row.detail = detail_of(x, y, alone)
         return row
 
     def _real(self, pair: Pair, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -361,25 +394,28 @@ class _Work:
             x = fitted(x, y.shape)
         return x, y
 
-    def outputs(self) -> dict[str, dict[str, Any]]:
-        """Differences of the model's outputs in the last whole runs."""
+    def outputs(self) -> tuple[dict[str, dict[str, Any]], list[str]]:
+        """Differences of the model's outputs in the last whole runs, and those that the other side
+        does not have or has in another shape."""
         if self._last is None:
             self._last = self.a.values(self.feeds, ()), self.b.values(self.feeds_b, ())
             self.runs += 2
         va, vb = self._last
         graphs = [s.graph for s in (self.a, self.b) if s.graph is not None]
         quant = [{v.name: quant_of(v) for v in g.outputs} for g in graphs]
-        names = [n for n in self.a.output_names if n in self.b.output_names]
-        if not names and len(self.a.output_names) == len(self.b.output_names):
-            pairs = list(zip(self.a.output_names, self.b.output_names, strict=True))
-        else:
-            pairs = [(n, n) for n in names]
+        pairs, alone = _same_outputs(self.a, self.b)
         out = {}
         for one, two in pairs:
             x, y = to_float(va[one], quant[0].get(one)), to_float(vb[two], quant[-1].get(two))
+            x = fitted(x, y.shape)
+            if x.shape != y.shape and np.squeeze(x).shape == np.squeeze(y).shape:
+                x = x.reshape(y.shape)
             if x.shape == y.shape:
                 out[one] = asdict(difference(x, y))
-        return out
+            else:
+                alone.append(f"{one} is {format_shape(x.shape)} on {self.a.label} and "
+                             f"{format_shape(y.shape)} on {self.b.label}")  # fmt: skip
+        return out, alone
 
 
 def fitted(array: np.ndarray, shape: Sequence[Any] | None) -> np.ndarray:
@@ -405,35 +441,11 @@ def detail_of(x: np.ndarray, y: np.ndarray, alone: np.ndarray | None) -> dict[st
             **channel_map(x, other)}  # fmt: skip
 
 
-def _add_detail(result: Comparison, work: _Work, pairs: Sequence[Pair]) -> None:
-    """The first divergence shows where it lies, asked for or not."""
-    first = result.first_divergence
-    if first is None:
-        return
-    row = next(r for r in result.layers if r.index == first["index"])
-    if row.detail is None:
-        pair = next(p for p in pairs if p.name_a == row.value_a)
-        work.detail = {row.name}
-        row.detail = work.rows([pair], row.index)[0].detail
-    first["detail"] = row.detail
-
-
 def _windows(work: _Work, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-    """Consecutive layers whose values fit into WINDOW_BYTES; values that became constant when
-    shapes were known are left out."""
-    plans = [
-        side.predictor.plan({n: x.shape for n, x in feeds.items()})
-        for side, feeds in ((work.a, work.feeds), (work.b, work.feeds_b))
-        if isinstance(side, Side)
-    ]
+    """Consecutive layers whose values fit into WINDOW_BYTES."""
     window: list[Pair] = []
     size = 0
-    for pair in pairs:
-        names = [pair.name_a if s is work.a else pair.name_b for s in (work.a, work.b)
-                 if isinstance(s, Side)]  # fmt: skip
-        if any(name not in plan.tensor_of for name, plan in zip(names, plans, strict=True)):
-            continue
-        nbytes = plans[0].tensors[plans[0].tensor_of[names[0]]].nbytes
+    for pair, nbytes in _sized(work, pairs):
         if window and size + nbytes > WINDOW_BYTES:
             yield window
             window, size = [], 0
@@ -441,6 +453,36 @@ def _windows(work: _Work, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
         size += nbytes
     if window:
         yield window
+
+
+def _sized(work: _Work, pairs: Sequence[Pair]) -> list[tuple[Pair, int]]:
+    """Layers and the bytes of their values; without values that became constant when shapes were
+    known."""
+    plans = [
+        side.predictor.plan({n: x.shape for n, x in feeds.items()})
+        for side, feeds in ((work.a, work.feeds), (work.b, work.feeds_b))
+        if isinstance(side, Side)
+    ]
+    found = []
+    for pair in pairs:
+        names = [pair.name_a if s is work.a else pair.name_b for s in (work.a, work.b)
+                 if isinstance(s, Side)]  # fmt: skip
+        if all(name in plan.tensor_of for name, plan in zip(names, plans, strict=True)):
+            nbytes = plans[0].tensors[plans[0].tensor_of[names[0]]].nbytes
+            found.append((pair, nbytes))
+    return found
+
+
+def _spread(sizes: Sequence[int], narrowed: bool) -> list[int]:
+    """Places at even distances, with the last one unless `narrowed`, as many as fit into
+    WINDOW_BYTES together."""
+    least = 1 if narrowed else 2
+    for count in range(len(sizes) - 1, least - 1, -1):
+        parts = count + narrowed
+        places = [-(-len(sizes) * (i + 1) // parts) - 1 for i in range(count)]
+        if count == least or sum(sizes[p] for p in places) <= WINDOW_BYTES:
+            return places
+    return [0, 1]
 
 
 def _kernels(side: Valued, feeds: Arrays) -> dict[str, str]:
@@ -462,8 +504,15 @@ def _same_inputs(a: Valued, b: Valued) -> dict[str, str]:
     return dict(zip(a.input_names, b.input_names, strict=True))
 
 
-def _figures(row: LayerDifference) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in Difference.__dataclass_fields__}
+def _same_outputs(a: Valued, b: Valued) -> tuple[list[tuple[str, str]], list[str]]:
+    """(A's output, B's): by name, the others in order when there are as many; and what is left."""
+    pairs = [(n, n) for n in a.output_names if n in b.output_names]
+    rest_a = [n for n in a.output_names if n not in b.output_names]
+    rest_b = [n for n in b.output_names if n not in a.output_names]
+    if len(rest_a) == len(rest_b):
+        return pairs + list(zip(rest_a, rest_b, strict=True)), []
+    alone = [(n, a.label) for n in rest_a] + [(n, b.label) for n in rest_b]
+    return pairs, [f"only {label} has {name}" for name, label in alone]
 
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 class Difference:
     """b against a. `sqnr_db` is 10·log10(Σa² / Σ(a−b)²), None when the difference is zero.
 
-    Positions that are NaN or Inf on either side count in `nan_a`/`nan_b` and are left out of the
-    sums,
-    except where both sides hold the same value. `worst` is the index of the largest |a−b|.
+    Positions that are NaN or Inf on one side only, or not the same on both, count in
+    `nan_a`/`nan_b` and are left out of the sums; any of them makes `rel_l2` infinite. `worst` is
+    the index of the largest |a−b|, or of the first such position.
     """
 
     max_abs: float
@@ -51,7 +52,7 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
     return Difference(
         float(size.max(initial=0.0)),
         float(size.mean()) if size.size else 0.0,
-        _ratio(square_d, square_a) ** 0.5,
+        math.inf if odd is not None else _ratio(square_d, square_a) ** 0.5,
         _cosine(float(p @ q), square_a, square_b),
         None if square_d == 0 else float(10 * np.log10(max(square_a, 1e-300) / square_d)),
         nan_a,

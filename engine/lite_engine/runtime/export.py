@@ -28,34 +28,41 @@ def layers_csv(profile: Profile) -> str:
 
 
 def chrome_trace(profile: Profile) -> dict[str, Any]:
-    """The run nearest to the median in Chrome's trace format: when each layer really ran, one row
-    per backend, and the whole run above them."""
+    """The run nearest to the median in Chrome's trace format (Trace Event Format, JSON object form;
+    ts and dur in µs): when each layer really ran, one row per backend, and the whole run above
+    them."""
     whole = max([x.span_ms[1] for x in profile.layers], default=0.0)
-    events: list[dict[str, Any]] = [
-        {"name": "process_name", "ph": "M", "pid": 1,
-         "args": {"name": f"{profile.model} on {profile.backend}"}},
-        _event("run", "run", "run", 0.0, max(whole, profile.total_ms["median"]), {}),
-    ]  # fmt: skip
+    rows = {"run": 0}
+    events = [_event("run", "run", 0, 0.0, max(whole, profile.total_ms["median"]), {})]
     for layer in profile.layers:
         begin, end = layer.span_ms
+        row = rows.setdefault(layer.backend, len(rows))
         details = {
             "kernel": layer.kernel, "why": layer.why, "sources": layer.sources,
             "outputs": layer.output_shapes, "gflops": layer.gflops,
             "gbytes_per_s": layer.gbytes_per_s,
         }  # fmt: skip
-        events.append(_event(layer.name, layer.op, layer.backend, begin, end - begin, details))
+        events.append(_event(layer.name, layer.op, row, begin, end - begin, details))
+    names = [_name("process_name", 0, f"{profile.model} on {profile.backend}")]
+    for name, row in rows.items():
+        order = {**_name("thread_sort_index", row, ""), "args": {"sort_index": row}}
+        names += [_name("thread_name", row, name), order]
     return {
-        "traceEvents": events,
+        "traceEvents": names + events,
         "displayTimeUnit": "ms",
         "otherData": {k: str(v) for k, v in profile.environment.items()},
     }
 
 
 def _event(
-    name: str, category: str, row: str, begin_ms: float, ms: float, args: dict[str, Any]
+    name: str, category: str, row: int, begin_ms: float, ms: float, args: dict[str, Any]
 ) -> dict[str, Any]:
     return {"name": name, "cat": category, "ph": "X", "pid": 1, "tid": row, "ts": begin_ms * 1e3,
             "dur": ms * 1e3, "args": args}  # fmt: skip
+
+
+def _name(kind: str, row: int, name: str) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": 1, "tid": row, "args": {"name": name}}
 
 
 def netron_attachment(profile: Profile) -> dict[str, Any]:

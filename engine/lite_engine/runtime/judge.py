@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
     bad = [x for x in result.layers if not x.within]
     outputs = [n for n in apart(result, a, b) if n not in result.magnified]
     result.outputs_apart = outputs
-    result.agrees = not bad and not outputs
+    result.agrees = not (bad or outputs or result.outputs_alone)
     if bad:
         first = bad[0]
         wrong = _wrong_side(first, a, b, feeds)
@@ -113,27 +114,44 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
             "kernel": first.kernel_b,
             "wrong_side": wrong,
         }
-        number = (first.isolated or asdict(first))["rel_l2"]
+        result.runs += isinstance(a, Side)
+        result.first_divergence["detail"] = first.detail
+        figures = first.isolated or asdict(first)
         how = "by itself" if first.isolated is not None else "first"
         rounding = "" if first.explained is None else f" ({first.explained:.1e} is rounding)"
-        others = f", {len(bad) - 1} more layers are over tolerance too" if len(bad) > 1 else ""
+        more = f"{len(bad) - 1} more layer{'s are' if len(bad) > 2 else ' is'}"
+        others = f", {more} over tolerance too" if len(bad) > 1 else ""
         result.verdict = (
-            f"{first.name} ({first.op}) is wrong {how}: error {number:.1e}, tolerance "
+            f"{first.name} ({first.op}) is wrong {how}: {_error(figures, result)}, tolerance "
             f"{first.tolerance:.1e}{rounding}; {wrong}{others}"
         )
     elif outputs:
         result.verdict = (
-            f"no layer is wrong by itself, but output {outputs[0]} differs by "
-            f"{result.outputs[outputs[0]]['rel_l2']:.1e}: rounding adds up along the model"
+            f"no layer is wrong by itself, but output {outputs[0]} differs, "
+            f"{_error(result.outputs[outputs[0]], result)}: rounding adds up along the model"
             f"{_loses_most(result)}"
+        )
+    elif result.outputs_alone:
+        result.verdict = (
+            "no layer is wrong by itself, but not every output has a counterpart: "
+            f"{'; '.join(result.outputs_alone)}"
         )
     else:
         told = (x.rel_l2 for x in result.layers if x.max_abs > CARRIED * x.floor)
+        told = (x for x in told if math.isfinite(x))
         worst = max(told, default=0.0)
         result.verdict = (
             f"{result.a} and {result.b} agree: largest error {worst:.1e}{_loses_most(result)}"
             f"{_magnified(result)}"
         )
+
+
+def _error(figures: Mapping[str, Any], result: Comparison) -> str:
+    """The relative error, or how many values are none."""
+    counts = ((figures["nan_a"], result.a), (figures["nan_b"], result.b))
+    if told := [f"{count} on {label}" for count, label in counts if count]:
+        return f"NaN or infinite where the other side is not, {' and '.join(told)}"
+    return f"error {figures['rel_l2']:.1e}"
 
 
 def _loses_most(result: Comparison) -> str:

@@ -61,6 +61,8 @@ class _WayBack:
         row = self.rows[value]
         if self._inside(row):
             return True
+        if row.nan_a or row.nan_b:
+            return False
         self.over.append(row)
         reads = self.work.reads(row.value_b)
         if not all(self.excused(name) for name in reads):

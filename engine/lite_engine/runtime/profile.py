@@ -8,7 +8,6 @@ taken (one clock read per step), so a profiled run is an ordinary run; reading t
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +19,7 @@ import numpy as np
 from ..backends import Samples
 from ..devices import condition
 from ..plan import Plan, Step
+from . import strict_json
 from .environment import environment, peak_rss_bytes, readings
 from .execute import Execution
 from .memory_map import memory_map
@@ -119,7 +119,7 @@ class Profile:
         return asdict(self)
 
     def to_json(self, **options: Any) -> str:
-        return json.dumps(self.to_dict(), **options)
+        return strict_json.dumps(self.to_dict(), **options)
 
     def to_dataframe(self) -> Any:
         """The layers as a pandas DataFrame (needs the `lab` extra)."""

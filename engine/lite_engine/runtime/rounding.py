@@ -124,7 +124,7 @@ def _explained(
         kept = _clipped(alone[name], value)
         d = difference(kept, _stored(rounded[name], value, coarser))
         found[pair.name_a] = Rounding(
-            d.rel_l2,
+            0.0 if d.broken else d.rel_l2,  # an overflow is no rounding
             d.max_abs,
             difference(exact[name], kept).rel_l2,
             kept if is_a else None,

@@ -6,6 +6,9 @@ import { backendName } from "./colour.js";
 const over = (value, nan, tolerance) =>
   nan > 0 || (value !== null && value !== undefined && value > tolerance);
 
+/** Values that are NaN or Inf on one side and something else on the other. */
+export const notNumbers = (figures) => (figures?.nan_a || 0) + (figures?.nan_b || 0);
+
 /** Tolerance of one layer: an operator may have its own. */
 export const toleranceOf = (row, tolerance, byOp) =>
   byOp && byOp[row.op] !== undefined ? byOp[row.op] : tolerance;
@@ -32,9 +35,8 @@ export function judge(comparison, tolerance, { byOp = null, metric = "rel_l2" } 
     const tol = toleranceOf(row, tolerance, byOp);
     const iso = row.isolated ? (row.isolated[metric] ?? null) : null;
     const acc = row[metric] ?? null;
-    const nan = Math.max(0, (row.nan_b || 0) - (row.nan_a || 0));
-    const isoNan = row.isolated ? row.isolated.nan_b || 0 : 0;
-    const own = over(iso, isoNan, tol);
+    const nan = notNumbers(row);
+    const own = over(iso, notNumbers(row.isolated), tol);
     const right = row.within === true && tol >= usual;
     const state = right ? "within" : own ? "own" : over(acc, nan, tol) ? "carried" : "within";
     return {

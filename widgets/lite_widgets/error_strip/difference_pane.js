@@ -6,6 +6,7 @@ import { fixed, error, plural, shape, THIN } from "../_shared/format.js";
 import { backendName } from "../_shared/colour.js";
 import { float32 } from "../_shared/float32.js";
 import { logBars } from "../_shared/histogram.js";
+import { notNumbers } from "../_shared/judge.js";
 import { chip, rampLegend, segments } from "../_shared/parts.js";
 
 const LEFT = 48,
@@ -253,7 +254,7 @@ export function histogramSvg({ limit, counts }, { width, height = 136, explained
 function state(c) {
   const l = c.get("layer"),
     tol = c.get("tolerance");
-  const over = (f) => f && ((f.rel_l2 ?? 0) > tol || (f.nan_b || 0) > (f.nan_a || 0));
+  const over = (f) => f && ((f.rel_l2 ?? 0) > tol || notNumbers(f) > 0);
   if (over(l.isolated)) return chip("wrong by itself", "bad");
   return over(l) ? chip("carries error from above", "warn") : chip("within tolerance", "ok");
 }
@@ -271,7 +272,7 @@ function figures(c) {
             ${error(f.cosine === null || f.cosine === undefined ? null : 1 - f.cosine)}
           </td>
           <td class="num">${Number.isFinite(f.sqnr_db) ? `${fixed(f.sqnr_db, 1)}${THIN}dB` : "–"}</td>
-          <td class="num${(f.nan_b || 0) > (f.nan_a || 0) ? " over" : ""}">${f.nan_b ?? 0}</td>
+          <td class="num${notNumbers(f) ? " over" : ""}">${notNumbers(f)}</td>
         </tr>`
       : html`<tr>
           <td>${name}</td>

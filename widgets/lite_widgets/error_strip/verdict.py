@@ -18,9 +18,9 @@ def judge(
     """Return {"layers": [{name, iso, acc, tol, nan, state}], "first": index or -1, "own": […]}.
 
     A layer is "own" if it is over its tolerance when fed right input, "carried" if only its
-    accumulated error is, and "within" otherwise. New not-a-numbers count as over. Where the line is
-    at least what is usual, the engine's own finding stands: it knows what rounding explains of a
-    layer, and differences too small to mean anything (`within` of a row).
+    accumulated error is, and "within" otherwise. Not-a-numbers of one side count as over. Where the
+    line is at least what is usual, the engine's own finding stands: it knows what rounding explains
+    of a layer, and differences too small to mean anything (`within` of a row).
     """
     usual = comparison.get("usual_tolerance", comparison.get("tolerance", tolerance))
     layers = []
@@ -28,8 +28,8 @@ def judge(
         limit = (by_op or {}).get(row.get("op"), tolerance)
         isolated = row.get("isolated") or {}
         iso, acc = isolated.get(metric), row.get(metric)
-        nan = max(0, (row.get("nan_b") or 0) - (row.get("nan_a") or 0))
-        own = (isolated.get("nan_b") or 0) > 0 or (iso is not None and iso > limit)
+        nan = _not_numbers(row)
+        own = _not_numbers(isolated) > 0 or (iso is not None and iso > limit)
         carried = nan > 0 or (acc is not None and acc > limit)
         right = row.get("within") is True and limit >= usual
         state = "within" if right else "own" if own else "carried" if carried else "within"
@@ -38,6 +38,11 @@ def judge(
     first = next((i for i, layer in enumerate(layers) if layer["state"] != "within"), -1)
     own = [i for i, layer in enumerate(layers) if layer["state"] == "own"]
     return {"layers": layers, "first": first, "own": own}
+
+
+def _not_numbers(figures: dict[str, Any]) -> int:
+    """Values that are NaN or Inf on one side and something else on the other."""
+    return (figures.get("nan_a") or 0) + (figures.get("nan_b") or 0)
 
 
 def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ the object to the notebook.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -113,7 +112,9 @@ def wants_json_only(args: argparse.Namespace) -> bool:
 
 
 def write_json(data: Mapping[str, Any], target: str) -> None:
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=True)
+    from lite_engine.runtime import strict_json
+
+    text = strict_json.dumps(data, indent=2, ensure_ascii=False)
     if target == "-":
         sys.stdout.write(text + "\n")
     else:

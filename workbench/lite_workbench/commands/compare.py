@@ -61,14 +61,11 @@ def _call(args: argparse.Namespace) -> Any:
     result = None
     for seed in range(1 if args.input else args.random_inputs):
         feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph, seed)
-        if args.bisect:
-            result = bisect(a, b, feeds, tolerance=args.tolerance)
-        else:
-            result = compare(
-                a, b, feeds, tolerance=args.tolerance, isolated=args.isolated,
-                layers=args.layers.split(",") if args.layers else None, until=args.until,
-                detail=args.detail,
-            )  # fmt: skip
+        result = (bisect if args.bisect else compare)(
+            a, b, feeds, tolerance=args.tolerance, isolated=args.isolated,
+            layers=args.layers.split(",") if args.layers else None, until=args.until,
+            detail=args.detail,
+        )  # fmt: skip
         if not result.agrees:
             break
     return result

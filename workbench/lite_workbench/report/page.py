@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import lite_widgets
+from lite_engine.runtime import strict_json
 from lite_widgets import TopBar
 
 _HERE = Path(__file__).parent
@@ -77,7 +78,7 @@ class Page:
         """Number of a value in the page's table; equal values share one entry."""
         if isinstance(value, bytes):
             value = base64.b64encode(value).decode()
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = strict_json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         if text not in self._seen:
             self._seen[text] = len(self.values)
             self.values.append(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
 from typing import Any
 
@@ -254,7 +253,7 @@ class ProfileStep(Step):
         profile = self.session.profiles.get(self.backend)
         if profile is not None:
             path = Path(f"{self.session.path.stem}-{self.backend}-profile.json")
-            path.write_text(json.dumps(profile.to_dict(), indent=1), encoding="utf-8")
+            path.write_text(profile.to_json(indent=1), encoding="utf-8")
             self.session.remember(f"Path({str(path)!r}).write_text(profile.to_json())")
             self.tell("done", f"**Wrote** `{path}`")
 
