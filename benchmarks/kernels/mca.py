@@ -35,25 +35,29 @@ FLAGS = ["-std=gnu++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-e
 class Tile:
     title: str
     isa: str
+    source: str  # below isa/
     symbol: str  # of the demangled name
     multiply: str  # mnemonic that counts
 
 
-#: Of each instruction set: source below isa/, -march, the cores that have it.
+#: Of each instruction set: -march, the cores that have it.
 ISAS = {
-    "neon": ("f32_tile.cc", "armv8-a", tuple(PER_CYCLE)),
-    "neondot": ("neondot/int8_tile.cc", "armv8.2-a+fp16+dotprod", tuple(PER_CYCLE)[1:]),
-    "neoni8mm": ("neoni8mm/int8_tile.cc", "armv8.2-a+fp16+dotprod+i8mm", ("neoverse-n2",)),
+    "neon": ("armv8-a", tuple(PER_CYCLE)),
+    "neondot": ("armv8.2-a+fp16+dotprod", tuple(PER_CYCLE)[1:]),
+    "neoni8mm": ("armv8.2-a+fp16+dotprod+i8mm", ("neoverse-n2",)),
 }
+SDOT, SMMLA = "neondot/int8_tile.cc", "neoni8mm/int8_tile.cc"
 TILES = (
-    Tile("fp32 8x8", "neon", "tile<8, 2, false>", "fmla"),
-    Tile("fp32 7x8", "neon", "tile<7, 2, false>", "fmla"),
-    Tile("fp32 8x4", "neon", "tile<8, 1, false>", "fmla"),
-    Tile("sdot 8x8", "neondot", "tile<false, 8, 2>", "sdot"),
-    Tile("sdot 7x8", "neondot", "tile<false, 7, 2>", "sdot"),
-    Tile("sdot 8x8, u8 activations", "neondot", "tile<true, 8, 2>", "sdot"),
-    Tile("smmla 8x8", "neoni8mm", "tile<false, 8, 2>", "smmla"),
-    Tile("usmmla 8x8, u8 activations", "neoni8mm", "tile<true, 8, 2>", "usmmla"),
+    Tile("fp32 12x8, packed rows", "neon", "packed_tile.cc", "tile<12, 2>", "fmla"),
+    Tile("fp32 12x4, packed rows", "neon", "packed_tile.cc", "tile<12, 1>", "fmla"),
+    Tile("fp32 8x8", "neon", "f32_tile.cc", "tile<8, 2, false>", "fmla"),
+    Tile("fp32 7x8", "neon", "f32_tile.cc", "tile<7, 2, false>", "fmla"),
+    Tile("fp32 8x4", "neon", "f32_tile.cc", "tile<8, 1, false>", "fmla"),
+    Tile("sdot 8x8", "neondot", SDOT, "tile<false, 8, 2>", "sdot"),
+    Tile("sdot 7x8", "neondot", SDOT, "tile<false, 7, 2>", "sdot"),
+    Tile("sdot 8x8, u8 activations", "neondot", SDOT, "tile<true, 8, 2>", "sdot"),
+    Tile("smmla 8x8", "neoni8mm", SMMLA, "tile<false, 8, 2>", "smmla"),
+    Tile("usmmla 8x8, u8 activations", "neoni8mm", SMMLA, "tile<true, 8, 2>", "usmmla"),
 )
 
 
@@ -63,17 +67,17 @@ def run(command: list[str], text: str | None = None) -> str:
 
 def disassembly(tile: Tile, folder: Path) -> list[str]:
     """Instructions of the tile's function, `address: mnemonic operands` each."""
-    source, march, _ = ISAS[tile.isa]
-    obj = folder / f"{tile.isa}.o"
+    march, _ = ISAS[tile.isa]
+    obj = folder / f"{tile.source.replace('/', '_')}.o"
     if not obj.exists():
         run(["aarch64-linux-gnu-g++", *FLAGS, f"-march={march}", f"-DLITE_ISA={tile.isa}",
              f"-I{NATIVE / 'include'}", f"-I{NATIVE / 'src'}", "-c",
-             str(NATIVE / "src" / "isa" / source), "-o", str(obj)])
+             str(NATIVE / "src" / "isa" / tile.source), "-o", str(obj)])
     text = run(["aarch64-linux-gnu-objdump", "-dC", "--no-show-raw-insn", str(obj)])
     for function in re.split(r"\n(?=[0-9a-f]{16} <)", text):
         if tile.symbol in function.split("\n", 1)[0]:
             return [m.group(0).strip() for m in re.finditer(r"^ +[0-9a-f]+:\t.*$", function, re.M)]
-    raise SystemExit(f"error: no function {tile.symbol} in {source}")
+    raise SystemExit(f"error: no function {tile.symbol} in {tile.source}")
 
 
 def hot_loop(lines: list[str], multiply: str) -> list[str]:
@@ -125,7 +129,7 @@ def rows(mca: str | None) -> list[list[str]]:
             n, loads = count(loop, tile.multiply), count(loop, r"ld\w+")
             row = [tile.title, str(n), str(loads), str(len(loop) - n - loads)]
             for cpu, rate in PER_CYCLE.items() if mca else ():
-                has = cpu in ISAS[tile.isa][2]
+                has = cpu in ISAS[tile.isa][1]
                 share = 100 * n / rate / cycles(loop, cpu, str(mca)) if has else 0
                 row.append(f"{min(100, share):.0f} %" if has else "–")
             out.append(row)

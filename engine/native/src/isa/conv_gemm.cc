@@ -18,8 +18,13 @@ State* new_state(Step& step, Env& env) {
   State* state = static_cast<State*>(env.allocate(sizeof(State)));
   step.state = state;
   if (state) state->residual = -1;
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kTileRows, kTileColumns);
   return state;
+}
+
+void finish_step(Step& step, const TapGemm& gemm) {
+  step.scratch_bytes = gemm.scratch_bytes;
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, tile_height(gemm),
+              kTileColumns);
 }
 
 // Makes the shape one of bf16 pairs, where products are of those.
@@ -113,6 +118,7 @@ bool prepare_conv(Step& step, Env& env) {
     return false;
   }
   if (by_rows) step.rows = row_map(s, state->gemm.list.group_rows);
+  finish_step(step, state->gemm);
   return true;
 }
 
@@ -166,11 +172,15 @@ bool prepare_gemm(Step& step, Env& env) {
                     static_cast<long long>(n));
   }
   const WeightView w{b->as<float>(), 0, trans_b ? k : 1, trans_b ? 1 : n, 0, 0, alpha, k};
-  return count_pairs(step, env, state, &s) &&
-         prepare_tap_gemm(s, w, bias, beta, env, &state->gemm);
+  if (!count_pairs(step, env, state, &s) ||
+      !prepare_tap_gemm(s, w, bias, beta, env, &state->gemm)) {
+    return false;
+  }
+  finish_step(step, state->gemm);
+  return true;
 }
 
-void run(const Step& step, int phase, int thread, int threads, void*) {
+void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
   const float* x = step.inputs[0]->as<float>();
 #if defined(LITE_PAIRS)
@@ -179,16 +189,17 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
   x = static_cast<const float*>(step.shared);
 #endif
   run_tap_gemm(state.gemm, x, step.outputs[0]->as<float>(),
-               state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(), thread);
+               state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(), thread,
+               scratch);
 }
 
 #if !defined(LITE_PAIRS)
-void run_rows(const Step& step, const RowRange& r, void*) {
+void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
   run_tap_gemm_rows(state.gemm, reinterpret_cast<const float*>(r.input),
                     reinterpret_cast<float*>(r.output),
                     state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(),
-                    r.begin, r.end);
+                    r.begin, r.end, scratch);
 }
 #endif
 

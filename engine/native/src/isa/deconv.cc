@@ -34,19 +34,22 @@ bool prepare(Step& step, Env& env) {
                        part.step_x,
                        1.0f};
     if (!prepare_tap_gemm(part.shape, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env,
-                          &d->part[d->parts++])) {
+                          &d->part[d->parts])) {
       return false;
     }
+    const size_t bytes = d->part[d->parts++].scratch_bytes;
+    if (bytes > step.scratch_bytes) step.scratch_bytes = bytes;
   }
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kTileRows, kTileColumns);
   return true;
 }
 
-void run(const Step& step, int, int thread, int, void*) {
+void run(const Step& step, int, int thread, int, void* scratch) {
   const Deconv& d = *static_cast<const Deconv*>(step.state);
   for (int32_t i = 0; i < d.parts; ++i) {
     run_tap_gemm(d.part[i], step.inputs[0]->as<float>(), step.outputs[0]->as<float>(),
-                 d.residual < 0 ? nullptr : step.inputs[d.residual]->as<float>(), thread);
+                 d.residual < 0 ? nullptr : step.inputs[d.residual]->as<float>(), thread,
+                 scratch);
   }
 }
 

@@ -135,7 +135,11 @@ bool prepare(Step& step, Env& env) {
     for (int i = 0; i < 2; ++i) c.kernel[i] = c.stride[i] = c.dilation[i] = 1;
     c.activation = s->activation;
     const WeightView w{step.inputs[1]->as<float>(), 0, 1, s->ldb, 0, 0, 1.0f};
-    return prepare_tap_gemm(c, w, nullptr, 1.0f, env, &s->gemm);
+    if (!prepare_tap_gemm(c, w, nullptr, 1.0f, env, &s->gemm)) return false;
+    step.scratch_bytes = s->gemm.scratch_bytes;
+    set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, tile_height(s->gemm),
+                kTileColumns);
+    return true;
   }
   s->panels = panel_count(s->n);
   size_t panel_bytes;
@@ -215,7 +219,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   const MatMul& s = *static_cast<const MatMul*>(step.state);
   const float* a = step.inputs[0]->as<float>();
   float* y = step.outputs[0]->as<float>();
-  if (s.packed) run_tap_gemm(s.gemm, a, y, nullptr, thread);
+  if (s.packed) run_tap_gemm(s.gemm, a, y, nullptr, thread, scratch);
   else run_dynamic(s, a, step.inputs[1]->as<float>(), y, thread, static_cast<float*>(scratch));
 }
 

@@ -69,7 +69,13 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->out_c = s.group_out * join;
   g->kernel_w = s.kernel[1];
   g->panels = panel_count(g->out_c);
-  const int64_t depth = s.kernel[0] * s.kernel[1] * g->in_c;
+  g->packs = packs_rows(s);
+  if (g->packs) {
+    if (!by_rows) flatten_pointwise(&s);
+    if (!prepare_packed_gemm(s, env, &g->packed)) return false;
+    g->scratch_bytes = g->packed.scratch_bytes;
+  }
+  const int64_t depth = g->packs ? g->packed.depth : s.kernel[0] * s.kernel[1] * g->in_c;
   g->panel_floats = depth * kTileColumns;
   g->group_floats =
       g->panels ? (g->panels - 1) * g->panel_floats + depth * panel_columns(g->out_c, g->panels - 1)
@@ -82,14 +88,28 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->lo = clip ? s.activation.a : -INFINITY;
   g->hi = clip ? s.activation.b : INFINITY;
 
-  float* packed = static_cast<float*>(env.allocate((g->groups * g->group_floats + 1) * 4));
+  float* packed = static_cast<float*>(
+      env.allocate((g->groups * g->group_floats + kPackedSlack) * sizeof(float)));
   float* b = static_cast<float*>(env.allocate((g->groups * g->panels * kTileColumns + 1) * 4));
   if (!packed || !b) return env.out_of_memory();
   pack(s, weights, join, *g, packed);
   for (int64_t i = 0; bias && i < g->groups * g->out_c; ++i)
     b[i / g->out_c * g->panels * kTileColumns + i % g->out_c] = bias[i] * bias_scale;
-  g->weights = packed;
-  g->bias = b;
+  g->weights = g->packed.weights = packed;
+  g->bias = g->packed.bias = b;
+  const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;
+  const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
+  // In cycles: two vectors of FMA a cycle, 16 bytes a cycle from the next cache.
+  const auto choose = [&](int64_t tiles) {
+    g->grid = choose_grid(env.threads, tiles, g->groups * g->panels,
+                          pixels_out / tiles * static_cast<double>(depth) + 60,
+                          pixels_in * s.in.c / 4, g->groups * g->group_floats / 4.0);
+  };
+  if (g->packs) {
+    g->list.group_rows = 1;
+    choose((s.out.images * s.out.h * s.out.w + kPackedRows - 1) / kPackedRows);
+    return true;
+  }
 
   // Edge columns are strips downwards, which four rows begin to fill.
   const bool pointwise = s.kernel[0] * s.kernel[1] == 1;
@@ -97,14 +117,9 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   if (!by_rows) flatten_pointwise(&s);
   if (!make_strips(s, kTileRows, env, &g->list, group_rows)) return false;
   if (g->list.tiles == 0) return true;
-  const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;
-  const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
   g->block_tiles = tiles_per_block(g->list, 4 * pixels_in * s.in.c,
                                    4 * pixels_out * kTileColumns, env.l2_bytes);
-  // In cycles: two vectors of FMA a cycle, 16 bytes a cycle from the next cache.
-  g->grid = choose_grid(env.threads, g->list.tiles, g->groups * g->panels,
-                        pixels_out / g->list.tiles * static_cast<double>(depth) + 60,
-                        pixels_in * s.in.c / 4, g->groups * g->group_floats / 4.0);
+  choose(g->list.tiles);
   return true;
 }
 
@@ -157,12 +172,32 @@ void run_tiles(const TapGemm& g, const float* x, float* y, const float* residual
 
 }  // namespace
 
-void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread) {
+void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread,
+                  void* scratch) {
+#if defined(LITE_PACKED_TILE)
+  if (g.packs) {
+    if (thread >= g.grid.by_tiles * g.grid.by_panels) return;
+    const PixelView& out = g.packed.shape.out;
+    PackedPart part;
+    share(out.images * out.h * out.w, kPackedRows, thread / g.grid.by_panels, g.grid.by_tiles,
+          &part.begin, &part.end);
+    share(g.panels, 1, thread % g.grid.by_panels, g.grid.by_panels, &part.panel_begin,
+          &part.panel_end);
+    return run_packed_gemm(g.packed, x, y, residual, part, static_cast<float*>(scratch));
+  }
+#endif
   run_tiles(g, x, y, residual, share_of(g.list, g.grid, g.groups * g.panels, thread));
 }
 
 void run_tap_gemm_rows(const TapGemm& g, const float* x, float* y, const float* residual,
-                       int64_t begin, int64_t end) {
+                       int64_t begin, int64_t end, void* scratch) {
+#if defined(LITE_PACKED_TILE)
+  if (g.packs) {
+    const int64_t w = g.packed.shape.out.w;
+    return run_packed_gemm(g.packed, x, y, residual, {begin * w, end * w, 0, g.panels},
+                           static_cast<float*>(scratch));
+  }
+#endif
   const int64_t rows = g.list.group_rows;
   run_tiles(g, x, y, residual,
             {g.list.group_tiles[begin / rows], g.list.group_tiles[(end + rows - 1) / rows], 0,

@@ -3,6 +3,7 @@
 
 #include "conv_strips.h"
 #include "f32_tile.h"
+#include "packed_gemm.h"
 
 namespace lite::LITE_ISA {
 
@@ -27,17 +28,23 @@ struct TapGemm {
   float lo, hi;
   int32_t block_tiles;
   ThreadGrid grid;
+  bool packs;                       // rows are packed: `packed` takes the place of `list`
+  PackedGemm packed;
+  size_t scratch_bytes;             // per thread
 };
 
 // Plans strips and threads, packs the weights. `shape.in` and so on describe the operands;
 // bias (out channels, times bias_scale) may be nullptr. With `by_rows` run_tap_gemm_rows works, in
-// multiples of list.group_rows.
+// multiples of list.group_rows. Each thread needs scratch_bytes.
 bool prepare_tap_gemm(ConvShape shape, const WeightView& weights, const float* bias,
                       float bias_scale, Env& env, TapGemm* gemm, bool by_rows = false);
-void run_tap_gemm(const TapGemm& gemm, const float* x, float* y, const float* residual, int thread);
+void run_tap_gemm(const TapGemm& gemm, const float* x, float* y, const float* residual, int thread,
+                  void* scratch);
 // Output rows [begin, end) of the only image.
 void run_tap_gemm_rows(const TapGemm& gemm, const float* x, float* y, const float* residual,
-                       int64_t begin, int64_t end);
+                       int64_t begin, int64_t end, void* scratch);
+
+LITE_INLINE int tile_height(const TapGemm& g) { return g.packs ? kPackedRows : kTileRows; }
 
 // n columns as panels of kTileColumns; the last one may be a single vector wide.
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }

@@ -1,0 +1,217 @@
+#include "packed_gemm.h"
+
+#include <math.h>
+
+#include "activation.h"
+
+#if defined(LITE_PACKED_TILE)
+
+namespace lite::LITE_ISA {
+namespace {
+
+// Ahead of a tile's packed floats in scratch memory.
+struct TileRows {
+  float* c[kPackedRows];
+  const float* residual[kPackedRows];
+  int32_t rows;                     // present ones
+};
+constexpr int64_t kTileRowsFloats = (sizeof(TileRows) + 63) / 64 * 16;
+
+LITE_INLINE int64_t tile_floats(const PackedGemm& g) {
+  return kTileRowsFloats + (g.depth * kPackedRows + kPackedSlack + 15) / 16 * 16;
+}
+
+// Where the next k of a tile is written: every two groups of rows, and an odd one.
+struct PackedAt {
+  float* low;
+  float* high;
+};
+
+LITE_INLINE void transpose(const float* const* p, int64_t k, F out[4]) {
+  const float32x4_t a = vld1q_f32(p[0] + k), b = vld1q_f32(p[1] + k), c = vld1q_f32(p[2] + k),
+                    d = vld1q_f32(p[3] + k);
+  const float32x4_t ac = vzip1q_f32(a, c), bd = vzip1q_f32(b, d);
+  const float32x4_t ac2 = vzip2q_f32(a, c), bd2 = vzip2q_f32(b, d);
+  out[0] = (F)vzip1q_f32(ac, bd);
+  out[1] = (F)vzip2q_f32(ac, bd);
+  out[2] = (F)vzip1q_f32(ac2, bd2);
+  out[3] = (F)vzip2q_f32(ac2, bd2);
+}
+
+// n floats of every row.
+template <int kGroups>
+PackedAt pack_run(const float* const* rows, int64_t n, PackedAt at) {
+  constexpr bool kTwo = kGroups >= 2, kOdd = kGroups % 2 == 1;
+  constexpr int kHigh = kTwo ? 8 : 0;
+  const float* p[4 * kGroups];
+  LITE_UNROLL for (int m = 0; m < 4 * kGroups; m++) p[m] = rows[m];
+  int64_t k = 0;
+  for (; k + 4 <= n; k += 4) {
+    if (kTwo) {
+      F first[4], second[4];
+      transpose(p, k, first);
+      transpose(p + 4, k, second);
+      LITE_UNROLL for (int i = 0; i < 4; i++) {
+        store(at.low + 8 * i, first[i]);
+        store(at.low + 8 * i + 4, second[i]);
+      }
+      at.low += 32;
+    }
+    if (kOdd) {
+      F v[4];
+      transpose(p + kHigh, k, v);
+      LITE_UNROLL for (int i = 0; i < 4; i++) store(at.high + 4 * i, v[i]);
+      at.high += 16;
+    }
+  }
+  for (; k < n; k++) {
+    if (kTwo) {
+      LITE_UNROLL for (int m = 0; m < 8; m++) at.low[m] = p[m][k];
+      at.low += 8;
+    }
+    if (kOdd) {
+      LITE_UNROLL for (int m = 0; m < 4; m++) at.high[m] = p[kHigh + m][k];
+      at.high += 4;
+    }
+  }
+  return at;
+}
+
+struct Pixel {
+  const float* image;
+  int64_t y, x;                     // of tap (0, 0)
+};
+
+// All taps of a tile's pixels. `evenly`: they follow each other in one row.
+template <int kGroups>
+void pack_tile(const PackedGemm& g, const Pixel* pixels, bool evenly, float* out) {
+  constexpr int kRows = 4 * kGroups;
+  const ConvShape& s = g.shape;
+  const int64_t low_x = -s.in.halo[1], high_x = s.in.w + s.in.halo[3];
+  const int64_t low_y = -s.in.halo[0], high_y = s.in.h + s.in.halo[2];
+  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1];
+  const bool joined = s.kernel[1] == 1 || s.dilation[1] * s.in.pixel == s.group_in;
+  const bool one_run = evenly && joined && pixels[0].x >= low_x &&
+                       pixels[kRows - 1].x + reach < high_x;
+  PackedAt at{out, out + (kGroups >= 2 ? 8 * g.depth : 0)};
+  const float* rows[kRows];
+  for (int64_t ky = 0; ky < s.kernel[0]; ky++) {
+    const int64_t down = ky * s.dilation[0];
+    if (one_run) {
+      const int64_t y = pixels[0].y + down;
+      const bool inside = y >= low_y && y < high_y;
+      const float* first = inside ? pixels[0].image + y * s.in.row + pixels[0].x * s.in.pixel
+                                  : g.zeros;
+      const int64_t step = inside ? s.stride[1] * s.in.pixel : 0;
+      LITE_UNROLL for (int m = 0; m < kRows; m++) rows[m] = first + m * step;
+      at = pack_run<kGroups>(rows, s.kernel[1] * s.group_in, at);
+      continue;
+    }
+    for (int64_t kx = 0; kx < s.kernel[1]; kx++) {
+      for (int m = 0; m < kRows; m++) {
+        const int64_t y = pixels[m].y + down, x = pixels[m].x + kx * s.dilation[1];
+        const bool inside = y >= low_y && y < high_y && x >= low_x && x < high_x;
+        rows[m] = inside ? pixels[m].image + y * s.in.row + x * s.in.pixel : g.zeros;
+      }
+      at = pack_run<kGroups>(rows, s.group_in, at);
+    }
+  }
+  const int64_t rest = g.depth - s.kernel[0] * s.kernel[1] * s.group_in;
+  if (kGroups >= 2) memset(at.low, 0, static_cast<size_t>(rest) * 8 * sizeof(float));
+  if (kGroups % 2) memset(at.high, 0, static_cast<size_t>(rest) * 4 * sizeof(float));
+}
+
+// Up to kPackedRows output pixels from `begin` on.
+void gather(const PackedGemm& g, const float* x, float* y, const float* residual, int64_t begin,
+            int64_t end, TileRows* tile) {
+  const ConvShape& s = g.shape;
+  const int64_t count = end - begin < kPackedRows ? end - begin : kPackedRows;
+  const int64_t padded = (count + 3) / 4 * 4;
+  tile->rows = static_cast<int32_t>(count);
+  int64_t column = begin % s.out.w, row = begin / s.out.w % s.out.h;
+  int64_t image = begin / s.out.w / s.out.h;
+  const bool evenly = count == padded && column + count <= s.out.w;
+  Pixel pixels[kPackedRows];
+  for (int64_t m = 0; m < padded; m++) {
+    pixels[m] = {x + s.in.origin + image * s.in.image, row * s.stride[0] - s.pad[0],
+                 column * s.stride[1] - s.pad[1]};
+    tile->c[m] = y + s.out.origin + image * s.out.image + row * s.out.row + column * s.out.pixel;
+    if (residual) {
+      tile->residual[m] = residual + s.residual.origin + image * s.residual.image +
+                          row * s.residual.row + column * s.residual.pixel;
+    }
+    if (m + 1 >= count) continue;  // groups of four are filled with the last one
+    if (++column < s.out.w) continue;
+    column = 0;
+    if (++row < s.out.h) continue;
+    row = 0;
+    ++image;
+  }
+  float* out = reinterpret_cast<float*>(tile) + kTileRowsFloats;
+  if (padded == 12) pack_tile<3>(g, pixels, evenly, out);
+  else if (padded == 8) pack_tile<2>(g, pixels, evenly, out);
+  else pack_tile<1>(g, pixels, evenly, out);
+}
+
+}  // namespace
+
+bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
+  g->shape = s;
+  g->depth = (s.kernel[0] * s.kernel[1] * s.group_in + 3) / 4 * 4;
+  const int64_t pixels = s.out.images * s.out.h * s.out.w;
+  const int64_t tiles = (pixels + kPackedRows - 1) / kPackedRows;
+  g->zeros = static_cast<float*>(env.allocate((s.kernel[1] * s.group_in + 1) * sizeof(float)));
+  if (!g->zeros) return env.out_of_memory();
+  // A block stays cached while all panels pass over it; large weights should pass few times.
+  const double l2 = static_cast<double>(env.l2_bytes);
+  const double weight_bytes = 4.0 * static_cast<double>(g->depth) * static_cast<double>(s.group_out);
+  const double room = weight_bytes > l2 ? l2 : 0.4 * l2;
+  const double block = room / (4.0 * static_cast<double>(tile_floats(*g)));
+  g->block_tiles = block < 1 ? 1 : block > tiles ? tiles : static_cast<int64_t>(block);
+  g->scratch_bytes = static_cast<size_t>(g->block_tiles * tile_floats(*g)) * sizeof(float);
+  return true;
+}
+
+void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float* residual,
+                     const PackedPart& part, float* scratch) {
+  const auto [begin, end, panel_begin, panel_end] = part;
+  const int64_t channels = g.shape.group_out, stride = tile_floats(g);
+  const Activation& activation = g.shape.activation;
+  const Act act = activation.act;
+  const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
+  PackedTile t{};
+  t.k = g.depth;
+  t.lo = act == Act::kClip ? activation.a : -INFINITY;
+  t.hi = act == Act::kClip ? activation.b : INFINITY;
+  t.hard_swish = act == Act::kHardSwish;
+  for (int64_t block = begin; block < end; block += g.block_tiles * kPackedRows) {
+    const int64_t rest = (end - block + kPackedRows - 1) / kPackedRows;
+    const int64_t tiles = rest < g.block_tiles ? rest : g.block_tiles;
+    for (int64_t i = 0; i < tiles; i++) {
+      gather(g, x, y, residual, block + i * kPackedRows, end,
+             reinterpret_cast<TileRows*>(scratch + i * stride));
+    }
+    for (int64_t panel = panel_begin; panel < panel_end; panel++) {
+      t.channel = panel * kTileColumns;
+      const int64_t left = channels - t.channel;
+      t.columns = static_cast<int32_t>(left < kTileColumns ? left : kTileColumns);
+      t.w = g.weights + panel * g.depth * kTileColumns;
+      t.bias = g.bias + t.channel;
+      const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
+      for (int64_t i = 0; i < tiles; i++) {
+        const TileRows& rows = *reinterpret_cast<const TileRows*>(scratch + i * stride);
+        t.a = scratch + i * stride + kTileRowsFloats;
+        t.c = rows.c;
+        t.residual = residual ? rows.residual : nullptr;
+        tile[rows.rows - 1](t);
+        if (!apply) continue;
+        for (int m = 0; m < rows.rows; m++)
+          activate(rows.c[m] + t.channel, t.columns, activation);
+      }
+    }
+  }
+}
+
+}  // namespace lite::LITE_ISA
+
+#endif

@@ -1,0 +1,36 @@
+// The tap GEMM over packed rows (packed_tile.h): all taps of a tile's pixels are gathered, so that
+// tiles run across image rows and padding is zeros.
+#pragma once
+
+#include "conv_shape.h"
+#include "packed_tile.h"
+
+namespace lite::LITE_ISA {
+
+struct PackedGemm {
+  ConvShape shape;
+  int64_t depth;                    // taps x channels in, padded to a multiple of 4
+  int64_t block_tiles;              // packed at a time
+  size_t scratch_bytes;             // per thread
+  const float* weights;             // [panel][depth][columns], then kPackedSlack floats
+  const float* bias;                // [panels * kTileColumns]
+  const float* zeros;               // as many as a row of taps has
+};
+
+// Output pixels [begin, end) of all images and panels.
+struct PackedPart {
+  int64_t begin, end, panel_begin, panel_end;
+};
+
+// Whether packing pays: what a row costs to pack is spread over the columns that it meets.
+LITE_INLINE bool packs_rows(const ConvShape& s) {
+  return kPackedRows > 0 && s.groups == 1 && s.group_out >= 24 && s.group_in > 0 &&
+         s.out.images * s.out.h * s.out.w >= 8;
+}
+
+// Everything but the weights and bias.
+bool prepare_packed_gemm(const ConvShape&, Env&, PackedGemm*);
+void run_packed_gemm(const PackedGemm&, const float* x, float* y, const float* residual,
+                     const PackedPart&, float* scratch);
+
+}  // namespace lite::LITE_ISA
