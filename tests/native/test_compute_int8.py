@@ -48,6 +48,11 @@ CONVS: list[tuple] = [
     (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8}, I8, I8, U8),
     (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1], "residual": I8,
                                        "activation": "Relu"}, U8, I8, I8),
+    # sums rounded before it
+    (GEMM, (1, 16, 16, 64), 64, (1, 1), {"residual": I8, "sum_zero": 11}, U8, I8, U8),
+    (GEMM, (2, 4, 7, 33), 65, (1, 1), {"residual": I8, "sum_zero": -7}, I8, I8, I8),
+    (GEMM, (1, 9, 8, 20), 9, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 128,
+                                      "activation": "Relu"}, I8, I8, U8),
     # weights with zero points: one for all, or one per channel
     *((kernel, dims, out_c, k, {**options, "zeros": zeros}, *types)
       for zeros in (0, 151, 255, "some", "near")
@@ -64,12 +69,15 @@ CONVS: list[tuple] = [
 ]
 
 # Large enough for AMX tiles: what lies where it is read, copies with padding, rows split by stride,
-# taps joined to one row of a tile, depths that do not fill tiles, groups, a residual.
+# taps joined to one row of a tile, depths that do not fill tiles, groups, a residual, sums rounded
+# before it.
 TILED: list[tuple] = [
     (GEMM, (1, 16, 16, 64), 64, (1, 1), {}, U8, I8, U8),
     (GEMM, (1, 10, 10, 96), 40, (1, 1), {"residual": I8}, I8, I8, U8),
     (GEMM, (2, 4, 13, 256), 16, (1, 1), {"activation": "Relu"}, U8, I8, I8),
     (GEMM, (1, 14, 14, 58), 58, (1, 1), {"residual": U8}, U8, I8, U8),
+    (GEMM, (1, 10, 10, 96), 40, (1, 1), {"residual": U8, "sum_zero": 0}, U8, I8, U8),
+    (GEMM, (1, 14, 14, 64), 10, (1, 1), {"residual": I8, "sum_zero": 5}, U8, I8, I8),
     (GEMM, (1, 28, 27, 64), 128, (1, 1), {"strides": [2, 2]}, U8, I8, I8),
     (GEMM, (1, 7, 7, 128), 64, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
     (GEMM, (2, 15, 13, 64), 33, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}, U8, I8, U8),
@@ -142,7 +150,7 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     """(inputs, attributes, expected output) of one QLinearConv; constants are at 3 and 8."""
     rng = np.random.default_rng(3)
     options = {"group": x_dims[3] if kernel == DEPTHWISE else 1, **options}
-    residual = options.pop("residual", None)
+    residual, sum_zero = options.pop("residual", None), options.pop("sum_zero", None)
     info = np.iinfo(x_type)
     x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
     w = rng.integers(-127, 128, (out_c, x_dims[3] // options["group"], *k)).astype(np.int64)
@@ -167,7 +175,13 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     elif "activation" in options:
         low, high = (np.rint(np.float32(v) / np.float32(quant["y_scale"])) + quant["y_zero_point"]
                      for v in options["activation_params"])
-    want = requantise(acc, scales(quant), quant["y_zero_point"], y_type, low, high, added)
+    scale = scales(quant)
+    if sum_zero is not None:
+        quant |= {"sum_scale": float(np.float32(quant["y_scale"] / 3)), "sum_zero_point": sum_zero}
+        own = scales({**quant, "y_scale": quant["sum_scale"]})
+        acc = requantise(acc, own, sum_zero, y_type).astype(np.int32) - sum_zero
+        scale = np.float32(quant["sum_scale"]) / np.float32(quant["y_scale"])
+    want = requantise(acc, scale, quant["y_zero_point"], y_type, low, high, added)
     quant["w_zero_point"] = (zeros - (0 if w_type is U8 else 128)).tolist()
     stored = (w + zeros.reshape(-1, 1, 1, 1) - (0 if w_type is U8 else 128)).astype(w_type)
     none = [None, None]

@@ -1,7 +1,9 @@
 """Integer convolutions: QLinearConv, QLinearConvTranspose and ConvInteger.
 
 acc = Σ (x − x_zp)·(w − w_zp) + b; y = clamp(round_half_even(float32(acc) · x_s·w_s/y_s) + y_zp).
-A residual r adds float32(r − r_zp) · (r_s/y_s) before the one rounding.
+A residual r adds float32(r − r_zp) · (r_s/y_s) before the one rounding. With parameters of the sum
+there are two: s = clamp(round_half_even(float32(acc) · x_s·w_s/s_s) + s_zp), to the type of y, and
+y = clamp(round_half_even(float32(s − s_zp) · (s_s/y_s) + float32(r − r_zp) · (r_s/y_s)) + y_zp).
 """
 
 from __future__ import annotations
@@ -65,6 +67,12 @@ def _conv_shape(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> TypeInfo:
     return out
 
 
+def _check_scales(w_scale: TypeInfo, channels: Any) -> None:
+    """Raises ShapeError unless there is one scale, or one per output channel."""
+    if w_scale.is_static and isinstance(channels, int) and w_scale.size not in (1, channels):
+        raise ShapeError(f"{w_scale.size} weight scales for {channels} output channels")
+
+
 def _conv_cost(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> Cost:
     y = _conv_shape(x, w, attrs)
     kernel, *_ = conv_window(x, w, attrs)
@@ -74,15 +82,31 @@ def _conv_cost(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> Cost:
     return Cost(macs=y.size * per_output, flops=4 * y.size)
 
 
+def _requantized(
+    acc: Array, b: Array | None, x_scale: Array, w_scale: Array, y_scale: Array, y_zero: Array,
+    added: Array | None = None,
+) -> Array:  # fmt: skip
+    """Sums (N,O,*S'), a bias (O,) and what else is added, in units of y, as integers of y."""
+    if b is not None:
+        acc = acc + b.reshape(1, -1, *[1] * (acc.ndim - 2))
+    scale = (x_scale.reshape(()) * per_axis(w_scale, 1, acc.ndim)) / y_scale.reshape(())
+    return requantize(acc, scale, y_zero.reshape(()), added)
+
+
+_QUANTISED_CONV = "x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b?"
+_QUANTISED_ATTRS = (
+    "x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point",
+)  # fmt: skip
+
 qlinear_conv = define_op(
     "QLinearConv",
-    inputs="x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b? "
-    "residual? residual_scale? residual_zero_point?",
+    inputs=f"{_QUANTISED_CONV} residual? residual_scale? residual_zero_point? "
+    "sum_scale? sum_zero_point?",
     attrs=_WINDOW,
     layout="channels_last",
     attr_inputs=(
-        "x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point",
-        "residual_scale", "residual_zero_point",
+        *_QUANTISED_ATTRS,
+        "residual_scale", "residual_zero_point", "sum_scale", "sum_zero_point",
     ),
     source="ONNX QLinearConv-10; the residual is ours",
     tolerance=0,
@@ -91,50 +115,35 @@ qlinear_conv = define_op(
 
 @qlinear_conv.infer
 def _(
-    x: TypeInfo,
-    x_scale: TypeInfo,
-    x_zero: TypeInfo,
-    w: TypeInfo,
-    w_scale: TypeInfo,
-    w_zero: TypeInfo,
-    y_scale: TypeInfo,
-    y_zero: TypeInfo,
-    *_: TypeInfo | None,
-    **attrs: Any,
-) -> TypeInfo:
-    if w_scale.is_static and w.is_static and w_scale.size not in (1, w.dims[0]):
-        raise ShapeError(f"{w_scale.size} weight scales for {w.dims[0]} output channels")
-    return TypeInfo(y_zero.dtype, _conv_shape(x, w, attrs).shape)
+    x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, w_scale: TypeInfo,
+    w_zero: TypeInfo, y_scale: TypeInfo, y_zero: TypeInfo, *_: TypeInfo | None, **attrs: Any,
+) -> TypeInfo:  # fmt: skip
+    y = _conv_shape(x, w, attrs)
+    _check_scales(w_scale, y.dims[1])
+    return TypeInfo(y_zero.dtype, y.shape)
 
 
 @qlinear_conv.reference
 def _(
-    x: Array,
-    x_scale: Array,
-    x_zero: Array,
-    w: Array,
-    w_scale: Array,
-    w_zero: Array,
-    y_scale: Array,
-    y_zero: Array,
-    b: Array | None,
-    residual: Array | None,
-    residual_scale: Array | None,
-    residual_zero: Array | None,
-    **attrs: Any,
-) -> Array:
+    x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, w_zero: Array,
+    y_scale: Array, y_zero: Array, b: Array | None, residual: Array | None,
+    residual_scale: Array | None, residual_zero: Array | None, sum_scale: Array | None,
+    sum_zero: Array | None, **attrs: Any,
+) -> Array:  # fmt: skip
     """w_scale and w_zp per tensor or per output channel, b int32 of scale x_s·w_s, residual like y
-    in shape with one scale and zero point of its own"""
+    in shape with one scale and zero point of its own; the sum's zero point has the type of y"""
     acc = integer_conv(x, x_zero, w, w_zero, attrs)
-    if b is not None:
-        acc = acc + b.reshape(1, -1, *[1] * (x.ndim - 2))
-    scale = (x_scale.reshape(()) * per_axis(w_scale, 1, x.ndim)) / y_scale.reshape(())
-    added = None
-    if residual is not None:
-        assert residual_scale is not None and residual_zero is not None
-        shifted = (residual.astype(np.int32) - int(residual_zero.reshape(()))).astype(np.float32)
-        added = shifted * (residual_scale.reshape(()) / y_scale.reshape(()))
-    return requantize(acc, scale, y_zero.reshape(()), added)
+    if residual is None:
+        return _requantized(acc, b, x_scale, w_scale, y_scale, y_zero)
+    assert residual_scale is not None and residual_zero is not None
+    shifted = (residual.astype(np.int32) - int(residual_zero.reshape(()))).astype(np.float32)
+    added = shifted * (residual_scale.reshape(()) / y_scale.reshape(()))
+    if sum_scale is None:
+        return _requantized(acc, b, x_scale, w_scale, y_scale, y_zero, added)
+    assert sum_zero is not None
+    sums = _requantized(acc, b, x_scale, w_scale, sum_scale, sum_zero).astype(np.int32)
+    ratio = sum_scale.reshape(()) / y_scale.reshape(())
+    return requantize(sums - int(sum_zero.reshape(())), ratio, y_zero.reshape(()), added)
 
 
 @qlinear_conv.cost
@@ -144,7 +153,7 @@ def _(x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, *_: Any, **
 
 #: What the integer GEMM takes: one scale for x and y, constant weights of bytes.
 INTEGER_GEMM = all_of(constant(1, 2, 3, 4, 5, 6, 7, 8), of_type(3, dtype="i8,u8"), byte_output)
-_RESIDUAL = all_of(constant(10, 11), of_type(9, dtype="i8,u8"))
+_RESIDUAL = all_of(constant(10, 11, 12, 13), of_type(9, dtype="i8,u8"))
 
 
 def _one_filter_per_channel(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -179,51 +188,32 @@ qlinear_conv.kernel(
 _TRANSPOSED: dict[str, Any] = {**_WINDOW, "output_padding": [], "output_shape": []}
 qlinear_conv_transpose = define_op(
     "QLinearConvTranspose",
-    inputs="x x_scale x_zero_point w w_scale w_zero_point y_scale y_zero_point b?",
+    inputs=_QUANTISED_CONV,
     attrs=_TRANSPOSED,
     layout="channels_last",
-    attr_inputs=(
-        "x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point",
-    ),
+    attr_inputs=_QUANTISED_ATTRS,
     source="ours: ConvTranspose in the manner of QLinearConv",
     tolerance=0,
-)  # fmt: skip
+)
 
 
 @qlinear_conv_transpose.infer
 def _(
-    x: TypeInfo,
-    x_scale: TypeInfo,
-    x_zero: TypeInfo,
-    w: TypeInfo,
-    w_scale: TypeInfo,
-    w_zero: TypeInfo,
-    y_scale: TypeInfo,
-    y_zero: TypeInfo,
-    *_: TypeInfo | None,
-    **attrs: Any,
-) -> TypeInfo:
+    x: TypeInfo, x_scale: TypeInfo, x_zero: TypeInfo, w: TypeInfo, w_scale: TypeInfo,
+    w_zero: TypeInfo, y_scale: TypeInfo, y_zero: TypeInfo, *_: TypeInfo | None, **attrs: Any,
+) -> TypeInfo:  # fmt: skip
     assert conv_transpose._infer is not None
     y = conv_transpose._infer(x, w, None, activation="", activation_params=[], **attrs)
     assert isinstance(y, TypeInfo)
-    if w_scale.is_static and isinstance(y.dims[1], int) and w_scale.size not in (1, y.dims[1]):
-        raise ShapeError(f"{w_scale.size} weight scales for {y.dims[1]} output channels")
+    _check_scales(w_scale, y.dims[1])
     return TypeInfo(y_zero.dtype, y.shape)
 
 
 @qlinear_conv_transpose.reference
 def _(
-    x: Array,
-    x_scale: Array,
-    x_zero: Array,
-    w: Array,
-    w_scale: Array,
-    w_zero: Array,
-    y_scale: Array,
-    y_zero: Array,
-    b: Array | None,
-    **attrs: Any,
-) -> Array:
+    x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, w_zero: Array,
+    y_scale: Array, y_zero: Array, b: Array | None, **attrs: Any,
+) -> Array:  # fmt: skip
     """x (N,C,*S), w (C,O/g,*K); w_scale and w_zp per tensor or per output channel (O,), b int32 of
     scale x_s·w_s. All products of an output are summed before the one rounding."""
     group = attrs["group"]
@@ -234,10 +224,7 @@ def _(
     assert conv_transpose._reference is not None
     sums = conv_transpose._reference(xf, wf, None, activation="", activation_params=[], **attrs)
     acc = np.rint(sums).astype(np.int64)
-    if b is not None:
-        acc = acc + b.reshape(1, -1, *[1] * (x.ndim - 2))
-    scale = (x_scale.reshape(()) * per_axis(w_scale, 1, x.ndim)) / y_scale.reshape(())
-    return requantize(acc, scale, y_zero.reshape(()))
+    return _requantized(acc, b, x_scale, w_scale, y_scale, y_zero)
 
 
 @qlinear_conv_transpose.cost

@@ -14,12 +14,12 @@ _NON_NEGATIVE = ("Relu", "Sigmoid", "HardSigmoid")
 
 @rule("fold-pad")
 class fold_pad:
-    """Zeros for convolutions and for averages that count them; −∞ (or 0 below which the input
-    never falls) for maxima."""
+    """Zeros (of integers their zero point) for convolutions and for averages that count them; −∞
+    (or 0 below which the input never falls) for maxima."""
 
     patterns = [
         P(
-            ("Conv", "MaxPool", "AveragePool"),
+            ("Conv", "QLinearConv", "MaxPool", "AveragePool"),
             P("Pad", "x", C("pads"), C("value?"), C("axes?"), name="pad"),
             name="window",
             more=True,
@@ -74,8 +74,13 @@ def _value_fits(m: Match) -> Skip | None:
             # an own pad of −∞ and a Pad of 0 are different numbers
             return skip("it has padding of its own", m.window) if any(own) and value == 0 else None
         return skip(f"{value:g} could be the maximum", m.pad)
-    if value != 0:
-        return skip(f"pads with {value:g}, not 0", m.pad)
+    zero = 0.0
+    if m.window.op == "QLinearConv":
+        if m.window.inputs[2].const is None:
+            return skip("the zero point is computed", m.window)
+        zero = float(m.window.inputs[2].const.ravel()[0])
+    if value != zero:
+        return skip(f"pads with {value:g}, not {zero:g}", m.pad)
     if m.window.op == "AveragePool":
         if any(m.window.attrs.get("pads", [])) and not m.window.attrs.get("count_include_pad"):
             return skip("its own padding is not counted", m.window)

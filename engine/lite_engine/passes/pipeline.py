@@ -20,6 +20,7 @@ from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
 from .layout_sink_transposes import layout_sink_transposes
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
+from .quantize_fuse_add import quantize_fuse_add
 from .quantize_fuse_qdq import quantize_fuse_qdq
 from .quantize_join_tables import quantize_join_tables
 from .quantize_move_views import quantize_move_views
@@ -71,6 +72,7 @@ FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates
 
 INTEGERS: list[Pass] = [
     quantize_move_views, quantize_fuse_qdq, quantize_join_tables, drop_identity, drop_duplicates,
+    fold_pad, quantize_fuse_add,
 ]  # fmt: skip
 
 #: What every target gets.

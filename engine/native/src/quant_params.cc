@@ -8,6 +8,12 @@ namespace {
 
 bool is_byte(const Tensor& t) { return t.dtype == DType::kI8 || t.dtype == DType::kU8; }
 
+bool has_sum_scale(const Step& step) {
+  int count;
+  attr_floats(step, "sum_scale", &count);
+  return count > 0;
+}
+
 bool read_scale(const Step& step, Env& env, const char* prefix, float* out) {
   char name[32];
   snprintf(name, sizeof name, "%s_scale", prefix);
@@ -81,8 +87,9 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
   q->most = 0;
   q->w_unsigned = w.dtype == DType::kU8;
   q->y_signed = y.dtype == DType::kI8;
-  float x_scale, y_scale;
+  float x_scale, y_scale, sum_scale;
   if (!read_scale(step, env, x_name, &x_scale) || !read_scale(step, env, "y", &y_scale) ||
+      !read_scale(step, env, has_sum_scale(step) ? "sum" : "y", &sum_scale) ||
       !read_zero(step, env, x_name, q->x_signed, &q->x_zero) ||
       !read_zero(step, env, "y", q->y_signed, &q->y_zero)) {
     return false;
@@ -106,7 +113,7 @@ bool read_quant_params(const Step& step, Env& env, const Tensor& x, const Tensor
     const float w_scale = static_cast<float>(scales[count == 1 ? 0 : c]);
     if (!(w_scale >= 0) || isinf(w_scale)) return env.fail("%s holds a bad number", name);
     const float product = x_scale * w_scale;
-    q->scale[c] = product / y_scale;
+    q->scale[c] = product / sum_scale;
     // Sums wrap around like int32 anywhere; a bias near its limits belongs to a channel whose weights
     // are almost zero. What must not happen is that the scaled sum leaves int32 when it is rounded.
     const double sum = 255.0 * (q->w_zero ? 255.0 : 128.0) * static_cast<double>(depth) +
@@ -131,7 +138,8 @@ bool weights_are_centred(const Step& step, const Tensor& w, const char* w_name) 
 
 bool read_residual(const Step& step, Env& env, int input, QuantParams* q) {
   const Tensor* r = input_of(step, input);
-  if (!r) return true;
+  const bool rounded = has_sum_scale(step);
+  if (!r) return rounded ? env.fail("sum_scale needs a residual") : true;
   if (!is_byte(*r)) return env.fail("the residual is %s, not i8 or u8", dtype_name(r->dtype));
   float own, y_scale;
   q->residual.is_signed = r->dtype == DType::kI8;
@@ -141,7 +149,22 @@ bool read_residual(const Step& step, Env& env, int input, QuantParams* q) {
   }
   q->residual.input = input;
   q->residual.scale = own / y_scale;
-  if (!(q->most + 255.0 * q->residual.scale <= INT32_MAX))
+  double most = q->most;
+  if (rounded) {
+    float sum_scale;
+    int32_t zero;
+    if (!read_scale(step, env, "sum", &sum_scale) ||
+        !read_zero(step, env, "sum", q->y_signed, &zero)) {
+      return false;
+    }
+    const int32_t low = (q->y_signed ? -128 : 0) - zero;
+    q->residual.rounded = true;
+    q->residual.sum_low = static_cast<float>(low);
+    q->residual.sum_high = static_cast<float>(low + 255);
+    q->residual.sum_scale = sum_scale / y_scale;
+    most = 255.0 * q->residual.sum_scale;
+  }
+  if (!(most + 255.0 * q->residual.scale <= INT32_MAX))
     return env.fail("sums with the residual may leave int32");
   return true;
 }

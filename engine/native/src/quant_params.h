@@ -3,10 +3,14 @@
 //   y = clamp(round_half_even(float(acc) * scale[c]) + y_zero_point)
 //   scale[c] = float(float(x_scale * w_scale[c]) / y_scale)         all in float32
 //
-// A residual adds float(r - zero) * float(residual_scale / y_scale) before the rounding; products
-// and sum are rounded one by one.
-//
 // with acc = sum (x - x_zero_point) * (w - w_zero_point[c]) + bias exact in int32.
+//
+// A residual adds float(r - zero) * float(residual_scale / y_scale) before the rounding; products
+// and sum are rounded one by one. With a sum_scale what it is added to are integers of the type of y:
+//
+//   s = clamp(round_half_even(float(acc) * scale[c]) + sum_zero_point),    scale[c] = ... / sum_scale
+//   y = clamp(round_half_even(float(s - sum_zero_point) * float(sum_scale / y_scale)
+//                             + float(r - zero) * float(residual_scale / y_scale)) + y_zero_point)
 #pragma once
 
 #include "lite_kernel.h"
@@ -18,6 +22,9 @@ struct Residual {
   int32_t zero;
   float scale;                           // over that of y
   bool is_signed;
+  bool rounded;                          // the sums are rounded and clamped before it is added
+  float sum_low, sum_high;               // of s - sum_zero_point
+  float sum_scale;                       // over that of y
 };
 
 struct QuantParams {
@@ -41,8 +48,8 @@ bool read_quant_params(const Step&, Env&, const Tensor& x, const Tensor& w, cons
 // Whether the weights are i8 without zero points. `name` as w_name above.
 bool weights_are_centred(const Step&, const Tensor& w, const char* name);
 
-// The residual at that input of a step, if it is there: attributes residual_scale and _zero_point.
-// After read_quant_params.
+// The residual at that input of a step, if it is there: attributes residual_scale and _zero_point,
+// sum_scale and _zero_point. After read_quant_params.
 bool read_residual(const Step&, Env&, int input, QuantParams*);
 
 // Element i of the weights, which belongs to an output channel, minus its zero point: -255 ... 255.

@@ -217,9 +217,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
   t.high = static_cast<uint8_t>(g.quant.high + t.flip);
   const Residual& r = g.quant.residual;
   t.residual = nullptr;
-  t.residual_flip = r.is_signed ? 0x80 : 0;
-  t.residual_zero = r.zero + t.residual_flip;
-  t.residual_scale = r.scale;
+  t.addend = addend_of(r);
   int64_t tap_weights = 0;
   const auto enter = [&](int64_t p) __attribute__((always_inline)) {
     const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
@@ -247,12 +245,13 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.ldc = s.ldc;
     if (r.input >= 0) t.residual = step.inputs[r.input]->data + s.r + m0 * s.ldr + channel_out;
     t.ldr = s.ldr;
-    t.prefetch = ahead < 0 ? nullptr : weights + g.panel_weights + ahead * (g.panel_weights / 2);
+    t.prefetch = ahead < 0 ? nullptr
+                           : weights + g.panel_weights + ahead * (g.panel_weights / kAheadTiles);
     if (g.w_zero) kRowSums[flip](t, rows, t.row_sums);
     kIntTile[flip][tile_vectors(t.columns) - 1][rows - 1](t);
   };
-  for_each_tile(g.list, share_of(g.list, g.grid, g.groups * g.panels, thread), g.block_tiles, enter,
-                body);
+  for_each_tile<kAheadTiles>(g.list, share_of(g.list, g.grid, g.groups * g.panels, thread),
+                             g.block_tiles, enter, body);
 }
 
 }  // namespace lite::LITE_ISA

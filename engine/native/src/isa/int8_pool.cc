@@ -2,7 +2,6 @@
 // integers:  y = clamp(round(float(sum of (x - zero_point)) * (x_scale / (y_scale * cells))) + zero)
 #include "../pool_shape.h"
 #include "../quant_scalars.h"
-#include "int8_lanes.h"
 #include "int8_tile.h"
 
 namespace lite::LITE_ISA {

@@ -1,16 +1,8 @@
 // Instances of the integer tile for every height.
 #include "int8_tile.h"
 
-#include "int8_lanes.h"
-
 namespace lite::LITE_ISA {
 namespace {
-
-// kLanes bytes minus the zero point, in units of y.
-LITE_INLINE F residual_lanes(const IntTile& t, const uint8_t* r) {
-  const I v = widen(r, t.residual_flip) - t.residual_zero;
-  return rounded(to_float(v) * t.residual_scale);
-}
 
 // n bytes, fewer than two vectors' columns, in few moves.
 LITE_INLINE void copy_columns(uint8_t* to, const uint8_t* from, int n) {
@@ -19,7 +11,7 @@ LITE_INLINE void copy_columns(uint8_t* to, const uint8_t* from, int n) {
   for (n &= 3; n > 0; --n) *to++ = *from++;
 }
 
-template <bool kResidual, int kRows, int kVectors>
+template <Adding kAdding, int kRows, int kVectors>
 LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
   constexpr int kWidth = kVectors * kLanes;
   F scale[kVectors];
@@ -29,7 +21,7 @@ LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
   alignas(64) uint8_t rows[kQuads * 4 * kLanes];
   const uint8_t* residual = t.residual;
   ptrdiff_t ldr = t.ldr;
-  if (kResidual && t.columns < kWidth) {  // what lies behind the columns is not read
+  if (kAdding != kNothing && t.columns < kWidth) {  // what lies behind the columns is not read
     memset(rows, 0, sizeof rows);
     for (int m = 0; m < kRows; ++m)
       copy_columns(rows + m * kWidth, residual + m * ldr, t.columns);
@@ -41,7 +33,8 @@ LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
     LITE_UNROLL for (int i = 0; i < 4; ++i) {
       const int at = 4 * q + i < kAll ? 4 * q + i : kAll - 1, m = at / kVectors, n = at % kVectors;
       F real = to_float(acc[m][n]) * scale[n];
-      if (kResidual) real = rounded(real) + residual_lanes(t, residual + m * ldr + n * kLanes);
+      if (kAdding != kNothing)
+        real = add<kAdding>(t.addend, real, widen(residual + m * ldr + n * kLanes, t.addend.flip));
       v[i] = to_int(real);
     }
     const B bytes = min(high, max(low, narrow(v[0], v[1], v[2], v[3], t.zero))) ^ flip;
@@ -56,8 +49,9 @@ LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
 
 template <int kRows, int kVectors>
 LITE_INLINE void finish(const IntTile& t, I (&acc)[kRows][kVectors]) {
-  if (t.residual) finish_rows<true>(t, acc);
-  else finish_rows<false>(t, acc);
+  if (!t.residual) finish_rows<kNothing>(t, acc);
+  else if (t.addend.rounded) finish_rows<kToIntegers>(t, acc);
+  else finish_rows<kToSums>(t, acc);
 }
 
 #if defined(__AVX512VNNI__)
@@ -276,7 +270,7 @@ void tile(const IntTile& t) {
       for (; k > 0; --k, a += kGroupBytes, w += kStep) {
         if (ahead) {
           prefetch_l2(ahead);
-          ahead += kStep * sizeof(IntWeight) / 2;
+          ahead += kStep * sizeof(IntWeight) / kAheadTiles;
         }
         group<kFlip>(acc, a, lda, w);
       }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "f32_tile.h"
+#include "int8_addend.h"
 
 namespace lite::LITE_ISA {
 
@@ -44,6 +45,8 @@ constexpr int kDepth = 1;
 typedef int16_t IntWeight;
 typedef int16_t Operand;
 #endif
+// Fetching a panel takes longer than two tiles of it.
+constexpr int kAheadTiles = 4;
 constexpr int kOperandBytes = sizeof(Operand);
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 constexpr bool kEitherSign = true;
@@ -69,9 +72,7 @@ struct IntTile {
   int32_t columns;
   const uint8_t* residual;          // bytes like c, added before the rounding; or nullptr
   ptrdiff_t ldr;
-  uint8_t residual_flip;            // 0x80 when they are signed
-  int32_t residual_zero;            // as an unsigned byte
-  float residual_scale;             // of the residual over that of y
+  Addend addend;
   const void* prefetch;
 };
 using IntTileFn = void (*)(const IntTile&);

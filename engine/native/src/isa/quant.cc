@@ -5,7 +5,6 @@
 // All in float32, in this order of operations: results are bit-exact everywhere.
 #include "../broadcast.h"
 #include "../convert.h"
-#include "int8_lanes.h"
 #include "int8_tile.h"
 
 namespace lite::LITE_ISA {

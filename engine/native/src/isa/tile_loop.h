@@ -20,9 +20,9 @@ LITE_INLINE TileRange share_of(const StripList& list, const ThreadGrid& grid, in
   return r;
 }
 
-// enter(panel) sets up a panel; tile(strip, j, ahead) computes tile j of a strip; ahead is 0 or 1
-// for the two tiles of a block that should fetch the next panel, else -1.
-template <class Enter, class Body>
+// enter(panel) sets up a panel; tile(strip, j, ahead) computes tile j of a strip; ahead is the number
+// of those tiles of a block, the first kAhead, that fetch a share of the next panel each, else -1.
+template <int kAhead = 2, class Enter, class Body>
 LITE_INLINE void for_each_tile(const StripList& list, const TileRange& range, int64_t block_tiles,
                                Enter enter, Body body) {
   const auto [tile_begin, tile_end, panel_begin, panel_end] = range;
@@ -39,7 +39,7 @@ LITE_INLINE void for_each_tile(const StripList& list, const TileRange& range, in
           ++strip;
           j = 0;
         }
-        body(*strip, j, prefetch && tile - block < 2 ? static_cast<int>(tile - block) : -1);
+        body(*strip, j, prefetch && tile - block < kAhead ? static_cast<int>(tile - block) : -1);
       }
     }
   }

@@ -53,7 +53,14 @@ struct AmxBlock {
   int64_t image, group, panel, slot;  // first slot
   int32_t first, rows;                // of the rows computed from `slot` on, those that count
   int32_t columns;                    // valid ones
+  const uint8_t* ahead;               // weights of the next panel to fetch meanwhile
+  int32_t ahead_lines;                // after every k tile
 };
+
+LITE_INLINE const uint8_t* fetch_ahead(const uint8_t* ahead, int32_t lines) {
+  for (; lines > 0; --lines, ahead += 64) prefetch_l2(ahead);
+  return ahead;
+}
 
 // Plans a convolution of elements of `element_bytes`. Leaves weights, panels' bytes set, to pack.
 // False with an empty error when AMX does not pay here.
@@ -177,6 +184,12 @@ LITE_INLINE void for_each_block(const AmxGemm& g, const uint8_t* operand, int th
       b.columns = static_cast<int32_t>(left < kAmxColumns ? left : kAmxColumns);
       const uint8_t* w = g.weights + b.group * g.group_weight_bytes + b.panel * g.panel_bytes;
       const uint8_t* group_start = operand + b.group * (g.copied ? g.padded : g.group_bytes);
+      // Weights are cold when a step begins: every block fetches its share of the next panel.
+      const int64_t steps = int64_t{g.taps} * g.k_tiles * (to - from);
+      b.ahead = w + g.panel_bytes;
+      b.ahead_lines =
+          from == begin && p + 1 < panel_end
+              ? static_cast<int32_t>((g.panel_bytes / 64 + steps - 1) / steps) : 0;
       for (int64_t i = from; i < to; ++i) {
         b.image = i / g.blocks;
         b.slot = i % g.blocks * kAmxBlock;
@@ -191,6 +204,8 @@ LITE_INLINE void for_each_block(const AmxGemm& g, const uint8_t* operand, int th
         }
         multiply(b, group_start + b.image * g.image + b.slot * g.lda, w, tiles,
                  tile_vectors(b.columns));
+        b.ahead += int64_t{b.ahead_lines} * 64 * g.taps * g.k_tiles;
+        if (b.ahead >= w + 2 * g.panel_bytes) b.ahead_lines = 0;
         if (pending) finish(before, which ^ 1);
         store(which, tiles, tile_vectors(b.columns));
         before = b;

@@ -63,15 +63,18 @@ bool prepare(Step& step, Env& env) {
 }
 
 template <int kPixels, int kVectors>
-void products(const AmxGemm& g, const uint8_t* a, const uint8_t* w, const float* bias) {
+void products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a, const uint8_t* w,
+              const float* bias) {
   _tile_loadd(0, bias, 0);  // a row stride of 0: the same bias in every row
   if (kVectors > 1) _tile_loadd(1, bias + kLanes, 0);
   if (kPixels > 1) _tile_loadd(2, bias, 0);
   if (kPixels > 1 && kVectors > 1) _tile_loadd(3, bias + kLanes, 0);
   const int64_t lda = g.lda, step = int64_t{g.k_bytes} * kLanes * kVectors;
   const int steps = g.taps * g.k_tiles;
+  const uint8_t* ahead = b.ahead;
   for (int i = 0; i < steps; ++i, w += step) {
     const uint8_t* from = a + g.offsets[i];
+    ahead = fetch_ahead(ahead, b.ahead_lines);
     _tile_loadd(6, w, 64 * kVectors);
     _tile_loadd(4, from, lda);
     _tile_dpbf16ps(0, 4, 6);
@@ -131,11 +134,12 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
   for_each_block(
       g, static_cast<const uint8_t*>(step.shared), thread,
       [&](const AmxBlock& b, const uint8_t* a, const uint8_t* w, int tiles, int vectors) {
-        using Fn = void (*)(const AmxGemm&, const uint8_t*, const uint8_t*, const float*);
+        using Fn = void (*)(const AmxGemm&, const AmxBlock&, const uint8_t*, const uint8_t*,
+                            const float*);
         static const Fn kProducts[2][2] = {{products<1, 1>, products<1, 2>},
                                            {products<2, 1>, products<2, 2>}};
         kProducts[tiles - 1][vectors - 1](
-            g, a, w, state.bias + (b.group * g.panels + b.panel) * kAmxColumns);
+            g, b, a, w, state.bias + (b.group * g.panels + b.panel) * kAmxColumns);
       },
       [&](int which, int tiles, int vectors) { store_sums(sums[which].at, tiles, vectors); },
       [&](const AmxBlock& b, int which) {

@@ -6,7 +6,6 @@
 #include "amx_gemm.h"
 
 #include "int8_shape.h"
-#include "isa/int8_lanes.h"
 #include "isa/int8_tile.h"
 
 namespace lite::LITE_ISA {
@@ -98,7 +97,7 @@ bool prepare(Step& step, Env& env) {
 }
 
 template <bool kSigned, int kPixels, int kVectors>
-LITE_INLINE void products(const AmxGemm& g, const uint8_t* a, const uint8_t* w,
+LITE_INLINE void products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a, const uint8_t* w,
                           const int32_t* bias) {
   _tile_loadd(0, bias, 0);  // a row stride of 0: the same bias in every row
   if (kVectors > 1) _tile_loadd(1, bias + kLanes, 0);
@@ -106,8 +105,10 @@ LITE_INLINE void products(const AmxGemm& g, const uint8_t* a, const uint8_t* w,
   if (kPixels > 1 && kVectors > 1) _tile_loadd(3, bias + kLanes, 0);
   const int64_t lda = g.lda, step = int64_t{g.k_bytes} * kLanes * kVectors;
   const int steps = g.taps * g.k_tiles;
+  const uint8_t* ahead = b.ahead;
   for (int i = 0; i < steps; ++i, w += step) {
     const uint8_t* from = a + g.offsets[i];
+    ahead = fetch_ahead(ahead, b.ahead_lines);
     _tile_loadd(6, w, 64 * kVectors);
     _tile_loadd(4, from, lda);
     if (kSigned) _tile_dpbssd(0, 4, 6);
@@ -139,13 +140,11 @@ struct Finish {
   int32_t zero;
   B low, high, flip;
   const uint8_t* residual;            // tensor or nullptr
-  uint8_t residual_flip;
-  int32_t residual_zero;
-  float residual_scale;
+  Addend addend;
   uint8_t* y;
 };
 
-template <bool kResidual, int kVectors>
+template <Adding kAdding, int kVectors>
 LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& sums,
                               const float* scale_at) {
   constexpr int kRows = 4 / kVectors, kWidth = kVectors * kLanes;
@@ -165,12 +164,11 @@ LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& su
     LITE_UNROLL for (int q = 0; q < 4; ++q) {
       const int m = i + q / kVectors, n = q % kVectors;
       F real = to_float(load(sums.at + rows[m] * kWidth + n * kLanes)) * scale[n];
-      if (kResidual) {
+      if (kAdding != kNothing) {
         const __mmask16 lanes = static_cast<__mmask16>(valid >> (n * kLanes));
         const LaneBytes raw =
             (LaneBytes)_mm_maskz_loadu_epi8(lanes, f.residual + r[m] + n * kLanes);
-        const I from = __builtin_convertvector(raw ^ f.residual_flip, I) - f.residual_zero;
-        real = rounded(real) + rounded(to_float(from) * f.residual_scale);
+        real = add<kAdding>(f.addend, real, __builtin_convertvector(raw ^ f.addend.flip, I));
       }
       v[q] = to_int(real);
     }
@@ -192,12 +190,16 @@ LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& su
 
 LITE_INLINE void finish_any(const Finish& f, const AmxBlock& b, const Sums& sums,
                             const float* scale) {
-  if (b.columns > kLanes) {
-    if (f.residual) finish_block<true, 2>(f, b, sums, scale);
-    else finish_block<false, 2>(f, b, sums, scale);
+  const bool wide = b.columns > kLanes;
+  if (!f.residual) {
+    if (wide) finish_block<kNothing, 2>(f, b, sums, scale);
+    else finish_block<kNothing, 1>(f, b, sums, scale);
+  } else if (f.addend.rounded) {
+    if (wide) finish_block<kToIntegers, 2>(f, b, sums, scale);
+    else finish_block<kToIntegers, 1>(f, b, sums, scale);
   } else {
-    if (f.residual) finish_block<true, 1>(f, b, sums, scale);
-    else finish_block<false, 1>(f, b, sums, scale);
+    if (wide) finish_block<kToSums, 2>(f, b, sums, scale);
+    else finish_block<kToSums, 1>(f, b, sums, scale);
   }
 }
 
@@ -244,9 +246,7 @@ void multiply_part(const Part& part, const Step& step, const QuantParams& q, int
   f.high = splat_byte(static_cast<uint8_t>(q.high + flip));
   f.flip = splat_byte(flip);
   f.residual = r.input < 0 ? nullptr : step.inputs[r.input]->data;
-  f.residual_flip = r.is_signed ? 0x80 : 0;
-  f.residual_zero = r.zero + f.residual_flip;
-  f.residual_scale = r.scale;
+  f.addend = addend_of(r);
   f.y = step.outputs[0]->data;
   Sums sums[2];
   set_tiles(g);
@@ -255,13 +255,14 @@ void multiply_part(const Part& part, const Step& step, const QuantParams& q, int
       [&](const AmxBlock& b, const uint8_t* a, const uint8_t* w, int tiles, int vectors)
           __attribute__((always_inline)) {
             const int32_t* bias = part.bias + (b.group * g.panels + b.panel) * kAmxColumns;
-            using Fn = void (*)(const AmxGemm&, const uint8_t*, const uint8_t*, const int32_t*);
+            using Fn = void (*)(const AmxGemm&, const AmxBlock&, const uint8_t*, const uint8_t*,
+                                const int32_t*);
             static const Fn kProducts[2][2][2] = {
                 {{products<false, 1, 1>, products<false, 1, 2>},
                  {products<false, 2, 1>, products<false, 2, 2>}},
                 {{products<true, 1, 1>, products<true, 1, 2>},
                  {products<true, 2, 1>, products<true, 2, 2>}}};
-            kProducts[q.x_signed][tiles - 1][vectors - 1](g, a, w, bias);
+            kProducts[q.x_signed][tiles - 1][vectors - 1](g, b, a, w, bias);
           },
       [&](int which, int tiles, int vectors) __attribute__((always_inline)) {
         store_sums(sums[which].at, tiles, vectors);
