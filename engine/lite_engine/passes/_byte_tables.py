@@ -41,10 +41,8 @@ def unary(
         return "its input is not quantised to 8 bits"
     if any(v is not None and v.const is None for v in node.inputs[1:]):
         return "a parameter is not constant"
-    assert x is not None
-    return [
-        graph.replace([node, q], "QLookup", [x.value], lookup_attrs(x, y, node), name=node.name)
-    ]
+    attrs = lookup_attrs(x, y, node)
+    return [graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)]
 
 
 def with_numbers(
@@ -60,10 +58,9 @@ def with_numbers(
         if const is not None and const.size == 1:
             numbers[i] = const.reshape(()).astype(np.float32)
     others = [x for i, x in enumerate(inputs) if i not in numbers]
-    if len(others) != 1 or not is_bytes(others[0]):
+    x = others[0] if len(others) == 1 else None
+    if not is_bytes(x):
         return None
-    x = others[0]
-    assert x is not None
     if x.value.shape is None or x.value.shape != node.output.shape:
         return None
     attrs = {"table": _table(x, y, node, numbers), "output_dtype": str(y.value.dtype)}
@@ -75,7 +72,6 @@ def rescale(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
     x, y = dequantised(graph, dq.output), written(graph, q)
     if not is_bytes(x) or y is None or y.value.dtype not in EIGHT_BITS:
         return "not 8 bits per tensor on both sides"
-    assert x is not None
     if x.same_as(y):
         return [graph.replace([q], "Identity", [x.value], name=q.name)]
     return [graph.replace([q], "QLookup", [x.value], lookup_attrs(x, y, None), name=q.name)]
@@ -89,5 +85,3 @@ def rescaled(graph: Graph, x: Quantised, y: Quantised, before: Node) -> Value:
     )  # fmt: skip
     made.output.dtype, made.output.shape = y.value.dtype, x.value.shape
     return made.output
-
-

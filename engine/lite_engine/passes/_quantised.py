@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -62,8 +63,6 @@ def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantised | No
     return Quantised(value, scale, zero, axis % rank if rank else 0)
 
 
-def is_bytes(found: Quantised | None) -> bool:
+def is_bytes(found: Quantised | None) -> TypeGuard[Quantised]:
     """Is it an 8-bit tensor with one scale?"""
     return found is not None and found.per_tensor and found.value.dtype in EIGHT_BITS
-
-

@@ -1,7 +1,8 @@
 """QLinearConv → QLinearAdd of a tensor of the same shape → QLinearConv with that `residual`.
 
 The convolution keeps the rounding before the addition: its y_scale and y_zero_point become
-sum_scale and sum_zero_point.
+sum_scale and sum_zero_point. The sum of the two is scaled by products where QLinearAdd divides:
+ties may fall to the other side.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class quantize_fuse_add:
         if rival is not None and rival.op == "QLinearConv" and _takes_residual(rival):
             later = graph.nodes.index(rival) > graph.nodes.index(m.conv)
             if later and graph.sole_reader(rival.output) is m.add:
-                return no_match(m.add)  # it matches itself
+                return no_match(m.conv)  # it matches itself
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

@@ -36,6 +36,7 @@ UNARY = (
 )  # fmt: skip
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 
+
 @graph_pass(NAME)
 def quantize_fuse_qdq(graph: Graph, journal: Journal) -> int:
     count = 0
@@ -87,51 +88,53 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
 def _conv(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
-    x, w = inputs[0], inputs[1]
-    r = inputs[3] if node.input(3) is not None else None
-    if node.input(3) is not None and not is_bytes(r):
-        return "the residual is not quantised to 8 bits"
-    if not is_bytes(x) or w is None or w.value.dtype not in EIGHT_BITS:
-        return "input or weight is not quantised to 8 bits"
-    assert x is not None
-    if not w.per_tensor and w.axis != 0:
-        return f"the weight has a scale per axis {w.axis}, not per output channel"
-    bias = _bias(graph, node, x, w)
-    if isinstance(bias, str):
-        return bias
-    operands = [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
-    operands += [] if r is None else [r.value, r.scale, r.zero]
+    operands = _conv_operands(graph, node, inputs, y, 0)
+    if isinstance(operands, str):
+        return operands
+    if node.input(3) is not None:
+        r = inputs[3]
+        if not is_bytes(r):
+            return "the residual is not quantised to 8 bits"
+        operands += [r.value, r.scale, r.zero]
     return _with_clamp(graph, node, q, "QLinearConv", operands, y)
 
 
 def _conv_transpose(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
+    operands = _conv_operands(graph, node, inputs, y, 1)
+    if isinstance(operands, str):
+        return operands
+    return _with_clamp(graph, node, q, "QLinearConvTranspose", operands, y)
+
+
+def _conv_operands(
+    graph: Graph, node: Node, inputs: list[Quantised | None], y: Quantised, axis: int
+) -> list[Value | None] | str:
+    """x, weight, y's parameters and bias; output channels lie along that axis of the weight."""
     x, w = inputs[0], inputs[1]
     if not is_bytes(x) or w is None or w.value.dtype not in EIGHT_BITS:
         return "input or weight is not quantised to 8 bits"
-    assert x is not None
-    if not w.per_tensor:
-        if w.axis != 1:
-            return f"the weight has a scale per axis {w.axis}, not per output channel"
+    if not w.per_tensor and w.axis != axis:
+        return f"the weight has a scale per axis {w.axis}, not per output channel"
+    if not w.per_tensor and axis == 1:
         w = _for_each_group(graph, w, node.attrs.get("group", 1))
     bias = _bias(graph, node, x, w)
     if isinstance(bias, str):
         return bias
-    operands = [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
-    return _with_clamp(graph, node, q, "QLinearConvTranspose", operands, y)
+    return [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
 
 
 def _for_each_group(graph: Graph, w: Quantised, groups: int) -> Quantised:
     """Axis 1 of a weight (C, O/g, …) has the output channels of one group: the others' alike."""
     if groups == 1:
         return w
-    assert w.scale.const is not None and w.zero.const is not None
-    scale, zero = (
-        graph.constant(np.tile(v.const.ravel(), groups), graph.unique(f"{v.name}.groups"))  # type: ignore[union-attr]
-        for v in (w.scale, w.zero)
-    )
-    return Quantised(w.value, scale, zero, w.axis)
+
+    def repeated(v: Value) -> Value:
+        assert v.const is not None
+        return graph.constant(np.tile(v.const.ravel(), groups), graph.unique(f"{v.name}.groups"))
+
+    return Quantised(w.value, repeated(w.scale), repeated(w.zero), w.axis)
 
 
 def _gemm(
@@ -140,7 +143,6 @@ def _gemm(
     a, b = inputs[0], inputs[1]
     if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
         return "input or weight is not quantised to 8 bits"
-    assert a is not None
     if node.attrs.get("beta", 1.0) != 1 and node.input(2) is not None:
         return "beta is not 1"
     columns = 0 if node.attrs.get("transB", 0) else 1
@@ -159,7 +161,6 @@ def _matmul(
     a, b = inputs[0], inputs[1]
     if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
         return "an operand is not quantised to 8 bits"
-    assert a is not None
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
         return f"the weight has a scale per axis {b.axis}, not per column"
     if b.value.const is None or b.value.const.ndim != 2:
@@ -231,7 +232,7 @@ def _binary(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
     a, b = inputs
-    if a is None or b is None or not is_bytes(a) or not is_bytes(b):
+    if not is_bytes(a) or not is_bytes(b):
         return "an operand is not quantised to 8 bits"
     if not a.value.dtype is b.value.dtype is y.value.dtype:
         return "the operands differ in type"
@@ -245,7 +246,7 @@ def _simple(
 ) -> list[Node] | str:
     """Pooling and Softmax: one input, one output, attributes as they are."""
     x = inputs[0]
-    if not is_bytes(x) or x is None or x.value.dtype is not y.value.dtype:
+    if not is_bytes(x) or x.value.dtype is not y.value.dtype:
         return "input and output are not quantised alike to 8 bits"
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
     return [graph.replace([node, q], f"QLinear{node.op}", operands, node.attrs, name=node.name)]
@@ -254,7 +255,7 @@ def _simple(
 def _concat(
     graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
 ) -> list[Node] | str:
-    parts = [i for i in inputs if i is not None and is_bytes(i)]
+    parts = [i for i in inputs if is_bytes(i)]
     if len(parts) != len(inputs):
         return "an input is not quantised to 8 bits"
     values = [p.value if p.same_as(y) else rescaled(graph, p, y, q) for p in parts]
@@ -268,7 +269,6 @@ def _keeping(
     x = inputs[0]
     if not is_bytes(x):
         return "its input is not quantised to 8 bits"
-    assert x is not None
     reason = why_not_keeping(node)
     if reason:
         return reason
@@ -314,7 +314,6 @@ def _fuse_split(graph: Graph, node: Node) -> bool:
     x = dequantised(graph, node.inputs[0])
     if not is_bytes(x):
         return False
-    assert x is not None
     readers = [graph.sole_reader(v) for v in node.outputs]
     qs = [r for r in readers if r is not None and r.op == "QuantizeLinear"]
     if len(qs) != len(node.outputs):

@@ -151,8 +151,8 @@ bool read_residual(const Step& step, Env& env, int input, QuantParams* q) {
   q->residual.scale = own / y_scale;
   double most = q->most;
   if (rounded) {
-    float sum_scale;
-    int32_t zero;
+    float sum_scale = 0;
+    int32_t zero = 0;
     if (!read_scale(step, env, "sum", &sum_scale) ||
         !read_zero(step, env, "sum", q->y_signed, &zero)) {
       return false;
