@@ -35,5 +35,6 @@ def of_layers(layers: list[LayerTime], *, rest_ms: float = 0.1, **more: Any) -> 
         "model": "made-up", "backend": "x86", "device": "local", "threads": 2,
         "environment": {"cpu": "paper"}, "total_ms": total, "first_run_ms": 9.0, "layers": layers,
         "overhead_ms": 0.0, "peak_memory_bytes": 1, "sum_ms": whole,
+        "runs": 20,
     }  # fmt: skip
     return Profile(**{**known, **more})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
+import numpy as np
 import pytest
-from lite_engine import Predictor
-from lite_engine.runtime import host_target
+from lite_engine import Predictor, optimize, settings
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.runtime import host_target, usability
 from lite_engine.runtime.profile import Profile, profile
 
 from tests.small_models import classifier, image
@@ -58,6 +61,41 @@ def test_profile() -> None:
     assert 0 < result.overhead_share < 0.5  # of a model that takes microseconds
     assert all(x.min_ms <= x.median_ms <= x.p90_ms for x in result.layers)
     assert Profile.from_dict(data).to_dict() == result.to_dict()
+
+
+@pytest.mark.cpu
+def test_too_few_runs_and_too_many_threads_are_said() -> None:
+    graph = classifier()
+    threads = len(os.sched_getaffinity(0)) + 1
+    result = profile(Predictor(graph, host_target(), threads=threads), image(graph), runs=1,
+                     roof=False)  # fmt: skip
+    assert {x.ci_ms for x in result.layers} == {None} and result.rankable_us == 0
+    said = " ".join(result.warnings)
+    assert "1 run: too few for intervals" in said and "--runs 6" in said
+    assert f"--threads {threads - 1} is the most" in said
+    assert "cannot be ranked" not in said
+
+
+@pytest.mark.cpu
+def test_integers_are_called_so() -> None:
+    graph = Graph("quantised")
+    graph.inputs = [Value("x", DType.F32, (1, 3, 20, 20))]
+    scale, zero = graph.constant(np.float32(0.1)), graph.constant(np.int8(0))
+    graph.outputs = [graph.add("QuantizeLinear", [*graph.inputs, scale, zero], {}).output]
+    predictor = Predictor(graph, host_target(), threads=1)
+    assert profile(predictor, image(classifier()), runs=1, roof=False).precision == "int8"
+
+
+@pytest.mark.opencl
+def test_a_layer_on_the_cpu_is_under_no_roof_of_the_device(tmp_path) -> None:
+    if not usability("opencl").usable:
+        pytest.skip(usability("opencl").reason)
+    graph = classifier()
+    predictor = Predictor(optimize(graph), "opencl", overrides={"wide": "cpu"})
+    with settings.override(LITE_CACHE_DIR=str(tmp_path)):
+        rows = profile(predictor, image(graph), runs=1).layers
+    assert {x.backend for x in rows if x.roof_fraction is not None} == {"opencl"}
+    assert "cpu" in {x.backend for x in rows}
 
 
 @pytest.mark.cpu

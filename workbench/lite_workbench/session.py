@@ -47,6 +47,7 @@ class Session(Observable):
 
         super().__init__()
         self.path = Path(path)
+        self.shapes = dict(shapes or {})
         self.versions: dict[str, Any] = {}
         self.by_hand = ByHand(self)
         self.int8_targets: list[str] = []
@@ -54,12 +55,12 @@ class Session(Observable):
         self.precision: dict[str, str] = {}
         self.targets: list[str] = []
         if is_lite(self.path):
-            model = with_shapes(read_model(self.path), dict(shapes or {}))
+            model = with_shapes(read_model(self.path), self.shapes)
             self.versions, self.by_hand.overrides, self.int8_targets = from_file(model)
             self.graph, self.targets = model.graph, list(model.targets)
             self.precision = dict(model.precisions)
         else:
-            self.graph = load(self.path, shapes=dict(shapes or {}))
+            self.graph = load(self.path, shapes=self.shapes)
         self.info = model_info(self.graph, self.path.name)
         self.feeds: dict[str, np.ndarray] | None = None
         self.image: Any = None
@@ -282,7 +283,6 @@ class Session(Observable):
 
     def profile(self, backend: str = "auto", runs: int = 20, image: Any = None) -> Any:
         """Where the time goes, layer by layer; kept for `lite runs`, with its `advice`."""
-        from lite_engine.runtime.advice import advise
         from lite_engine.runtime.history import History
         from lite_engine.runtime.profile import profile
 
@@ -291,7 +291,7 @@ class Session(Observable):
             feeds = self._input(image)
             made = profile(predictor, feeds, runs=runs, progress=self.progress)
             plan = predictor.plan({n: x.shape for n, x in feeds.items()})
-            self.advice[predictor.backend] = advise(made, plan, self.model.journal, self.path)
+            self.advice[predictor.backend] = self.advise(made, plan)
             History().add(made, str(self.path))
             self.profiles.pop(predictor.backend, None)  # the newest is last
             self.profiles[predictor.backend] = made
@@ -299,6 +299,13 @@ class Session(Observable):
         self.remember(f"profile = session.profile(backend={predictor.backend!r}, runs={runs})")
         self.notify("profile", made)
         return made
+
+    def advise(self, profile: Any, plan: Any) -> list[Any]:
+        """What could be faster, with the commands that try it."""
+        from lite_engine.runtime.advice import advise, shape_options
+
+        given = shape_options(self.shapes)
+        return advise(profile, plan, self.model.journal, self.path, reading=given)
 
     def compare(self, a: str = "x86", b: str = "opencl", image: Any = None, **options: Any) -> Any:
         """Layer by layer: two backends, or two versions ("float", "int8"), or "int8@opencl"."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..backends import get_backend
 from ..ir import Journal
 from ..plan import Plan
-from .profile import LayerTime, Profile
+from .choice import host_target, usability
+from .profile import FEWEST_RUNS, LayerTime, Profile
 
 #: A layer is worth a word from this share of the time on.
 WORTH_SHARE = 0.03
@@ -28,6 +31,7 @@ _ACTIVATIONS = (
     "Relu", "Clip", "LeakyRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Silu", "Swish", "Tanh",
     "PRelu", "Elu", "Gelu", "Mish",
 )  # fmt: skip
+_EDGES = ("QuantizeLinear", "DequantizeLinear")
 _PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul", "Add")
 
 
@@ -59,56 +63,113 @@ class _Case:
     plan: Plan
     journal: Journal
     model: str
+    reading: str
+    running: str
 
     @property
     def whole_ms(self) -> float:
         return self.profile.sum_ms or 1.0
 
     @property
-    def other_backend(self) -> str:
-        return "x86" if self.profile.backend == "opencl" else "opencl"
+    def on_device(self) -> bool:
+        """The OpenCL device runs it, and what it has no kernel for goes to the CPU."""
+        return self.profile.backend == "opencl"
 
-    def profile_with(self, options: str) -> str:
-        return f"lite profile {shlex.quote(self.model)} {options}"
+    @cached_property
+    def has_gpu(self) -> bool:
+        """An OpenCL device that is not this CPU."""
+        if self.profile.device != "local" or not usability("opencl").usable:
+            return False
+        return getattr(get_backend("opencl"), "device_kind")() != "CPU"  # noqa: B009
+
+    def verb(self, name: str, options: str) -> str:
+        """A `lite` command on this model."""
+        words = ("lite", name, shlex.quote(self.model), self.reading, options)
+        return " ".join(word for word in words if word)
+
+    def profile_with(self, options: str, backend: str = "") -> str:
+        """`lite profile` as it was called, with other options; on another backend, if one is
+        named, in that backend's own precision."""
+        given = self.running
+        if "--threads" in options:
+            given = re.sub(r"--threads \S+", "", given)
+        here = " ".join([*given.split(" "), f"--backend {self.profile.backend}"])
+        asked = f"--backend {backend}" if backend else f"{here} {options}"
+        return self.verb("profile", asked.replace("  ", " ").strip())
+
+    def elsewhere(self) -> tuple[str, str, str] | None:
+        """(what to do, the command, the backend for `session.override` or ""): another way of
+        running layers that this one runs badly. None when there is no other."""
+        cores = self.profile.environment.get("cores")
+        if self.on_device:
+            command = self.profile_with("--tune normal")
+            return "measure which layers the CPU runs faster", command, host_target()
+        if self.has_gpu:
+            return "measure it on opencl", self.profile_with("", "opencl"), "opencl"
+        if self.profile.threads > 1:
+            return "measure one thread", self.profile_with("--threads 1"), ""
+        if isinstance(cores, int) and cores > 1:
+            return f"measure {cores} threads", self.profile_with(f"--threads {cores}"), ""
+        return None
 
 
 def advise(
-    profile: Profile, plan: Plan, journal: Journal | None = None, model: str | Path = "MODEL"
+    profile: Profile,
+    plan: Plan,
+    journal: Journal | None = None,
+    model: str | Path = "MODEL",
+    *,
+    reading: str = "",
+    running: str = "",
 ) -> list[Advice]:
-    """Advice for this profile, the largest gain first. `plan` is the one that was profiled.
+    """Advice for this profile, the largest gain first. `plan` is the one that was profiled,
+    `reading` are the options that every command needs to read the model (`--shape x:1x3x224x224`),
+    `running` those that `lite profile` was given besides (`--threads 2`).
 
     Emulated profiles get none: their times mean nothing.
     """
     if not profile.times_meaningful:
         return []
-    case = _Case(profile, plan, journal or Journal(), str(model))
+    case = _Case(profile, plan, journal or Journal(), str(model), reading, running)
     found = [advice for rule in RULES for advice in rule(case)]
     return sorted(found, key=lambda a: -a.gain_ms)
 
 
+def shape_options(shapes: Mapping[str, Sequence[int]]) -> str:
+    """Fixed input shapes as a command takes them."""
+    words = [f"--shape {shlex.quote(f'{n}:' + 'x'.join(map(str, s)))}" for n, s in shapes.items()]
+    return " ".join(words)
+
+
 def _below_its_roof(case: _Case) -> Iterator[Advice]:
-    """A layer that matters and comes nowhere near what the machine can do."""
+    """A layer that matters and comes nowhere near what the machine can do, not even in its fastest
+    run: the roofs are of fastest runs too."""
+    if case.profile.runs < FEWEST_RUNS:
+        return
     for row in case.profile.layers:
         part = row.roof_fraction
-        if row.overhead or part is None or row.share < WORTH_SHARE or part >= SLOW_FRACTION:
+        if row.overhead or part is None or row.share < WORTH_SHARE or not row.min_ms:
             continue
-        if row.median_ms <= TINY_MS or row.ci_ms > row.median_ms / 2:  # too short, or only noise
+        if part * row.median_ms / row.min_ms >= SLOW_FRACTION:
             continue
+        if row.median_ms <= TINY_MS or (row.ci_ms or 0) > row.median_ms / 2:
+            continue  # too short, or only noise
+        tried = case.elsewhere()
+        if tried is None:
+            return
         yield Advice(
             "below-its-roof", [row.name],
             f"{row.name} takes {100 * row.share:.0f} % of the time at {100 * part:.0f} % of its "
             f"{row.bound_by} roof ({row.kernel})",
-            f"measure it on {case.other_backend}",
-            row.median_ms * (1 - part / HOPED_FRACTION),
-            case.profile_with(f"--backend {case.other_backend}"),
-            f"session.override({row.name!r}, {case.other_backend!r})",
+            tried[0], row.median_ms * (1 - part / HOPED_FRACTION), tried[1],
+            f"session.override({row.name!r}, {tried[2]!r})" if tried[2] else "",
         )  # fmt: skip
 
 
 def _fallback_between_device_layers(case: _Case) -> Iterator[Advice]:
     """Layers that leave the OpenCL device and come back: two copies and a wait."""
     rows = case.profile.layers
-    if case.profile.backend != "opencl":
+    if not case.on_device:
         return
     at = 0
     while at < len(rows):
@@ -127,9 +188,9 @@ def _fallback_between_device_layers(case: _Case) -> Iterator[Advice]:
                     f"{', '.join(names[:3])} run{'s' if len(names) == 1 else ''} on "
                     f"{away[0].backend} between layers of the device ({away[0].why}); the "
                     f"hand-over costs {gain:.3f} ms",
-                    "keep the layers around it on the CPU too, or everything", gain,
-                    case.profile_with("--backend x86"),
-                    f"session.override({_neighbour(rows, end)!r}, 'x86')",
+                    "measure which layers around it the CPU should run too", gain,
+                    case.profile_with("--tune normal"),
+                    f"session.override({_neighbour(rows, end)!r}, {host_target()!r})",
                 )  # fmt: skip
         at = end + 1
 
@@ -158,19 +219,22 @@ def _unfused_activation(case: _Case) -> Iterator[Advice]:
             f"{row.name} ({row.op}) is a step of its own after {maker.name}"
             + (f": {why}" if why else ""),
             "look at what the passes say", row.median_ms,
-            f"lite convert {shlex.quote(case.model)} --journal",
+            case.verb("convert", "-o tried.lite --journal"),
         )  # fmt: skip
 
 
 def _channels_and_tile(case: _Case) -> Iterator[Advice]:
-    """Output channels that leave the last tile of the kernel half empty."""
+    """Output channels that leave the kernel's last vector half empty. A tile of the CPU is two
+    vectors wide, and the last one is left out where it has no channel."""
     for row in case.profile.layers:
         tile = re.search(r"_(\d+)x(\d+)$", row.kernel)
         if not tile or row.op != "Conv" or row.share < WORTH_SHARE or not row.output_shapes:
             continue
         if not re.search("gemm|winograd", row.kernel):
             continue
-        channels, width = row.output_shapes[0][1], int(tile[2])
+        if row.backend != "cpu":
+            continue
+        channels, width = row.output_shapes[0][1], int(tile[2]) // 2
         padded = -(-channels // width) * width
         waste = 1 - channels / padded
         if waste < 0.15:
@@ -181,7 +245,7 @@ def _channels_and_tile(case: _Case) -> Iterator[Advice]:
             f"{100 * waste:.0f} % of the arithmetic is padding",
             f"a model with {padded} channels there costs the same time",
             row.median_ms * waste,
-            f"lite info {shlex.quote(case.model)} --layers",
+            case.verb("info", "--layers"),
         )  # fmt: skip
 
 
@@ -197,24 +261,31 @@ def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
         f"{first.name} reads {first.input_shapes[0][1]} channels and takes "
         f"{100 * first.share:.0f} % of the time on the device",
         "let the CPU compute it", first.median_ms / 2,
-        case.profile_with("--backend x86"), f"session.override({first.name!r}, 'x86')",
+        case.verb("convert", f"-o tried.lite --layer opencl:{shlex.quote(first.name)}=cpu")
+        + " && lite profile tried.lite --backend opencl",
+        f"session.override({first.name!r}, {host_target()!r})",
     )  # fmt: skip
 
 
 def _int8_island(case: _Case) -> Iterator[Advice]:
-    """Few integer layers between many conversions to and from float."""
+    """Float layers in the middle of an int8 model, and the conversions around them. Those at its
+    inputs and outputs are needed."""
     rows = case.profile.layers
-    edges = [r for r in rows if r.op in ("QuantizeLinear", "DequantizeLinear")]
+    whole = [i for i, r in enumerate(rows) if r.dtype in ("i8", "u8") and r.op not in _EDGES]
+    between = rows[whole[0] : whole[-1]] if whole else []
+    edges = [r for r in between if r.op in _EDGES]
+    floats = [r.name for r in between if r.dtype.startswith(("f", "bf")) and r not in edges]
     cost = sum(r.median_ms for r in edges)
     if len(edges) < 2 or cost < WORTH_SHARE * case.whole_ms:
         return
-    whole = [r for r in rows if r.dtype in ("i8", "u8") and r not in edges]
+    told = ", ".join(floats[:3]) + (f" and {len(floats) - 3} more" if len(floats) > 3 else "")
     yield Advice(
         "int8-island", [r.name for r in edges],
         f"{len(edges)} conversions between int8 and float take {cost:.3f} ms around "
-        f"{len(whole)} int8 layers",
-        "quantize the float layers between them, or keep the islands in float", cost,
-        f"lite quantize {shlex.quote(case.model)} --method mse -o OUT.lite --calibration DIR",
+        f"{told or 'changes of scale'}",
+        "quantize the float model with no layer left in float", cost,
+        "lite quantize FLOAT_MODEL --calibration DIR --float-budget 0 -o tried.lite"
+        " && lite profile tried.lite",
     )  # fmt: skip
 
 
@@ -222,16 +293,16 @@ def _moves(case: _Case) -> Iterator[Advice]:
     """Copies, casts and layout changes that add up."""
     rows = [r for r in case.profile.layers if r.copy and "gain_ms" in r.copy]
     cost = sum(r.median_ms for r in rows)
-    if cost < 2 * WORTH_SHARE * case.whole_ms:
-        return
+    tried = case.elsewhere() if cost >= 2 * WORTH_SHARE * case.whole_ms else None
+    if tried is None or not tried[2]:
+        return  # other threads move as much
     worst = max(rows, key=lambda r: r.median_ms)
     fix = worst.copy["fix"] if worst.copy else ""
+    many = f"{len(rows)} copies and layout changes take" if len(rows) > 1 else "One move takes"
     yield Advice(
         "moves", [r.name for r in rows],
-        f"{len(rows)} copies and layout changes take {cost:.3f} ms, the largest is {worst.name} "
-        f"({worst.median_ms:.3f} ms: {fix})",
-        f"measure {case.other_backend}", cost,
-        case.profile_with(f"--backend {case.other_backend}"),
+        f"{many} {cost:.3f} ms, the largest is {worst.name} ({worst.median_ms:.3f} ms: {fix})",
+        tried[0], cost, tried[1],
     )  # fmt: skip
 
 
@@ -239,7 +310,9 @@ def _tiny_steps(case: _Case) -> Iterator[Advice]:
     """Many steps too short for several threads."""
     rows = [r for r in case.profile.layers if r.backend == "cpu"]
     tiny = [r for r in rows if r.median_ms <= TINY_MS]
-    if case.profile.threads < 2 or len(tiny) * 2 < len(rows) or not rows:
+    if case.profile.threads < 2 or case.profile.runs < FEWEST_RUNS:
+        return
+    if len(tiny) * 2 < len(rows) or not rows:
         return
     spent = sum(r.median_ms for r in tiny)
     yield Advice(

@@ -73,13 +73,13 @@ def _peak(whole: int, steps: list[str], tensors: list[dict[str, Any]]) -> dict[s
     at = max(range(len(live)), key=live.__getitem__)
     there = [t for t in tensors if t["first"] <= at <= t["last"]]
     there.sort(key=lambda t: -t["bytes"])
-    named = ", ".join(f"{t['name']} {t['bytes'] / 1e6:.2f} MB" for t in there[:3])
+    named = ", ".join(f"{t['name']} {_size(t['bytes'])}" for t in there[:3])
     more = f" and {len(there) - 3} more" if len(there) > 3 else ""
     step = steps[at]
-    text = f"{live[at] / 1e6:.2f} MB are needed at {step}: {named}{more}"
+    text = f"{_size(live[at])} are needed at {step}: {named}{more}"
     gaps = whole - live[at]
     if gaps > 0.02 * live[at]:
-        text += f"; {gaps / 1e6:.2f} MB of the arena and buffers hold nothing then"
+        text += f"; {_size(gaps)} of the arena and buffers hold nothing then"
     return {
         "step": at,
         "name": step,
@@ -87,3 +87,7 @@ def _peak(whole: int, steps: list[str], tensors: list[dict[str, Any]]) -> dict[s
         "tensors": [{"name": t["name"], "bytes": t["bytes"]} for t in there],
         "text": text,
     }
+
+
+def _size(nbytes: int) -> str:
+    return f"{nbytes / 1e6:.2f} MB" if nbytes >= 1e5 else f"{nbytes / 1e3:.2f} kB"

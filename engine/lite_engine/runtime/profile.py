@@ -26,8 +26,11 @@ from .memory_map import memory_map
 from .moves import move_of
 from .predictor import Predictor
 from .roof import Roof, measured_roof
+from .rounding import is_quantised
 
 WARMUP_RUNS = 3
+#: Below this many the interval of a median is not known (order statistics, 95 %).
+FEWEST_RUNS = 6
 #: Layers below this share of the time do not say how well layers can be ranked.
 _RANKED_SHARE = 0.01
 #: What is read again after the runs.
@@ -36,7 +39,8 @@ _CHANGING = ("frequency_khz", "temperature_millicelsius")
 
 @dataclass
 class LayerTime:
-    """One row. Times in ms; `ci_ms` is half the 95 % interval of the median; `share` of the
+    """One row. Times in ms; `ci_ms` is half the 95 % interval of the median (None with
+    fewer than FEWEST_RUNS); `share` of the
     layers' sum; rates from the operator's own cost; `roof_fraction` how near its roof it comes
     (1 at best, None without a measured roof), `bound_by` which one. `instructions` were executed in
     one run (under emulation only). `span_ms` is start and end in
@@ -55,7 +59,7 @@ class LayerTime:
     median_ms: float
     min_ms: float
     p90_ms: float
-    ci_ms: float
+    ci_ms: float | None
     share: float
     macs: int
     flops: int
@@ -82,7 +86,7 @@ class Profile:
     overhead_ms     reading the clocks out, after a run; in neither number
     overhead_share  of the fastest run: the clock reads in it, one per step that the CPU times
     sum_ms, unexplained_ms   sum of the layers, and what total_ms has more (+) or less (−)
-    rankable_us     two layers whose medians are closer than this cannot be ranked
+    rankable_us     two layers whose medians are closer than this cannot be ranked; 0: not known
     instructions             executed by one "run" and until the "first_result" from the start of
                              the runner's process, one thread; only under emulation
     peak_memory_bytes        of the whole process so far; `memory` splits what the model takes
@@ -230,7 +234,7 @@ def _profile(
         float(np.median(taken.reading)),
         peak,
         runs,
-        predictor.precision,
+        "int8" if is_quantised(predictor.graph) else predictor.precision,
         sum_ms,
         total["median"] - sum_ms,
         float(np.median(taken.profiled)),
@@ -328,7 +332,8 @@ def _rows(plan: Plan, taken: _Samples, roof: Roof | None) -> list[LayerTime]:
     typical = int(np.argmin(np.abs(taken.profiled - np.median(taken.profiled))))
     rows = []
     for i, step in enumerate(plan.steps):
-        row = _row(plan, step, times[:, i], taken.variants[i], float(medians[i]) / whole, roof)
+        own = roof if step.backend == plan.backend else None  # the other backend has other roofs
+        row = _row(plan, step, times[:, i], taken.variants[i], float(medians[i]) / whole, own)
         row.span_ms = [float(taken.starts[typical, i]), float(taken.ends[typical, i])]
         if row.overhead:
             row.copy = move_of(plan, step, row.median_ms)
@@ -377,12 +382,12 @@ def _row(
     )
 
 
-def _median_interval(times: np.ndarray) -> float:
+def _median_interval(times: np.ndarray) -> float | None:
     """Half width of the 95 % confidence interval of the median, from order statistics
     (binomial, normal approximation: ranks n/2 ± 0.98·√n)."""
     n = len(times)
-    if n < 6:
-        return float(times.max() - times.min()) / 2
+    if n < FEWEST_RUNS:
+        return None
     ordered = np.sort(times)
     low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)))
     high = min(n - 1, math.ceil(n / 2 + 0.98 * math.sqrt(n)))
@@ -391,7 +396,7 @@ def _median_interval(times: np.ndarray) -> float:
 
 def _rankable_us(layers: list[LayerTime]) -> float:
     """√2 times the usual half interval of the layers that matter: the interval of a difference."""
-    widths = [x.ci_ms for x in layers if x.share >= _RANKED_SHARE]
+    widths = [x.ci_ms for x in layers if x.share >= _RANKED_SHARE and x.ci_ms is not None]
     return 1e3 * math.sqrt(2) * float(np.median(widths)) if widths else 0.0
 
 
@@ -400,11 +405,22 @@ def _warnings(result: Profile) -> list[str]:
         more = ", executed instructions" if result.instructions else ""
         return [f"emulated: the times say nothing about a board; kernels, shapes, memory{more} do"]
     out = []
+    if result.runs < FEWEST_RUNS:
+        out.append(
+            f"{result.runs} run{'s' if result.runs > 1 else ''}: too few for intervals and for "
+            f"ranking layers; --runs {FEWEST_RUNS} or more gives them"
+        )
+    cores = result.environment.get("cores")
+    if isinstance(cores, int) and result.threads > cores and result.backend != "opencl":
+        out.append(
+            f"{result.threads} threads on {cores} core{'s' if cores > 1 else ''} wait for each "
+            f"other; --threads {cores} is the most that can run at once"
+        )
     median, p90 = result.total_ms["median"], result.total_ms["p90"]
     if median > 0 and p90 > 1.25 * median:
         out.append(
-            f"noisy: one run in ten took {p90 / median:.2f} times the median or more; layers "
-            f"closer than {result.rankable_us:.1f} µs cannot be ranked"
+            f"noisy: one run in ten took {p90 / median:.2f} times the median or more"
+            + unranked(result)
         )
     if median > 0 and abs(result.unexplained_ms) > 0.05 * median:
         out.append(_explained(result, median))
@@ -415,6 +431,13 @@ def _warnings(result: Profile) -> list[str]:
             "each time in another layer; the machine is busy"
         )
     return out
+
+
+def unranked(result: Profile) -> str:
+    """How near two layers are that cannot be ranked, as the end of a sentence."""
+    if not result.rankable_us:
+        return ""
+    return f"; layers closer than {result.rankable_us:.1f} µs cannot be ranked"
 
 
 def _explained(result: Profile, median: float) -> str:

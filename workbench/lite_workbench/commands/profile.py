@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +71,7 @@ def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.devices import find_device
     from lite_engine.errors import UsageError
     from lite_engine.runtime import Predictor
-    from lite_engine.runtime.advice import advise
+    from lite_engine.runtime.advice import advise, shape_options
     from lite_engine.runtime.history import History
     from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.placement import place
@@ -96,11 +97,26 @@ def _call(args: argparse.Namespace) -> Profiled:
     runs = args.runs or (1 if predictor.emulated else 20)
     made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})
-    advice = advise(made, plan, model.journal, args.model)
+    advice = advise(
+        made, plan, model.journal, args.model,
+        reading=f"{_given(args, 'params')} {shape_options(dict(args.shape))}".strip(),
+        running=_given(args, "input", "device", "threads", "precision"),
+    )  # fmt: skip
     result = Profiled(made, advice, placement=predictor.decision.placement)
     if args.history:
         result.run = History().add(made, str(args.model), args.tag)
     return result
+
+
+def _given(args: argparse.Namespace, *names: str) -> str:
+    """These options as they were given, for a shell."""
+    words = []
+    for name in names:
+        value = getattr(args, name)
+        for one in value if isinstance(value, list) else [value]:
+            if one not in (None, "local"):
+                words += [f"--{name}", str(one)]
+    return shlex.join(words)
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:
@@ -147,7 +163,7 @@ def _timed(x: Any, result: Any) -> dict[str, str]:
     """A layer's numbers by heading: times and rates."""
     return {
         "ms": f"{x.median_ms:.3f}",
-        "95 %": f"±{x.ci_ms:.3f}",
+        "95 %": "–" if x.ci_ms is None else f"±{x.ci_ms:.3f}",
         "%": f"{100 * x.share:.1f}",
         "GFLOP/s": f"{x.gflops:.1f}",
         "GB/s": f"{x.gbytes_per_s:.1f}",
@@ -168,6 +184,8 @@ def _counted(x: Any, result: Any) -> dict[str, str]:
 
 def _summary(result: Any) -> list[str]:
     """Totals, the reconciliation, roof and memory."""
+    from lite_engine.runtime.profile import unranked
+
     total, memory = result.total_ms, result.memory_map.get("peak")
     lines = [_instructions(result)] if result.instructions else [
         f"{result.model} on {result.backend} ({result.precision}, {result.threads} threads, "
@@ -176,8 +194,7 @@ def _summary(result: Any) -> list[str]:
         f"{result.first_run_ms:.1f} ms",
         f"layers add up to {result.sum_ms:.3f} ms, {result.unexplained_ms:+.3f} ms outside them; "
         f"timed runs take {result.profiled_ms:.3f} ms, reading the clocks out "
-        f"{result.overhead_ms:.3f} ms more; layers closer than {result.rankable_us:.1f} µs "
-        "cannot be ranked",
+        f"{result.overhead_ms:.3f} ms more{unranked(result)}",
         f"the profiler's own overhead in a run: at most {100 * result.overhead_share:.3f} % (clock "
         "reads, one per step)",
     ]  # fmt: skip

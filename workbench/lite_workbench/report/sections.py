@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -271,7 +272,8 @@ def _evidence(
     """The worst layers' pictures; picking one of them shows it."""
 
     def own(row: Mapping[str, Any]) -> float:
-        return (row.get("isolated") or row).get("rel_l2") or 0.0
+        error = (row.get("isolated") or row)["rel_l2"]
+        return math.inf if error is None else error
 
     first = (data["first_divergence"] or {}).get("name")
     order = sorted(data["layers"], key=lambda row: (row["name"] != first, -own(row)))

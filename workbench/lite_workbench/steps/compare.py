@@ -114,17 +114,21 @@ class CompareStep(Step):
             return
         fresh = self.pane.layer is None or self.pane.layer["name"] != row["name"]
         if fresh:
-            own = (row.get("isolated") or {}).get("rel_l2", 0.0) > self.strip.tolerance
+            own, carried = self._over(row.get("isolated")), self._over(row)
             with self.pane.hold_trait_notifications():
-                self.pane.kind = "isolated" if own or row["rel_l2"] <= self.strip.tolerance else (
-                    "accumulated"
-                )  # fmt: skip
+                self.pane.kind = "isolated" if own or not carried else "accumulated"
                 self.pane.layer = {**row, "kernel": row.get("kernel_b", "")}
         a, b = self.pair
         first = self.session.values(a, row["name"])
         alone = a if self.pane.kind == "isolated" else None
         second = self.session.values(b, row["name"], alone_after=alone)
         self.pane.show(first, second, **({} if fresh else {"channel": self.pane.channel}))
+
+    def _over(self, figures: dict | None) -> bool:
+        """Over the line; None stands for an infinite error."""
+        if figures is None:
+            return False
+        return figures["rel_l2"] is None or figures["rel_l2"] > self.strip.tolerance
 
     def _run_on_a(self, payload: dict) -> None:
         """The fix: this layer on the trusted side; measured and compared again."""

@@ -207,10 +207,8 @@ class ProfileStep(Step):
 
     def _advise(self, profile: Any, plan: Any) -> dict[str, dict]:
         """{layer: advice for the inspector}."""
-        from lite_engine.runtime.advice import advise
-
         found: dict[str, dict] = {}
-        for a in advise(profile, plan, self.session.model.journal, self.session.path):
+        for a in self.session.advise(profile, plan):
             tried = _override_of(a.code)
             said = {"text": f"{a.evidence}; {a.advice}.", "button": "Try it" if tried else "",
                     "code": a.code}  # fmt: skip
