@@ -190,11 +190,20 @@ conv.kernel(
 )
 conv.kernel(
     "cpu",
+    "f32_conv2d_3x3",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=_winograd,
+    rank=1,
+    why="3x3 stride 1: matrix units (AMX), elsewhere F(4,3), F(2,3) on a small map",
+)
+conv.kernel(
+    "cpu",
     "f32_conv2d_winograd43",
     accepts_pitch=True,
     accepts_halo=True,
     when=_winograd43,
-    rank=1,
+    rank=2,
     why="3x3 stride 1: F(4,3) needs 4x fewer multiplications",
 )
 conv.kernel(
@@ -203,7 +212,7 @@ conv.kernel(
     accepts_pitch=True,
     accepts_halo=True,
     when=_winograd,
-    rank=2,
+    rank=3,
     why="3x3 stride 1 on a small map: F(2,3) keeps the weights small",
 )
 conv.kernel(
@@ -212,7 +221,7 @@ conv.kernel(
     accepts_pitch=True,
     accepts_halo=True,
     when=_rank4,
-    rank=3,
+    rank=4,
     why="general convolution as GEMM over taps",
 )
 

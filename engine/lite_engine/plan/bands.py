@@ -12,7 +12,7 @@ from __future__ import annotations
 from .model import Plan, PlanTensor, Step
 
 #: Kernels that can compute some rows of an image.
-_BY_ROWS = ("f32_conv2d_gemm", "f32_conv2d_depthwise", "f32_conv2d_winograd43", "f32_pool")
+_BY_ROWS = ("f32_conv2d_gemm", "f32_conv2d_depthwise", "f32_conv2d_3x3", "f32_pool")
 #: Smaller tensors stay in the second-level cache of most cores anyway.
 _LARGE_BYTES = 768 << 10
 #: Every pass reads the weights of its steps again.
@@ -65,7 +65,7 @@ def _by_rows(step: Step, plan: Plan) -> bool:
 
 
 def _weight_bytes(plan: Plan, step: Step) -> int:
-    grown = 4 if "winograd" in step.kernel else 1
+    grown = 4 if "3x3" in step.kernel else 1
     return grown * sum(
         plan.tensors[i].nbytes for i in step.inputs if i >= 0 and plan.tensors[i].role == "weight"
     )

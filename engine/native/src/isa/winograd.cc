@@ -60,6 +60,7 @@ struct Transform<4> {
 };
 
 struct Winograd {
+  int m;
   PixelView in, out, residual;
   bool has_residual;
   int64_t pad[2];
@@ -119,6 +120,7 @@ bool prepare(Step& step, Env& env) {
   Winograd* w = static_cast<Winograd*>(env.allocate(sizeof(Winograd)));
   if (!w) return env.out_of_memory();
   step.state = w;
+  w->m = m;
   w->in = s.in;
   w->out = s.out;
   w->residual = s.residual;
@@ -349,13 +351,30 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
               {r.begin / m * w.tiles_w, (r.end + m - 1) / m * w.tiles_w, 0, w.panels}, scratch);
 }
 
+// The form for the size of the map: on a small one F(4,3)'s weights would cost more than they save.
+bool prepare_either(Step& step, Env& env) {
+  const Tensor* x = input_of(step, 0);
+  const bool small = x && x->rank == 4 && (x->dims[1] <= 8 || x->dims[2] <= 8);
+  return small ? prepare<2>(step, env) : prepare<4>(step, env);
+}
+
+void run_either(const Step& step, int phase, int thread, int threads, void* scratch) {
+  const bool small = static_cast<const Winograd*>(step.state)->m == 2;
+  (small ? run<2> : run<4>)(step, phase, thread, threads, scratch);
+}
+
+void run_rows_either(const Step& step, const RowRange& r, void* scratch) {
+  const bool small = static_cast<const Winograd*>(step.state)->m == 2;
+  (small ? run_rows<2> : run_rows<4>)(step, r, scratch);
+}
+
+constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
 const Kernel kWinograd[] = {
-    {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kAcceptsPitch | kAcceptsHalo, nullptr,
-     run_rows<2>},
-    {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo, nullptr,
-     run_rows<4>},
-    // Where no bf16 unit is faster than a quarter of the multiplications in float32.
-    {"Conv", "bf16_conv2d_3x3", prepare<4>, run<4>, kAcceptsPitch | kAcceptsHalo},
+    {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kFlags, nullptr, run_rows<2>},
+    {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kFlags, nullptr, run_rows<4>},
+    // On AMX products; without, a quarter of the multiplications in float32 is the fastest.
+    {"Conv", "f32_conv2d_3x3", prepare_either, run_either, kFlags, nullptr, run_rows_either},
+    {"Conv", "bf16_conv2d_3x3", prepare_either, run_either, kFlags},
 };
 
 }  // namespace

@@ -19,6 +19,16 @@ bool split_depth(int64_t bytes, bool exact, int32_t* tiles, int32_t* tile_bytes)
   return false;
 }
 
+// Cycles of one k tile of one tile of sums: of two parts all products but that of the second ones.
+double step_cost(const AmxGemm& g) { return g.parts == 1 ? 16 : 48; }
+
+void set_rows(int64_t rows, AmxGemm* g) {
+  g->total = (rows - 1) * g->slots + g->out.w;
+  g->plane_rows = static_cast<int32_t>(((rows - 1) * g->planes + g->reach_rows + g->planes - 1) /
+                                       g->planes);
+  g->blocks = static_cast<int32_t>((g->total + kAmxBlock - 1) / kAmxBlock);
+}
+
 struct alignas(64) TileConfig {
   uint8_t palette, start_row, reserved[14];
   uint16_t row_bytes[16];
@@ -27,10 +37,12 @@ struct alignas(64) TileConfig {
 
 }  // namespace
 
-bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, AmxGemm* g) {
+bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, AmxGemm* g, int parts,
+              double vector_share, bool by_rows) {
   *g = AmxGemm{};
+  g->parts = parts;
   const int64_t join = groups_to_join(s, kLanes), kh = s.kernel[0], kw = s.kernel[1];
-  flatten_pointwise(&s);
+  if (!by_rows) flatten_pointwise(&s);
   g->groups = s.groups / join;
   g->in_c = s.group_in * join;
   g->out_c = s.group_out * join;
@@ -70,6 +82,8 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
       g->padded = int64_t{g->k_tiles} * g->k_bytes;
     }
     g->pixel = g->groups * g->padded;
+    // Rows of tiles must not share sets of the first-level cache.
+    if (parts > 1 && g->pixel % 512 == 0) g->pixel += 64;
     g->source_left = larger(s.pad[1], 0);
     g->source_top = s.pad[0];
     if (s.pad[1] < 0 || s.in.halo[0] || s.in.halo[1] || s.in.halo[2] || s.in.halo[3]) return false;
@@ -80,23 +94,23 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
     g->row = row_pixels * g->pixel;
     g->lda = stride_x * g->pixel;
     g->slots = row_pixels / stride_x;
-    g->total = (s.out.h - 1) * g->slots + s.out.w;
-    const int64_t rows = (s.out.h - 1) * s.stride[0] + (kh - 1) * s.dilation[0] + 1;
     g->planes = static_cast<int32_t>(s.stride[0]);
-    g->plane_rows = static_cast<int32_t>((rows + s.stride[0] - 1) / s.stride[0]);
+    g->reach_rows = (kh - 1) * s.dilation[0] + 1;
     for (int64_t ky = 0; ky < kh; ++ky)
       if (ky * s.dilation[0] % s.stride[0] < 64)
         g->used_planes |= uint64_t{1} << (ky * s.dilation[0] % s.stride[0]);
+    set_rows(s.out.h, g);
     g->plane = g->plane_rows * g->row;
     g->image = g->planes * g->plane + round_up((g->source_left + 1) * g->pixel, 64);
   }
   g->blocks = static_cast<int32_t>((g->total + kAmxBlock - 1) / kAmxBlock);
   g->panels = (g->out_c + kAmxColumns - 1) / kAmxColumns;
   const int64_t steps = int64_t{g->taps} * g->k_tiles;
-  g->panel_bytes = steps * g->k_bytes * kAmxColumns;
+  g->panel_bytes = parts * steps * g->k_bytes * kAmxColumns;
   g->group_weight_bytes = (g->panels - 1) * g->panel_bytes +
-                          steps * g->k_bytes * amx_panel_columns(*g, g->panels - 1);
-  // In cycles, against dot products of vectors: two of 64 bytes a cycle, one of 32 bf16, 85 % of that.
+                          parts * steps * g->k_bytes * amx_panel_columns(*g, g->panels - 1);
+  // In cycles, against products of vectors: two of 64 bytes or 16 floats a cycle, one of 32 bf16, 85 %
+  // of that.
   // Sums that leave tiles through memory cost twice what sums in registers do.
   const double images = static_cast<double>(g->source.images);
   const double tiles = images * static_cast<double>((g->total + kAmxRows - 1) / kAmxRows) *
@@ -105,13 +119,39 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
   const double copied_pixels = images * static_cast<double>(g->source.h * g->source.w);
   const double copy =
       !g->copied ? 0
-                 : images * static_cast<double>(g->image) / 16 + (runs ? 0 : 3 * copied_pixels);
-  const double mine = tiles * (16.0 * static_cast<double>(steps) + 80) + copy + 200;
+                 : parts * images * static_cast<double>(g->image) / 16 +
+                       (runs ? 0 : (parts > 1 && g->group_bytes < 16 ? 40 : 3) * copied_pixels);
+  const double mine = tiles * (step_cost(*g) * static_cast<double>(steps) + 80) + copy + 200;
   const double depth = static_cast<double>(kh * kw * round_up(g->in_c, 4 / element_bytes));
   const double theirs = static_cast<double>(s.out.images * s.out.h * s.out.w) *
                         static_cast<double>(g->groups * ((g->out_c + kLanes - 1) / kLanes)) *
-                        (depth / (element_bytes == 1 ? 8 : 2) / 0.85 + 3);
+                        (vector_share * depth / (element_bytes == 1 ? 8 : 2) / 0.85 + 3);
   return mine < theirs;
+}
+
+void plan_chunks(int64_t rows, AmxGemm* g) {
+  g->chunk_rows = rows;
+  set_rows(rows, g);
+  g->plane = g->plane_rows * g->row;
+  g->image = g->planes * g->plane + round_up((g->source_left + 1) * g->pixel, 64);
+}
+
+AmxGemm chunk_of(const AmxGemm& g, int64_t image, int64_t begin, int64_t rows) {
+  AmxGemm c = g;
+  c.source.images = 1;
+  c.source.origin += image * g.source.image;
+  c.source_top -= begin * g.planes;
+  c.out.origin += image * g.out.image + begin * g.out.row;
+  c.residual.origin += image * g.residual.image + begin * g.residual.row;
+  set_rows(rows, &c);
+  c.grid = {1, 1};
+  return c;
+}
+
+size_t operand_bytes(const AmxGemm& g) {
+  const int64_t images = g.chunk_rows ? 1 : g.source.images;
+  return static_cast<size_t>(g.parts) *
+         static_cast<size_t>(round_up(images * g.image + kAmxBlock * g.lda + g.row, 64) + 64);
 }
 
 bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, AmxGemm* g) {
@@ -133,22 +173,29 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
       return env.fail("input too large");
     }
     // The last block reads whole tiles; what lies there belongs to no output.
-    g->copy_at = (step.shared_bytes + 63) / 64 * 64;
-    step.shared_bytes = g->copy_at + bytes + static_cast<size_t>(kAmxBlock * g->lda + g->row) + 64;
-    step.phases = 2;
+    const size_t operand = operand_bytes(*g);
+    g->part_bytes = static_cast<int64_t>(operand / static_cast<size_t>(g->parts));
+    if (g->chunk_rows) {
+      step.scratch_bytes = operand;
+    } else {
+      g->copy_at = (step.shared_bytes + 63) / 64 * 64;
+      step.shared_bytes = g->copy_at + operand;
+      step.phases = 2;
+    }
   }
   // Weights of a panel stay in the first-level cache, or the pixels of a few blocks do; weights that
   // the second-level cache does not hold are read once.
   const double weights = static_cast<double>(g->groups * g->group_weight_bytes);
-  const double block = static_cast<double>(g->copied ? g->image : g->total * g->lda) /
+  const double block = g->parts * static_cast<double>(g->copied ? g->image : g->total * g->lda) /
                            (g->blocks ? g->blocks : 1) + 1;
   const bool small_panel = static_cast<double>(g->panel_bytes) <= 0.5 * static_cast<double>(env.l1_bytes);
   const bool streamed = weights > 0.6 * static_cast<double>(env.l2_bytes);
-  const double room = small_panel || streamed ? 0.4 * static_cast<double>(env.l2_bytes)
+  const bool at_hand = g->parts > 1 && weights < 0.3 * static_cast<double>(env.l2_bytes);
+  const double room = (small_panel && !at_hand) || streamed ? 0.4 * static_cast<double>(env.l2_bytes)
                                               : 0.5 * static_cast<double>(env.l1_bytes);
   const double fit = room / block;
   g->group_blocks = fit < 1 ? 1 : fit > 1e6 ? 1000000 : static_cast<int32_t>(fit);
-  const double tile_cost = 4 * (16.0 * static_cast<double>(steps) + 80);
+  const double tile_cost = 4 * (step_cost(*g) * static_cast<double>(steps) + 80);
   g->grid = choose_grid(env.threads, g->source.images * g->blocks, g->groups * g->panels, tile_cost,
                         static_cast<double>(g->source.images * g->total * g->lda) / 16,
                         weights / 16);

@@ -9,8 +9,14 @@
 //   outputs of those few columns are computed and dropped. A vertical stride splits the rows by
 //   their remainder. A tap is then one offset, and no im2col is made.
 //
-// Weights are [group][panel][tap][k tile][k_bytes / 4][column][4 bytes], two tiles of 16 columns to a
-// panel. Two pixel tiles x two column tiles are summed at once; the sums of a block are finished
+// A large copy is not made whole but some rows of outputs at a time, by each thread in its own scratch
+// memory (`chunk_rows`).
+//
+// Operands may be sums of `parts` numbers each: the copies of the second parts lie `part_bytes` behind
+// those of the first, their weights behind each k tile of the first.
+//
+// Weights are [group][panel][tap][k tile][part][k_bytes / 4][column][4 bytes], two tiles of 16 columns
+// to a panel. Two pixel tiles x two column tiles are summed at once; the sums of a block are finished
 // while the next one is multiplied.
 #pragma once
 
@@ -34,12 +40,16 @@ struct AmxGemm {
   int64_t groups, in_c, out_c;       // of one packed group
   int64_t pixel, row, plane, image;  // bytes of the operand: its pixels, rows, planes, images
   int32_t planes, plane_rows;        // rows of the copy, split by vertical stride
+  int64_t reach_rows;                // rows of the source that an output sees
   uint64_t used_planes;              // bit per plane; all beyond 64
   int64_t padded;                    // bytes of one group in a copied pixel
   int64_t lda;                       // bytes from one output slot to the next
   int64_t slots;                     // slots per row of outputs, out.w of them outputs
-  int64_t total;                     // slots of an image
-  int32_t blocks;                    // of an image
+  int64_t total;                     // slots of an image, or of a chunk
+  int32_t blocks;                    // of those
+  int64_t chunk_rows;                // rows of outputs that are copied and computed at once; 0: all
+  int32_t parts;
+  int64_t part_bytes;
   int32_t taps, k_tiles, k_bytes;
   const int64_t* offsets;            // of every k tile of every tap
   int64_t panels, panel_bytes, group_weight_bytes;
@@ -62,9 +72,17 @@ LITE_INLINE const uint8_t* fetch_ahead(const uint8_t* ahead, int32_t lines) {
   return ahead;
 }
 
-// Plans a convolution of elements of `element_bytes`. Leaves weights, panels' bytes set, to pack.
-// False with an empty error when AMX does not pay here.
-bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, AmxGemm* g);
+// Plans a convolution of elements of `element_bytes`, or of sums of `parts` such. Leaves weights,
+// panels' bytes set, to pack. False with an empty error when AMX does not pay here: when vectors, which
+// need `vector_share` of the products, are faster. `by_rows` leaves the rows of an image apart.
+bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, AmxGemm* g,
+              int parts = 1, double vector_share = 1, bool by_rows = false);
+// Copies `rows` rows of outputs at a time. After plan_amx with `by_rows`.
+void plan_chunks(int64_t rows, AmxGemm* g);
+// `rows` rows of outputs of one image, from `begin` on, as a convolution of their own.
+AmxGemm chunk_of(const AmxGemm& g, int64_t image, int64_t begin, int64_t rows);
+// Bytes of the copied operand, with what whole tiles read behind it.
+size_t operand_bytes(const AmxGemm& g);
 // Memory for offsets; grid and blocking. After plan_amx.
 bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, AmxGemm* g);
 
@@ -86,18 +104,22 @@ LITE_INLINE void store_sums(void* to, int tiles, int vectors) {
   if (tiles > 1 && vectors > 1) _tile_stored(3, at + lower + 64, stride);
 }
 
-// Packs weights: at(group, o, c, ky, kx) gives an element.
+// Packs weights: at(group, o, c, ky, kx) gives an element of a part.
 template <class Element, class At>
-LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At at) {
+LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At at, int part = 0) {
   constexpr int64_t kIn4 = 4 / sizeof(Element);
   const bool joined = g.taps * g.k_tiles * g.k_bytes > 0 && g.padded < g.k_bytes;
   const int64_t channels = g.padded / static_cast<int64_t>(sizeof(Element));
   for (int64_t group = 0; group < g.groups; ++group)
     for (int64_t p = 0; p < g.panels; ++p) {
       const int64_t columns = amx_panel_columns(g, p), n0 = p * kAmxColumns;
-      Element* w = reinterpret_cast<Element*>(out + group * g.group_weight_bytes + p * g.panel_bytes);
+      Element* panel =
+          reinterpret_cast<Element*>(out + group * g.group_weight_bytes + p * g.panel_bytes);
+      const int64_t rows = g.k_bytes / 4;
       for (int64_t tap = 0; tap < g.taps; ++tap)
-        for (int64_t k = 0; k < g.k_tiles * g.k_bytes / 4; ++k, w += columns * kIn4)
+        for (int64_t k = 0; k < g.k_tiles * rows; ++k) {
+          const int64_t tile = (tap * g.k_tiles + k / rows) * g.parts + part;
+          Element* w = panel + (tile * rows + k % rows) * columns * kIn4;
           for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n)
             for (int64_t i = 0; i < kIn4; ++i) {
               const int64_t e = k * kIn4 + i;
@@ -106,6 +128,7 @@ LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At a
               const int64_t c = joined ? e % channels : e;
               if (c < g.in_c) w[n * kIn4 + i] = at(group, n0 + n, c, ky, kx);
             }
+        }
     }
 }
 
@@ -119,13 +142,16 @@ LITE_INLINE void copy_planes(const AmxGemm& g, uint8_t* to, int thread, int thre
   share(g.source.images * rows, 1, thread, threads, &begin, &end);
   for (int64_t i = begin; i < end; ++i) {
     const int64_t image = i / rows, row = i % rows, plane = row / g.plane_rows;
-    uint8_t* at = to + image * g.image + row * g.row;
-    if (row == rows - 1) fill(at + g.row, g.source_left);
+    const int64_t in_plane = row % g.plane_rows;
+    uint8_t* at = to + image * g.image + plane * g.plane + in_plane * g.row;
+    // Behind the last row of a plane there is another plane, but for the last one and short chunks.
+    const bool last = row == rows - 1 || g.plane != g.plane_rows * g.row;
+    if (last && in_plane == g.plane_rows - 1) fill(at + g.row, g.source_left);
     if (plane < 64 && !(g.used_planes >> plane & 1)) {  // the row before it ends with this padding
       fill(at, g.source_left);
       continue;
     }
-    const int64_t y = row % g.plane_rows * g.planes + plane - g.source_top;
+    const int64_t y = in_plane * g.planes + plane - g.source_top;
     if (y < 0 || y >= g.source.h) {
       fill(at, width);
       continue;

@@ -1,0 +1,369 @@
+// Conv on AMX with float32 in memory and float32 sums of bf16 products.
+//
+// Precision bf16 rounds inputs and weights (one part). Precision float32 splits each into a high and
+// a low bf16, x = h + l + e with |e| <= 2^-16 |x|, and adds h*h', h*l' and l*h' (two parts): Henry,
+// Tang, Heinecke 2019, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
+// Computations". A product is off by 4.6e-6 of itself (root mean square), sums at random: the largest
+// error over the output's root mean square is 2e-5 to 3e-5, that of Winograd's F(4,3). An infinity
+// becomes NaN, as there; denormals count as zero.
+//
+// The input is rounded as it is copied: by all threads in phase 0, or where the copy would not stay
+// in the second-level cache some rows at a time, by each thread for itself. Channels that do not fill
+// a pair or a tile are zeros.
+#include "amx_gemm.h"
+
+#include "convert.h"
+#include "isa/activation.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+struct State {
+  AmxGemm gemm;
+  int64_t rows;              // of outputs, of all images
+  const float* bias;         // [group][panels * kAmxColumns]
+  Activation activation;
+  float low, high;
+  bool has_residual, apply;
+};
+
+// Of the vectors' products, what is left to F(4,3): a quarter, and its transforms.
+double vector_share(const ConvShape& s) {
+  const bool winograd = s.groups == 1 && s.group_in >= 16 && s.kernel[0] == 3 &&
+                        s.kernel[1] == 3 && s.stride[0] == 1 && s.stride[1] == 1 &&
+                        s.dilation[0] == 1 && s.dilation[1] == 1;
+  return winograd ? 0.4 : 1;
+}
+
+template <int kParts>
+bool plan(const ConvShape& s, const Env& env, bool by_rows, AmxGemm* g) {
+  return plan_amx(s, 2, false, env, g, kParts, kParts == 1 ? 1 : vector_share(s), by_rows);
+}
+
+template <int kParts>
+bool suits(const Step& step, Env& env) {
+  ConvShape s;
+  AmxGemm g;
+  return read_conv(step, env, false, &s) && plan<kParts>(s, env, false, &g);
+}
+
+// Whether a copy of everything would leave the second-level cache before it is read.
+bool is_large(const AmxGemm& g, const ConvShape& s, const Env& env) {
+  return static_cast<double>(operand_bytes(g)) > 0.6 * static_cast<double>(env.l2_bytes) &&
+         s.out.images * s.out.h >= 4 * env.threads;
+}
+
+// Rows per chunk, of a plan by rows: as many as take a third of that cache, equal ones.
+int64_t rows_per_chunk(const AmxGemm& g, const ConvShape& s, const Env& env) {
+  const double row = static_cast<double>(g.row * g.parts * s.stride[0]);
+  const int64_t room = static_cast<int64_t>(0.3 * static_cast<double>(env.l2_bytes) / row);
+  const int64_t mine = (s.out.h + env.threads - 1) / env.threads;
+  const int64_t passes = room < 1 ? mine : (mine + room - 1) / room;
+  return (mine + passes - 1) / passes;
+}
+
+// The bf16 nearest to each of 16 floats, as floats.
+LITE_INLINE F rounded(F v) {
+  return as_float((I)_mm512_slli_epi32(
+      _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)v)), 16));
+}
+
+// Weights of one group, gathered 16 columns at a time.
+template <int kParts>
+void pack_one_group(const AmxGemm& g, const float* weights, uint8_t* out) {
+  const int64_t taps = g.taps, per_output = g.in_c * taps, rows = g.k_bytes / 4;
+  const I index = to_int(F{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}) *
+                  static_cast<int32_t>(per_output);
+  for (int64_t n = 0; n < g.out_c; n += kLanes) {
+    const int64_t panel = n / kAmxColumns, columns = amx_panel_columns(g, panel);
+    const __mmask16 lanes = first_lanes(static_cast<int>(g.out_c - n < kLanes ? g.out_c - n : kLanes));
+    uint8_t* to = out + panel * g.panel_bytes + n % kAmxColumns * 4;
+    for (int64_t c = 0; c < g.in_c; c += 2) {
+      const float* from = weights + n * per_output + c * taps;
+      const __mmask16 second = c + 1 < g.in_c ? lanes : 0;
+      const int64_t k = c / 2;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        F a = (F)_mm512_mask_i32gather_ps(__m512{}, lanes, (__m512i)index, from + tap, 4);
+        F b = (F)_mm512_mask_i32gather_ps(__m512{}, second, (__m512i)index, from + taps + tap, 4);
+        for (int part = 0; part < kParts; ++part) {
+          const F high_a = rounded(a), high_b = rounded(b);
+          const int64_t tile = (tap * g.k_tiles + k / rows) * kParts + part;
+          const __m512i pair = _mm512_or_si512((__m512i)high_b,
+                                               _mm512_srli_epi32((__m512i)high_a, 16));
+          _mm512_storeu_si512(to + (tile * rows + k % rows) * columns * 4, pair);
+          a -= high_a;
+          b -= high_b;
+        }
+      }
+    }
+  }
+}
+
+template <int kParts>
+void pack(const ConvShape& s, const AmxGemm& g, uint8_t* out) {
+  const float* weights = s.weights->as<float>();
+  const int64_t kh = s.kernel[0], kw = s.kernel[1], join = s.groups / g.groups;
+  if (s.groups == 1 && g.taps == kh * kw && s.group_in * kh * kw < (1 << 26))
+    return pack_one_group<kParts>(g, weights, out);
+  for (int part = 0; part < kParts; ++part) {
+    pack_amx<uint16_t>(
+        g, kw, out,
+        [&](int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) -> uint16_t {
+          const int64_t member = c / s.group_in;
+          if (o / s.group_out != member) return 0;
+          const int64_t output = (group * join + member) * s.group_out + o % s.group_out;
+          float v = weights[((output * s.group_in + c % s.group_in) * kh + ky) * kw + kx];
+          for (int i = 0; i < part; ++i) v -= rounded(splat(v))[0];
+          return float_to_bfloat(v);
+        },
+        part);
+  }
+}
+
+template <int kParts>
+bool prepare(Step& step, Env& env) {
+  ConvShape s;
+  if (!read_conv(step, env, false, &s)) return false;
+  State* state = static_cast<State*>(env.allocate(sizeof(State)));
+  if (!state) return env.out_of_memory();
+  step.state = state;
+  AmxGemm& g = state->gemm;
+  plan<kParts>(s, env, false, &g);
+  const bool by_rows = asks_for_rows(step) && s.out.images == 1;
+  if (by_rows || is_large(g, s, env)) {
+    plan<kParts>(s, env, true, &g);
+    plan_chunks(rows_per_chunk(g, s, env), &g);
+    if (by_rows) step.rows = row_map(s, 1);
+  }
+  if (!finish_plan(s, 2, step, env, &g)) return false;
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
+  state->rows = s.out.images * s.out.h;
+  state->activation = s.activation;
+  const Act act = s.activation.act;
+  const bool clip = act == Act::kClip;
+  state->low = clip ? s.activation.a : -__builtin_inff();
+  state->high = clip ? s.activation.b : __builtin_inff();
+  state->apply = !clip && act != Act::kNone && act != Act::kHardSwish && act != Act::kLeakyRelu;
+  state->has_residual = s.has_residual;
+
+  const int64_t columns = g.groups * g.panels * kAmxColumns;
+  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
+  float* bias = static_cast<float*>(env.allocate((columns + kLanes) * 4));
+  if (!packed || !bias) return env.out_of_memory();
+  pack<kParts>(s, g, packed);
+  for (int64_t i = 0; s.bias && i < g.groups * g.out_c; ++i)
+    bias[i / g.out_c * g.panels * kAmxColumns + i % g.out_c] = s.bias->as<float>()[i];
+  g.weights = packed;
+  state->bias = bias;
+  return true;
+}
+
+// Sums 0 to 3 += tiles 4 and 5 (pixels) times 6 and 7 (columns).
+template <int kPixels, int kVectors>
+LITE_INLINE void multiply_tiles() {
+  _tile_dpbf16ps(0, 4, 6);
+  if (kVectors > 1) _tile_dpbf16ps(1, 4, 7);
+  if (kPixels > 1) _tile_dpbf16ps(2, 5, 6);
+  if (kPixels > 1 && kVectors > 1) _tile_dpbf16ps(3, 5, 7);
+}
+
+template <int kPixels>
+LITE_INLINE void load_pixels(const uint8_t* a, int64_t lda) {
+  _tile_loadd(4, a, lda);
+  if (kPixels > 1) _tile_loadd(5, a + kAmxRows * lda, lda);
+}
+
+template <int kVectors>
+LITE_INLINE void load_columns(const uint8_t* w) {
+  _tile_loadd(6, w, 64 * kVectors);
+  if (kVectors > 1) _tile_loadd(7, w + 64, 64 * kVectors);
+}
+
+template <int kParts, int kPixels, int kVectors>
+void products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a, const uint8_t* w,
+              const float* bias) {
+  _tile_loadd(0, bias, 0);  // a row stride of 0: the same bias in every row
+  if (kVectors > 1) _tile_loadd(1, bias + kLanes, 0);
+  if (kPixels > 1) _tile_loadd(2, bias, 0);
+  if (kPixels > 1 && kVectors > 1) _tile_loadd(3, bias + kLanes, 0);
+  const int64_t lda = g.lda, tile = int64_t{g.k_bytes} * kLanes * kVectors;
+  const int steps = g.taps * g.k_tiles;
+  const uint8_t* ahead = b.ahead;
+  for (int i = 0; i < steps; ++i, w += kParts * tile) {
+    ahead = fetch_ahead(ahead, b.ahead_lines);
+    const uint8_t* from = a + g.offsets[i];
+    load_pixels<kPixels>(from, lda);
+    if (kParts > 1) {
+      load_columns<kVectors>(w + tile);
+      multiply_tiles<kPixels, kVectors>();
+    }
+    load_columns<kVectors>(w);
+    multiply_tiles<kPixels, kVectors>();
+    if (kParts > 1) {
+      load_pixels<kPixels>(from + g.part_bytes, lda);
+      multiply_tiles<kPixels, kVectors>();
+    }
+  }
+}
+
+// n floats as bf16, the second part `part_bytes` behind the first.
+template <int kParts>
+LITE_INLINE void round_run(const float* from, uint8_t* to, int64_t n, int64_t part_bytes) {
+  const auto two = [&](__m512 low, __m512 high, __mmask32 lanes) __attribute__((always_inline)) {
+    for (int part = 0; part < kParts; ++part) {
+      const __m512bh pair = _mm512_cvtne2ps_pbh(high, low);
+      _mm512_mask_storeu_epi16(to + part * part_bytes, lanes, (__m512i)pair);
+      if (part + 1 == kParts) break;
+      const __m512i bits = (__m512i)pair;
+      const auto wide = [](__m256i v) __attribute__((always_inline)) {
+        return (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
+      };
+      low = low - wide(_mm512_castsi512_si256(bits));
+      high = high - wide(_mm512_extracti64x4_epi64(bits, 1));
+    }
+  };
+  for (; n >= 2 * kLanes; n -= 2 * kLanes, from += 2 * kLanes, to += 4 * kLanes)
+    two((__m512)load(from), (__m512)load(from + kLanes), ~__mmask32{0});
+  if (n <= 0) return;
+  const int first = n < kLanes ? static_cast<int>(n) : kLanes, second = static_cast<int>(n) - first;
+  two((__m512)load_part(from, first),
+      second ? (__m512)load_part(from + kLanes, second) : __m512{}, (__mmask32{1} << n) - 1);
+}
+
+template <int kParts>
+void copy_pixels(const AmxGemm& g, const float* from, uint8_t* to, int64_t pixels) {
+  const int64_t pixel = g.source.pixel * g.source_column, channels = g.group_bytes / 2;
+  if (g.groups * channels == pixel && g.pixel == 2 * pixel) {
+    round_run<kParts>(from, to, pixels * pixel, g.part_bytes);
+    return;
+  }
+  const int64_t rest = g.padded - g.group_bytes;
+  for (int64_t i = 0; i < pixels; ++i, from += pixel, to += g.pixel) {
+    for (int64_t group = 0; group < g.groups; ++group) {
+      uint8_t* at = to + group * g.padded;
+      round_run<kParts>(from + group * channels, at, channels, g.part_bytes);
+      for (int part = 0; rest && part < kParts; ++part)
+        memset(at + g.group_bytes + part * g.part_bytes, 0, rest);
+    }
+  }
+}
+
+template <int kParts>
+void copy(const AmxGemm& g, const float* x, uint8_t* operand, int thread, int threads) {
+  copy_planes(
+      g, operand, thread, threads,
+      [&](int64_t from, uint8_t* to, int64_t pixels) { copy_pixels<kParts>(g, x + from, to, pixels); },
+      [&](uint8_t* to, int64_t pixels) {
+        for (int part = 0; part < kParts; ++part) memset(to + part * g.part_bytes, 0, pixels * g.pixel);
+      });
+}
+
+struct alignas(64) Sums {
+  float at[kAmxBlock * kAmxColumns];
+};
+
+// The sums of a block to y. kAct: kClip, kHardSwish or kLeakyRelu; others follow with `apply`.
+template <Act kAct>
+void finish(const State& state, const AmxBlock& b, const Sums& sums, float* y,
+            const float* residual) {
+  const int vectors = tile_vectors(b.columns);
+  const uint32_t valid = ~0u >> (32 - b.columns);
+  const F low = splat(kAct == Act::kClip ? state.low : state.activation.a);
+  const F high = splat(kAct == Act::kClip ? state.high : state.activation.b);
+  for_each_output(b, [&](int32_t row, int64_t to, int64_t from) {
+    for (int n = 0; n < vectors; ++n) {
+      const __mmask16 lanes = static_cast<__mmask16>(valid >> (n * kLanes));
+      F v = load(sums.at + (row * vectors + n) * kLanes);
+      if (residual) v += (F)_mm512_maskz_loadu_ps(lanes, residual + from + n * kLanes);
+      _mm512_mask_storeu_ps(y + to + n * kLanes, lanes, (__m512)activate_vector<kAct>(v, low, high));
+    }
+    if (state.apply) activate(y + to, b.columns, state.activation);
+  });
+}
+
+template <int kParts>
+void multiply(const State& state, const AmxGemm& g, const uint8_t* operand, float* y,
+              const float* residual, int thread) {
+  const Act act = state.activation.act;
+  const auto finish_block = act == Act::kHardSwish   ? finish<Act::kHardSwish>
+                            : act == Act::kLeakyRelu ? finish<Act::kLeakyRelu>
+                                                     : finish<Act::kClip>;
+  Sums sums[2];
+  for_each_block(
+      g, operand, thread,
+      [&](const AmxBlock& b, const uint8_t* a, const uint8_t* w, int tiles, int vectors) {
+        using Fn = void (*)(const AmxGemm&, const AmxBlock&, const uint8_t*, const uint8_t*,
+                            const float*);
+        static const Fn kProducts[2][2] = {{products<kParts, 1, 1>, products<kParts, 1, 2>},
+                                           {products<kParts, 2, 1>, products<kParts, 2, 2>}};
+        kProducts[tiles - 1][vectors - 1](
+            g, b, a, w, state.bias + (b.group * g.panels + b.panel) * kAmxColumns);
+      },
+      [&](int which, int tiles, int vectors) { store_sums(sums[which].at, tiles, vectors); },
+      [&](const AmxBlock& b, int which) { finish_block(state, b, sums[which], y, residual); });
+}
+
+// Output rows [begin, end) of an image, chunk by chunk.
+template <int kParts>
+void run_chunks(const State& state, int64_t image, int64_t begin, int64_t end, const float* x, float* y,
+                const float* residual, uint8_t* operand) {
+  const int64_t most = state.gemm.chunk_rows, passes = (end - begin + most - 1) / most;
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    int64_t from, to;
+    share(end - begin, 1, static_cast<int>(pass), static_cast<int>(passes), &from, &to);
+    const AmxGemm chunk = chunk_of(state.gemm, image, begin + from, to - from);
+    copy<kParts>(chunk, x, operand, 0, 1);
+    multiply<kParts>(state, chunk, operand, y, residual, 0);
+  }
+}
+
+template <int kParts>
+void run(const Step& step, int phase, int thread, int threads, void* scratch) {
+  const State& state = *static_cast<const State*>(step.state);
+  const AmxGemm& g = state.gemm;
+  const float* x = step.inputs[0]->as<float>();
+  float* y = step.outputs[0]->as<float>();
+  const float* residual = state.has_residual ? step.inputs[3]->as<float>() : nullptr;
+  if (phase == 0 && !g.chunk_rows)
+    return copy<kParts>(g, x, static_cast<uint8_t*>(step.shared), thread, threads);
+  set_tiles(g);
+  if (!g.chunk_rows) {
+    multiply<kParts>(state, g, static_cast<const uint8_t*>(step.shared), y, residual, thread);
+  } else {
+    int64_t row, end;
+    share(state.rows, 1, thread, threads, &row, &end);
+    for (int64_t height = state.rows / g.source.images; row < end;) {
+      const int64_t image = row / height, first = image * height;
+      const int64_t last = end < first + height ? end : first + height;
+      run_chunks<kParts>(state, image, row - first, last - first, x, y, residual,
+                         static_cast<uint8_t*>(scratch));
+      row = last;
+    }
+  }
+  release_tiles();
+}
+
+template <int kParts>
+void run_rows(const Step& step, const RowRange& r, void* scratch) {
+  const State& state = *static_cast<const State*>(step.state);
+  set_tiles(state.gemm);
+  run_chunks<kParts>(state, 0, r.begin, r.end, reinterpret_cast<const float*>(r.input),
+                     reinterpret_cast<float*>(r.output),
+                     state.has_residual ? step.inputs[3]->as<float>() : nullptr,
+                     static_cast<uint8_t*>(scratch));
+  release_tiles();
+}
+
+constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
+const Kernel kFloatConv[] = {
+    {"Conv", "bf16_conv2d_gemm", prepare<1>, run<1>, kFlags, suits<1>, run_rows<1>},
+    {"Conv", "bf16_conv2d_3x3", prepare<1>, run<1>, kFlags, suits<1>, run_rows<1>},
+    {"Conv", "f32_conv2d_gemm", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
+    {"Conv", "f32_conv2d_grouped", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
+    {"Conv", "f32_conv2d_3x3", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
+};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(float_conv, kFloatConv)
