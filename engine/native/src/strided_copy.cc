@@ -1,5 +1,7 @@
 #include "strided_copy.h"
 
+#include "shuffle.h"
+
 namespace lite {
 
 namespace {
@@ -18,12 +20,6 @@ void copy_row(const T* from, T* to, const CopyAxis& axis) {
 typedef uint32_t Four __attribute__((vector_size(16)));
 typedef uint32_t FourAnywhere __attribute__((vector_size(16), aligned(4), may_alias));
 
-#if defined(__clang__)
-#define LITE_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else  // gcc knows that one from 12 on
-#define LITE_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Four{__VA_ARGS__})
-#endif
-
 // Four pixels of two or three planes. Each shuffle takes two elements of either operand, which is
 // one instruction everywhere.
 template <int kPlanes>
@@ -32,15 +28,15 @@ LITE_INLINE void interleave_four(const uint32_t* from, int64_t plane, uint32_t* 
   for (int x = 0; x < kPlanes; ++x)
     in[x] = *reinterpret_cast<const FourAnywhere*>(from + x * plane);
   if constexpr (kPlanes == 2) {
-    out[0] = LITE_SHUFFLE(in[0], in[1], 0, 4, 1, 5);
-    out[1] = LITE_SHUFFLE(in[0], in[1], 2, 6, 3, 7);
+    out[0] = LITE_SHUFFLE(Four, in[0], in[1], 0, 4, 1, 5);
+    out[1] = LITE_SHUFFLE(Four, in[0], in[1], 2, 6, 3, 7);
   } else {
-    const Four even = LITE_SHUFFLE(in[0], in[1], 0, 2, 4, 6);   // a0 a2 b0 b2
-    const Four odd = LITE_SHUFFLE(in[1], in[2], 1, 3, 5, 7);    // b1 b3 c1 c3
-    const Four mixed = LITE_SHUFFLE(in[2], in[0], 0, 2, 5, 7);  // c0 c2 a1 a3
-    out[0] = LITE_SHUFFLE(even, mixed, 0, 2, 4, 6);
-    out[1] = LITE_SHUFFLE(odd, even, 0, 2, 5, 7);
-    out[2] = LITE_SHUFFLE(mixed, odd, 1, 3, 5, 7);
+    const Four even = LITE_SHUFFLE(Four, in[0], in[1], 0, 2, 4, 6);   // a0 a2 b0 b2
+    const Four odd = LITE_SHUFFLE(Four, in[1], in[2], 1, 3, 5, 7);    // b1 b3 c1 c3
+    const Four mixed = LITE_SHUFFLE(Four, in[2], in[0], 0, 2, 5, 7);  // c0 c2 a1 a3
+    out[0] = LITE_SHUFFLE(Four, even, mixed, 0, 2, 4, 6);
+    out[1] = LITE_SHUFFLE(Four, odd, even, 0, 2, 5, 7);
+    out[2] = LITE_SHUFFLE(Four, mixed, odd, 1, 3, 5, 7);
   }
   for (int x = 0; x < kPlanes; ++x) *reinterpret_cast<FourAnywhere*>(to + 4 * x) = out[x];
 }

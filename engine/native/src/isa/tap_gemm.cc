@@ -5,6 +5,7 @@
 #include "../convert.h"
 #include "activation.h"
 #include "tile_loop.h"
+#include "transpose.h"
 
 namespace lite::LITE_ISA {
 namespace {
@@ -30,10 +31,20 @@ LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c
 #endif
 }
 
+// A square of kLanes columns, whose channels lie together, to rows of columns.
+LITE_INLINE void pack_square(const float* source, int64_t column, float scale, float* row,
+                             int64_t columns) {
+  F square[kLanes];
+  LITE_UNROLL for (int i = 0; i < kLanes; i++) square[i] = load(source + i * column);
+  transpose(square);
+  LITE_UNROLL for (int i = 0; i < kLanes; i++) store(row + i * columns, square[i] * splat(scale));
+}
+
 // NOTE: a line of the source holds several channels of one column, and columns may lie a multiple of
 // 4 KiB apart: taking a few channels of every column in turn reads each line once.
 void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, float* out) {
   const int64_t in_c = s.group_in, out_c = s.group_out, taps = s.kernel[0] * s.kernel[1];
+  const bool squares = kProducts == 1 && v.in == 1;
   for (int64_t group = 0; group < g.groups; ++group) {
     for (int64_t p = 0; p < g.panels; ++p) {
       const int64_t columns = panel_columns(g.out_c, p), n0 = p * kTileColumns;
@@ -47,7 +58,12 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
             float* rows = panel + (tap * g.in_c + member * in_c) * columns;
             const float* source = v.data + (group * join + member) * v.group +
                                   tap / s.kernel[1] * v.y + tap % s.kernel[1] * v.x;
-            for (int64_t n = begin; n < end; ++n) {
+            int64_t n = begin;
+            for (; squares && n + kLanes <= end && c1 - c0 == kPackedAtOnce; n += kLanes)
+              for (int64_t c = c0; c < c1; c += kLanes)
+                pack_square(source + (n - first) * v.out + c, v.out, v.scale,
+                            rows + c * columns + n, columns);
+            for (; n < end; ++n) {
               for (int64_t c = c0; c < c1; ++c)
                 pack_weight(v, source + (n - first) * v.out + kProducts * c * v.in, c, columns,
                             rows + c * columns, n);
