@@ -41,6 +41,42 @@ def test_a_damaged_store_costs_nothing(tmp_path, caplog) -> None:
     assert [p for p in tmp_path.iterdir() if "damaged" in p.name]
 
 
+def test_a_damaged_store_that_cannot_be_renamed(tmp_path, monkeypatch, caplog) -> None:
+    """A folder that is read-only: root may write there, so the refusal is made here."""
+    path = tmp_path / "runs.sqlite"
+    path.write_bytes(b"this was a database once" * 100)
+
+    def refuse(self, target):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    with caplog.at_level(logging.WARNING):
+        assert History(path).add(made_up([1.0])) is None
+    assert "damaged and left out" in caplog.text
+
+
+def test_a_cut_store_costs_nothing(tmp_path) -> None:
+    """What a full disk or a copy that was interrupted leaves of a real store."""
+    path = tmp_path / "runs.sqlite"
+    for _ in range(30):
+        History(path).add(made_up([1.0] * 20))
+    whole = path.read_bytes()
+    for size in (1, 100, 4096, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        added = History(path).add(made_up([2.0]))
+        assert added is None or History(path).get(added)[1].total_ms["min"] == 2.0
+
+
+def test_a_number_is_no_tag(tmp_path) -> None:
+    """It could not be found again: numbers name runs."""
+    history = History(tmp_path / "runs.sqlite")
+    run = history.add(made_up([1.0]))
+    with pytest.raises(UsageError, match="numbers name runs"):
+        history.tag(run, "12")
+
+
 def test_a_folder_that_cannot_be_written(tmp_path) -> None:
     (tmp_path / "file").write_text("no folder")
     history = History(tmp_path / "file" / "runs.sqlite")

@@ -27,6 +27,21 @@ def test_native_agrees_with_the_reference(graph, threads) -> None:
 
 
 @pytest.mark.cpu
+def test_layers_can_be_tapped_by_their_names() -> None:
+    """As the tables show them; a layer that was fused into another says where it is."""
+    graph = classifier()
+    predictor = Predictor(optimize(graph), "reference")
+    names = {n.name: n.output.name for n in predictor.graph.nodes}
+    layer, value = next((n, v) for n, v in names.items() if n != v)
+    found = predictor.run(image(graph), taps=[layer, value])
+    np.testing.assert_array_equal(found[layer], found[value])
+    predictor.graph.nodes[0].sources = ["first", "relu of first"]
+    with pytest.raises(ShapeError, match=f"part of {predictor.graph.nodes[0].name}"):
+        predictor.run(image(graph), taps=["relu of first"])
+    with pytest.raises(ShapeError, match="close: wide"):
+        predictor.run(image(graph), taps=["wid"])
+
+
 def test_every_value_can_be_tapped() -> None:
     graph = classifier()
     feeds = image(graph)

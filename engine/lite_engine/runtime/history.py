@@ -6,6 +6,7 @@ a damaged or unwritable one is set aside or left out, with a warning, and never 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import sqlite3
@@ -64,7 +65,9 @@ class History:
     # ---- writing
 
     def add(self, profile: Profile, path: str = "", tag: str = "") -> int | None:
-        """Keeps a profile and returns its number, None when it could not be kept."""
+        """Keeps a profile and returns its number, None when it could not be kept. Raises UsageError
+        for a tag that is a number."""
+        check_tag(tag)
         row = (
             time.time(), tag, path, profile.model, profile.backend, profile.precision,
             profile.threads, profile.device, str(profile.environment.get("cpu", "")),
@@ -80,7 +83,8 @@ class History:
         return self._try(work, None)
 
     def tag(self, run: int, tag: str) -> None:
-        """Raises UsageError when there is no such run."""
+        """Raises UsageError when there is no such run, or for a tag that is a number."""
+        check_tag(tag)
         self.get(run)
         self._try(lambda db: db.execute("update runs set tag = ? where id = ?", (tag, run)), None)
 
@@ -128,7 +132,8 @@ class History:
                 if attempt == 2:
                     _log.warning("history %s is left out: %s", self.path, error)
                     return otherwise
-                self._set_aside(error)
+                if not self._set_aside(error):
+                    return otherwise
             except OSError as error:
                 _log.warning("history %s is left out: %s", self.path, error)
                 return otherwise
@@ -146,11 +151,23 @@ class History:
         finally:
             db.close()
 
-    def _set_aside(self, error: Exception) -> None:
-        """Renames a damaged store; its journal files go with it."""
+    def _set_aside(self, error: Exception) -> bool:
+        """Renames a damaged store; its journal files go with it. False when that is refused."""
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        for suffix in ("", "-wal", "-shm"):
-            part = self.path.with_name(self.path.name + suffix)
-            if part.exists():
-                part.rename(part.with_name(f"{self.path.name}.damaged-{stamp}{suffix}"))
+        try:
+            for suffix in ("", "-wal", "-shm"):
+                part = self.path.with_name(self.path.name + suffix)
+                with contextlib.suppress(FileNotFoundError):  # or another process was faster
+                    part.rename(part.with_name(f"{self.path.name}.damaged-{stamp}{suffix}"))
+        except OSError as refused:
+            _log.warning("history %s is damaged and left out: %s", self.path, refused)
+            return False
         _log.warning("history %s was damaged (%s) and is set aside", self.path, error)
+        return True
+
+
+def check_tag(tag: str) -> str:
+    """The tag. Raises UsageError for a number, which would name a run."""
+    if tag.isdigit():
+        raise UsageError(f"tag {tag!r} is a number, and numbers name runs; put a letter before it")
+    return tag

@@ -107,7 +107,8 @@ class Predictor:
     def run(
         self, feeds: Mapping[str, Any] | None = None, /, *, taps: Iterable[str] = (), **named: Any
     ) -> dict[str, np.ndarray]:
-        """Input name → array gives output name → array; `taps` adds inner values under their names.
+        """Input name → array gives output name → array; `taps` adds inner values under their names,
+        or the (first) output of layers under theirs.
 
         An OpenCL device that fails while it was chosen automatically is left with a warning, and
         the CPU runs instead. Raises ShapeError for a missing, unknown or misfitting input,
@@ -151,20 +152,37 @@ class Predictor:
 
     def _run(self, arrays: Mapping[str, np.ndarray], wanted: list[str]) -> dict[str, np.ndarray]:
         execution = self.execution({n: a.shape for n, a in arrays.items()})
-        for name in wanted:
-            if name not in execution.plan.tensor_of:
-                raise ShapeError(f"no value is called {name!r}; `lite info` lists the layers")
-        execution.tap(wanted)
+        values = {name: self._value_of(name, execution.plan) for name in wanted}
+        execution.tap(list(dict.fromkeys(values.values())))
         ordered = [arrays[n] for n in self.input_names]
         outputs = execution.run(ordered)
         result = dict(zip(self.output_names, outputs, strict=True))
         given = dict(zip(execution.plan.inputs, ordered, strict=True))
-        for name in wanted:
-            array = execution.tapped(name, given)
+        for name, value in values.items():
+            array = execution.tapped(value, given)
             others = (*ordered, *result.values())
             shared = any(np.may_share_memory(array, other) for other in others)
             result[name] = array.copy("K") if shared else array
         return result
+
+    def _value_of(self, name: str, plan: Plan) -> str:
+        """A value's name, or the first value that a layer of that name makes."""
+        if name in plan.tensor_of:
+            return name
+        made = {n.name: n.outputs[0].name for n in self.graph.nodes}
+        if made.get(name) in plan.tensor_of:
+            return made[name]
+        import difflib
+
+        known = [*plan.tensor_of, *made]
+        inside = [n.name for n in self.graph.nodes if name in n.sources]
+        close = inside or difflib.get_close_matches(name, known, 3)
+        hint = f"it is part of {inside[0]}; " if inside else ""
+        hint += "" if inside or not close else f"close: {', '.join(close)}; "
+        raise ShapeError(
+            f"no value or layer is called {name!r}; {hint}`lite info MODEL --layers --optimized` "
+            "lists the layers"
+        )
 
     def check_feeds(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Arrays of the right type and rank by input name. Raises ShapeError."""

@@ -72,7 +72,7 @@ def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.errors import UsageError
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.advice import advise, shape_options
-    from lite_engine.runtime.history import History
+    from lite_engine.runtime.history import History, check_tag
     from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.placement import place
     from lite_engine.runtime.profile import profile
@@ -82,6 +82,7 @@ def _call(args: argparse.Namespace) -> Profiled:
         raise UsageError("--runs must be at least 1")
     if args.warmup < 0:
         raise UsageError("--warmup must be at least 0")
+    check_tag(args.tag)
     model = load_model(args)
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
     predictor = Predictor(

@@ -44,6 +44,8 @@ def _call(args: argparse.Namespace) -> Runs:
         what = {0: "no names", 1: "one run", 2: "two names"}[needs]
         example = {"list": "", "show": " 12", "diff": " 12 15", "tag": " 12 before"}[args.verb]
         raise UsageError(f"`lite runs {args.verb}{example}` takes {what}; got {len(args.names)}")
+    if args.limit < 1:
+        raise UsageError("--limit must be at least 1")
     history = History()
     if args.verb == "list":
         return Runs("list", history.list(args.model, args.limit))
