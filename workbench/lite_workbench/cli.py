@@ -7,13 +7,12 @@ Exit codes: 0 good, 1 the thing asked for failed or fell short, 2 wrong usage. E
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
 
 from lite_engine import __version__, settings
 from lite_engine.errors import LiteError, UsageError
 
-from .commands import available, get_command, parser_for
+from .commands import VERBS, available, get_command, parser_for
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,12 +55,14 @@ def _main(args: list[str]) -> int:
 
 def usage() -> str:
     lines = ["lite VERB …  (lite VERB --help)", ""]
-    lines += [f"  {name:<10} {get_command(name).help}" for name in available()]
+    lines += [f"  {name:<10} {VERBS[name]}" for name in available()]
     return "\n".join(lines)
 
 
 def _fail(error: Exception, code: int) -> int:
     if settings.get("LITE_DEBUG"):
+        import traceback
+
         traceback.print_exc()
     message = " ".join(str(error).split())
     print(f"error: {message}", file=sys.stderr)

@@ -1,21 +1,28 @@
 """Where programs run besides this process: emulated AArch64, ssh, adb."""
 
-from . import condition
-from ._base import STAGES, Device, RunnerResult, Stage
-from .backend import DeviceBackend
-from .check import DeviceCheck, check_device
-from .emulated import EmulatedDevice, emulator_usability
-from .process import ProcessDevice
-from .registry import (
-    BUILT_IN,
-    Entry,
-    add_entry,
-    find_device,
-    load_entries,
-    open_address,
-    remove_entry,
-)
-from .remote import RemoteDevice
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import lazily
+
+if TYPE_CHECKING:
+    from . import condition
+    from ._base import STAGES, Device, RunnerResult, Stage
+    from .backend import DeviceBackend
+    from .check import DeviceCheck, check_device
+    from .emulated import EmulatedDevice, emulator_usability
+    from .process import ProcessDevice
+    from .registry import (
+        BUILT_IN,
+        Entry,
+        add_entry,
+        find_device,
+        load_entries,
+        open_address,
+        remove_entry,
+    )
+    from .remote import RemoteDevice
 
 __all__ = [
     "BUILT_IN",
@@ -38,3 +45,17 @@ __all__ = [
     "open_address",
     "remove_entry",
 ]
+
+_WHERE = {
+    "_base": ("STAGES", "Device", "RunnerResult", "Stage"),
+    "backend": ("DeviceBackend",),
+    "check": ("DeviceCheck", "check_device"),
+    "emulated": ("EmulatedDevice", "emulator_usability"),
+    "process": ("ProcessDevice",),
+    "registry": (
+        "BUILT_IN", "Entry", "add_entry", "find_device", "load_entries", "open_address",
+        "remove_entry",
+    ),
+    "remote": ("RemoteDevice",),
+}  # fmt: skip
+__getattr__ = lazily(__name__, {name: module for module, names in _WHERE.items() for name in names})

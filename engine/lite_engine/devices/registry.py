@@ -8,15 +8,13 @@ import re
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .. import settings
 from ..errors import LiteError, UsageError
-from ._base import Device
-from .adb import AdbTransport
-from .emulated import EmulatedDevice
-from .process import ProcessDevice
-from .remote import RemoteDevice
-from .ssh import SshTransport
+
+if TYPE_CHECKING:
+    from ._base import Device
 
 
 @dataclass
@@ -39,6 +37,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 def open_address(address: str, ssh_config: str = "") -> Device:
     """local, emulated[:cpu], ssh://user@host[:port] or adb://serial → Device. Nothing is reached
     yet. Raises UsageError."""
+    from .adb import AdbTransport  # "local" needs none of them
+    from .emulated import EmulatedDevice
+    from .process import ProcessDevice
+    from .remote import RemoteDevice
+    from .ssh import SshTransport
+
     kind, _, rest = address.partition(":")
     if address == "local":
         return ProcessDevice()

@@ -6,22 +6,22 @@ import importlib
 
 from ._base import Command, LiteParser
 
-#: In the order of the walk.
-VERBS = (
-    "doctor",
-    "info",
-    "convert",
-    "opt",
-    "quantize",
-    "run",
-    "profile",
-    "compare",
-    "devices",
-    "export",
-    "report",
-    "runs",
-    "lab",
-)
+#: In the order of the walk, with what `lite --help` says of each.
+VERBS = {
+    "doctor": "what this machine has, what it lacks, how to fix it",
+    "info": "operators, sizes, costs and support per target",
+    "convert": "any model to one .lite file for every target",
+    "opt": "the same with Paddle-Lite's flags",
+    "quantize": "int8, checked against its float parent",
+    "run": "one inference",
+    "profile": "per-layer times",
+    "compare": "layer by layer: which one is wrong",
+    "devices": "list, add, test and remove boards and phones",
+    "export": "what goes to the device, in one folder",
+    "report": "one interactive HTML file",
+    "runs": "kept profiles: list, show, diff, tag",
+    "lab": "JupyterLab on the lessons",
+}
 
 
 def available() -> list[str]:
@@ -41,7 +41,7 @@ def get_command(name: str) -> Command:
 
 
 def parser_for(command: Command, prog: str = "lite") -> LiteParser:
-    parser = LiteParser(prog=f"{prog} {command.name}", description=command.help)
+    parser = LiteParser(prog=f"{prog} {command.name}", description=VERBS[command.name])
     command.configure(parser)
     return parser
 

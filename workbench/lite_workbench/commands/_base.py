@@ -28,7 +28,6 @@ class Command:
     its exit code (0 good, 1 the thing asked for failed or fell short)."""
 
     name: str
-    help: str
     configure: Callable[[argparse.ArgumentParser], None]
     call: Callable[[argparse.Namespace], Any]
     show: Callable[[Any, argparse.Namespace], str]
@@ -138,11 +137,11 @@ def load_model(args: argparse.Namespace) -> Any:
     from pathlib import Path
 
     from lite_engine.importers import load
-    from lite_engine.model_file import is_lite, optimize, read_model, with_shapes
+    from lite_engine.model_file import is_lite, open_model, optimize, with_shapes
 
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
-        model = with_shapes(read_model(path), shapes)
+        model = with_shapes(open_model(path), shapes)
         _check_int8(model, args)
         return model
     graph = load(path, params=args.params, shapes=shapes)

@@ -196,10 +196,5 @@ def _evidence(row: Any) -> list[str]:
 
 
 COMMAND = Command(
-    "compare",
-    "layer by layer: which one is wrong",
-    _configure,
-    _call,
-    _show,
-    lambda result, args: 0 if result.agrees else 1,
+    "compare", _configure, _call, _show, lambda result, args: 0 if result.agrees else 1
 )

@@ -233,6 +233,4 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command(
-    "convert", "any model to one .lite file for every target", _configure, _call, _show
-)
+COMMAND = Command("convert", _configure, _call, _show)

@@ -66,7 +66,6 @@ def _show(result: Any, args: argparse.Namespace) -> str:
 
 COMMAND = Command(
     "devices",
-    "list, add, test and remove boards and phones",
     _configure,
     _call,
     _show,

@@ -66,6 +66,4 @@ def _code(result: Any, args: argparse.Namespace) -> int:
     return 0 if args.backend is None or result.backends.get(args.backend, False) else 1
 
 
-COMMAND = Command(
-    "doctor", "what this machine has, what it lacks, how to fix it", _configure, _call, _show, _code
-)
+COMMAND = Command("doctor", _configure, _call, _show, _code)

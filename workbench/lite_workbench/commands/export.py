@@ -78,4 +78,4 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command("export", "what goes to the device, in one folder", _configure, _call, _show)
+COMMAND = Command("export", _configure, _call, _show)

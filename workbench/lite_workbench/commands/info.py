@@ -133,6 +133,4 @@ def _reasons(support: list[Any]) -> list[str]:
     ]
 
 
-COMMAND = Command(
-    "info", "operators, sizes, costs and support per target", _configure, _call, _show
-)
+COMMAND = Command("info", _configure, _call, _show)

@@ -74,6 +74,4 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     return ""
 
 
-COMMAND = Command(
-    "lab", "JupyterLab on the lessons", _configure, _call, _show, lambda result, args: result.code
-)
+COMMAND = Command("lab", _configure, _call, _show, lambda result, args: result.code)

@@ -16,7 +16,6 @@ def _call(args: argparse.Namespace) -> list[Path]:
 
 COMMAND = Command(
     "opt",
-    "the same with Paddle-Lite's flags",
     add_flags,
     _call,
     lambda result, args: "",  # `run` has printed what Paddle-Lite prints

@@ -234,4 +234,4 @@ def _instructions(result: Any) -> str:
     )
 
 
-COMMAND = Command("profile", "per-layer times", _configure, _call, _show)
+COMMAND = Command("profile", _configure, _call, _show)

@@ -267,4 +267,4 @@ def _db(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-COMMAND = Command("quantize", "int8, checked against its float parent", _configure, _call, _show)
+COMMAND = Command("quantize", _configure, _call, _show)

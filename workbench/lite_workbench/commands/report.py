@@ -96,4 +96,4 @@ def _show(result: Written, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command("report", "one interactive HTML file", _configure, _call, _show)
+COMMAND = Command("report", _configure, _call, _show)

@@ -119,20 +119,22 @@ def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.devices import find_device
     from lite_engine.preprocess import Preprocess
     from lite_engine.runtime import Predictor
-    from lite_engine.runtime.fastest import fastest
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     model = load_model(args)
     if args.preprocess:
         model.metadata["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
-    feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
     options = {"threads": args.threads, "precision": args.precision}
-    if args.tune:
-        if args.backend != "auto" or args.device != "local":
-            raise UsageError("--tune picks the backend here; leave out --backend and --device")
-        predictor = fastest(model, feeds, **options)
-    else:
+    predictor = None
+    if not args.tune:  # before the inputs' types are read: a file's own program needs no graph
         predictor = Predictor(model, args.backend, device=find_device(args.device), **options)
+    elif args.backend != "auto" or args.device != "local":
+        raise UsageError("--tune picks the backend here; leave out --backend and --device")
+    feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
+    if predictor is None:
+        from lite_engine.runtime.fastest import fastest
+
+        predictor = fastest(model, feeds, **options)
     values = predictor.run(feeds, taps=args.tap)
     outputs = {n: values[n] for n in predictor.output_names}
     taps = {n: values[n] for n in args.tap}
@@ -236,4 +238,4 @@ def _corners(box: dict[str, Any], picture: tuple[int, int] | None) -> list[str]:
     return [f"{v * picture[i % 2]:.0f}" for i, v in enumerate(box["box"])]
 
 
-COMMAND = Command("run", "one inference", _configure, _call, _show)
+COMMAND = Command("run", _configure, _call, _show)

@@ -111,4 +111,4 @@ def diff_text(change: Any) -> str:
     return table(["", "layers", "ms", "change ms", "total ms", "kernels"], rows, right=(2, 3, 4))
 
 
-COMMAND = Command("runs", "kept profiles: list, show, diff, tag", _configure, _call, _show)
+COMMAND = Command("runs", _configure, _call, _show)
