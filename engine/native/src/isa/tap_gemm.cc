@@ -179,7 +179,9 @@ void run_tiles(const TapGemm& g, const float* x, float* y, const float* residual
     t.ldr = s.ldr;
     t.prefetch = weights + g.panel_floats + ahead * (g.panel_floats / 2);
     kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1](t);
-    if (apply) {
+    if (apply && t.ldc == t.columns) {
+      activate(t.c, rows * t.ldc, g.activation);
+    } else if (apply) {
       for (int32_t m = 0; m < rows; ++m) activate(t.c + m * t.ldc, t.columns, g.activation);
     }
   };

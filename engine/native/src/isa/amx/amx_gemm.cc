@@ -83,7 +83,7 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
     }
     g->pixel = g->groups * g->padded;
     // Rows of tiles must not share sets of the first-level cache.
-    if (parts > 1 && g->pixel % 512 == 0) g->pixel += 64;
+    if (element_bytes == 2 && g->pixel % 512 == 0) g->pixel += 64;
     g->source_left = larger(s.pad[1], 0);
     g->source_top = s.pad[0];
     if (s.pad[1] < 0 || s.in.halo[0] || s.in.halo[1] || s.in.halo[2] || s.in.halo[3]) return false;
@@ -160,7 +160,7 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
   if (!offsets) return env.out_of_memory();
   const bool joined = g->padded < g->k_bytes;
   for (int64_t i = 0; i < steps; ++i) {
-    const int64_t tap = i / g->k_tiles, k = i % g->k_tiles;
+    const int64_t tap = i % g->taps, k = i / g->taps;
     const int64_t ky = (joined ? tap : tap / kw) * s.dilation[0];
     const int64_t kx = (joined ? 0 : tap % kw) * s.dilation[1];
     offsets[i] = ky % g->planes * g->plane + ky / g->planes * g->row + kx * g->pixel + k * g->k_bytes;
@@ -184,15 +184,15 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
     }
   }
   // Weights of a panel stay in the first-level cache, or the pixels of a few blocks do; weights that
-  // the second-level cache does not hold are read once.
+  // the second-level cache does not hold beside the pixels are read once.
   const double weights = static_cast<double>(g->groups * g->group_weight_bytes);
   const double block = g->parts * static_cast<double>(g->copied ? g->image : g->total * g->lda) /
                            (g->blocks ? g->blocks : 1) + 1;
-  const bool small_panel = static_cast<double>(g->panel_bytes) <= 0.5 * static_cast<double>(env.l1_bytes);
-  const bool streamed = weights > 0.6 * static_cast<double>(env.l2_bytes);
-  const bool at_hand = g->parts > 1 && weights < 0.3 * static_cast<double>(env.l2_bytes);
-  const double room = (small_panel && !at_hand) || streamed ? 0.4 * static_cast<double>(env.l2_bytes)
-                                              : 0.5 * static_cast<double>(env.l1_bytes);
+  const double l1 = static_cast<double>(env.l1_bytes), l2 = static_cast<double>(env.l2_bytes);
+  const bool floats = element_bytes == 2;
+  const bool small_panel = !floats && static_cast<double>(g->panel_bytes) <= 0.5 * l1;
+  const bool streamed = weights > (floats ? 0.3 : 0.6) * l2;
+  const double room = small_panel || streamed ? 0.4 * l2 : 0.5 * l1;
   const double fit = room / block;
   g->group_blocks = fit < 1 ? 1 : fit > 1e6 ? 1000000 : static_cast<int32_t>(fit);
   const double tile_cost = 4 * (step_cost(*g) * static_cast<double>(steps) + 80);

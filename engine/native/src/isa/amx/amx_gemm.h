@@ -15,7 +15,8 @@
 // Operands may be sums of `parts` numbers each: the copies of the second parts lie `part_bytes` behind
 // those of the first, their weights behind each k tile of the first.
 //
-// Weights are [group][panel][tap][k tile][part][k_bytes / 4][column][4 bytes], two tiles of 16 columns
+// All taps of a k tile follow each other, so that a tile's pixels stay in the first-level cache meanwhile.
+// Weights are [group][panel][k tile][tap][part][k_bytes / 4][column][4 bytes], two tiles of 16 columns
 // to a panel. Two pixel tiles x two column tiles are summed at once; the sums of a block are finished
 // while the next one is multiplied.
 #pragma once
@@ -118,7 +119,7 @@ LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At a
       const int64_t rows = g.k_bytes / 4;
       for (int64_t tap = 0; tap < g.taps; ++tap)
         for (int64_t k = 0; k < g.k_tiles * rows; ++k) {
-          const int64_t tile = (tap * g.k_tiles + k / rows) * g.parts + part;
+          const int64_t tile = (k / rows * g.taps + tap) * g.parts + part;
           Element* w = panel + (tile * rows + k % rows) * columns * kIn4;
           for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n)
             for (int64_t i = 0; i < kIn4; ++i) {

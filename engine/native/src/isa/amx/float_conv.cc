@@ -87,7 +87,7 @@ void pack_one_group(const AmxGemm& g, const float* weights, uint8_t* out) {
         F b = (F)_mm512_mask_i32gather_ps(__m512{}, second, (__m512i)index, from + taps + tap, 4);
         for (int part = 0; part < kParts; ++part) {
           const F high_a = rounded(a), high_b = rounded(b);
-          const int64_t tile = (tap * g.k_tiles + k / rows) * kParts + part;
+          const int64_t tile = (k / rows * taps + tap) * kParts + part;
           const __m512i pair = _mm512_or_si512((__m512i)high_b,
                                                _mm512_srli_epi32((__m512i)high_a, 16));
           _mm512_storeu_si512(to + (tile * rows + k % rows) * columns * 4, pair);
@@ -270,6 +270,7 @@ void finish(const State& state, const AmxBlock& b, const Sums& sums, float* y,
   const uint32_t valid = ~0u >> (32 - b.columns);
   const F low = splat(kAct == Act::kClip ? state.low : state.activation.a);
   const F high = splat(kAct == Act::kClip ? state.high : state.activation.b);
+  int64_t begin = 0, end = 0;  // a run of sums that await their activation
   for_each_output(b, [&](int32_t row, int64_t to, int64_t from) {
     for (int n = 0; n < vectors; ++n) {
       const __mmask16 lanes = static_cast<__mmask16>(valid >> (n * kLanes));
@@ -277,8 +278,14 @@ void finish(const State& state, const AmxBlock& b, const Sums& sums, float* y,
       if (residual) v += (F)_mm512_maskz_loadu_ps(lanes, residual + from + n * kLanes);
       _mm512_mask_storeu_ps(y + to + n * kLanes, lanes, (__m512)activate_vector<kAct>(v, low, high));
     }
-    if (state.apply) activate(y + to, b.columns, state.activation);
+    if (!state.apply) return;
+    if (to != end) {
+      activate(y + begin, end - begin, state.activation);
+      begin = to;
+    }
+    end = to + b.columns;
   });
+  if (state.apply) activate(y + begin, end - begin, state.activation);
 }
 
 template <int kParts>
