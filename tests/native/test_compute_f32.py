@@ -80,6 +80,13 @@ TILED: list = [
 W43_BF16 = "bf16_conv2d_3x3"
 F32_3X3 = "f32_conv2d_3x3"
 TILED += [(GEMM, *c[1:]) for c in TILED]
+# More than the second-level cache holds: copied and computed some rows at a time.
+TILED += [
+    (GEMM, (2, 40, 41, 128), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True}),
+    (GEMM, (1, 81, 80, 64), 33, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2],
+                                         "activation": "Silu"}),
+    (GEMM, (1, 64, 80, 80), 40, (1, 1), {"r": True, "activation": "Relu"}),
+]
 CONVS += TILED
 CONVS += [(k, *c[1:]) for k in (F32_3X3,) for c in CONVS if c[0] in (W23, W43)]
 CONVS += [(W43_BF16, (1, 12, 14, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
