@@ -30,11 +30,16 @@ def convert(onnx: Path, out: Path, precision: str) -> None:
 
 def quantise(model: Path, out: Path, feeds: Path) -> None:
     """i8 activations, i8 weights per channel, calibrated on the network's own seeded inputs; inputs
-    and outputs stay floats."""
+    and outputs stay floats. Bodies of loops cannot be calibrated: a network that has any gets i8
+    weights, and activations are quantised by each run (LiteRT's "dynamic" int8)."""
     from ai_edge_litert.interpreter import Interpreter
     from ai_edge_quantizer import quantizer, recipe
 
     content = _with_signature(model)
+    if Interpreter(model_content=content).num_subgraphs() > 1:
+        made = quantizer.Quantizer(content, recipe.dynamic_wi8_afp32()).quantize()
+        out.write_bytes(made.quantized_model)
+        return
     (name, signature), *_ = Interpreter(model_content=content).get_signature_list().items()
     with np.load(feeds) as file:
         values = [_channels_last(file[key]) for key in file.files]
