@@ -64,6 +64,21 @@ def test_quantised_names_are_the_same_node() -> None:
     assert [(len(x), len(y)) for x, y in align(a, b)] == [(1, 1)]
 
 
+def test_one_network_under_other_names() -> None:
+    """Two formats: nothing is called the same, and one of them has a layer more."""
+    sizes = [(100, 8), (200, 4), (300, 2)]
+    a = [layer(i, 1.0, name=f"a{i}", sources=[f"a{i}"], macs=m, output_shapes=[[1, c, 8, 8]])
+         for i, (m, c) in enumerate(sizes)]  # fmt: skip
+    b = [layer(0, 0.1, name="b_pad", sources=["pad"], op="Pad", macs=0)]
+    b += [layer(i + 1, 2.0, name=f"b{i}", sources=[f"b{i}"], macs=m, output_shapes=[[1, c, 8, 8]])
+          for i, (m, c) in enumerate(sizes)]  # fmt: skip
+    result = changes(of_layers(a), of_layers(b))
+    pairs = {(*c.before, *c.after) for c in result.changes if c.kind == "changed"}
+    assert pairs == {("a0", "b0"), ("a1", "b1"), ("a2", "b2")} and adds_up(result)
+    other = [layer(i, 1.0, name=f"c{i}", sources=[f"c{i}"], macs=m) for i, m in enumerate((7, 9))]
+    assert not any(x and y for x, y in align(a, [*other, b[1]]))  # a layer in common is no network
+
+
 @pytest.mark.cpu
 def test_fused_and_unfused_of_one_network() -> None:
     graph = classifier()

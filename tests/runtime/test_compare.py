@@ -90,9 +90,9 @@ FEED = {"x": np.random.default_rng(3).standard_normal((1, 2, 4, 4)).astype(np.fl
     [
         ([("Abs", "x", "a", {}), ("Neg", "a", "q", {})], ["q"], None),
         ([("Abs", "x", "a", {}), ("Neg", "a", "p", {}), ("Relu", "a", "q", {})], ["p", "q"],
-         "only two on reference has q"),
+         "only two on reference has q, 1×2×4×4"),
         ([("Abs", "x", "a", {}), ("GlobalAveragePool", "a", "p", {})], ["p"],
-         "p is 1×2×4×4 on one on reference and 1×2×1×1 on two on reference"),
+         "only one on reference has p, 1×2×4×4; only two on reference has p, 1×2×1×1"),
     ],
 )  # fmt: skip
 def test_outputs_without_a_counterpart_do_not_agree(nodes, outputs, said) -> None:
@@ -105,6 +105,15 @@ def test_outputs_without_a_counterpart_do_not_agree(nodes, outputs, said) -> Non
     result = compare(a, b, FEED)
     assert result.agrees == (said is None)
     assert (said or "agree") in result.verdict
+
+
+def test_an_output_that_other_layers_make() -> None:
+    """|x| on both sides, then −|x| or the tanh of it: outputs in order, no layer makes both."""
+    one = of_nodes("one", [("Abs", "x", "a", {}), ("Neg", "a", "p", {})], ["p"])
+    two = of_nodes("two", [("Abs", "x", "a", {}), ("Tanh", "a", "q", {})], ["q"])
+    result = compare(*(Side(Predictor(m, "reference"), m.name) for m in (one, two)), FEED)
+    assert not result.agrees and len(result.layers) == 1
+    assert "output p differs" in result.verdict and "has no counterpart" in result.verdict
 
 
 def test_overflow_is_told_and_is_json() -> None:

@@ -106,6 +106,32 @@ def test_nothing_in_common() -> None:
                 image(classifier()))  # fmt: skip
 
 
+@pytest.mark.parametrize("fault", [None, "forget_bias"])
+def test_one_network_under_other_names(fault) -> None:
+    """Two formats of it: no name is shared, the weights are but for their rounding."""
+    a, b = optimize(classifier()), optimize(classifier())
+    graph = b.graph
+    made = [v for n in graph.nodes for v in n.outputs]
+    for i, value in enumerate([*graph.inputs, *made]):
+        value.name = f"v{i}"
+    for i, node in enumerate(graph.nodes):
+        node.name, node.sources = f"n{i}", [f"s{i}"]
+        for value in node.inputs:
+            if value is not None and value.const is not None and value.const.dtype == np.float32:
+                value.const = value.const * np.float32(1 + 1e-6)
+    wide = next(f"n{i}" for i, n in enumerate(a.graph.nodes) if n.name == "wide")
+    faulty = Predictor(b, host_target(), threads=1, faults={wide: fault} if fault else None)
+    result = compare(native(a), Side(faulty), image(a.graph))
+    pairs = {x.name: x.sources_b for x in result.layers}
+    assert {"stem", "pw", "wide", "fc"} <= set(pairs)
+    order = [n.name for n in a.graph.nodes]
+    assert all(found == [f"s{order.index(name)}"] for name, found in pairs.items())
+    assert result.agrees == (fault is None), result.verdict
+    assert list(result.outputs) == ["prob"]
+    if fault:
+        assert result.first_divergence["name"] == "wide"
+
+
 def test_the_original_framework(tmp_path) -> None:
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     pytest.importorskip("onnxruntime", reason="pip install onnxruntime")

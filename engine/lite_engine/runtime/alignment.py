@@ -2,7 +2,8 @@
 
 Two values are the same when they have the same name; when they have it but for what quantisation
 adds; or when they are what the same node of the original model left behind on both sides, with
-the same shape.
+the same shape. Where nothing is the same by name (one network in two formats), they are when layers
+with the same weights make them.
 """
 
 from __future__ import annotations
@@ -11,18 +12,24 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..errors import UsageError
 from ..ir import Graph, Node, Value
 from .side import Valued
 
 _QUANT_SUFFIX = re.compile(r"(\.q|_quantized|_QuantizeLinear_Output|_DequantizeLinear_Output)$")
 _NODE_SUFFIX = re.compile(r"(_quant(ized)?|_QuantizeLinear|_DequantizeLinear|:\d+)$")
+_WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+#: Of the largest weight: batch norms folded in another order or precision.
+SAME_WEIGHTS = 1e-4
 
 
 @dataclass
 class Pair:
     """One value that both sides have. `node` is the layer of the side that has a graph (B's when
-    both have one, so that fusions are B's own); `value_a`, `value_b` are None for a framework."""
+    both have one, so that fusions are B's own); `value_a`, `value_b` are None for a framework.
+    `weights_apart` is the relative L2 distance of constants that another order of folding made."""
 
     name_a: str
     name_b: str
@@ -30,6 +37,7 @@ class Pair:
     node_b: Node | None
     value_a: Value | None
     value_b: Value | None
+    weights_apart: float = 0.0
 
     @property
     def node(self) -> Node:
@@ -45,11 +53,14 @@ def align(a: Valued, b: Valued) -> list[Pair]:
     """
     if a.graph is None and b.graph is None:
         raise UsageError("one side of a comparison must be this engine's")
-    found = _both(a.graph, b.graph) if a.graph and b.graph else _foreign(a, b)
+    if a.graph and b.graph:
+        found = _both(a.graph, b.graph) or _of_same_weights(a.graph, b.graph)
+    else:
+        found = _foreign(a, b)
     if not found:
         raise UsageError(
-            f"{a.label} and {b.label} have no layer in common: no value has the same name and no "
-            "layer comes from the same node of the original model"
+            f"{a.label} and {b.label} have no layer in common: no value has the same name, no "
+            "layer comes from the same node of the original model, and no two have the same weights"
         )
     return found
 
@@ -104,6 +115,61 @@ def _both(a: Graph, b: Graph) -> list[Pair]:
             other = _as_integers(*other) if node.op != "DequantizeLinear" else other
             out.append(Pair(value.name, other[1].name, node, other[0], value, other[1]))
     return out
+
+
+def _of_same_weights(a: Graph, b: Graph) -> list[Pair]:
+    """Layers with one operator, activation and shape, whose float weights differ by no more than
+    another order of folding makes; the first ones that are left, in both graphs' order."""
+    left = [(n, w) for n in b.nodes if (w := _weights(n)) is not None]
+    out = []
+    for node in a.nodes:
+        mine = _weights(node)
+        if mine is None:
+            continue
+        same = (x for x in left if _same_form(node, x[0]) and _same_weights(mine, x[1]))
+        found = next(same, None)
+        if found is not None:
+            left = [x for x in left if x[0] is not found[0]]
+            one, two = node.outputs[0], found[0].outputs[0]
+            apart = _constants_apart(node, found[0])
+            out.append(Pair(one.name, two.name, node, found[0], one, two, apart))
+    return out
+
+
+def _constants_apart(a: Node, b: Node) -> float:
+    """The largest relative L2 distance of two layers' float weights and biases."""
+    arrays = [(_weights(a), _weights(b))]
+    for one, two in zip(a.inputs[2:], b.inputs[2:], strict=False):
+        arrays.append((one.const if one else None, two.const if two else None))
+    return max(
+        float(np.linalg.norm(x - y) / np.linalg.norm(x))
+        if x is not None and y is not None and x.shape == y.shape and x.any()
+        else 0.0
+        for x, y in arrays
+    )
+
+
+def _same_weights(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape:
+        return False
+    return bool(np.abs(a - b).max(initial=0.0) <= SAME_WEIGHTS * np.abs(a).max(initial=0.0))
+
+
+def _weights(node: Node) -> np.ndarray | None:
+    """A layer's float weights, a Gemm's as (inputs, outputs). None where it has none."""
+    value = node.inputs[1] if node.op in _WEIGHTED and len(node.inputs) > 1 else None
+    if value is None or value.const is None or value.const.dtype != np.float32:
+        return None
+    return value.const.T if node.op == "Gemm" and node.attrs.get("transB") else value.const
+
+
+def _same_form(a: Node, b: Node) -> bool:
+    """What is fused into the two layers makes the same value of the same numbers."""
+    fused = [
+        (n.op, n.attrs.get("activation"), n.attrs.get("activation_params"), len(n.inputs) > 3)
+        for n in (a, b)
+    ]
+    return fused[0] == fused[1] and _same_shape(a.outputs[0], b.outputs[0])
 
 
 def _as_integers(node: Node, value: Value) -> tuple[Node, Value]:

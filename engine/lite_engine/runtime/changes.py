@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from difflib import SequenceMatcher
 from typing import Any
 
 from .alignment import plain_node
@@ -78,7 +79,8 @@ def align(
 ) -> list[tuple[list[LayerTime], list[LayerTime]]]:
     """Groups of layers that share source nodes, directly or through each other, in the order of
     `after`; layers without a partner stand alone. Layers without sources (copies, layout changes)
-    match by what they move."""
+    match by what they move. Where no source is shared (one network in two formats), layers match
+    in their order, by operator, multiply-adds and shape."""
     root: dict[Any, Any] = {}
 
     def find(x: Any) -> Any:
@@ -91,11 +93,27 @@ def align(
     for side, i, row in rows:
         for key in _keys(row):
             root[find(("row", side, i))] = find(key)
+    for i, j in _in_order(before, after):
+        root[find(("row", "a", i))] = find(("row", "b", j))
     groups: dict[Any, tuple[list[LayerTime], list[LayerTime]]] = {}
     for side, i, row in reversed(rows):  # later profile first: its order is the answer's
         group = groups.setdefault(find(("row", side, i)), ([], []))
         group[0 if side == "a" else 1].insert(0, row)
     return sorted(groups.values(), key=lambda g: (g[1] or g[0])[0].index)
+
+
+def _in_order(before: Sequence[LayerTime], after: Sequence[LayerTime]) -> list[tuple[int, int]]:
+    """Places of equal layers in the longest common order, when no name is shared and they are most
+    of the model: two networks have a few in common too."""
+    keys = [[key for x in rows for key in _keys(x)] for rows in (before, after)]
+    if any(kind == "source" and (kind, name) in keys[1] for kind, name in keys[0]):
+        return []
+    a, b = ([(x.op, x.macs, str(x.output_shapes)) for x in rows] for rows in (before, after))
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    found = [(x.a + k, x.b + k) for x in blocks for k in range(x.size)]
+    found = [(i, j) for i, j in found if before[i].macs]
+    enough = 2 * sum(before[i].macs for i, _ in found) > sum(x.macs for x in before)
+    return found if enough else []
 
 
 def _keys(row: LayerTime) -> list[tuple[str, str]]:

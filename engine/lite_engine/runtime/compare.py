@@ -403,18 +403,16 @@ class _Work:
         va, vb = self._last
         graphs = [s.graph for s in (self.a, self.b) if s.graph is not None]
         quant = [{v.name: quant_of(v) for v in g.outputs} for g in graphs]
-        pairs, alone = _same_outputs(self.a, self.b)
-        out = {}
-        for one, two in pairs:
-            x, y = to_float(va[one], quant[0].get(one)), to_float(vb[two], quant[-1].get(two))
-            x = fitted(x, y.shape)
-            if x.shape != y.shape and np.squeeze(x).shape == np.squeeze(y).shape:
-                x = x.reshape(y.shape)
-            if x.shape == y.shape:
-                out[one] = asdict(difference(x, y))
-            else:
-                alone.append(f"{one} is {format_shape(x.shape)} on {self.a.label} and "
-                             f"{format_shape(y.shape)} on {self.b.label}")  # fmt: skip
+        real_a = {n: to_float(va[n], quant[0].get(n)) for n in self.a.output_names}
+        real_b = {n: to_float(vb[n], quant[-1].get(n)) for n in self.b.output_names}
+        other = _same_outputs(real_a, real_b)
+        out = {n: asdict(difference(_as_shaped(x, real_b[other[n]]), real_b[other[n]]))
+               for n, x in real_a.items() if n in other}  # fmt: skip
+        alone = [
+            f"only {side.label} has {n}, {format_shape(x.shape)}"
+            for side, real, known in ((self.a, real_a, other), (self.b, real_b, other.values()))
+            for n, x in real.items() if n not in known
+        ]  # fmt: skip
         return out, alone
 
 
@@ -504,15 +502,22 @@ def _same_inputs(a: Valued, b: Valued) -> dict[str, str]:
     return dict(zip(a.input_names, b.input_names, strict=True))
 
 
-def _same_outputs(a: Valued, b: Valued) -> tuple[list[tuple[str, str]], list[str]]:
-    """(A's output, B's): by name, the others in order when there are as many; and what is left."""
-    pairs = [(n, n) for n in a.output_names if n in b.output_names]
-    rest_a = [n for n in a.output_names if n not in b.output_names]
-    rest_b = [n for n in b.output_names if n not in a.output_names]
-    if len(rest_a) == len(rest_b):
-        return pairs + list(zip(rest_a, rest_b, strict=True)), []
-    alone = [(n, a.label) for n in rest_a] + [(n, b.label) for n in rest_b]
-    return pairs, [f"only {label} has {name}" for name, label in alone]
+def _same_outputs(a: Arrays, b: Arrays) -> dict[str, str]:
+    """A's output → B's: by name, the others in order where the shape is the same."""
+    found: dict[str, str] = {}
+    for name in [*(n for n in a if n in b), *(n for n in a if n not in b)]:
+        left = [n for n in b if n not in found.values() and (n == name or n not in a)]
+        for other in [n for n in left if n == name] or left:
+            if _as_shaped(a[name], b[other]).shape == b[other].shape:
+                found[name] = other
+                break
+    return found
+
+
+def _as_shaped(x: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """The array with its channels where `like` has them and without the ones that it has not."""
+    x = fitted(x, like.shape)
+    return x.reshape(like.shape) if np.squeeze(x).shape == np.squeeze(like).shape else x
 
 
 __all__ = [

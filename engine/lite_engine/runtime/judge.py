@@ -48,7 +48,7 @@ def tolerance_of(pair: Pair, precisions: tuple[str, str], x: np.ndarray) -> floa
         return STEPS * step / rms if rms else 1.0
     ops = [find_op(n.op) for n in (pair.node_a, pair.node_b) if n is not None]
     own = max((op.tolerance for op in ops if op is not None), default=FLOAT_TOLERANCE)
-    return own and own + ROUNDINGS * max(UNIT[p] for p in precisions)
+    return own and own + ROUNDINGS * (max(UNIT[p] for p in precisions) + pair.weights_apart)
 
 
 def other_integers(pair: Pair) -> bool:
@@ -128,9 +128,12 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
     elif outputs:
         result.verdict = (
             f"no layer is wrong by itself, but output {outputs[0]} differs, "
-            f"{_error(result.outputs[outputs[0]], result)}: rounding adds up along the model"
-            f"{_loses_most(result)}"
+            f"{_error(result.outputs[outputs[0]], result)}: "
         )
+        if any(outputs[0] in (x.value_a, x.value_b) for x in result.layers):
+            result.verdict += f"rounding adds up along the model{_loses_most(result)}"
+        else:
+            result.verdict += "what makes it has no counterpart on the other side"
     elif result.outputs_alone:
         result.verdict = (
             "no layer is wrong by itself, but not every output has a counterpart: "
