@@ -7,12 +7,12 @@ import pytest
 from lite_engine.backends.opencl import convolutions, gpu_convolutions
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.variants import (
-    MATRIX_TILES,
     TILES,
     Product,
     Tile,
     Variant,
     estimate_s,
+    matrix_tiles,
     variants,
 )
 
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.opencl
 
 #: Cheap to simulate; sizes below, at and above it stand for those around every tile.
 SMALL = Tile(16, 16, 4, 4)
+ITEMSIZE = {"fp32": 4, "fp16": 2}
 
 
 def weights(*shape: int) -> np.ndarray:
@@ -108,23 +109,37 @@ def in_c(monkeypatch) -> None:
     )
 
 
-# The narrow tile has two groups of outputs, the low one two of pixels; three steps of depth.
-@pytest.mark.parametrize("channels, kernel, parts, tile", [(36, 1, 1, 2), (8, 3, 2, 3)])
+# The narrow tile has two groups of outputs, the low one two of pixels, the last 64 pixels a warp;
+# steps before, at and after the first that is fetched anew; half channels by eights and by fours.
+@pytest.mark.parametrize(
+    "precision, channels, kernel, parts, tile",
+    [("fp32", 36, 1, 1, 5), ("fp32", 16, 3, 2, 6), ("fp16", 36, 3, 1, 5), ("fp16", 16, 3, 2, 2)],
+)
 def test_matrix_units_without_them(
-    forced, monkeypatch, channels: int, kernel: int, parts: int, tile: int
+    forced, monkeypatch, precision, channels: int, kernel: int, parts: int, tile: int
 ) -> None:
-    forced(Variant(MATRIX_TILES[tile], parts, matrix=True))
+    forced(Variant(matrix_tiles(ITEMSIZE[precision])[tile], parts, matrix=True))
     in_c(monkeypatch)
     graph = conv((1, channels, 5, 7), 40, kernel, activation="Relu")
-    check(graph, tiles=True, precision="fp16")
+    check(graph, tiles=True, precision=precision)
 
 
-def test_computed_product_on_matrix_units_without_them(forced, monkeypatch) -> None:
-    forced(Variant(MATRIX_TILES[2], matrix=True))
+def test_winograd_on_matrix_units_without_them(forced, monkeypatch) -> None:
+    forced(Variant(matrix_tiles(4)[5], winograd=True, matrix=True))
     in_c(monkeypatch)
-    b = Builder((2, 5, 36), "product")
-    other = b.add("Relu", b.add("Expand", b.graph.constant(weights(2, 36, 40)), b.ints(2, 36, 40)))
-    check(b.done(b.add("MatMul", b.x, other)), tiles=True, precision="fp16")
+    check(conv((1, 20, 6, 9), 40, 3), tiles=True)
+
+
+@pytest.mark.parametrize("precision, depth", [("fp32", 36), ("fp16", 40)])
+def test_computed_product_on_matrix_units_without_them(
+    forced, monkeypatch, precision, depth: int
+) -> None:
+    forced(Variant(matrix_tiles(ITEMSIZE[precision])[5], matrix=True))
+    in_c(monkeypatch)
+    b = Builder((2, 5, depth), "product")
+    some = b.graph.constant(weights(2, depth, 40))
+    other = b.add("Relu", b.add("Expand", some, b.ints(2, depth, 40)))
+    check(b.done(b.add("MatMul", b.x, other)), tiles=True, precision=precision)
 
 
 # In blocks of rows and pixels where a GPU has enough of them for its units, or of pixels alone.

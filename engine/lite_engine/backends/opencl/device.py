@@ -16,7 +16,7 @@ import numpy as np
 from ... import settings
 from ...errors import BackendUnavailableError
 from ...ir import DType
-from . import discover
+from . import discover, matrix_units
 from .tuning import Tuning
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -242,32 +242,6 @@ def has_fp16(cl: Any, device: Any) -> bool:
     return True
 
 
-def has_matrix_units(cl: Any, context: Any, device: Any, queue: Any) -> bool:
-    """NVIDIA's tensor cores through PTX: whether a convolution on them gives the right numbers."""
-    if "NVIDIA" not in device.platform.name:
-        return False
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((48, 64)).astype(np.float16)
-    w = rng.standard_normal((64, 64)).astype(np.float16)
-    y = np.zeros((48, 40), np.float16)
-    files = "".join((KERNELS / name).read_text() for name in ("common.h", "conv_mma.cl"))
-    source = "#define HALF\n#define BM 64\n#define BN 64\n#define BK 32\n" + files
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    bias = np.zeros(64, np.float32)
-    try:
-        buffers = [cl.Buffer(context, flags, hostbuf=a) for a in (x, w, bias, y)]
-        sizes = [48, 48, 1, 64, 48, 1, 40, 1, 1, 1, 1, 0, 0, 1, 1, 64, 64, 64]
-        program = cl.Program(context, source).build(list(BUILD_OPTIONS), cache_dir=False)
-        a, b, c, out = buffers
-        numbers = [np.int32(n) for n in sizes]
-        program.conv_mma(queue, (128, 1, 1), (128, 1, 1), a, b, c, out, out, c, *numbers)
-        cl.enqueue_copy(queue, y, out)
-    except cl.Error:
-        return False
-    exact = x.astype(np.float32) @ w[:40].astype(np.float32).T
-    return bool(np.abs(y - exact).max() < 0.05)
-
-
 def _probe(cl: Any, device: Any) -> str:
     """Builds and runs a trivial kernel; why it failed, empty when the numbers are right."""
     try:
@@ -317,7 +291,7 @@ def open_device(report: DeviceReport) -> Device:
     facts = (report.platform, report.name, report.version, report.driver)
     tuning = Tuning.of_device(settings.cache_dir() / "opencl", *facts)
     half = gpu and report.fp16
-    matrix = half and has_matrix_units(cl, context, device, queue)
+    matrix = half and matrix_units.work(cl, context, queue, BUILD_OPTIONS)
     lanes = next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float))
     fma = not gpu and bool(device.single_fp_config & cl.device_fp_config.FMA)
     most = (device.image2d_max_width, device.image2d_max_height) if report.image2d else (0, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ from .launch import Image, Launch, Scratch, grouped
 from .sharing import share
 from .steps import launches_of
 
-#: Repetitions of one way while tuning; the fastest counts.
-_TUNING_RUNS = 6
+#: Rounds of one way while tuning, of which the fastest counts, and runs of a round: events would
+#: add some µs to every call, and more between two.
+_TUNING_ROUNDS, _TUNING_RUNS = 4, 16
 
 
 @dataclass
@@ -92,17 +94,13 @@ class OpenCLExecutable:
         """Measures the ways to compute a step, on whatever its buffers hold."""
 
         def seconds() -> float:
-            cl, queue = self.device.cl, self.device.timed_queue
-            best = float("inf")
             try:
                 kernels = self._build(step)
-                for _ in range(_TUNING_RUNS):
-                    events = [cl.enqueue_nd_range_kernel(queue, *k.launch) for k in kernels]
-                    queue.finish()
-                    best = min(best, events[-1].profile.end - events[0].profile.start)
-            except (cl.Error, BackendUnavailableError):
+                return min(
+                    self._seconds(step, kernels, _TUNING_RUNS) for _ in range(_TUNING_ROUNDS)
+                )
+            except (self.device.cl.Error, BackendUnavailableError):
                 return float("inf")  # a way that this device cannot go is not the fastest
-            return best / 1e9
 
         def build() -> None:
             launches_of(step, self.plan, self.device)
@@ -211,6 +209,21 @@ class OpenCLExecutable:
 
     def finish(self) -> None:
         self.device.queue.finish()
+
+    def seconds_of(self, name: str, runs: int) -> float:
+        """Seconds of the named step among its like, on whatever the buffers hold (benchmarks)."""
+        step, kernels = next(pair for pair in self._steps if name in (pair[0].name, pair[0].kernel))
+        return self._seconds(step, kernels, runs)
+
+    def _seconds(self, step: Step, kernels: list[_Kernel], runs: int) -> float:
+        """Seconds a step takes where one run follows the other."""
+        self.device.queue.finish()
+        start = time.perf_counter()
+        for _ in range(runs):
+            for kernel in kernels:
+                self._enqueue(step, kernel)
+        self.device.queue.finish()
+        return (time.perf_counter() - start) / runs
 
     def _copy(self, step: Step, queue: Any) -> Any:
         """Between host and device, without waiting."""

@@ -19,7 +19,7 @@ _POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
 
 
 @lru_cache(maxsize=4096)
-def ranked(size: Product, units: int, matrix: bool = False) -> tuple[Variant, ...]:
+def ranked(size: Product, units: int, matrix: int = 0) -> tuple[Variant, ...]:
     return tuple(variants(size, units, matrix))
 
 
@@ -58,7 +58,7 @@ def tiled(
     if few_rows(size, sizes, residual):
         text = join(storage_option(y.dtype), *options)
         return [_gemv(x, y, size.m, taps, bias, text)]
-    matrix = device.matrix_units and y.dtype is DType.F16
+    matrix = y.dtype.itemsize if device.matrix_units else 0
     ways = ranked(size, device.report.compute_units, matrix)
     if step.op == "Conv" and image.suits(device, sizes, window):
         ways = with_images(ways, device.prefers_images)
@@ -66,7 +66,7 @@ def tiled(
     if variant.image:
         return image.convolved(x, y, sizes, window, taps, bias, residual, options)
     if variant.winograd:
-        return _winograd(x, y, sizes, window, taps, bias, residual, variant.tile, options)
+        return _winograd(x, y, sizes, window, taps, bias, residual, variant, options)
     return _direct(device, x, y, sizes, window, taps, bias, residual, variant, options)
 
 
@@ -87,12 +87,13 @@ def _direct(
     packed, deep, wide = _packed(taps.T, tile, y.dtype)
     row = wide
     if variant.matrix:
-        packed, row = np.ascontiguousarray(packed.T), deep
+        packed, row = _by_rows(packed), deep
     part = -(-(deep // tile.bk) // parts) * tile.bk
     parts = -(-deep // part)
     options = [*options, _storage(device, y.dtype)]
     options += ["#define POINTWISE"] if window == _POINTWISE and channels % 4 == 0 else []
     options += ["#define QUADS"] if channels % 4 == 0 else []
+    options += ["#define OCTS"] if channels % 8 == 0 else []
     options += ["#define SPLIT"] if parts > 1 else []
     text = join(*options)
     partial = Scratch(parts * m * outputs * 4 if parts > 1 else 4)
@@ -123,6 +124,11 @@ def _packed(matrix: np.ndarray, tile: Tile, dtype: DType) -> tuple[np.ndarray, i
     return packed, deep, wide
 
 
+def _by_rows(packed: np.ndarray) -> np.ndarray:
+    """(…, K, N) as (…, N, K), as matrix units read weights."""
+    return np.ascontiguousarray(np.swapaxes(packed, -1, -2))
+
+
 def _tile_launch(
     args: list[object],
     tile: Tile,
@@ -144,18 +150,21 @@ def _winograd(
     taps: np.ndarray,
     bias: np.ndarray,
     residual: PlanTensor | None,
-    tile: Tile,
+    variant: Variant,
     options: list[str],
 ) -> list[Launch]:
     """Transforms and products are float in fp16 too: half would lose three more bits."""
-    channels, outputs, tiles = sizes[3], sizes[6], tiles_of(sizes)
+    channels, outputs, tiles, tile = sizes[3], sizes[6], tiles_of(sizes), variant.tile
     packed, deep, wide = _packed(points_of(taps, outputs, channels), tile, DType.F32)
+    lie = (wide, deep, deep)
+    if variant.matrix:
+        packed, lie = _by_rows(packed), (deep, deep, deep * wide)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
     text = join(storage_option(y.dtype), *options)
     product = [
         before, packed, bias, before, before, after,
-        tiles, tiles, 1, channels, tiles, 1, outputs, *_POINTWISE, wide, deep, deep,
+        tiles, tiles, 1, channels, tiles, 1, outputs, *_POINTWISE, *lie,
     ]  # fmt: skip
     multiplied = join(
         "#define POINTWISE\n#define QUADS\n#define BATCHED",
@@ -163,7 +172,7 @@ def _winograd(
     )  # fmt: skip
     return [
         to_points(x, before, sizes, window, text),
-        _tile_launch(product, tile, tiles, wide, WINOGRAD_POINTS, multiplied),
+        _tile_launch(product, tile, tiles, wide, WINOGRAD_POINTS, multiplied, variant.kernel),
         from_points(after, bias, residual, y, sizes, text),
     ]
 
@@ -210,7 +219,7 @@ def product(
     many a and b have, 1 or batch."""
     batch, m, n, k = sizes
     size = Product(m, n, k)
-    matrix = device.matrix_units and y.dtype is DType.F16 and n % 4 == k % 4 == 0
+    matrix = y.dtype.itemsize if device.matrix_units and n % 4 == k % 4 == 0 else 0
     ways = [v for v in ranked(size, device.report.compute_units, matrix) if v.parts == 1]
     variant = device.tuning.pick(f"matmul_{y.dtype.value}_{batch}_{size}", ways)
     tile = variant.tile
@@ -218,6 +227,7 @@ def product(
     text = join(
         _storage(device, y.dtype), activation_options(step), "#define POINTWISE\n#define MATMUL",
         "#define QUADS" if k % 4 == 0 else "",
+        "#define OCTS" if k % 8 == 0 else "",
         "#define WIDE_OUT" if n % 4 == 0 else "",
     )  # fmt: skip
     apart = [0 if p == 1 else count for p, count in zip(planes, (m * k, k * n))]

@@ -236,10 +236,11 @@ def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
         wide = taps - places.shape[1]
         args.append(np.pad(places, ((0, 0), (0, wide))).astype(np.int32))
         args.append(np.pad(weights, ((0, 0), (0, wide))).astype(np.float32))
-    args += [y, y.size, *x.dims[1:], y.dims[1], y.dims[2]]
+    args += [y, *x.dims, y.dims[1], y.dims[2]]
     v = vector(device, y.dtype, x.dims[3])
     options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(device, v))
-    return [Launch("resize", "resize", args, (y.size // v,), options)]
+    grid = (x.dims[3] // v, y.dims[2], y.dims[0] * y.dims[1])
+    return [Launch("resize", "resize", args, grid, options)]
 
 
 def _taps(step: Step, x: PlanTensor, y: PlanTensor, axis: int) -> tuple[np.ndarray, np.ndarray]:

@@ -39,6 +39,8 @@ _MERGES = {
 _FEW_OUTPUTS = 1 << 16
 #: Most work-items of a group that makes one row.
 _ROW_ITEMS = 64
+#: Vectors of a row that such a work-item keeps in registers.
+_HELD = 8
 
 
 def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
@@ -97,7 +99,11 @@ def _folded(
         items = 1
         while device.local_tiles and items < _ROW_ITEMS and items * v < n:
             items *= 2
-        text = join(text, vectors(device, v, aligned=n % v == 0), f"#define ITEMS {items}")
+        held = -(-n // (items * v)) if device.local_tiles else 0
+        text = join(
+            text, vectors(device, v, aligned=n % v == 0), f"#define ITEMS {items}",
+            f"#define HOLD {held if held <= _HELD else 0}",
+        )  # fmt: skip
         return Launch(file, f"{kernel}_row", arguments, (outer * items,), text, (items,))
     v = vector(device, x.dtype, inner)
     text = join(text, vectors(device, v))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .winograd import WINOGRAD_POINTS
 
@@ -32,12 +33,20 @@ TILES = (
     Tile(32, 64, 4, 4, 32),
 )  # fmt: skip
 SMALLEST = TILES[-1]
-#: For matrix units: 32 x 32 results a warp, 32 of them a work-item.
-MATRIX_TILES = (
-    Tile(128, 64, 8, 4, 32), Tile(64, 64, 8, 4, 32), Tile(64, 32, 8, 4, 32),
-    Tile(32, 64, 8, 4, 32),
+#: Pixels and channels of a work-group on matrix units, and pixels of an item; 4 channels.
+_MATRIX_SHAPES = (
+    (128, 128, 16), (128, 64, 16), (64, 64, 16), (128, 64, 8), (64, 64, 8), (64, 32, 8),
+    (32, 64, 8),
 )  # fmt: skip
+#: Bytes of k in a step of theirs.
+_MATRIX_STEP = 64
 MOST_PARTS = 16
+
+
+@lru_cache(maxsize=4)
+def matrix_tiles(itemsize: int) -> tuple[Tile, ...]:
+    """For numbers of so many bytes."""
+    return tuple(Tile(bm, bn, tm, 4, _MATRIX_STEP // itemsize) for bm, bn, tm in _MATRIX_SHAPES)
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class Variant:
         if self.image:
             return "image"
         t = self.tile
-        kind = "winograd43_" if self.winograd else "mma_" if self.matrix else ""
+        kind = ("winograd43_" if self.winograd else "") + ("mma_" if self.matrix else "")
         return f"{kind}{t.bm}x{t.bn}_{t.tm}x{t.tn}_k{t.bk}_p{self.parts}"
 
 
@@ -85,7 +94,9 @@ _BYTES_PER_S = 2.5e12
 _LAUNCH_S = 3e-6
 #: Share of that rate by results a work-item holds in registers.
 _EFFICIENCY = {64: 0.6, 32: 0.42, 16: 0.36}
-_MATRIX_EFFICIENCY = 2.5
+#: The same of matrix units, by bytes of a number, and of the largest tile in fp16.
+_MATRIX_EFFICIENCY = {4: 1.0, 2: 2.4}
+_LARGEST_TILE_EFFICIENCY = 3.7
 #: Work-items a unit needs to hide its latencies.
 _FULL_ITEMS = 768
 
@@ -100,7 +111,7 @@ def estimate_s(size: Product, variant: Variant, units: int) -> float:
     groups = -(-m // tile.bm) * -(-size.n // tile.bn) * batch
     waves = -(-groups // units)
     resident = min(waves, max(1, 2048 // tile.items)) * tile.items
-    share = _MATRIX_EFFICIENCY if variant.matrix else _EFFICIENCY[tile.tm * tile.tn]
+    share = _share(variant)
     rate = _MACS_PER_S * share * min(1.0, resident / _FULL_ITEMS) ** 0.5
     seconds = _LAUNCH_S + waves * tile.bm * tile.bn * (depth + tile.bk) / rate
     if variant.winograd:
@@ -113,13 +124,24 @@ def estimate_s(size: Product, variant: Variant, units: int) -> float:
     return seconds
 
 
-def variants(size: Product, units: int, matrix: bool = False) -> list[Variant]:
-    """All that make sense for a size, the most promising first; `matrix` units may be used."""
+def _share(variant: Variant) -> float:
+    tile = variant.tile
+    if not variant.matrix:
+        return _EFFICIENCY[tile.tm * tile.tn]
+    itemsize = _MATRIX_STEP // tile.bk
+    largest = itemsize == 2 and tile.bm * tile.bn == 1 << 14
+    return _LARGEST_TILE_EFFICIENCY if largest else _MATRIX_EFFICIENCY[itemsize]
+
+
+def variants(size: Product, units: int, matrix: int = 0) -> list[Variant]:
+    """All that make sense for a size, the most promising first. `matrix` units multiply numbers of
+    so many bytes, 0 without them."""
     found = []
+    fitting = matrix and size.channels % 4 == 0 and size.n % 2 == 0
     ways = [(tile, False) for tile in TILES]
-    ways += [(tile, True) for tile in MATRIX_TILES if matrix and size.channels % 4 == 0]
+    ways += [(tile, True) for tile in matrix_tiles(matrix)] if fitting else []
     for tile, on_matrix in ways:
-        if tile is not SMALLEST and (tile.bm >= 2 * size.m or tile.bn >= 2 * size.n):
+        if not _fills(tile, size.m, size.n):
             continue
         groups = -(-size.m // tile.bm) * -(-size.n // tile.bn)
         parts = 1
@@ -128,6 +150,13 @@ def variants(size: Product, units: int, matrix: bool = False) -> list[Variant]:
             if groups * parts >= 4 * units:
                 break
             parts *= 2
-        if size.tiles and not on_matrix:
-            found.append(Variant(tile, winograd=True))
+    if size.tiles:
+        found += [Variant(t, winograd=True) for t in TILES if _fills(t, size.tiles, size.n)]
+        if fitting:
+            wide = [t for t in matrix_tiles(4) if _fills(t, size.tiles, size.n)]
+            found += [Variant(t, winograd=True, matrix=True) for t in wide]
     return sorted(found, key=lambda v: estimate_s(size, v, units))
+
+
+def _fills(tile: Tile, m: int, n: int) -> bool:
+    return tile is SMALLEST or (tile.bm < 2 * m and tile.bn < 2 * n)

@@ -73,11 +73,18 @@ inline PASTE(half, V) narrowed(FV v) {
 #elif defined(HALF) && defined(ALIGNED)  // every place is a multiple of V: one wide access
 #define LDV(p, i) PASTE(vloada_half, V)(0, (p) + (i))
 #define STV(p, i, v) PASTE(vstorea_half, V)((v), 0, (p) + (i))
+#elif defined(ALIGNED)
+#define LDV(p, i) (*(global const FV *)((p) + (i)))
+#define STV(p, i, v) *(global FV *)((p) + (i)) = (v)
 #else
 #define LDV(p, i) PASTE(LD, V)(p, i)
 #define STV(p, i, v) PASTE(ST, V)(p, i, v)
 #endif
+#ifdef ALIGNED
+#define LDFV(p, i) (*(global const FV *)((p) + (i)))
+#else
 #define LDFV(p, i) PASTE(vload, V)(0, (p) + (i))
+#endif
 #define STFV(p, i, v) PASTE(vstore, V)((v), 0, (p) + (i))
 #endif
 #ifdef FAST_FMA
@@ -115,15 +122,53 @@ inline PASTE(half, V) narrowed(FV v) {
     UNROLL for (int f_ = 0; f_ < V; ++f_) s = OP(s, all_[f_]); \
   } while (0)
 #endif
-// s of all ITEMS (a power of two) work-items of a group joined; every one of them gets the result.
-#define TOGETHER(part, id, s, OP)                                   \
-  do {                                                              \
-    part[id] = s;                                                   \
-    for (int half_ = ITEMS / 2; half_ > 0; half_ /= 2) {            \
-      barrier(CLK_LOCAL_MEM_FENCE);                                 \
-      if (id < half_) part[id] = OP(part[id], part[id + half_]);    \
-    }                                                               \
-    barrier(CLK_LOCAL_MEM_FENCE);                                   \
-    s = part[0];                                                    \
-    barrier(CLK_LOCAL_MEM_FENCE);                                   \
+// s of all ITEMS (a power of two, at most 64) work-items of a group joined, in eights and then those; every
+// one of them gets the result. `part` has PARTS places.
+#define PARTS (ITEMS + 8)
+#define TOGETHER(part, id, s, OP)                                                  \
+  do {                                                                             \
+    int from_ = 0, count_ = ITEMS;                                                 \
+    part[id] = s;                                                                  \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                  \
+    if (ITEMS > 8) {                                                               \
+      if (id < ITEMS / 8) {                                                        \
+        s = part[id * 8];                                                          \
+        for (int e_ = 1; e_ < 8; ++e_) s = OP(s, part[id * 8 + e_]);               \
+        part[ITEMS + id] = s;                                                      \
+      }                                                                            \
+      from_ = ITEMS, count_ = ITEMS / 8;                                           \
+      barrier(CLK_LOCAL_MEM_FENCE);                                                \
+    }                                                                              \
+    s = part[from_];                                                               \
+    for (int e_ = 1; e_ < count_; ++e_) s = OP(s, part[from_ + e_]);               \
+    if (ITEMS <= 8) barrier(CLK_LOCAL_MEM_FENCE);                                  \
   } while (0)
+// A row of x in whole vectors, each item's in its registers where HOLD of them are enough; HOLD 0 reads
+// them every time. EACH_HELD does something with each `held` vector, k its place.
+#ifdef ITEMS
+#if HOLD
+#define HELD(x)                                                                          \
+  FV row_[HOLD];                                                                         \
+  UNROLL for (int h_ = 0, k = id * V; h_ < HOLD; ++h_, k += ITEMS * V)                   \
+    if (k < whole) row_[h_] = LDV(x, k)
+#define EACH_HELD(...)                                                                   \
+  do {                                                                                   \
+    UNROLL for (int h_ = 0; h_ < HOLD; ++h_) {                                           \
+      const int k = (h_ * ITEMS + id) * V;                                               \
+      if (k < whole) {                                                                   \
+        const FV held = row_[h_];                                                        \
+        __VA_ARGS__;                                                                     \
+      }                                                                                  \
+    }                                                                                    \
+  } while (0)
+#else
+#define HELD(x)
+#define EACH_HELD(...)                                                                   \
+  do {                                                                                   \
+    for (int k = id * V; k < whole; k += ITEMS * V) {                                    \
+      const FV held = LDV(x, k);                                                         \
+      __VA_ARGS__;                                                                       \
+    }                                                                                    \
+  } while (0)
+#endif
+#endif

@@ -1,149 +1,252 @@
-// fp16 convolution as an implicit GEMM on matrix units (PTX mma.m16n8k16, float sums). A work-group
-// makes BM pixels times BN channels, a warp of 32 items 32 times 32 of them. Values travel as the
-// bits they are, so that half arithmetic is not needed. w (OP, KP): k = (ky·KW + kx)·C + c, C a
-// multiple of 4. Group axis 2 splits K as in conv_tile.cl.
+// Convolution as an implicit GEMM on NVIDIA's matrix units (PTX). A work-group makes BM pixels times BN
+// channels, a warp of 32 items 4·TM times 32 of them. w (rows, KP): k = (ky·KW + kx)·C + c, C a multiple
+// of 4, as many rows as whole tiles have. Group axis 2 splits K as in conv_tile.cl, or (-DBATCHED)
+// numbers independent products, whose w lie `part` elements apart.
 //
-// -DMATMUL: product of two computed matrices as in conv_tile.cl, O a multiple of 4 too.
-#define WARPS_N (BN / 32)
-#define ITEMS (BM * BN / 32)
-#define A_LOADS (BM * BK / 4 / ITEMS)
-#define B_LOADS (BN * BK / 4 / ITEMS)
-#define PITCH (BK + 8)  // rows start in different banks
-#define PAIR(tile, row, k) (*(local const uint *)&tile[row][k])
-
-#ifdef MMA_IN_C  // the same sums without matrix units, each item its own: for tests
-#define MMA(c, i, j)                                                               \
-  for (int q = 0; q < 16; ++q)                                                     \
-    for (int e = 0; e < 4; ++e)                                                    \
-      c[e] += vload_half(0, (local half *)&a_tile[wm + (i) * 16 + row + e / 2 * 8][k + q]) * \
-              vload_half(0, (local half *)&b_tile[wn + (j) * 8 + pair * 2 + e % 2][k + q]);
+// -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O); `part` and KP are the
+// elements from plane to plane, 0 where all share one. C and O are multiples of 4.
+//
+// fp16 (-DHALF) has float sums. fp32 makes each number the sum of two of TF32: three of their four
+// products keep 21 bits. The units cut off what float arithmetic rounds, so the sums of each step are
+// added up outside of them (Ootomo and Yokota 2022).
+//
+// A step is BK deep, 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes straight from
+// global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that
+// depends on the row, so that eight rows of one quarter, which ldmatrix reads at once, are in
+// different banks.
+#ifdef HALF
+#define E ushort
+#define E4 ushort4
 #else
-#define MMA(c, i, j)                                                               \
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "                \
-               "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                    \
-               : "r"(a[i][0]), "r"(a[i][1]), "r"(a[i][2]), "r"(a[i][3]),           \
-                 "r"(b[j][0]), "r"(b[j][1]));
+#define E float
+#define E4 float4
+#endif
+#if defined(HALF) && !defined(OCTS)
+#define U uint2
+#define UNIT_BYTES 8
+#define COPY "cp.async.ca.shared.global [%0], [%1], 8, %2;"
+#else
+#define U uint4
+#define UNIT_BYTES 16
+#define COPY "cp.async.cg.shared.global [%0], [%1], 16, %2;"
+#endif
+#define UNITS (64 / UNIT_BYTES)
+#define UNIT (BK / UNITS)
+#define STAGES (BM + BN > 192 ? 3 : 4)  // what 48 KB hold
+#define WARPS_N (BN / 32)
+#define WARP_M (TM * 4)
+#define HEIGHT (TM / 4)  // blocks of 16 pixels of a warp
+#define ITEMS (BM * BN / WARP_M)
+#define A_LOADS (BM * UNITS / ITEMS)
+#define B_LOADS (BN * UNITS / ITEMS)
+#define B_FOURS (BN * BK / 4 / ITEMS)
+#define TURN(row) ((row) / 2 % 4)  // quarter q of a row lies at q ^ TURN(row)
+
+#ifdef MMA_IN_C  // the same without PTX: for tests
+#define FETCH(to, from, good) *(to) = (good) ? *(global const U *)(from) : (U)(0)
+#define COMMIT
+#define WAIT
+#undef UNROLL
+#define UNROLL
+#else
+#define FETCH(to, from, good)                                                                   \
+  asm volatile(COPY ::"r"((uint)(size_t)(to)), "l"((ulong)(size_t)(from)), "r"((good) ? UNIT_BYTES : 0) \
+               : "memory")
+#define COMMIT asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory")
+#endif
+
+#ifdef HALF
+#define INSTRUCTION "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+#define LDP(p, i) vloada_half2(0, (p) + (i))
+#define STP(p, i, v) vstorea_half2((v), 0, (p) + (i))
+#else
+#define INSTRUCTION "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+#define LDP(p, i) (*(global const float2 *)((p) + (i)))
+#define STP(p, i, v) *(global float2 *)((p) + (i)) = (v)
+#endif
+#define EACH_BLOCK                   \
+  UNROLL for (int i = 0; i < HEIGHT; ++i) \
+    UNROLL for (int j = 0; j < 4; ++j)
+// Words of four blocks of eight rows of 16 bytes, whose places lanes 0-7, 8-15, 16-23 and 24-31 give
+#define LOAD(r0, r1, r2, r3, at)                                                                 \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"                   \
+               : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
+// 16 rows of a times 8 of b
+#define MMA(c, a, b)                                                                             \
+  EACH_BLOCK asm(INSTRUCTION "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
+                 : "+f"(c[i][j][0]), "+f"(c[i][j][1]), "+f"(c[i][j][2]), "+f"(c[i][j][3])        \
+                 : "r"(a[i][0]), "r"(a[i][1]), "r"(a[i][2]), "r"(a[i][3]), "r"(b[j][0]), "r"(b[j][1]));
+// The upper bits that TF32 has; the rest stays in v, exactly.
+#define SPLIT_UP(v, high, rows, words)                                 \
+  UNROLL for (int r = 0; r < rows; ++r)                                \
+    UNROLL for (int e = 0; e < words; ++e) {                           \
+      high[r][e] = v[r][e] & 0xffffe000u;                              \
+      v[r][e] = as_uint(as_float(v[r][e]) - as_float(high[r][e]));     \
+    }
+
+#ifdef MMA_IN_C
+// Products of one step of two rows, item by item.
+inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
+  float sum = 0;
+  for (int q = 0; q < 4; ++q)
+    for (int k = 0; k < BK / 4; ++k)
+      sum += LD((local T *)&a[a_row * 4 + (q ^ TURN(a_row))], k) *
+             LD((local T *)&b[b_row * 4 + (q ^ TURN(b_row))], k);
+  return sum;
+}
 #endif
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void conv_mma(global const ushort *x, global const ushort *w, global const float *bias,
-              global const half *residual, global half *y, global float *partial, int M, int H,
-              int W, int C, int OH, int OW, int O, int KH, int KW, int SH, int SW, int PT, int PL,
-              int DH, int DW, int KP, int K, int part) {
-  local ushort a_tile[BM][PITCH] __attribute__((aligned(16)));
-  local ushort b_tile[BN][PITCH] __attribute__((aligned(16)));
-  const int id = get_local_id(0), lane = id % 32, row = lane / 4, pair = lane % 4;
-  const int wm = id / 32 / WARPS_N * 32, wn = id / 32 % WARPS_N * 32;
+void conv_mma(global const E *x, global const E *w, global const float *bias, global const T *residual,
+              global T *y, global float *partial, int M, int H, int W, int C, int OH, int OW, int O, int KH,
+              int KW, int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part) {
+  local uint4 a_tile[STAGES][BM * 4], b_tile[STAGES][BN * 4];
+  const int id = get_local_id(0), lane = id % 32;
+  const int wm = id / 32 / WARPS_N * WARP_M, wn = id / 32 % WARPS_N * 32;
   const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
 #ifdef MATMUL
   const int first = 0, last = K;
   x += (size_t)get_group_id(2) * part;
   w += (size_t)get_group_id(2) * KP;
   y += (size_t)get_group_id(2) * M * O;
+  E4 b_next[B_FOURS];
+#elif defined(BATCHED)
+  const int first = 0, last = K;
+  x += (size_t)get_group_id(2) * M * C;
+  w += (size_t)get_group_id(2) * part;
 #else
   const int first = get_group_id(2) * part, last = min(first + part, K);
 #endif
 
+  // What this item fetches of A: rows fixed, the same k in every row.
+  const int start = first + id % UNITS * UNIT, place = id ^ TURN(id / UNITS) * (UNITS / 4);
+  int from[A_LOADS];  // in x, without c; negative outside
+#ifdef POINTWISE
+  int k_c = start;
+  UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * C;
+#else
   int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS];
-  for (int i = 0; i < A_LOADS; ++i) {
-    const int m = min(m0 + (id + i * ITEMS) / (BK / 4), M - 1);
+  int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
+  UNROLL for (int i = 0; i < A_LOADS; ++i) {
+    const int m = min(m0 + (id + i * ITEMS) / UNITS, M - 1);
     row_y[i] = m / OW % OH * SH - PT;
     row_x[i] = m % OW * SW - PL;
     row_at[i] = ((m / OW / OH * H + row_y[i]) * W + row_x[i]) * C;
   }
-  const int start = first + id % (BK / 4) * 4;
-  int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
-  ushort4 a_next[A_LOADS], b_next[B_LOADS];
-  float acc[2][4][4];
-  for (int i = 0; i < 2; ++i)
-    for (int j = 0; j < 4; ++j)
-      for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
+#define FOLLOW                                                                                   \
+  UNROLL for (int i = 0; i < A_LOADS; ++i) {                                                     \
+    const int yy = row_y[i] + k_y * DH, xx = row_x[i] + k_x * DW;                                \
+    const int good = k_y < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;                         \
+    from[i] = good ? row_at[i] + (k_y * DH * W + k_x * DW) * C : -1;                             \
+  }
+  FOLLOW
+#endif
+  // What this lane reads: rows in fours of quarters, and the quarter of the first half step.
+  const int a_at = lane % 16 * 4, a_quarter = lane / 16 ^ TURN(lane);
+  const int b_at = (lane / 16 * 8 + lane % 8) * 4, b_quarter = lane / 8 % 2 ^ TURN(lane);
+  float acc[HEIGHT][4][4];
+  EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
 
-  for (int k0 = first; k0 < last + BK; k0 += BK) {
-    if (k0 > first) {
-      barrier(CLK_LOCAL_MEM_FENCE);
-      for (int i = 0; i < A_LOADS; ++i) {
-        const int q = id + i * ITEMS;
-        *(local ushort4 *)&a_tile[q / (BK / 4)][q % (BK / 4) * 4] = a_next[i];
-      }
-      for (int i = 0; i < B_LOADS; ++i) {
-        const int q = id + i * ITEMS;
-#ifdef MATMUL
-        const int k = q % BK, n = q / BK * 4;
-        b_tile[n][k] = b_next[i].x;
-        b_tile[n + 1][k] = b_next[i].y;
-        b_tile[n + 2][k] = b_next[i].z;
-        b_tile[n + 3][k] = b_next[i].w;
-#else
-        *(local ushort4 *)&b_tile[q / (BK / 4)][q % (BK / 4) * 4] = b_next[i];
-#endif
-      }
+  // `step` is fetched, the one STAGES - 1 before it computed; with -DMATMUL b is read one step earlier.
+  const int steps = (last - first) / BK;
+  for (int step = -1; step < steps + STAGES - 1; ++step) {
+    const int done = step - (STAGES - 1);
+    if (done >= 0) {
+      WAIT;
       barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (k0 < last) {
-      const int tap = (k_y * DH * W + k_x * DW) * C + k_c;
-      for (int i = 0; i < A_LOADS; ++i) {
-        const int yy = row_y[i] + k_y * DH, xx = row_x[i] + k_x * DW;
-        const int good = k_y < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
-        a_next[i] = good ? *(global const ushort4 *)(x + row_at[i] + tap) : (ushort4)(0);
-      }
+    if (step >= 0 && step < steps) {
+      local U *a_to = (local U *)a_tile[step % STAGES] + place;
+      UNROLL for (int i = 0; i < A_LOADS; ++i)
+        FETCH(a_to + i * ITEMS, x + from[i] + k_c, from[i] >= 0 && k_c < C);
       k_c += BK;
-      while (k_c >= C) {
-        k_c -= C;
-        if (++k_x == KW) { k_x = 0; ++k_y; }
+#ifndef POINTWISE
+      if (k_c >= C) {
+        do {
+          k_c -= C;
+          if (++k_x == KW) { k_x = 0; ++k_y; }
+        } while (k_c >= C);
+        FOLLOW
       }
-      for (int i = 0; i < B_LOADS; ++i) {
-        const int q = id + i * ITEMS;
-#ifdef MATMUL
-        const int k = k0 + q % BK, n = n0 + q / BK * 4;
-        const int good = k < C && n < O;
-        b_next[i] = good ? *(global const ushort4 *)(w + (size_t)k * O + n) : (ushort4)(0);
-#else
-        const size_t at = (size_t)(n0 + q / (BK / 4)) * KP + k0 + q % (BK / 4) * 4;
-        b_next[i] = *(global const ushort4 *)(w + at);
 #endif
-      }
-    }
-    if (k0 > first) {
-      for (int k = 0; k < BK; k += 16) {
-        uint a[2][4], b[4][2];
-        for (int i = 0; i < 2; ++i) {
-          const int at = wm + i * 16 + row;
-          a[i][0] = PAIR(a_tile, at, k + pair * 2);
-          a[i][1] = PAIR(a_tile, at + 8, k + pair * 2);
-          a[i][2] = PAIR(a_tile, at, k + pair * 2 + 8);
-          a[i][3] = PAIR(a_tile, at + 8, k + pair * 2 + 8);
+#ifdef MATMUL
+      UNROLL for (int i = 0; i < B_FOURS; ++i) {
+        const int q = id + i * ITEMS, k = q % BK;
+        E v[4];
+        vstore4(b_next[i], 0, v);
+        UNROLL for (int e = 0; e < 4; ++e) {
+          const int n = q / BK * 4 + e;
+          ((local E *)&b_tile[step % STAGES][n * 4 + (k / (BK / 4) ^ TURN(n))])[k % (BK / 4)] = v[e];
         }
-        for (int j = 0; j < 4; ++j) {
-          b[j][0] = PAIR(b_tile, wn + j * 8 + row, k + pair * 2);
-          b[j][1] = PAIR(b_tile, wn + j * 8 + row, k + pair * 2 + 8);
-        }
-        for (int i = 0; i < 2; ++i)
-          for (int j = 0; j < 4; ++j) {
-            MMA(acc[i][j], i, j)
-          }
       }
+#else
+      local U *b_to = (local U *)b_tile[step % STAGES] + place;
+      UNROLL for (int i = 0; i < B_LOADS; ++i) {
+        const int q = id + i * ITEMS;
+        FETCH(b_to + i * ITEMS,
+              w + (size_t)(n0 + q / UNITS) * KP + first + step * BK + q % UNITS * UNIT, 1);
+      }
+#endif
     }
+    COMMIT;
+#ifdef MATMUL
+    UNROLL for (int i = 0; i < B_FOURS; ++i) {
+      const int q = id + i * ITEMS, k = (step + 1) * BK + q % BK, n = n0 + q / BK * 4;
+      b_next[i] = k < C && n < O ? *(global const E4 *)(w + (size_t)k * O + n) : (E4)(0);
+    }
+#endif
+    if (done < 0) continue;
+    local uint4 *a_rows = a_tile[done % STAGES] + wm * 4, *b_rows = b_tile[done % STAGES] + wn * 4;
+#ifdef MMA_IN_C
+    EACH_BLOCK for (int e = 0; e < 4; ++e)
+      acc[i][j][e] += dot_of(a_rows, i * 16 + lane / 4 + e / 2 * 8, b_rows, j * 8 + lane % 4 * 2 + e % 2);
+#else
+#ifndef HALF
+    float sum[HEIGHT][4][4];
+    EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) sum[i][j][e] = 0;
+#endif
+    UNROLL for (int s = 0; s < 4; s += 2) {
+      uint a[HEIGHT][4], b[4][2];
+      UNROLL for (int i = 0; i < HEIGHT; ++i)
+        LOAD(a[i][0], a[i][1], a[i][2], a[i][3],
+             (uint)(size_t)(a_rows + a_at + i * 64) + (a_quarter ^ s) * 16)
+      UNROLL for (int j = 0; j < 4; j += 2)
+        LOAD(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1],
+             (uint)(size_t)(b_rows + b_at + j * 32) + (b_quarter ^ s) * 16)
+#ifdef HALF
+      MMA(acc, a, b)
+#else
+      uint a_high[HEIGHT][4], b_high[4][2];
+      SPLIT_UP(a, a_high, HEIGHT, 4)
+      SPLIT_UP(b, b_high, 4, 2)
+      MMA(sum, a, b_high)
+      MMA(sum, a_high, b)
+      MMA(sum, a_high, b_high)
+#endif
+    }
+#ifndef HALF
+    EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] += sum[i][j][e];
+#endif
+#endif
   }
 
-  for (int i = 0; i < 2; ++i)
-    for (int j = 0; j < 4; ++j)
-      for (int e = 0; e < 4; ++e) {
-        const int m = m0 + wm + i * 16 + row + e / 2 * 8, n = n0 + wn + j * 8 + pair * 2 + e % 2;
-        if (m >= M || n >= O) continue;
-        const size_t to = (size_t)m * O + n;
-#ifdef SPLIT
-        partial[(size_t)get_group_id(2) * M * O + to] = acc[i][j][e];
+  EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
+    const int m = m0 + wm + i * 16 + lane / 4 + h * 8, n = n0 + wn + j * 8 + lane % 4 * 2;
+    if (m >= M || n >= O) continue;
+    const size_t to = (size_t)m * O + n;
+    float2 v = (float2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
+#if defined(SPLIT) || defined(BATCHED)
+    *(global float2 *)(partial + (size_t)get_group_id(2) * M * O + to) = v;
 #else
-        float v = acc[i][j][e];
 #ifndef MATMUL
-        v += bias[n];
+    v += vload2(0, bias + n);
 #endif
 #ifdef RESIDUAL
-        v += vload_half(to, residual);
+    v += LDP(residual, to);
 #endif
-        vstore_half(ACT(v), to, y);
+    v = (float2)(ACT(v.x), ACT(v.y));
+    STP(y, to, v);
 #endif
-      }
+  }
 }

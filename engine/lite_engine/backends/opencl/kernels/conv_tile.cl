@@ -19,7 +19,11 @@
 #define E float
 #define E4 float4
 #define LDE(p, i) LD(p, i)
+#ifdef HALF
 #define LDE4(p, i) LD4(p, i)
+#else
+#define LDE4(p, i) (*(global const float4 *)((p) + (i)))
+#endif
 #define A_PAD 4
 #endif
 #define WX (BN / TN)

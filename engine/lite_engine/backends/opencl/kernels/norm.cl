@@ -31,31 +31,29 @@ kernel void normalise(global const T *x, global const float *scale, global const
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void normalise_row(global const T *x, global const float *scale, global const float *offset,
                    global T *y, int outer, int n, int inner, float epsilon) {
-  local float part[ITEMS];
+  local float part[PARTS];
   const int id = get_local_id(0), whole = n / V * V;
   x += (size_t)get_group_id(0) * n;
   y += (size_t)get_group_id(0) * n;
   FV many = 0;
   float sum = 0, square = 0;
-  for (int k = id * V; k < whole; k += ITEMS * V) many += LDV(x, k);
+  HELD(x);
+  EACH_HELD(many += held);
   FOLD(many, sum, ADD);
   for (int k = whole + id; k < n; k += ITEMS) sum += LD(x, k);
   TOGETHER(part, id, sum, ADD);
   const float mean = sum / n;
   many = 0;
-  for (int k = id * V; k < whole; k += ITEMS * V) {
-    const FV d = LDV(x, k) - mean;
-    many += d * d;
-  }
+  EACH_HELD(many += (held - mean) * (held - mean));
   FOLD(many, square, ADD);
   for (int k = whole + id; k < n; k += ITEMS) square += (LD(x, k) - mean) * (LD(x, k) - mean);
   TOGETHER(part, id, square, ADD);
   const float factor = rsqrt(square / n + epsilon);
-  for (int k = id * V; k < whole; k += ITEMS * V) {
-    const FV v = (LDV(x, k) - mean) * factor * LDFV(scale, k) + LDFV(offset, k);
+  EACH_HELD({
+    const FV v = (held - mean) * factor * LDFV(scale, k) + LDFV(offset, k);
     const FV done = ACT(v);
     STV(y, k, done);
-  }
+  });
   for (int k = whole + id; k < n; k += ITEMS) {
     const float v = (LD(x, k) - mean) * factor * scale[k] + offset[k];
     const float done = ACT(v);

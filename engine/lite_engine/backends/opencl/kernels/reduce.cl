@@ -17,7 +17,7 @@ kernel void reduce(global const T *x, global T *y, int outer, int n, int inner) 
 #ifdef ITEMS
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void reduce_row(global const T *x, global T *y, int outer, int n, int inner) {
-  local float part[ITEMS];
+  local float part[PARTS];
   const int id = get_local_id(0), whole = n / V * V;
   x += (size_t)get_group_id(0) * n;
   FV many = START;

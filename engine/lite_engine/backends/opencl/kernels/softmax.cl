@@ -24,26 +24,27 @@ kernel void softmax(global const T *x, global T *y, int outer, int n, int inner)
 #define ADD(s, t) ((s) + (t))
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void softmax_row(global const T *x, global T *y, int outer, int n, int inner) {
-  local float part[ITEMS];
+  local float part[PARTS];
   const int id = get_local_id(0), whole = n / V * V;
   x += (size_t)get_group_id(0) * n;
   y += (size_t)get_group_id(0) * n;
   FV many = -INFINITY;
   float top = -INFINITY, sum = 0;
-  for (int k = id * V; k < whole; k += ITEMS * V) many = fmax(many, LDV(x, k));
+  HELD(x);
+  EACH_HELD(many = fmax(many, held));
   FOLD(many, top, fmax);
   for (int k = whole + id; k < n; k += ITEMS) top = fmax(top, LD(x, k));
   TOGETHER(part, id, top, fmax);
   many = 0;
-  for (int k = id * V; k < whole; k += ITEMS * V) many += exp(LDV(x, k) - top);
+  EACH_HELD(many += exp(held - top));
   FOLD(many, sum, ADD);
   for (int k = whole + id; k < n; k += ITEMS) sum += exp(LD(x, k) - top);
   TOGETHER(part, id, sum, ADD);
-  for (int k = id * V; k < whole; k += ITEMS * V) {
-    const FV d = LDV(x, k) - top;
+  EACH_HELD({
+    const FV d = held - top;
     const FV done = RESULT(d, sum);
     STV(y, k, done);
-  }
+  });
   for (int k = whole + id; k < n; k += ITEMS) {
     const float d = LD(x, k) - top;
     const float done = RESULT(d, sum);
