@@ -95,7 +95,7 @@ _LAUNCH_S = 3e-6
 #: Share of that rate by results a work-item holds in registers.
 _EFFICIENCY = {64: 0.6, 32: 0.42, 16: 0.36}
 #: The same of matrix units, by bytes of a number, and of the largest tile in fp16.
-_MATRIX_EFFICIENCY = {4: 1.0, 2: 2.4}
+_MATRIX_EFFICIENCY = {4: 0.8, 2: 2.4}
 _LARGEST_TILE_EFFICIENCY = 3.7
 #: Work-items a unit needs to hide its latencies.
 _FULL_ITEMS = 768
