@@ -58,6 +58,20 @@ def test_what_only_one_side_has() -> None:
     assert {c.kind for c in result.changes} == {"changed", "new", "outside"}
 
 
+def test_what_the_numbers_do_not_mean_is_said() -> None:
+    a = made_up([1.0], environment={"cpu": "A", "engine": "1"}, rankable_us=3.0)
+    b = made_up([2.0], environment={"cpu": "B", "engine": "2"}, rankable_us=7.0)
+    result = changes(a, b)
+    assert result.a == "made-up on x86 (fp32, 2 threads, A, engine 1)"
+    assert result.warnings == ["changes of less than 7.0 µs in a layer may be noise"]
+    assert changes(a, a).a == "made-up on x86 (fp32, 2 threads)"
+    counted = {"instructions": {"run": 5000}, "times_meaningful": False}
+    other = of_layers([layer(0, 1.0, sources=["else"], macs=7)], **counted)
+    said = changes(made_up([1.0], **counted), other)
+    assert "under emulation" in said.warnings[0] and "5,000 before" in said.warnings[1]
+    assert "no layer in common" in said.warnings[2] and adds_up(said)
+
+
 def test_quantised_names_are_the_same_node() -> None:
     a = [layer(0, 1.0, sources=["net/Relu6"])]
     b = [layer(0, 1.0, name="q", sources=["net/Relu6:0_QuantizeLinear"])]

@@ -38,13 +38,14 @@ class Change:
 @dataclass
 class ProfileChange:
     """From one total to the other. The `changes` are sorted by contribution and their `delta_ns`
-    add up to `after_ns` − `before_ns` exactly."""
+    add up to `after_ns` − `before_ns` exactly. `warnings` say what the numbers do not mean."""
 
     a: str
     b: str
     before_ns: int
     after_ns: int
     changes: list[Change]
+    warnings: list[str] = field(default_factory=list)
 
     def waterfall(self, most: int = 12) -> list[tuple[str, int]]:
         """(name, delta in ns) of the largest changes and one bar of the others."""
@@ -71,7 +72,8 @@ def changes(before: Profile, after: Profile) -> ProfileChange:
                totals[1] - inside[1])
     )  # fmt: skip
     rows.sort(key=lambda c: -abs(c.delta_ns))
-    return ProfileChange(_label(before), _label(after), totals[0], totals[1], rows)
+    labels = _labels(before, after)
+    return ProfileChange(*labels, totals[0], totals[1], rows, _warnings(before, after, rows))
 
 
 def align(
@@ -144,8 +146,32 @@ def _ns(ms: float) -> int:
     return round(ms * 1e6)
 
 
-def _label(profile: Profile) -> str:
-    return (
-        f"{profile.model} on {profile.backend} ({profile.precision}, {profile.threads} "
-        f"thread{'s' if profile.threads > 1 else ''})"
-    )
+def _labels(before: Profile, after: Profile) -> tuple[str, str]:
+    """What each was measured on; device, processor and engine where they are not the same."""
+    told = []
+    for p in (before, after):
+        engine = p.environment.get("engine")
+        told.append([p.device, p.environment.get("cpu"), engine and f"engine {engine}"])
+    labels = []
+    for p, own in zip((before, after), told, strict=True):
+        threads = f"{p.threads} thread{'s' if p.threads > 1 else ''}"
+        others = [str(x) for x, a, b in zip(own, *told, strict=True) if x and a != b]
+        labels.append(f"{p.model} on {p.backend} ({', '.join([p.precision, threads, *others])})")
+    return labels[0], labels[1]
+
+
+def _warnings(before: Profile, after: Profile, rows: Sequence[Change]) -> list[str]:
+    out = []
+    emulated = [p for p in (before, after) if not p.times_meaningful]
+    if emulated:
+        names = " and ".join(f"{p.model} on {p.backend}" for p in emulated)
+        out.append(f"{names} ran under emulation: these times say nothing about a board")
+        if len(emulated) == 2 and before.instructions and after.instructions:
+            counts = before.instructions["run"], after.instructions["run"]
+            out.append(f"executed instructions: {counts[0]:,} before, {counts[1]:,} after")
+    if not any(c.kind == "changed" for c in rows):
+        out.append("the two have no layer in common: every layer is gone or new")
+    noise = max(before.rankable_us, after.rankable_us)
+    if noise and not emulated:
+        out.append(f"changes of less than {noise:.1f} µs in a layer may be noise")
+    return out

@@ -108,7 +108,9 @@ def diff_text(change: Any) -> str:
         delta = sum(c.delta_ns for c in rest)
         rows.append(["", f"{len(rest)} smaller changes", "", f"{delta / 1e6:+.6f}", "", ""])
     rows.append(["", change.b, "", "", f"{change.after_ns / 1e6:.6f}", ""])
-    return table(["", "layers", "ms", "change ms", "total ms", "kernels"], rows, right=(2, 3, 4))
+    head = ["", "layers", "ms", "change ms", "total ms", "kernels"]
+    told = [f"warning: {w}" for w in change.warnings]
+    return "\n".join([table(head, rows, right=(2, 3, 4)), *told])
 
 
 COMMAND = Command("runs", _configure, _call, _show)
