@@ -21,62 +21,6 @@ LITE_INLINE int64_t tile_floats(const PackedGemm& g) {
   return kTileRowsFloats + (g.depth * kPackedRows + kPackedSlack + 15) / 16 * 16;
 }
 
-// Where the next k of a tile is written: every two groups of rows, and an odd one.
-struct PackedAt {
-  float* low;
-  float* high;
-};
-
-LITE_INLINE void transpose(const float* const* p, int64_t k, F out[4]) {
-  const float32x4_t a = vld1q_f32(p[0] + k), b = vld1q_f32(p[1] + k), c = vld1q_f32(p[2] + k),
-                    d = vld1q_f32(p[3] + k);
-  const float32x4_t ac = vzip1q_f32(a, c), bd = vzip1q_f32(b, d);
-  const float32x4_t ac2 = vzip2q_f32(a, c), bd2 = vzip2q_f32(b, d);
-  out[0] = (F)vzip1q_f32(ac, bd);
-  out[1] = (F)vzip2q_f32(ac, bd);
-  out[2] = (F)vzip1q_f32(ac2, bd2);
-  out[3] = (F)vzip2q_f32(ac2, bd2);
-}
-
-// n floats of every row.
-template <int kGroups>
-PackedAt pack_run(const float* const* rows, int64_t n, PackedAt at) {
-  constexpr bool kTwo = kGroups >= 2, kOdd = kGroups % 2 == 1;
-  constexpr int kHigh = kTwo ? 8 : 0;
-  const float* p[4 * kGroups];
-  LITE_UNROLL for (int m = 0; m < 4 * kGroups; m++) p[m] = rows[m];
-  int64_t k = 0;
-  for (; k + 4 <= n; k += 4) {
-    if (kTwo) {
-      F first[4], second[4];
-      transpose(p, k, first);
-      transpose(p + 4, k, second);
-      LITE_UNROLL for (int i = 0; i < 4; i++) {
-        store(at.low + 8 * i, first[i]);
-        store(at.low + 8 * i + 4, second[i]);
-      }
-      at.low += 32;
-    }
-    if (kOdd) {
-      F v[4];
-      transpose(p + kHigh, k, v);
-      LITE_UNROLL for (int i = 0; i < 4; i++) store(at.high + 4 * i, v[i]);
-      at.high += 16;
-    }
-  }
-  for (; k < n; k++) {
-    if (kTwo) {
-      LITE_UNROLL for (int m = 0; m < 8; m++) at.low[m] = p[m][k];
-      at.low += 8;
-    }
-    if (kOdd) {
-      LITE_UNROLL for (int m = 0; m < 4; m++) at.high[m] = p[kHigh + m][k];
-      at.high += 4;
-    }
-  }
-  return at;
-}
-
 struct Pixel {
   const float* image;
   int64_t y, x;                     // of tap (0, 0)

@@ -5,11 +5,13 @@
 //   M[xi][tile][column]   = V[xi] U[xi] one GEMM per transform point, by the ordinary tile
 //   Y                     = At M A      output transform with bias, residual, activation
 // Weights are transformed once: U[panel][xi][channel][columns]. Padding is a pointer to zeros.
+// Where there is a tile of packed rows (packed_tile.h), V is packed: [xi][every 12 tiles][channel].
 #include <math.h>
 
 #include "activation.h"
 #include "conv_strips.h"
 #include "f32_tile.h"
+#include "packed_tile.h"
 #include "tap_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -65,6 +67,8 @@ struct Winograd {
   bool has_residual;
   int64_t pad[2];
   int64_t channels, padded_channels;   // padded to whole vectors
+  bool packs;                          // V is packed
+  int64_t depth;                       // of the products: channels, padded where V is packed
   int64_t tiles_h, tiles_w, tiles;     // of all images
   int64_t block;                       // tiles per block
   int64_t row_floats;                  // of V, from one tile to the next
@@ -77,12 +81,24 @@ struct Winograd {
   ThreadGrid grid;
 };
 
+// V as the input transform leaves it: of a block or, where it is packed then, of one packed tile.
+int64_t v_rows(const Winograd& w) { return w.packs ? kPackedRows : w.block; }
 int64_t v_floats(const Winograd& w, int points) {
-  return static_cast<int64_t>(points) * w.block * w.row_floats;
+  return static_cast<int64_t>(points) * v_rows(w) * w.row_floats;
 }
 int64_t m_floats(const Winograd& w, int points) {
   return points * (w.block * kTileColumns + kLanes);
 }
+
+#if defined(LITE_PACKED_TILE)
+int64_t packed_tiles(int64_t tiles) { return (tiles + kPackedRows - 1) / kPackedRows; }
+int64_t packed_tile_floats(const Winograd& w) { return w.depth * kPackedRows + kPackedSlack; }
+int64_t packed_floats(const Winograd& w, int points) {
+  return w.packs ? points * packed_tiles(w.block) * packed_tile_floats(w) : 0;
+}
+#else
+int64_t packed_floats(const Winograd&, int) { return 0; }
+#endif
 
 template <int m>
 void transform_weights(const ConvShape& s, const Winograd& w, float* out) {
@@ -101,7 +117,7 @@ void transform_weights(const ConvShape& s, const Winograd& w, float* out) {
         for (int j = 0; j < kPoints; ++j) {
           double sum = 0;
           for (int x = 0; x < 3; ++x) sum += Transform<m>::kWeights[j][x] * half[i][x];
-          out[panel * w.panel_floats + ((i * kPoints + j) * w.channels + c) * columns +
+          out[panel * w.panel_floats + ((i * kPoints + j) * w.depth + c) * columns +
               o % kTileColumns] = static_cast<float>(sum);
         }
     }
@@ -129,6 +145,8 @@ bool prepare(Step& step, Env& env) {
   w->pad[1] = s.pad[1];
   w->channels = s.in.c;
   w->padded_channels = (s.in.c + kLanes - 1) / kLanes * kLanes;
+  w->packs = kPackedRows > 0 && s.out.c >= 16;
+  w->depth = w->packs ? w->padded_channels : w->channels;
   w->activation = s.activation;
   const bool clip = s.activation.act == Act::kClip;
   w->lo = clip ? s.activation.a : -INFINITY;
@@ -139,10 +157,10 @@ bool prepare(Step& step, Env& env) {
   // One cache line more than the channels: rows of a power of two would share cache sets.
   w->row_floats = w->padded_channels + 16;
   w->panels = panel_count(s.out.c);
-  w->panel_floats = kAll * w->channels * kTileColumns;
+  w->panel_floats = kAll * w->depth * kTileColumns;
 
   const int64_t weight_floats = w->panels * w->panel_floats;
-  float* weights = static_cast<float*>(env.allocate((weight_floats + 1) * 4));
+  float* weights = static_cast<float*>(env.allocate((weight_floats + kPackedSlack) * 4));
   float* bias = static_cast<float*>(env.allocate((w->panels * kTileColumns + 1) * 4));
   float* zeros = static_cast<float*>(env.allocate((w->padded_channels + 1) * 4));
   if (!weights || !bias || !zeros) return env.out_of_memory();
@@ -160,13 +178,15 @@ bool prepare(Step& step, Env& env) {
   const int64_t mine = (w->tiles + w->grid.by_tiles - 1) / w->grid.by_tiles;
   const double l2 = static_cast<double>(env.l2_bytes);
   const double room = weight_floats * 4.0 > 4 * l2 ? 2 * l2 : 0.625 * l2;
-  int64_t block = static_cast<int64_t>(room / (4.0 * kAll * w->row_floats)) / kTileRows * kTileRows;
-  if (block < 2 * kTileRows) block = 2 * kTileRows;
+  const int64_t rows = w->packs ? kPackedRows : kTileRows;
+  int64_t block = static_cast<int64_t>(room / (4.0 * kAll * w->row_floats)) / rows * rows;
+  if (block < 2 * rows) block = 2 * rows;
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
   w->block = (mine + blocks - 1) / blocks;
   if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, m);
-  step.scratch_bytes = 4 * (v_floats(*w, kAll) + m_floats(*w, kAll));
-  set_variant(step, "f32_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m, kTileRows,
+  step.scratch_bytes = 4 * (v_floats(*w, kAll) + m_floats(*w, kAll) + packed_floats(*w, kAll)) +
+                       sizeof(float*) * static_cast<size_t>(w->block);
+  set_variant(step, "f32_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m, static_cast<int>(rows),
               kTileColumns);
   return true;
 }
@@ -273,6 +293,52 @@ void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t column
       activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
 }
 
+#if defined(LITE_PACKED_TILE)
+// The input transform of `count` tiles from `first` on, packed: [xi][every 12 tiles].
+template <int m>
+void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_t count, float* v,
+                        float* packed) {
+  constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
+  const int64_t v_stride = kPackedRows * w.row_floats, tile = packed_tile_floats(w);
+  const int64_t tiles = packed_tiles(count);
+  for (int64_t i = 0; i < tiles; ++i, packed += tile) {
+    const int64_t done = i * kPackedRows;
+    const int64_t rows = count - done < kPackedRows ? count - done : kPackedRows;
+    for (int64_t k = 0; k < rows; ++k)
+      transform_input<m>(w, x, tile_at(w, first + done + k, m), v + k * w.row_floats, v_stride);
+    for (int xi = 0; xi < kAll; ++xi) {
+      const float* from[kPackedRows];
+      for (int64_t k = 0; k < kPackedRows; ++k)  // groups of four are filled with the last one
+        from[k] = v + xi * v_stride + (k < rows ? k : rows - 1) * w.row_floats;
+      float* out = packed + xi * tiles * tile;
+      if (rows > 8) pack_run<3>(from, w.depth, {out, out + 8 * w.depth});
+      else if (rows > 4) pack_run<2>(from, w.depth, {out, nullptr});
+      else pack_run<1>(from, w.depth, {nullptr, out});
+    }
+  }
+}
+
+// M of one panel; rows: where each tile's columns of point 0 go.
+void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count, int64_t m_stride,
+                     const float* packed, float* const* rows) {
+  PackedTile p{};
+  p.a = packed;
+  p.k = w.depth;
+  p.w = t.w;
+  p.bias = t.bias;
+  p.lo = t.lo;
+  p.hi = t.hi;
+  p.columns = t.columns;
+  const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
+  for (int xi = 0; xi < points; ++xi, p.w += w.depth * t.ldw, p.channel += m_stride) {
+    for (int64_t i = 0; i < count; i += kPackedRows, p.a += packed_tile_floats(w)) {
+      p.c = rows + i;
+      tile[(count - i < kPackedRows ? count - i : kPackedRows) - 1](p);
+    }
+  }
+}
+#endif
+
 // Tiles of all images and panels of weights.
 struct Part {
   int64_t begin, end, panel_begin, panel_end;
@@ -288,7 +354,11 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
 
   float* v = static_cast<float*>(scratch);
   float* products = v + v_floats(w, kAll);
-  const int64_t v_stride = w.block * w.row_floats;
+  const int64_t v_stride = v_rows(w) * w.row_floats;
+#if defined(LITE_PACKED_TILE)
+  float* packed = products + m_floats(w, kAll);
+  float** rows = reinterpret_cast<float**>(packed + packed_floats(w, kAll));
+#endif
   const int64_t m_stride = w.block * kTileColumns + kLanes;
   const float zero_bias[kTileColumns] = {};
   Tile t{};
@@ -300,7 +370,10 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
   t.hi = INFINITY;
   for (int64_t block = begin; block < end; block += w.block) {
     const int64_t count = end - block < w.block ? end - block : w.block;
-    for (int64_t i = 0; i < count; ++i)
+#if defined(LITE_PACKED_TILE)
+    if (w.packs) transform_and_pack<m>(w, x, block, count, v, packed);
+#endif
+    for (int64_t i = 0; i < count && !w.packs; ++i)
       transform_input<m>(w, x, tile_at(w, block + i, m), v + i * w.row_floats, v_stride);
     const TileSplit split = split_rows(count);
     for (int64_t p = panel_begin; p < panel_end; ++p) {
@@ -310,7 +383,13 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
       t.ldw = t.ldc = vectors * kLanes;
       t.columns = static_cast<int32_t>(t.ldw);
       t.w = w.weights + p * w.panel_floats;
-      for (int xi = 0; xi < kAll; ++xi, t.w += w.channels * t.ldw) {
+#if defined(LITE_PACKED_TILE)
+      if (w.packs) {
+        for (int64_t i = 0; i < count; ++i) rows[i] = products + i * t.ldc;
+        multiply_packed(w, t, kAll, count, m_stride, packed, rows);
+      }
+#endif
+      for (int xi = 0; xi < kAll && !w.packs; ++xi, t.w += w.channels * t.ldw) {
         for (int j = 0; j < split.tiles; ++j) {
           const int64_t m0 = tile_begin(split, j);
           t.a = v + xi * v_stride + m0 * w.row_floats;
