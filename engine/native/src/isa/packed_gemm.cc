@@ -26,7 +26,7 @@ struct Pixel {
   int64_t y, x;                     // of tap (0, 0)
 };
 
-// All taps of a tile's pixels. `evenly`: they follow each other in one row.
+// All taps of a tile's pixels. `evenly`: they follow each other in one row, only the first is given.
 template <int kGroups>
 void pack_tile(const PackedGemm& g, const Pixel* pixels, bool evenly, float* out) {
   constexpr int kRows = 4 * kGroups;
@@ -36,7 +36,7 @@ void pack_tile(const PackedGemm& g, const Pixel* pixels, bool evenly, float* out
   const int64_t reach = (s.kernel[1] - 1) * s.dilation[1];
   const bool joined = s.kernel[1] == 1 || s.dilation[1] * s.in.pixel == s.group_in;
   const bool one_run = evenly && joined && pixels[0].x >= low_x &&
-                       pixels[kRows - 1].x + reach < high_x;
+                       pixels[0].x + (kRows - 1) * s.stride[1] + reach < high_x;
   PackedAt at{out, out + (kGroups >= 2 ? 8 * g.depth : 0)};
   const float* rows[kRows];
   for (int64_t ky = 0; ky < s.kernel[0]; ky++) {
@@ -53,9 +53,11 @@ void pack_tile(const PackedGemm& g, const Pixel* pixels, bool evenly, float* out
     }
     for (int64_t kx = 0; kx < s.kernel[1]; kx++) {
       for (int m = 0; m < kRows; m++) {
-        const int64_t y = pixels[m].y + down, x = pixels[m].x + kx * s.dilation[1];
+        const Pixel& p = pixels[evenly ? 0 : m];
+        const int64_t y = p.y + down;
+        const int64_t x = p.x + (evenly ? m * s.stride[1] : 0) + kx * s.dilation[1];
         const bool inside = y >= low_y && y < high_y && x >= low_x && x < high_x;
-        rows[m] = inside ? pixels[m].image + y * s.in.row + x * s.in.pixel : g.zeros;
+        rows[m] = inside ? p.image + y * s.in.row + x * s.in.pixel : g.zeros;
       }
       at = pack_run<kGroups>(rows, s.group_in, at);
     }
@@ -76,7 +78,7 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
   int64_t image = begin / s.out.w / s.out.h;
   const bool evenly = count == padded && column + count <= s.out.w;
   Pixel pixels[kPackedRows];
-  for (int64_t m = 0; m < padded; m++) {
+  const auto place = [&](int64_t m) __attribute__((always_inline)) {
     pixels[m] = {x + s.in.origin + image * s.in.image, row * s.stride[0] - s.pad[0],
                  column * s.stride[1] - s.pad[1]};
     tile->c[m] = y + s.out.origin + image * s.out.image + row * s.out.row + column * s.out.pixel;
@@ -84,12 +86,24 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
       tile->residual[m] = residual + s.residual.origin + image * s.residual.image +
                           row * s.residual.row + column * s.residual.pixel;
     }
-    if (m + 1 >= count) continue;  // groups of four are filled with the last one
-    if (++column < s.out.w) continue;
-    column = 0;
-    if (++row < s.out.h) continue;
-    row = 0;
-    ++image;
+  };
+  place(0);
+  if (evenly) {
+    for (int64_t m = 1; m < padded; m++) {
+      tile->c[m] = tile->c[0] + m * s.out.pixel;
+      if (residual) tile->residual[m] = tile->residual[0] + m * s.residual.pixel;
+    }
+  } else {
+    for (int64_t m = 1; m < padded; m++) {
+      if (m < count && ++column == s.out.w) {  // groups of four are filled with the last one
+        column = 0;
+        if (++row == s.out.h) {
+          row = 0;
+          ++image;
+        }
+      }
+      place(m);
+    }
   }
   float* out = reinterpret_cast<float*>(tile) + kTileRowsFloats;
   if (padded == 12) pack_tile<3>(g, pixels, evenly, out);

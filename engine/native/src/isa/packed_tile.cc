@@ -94,29 +94,33 @@ void tile(const PackedTile& t) {
   load_pair(b[0], b[1], w);
   if (kTwo) load_pair(x[0], x[1], low);
   if (kOdd) load_pair(y[0], y[1], high);
-  for (int64_t fours = t.k / 4; fours > 0; fours--) {
-    LITE_UNROLL for (int half = 0; half < 2; half++) {
-      if (kVectors == 2) load_pair(b1[0], b1[1], w);
-      else b1[0] = b[1];
-      if (kTwo) {
-        four_rows<0>(acc, x[0], b);
-        four_rows<4>(acc, x[1], b);
-        load_pair(x[0], x[1], low);
-      }
-      if (kOdd) four_rows<kHigh>(acc, y[0], b);
-      if (kVectors == 2) load_pair(b[0], b[1], w);
-      if (kTwo) {
-        four_rows<0>(acc, x[0], b1);
-        four_rows<4>(acc, x[1], b1);
-        load_pair(x[0], x[1], low);
-      }
-      if (kOdd) {
-        four_rows<kHigh>(acc, y[1], b1);
-        load_pair(y[0], y[1], high);
-      }
-      if (kVectors == 1) load_pair(b[0], b[1], w);
+  const auto two_k = [&]() __attribute__((always_inline)) {
+    if (kVectors == 2) load_pair(b1[0], b1[1], w);
+    else b1[0] = b[1];
+    if (kTwo) {
+      four_rows<0>(acc, x[0], b);
+      four_rows<4>(acc, x[1], b);
+      load_pair(x[0], x[1], low);
     }
+    if (kOdd) four_rows<kHigh>(acc, y[0], b);
+    if (kVectors == 2) load_pair(b[0], b[1], w);
+    if (kTwo) {
+      four_rows<0>(acc, x[0], b1);
+      four_rows<4>(acc, x[1], b1);
+      load_pair(x[0], x[1], low);
+    }
+    if (kOdd) {
+      four_rows<kHigh>(acc, y[1], b1);
+      load_pair(y[0], y[1], high);
+    }
+    if (kVectors == 1) load_pair(b[0], b[1], w);
+  };
+  if (t.k & 4) {
+    two_k();
+    two_k();
   }
+  for (int64_t eights = t.k / 8; eights > 0; eights--)
+    LITE_UNROLL for (int i = 0; i < 4; i++) two_k();
   finish(t, acc);
 }
 

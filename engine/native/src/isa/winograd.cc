@@ -3,6 +3,7 @@
 // A block of output tiles (m x m pixels) at a time, small enough for the second-level cache:
 //   V[xi][tile][channel]  = Bt d B      input transform, lanes are channels
 //   M[xi][tile][column]   = V[xi] U[xi] one GEMM per transform point, by the ordinary tile
+//                                       (packed: M[tile][xi][column])
 //   Y                     = At M A      output transform with bias, residual, activation
 // Weights are transformed once: U[panel][xi][channel][columns]. Padding is a pointer to zeros.
 // Where there is a tile of packed rows (packed_tile.h), V is packed: [xi][every 12 tiles][channel].
@@ -16,6 +17,8 @@
 
 namespace lite::LITE_ISA {
 namespace {
+
+constexpr bool kPacks = kPackedRows > 0;
 
 // One-dimensional transforms over m + 2 points.
 template <int m>
@@ -67,7 +70,6 @@ struct Winograd {
   bool has_residual;
   int64_t pad[2];
   int64_t channels, padded_channels;   // padded to whole vectors
-  bool packs;                          // V is packed
   int64_t depth;                       // of the products: channels, padded where V is packed
   int64_t tiles_h, tiles_w, tiles;     // of all images
   int64_t block;                       // tiles per block
@@ -82,7 +84,7 @@ struct Winograd {
 };
 
 // V as the input transform leaves it: of a block or, where it is packed then, of one packed tile.
-int64_t v_rows(const Winograd& w) { return w.packs ? kPackedRows : w.block; }
+int64_t v_rows(const Winograd& w) { return kPacks ? kPackedRows : w.block; }
 int64_t v_floats(const Winograd& w, int points) {
   return static_cast<int64_t>(points) * v_rows(w) * w.row_floats;
 }
@@ -94,7 +96,7 @@ int64_t m_floats(const Winograd& w, int points) {
 int64_t packed_tiles(int64_t tiles) { return (tiles + kPackedRows - 1) / kPackedRows; }
 int64_t packed_tile_floats(const Winograd& w) { return w.depth * kPackedRows + kPackedSlack; }
 int64_t packed_floats(const Winograd& w, int points) {
-  return w.packs ? points * packed_tiles(w.block) * packed_tile_floats(w) : 0;
+  return kPacks ? points * packed_tiles(w.block) * packed_tile_floats(w) : 0;
 }
 #else
 int64_t packed_floats(const Winograd&, int) { return 0; }
@@ -145,8 +147,7 @@ bool prepare(Step& step, Env& env) {
   w->pad[1] = s.pad[1];
   w->channels = s.in.c;
   w->padded_channels = (s.in.c + kLanes - 1) / kLanes * kLanes;
-  w->packs = kPackedRows > 0 && s.out.c >= 16;
-  w->depth = w->packs ? w->padded_channels : w->channels;
+  w->depth = kPacks ? w->padded_channels : w->channels;
   w->activation = s.activation;
   const bool clip = s.activation.act == Act::kClip;
   w->lo = clip ? s.activation.a : -INFINITY;
@@ -178,7 +179,7 @@ bool prepare(Step& step, Env& env) {
   const int64_t mine = (w->tiles + w->grid.by_tiles - 1) / w->grid.by_tiles;
   const double l2 = static_cast<double>(env.l2_bytes);
   const double room = weight_floats * 4.0 > 4 * l2 ? 2 * l2 : 0.625 * l2;
-  const int64_t rows = w->packs ? kPackedRows : kTileRows;
+  const int64_t rows = kPacks ? kPackedRows : kTileRows;
   int64_t block = static_cast<int64_t>(room / (4.0 * kAll * w->row_floats)) / rows * rows;
   if (block < 2 * rows) block = 2 * rows;
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
@@ -241,13 +242,21 @@ void transform_input(const Winograd& w, const float* x, TileAt at, float* v, int
   }
 }
 
+// A vector of columns of one tile of pixels.
+struct OutputTile {
+  float* c;
+  int64_t row, pixel;
+  const float* residual;               // or nullptr
+  int64_t residual_row, residual_pixel;
+};
+
+// The products of the points lie `stride` floats apart.
 template <int m>
-void transform_output(const Winograd& w, const float* products, int64_t stride, TileAt at,
-                      int64_t channel, int lanes, const float* bias, float* y,
-                      const float* residual) {
+LITE_INLINE void transform_output(const float* products, int64_t stride, const float* bias, float low,
+                                  float high, const OutputTile& to) {
   using T = Transform<m>;
   constexpr int kPoints = T::kPoints;
-  F t[m][kPoints];
+  F t[m][kPoints], q[m][m];
   LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
     F d[kPoints], o[m];
     LITE_UNROLL for (int i = 0; i < kPoints; ++i)
@@ -255,31 +264,72 @@ void transform_output(const Winograd& w, const float* products, int64_t stride, 
     T::output(d, o);
     LITE_UNROLL for (int i = 0; i < m; ++i) t[i][j] = o[i];
   }
-  const F b = load(bias), lo = splat(w.lo), hi = splat(w.hi);
-  const int64_t rows = w.out.h - at.y < m ? w.out.h - at.y : m;
-  const int64_t columns = w.out.w - at.x < m ? w.out.w - at.x : m;
-  float* c = y + w.out.origin + at.image * w.out.image + at.y * w.out.row + at.x * w.out.pixel +
-             channel;
-  const float* r = nullptr;
-  if (residual)
-    r = residual + w.residual.origin + at.image * w.residual.image + at.y * w.residual.row +
-        at.x * w.residual.pixel + channel;
+  const F b = load(bias), lo = splat(low), hi = splat(high);
   LITE_UNROLL for (int i = 0; i < m; ++i) {
-    if (i >= rows) break;
-    F o[m];
-    T::output(t[i], o);
-    LITE_UNROLL for (int j = 0; j < m; ++j) {
-      if (j >= columns) break;
-      float* to = c + i * w.out.row + j * w.out.pixel;
-      F q = o[j] + b;
-      if (r) {
-        const float* from = r + i * w.residual.row + j * w.residual.pixel;
-        q += lanes == kLanes ? load(from) : load_part(from, lanes);
-      }
-      q = min(hi, max(lo, q));
-      if (lanes == kLanes) store(to, q);
-      else store_part(to, q, lanes);
+    T::output(t[i], q[i]);
+    LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] += b;
+  }
+  if (to.residual) {
+    LITE_UNROLL for (int i = 0; i < m; ++i)
+      LITE_UNROLL for (int j = 0; j < m; ++j)
+        q[i][j] += load(to.residual + i * to.residual_row + j * to.residual_pixel);
+  }
+  float* const c = to.c;
+  const int64_t row = to.row, pixel = to.pixel;
+  LITE_UNROLL for (int i = 0; i < m; ++i)
+    LITE_UNROLL for (int j = 0; j < m; ++j)
+      store(c + i * row + j * pixel, min(hi, max(lo, q[i][j])));
+}
+template <int m>
+__attribute__((noinline)) void transform_near(const float* products, const float* bias, float low,
+                                              float high, const OutputTile& to) {
+  transform_output<m>(products, kTileColumns, bias, low, high, to);
+}
+template <int m>
+__attribute__((noinline)) void transform_far(const float* products, int64_t stride,
+                                             const float* bias, float low, float high,
+                                             const OutputTile& to) {
+  transform_output<m>(products, stride, bias, low, high, to);
+}
+
+LITE_INLINE void copy_lanes(float* to, const float* from, int lanes) {
+  if (lanes == kLanes) store(to, load(from));
+  else store_part(to, load_part(from, lanes), lanes);
+}
+
+// `columns` of the products of one tile of pixels, from output channel `channel` on.
+template <int m>
+void write_tile(const Winograd& w, const float* products, int64_t stride, TileAt at,
+                int64_t channel, int64_t columns, float* y, const float* residual) {
+  const auto transform = [&](int64_t n, const OutputTile& to) {
+    const float* bias = w.bias + channel + n;
+    if (kPacks) transform_near<m>(products + n, bias, w.lo, w.hi, to);
+    else transform_far<m>(products + n, stride, bias, w.lo, w.hi, to);
+  };
+  const int64_t rows = w.out.h - at.y < m ? w.out.h - at.y : m;
+  const int64_t pixels = w.out.w - at.x < m ? w.out.w - at.x : m;
+  OutputTile to{y + w.out.origin + at.image * w.out.image + at.y * w.out.row +
+                    at.x * w.out.pixel + channel,
+                w.out.row, w.out.pixel, nullptr, w.residual.row, w.residual.pixel};
+  if (residual)
+    to.residual = residual + w.residual.origin + at.image * w.residual.image +
+                  at.y * w.residual.row + at.x * w.residual.pixel + channel;
+  for (int64_t n = 0; n < columns; n += kLanes) {
+    const int lanes = columns - n < kLanes ? static_cast<int>(columns - n) : kLanes;
+    if (rows == m && pixels == m && lanes == kLanes) {
+      transform(n, to);
+    } else {  // what lies outside stays in a tile of its own
+      float c[m][m][kLanes], r[m][m][kLanes];
+      for (int64_t i = 0; residual && i < rows; ++i)
+        for (int64_t j = 0; j < pixels; ++j)
+          copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
+      transform(n, {c[0][0], m * kLanes, kLanes, residual ? r[0][0] : nullptr, m * kLanes, kLanes});
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < pixels; ++j)
+          copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
     }
+    to.c += kLanes;
+    if (residual) to.residual += kLanes;
   }
 }
 
@@ -319,7 +369,7 @@ void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_
 }
 
 // M of one panel; rows: where each tile's columns of point 0 go.
-void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count, int64_t m_stride,
+void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count,
                      const float* packed, float* const* rows) {
   PackedTile p{};
   p.a = packed;
@@ -330,7 +380,7 @@ void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count
   p.hi = t.hi;
   p.columns = t.columns;
   const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
-  for (int xi = 0; xi < points; ++xi, p.w += w.depth * t.ldw, p.channel += m_stride) {
+  for (int xi = 0; xi < points; ++xi, p.w += w.depth * t.ldw, p.channel += kTileColumns) {
     for (int64_t i = 0; i < count; i += kPackedRows, p.a += packed_tile_floats(w)) {
       p.c = rows + i;
       tile[(count - i < kPackedRows ? count - i : kPackedRows) - 1](p);
@@ -371,9 +421,9 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
   for (int64_t block = begin; block < end; block += w.block) {
     const int64_t count = end - block < w.block ? end - block : w.block;
 #if defined(LITE_PACKED_TILE)
-    if (w.packs) transform_and_pack<m>(w, x, block, count, v, packed);
+    if (kPacks) transform_and_pack<m>(w, x, block, count, v, packed);
 #endif
-    for (int64_t i = 0; i < count && !w.packs; ++i)
+    for (int64_t i = 0; i < count && !kPacks; ++i)
       transform_input<m>(w, x, tile_at(w, block + i, m), v + i * w.row_floats, v_stride);
     const TileSplit split = split_rows(count);
     for (int64_t p = panel_begin; p < panel_end; ++p) {
@@ -384,12 +434,12 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
       t.columns = static_cast<int32_t>(t.ldw);
       t.w = w.weights + p * w.panel_floats;
 #if defined(LITE_PACKED_TILE)
-      if (w.packs) {
-        for (int64_t i = 0; i < count; ++i) rows[i] = products + i * t.ldc;
-        multiply_packed(w, t, kAll, count, m_stride, packed, rows);
+      if (kPacks) {
+        for (int64_t i = 0; i < count; ++i) rows[i] = products + i * kAll * kTileColumns;
+        multiply_packed(w, t, kAll, count, packed, rows);
       }
 #endif
-      for (int xi = 0; xi < kAll && !w.packs; ++xi, t.w += w.channels * t.ldw) {
+      for (int xi = 0; xi < kAll && !kPacks; ++xi, t.w += w.channels * t.ldw) {
         for (int j = 0; j < split.tiles; ++j) {
           const int64_t m0 = tile_begin(split, j);
           t.a = v + xi * v_stride + m0 * w.row_floats;
@@ -401,11 +451,8 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
       }
       for (int64_t i = 0; i < count; ++i) {
         const TileAt at = tile_at(w, block + i, m);
-        for (int n = 0; n < columns; n += kLanes) {
-          const int lanes = columns - n < kLanes ? static_cast<int>(columns) - n : kLanes;
-          transform_output<m>(w, products + i * t.ldc + n, m_stride, at, n0 + n, lanes,
-                              w.bias + n0 + n, y, residual);
-        }
+        const float* from = products + i * (kPacks ? kAll * kTileColumns : t.ldc);
+        write_tile<m>(w, from, m_stride, at, n0, columns, y, residual);
         if (apply) activate_tile<m>(w, at, n0, columns, y);
       }
     }
