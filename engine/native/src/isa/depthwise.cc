@@ -53,24 +53,30 @@ struct Depthwise {
 
 LITE_INLINE F read(const float* p, int tail) { return tail ? load_part(p, tail) : load(p); }
 
-template <bool kHardSwish, int kPx, int kNv>
-LITE_INLINE void write(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
-  const F lo = splat(t.lo), hi = splat(t.hi);
-  LITE_UNROLL for (int p = 0; p < kPx; ++p)
-    LITE_UNROLL for (int n = 0; n < kNv; ++n) {
-      float* to = t.out + p * t.out_pixel + c + n * kLanes;
-      F v = acc[p][n];
-      if (t.residual) v += read(t.residual + p * t.residual_pixel + c + n * kLanes, tail);
-      v = kHardSwish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
-      if (tail) store_part(to, v, tail);
-      else store(to, v);
-    }
-}
-
 template <int kPx, int kNv>
 LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
-  if (t.hard_swish) write<true>(t, c, tail, acc);
-  else write<false>(t, c, tail, acc);
+  const F lo = splat(t.lo), hi = splat(t.hi);
+  if (t.residual) {
+    const float* from = t.residual + c;
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n)
+        acc[p][n] += read(from + p * t.residual_pixel + n * kLanes, tail);
+  }
+  if (t.hard_swish) {
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n)
+        acc[p][n] = activate_vector<Act::kHardSwish>(acc[p][n], lo, hi);
+  } else {
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = min(hi, max(lo, acc[p][n]));
+  }
+  float* to = t.out + c;
+  const ptrdiff_t pixel = t.out_pixel;
+  LITE_UNROLL for (int p = 0; p < kPx; ++p, to += pixel)
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+      if (tail) store_part(to + n * kLanes, acc[p][n], tail);
+      else store(to + n * kLanes, acc[p][n]);
+    }
 }
 
 template <int kPx, int kNv>
@@ -97,9 +103,15 @@ LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const float* w, int tail
     F f[k][kNv];
     LITE_UNROLL for (int x = 0; x < k; ++x)
       LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
+    const float* column[kColumns];
+    LITE_UNROLL for (int j = 0; j < kColumns; ++j) column[j] = pointers[j];
+#if defined(__aarch64__)
+    // Enough registers for all of them: two are one load.
+    LITE_UNROLL for (int j = 0; j < kColumns; ++j) asm("" : "+r"(column[j]));
+#endif
     LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
       F d[kNv];
-      LITE_UNROLL for (int n = 0; n < kNv; ++n) d[n] = read(pointers[j] + c + n * kLanes, tail);
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) d[n] = read(column[j] + c + n * kLanes, tail);
       LITE_UNROLL for (int x = 0; x < k; ++x) {
         const int p = (j - x) / s;
         if (j < x || (j - x) % s != 0 || p >= kPx) continue;
@@ -194,10 +206,12 @@ bool prepare(Step& step, Env& env) {
   d->lo = clip ? s.activation.a : -INFINITY;
   d->hi = clip ? s.activation.b : INFINITY;
   const int64_t rows = s.out.images * s.out.h;
-  // Measured: few channels per pixel and an output that takes most of the cache, which its input
-  // fills, wait for its lines.
+  // Measured on x86: few channels per pixel and an output that takes most of the cache, which its
+  // input fills, wait for its lines.
+#if !defined(__aarch64__)
   d->fetch_output = static_cast<size_t>(rows * s.out.row) * sizeof(float) > env.l2_bytes / 2 &&
                     s.out.c <= 4 * kBlock;
+#endif
   if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, 1);
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   if (d->general) {
