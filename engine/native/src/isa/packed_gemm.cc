@@ -26,50 +26,66 @@ struct Pixel {
   int64_t y, x;                     // of tap (0, 0)
 };
 
-// All taps of a tile's pixels. `evenly`: they follow each other in one row, only the first is given.
+// One row of taps of the pixel at (y, x), contiguous in memory; where some of it lies outside, it is
+// put together at `patch`.
+const float* row_of_taps(const PackedGemm& g, const float* image, int64_t y, int64_t x, float* patch) {
+  const ConvShape& s = g.shape;
+  const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3], c = s.group_in;
+  if (y < -s.in.halo[0] || y >= s.in.h + s.in.halo[2]) return g.zeros;
+  const float* from = image + y * s.in.row + x * s.in.pixel;
+  if (x >= low && x + s.kernel[1] <= high) return from;
+  int64_t begin, end;
+  tap_window(x, 1, s.kernel[1], low, high, &begin, &end);
+  memset(patch, 0, static_cast<size_t>(s.kernel[1] * c) * sizeof(float));
+  memcpy(patch + begin * c, from + begin * c, static_cast<size_t>((end - begin) * c) * sizeof(float));
+  return patch;
+}
+
+// All taps of a tile's pixels. `evenly`: they follow each other in one row.
 template <int kGroups>
-void pack_tile(const PackedGemm& g, const Pixel* pixels, bool evenly, float* out) {
+void pack_tile(const PackedGemm& g, const Pixel* pixels, bool evenly, float* patches, float* out) {
   constexpr int kRows = 4 * kGroups;
   const ConvShape& s = g.shape;
   const int64_t low_x = -s.in.halo[1], high_x = s.in.w + s.in.halo[3];
   const int64_t low_y = -s.in.halo[0], high_y = s.in.h + s.in.halo[2];
-  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1];
-  const bool joined = s.kernel[1] == 1 || s.dilation[1] * s.in.pixel == s.group_in;
-  const bool one_run = evenly && joined && pixels[0].x >= low_x &&
-                       pixels[0].x + (kRows - 1) * s.stride[1] + reach < high_x;
+  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1], run = s.kernel[1] * s.group_in;
+  const bool inside = evenly && pixels[0].x >= low_x &&
+                      pixels[0].x + (kRows - 1) * s.stride[1] + reach < high_x;
   PackedAt at{out, out + (kGroups >= 2 ? 8 * g.depth : 0)};
   const float* rows[kRows];
   for (int64_t ky = 0; ky < s.kernel[0]; ky++) {
     const int64_t down = ky * s.dilation[0];
-    if (one_run) {
+    if (g.joined_taps) {
       const int64_t y = pixels[0].y + down;
-      const bool inside = y >= low_y && y < high_y;
-      const float* first = inside ? pixels[0].image + y * s.in.row + pixels[0].x * s.in.pixel
-                                  : g.zeros;
-      const int64_t step = inside ? s.stride[1] * s.in.pixel : 0;
-      LITE_UNROLL for (int m = 0; m < kRows; m++) rows[m] = first + m * step;
-      at = pack_run<kGroups>(rows, s.kernel[1] * s.group_in, at);
+      if (inside && y >= low_y && y < high_y) {
+        const float* first = pixels[0].image + y * s.in.row + pixels[0].x * s.in.pixel;
+        const int64_t step = s.stride[1] * s.in.pixel;
+        LITE_UNROLL for (int m = 0; m < kRows; m++) rows[m] = first + m * step;
+      } else {
+        for (int m = 0; m < kRows; m++)
+          rows[m] = row_of_taps(g, pixels[m].image, pixels[m].y + down, pixels[m].x,
+                                patches + m * run);
+      }
+      at = pack_run<kGroups>(rows, run, at);
       continue;
     }
     for (int64_t kx = 0; kx < s.kernel[1]; kx++) {
       for (int m = 0; m < kRows; m++) {
-        const Pixel& p = pixels[evenly ? 0 : m];
-        const int64_t y = p.y + down;
-        const int64_t x = p.x + (evenly ? m * s.stride[1] : 0) + kx * s.dilation[1];
-        const bool inside = y >= low_y && y < high_y && x >= low_x && x < high_x;
-        rows[m] = inside ? p.image + y * s.in.row + x * s.in.pixel : g.zeros;
+        const int64_t y = pixels[m].y + down, x = pixels[m].x + kx * s.dilation[1];
+        const bool is_inside = y >= low_y && y < high_y && x >= low_x && x < high_x;
+        rows[m] = is_inside ? pixels[m].image + y * s.in.row + x * s.in.pixel : g.zeros;
       }
       at = pack_run<kGroups>(rows, s.group_in, at);
     }
   }
-  const int64_t rest = g.depth - s.kernel[0] * s.kernel[1] * s.group_in;
-  if (kGroups >= 2) memset(at.low, 0, static_cast<size_t>(rest) * 8 * sizeof(float));
-  if (kGroups % 2) memset(at.high, 0, static_cast<size_t>(rest) * 4 * sizeof(float));
+  const int64_t rest = g.depth - s.kernel[0] * run;
+  for (int64_t i = 0; kGroups >= 2 && i < 8 * rest; i++) at.low[i] = 0;
+  for (int64_t i = 0; kGroups % 2 && i < 4 * rest; i++) at.high[i] = 0;
 }
 
 // Up to kPackedRows output pixels from `begin` on.
 void gather(const PackedGemm& g, const float* x, float* y, const float* residual, int64_t begin,
-            int64_t end, TileRows* tile) {
+            int64_t end, float* patches, TileRows* tile) {
   const ConvShape& s = g.shape;
   const int64_t count = end - begin < kPackedRows ? end - begin : kPackedRows;
   const int64_t padded = (count + 3) / 4 * 4;
@@ -90,6 +106,7 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
   place(0);
   if (evenly) {
     for (int64_t m = 1; m < padded; m++) {
+      pixels[m] = {pixels[0].image, pixels[0].y, pixels[0].x + m * s.stride[1]};
       tile->c[m] = tile->c[0] + m * s.out.pixel;
       if (residual) tile->residual[m] = tile->residual[0] + m * s.residual.pixel;
     }
@@ -106,9 +123,9 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
     }
   }
   float* out = reinterpret_cast<float*>(tile) + kTileRowsFloats;
-  if (padded == 12) pack_tile<3>(g, pixels, evenly, out);
-  else if (padded == 8) pack_tile<2>(g, pixels, evenly, out);
-  else pack_tile<1>(g, pixels, evenly, out);
+  if (padded == 12) pack_tile<3>(g, pixels, evenly, patches, out);
+  else if (padded == 8) pack_tile<2>(g, pixels, evenly, patches, out);
+  else pack_tile<1>(g, pixels, evenly, patches, out);
 }
 
 }  // namespace
@@ -118,6 +135,7 @@ bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
   g->depth = (s.kernel[0] * s.kernel[1] * s.group_in + 3) / 4 * 4;
   const int64_t pixels = s.out.images * s.out.h * s.out.w;
   const int64_t tiles = (pixels + kPackedRows - 1) / kPackedRows;
+  g->joined_taps = s.kernel[1] == 1 || s.dilation[1] * s.in.pixel == s.group_in;
   g->zeros = static_cast<float*>(env.allocate((s.kernel[1] * s.group_in + 1) * sizeof(float)));
   if (!g->zeros) return env.out_of_memory();
   // A block stays cached while all panels pass over it; large weights should pass few times.
@@ -126,7 +144,8 @@ bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
   const double room = weight_bytes > l2 ? l2 : 0.4 * l2;
   const double block = room / (4.0 * static_cast<double>(tile_floats(*g)));
   g->block_tiles = block < 1 ? 1 : block > tiles ? tiles : static_cast<int64_t>(block);
-  g->scratch_bytes = static_cast<size_t>(g->block_tiles * tile_floats(*g)) * sizeof(float);
+  g->scratch_bytes = static_cast<size_t>(g->block_tiles * tile_floats(*g) +
+                                         kPackedRows * s.kernel[1] * s.group_in) * sizeof(float);
   return true;
 }
 
@@ -146,7 +165,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
     const int64_t rest = (end - block + kPackedRows - 1) / kPackedRows;
     const int64_t tiles = rest < g.block_tiles ? rest : g.block_tiles;
     for (int64_t i = 0; i < tiles; i++) {
-      gather(g, x, y, residual, block + i * kPackedRows, end,
+      gather(g, x, y, residual, block + i * kPackedRows, end, scratch + g.block_tiles * stride,
              reinterpret_cast<TileRows*>(scratch + i * stride));
     }
     for (int64_t panel = panel_begin; panel < panel_end; panel++) {

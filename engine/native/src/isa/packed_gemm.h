@@ -10,6 +10,7 @@ namespace lite::LITE_ISA {
 struct PackedGemm {
   ConvShape shape;
   int64_t depth;                    // taps x channels in, padded to a multiple of 4
+  bool joined_taps;                 // a row of taps is one contiguous run
   int64_t block_tiles;              // packed at a time
   size_t scratch_bytes;             // per thread
   const float* weights;             // [panel][depth][columns], then kPackedSlack floats
