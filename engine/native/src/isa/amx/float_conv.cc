@@ -47,10 +47,15 @@ bool suits(const Step& step, Env& env) {
   return read_conv(step, env, false, &s) && plan<kParts>(s, env, false, &g);
 }
 
-// Whether a copy of everything would leave the second-level cache before it is read.
-bool is_large(const AmxGemm& g, const ConvShape& s, const Env& env) {
-  return static_cast<double>(operand_bytes(g)) > 0.6 * static_cast<double>(env.l2_bytes) &&
-         s.out.images * s.out.h >= 4 * env.threads;
+// Whether each thread should copy rows of its own: where a copy of everything would leave the
+// second-level cache before it is read, and where threads share rows evenly, since what one thread
+// writes the others would have to fetch from its cache. Large weights are better shared by panels.
+bool prefers_rows(const AmxGemm& g, const ConvShape& s, const Env& env) {
+  const int64_t rows = s.out.images * s.out.h, most = (rows + env.threads - 1) / env.threads;
+  const double l2 = static_cast<double>(env.l2_bytes);
+  if (rows >= 4 * env.threads && static_cast<double>(operand_bytes(g)) > 0.6 * l2) return true;
+  return env.threads > 1 && most * env.threads * 7 <= rows * 8 &&
+         static_cast<double>(g.groups * g.group_weight_bytes) <= 0.6 * l2;
 }
 
 // Rows per chunk, of a plan by rows: as many as take a third of that cache, equal ones.
@@ -130,7 +135,7 @@ bool prepare(Step& step, Env& env) {
   AmxGemm& g = state->gemm;
   plan<kParts>(s, env, false, &g);
   const bool by_rows = asks_for_rows(step) && s.out.images == 1;
-  if (by_rows || is_large(g, s, env)) {
+  if (by_rows || prefers_rows(g, s, env)) {
     plan<kParts>(s, env, true, &g);
     plan_chunks(rows_per_chunk(g, s, env), &g);
     if (by_rows) step.rows = row_map(s, 1);
