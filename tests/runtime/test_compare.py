@@ -129,6 +129,7 @@ def test_overflow_is_told_and_is_json() -> None:
         result.verdict
     )
     assert result.layers[0].rel_l2 == math.inf
+    assert result.layers[0].detail["histogram"]["counts"] == []  # no finite difference
     row = json.loads(result.to_json(), parse_constant=pytest.fail)["layers"][0]
     assert row["rel_l2"] is None and row["nan_b"] == 32
 
@@ -217,4 +218,6 @@ def test_where_the_difference_lies() -> None:
     b[:, 2, :, 4] = 1
     where = channel_map(a, b)
     assert where["channel"] == 2 and where["per_column"] == [0, 0, 0, 0, 1]
+    a[:, :, 0, 0], b[:, :, 0, 0] = np.inf, np.inf  # the same on both sides is no difference
+    assert channel_map(a, b)["per_channel"] == [0, 0, 1, 0]
     assert histogram(a, b)["zero"] == 57 and sum(histogram(a, b)["counts"]) == 3

@@ -144,6 +144,11 @@ def test_upload_arrives_whole_or_says_that_it_broke_off():
     assert "broke off" in zone.received["error"] and len(files) == 1
 
 
+def test_the_same_infinity_on_both_sides_is_no_difference():
+    detail = lw.difference_detail(np.array([np.inf, np.nan, 1.0]), np.array([np.inf, np.nan, 2.0]))
+    assert detail["not_finite"] == 0 and detail["worst"]["index"] == [2]
+
+
 def test_difference_detail_finds_the_place():
     rng = np.random.default_rng(0)
     a = rng.normal(size=(1, 8, 6, 20)).astype(np.float32)

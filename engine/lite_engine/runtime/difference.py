@@ -106,9 +106,16 @@ def _range(x: np.ndarray) -> tuple[float, float]:
     return (float(x.min()), float(x.max())) if x.size else (0.0, 0.0)
 
 
+def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """|a−b|, 0 where both are the same NaN or infinity; NaN or infinite where only one is."""
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.abs(x - y))
+
+
 def histogram(a: np.ndarray, b: np.ndarray, bins: int = 41) -> dict[str, Any]:
     """Counts of log10|a−b| between the smallest and the largest difference that is not zero."""
-    delta = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64)).ravel()
+    delta = _distance(a, b).ravel()
     delta = delta[np.isfinite(delta)]
     positive = delta[delta > 0]
     if not positive.size:
@@ -125,7 +132,7 @@ def channel_map(a: np.ndarray, b: np.ndarray, channel: int | None = None) -> dic
     """Where the difference lies: error per channel, per column, and the |a−b| map of one channel
     (the worst when None). Arrays are (N,C,H,W) or (N,C,…); others are one channel.
     """
-    delta = np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64))
+    delta = _distance(a, b)
     delta = np.nan_to_num(delta, nan=np.inf, posinf=np.inf)
     if delta.ndim < 3:
         delta = delta.reshape(1, 1, -1)

@@ -27,6 +27,8 @@ def difference_detail(
         )
     with np.errstate(invalid="ignore", over="ignore"):
         signed = b.astype(np.float64) - a.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))  # NaN and Inf too
+    signed = np.where(same, 0.0, signed)
     broken = ~np.isfinite(signed)
     size = np.where(broken, np.inf, np.abs(signed))
     picture = _as_channels(size, layout)

@@ -58,14 +58,17 @@ def _call(args: argparse.Namespace) -> Any:
         raise UsageError("--tolerance must not be negative")
     model = load_model(args)
     a, b = _sides(args, model)
-    result = None
-    for seed in range(1 if args.input else args.random_inputs):
+    seeds = 1 if args.input else args.random_inputs
+    result: Any = None
+    for seed in range(seeds):
         feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph, seed)
         result = (bisect if args.bisect else compare)(
             a, b, feeds, tolerance=args.tolerance, isolated=args.isolated,
             layers=args.layers.split(",") if args.layers else None, until=args.until,
             detail=args.detail,
         )  # fmt: skip
+        if seeds > 1:
+            result.verdict += f" (random inputs {seed + 1} of {seeds}, seed {seed})"
         if not result.agrees:
             break
     return result
@@ -98,7 +101,7 @@ def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
             m, name, threads=_count(count), device=find_device(where),
             precision=None if precision == "auto" else precision,
         )  # fmt: skip
-        sides.append(Side(predictor, _label(predictor, where, count)))
+        sides.append(Side(predictor, _label(predictor, where, count, precision)))
     if args.other:
         for side, m in zip(sides, (model, other), strict=True):
             side.label = f"{m.name} on {side.label}"
@@ -107,10 +110,12 @@ def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     return sides[0], sides[1]
 
 
-def _label(predictor: Any, where: str, count: str) -> str:
+def _label(predictor: Any, where: str, count: str, asked: str) -> str:
     parts = [predictor.backend]
-    if predictor.precision != "fp32":
+    if predictor.precision != "fp32" or asked not in ("auto", "fp32"):
         parts.append(predictor.precision)
+    if asked not in ("auto", predictor.precision):
+        parts.append(f"(it has no {asked})")
     if where not in ("local", "emulated"):
         parts.append(f"at {where}")
     if _count(count):

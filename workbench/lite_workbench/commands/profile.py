@@ -97,6 +97,10 @@ def _call(args: argparse.Namespace) -> Profiled:
         place(predictor, feeds)
     runs = args.runs or (1 if predictor.emulated else 20)
     made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
+    if args.precision and args.precision != predictor.precision:
+        made.warnings.append(
+            f"{predictor.backend} does not store {args.precision}: this is {predictor.precision}"
+        )
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})
     advice = advise(
         made, plan, model.journal, args.model,
