@@ -11,6 +11,7 @@ from lite_engine import Predictor, optimize, settings
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.runtime import host_target, usability
 from lite_engine.runtime.profile import Profile, profile
+from lite_engine.runtime.roof import Roof
 
 from tests.small_models import classifier, image
 
@@ -96,6 +97,18 @@ def test_a_layer_on_the_cpu_is_under_no_roof_of_the_device(tmp_path) -> None:
         rows = profile(predictor, image(graph), runs=1).layers
     assert {x.backend for x in rows if x.roof_fraction is not None} == {"opencl"}
     assert "cpu" in {x.backend for x in rows}
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("gflops", "bound"), [(1e-6, None), (1e9, "memory")])
+def test_integers_are_not_under_the_floats_arithmetic_roof(gflops, bound, monkeypatch) -> None:
+    roof = Roof(gflops, 1.0, 1.0, "paper")
+    monkeypatch.setattr("lite_engine.runtime.profile.measured_roof", lambda _: roof)
+    graph = Graph("relu in integers")
+    graph.inputs = [Value("x", DType.I8, (1, 3, 20, 20))]
+    graph.outputs = [graph.add("Relu", graph.inputs, {}).output]
+    made = profile(Predictor(graph, "reference"), {"x": np.ones((1, 3, 20, 20), np.int8)}, runs=1)
+    assert [x.bound_by for x in made.layers] == [bound]
 
 
 @pytest.mark.cpu

@@ -332,13 +332,20 @@ def _rows(plan: Plan, taken: _Samples, roof: Roof | None) -> list[LayerTime]:
     typical = int(np.argmin(np.abs(taken.profiled - np.median(taken.profiled))))
     rows = []
     for i, step in enumerate(plan.steps):
-        own = roof if step.backend == plan.backend else None  # the other backend has other roofs
+        own = roof if roof is not None and _is_under(roof, plan, step) else None
         row = _row(plan, step, times[:, i], taken.variants[i], float(medians[i]) / whole, own)
         row.span_ms = [float(taken.starts[typical, i]), float(taken.ends[typical, i])]
         if row.overhead:
             row.copy = move_of(plan, step, row.median_ms)
         rows.append(row)
     return rows
+
+
+def _is_under(roof: Roof, plan: Plan, step: Step) -> bool:
+    """The other backend has other roofs, and arithmetic in integers is not under that of floats."""
+    integer = str(plan.tensors[step.outputs[0]].dtype) in ("i8", "u8")
+    bound = roof.bound_by(step.flops, step.bytes)
+    return step.backend == plan.backend and not (integer and bound == "arithmetic")
 
 
 def _row(
