@@ -143,14 +143,41 @@ def copy(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 @builds("copy_concat")
 def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
+    """Inputs two by two: a call costs as much as a small copy."""
     y = plan.tensors[step.outputs[0]]
     axis, at, out = int(step.attrs["axis"]) % len(y.dims), 0, []
-    for index in step.inputs:
-        x = plan.tensors[index]
-        sy = strides_of(y.dims)
-        out.append(strided_copy(device, x, y, x.dims, strides_of(x.dims), sy, 0, at * sy[axis]))
-        at += x.dims[axis]
+    rows, pitch = math.prod(y.dims[:axis]), math.prod(y.dims[axis:])
+    inputs = [x for x in (plan.tensors[i] for i in step.inputs) if x.size]
+    for first in range(0, len(inputs), 2):
+        pair = inputs[first : first + 2]
+        widths = [math.prod(x.dims[axis:]) for x in pair]
+        if len(pair) == 2:
+            out.append(_joined(device, (pair[0], pair[1]), y, widths, rows, at, pitch))
+        else:
+            ends = [pitch, 1]
+            out.append(strided_copy(device, pair[0], y, (rows, *widths), [*widths, 1], ends, 0, at))
+        at += sum(widths)
     return out
+
+
+def _joined(
+    device: Device,
+    pair: tuple[PlanTensor, PlanTensor],
+    y: PlanTensor,
+    widths: list[int],
+    rows: int,
+    at: int,
+    pitch: int,
+) -> Launch:
+    """Rows of two tensors, `widths` elements each, from place `at` of rows of y, `pitch` apart."""
+    kind, last = element_type(y), [*widths, rows, at, pitch]
+    if not device.local_tiles:
+        return _by_rows("join_runs", kind, "int", sum(widths), rows, [*pair, y, *last])
+    if kind in ("uint", "ushort") and all(n % 4 == 0 for n in (*widths, at, pitch)):
+        kind = f"{kind}4"
+        last = [widths[0] // 4, widths[1] // 4, rows, at // 4, pitch // 4]
+    grid = (last[0] + last[1], rows)
+    return Launch("copy", "join", [*pair, y, *last], grid, f"#define E {kind}\n#define I int")
 
 
 @builds("copy_split")

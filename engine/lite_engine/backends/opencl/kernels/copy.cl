@@ -24,6 +24,14 @@ kernel void copy_rows(global const E *x, global E *y, int width, int rows, int n
       x[x_at + row % near * x_row + row / near * x_far + i];
 }
 
+// Rows of a and b, one after the other, as parts of rows of y.
+kernel void join(global const E *a, global const E *b, global E *y, int a_width, int b_width, int rows,
+                 int y_at, int y_row) {
+  const int i = get_global_id(0), row = get_global_id(1);
+  if (i >= a_width + b_width || row >= rows) return;
+  y[y_at + row * y_row + i] = i < a_width ? a[row * a_width + i] : b[row * b_width + i - a_width];
+}
+
 #ifdef PER_ITEM  // for CPUs: an item has so many rows
 inline void run(global const E *x, global E *y, int n) {
   int i = 0;
@@ -38,6 +46,16 @@ void copy_runs(global const E *x, global E *y, int width, int rows, int near, in
   for (int row = first; row < min(first + PER_ITEM, rows); ++row)
     run(x + x_at + row % near * x_row + row / near * x_far,
         y + y_at + row % near * y_row + row / near * y_far, width);
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void join_runs(global const E *a, global const E *b, global E *y, int a_width, int b_width, int rows, int y_at,
+               int y_row) {
+  const int first = get_global_id(0) * PER_ITEM;
+  for (int row = first; row < min(first + PER_ITEM, rows); ++row) {
+    run(a + row * a_width, y + y_at + row * y_row, a_width);
+    run(b + row * b_width, y + y_at + row * y_row + a_width, b_width);
+  }
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
