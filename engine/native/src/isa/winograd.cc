@@ -105,22 +105,27 @@ int64_t packed_floats(const Winograd&, int) { return 0; }
 template <int m>
 void transform_weights(const ConvShape& s, const Winograd& w, float* out) {
   constexpr int kPoints = Transform<m>::kPoints;
-  const float* g = s.weights->as<float>();
-  for (int64_t o = 0; o < s.out.c; ++o) {
-    const int64_t panel = o / kTileColumns, columns = panel_columns(s.out.c, panel);
-    for (int64_t c = 0; c < w.channels; ++c, g += 9) {
-      double half[kPoints][3];
+  const float* weights = s.weights->as<float>();
+  for (int64_t n0 = 0; n0 < s.out.c; n0 += kTileColumns) {
+    const int64_t panel = n0 / kTileColumns, columns = panel_columns(s.out.c, panel);
+    const int64_t valid = s.out.c - n0 < columns ? s.out.c - n0 : columns;
+    for (int64_t c = 0; c < w.channels; ++c) {  // a row of columns is written as a whole
+      double g[9][kTileColumns] = {}, half[kPoints][3][kTileColumns] = {};
+      for (int64_t n = 0; n < valid; ++n)
+        for (int k = 0; k < 9; ++k) g[k][n] = weights[((n0 + n) * w.channels + c) * 9 + k];
       for (int i = 0; i < kPoints; ++i)
-        for (int x = 0; x < 3; ++x) {
-          half[i][x] = 0;
-          for (int y = 0; y < 3; ++y) half[i][x] += Transform<m>::kWeights[i][y] * g[y * 3 + x];
-        }
+        for (int x = 0; x < 3; ++x)
+          for (int y = 0; y < 3; ++y)
+            for (int n = 0; n < kTileColumns; ++n)
+              half[i][x][n] += Transform<m>::kWeights[i][y] * g[y * 3 + x][n];
       for (int i = 0; i < kPoints; ++i)
         for (int j = 0; j < kPoints; ++j) {
-          double sum = 0;
-          for (int x = 0; x < 3; ++x) sum += Transform<m>::kWeights[j][x] * half[i][x];
-          out[panel * w.panel_floats + ((i * kPoints + j) * w.depth + c) * columns +
-              o % kTileColumns] = static_cast<float>(sum);
+          double sum[kTileColumns] = {};
+          for (int x = 0; x < 3; ++x)
+            for (int n = 0; n < kTileColumns; ++n)
+              sum[n] += Transform<m>::kWeights[j][x] * half[i][x][n];
+          float* row = out + panel * w.panel_floats + ((i * kPoints + j) * w.depth + c) * columns;
+          for (int64_t n = 0; n < valid; ++n) row[n] = static_cast<float>(sum[n]);
         }
     }
   }

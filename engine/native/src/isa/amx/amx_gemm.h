@@ -121,14 +121,14 @@ LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At a
         for (int64_t k = 0; k < g.k_tiles * rows; ++k) {
           const int64_t tile = (k / rows * g.taps + tap) * g.parts + part;
           Element* w = panel + (tile * rows + k % rows) * columns * kIn4;
-          for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n)
-            for (int64_t i = 0; i < kIn4; ++i) {
-              const int64_t e = k * kIn4 + i;
-              const int64_t kx = joined ? e / channels : tap % kernel_w;
-              const int64_t ky = joined ? tap : tap / kernel_w;
-              const int64_t c = joined ? e % channels : e;
-              if (c < g.in_c) w[n * kIn4 + i] = at(group, n0 + n, c, ky, kx);
-            }
+          for (int64_t i = 0; i < kIn4; ++i) {
+            const int64_t e = k * kIn4 + i;
+            const int64_t kx = joined ? e / channels : tap % kernel_w;
+            const int64_t ky = joined ? tap : tap / kernel_w;
+            const int64_t c = joined ? e % channels : e;
+            for (int64_t n = 0; c < g.in_c && n < columns && n0 + n < g.out_c; ++n)
+              w[n * kIn4 + i] = at(group, n0 + n, c, ky, kx);
+          }
         }
     }
 }

@@ -49,11 +49,11 @@ bool prepare_part(const ConvShape& s, const IntWeightView& view, const int32_t* 
   float* scale = static_cast<float*>(env.allocate((columns + kLanes) * 4));
   if (!packed || !bias || !scale) return env.out_of_memory();
   const auto at = [&](int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) -> int8_t {
-    const int64_t member = c / s.group_in;
-    if (o / s.group_out != member) return 0;
+    const int64_t member = join > 1 ? c / s.group_in : 0;  // divisions cost more than the rest
+    if (join > 1 && o / s.group_out != member) return 0;
     const int64_t i = view.origin + (group * join + member) * view.group +
-                      o % s.group_out * view.out + c % s.group_in * view.in + ky * view.y +
-                      kx * view.x;
+                      (o - member * s.group_out) * view.out +
+                      (c - member * s.group_in) * view.in + ky * view.y + kx * view.x;
     return static_cast<int8_t>(centred_weight(quant, *view.tensor, group * g.out_c + o, i));
   };
   pack_amx<int8_t>(g, s.kernel[1], packed, at);
