@@ -14,8 +14,8 @@ struct Packer {
 
   // Centred weight of packed group, output o, input c; 0 outside the block diagonal.
   int32_t at(int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) const {
-    const int64_t member = c / s.group_in;
-    if (o / s.group_out != member) return 0;
+    const int64_t member = join > 1 ? c / s.group_in : 0;  // divisions cost more than the rest
+    if (join > 1 && o / s.group_out != member) return 0;
     return centred_weight(g.quant, *v.tensor, group * g.out_c + o,
                           v.origin + (group * join + member) * v.group +
                               (o - member * s.group_out) * v.out +
@@ -60,16 +60,16 @@ struct Packer {
 
 // Dot products of bytes: whether all weights are bytes when their zero points are subtracted.
 bool fit_centred(const ConvShape& s, const IntWeightView& v, const QuantParams& q) {
-  for (int64_t o = 0; o < s.out.c; ++o)
+  for (int64_t o = 0; o < s.out.c; ++o) {
+    const int64_t first = v.origin + o / s.group_out * v.group + o % s.group_out * v.out;
     for (int64_t c = 0; c < s.group_in; ++c)
       for (int64_t ky = 0; ky < s.kernel[0]; ++ky)
         for (int64_t kx = 0; kx < s.kernel[1]; ++kx) {
-          const int32_t w = centred_weight(q, *v.tensor, o,
-                                           v.origin + o / s.group_out * v.group +
-                                               o % s.group_out * v.out +
-                                               c * v.in + ky * v.y + kx * v.x);
+          const int32_t w =
+              centred_weight(q, *v.tensor, o, first + c * v.in + ky * v.y + kx * v.x);
           if (w != static_cast<int8_t>(w)) return false;
         }
+  }
   return true;
 }
 
