@@ -4,6 +4,7 @@
 
 A `.lite` file runs without the operators, the planner and the importers; with every package
 importing all of itself, starting would take three times as long.
+Records on that way are named tuples: a frozen dataclass takes eight times as long to make.
 """
 
 from __future__ import annotations
