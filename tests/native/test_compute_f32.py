@@ -86,6 +86,8 @@ TILED += [
     (GEMM, (1, 81, 80, 64), 33, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2],
                                          "activation": "Silu"}),
     (GEMM, (1, 64, 80, 80), 40, (1, 1), {"r": True, "activation": "Relu"}),
+    (DECONV, (1, 17, 16, 64), 48, (2, 2), {"strides": [2, 2], "activation": "Silu"}),
+    (DECONV, (2, 70, 50, 64), 33, (2, 3), {"strides": [2, 1]}),
 ]
 CONVS += TILED
 CONVS += [(k, *c[1:]) for k in (F32_3X3,) for c in CONVS if c[0] in (W23, W43)]

@@ -1,5 +1,4 @@
 // ConvTranspose as one stride-1 tap GEMM per remainder of the stride.
-#include "deconv_parts.h"
 #include "tap_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -22,19 +21,11 @@ bool prepare(Step& step, Env& env) {
   if (!count) return false;
   d->part = static_cast<TapGemm*>(env.allocate(static_cast<size_t>(count) * sizeof(TapGemm)));
   if (!d->part) return env.out_of_memory();
-  const int64_t kw = s.kernel[1], taps = s.kernel[0] * kw;
   for (int64_t i = 0; i < count; ++i) {
     DeconvPart part;
     if (!deconv_part(s, i, &part)) continue;
-    const WeightView w{s.weights->as<float>() + part.first_y * kw + part.first_x,
-                       s.group_in * s.group_out * taps,
-                       taps,
-                       s.group_out * taps,
-                       part.step_y * kw,
-                       part.step_x,
-                       1.0f};
-    if (!prepare_tap_gemm(part.shape, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env,
-                          &d->part[d->parts])) {
+    if (!prepare_tap_gemm(part.shape, weights_of(s, part), s.bias ? s.bias->as<float>() : nullptr,
+                          1.0f, env, &d->part[d->parts])) {
       return false;
     }
     const size_t bytes = d->part[d->parts++].scratch_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conv_strips.h"
+#include "deconv_parts.h"
 #include "f32_tile.h"
 #include "packed_gemm.h"
 
@@ -14,6 +15,17 @@ struct WeightView {
   float scale;
   int64_t pairs_in = 0;  // input channels per group, where ConvShape::group_in counts pairs
 };
+
+LITE_INLINE WeightView weights_of(const ConvShape& transposed, const DeconvPart& part) {
+  const int64_t kw = transposed.kernel[1], taps = transposed.kernel[0] * kw;
+  return {transposed.weights->as<float>() + part.first_y * kw + part.first_x,
+          transposed.group_in * transposed.group_out * taps,
+          taps,
+          transposed.group_out * taps,
+          part.step_y * kw,
+          part.step_x,
+          1.0f};
+}
 
 struct TapGemm {
   StripList list;

@@ -176,7 +176,7 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
     const size_t operand = operand_bytes(*g);
     g->part_bytes = static_cast<int64_t>(operand / static_cast<size_t>(g->parts));
     if (g->chunk_rows) {
-      step.scratch_bytes = operand;
+      if (operand > step.scratch_bytes) step.scratch_bytes = operand;
     } else {
       g->copy_at = (step.shared_bytes + 63) / 64 * 64;
       step.shared_bytes = g->copy_at + operand;

@@ -1,4 +1,4 @@
-// Conv on AMX with float32 in memory and float32 sums of bf16 products.
+// Conv and ConvTranspose on AMX with float32 in memory and float32 sums of bf16 products.
 //
 // Precision bf16 rounds inputs and weights (one part). Precision float32 splits each into a high and
 // a low bf16, x = h + l + e with |e| <= 2^-16 |x|, and adds h*h', h*l' and l*h' (two parts): Henry,
@@ -14,14 +14,21 @@
 
 #include "convert.h"
 #include "isa/activation.h"
+#include "isa/tap_gemm.h"
 
 namespace lite::LITE_ISA {
 namespace {
 
-struct State {
+// A convolution: the only one, or one remainder of a transposed one.
+struct Part {
   AmxGemm gemm;
   int64_t rows;              // of outputs, of all images
   const float* bias;         // [group][panels * kAmxColumns]
+};
+
+struct State {
+  int32_t parts;
+  Part* part;
   Activation activation;
   float low, high;
   bool has_residual, apply;
@@ -45,6 +52,21 @@ bool suits(const Step& step, Env& env) {
   ConvShape s;
   AmxGemm g;
   return read_conv(step, env, false, &s) && plan<kParts>(s, env, false, &g);
+}
+
+// Whether every remainder pays here.
+bool suits_transposed(const Step& step, Env& env) {
+  ConvShape s;
+  AmxGemm g;
+  DeconvPart part;
+  if (!read_conv(step, env, true, &s)) return false;
+  const int64_t count = count_deconv_parts(s, env);
+  for (int64_t i = 0; i < count; ++i) {
+    if (deconv_part(s, i, &part) &&
+        (part.shape.kernel[0] == 0 || !plan<2>(part.shape, env, false, &g)))
+      return false;
+  }
+  return count > 0;
 }
 
 // Whether each thread should copy rows of its own: where a copy of everything would leave the
@@ -104,20 +126,21 @@ void pack_one_group(const AmxGemm& g, const float* weights, uint8_t* out) {
   }
 }
 
+// `w` says where a weight lies; its scale is 1.
 template <int kParts>
-void pack(const ConvShape& s, const AmxGemm& g, uint8_t* out) {
-  const float* weights = s.weights->as<float>();
-  const int64_t kh = s.kernel[0], kw = s.kernel[1], join = s.groups / g.groups;
-  if (s.groups == 1 && g.taps == kh * kw && s.group_in * kh * kw < (1 << 26))
-    return pack_one_group<kParts>(g, weights, out);
+void pack(const ConvShape& s, const WeightView& w, const AmxGemm& g, uint8_t* out) {
+  const int64_t taps = s.kernel[0] * s.kernel[1], join = s.groups / g.groups;
+  const bool rows = w.x == 1 && w.y == s.kernel[1] && w.in == taps && w.out == s.group_in * taps;
+  if (s.groups == 1 && rows && g.taps == taps && s.group_in * taps < (1 << 26))
+    return pack_one_group<kParts>(g, w.data, out);
   for (int part = 0; part < kParts; ++part) {
     pack_amx<uint16_t>(
-        g, kw, out,
+        g, s.kernel[1], out,
         [&](int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) -> uint16_t {
           const int64_t member = c / s.group_in;
           if (o / s.group_out != member) return 0;
-          const int64_t output = (group * join + member) * s.group_out + o % s.group_out;
-          float v = weights[((output * s.group_in + c % s.group_in) * kh + ky) * kw + kx];
+          float v = w.data[(group * join + member) * w.group + o % s.group_out * w.out +
+                           c % s.group_in * w.in + ky * w.y + kx * w.x];
           for (int i = 0; i < part; ++i) v -= rounded(splat(v))[0];
           return float_to_bfloat(v);
         },
@@ -126,23 +149,34 @@ void pack(const ConvShape& s, const AmxGemm& g, uint8_t* out) {
 }
 
 template <int kParts>
-bool prepare(Step& step, Env& env) {
-  ConvShape s;
-  if (!read_conv(step, env, false, &s)) return false;
-  State* state = static_cast<State*>(env.allocate(sizeof(State)));
-  if (!state) return env.out_of_memory();
-  step.state = state;
-  AmxGemm& g = state->gemm;
+bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& step, Env& env,
+                  Part* part) {
+  AmxGemm& g = part->gemm;
   plan<kParts>(s, env, false, &g);
-  const bool by_rows = asks_for_rows(step) && s.out.images == 1;
   if (by_rows || prefers_rows(g, s, env)) {
     plan<kParts>(s, env, true, &g);
     plan_chunks(rows_per_chunk(g, s, env), &g);
-    if (by_rows) step.rows = row_map(s, 1);
   }
   if (!finish_plan(s, 2, step, env, &g)) return false;
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
-  state->rows = s.out.images * s.out.h;
+  part->rows = s.out.images * s.out.h;
+  const int64_t columns = g.groups * g.panels * kAmxColumns;
+  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
+  float* bias = static_cast<float*>(env.allocate((columns + kLanes) * 4));
+  if (!packed || !bias) return env.out_of_memory();
+  pack<kParts>(s, w, g, packed);
+  for (int64_t i = 0; s.bias && i < g.groups * g.out_c; ++i)
+    bias[i / g.out_c * g.panels * kAmxColumns + i % g.out_c] = s.bias->as<float>()[i];
+  g.weights = packed;
+  part->bias = bias;
+  return true;
+}
+
+State* new_state(const ConvShape& s, int64_t parts, Step& step, Env& env) {
+  State* state = static_cast<State*>(env.allocate(sizeof(State)));
+  Part* part = static_cast<Part*>(env.allocate(static_cast<size_t>(parts) * sizeof(Part)));
+  if (!state || !part) return nullptr;
+  step.state = state;
+  state->part = part;
   state->activation = s.activation;
   const Act act = s.activation.act;
   const bool clip = act == Act::kClip;
@@ -150,16 +184,40 @@ bool prepare(Step& step, Env& env) {
   state->high = clip ? s.activation.b : __builtin_inff();
   state->apply = !clip && act != Act::kNone && act != Act::kHardSwish && act != Act::kLeakyRelu;
   state->has_residual = s.has_residual;
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
+  return state;
+}
 
-  const int64_t columns = g.groups * g.panels * kAmxColumns;
-  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
-  float* bias = static_cast<float*>(env.allocate((columns + kLanes) * 4));
-  if (!packed || !bias) return env.out_of_memory();
-  pack<kParts>(s, g, packed);
-  for (int64_t i = 0; s.bias && i < g.groups * g.out_c; ++i)
-    bias[i / g.out_c * g.panels * kAmxColumns + i % g.out_c] = s.bias->as<float>()[i];
-  g.weights = packed;
-  state->bias = bias;
+template <int kParts>
+bool prepare(Step& step, Env& env) {
+  ConvShape s;
+  if (!read_conv(step, env, false, &s)) return false;
+  State* state = new_state(s, 1, step, env);
+  if (!state) return env.out_of_memory();
+  state->parts = 1;
+  const int64_t kw = s.kernel[1], taps = s.kernel[0] * kw;
+  const WeightView w{s.weights->as<float>(), s.group_out * s.group_in * taps, s.group_in * taps,
+                     taps, kw, 1, 1.0f};
+  const bool by_rows = asks_for_rows(step) && s.out.images == 1;
+  if (by_rows) step.rows = row_map(s, 1);
+  return prepare_part<kParts>(s, w, by_rows, step, env, state->part);
+}
+
+bool prepare_transposed(Step& step, Env& env) {
+  ConvShape s;
+  if (!read_conv(step, env, true, &s)) return false;
+  const int64_t count = count_deconv_parts(s, env);
+  if (!count) return false;
+  State* state = new_state(s, count, step, env);
+  if (!state) return env.out_of_memory();
+  for (int64_t i = 0; i < count; ++i) {
+    DeconvPart part;
+    if (!deconv_part(s, i, &part)) continue;
+    if (!prepare_part<2>(part.shape, weights_of(s, part), false, step, env,
+                         &state->part[state->parts++])) {
+      return false;
+    }
+  }
   return true;
 }
 
@@ -294,7 +352,7 @@ void finish(const State& state, const AmxBlock& b, const Sums& sums, float* y,
 }
 
 template <int kParts>
-void multiply(const State& state, const AmxGemm& g, const uint8_t* operand, float* y,
+void multiply(const State& state, const AmxGemm& g, const float* bias, const uint8_t* operand, float* y,
               const float* residual, int thread) {
   const Act act = state.activation.act;
   const auto finish_block = act == Act::kHardSwish   ? finish<Act::kHardSwish>
@@ -309,7 +367,7 @@ void multiply(const State& state, const AmxGemm& g, const uint8_t* operand, floa
         static const Fn kProducts[2][2] = {{products<kParts, 1, 1>, products<kParts, 1, 2>},
                                            {products<kParts, 2, 1>, products<kParts, 2, 2>}};
         kProducts[tiles - 1][vectors - 1](
-            g, b, a, w, state.bias + (b.group * g.panels + b.panel) * kAmxColumns);
+            g, b, a, w, bias + (b.group * g.panels + b.panel) * kAmxColumns);
       },
       [&](int which, int tiles, int vectors) { store_sums(sums[which].at, tiles, vectors); },
       [&](const AmxBlock& b, int which) { finish_block(state, b, sums[which], y, residual); });
@@ -317,49 +375,53 @@ void multiply(const State& state, const AmxGemm& g, const uint8_t* operand, floa
 
 // Output rows [begin, end) of an image, chunk by chunk.
 template <int kParts>
-void run_chunks(const State& state, int64_t image, int64_t begin, int64_t end, const float* x, float* y,
-                const float* residual, uint8_t* operand) {
-  const int64_t most = state.gemm.chunk_rows, passes = (end - begin + most - 1) / most;
+void run_chunks(const State& state, const Part& part, int64_t image, int64_t begin, int64_t end,
+                const float* x, float* y, const float* residual, uint8_t* operand) {
+  const int64_t most = part.gemm.chunk_rows, passes = (end - begin + most - 1) / most;
   for (int64_t pass = 0; pass < passes; ++pass) {
     int64_t from, to;
     share(end - begin, 1, static_cast<int>(pass), static_cast<int>(passes), &from, &to);
-    const AmxGemm chunk = chunk_of(state.gemm, image, begin + from, to - from);
+    const AmxGemm chunk = chunk_of(part.gemm, image, begin + from, to - from);
     copy<kParts>(chunk, x, operand, 0, 1);
-    multiply<kParts>(state, chunk, operand, y, residual, 0);
+    multiply<kParts>(state, chunk, part.bias, operand, y, residual, 0);
   }
 }
 
 template <int kParts>
 void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  const AmxGemm& g = state.gemm;
   const float* x = step.inputs[0]->as<float>();
   float* y = step.outputs[0]->as<float>();
   const float* residual = state.has_residual ? step.inputs[3]->as<float>() : nullptr;
-  if (phase == 0 && !g.chunk_rows)
-    return copy<kParts>(g, x, static_cast<uint8_t*>(step.shared), thread, threads);
-  set_tiles(g);
-  if (!g.chunk_rows) {
-    multiply<kParts>(state, g, static_cast<const uint8_t*>(step.shared), y, residual, thread);
-  } else {
+  for (int32_t i = 0; i < state.parts; ++i) {
+    const Part& part = state.part[i];
+    const AmxGemm& g = part.gemm;
+    uint8_t* copied = static_cast<uint8_t*>(step.shared) + g.copy_at;
+    if (phase == 0 && !g.chunk_rows) copy<kParts>(g, x, copied, thread, threads);
+    if (phase + 1 < step.phases) continue;
+    set_tiles(g);
+    if (!g.chunk_rows) {
+      multiply<kParts>(state, g, part.bias, copied, y, residual, thread);
+      continue;
+    }
     int64_t row, end;
-    share(state.rows, 1, thread, threads, &row, &end);
-    for (int64_t height = state.rows / g.source.images; row < end;) {
+    share(part.rows, 1, thread, threads, &row, &end);
+    for (int64_t height = part.rows / g.source.images; row < end;) {
       const int64_t image = row / height, first = image * height;
       const int64_t last = end < first + height ? end : first + height;
-      run_chunks<kParts>(state, image, row - first, last - first, x, y, residual,
+      run_chunks<kParts>(state, part, image, row - first, last - first, x, y, residual,
                          static_cast<uint8_t*>(scratch));
       row = last;
     }
   }
-  release_tiles();
+  if (phase + 1 == step.phases) release_tiles();
 }
 
 template <int kParts>
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  set_tiles(state.gemm);
-  run_chunks<kParts>(state, 0, r.begin, r.end, reinterpret_cast<const float*>(r.input),
+  set_tiles(state.part->gemm);
+  run_chunks<kParts>(state, *state.part, 0, r.begin, r.end, reinterpret_cast<const float*>(r.input),
                      reinterpret_cast<float*>(r.output),
                      state.has_residual ? step.inputs[3]->as<float>() : nullptr,
                      static_cast<uint8_t*>(scratch));
@@ -373,6 +435,7 @@ const Kernel kFloatConv[] = {
     {"Conv", "f32_conv2d_gemm", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
     {"Conv", "f32_conv2d_grouped", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
     {"Conv", "f32_conv2d_3x3", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
+    {"ConvTranspose", "f32_deconv2d", prepare_transposed, run<2>, kFlags, suits_transposed},
 };
 
 }  // namespace
