@@ -3,7 +3,7 @@
 minmax    everything seen                          never clips, suffers from outliers
 avg       mean of each sample's extremes           one odd sample matters less
 moving    moving average of the extremes
-hist      99.99 % of the values
+hist      99.97 % of the values
 kl        smallest divergence of the quantised distribution (Migacz 2017)
 mse       smallest squared error of the quantised values (Banner 2019)
 """
@@ -18,7 +18,8 @@ from ..errors import UsageError
 from .statistics import BINS, Statistics
 
 Range = tuple[float, float]
-PERCENTILE = 99.99
+#: Less than 0.01 % at an end would hang on single elements of small tensors.
+PERCENTILE = 99.97
 LEVELS = 256
 #: Smallest width of a range: a constant tensor still gets a scale.
 _NARROW = 1e-8
@@ -41,12 +42,11 @@ def percentile(s: Statistics, percent: float = PERCENTILE) -> Range:
     total = s.counts.sum()
     if total == 0:
         return minmax(s)
-    cumulative = np.cumsum(s.counts)
+    below = np.concatenate([[0], np.cumsum(s.counts)])  # of each edge, linear in between
+    edges = np.linspace(-s.edge, s.edge, BINS + 1)
     cut = total * (1 - percent / 100) / 2
-    width = 2 * s.edge / BINS
-    first = int(np.searchsorted(cumulative, cut, side="right"))
-    last = int(np.searchsorted(cumulative, total - cut, side="left"))
-    return _inside(s, -s.edge + first * width, -s.edge + (last + 1) * width)
+    low, high = np.interp([cut, total - cut], below, edges)
+    return _inside(s, low, high)
 
 
 def kl(s: Statistics) -> Range:
