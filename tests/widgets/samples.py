@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from functools import cache
 from types import SimpleNamespace
+from typing import Any
 
 GUILTY = "b3/dw"
 RATES = {
@@ -397,3 +398,30 @@ def long_chain(n: int = 1000) -> SimpleNamespace:
             "total_ms": {"median": total, "min": total, "p90": total},
         },
     )
+
+
+def change(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Two profiles with the same layers as the difference that the engine makes of them."""
+    was, now = (
+        {x["name"]: round(1e6 * x["median_ms"]) for x in p["layers"]} for p in (before, after)
+    )
+    changes = [
+        {
+            "name": name,
+            "kind": "changed" if name in was and name in now else "new" if name in now else "gone",
+            "before": [name] * (name in was),
+            "after": [name] * (name in now),
+            "before_ns": was.get(name, 0),
+            "after_ns": now.get(name, 0),
+            "delta_ns": now.get(name, 0) - was.get(name, 0),
+        }
+        for name in {**was, **now}
+    ]
+    return {
+        "a": before["backend"],
+        "b": after["backend"],
+        "before_ns": sum(was.values()),
+        "after_ns": sum(now.values()),
+        "changes": sorted(changes, key=lambda x: -abs(x["delta_ns"])),
+        "warnings": ["changes of less than 4.8 µs in a layer may be noise"],
+    }

@@ -157,7 +157,7 @@ def showcase() -> list[Any]:
         lw.CopiesTable(profile=opencl),
         lw.TransitionMatrix(profile=opencl),
         lw.MemoryMap(memory=memory(), link="p"),
-        lw.Waterfall(before=x86, after=opencl),
+        lw.Waterfall(change=samples.change(x86, opencl)),
         lw.Inspector(
             layer=dw,
             count=60,

@@ -73,7 +73,7 @@ def test_names_from_a_file_are_never_markup():
     comparison["layers"][12]["name"] = EVIL
     for widget in (
         lw.LatencyChart(profile=profile), lw.LayerTable(profile=profile),
-        lw.ErrorStrip(comparison=comparison), lw.Waterfall(before=profile, after=profile),
+        lw.ErrorStrip(comparison=comparison), lw.Waterfall(change=samples.change(profile, profile)),
         lw.Notice(what=EVIL, fix=EVIL), lw.FactsCard(title=EVIL, facts=[[EVIL, EVIL]]),
         lw.LatencyChart(profile=profile, caption=EVIL, python=EVIL),
     ):  # fmt: skip
@@ -170,19 +170,6 @@ def test_difference_detail_finds_the_place():
     pane = lw.DifferencePane(layer=samples.comparison()["layers"][12])
     pane.show(a, a)
     assert len(pane.map) == 4 * 6 * 20 and pane.map_shape == [6, 20]
-
-
-def test_waterfall_aligns_many_to_one_and_loses_nothing():
-    def row(name, ms, *sources):
-        return {"name": name, "op": "Conv", "median_ms": ms, "sources": list(sources)}
-
-    before = {"layers": [row("a", 1.0, "n1"), row("b", 2.0, "n2"), row("gone", 0.5, "n9")]}
-    after = {"layers": [row("fused", 1.5, "n1", "n2"), row("new", 0.25, "n7")]}
-    changes = lw.Waterfall(before=before, after=after).changes
-    by_name = {c["name"]: c for c in changes}
-    assert by_name["fused"]["before_ms"] == 3.0 and by_name["fused"]["kind"] == "changed"
-    assert by_name["gone"]["kind"] == "gone" and by_name["new"]["kind"] == "new"
-    assert sum(c["delta_ms"] for c in changes) == pytest.approx(1.75 - 3.5)
 
 
 def test_trade_off_chooses_the_fastest_within_the_budget():

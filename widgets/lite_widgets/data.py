@@ -69,6 +69,31 @@ class Profile(TypedDict):
     rankable_us: NotRequired[float]  # smallest difference that can be ranked
 
 
+class Change(TypedDict):
+    """Layers of two profiles that compute the same part of the model. `kind`: "changed", "new",
+    "gone", or "outside" for the time between the layers."""
+
+    name: str
+    kind: str
+    before: list[str]  # names of the layers on either side
+    after: list[str]
+    before_ns: int
+    after_ns: int
+    delta_ns: int
+
+
+class ProfileChange(TypedDict):
+    """`lite runs diff --json`: from one total to the other; the changes, largest first, add up to
+    the difference exactly."""
+
+    a: str
+    b: str
+    before_ns: int
+    after_ns: int
+    changes: list[Change]
+    warnings: list[str]
+
+
 class ErrorFigures(TypedDict):
     """One comparison of two tensors. Non-finite figures are None."""
 

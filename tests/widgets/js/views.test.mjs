@@ -93,10 +93,11 @@ test("memory: the peak is the highest end, and whose it is", async () => {
 
 test("waterfall: bars join the two totals exactly", async () => {
   const { bars } = await at("waterfall/waterfall");
-  const changes = [["a", -2], ["b", 1], ["c", -0.5], ["d", 0.25]].map(([name, delta_ms]) => ({ name, names: [name], delta_ms, kind: "changed" }));
-  const all = bars(changes, 10, 8.75, 2);
+  const changes = [["a", -2000], ["b", 1000], ["c", -500], ["d", 250]].map(([name, delta_ns]) => ({ name, before: [name], after: [name], delta_ns, kind: "changed" }));
+  const change = { a: "x86", b: "opencl", before_ns: 10000, after_ns: 8750, changes, warnings: [] };
+  const all = bars(change, 2);
   assert.deepEqual(all.map((b) => b.name), ["a", "b", "2 more"]);
-  assert.deepEqual([all[0].from, all[2].to], [10, 8.75]);
+  assert.deepEqual([all[0].from, all[2].to], [0.01, 0.00875]);
   all.slice(1).forEach((b, i) => assert.equal(b.from, all[i].to));
 });
 

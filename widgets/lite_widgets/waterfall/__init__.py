@@ -1,5 +1,5 @@
 """Why one profile is faster than another."""
 
-from .waterfall import Waterfall, align
+from .waterfall import Waterfall
 
-__all__ = ["Waterfall", "align"]
+__all__ = ["Waterfall"]

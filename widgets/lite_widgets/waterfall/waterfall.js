@@ -2,51 +2,39 @@
 import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { fit, linear, nice, ticks } from "../_shared/scale.js";
-import { backendName, scale } from "../_shared/colour.js";
+import { scale } from "../_shared/colour.js";
 import { ms, signed, THIN } from "../_shared/format.js";
 import { select } from "../_shared/parts.js";
 
 const ROW = 24,
   TOP = 20;
 
-/** Bars from `start` to `end`: [{name, names, from, to, delta, kind}], the rest last. */
-export function bars(changes, start, end, most) {
-  const own = changes.filter((x) => x.delta_ms !== 0).slice(0, most),
-    others = changes.length - own.length;
+const MS = 1e-6; // per nanosecond
+
+/** Bars of a data.ProfileChange, in ms: [{name, names, from, to, delta, kind}], the rest last. */
+export function bars(change, most) {
+  const own = change.changes.filter((x) => x.delta_ns !== 0).slice(0, most),
+    others = change.changes.length - own.length;
   const out = [];
-  let at = start;
-  for (const x of own) {
-    out.push({
-      name: x.name,
-      names: x.names,
-      from: at,
-      to: at + x.delta_ms,
-      delta: x.delta_ms,
-      kind: x.kind,
-    });
-    at += x.delta_ms;
-  }
-  if (others > 0 && Math.abs(end - at) > 1e-9)
-    out.push({
-      name: `${others} more`,
-      names: [],
-      from: at,
-      to: end,
-      delta: end - at,
-      kind: "rest",
-    });
+  let at = change.before_ns;
+  const bar = (name, names, delta, kind) => {
+    out.push({ name, names, from: at * MS, to: (at + delta) * MS, delta: delta * MS, kind });
+    at += delta;
+  };
+  for (const x of own) bar(x.name, layers(x), x.delta_ns, x.kind);
+  if (change.after_ns !== at) bar(`${others} more`, [], change.after_ns - at, "rest");
   return out;
 }
 
-const sum = (profile) => profile.layers.reduce((a, r) => a + (r.median_ms || 0), 0);
-const totals = (c) => [sum(c.get("before")), sum(c.get("after"))];
+/** The layers of a change: those of the later profile, or the gone ones. */
+const layers = (x) => (x.after.length ? x.after : x.before);
+const totals = (c) => [c.get("change").before_ns * MS, c.get("change").after_ns * MS];
 
 function chart(c, width) {
   if (width < 200) return html``;
-  const before = c.get("before"),
-    after = c.get("after");
-  const [start, end] = totals(c),
-    all = bars(c.get("changes"), start, end, c.get("most"));
+  const change = c.get("change"),
+    [start, end] = totals(c),
+    all = bars(change, c.get("most"));
   const left = Math.min(170, width * 0.28),
     right = width - 74,
     height = TOP + ROW * (all.length + 2) + 6;
@@ -63,7 +51,7 @@ function chart(c, width) {
   );
   const total = (name, value, i) =>
     html`<text class="t1 b" x="${left - 8}" y="${TOP + i * ROW + 16}" text-anchor="end"
-        >${name}</text
+        >${fit(name, left - 10)}</text
       ><rect
         x="${left}"
         y="${TOP + i * ROW + 4}"
@@ -78,7 +66,7 @@ function chart(c, width) {
       x0 = Math.min(X(b.from), X(b.to)),
       w = Math.max(Math.abs(X(b.to) - X(b.from)), 1);
     const fill = scale("change", b.delta > 0 ? 0.95 : 0.05, c.dark),
-      word = { new: "new: ", gone: "gone: ", rest: "", changed: "" }[b.kind];
+      word = { new: "new: ", gone: "gone: " }[b.kind] || "";
     const body = html`<rect class="hit" x="0" y="${y}" width="${width}" height="${ROW}" /><text
         class="${b.kind === "rest" ? "" : "t1"}"
         x="${left - 8}"
@@ -97,13 +85,6 @@ function chart(c, width) {
       <text x="${Math.max(X(b.from), X(b.to)) + 6}" y="${y + 16}">${signed(b.delta)}</text>`;
     return b.names.length ? html`<g data-k="${b.names[0]}">${body}</g>` : html`<g>${body}</g>`;
   });
-  const name = (p, other) =>
-    p.label ||
-    (p.backend !== other.backend
-      ? backendName(p.backend)
-      : p === c.get("before")
-        ? "before"
-        : "after");
   return html`<svg
     class="chart"
     height="${height}"
@@ -113,8 +94,7 @@ function chart(c, width) {
   >
     ${grid}
     <text x="${left - 8}" y="10" text-anchor="end">ms</text>
-    ${total(name(before, after), start, 0)}${join(rows)}
-    ${total(name(after, before), end, all.length + 1)}
+    ${total(change.a, start, 0)}${join(rows)} ${total(change.b, end, all.length + 1)}
   </svg>`;
 }
 
@@ -124,7 +104,7 @@ export default widget({
     title: "Nothing to compare",
     text: "Two profiles: where the difference of their totals comes from.",
   },
-  ready: (c) => Boolean(c.get("before") && c.get("after")),
+  ready: (c) => Boolean(c.get("change")),
   frame(c) {
     const [start, end] = totals(c),
       part = start ? (100 * (end - start)) / start : 0;
@@ -145,27 +125,25 @@ export default widget({
           data-focus="chart"
           aria-label="Changes, largest first. Arrow keys select."
         ></div>
+        ${c.get("change").warnings.map((text) => html`<p class="mu">${text}</p>`)}
       </div>
     </div>`;
   },
   parts: { chart },
   watch: {
-    before: ["frame"],
-    after: ["frame"],
-    changes: ["frame"],
+    change: ["frame"],
     most: ["frame"],
     runs: ["frame"],
     against: ["frame"],
     title: ["frame"],
   },
-  order: (c) =>
-    bars(c.get("changes"), ...totals(c), c.get("most")).flatMap((b) => b.names.slice(0, 1)),
+  order: (c) => bars(c.get("change"), c.get("most")).flatMap((b) => b.names.slice(0, 1)),
   tip(c, name) {
-    const x = c.get("changes").find((y) => y.names.includes(name));
+    const x = c.get("change").changes.find((y) => layers(y).includes(name));
     return (
       x &&
-      `${x.names.join(", ")}\n${ms(x.before_ms)} → ${ms(x.after_ms)}${THIN}ms ` +
-        `(${signed(x.delta_ms)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
+      `${layers(x).join(", ")}\n${ms(x.before_ns * MS)} → ${ms(x.after_ns * MS)}${THIN}ms ` +
+        `(${signed(x.delta_ns * MS)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
     );
   },
 });

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from lite_engine.runtime.changes import changes
 from lite_widgets import (
     CopiesTable,
     DataTable,
@@ -224,11 +225,10 @@ def _sentence(profile: Any) -> str:
 def _differences(session: Any, prefix: str) -> Iterator[Section]:
     real = [p for p in session.profiles.values() if p.times_meaningful]
     for before, after in pairwise(real):
-        a, b = views.profile_data(before), views.profile_data(after)
         yield Section(
             f"{prefix}change-{after.backend}", f"From {before.backend} to {after.backend}",
             "What is faster and what is slower; the bars add up to the totals.",
-            [Waterfall(before=a, after=b)],
+            [Waterfall(change=changes(before, after))],
         )  # fmt: skip
 
 

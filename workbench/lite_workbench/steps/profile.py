@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
+from lite_engine.runtime.changes import changes
 from lite_widgets import (
     CopiesTable,
     GraphView,
@@ -244,8 +245,7 @@ class ProfileStep(Step):
         before = self._earlier[int(change["new"])]
         with self.changes.hold_sync():
             self.changes.status = {}
-            self.changes.before = views.profile_data(before)
-            self.changes.after = views.profile_data(self._newest)
+            self.changes.change = changes(before, self._newest)
 
     def _save(self) -> None:
         profile = self.session.profiles.get(self.backend)
