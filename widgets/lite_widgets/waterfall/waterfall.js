@@ -9,7 +9,7 @@ import { select } from "../_shared/parts.js";
 const ROW = 24,
   TOP = 20;
 
-const MS = 1e-6; // per nanosecond
+const NS = 1e6; // in a millisecond
 
 /** Bars of a data.ProfileChange, in ms: [{name, names, from, to, delta, kind}], the rest last. */
 export function bars(change, most) {
@@ -18,7 +18,7 @@ export function bars(change, most) {
   const out = [];
   let at = change.before_ns;
   const bar = (name, names, delta, kind) => {
-    out.push({ name, names, from: at * MS, to: (at + delta) * MS, delta: delta * MS, kind });
+    out.push({ name, names, from: at / NS, to: (at + delta) / NS, delta: delta / NS, kind });
     at += delta;
   };
   for (const x of own) bar(x.name, layers(x), x.delta_ns, x.kind);
@@ -28,7 +28,7 @@ export function bars(change, most) {
 
 /** The layers of a change: those of the later profile, or the gone ones. */
 const layers = (x) => (x.after.length ? x.after : x.before);
-const totals = (c) => [c.get("change").before_ns * MS, c.get("change").after_ns * MS];
+const totals = (c) => [c.get("change").before_ns / NS, c.get("change").after_ns / NS];
 
 function chart(c, width) {
   if (width < 200) return html``;
@@ -142,8 +142,8 @@ export default widget({
     const x = c.get("change").changes.find((y) => layers(y).includes(name));
     return (
       x &&
-      `${layers(x).join(", ")}\n${ms(x.before_ns * MS)} → ${ms(x.after_ns * MS)}${THIN}ms ` +
-        `(${signed(x.delta_ns * MS)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
+      `${layers(x).join(", ")}\n${ms(x.before_ns / NS)} → ${ms(x.after_ns / NS)}${THIN}ms ` +
+        `(${signed(x.delta_ns / NS)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
     );
   },
 });
