@@ -230,7 +230,7 @@ def _channels_and_tile(case: _Case) -> Iterator[Advice]:
         tile = re.search(r"_(\d+)x(\d+)$", row.kernel)
         if not tile or row.op != "Conv" or row.share < WORTH_SHARE or not row.output_shapes:
             continue
-        if not re.search("gemm|winograd", row.kernel):
+        if not re.search("gemm|3x3|winograd", row.kernel):
             continue
         if row.backend != "cpu":
             continue
