@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def trim(model: Model, target: str) -> Trimmed:
     )
     wanted = sorted({step.kernel for step in plan.steps})
     rows = short_list((SOURCES / "src" / "kernel_list.inc").read_text(), wanted)
-    build = settings.cache_dir() / "trimmed" / arch
+    sources = zlib.crc32(str(SOURCES).encode())  # CMake keeps one folder to one source tree
+    build = settings.cache_dir() / "trimmed" / f"{arch}-{sources:08x}"
     build.mkdir(parents=True, exist_ok=True)
     listed = build / "kernel_list.inc"
     if not listed.is_file() or listed.read_text() != rows:

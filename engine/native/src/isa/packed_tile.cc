@@ -37,18 +37,35 @@ LITE_INLINE void four_rows(F (&acc)[kRows][kVectors], F x, const F (&w)[2]) {
   }
 }
 
+// What finish() does where columns are missing; sums[rows][vectors * kLanes].
+__attribute__((noinline)) void finish_part(const PackedTile& t, const float* sums, int rows,
+                                           int vectors) {
+  const F lo = splat(t.lo), hi = splat(t.hi);
+  for (int m = 0; m < rows; m++) {
+    for (int n = 0; n < vectors * kLanes; n += kLanes, sums += kLanes) {
+      const int left = t.columns - n < kLanes ? t.columns - n : kLanes;
+      F v = load(sums);
+      if (t.residual) v += load_part(t.residual[m] + t.channel + n, left);
+      v = t.hard_swish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
+      store_part(t.c[m] + t.channel + n, v, left);
+    }
+  }
+}
+
 template <int kRows, int kVectors>
 LITE_INLINE void finish(const PackedTile& t, F (&acc)[kRows][kVectors]) {
+  if (t.columns != kVectors * kLanes) {
+    float sums[kRows][kVectors * kLanes];
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++) store(sums[m] + n * kLanes, acc[m][n]);
+    return finish_part(t, sums[0], kRows, kVectors);
+  }
   const ptrdiff_t channel = t.channel;
-  const int tail = t.columns - (kVectors - 1) * kLanes;
   const F lo = splat(t.lo), hi = splat(t.hi);
   if (t.residual) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++) {
-      const float* r = t.residual[m] + channel;
-      LITE_UNROLL for (int n = 0; n + 1 < kVectors; n++) acc[m][n] += load(r + n * kLanes);
-      const float* last = r + (kVectors - 1) * kLanes;
-      acc[m][kVectors - 1] += tail == kLanes ? load(last) : load_part(last, tail);
-    }
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++)
+        acc[m][n] += load(t.residual[m] + channel + n * kLanes);
   }
   if (t.hard_swish) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
@@ -64,17 +81,9 @@ LITE_INLINE void finish(const PackedTile& t, F (&acc)[kRows][kVectors]) {
       LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, acc[m][n]);
   }
   float* const* rows = t.c;
-  if (tail == kLanes) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++) {
-      float* c = rows[m] + channel;
-      LITE_UNROLL for (int n = 0; n < kVectors; n++) store(c + n * kLanes, acc[m][n]);
-    }
-    return;
-  }
   LITE_UNROLL for (int m = 0; m < kRows; m++) {
     float* c = rows[m] + channel;
-    LITE_UNROLL for (int n = 0; n + 1 < kVectors; n++) store(c + n * kLanes, acc[m][n]);
-    store_part(c + (kVectors - 1) * kLanes, acc[m][kVectors - 1], tail);
+    LITE_UNROLL for (int n = 0; n < kVectors; n++) store(c + n * kLanes, acc[m][n]);
   }
 }
 
