@@ -14,10 +14,11 @@ namespace lite::LITE_ISA {
 
 #if defined(__aarch64__) && !defined(LITE_PAIRS)
 #define LITE_PACKED_TILE
-constexpr int kPackedRows = 12;
+constexpr bool kPacks = true;
 #else
-constexpr int kPackedRows = 0;   // no such tile
+constexpr bool kPacks = false;  // no such tile
 #endif
+constexpr int kPackedRows = 12;
 // Loads run ahead: so many floats behind A and W must be readable.
 constexpr int kPackedSlack = 16;
 

@@ -18,8 +18,6 @@
 namespace lite::LITE_ISA {
 namespace {
 
-constexpr bool kPacks = kPackedRows > 0;
-
 // One-dimensional transforms over m + 2 points.
 template <int m>
 struct Transform;
