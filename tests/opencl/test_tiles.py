@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from lite_engine.backends.opencl import convolutions, gpu_convolutions
@@ -126,7 +124,6 @@ def test_matrix_units_without_them(
     check(graph, tiles=True, precision=precision)
 
 
-@pytest.mark.skipif("OCLGRIND_LOG" in os.environ, reason="36 products take too long simulated")
 def test_winograd_on_matrix_units_without_them(forced, monkeypatch) -> None:
     forced(Variant(matrix_tiles(4)[5], winograd=True, matrix=True))
     in_c(monkeypatch)

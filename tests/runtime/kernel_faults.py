@@ -84,25 +84,31 @@ _IN_PLAN = {
     "read_past_edge": _read_past_edge,
 }
 
-_SWAPPED = """FV swapped(FV v) {
+_READ_BACK = """#if V == 1
+#define READ_BACK(u) (u)[0]
+#else
+#define READ_BACK(u) PASTE(vload, V)(0, (u))
+#endif
+"""
+_SWAPPED = f"""{_READ_BACK}FV swapped(FV v) {{
   float u[V];
   STFV(u, 0, v);
   const float first = u[0];
   u[0] = u[V - 1];
   u[V - 1] = first;
-  return LDFV(u, 0);
-}
+  return READ_BACK(u);
+}}
 """
-_THROUGH_HALF = """FV through_half(FV v) {
+_THROUGH_HALF = f"""{_READ_BACK}FV through_half(FV v) {{
   float u[V];
   STFV(u, 0, v);
-  for (int i = 0; i < V; ++i) {
+  for (int i = 0; i < V; ++i) {{
     ushort bits;
     vstore_half(u[i] * 3e4f, 0, (half *)&bits);
     u[i] = vload_half(0, (half *)&bits);
-  }
-  return LDFV(u, 0);
-}
+  }}
+  return READ_BACK(u);
+}}
 """
 #: kind → kernel → (text in front, what is replaced by what). Kernels of CPU devices: a convolution
 #: ends in `conv` or, with Winograd's transforms, in `from_points`; the kernels in front of these

@@ -137,6 +137,15 @@ conv_transpose.kernel(
     why="one stride-1 GEMM over taps per remainder of the stride",
 )
 conv_transpose.kernel(
+    "cpu",
+    "f32_deconv2d_bf16x2",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=all_of(rank(3, 4), constant(1, 2), stride_limit),
+    rank=9,
+    why="as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits",
+)
+conv_transpose.kernel(
     "opencl", "deconv2d", dtype="f32,f16", when=all_of(rank(4), constant(1, 2)),
     why="each output gathers the inputs that reach it",
 )  # fmt: skip

@@ -215,6 +215,7 @@ const Kernel kConvGemm[] = {
 #if !defined(LITE_PAIRS)
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
+    {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},
 #endif
 };

@@ -501,8 +501,8 @@ constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
 const Kernel kWinograd[] = {
     {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kFlags, nullptr, run_rows<2>},
     {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kFlags, nullptr, run_rows<4>},
-    // On AMX products; without, a quarter of the multiplications in float32 is the fastest.
     {"Conv", "f32_conv2d_3x3", prepare_either, run_either, kFlags, nullptr, run_rows_either},
+    // On AMX products; without, a quarter of the multiplications in float32 is the fastest.
     {"Conv", "bf16_conv2d_3x3", prepare_either, run_either, kFlags},
 };
 

@@ -1,6 +1,6 @@
 // Conv and ConvTranspose on AMX with float32 in memory and float32 sums of bf16 products.
 //
-// Precision bf16 rounds inputs and weights (one part). Precision float32 splits each into a high and
+// Precision bf16 rounds inputs and weights (one part). The kernels named bf16x2 split each into a high and
 // a low bf16, x = h + l + e with |e| <= 2^-16 |x|, and adds h*h', h*l' and l*h' (two parts): Henry,
 // Tang, Heinecke 2019, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 // Computations". A product is off by 4.6e-6 of itself (root mean square), sums at random: the largest
@@ -432,10 +432,8 @@ constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
 const Kernel kFloatConv[] = {
     {"Conv", "bf16_conv2d_gemm", prepare<1>, run<1>, kFlags, suits<1>, run_rows<1>},
     {"Conv", "bf16_conv2d_3x3", prepare<1>, run<1>, kFlags, suits<1>, run_rows<1>},
-    {"Conv", "f32_conv2d_gemm", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
-    {"Conv", "f32_conv2d_grouped", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
-    {"Conv", "f32_conv2d_3x3", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
-    {"ConvTranspose", "f32_deconv2d", prepare_transposed, run<2>, kFlags, suits_transposed},
+    {"Conv", "f32_conv2d_bf16x2", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
+    {"ConvTranspose", "f32_deconv2d_bf16x2", prepare_transposed, run<2>, kFlags, suits_transposed},
 };
 
 }  // namespace
