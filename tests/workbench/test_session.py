@@ -126,6 +126,18 @@ def test_quantized_version(session: lw.Session) -> None:
     assert diff.layers and diff.b == "int8"
 
 
+def test_a_comparison_keeps_its_version(session: lw.Session, tmp_path: Path) -> None:
+    layer = "/b1/pw/Conv"  # becomes two when it is quantised
+    session.compare("reference", "x86")
+    before = session.values("x86", layer, pair=("reference", "x86"))
+    session.quantize(np.load(lw.shipped("digits_held_back.npz"))["images"][:20], limit=8)
+    assert layer not in [n.name for n in session.predictor("x86").graph.nodes]
+    again = session.values("x86", layer, pair=("reference", "x86"))
+    assert np.array_equal(again, before)
+    session.export(tmp_path / "bundle", target="x86")  # its report shows that comparison
+    assert layer in (tmp_path / "bundle" / "report.html").read_text("utf-8")
+
+
 def test_threads_count_from_the_next_run(session: lw.Session) -> None:
     for threads in (2, 1):
         session.threads = threads

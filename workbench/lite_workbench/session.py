@@ -68,6 +68,7 @@ class Session(Observable):
         self.profiles: dict[str, Any] = {}
         self.advice: dict[str, list[Any]] = {}
         self.comparisons: dict[tuple[str, str], Any] = {}
+        self._compared: dict[tuple[str, str], dict[str, Any]] = {}
         self.quantization: Any = None
         self.exported: Any = None
         self.history: list[Any] = []
@@ -313,13 +314,19 @@ class Session(Observable):
 
         with self._busy:
             feeds = self._input(image)
-            sides = [Side(self.predictor(*self._side(name)), name) for name in (a, b)]
+            used = {name: self.predictor(*self._side(name)) for name in (a, b)}
+            sides = [Side(used[name], name) for name in (a, b)]
             made = compare(*sides, feeds, progress=self.progress, **options)
             self.comparisons.pop((a, b), None)  # the newest is last
-            self.comparisons[a, b] = made
+            self.comparisons[a, b], self._compared[a, b] = made, used
         self.remember(f"diff = session.compare({a!r}, {b!r})")
         self.notify("comparison", made)
         return made
+
+    def sides(self, pair: tuple[str, str]) -> dict[str, Any]:
+        """Side → Predictor of the pair's comparison, though the version is another by now."""
+        known = self._compared.get(pair)
+        return known or {name: self.predictor(*self._side(name)) for name in pair}
 
     def _side(self, name: str) -> tuple[str, str | None]:
         """ "opencl" | "int8" | "int8@opencl" → backend, version. Raises UsageError."""
@@ -331,11 +338,19 @@ class Session(Observable):
             raise UsageError(f"cannot compare {name!r}; sides are {sides}, or VERSION@BACKEND")
         return backend, version or None
 
-    def values(self, side: str, layer: str, alone_after: str | None = None) -> np.ndarray:
-        """A layer's output on one side; `alone_after` names the side that feeds it (isolated)."""
+    def values(
+        self,
+        side: str,
+        layer: str,
+        alone_after: str | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> np.ndarray:
+        """A layer's output on one side; `alone_after` names the side that feeds it (isolated).
+        `pair` is the comparison that the sides belong to (default: the chosen version)."""
         from lite_engine.runtime.compare import Side
 
-        predictor = self.predictor(*self._side(side))
+        used = self.sides(pair or (side, alone_after or side))
+        predictor = used[side]
         node = predictor.graph.node(layer)
         name = node.outputs[0].name
         feeds = self._input(None)
@@ -344,7 +359,7 @@ class Session(Observable):
                 return predictor.run(feeds, taps=[name])[name]
             reads = [v.name for v in node.inputs if v is not None and v.const is None]
             inner = [r for r in reads if r not in feeds]
-            source = self.predictor(*self._side(alone_after)).run(feeds, taps=inner)
+            source = used[alone_after].run(feeds, taps=inner)
             return Side(predictor).isolated([node], {**feeds, **source})[name]
 
     # ---- changing single layers

@@ -242,7 +242,7 @@ def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
         tolerance = data["usual_tolerance"]
         profile = next(iter(session.profiles.values()), None)
         graph = GraphView(
-            graph=views.graph_data(session.predictor(*session._side(a)).graph),
+            graph=views.graph_data(session.sides((a, b))[a].graph),
             comparison=data, link=link, tolerance=tolerance,
             profile=views.profile_data(profile) if profile else None,
         )  # fmt: skip
@@ -260,9 +260,9 @@ def _precisions(session: Any, names: tuple[str, str]) -> tuple[str, str]:
     """Storage of each side, "int8" for a quantised version."""
     found = []
     for name in names:
-        backend, version = session._side(name)
+        _, version = session._side(name)
         quantised = version is not None and version != "float"
-        found.append("int8" if quantised else session.predictor(backend, version).precision)
+        found.append("int8" if quantised else session.sides(names)[name].precision)
     return found[0], found[1]
 
 
@@ -280,8 +280,8 @@ def _evidence(
     answers: dict[str, dict[str, Any]] = {}
     for row in order[:PICTURES]:
         alone = row["isolated"] is not None
-        one = session.values(a, row["name"])
-        two = session.values(b, row["name"], alone_after=a if alone else None)
+        one = session.values(a, row["name"], pair=(a, b))
+        two = session.values(b, row["name"], alone_after=a if alone else None, pair=(a, b))
         if one.shape != two.shape or not one.size:
             continue
         pane = DifferencePane(a=a, b=b, tolerance=data["usual_tolerance"])

@@ -81,7 +81,7 @@ class CompareStep(Step):
         comparison = self.session.comparisons.get(self.pair)
         if comparison is None:
             return
-        predictors = [self.session.predictor(*self.session._side(n)) for n in self.pair]
+        predictors = [self.session.sides(self.pair)[n] for n in self.pair]
         precisions = tuple(_precision(self.session, n, p) for n, p in zip(self.pair, predictors))
         data = views.comparison_data(comparison, precisions)  # type: ignore[arg-type]
         with self.strip.hold_sync():
@@ -119,9 +119,9 @@ class CompareStep(Step):
                 self.pane.kind = "isolated" if own or not carried else "accumulated"
                 self.pane.layer = {**row, "kernel": row.get("kernel_b", "")}
         a, b = self.pair
-        first = self.session.values(a, row["name"])
+        first = self.session.values(a, row["name"], pair=self.pair)
         alone = a if self.pane.kind == "isolated" else None
-        second = self.session.values(b, row["name"], alone_after=alone)
+        second = self.session.values(b, row["name"], alone_after=alone, pair=self.pair)
         self.pane.show(first, second, **({} if fresh else {"channel": self.pane.channel}))
 
     def _over(self, figures: dict | None) -> bool:
