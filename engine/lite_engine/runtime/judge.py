@@ -19,7 +19,7 @@ from .rounding import SMALLEST, UNIT, one_sided
 from .side import Side, Valued, quant_of
 
 if TYPE_CHECKING:
-    from .compare import Comparison, LayerDifference
+    from .comparison import Comparison, LayerDifference
 
 #: Relative L2 error of a float32 operator that says nothing else (`define_op`).
 FLOAT_TOLERANCE = 1e-4

@@ -19,7 +19,8 @@ from .difference import Difference, difference
 from .judge import CARRIED, output_limit, within
 
 if TYPE_CHECKING:
-    from .compare import Comparison, LayerDifference, _Work
+    from .compare import _Work
+    from .comparison import Comparison, LayerDifference
 
 
 def magnified(outputs: Sequence[str], result: Comparison, work: _Work) -> dict[str, str]:

@@ -1,0 +1,52 @@
+// The one-dimensional transforms of Winograd's F(2,3) and F(4,3), on vectors of channels.
+#pragma once
+
+#include "f32_tile.h"
+
+namespace lite::LITE_ISA {
+
+// One-dimensional transforms over m + 2 points.
+template <int m>
+struct Transform;
+
+template <>
+struct Transform<2> {
+  static constexpr int kPoints = 4;
+  static constexpr double kWeights[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
+  static LITE_INLINE void input(const F* d, F* o) {
+    o[0] = d[0] - d[2];
+    o[1] = d[1] + d[2];
+    o[2] = d[2] - d[1];
+    o[3] = d[1] - d[3];
+  }
+  static LITE_INLINE void output(const F* t, F* o) {
+    o[0] = t[0] + t[1] + t[2];
+    o[1] = t[1] - t[2] - t[3];
+  }
+};
+
+template <>
+struct Transform<4> {
+  static constexpr int kPoints = 6;
+  static constexpr double kWeights[6][3] = {
+      {1. / 4, 0, 0},           {-1. / 6, -1. / 6, -1. / 6}, {-1. / 6, 1. / 6, -1. / 6},
+      {1. / 24, 1. / 12, 1. / 6}, {1. / 24, -1. / 12, 1. / 6}, {0, 0, 1}};
+  static LITE_INLINE void input(const F* d, F* o) {
+    const F p = d[4] - 4 * d[2], q = d[3] - 4 * d[1], r = d[4] - d[2], s = 2 * (d[3] - d[1]);
+    o[0] = 4 * d[0] - 5 * d[2] + d[4];
+    o[1] = p + q;
+    o[2] = p - q;
+    o[3] = r + s;
+    o[4] = r - s;
+    o[5] = 4 * d[1] - 5 * d[3] + d[5];
+  }
+  static LITE_INLINE void output(const F* t, F* o) {
+    const F a = t[1] + t[2], b = t[1] - t[2], c = t[3] + t[4], d = t[3] - t[4];
+    o[0] = t[0] + a + c;
+    o[1] = b + 2 * d;
+    o[2] = a + 4 * c;
+    o[3] = b + 8 * d + t[5];
+  }
+};
+
+}  // namespace lite::LITE_ISA
