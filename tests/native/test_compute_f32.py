@@ -80,7 +80,14 @@ TILED: list = [
 W43_BF16 = "bf16_conv2d_3x3"
 F32_3X3 = "f32_conv2d_3x3"
 X2, DECONV_X2 = "f32_conv2d_bf16x2", "f32_deconv2d_bf16x2"
+DECONV_BF16 = "bf16_deconv2d"
+TRANSPOSED = (DECONV, DECONV_X2, DECONV_BF16)
 TILED += [(X2, *c[1:]) for c in TILED]
+# A network's first layer: pixels of three channels.
+TILED += [
+    (BF16, (2, 33, 31, 3), 32, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}),
+    (BF16, (1, 45, 46, 3), 64, (7, 7), {"pads": [3, 3, 3, 3], "strides": [2, 2]}),
+]
 # More than the second-level cache holds: copied and computed some rows at a time.
 TILED += [
     (X2, (2, 40, 41, 128), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True}),
@@ -90,6 +97,7 @@ TILED += [
     (DECONV_X2, (1, 17, 16, 64), 48, (2, 2), {"strides": [2, 2], "activation": "Silu"}),
     (DECONV_X2, (2, 70, 50, 64), 33, (2, 3), {"strides": [2, 1]}),
 ]
+TILED += [(DECONV_BF16, *c[1:]) for c in TILED if c[0] == DECONV_X2]
 CONVS += TILED
 CONVS += [(k, *c[1:]) for k in (F32_3X3,) for c in CONVS if c[0] in (W23, W43)]
 CONVS += [(W43_BF16, (1, 12, 14, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
@@ -126,10 +134,10 @@ def conv_case(kernel: str, x_dims, out_c, k, options, seed=0):
     rng = np.random.default_rng(seed)
     attrs = {name: v for name, v in options.items() if name != "r"}
     group = attrs.setdefault("group", x_dims[3] if kernel == DEPTHWISE else 1)
-    transposed = kernel in (DECONV, DECONV_X2)
+    transposed = kernel in TRANSPOSED
     w_dims = (x_dims[3], out_c // group, *k) if transposed else (out_c, x_dims[3] // group, *k)
     x, w, b = (rng.standard_normal(d, np.float32) for d in (x_dims, w_dims, out_c))
-    if kernel in (BF16, W43_BF16):
+    if kernel in (BF16, W43_BF16, DECONV_BF16):
         x, w = short(x), short(w)
     if kernel == F16:
         x, w = (v.astype(np.float16).astype(np.float32) for v in (x, w))

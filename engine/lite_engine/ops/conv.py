@@ -240,10 +240,14 @@ def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
         return "depthwise: limited by memory"
     if _winograd43(node, types) is True:
         return "3x3 has a kernel of its own"
+    return _rank4(node, types)
+
+
+def _half_arithmetic(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if x is not None and int(x.dims[1] or 0) < 8:  # type: ignore[call-overload]
         return "few input channels: rounding the network's input costs accuracy and saves little"
-    return _rank4(node, types)
+    return _half_width(node, types)
 
 
 conv.kernel(
@@ -261,7 +265,7 @@ conv.kernel(
     "f16_conv2d_gemm",
     accepts_pitch=True,
     accepts_halo=True,
-    when=_half_width,
+    when=_half_arithmetic,
     rank=-1,
     why="fp16 products: eight columns per register",
     precision="f16",

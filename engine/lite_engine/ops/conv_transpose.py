@@ -138,6 +138,16 @@ conv_transpose.kernel(
 )
 conv_transpose.kernel(
     "cpu",
+    "bf16_deconv2d",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=all_of(rank(3, 4), constant(1, 2), stride_limit),
+    rank=-1,
+    why="bf16 products on matrix units (AMX), elsewhere float32",
+    precision="bf16",
+)
+conv_transpose.kernel(
+    "cpu",
     "f32_deconv2d_bf16x2",
     accepts_pitch=True,
     accepts_halo=True,

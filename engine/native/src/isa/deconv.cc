@@ -46,6 +46,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 
 const Kernel kDeconv[] = {
     {"ConvTranspose", "f32_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},
+    {"ConvTranspose", "bf16_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
     {"ConvTranspose", "f32_deconv2d_bf16x2", prepare, run, kAcceptsPitch | kAcceptsHalo},
 };
 

@@ -55,6 +55,7 @@ bool suits(const Step& step, Env& env) {
 }
 
 // Whether every remainder pays here.
+template <int kParts>
 bool suits_transposed(const Step& step, Env& env) {
   ConvShape s;
   AmxGemm g;
@@ -63,7 +64,7 @@ bool suits_transposed(const Step& step, Env& env) {
   const int64_t count = count_deconv_parts(s, env);
   for (int64_t i = 0; i < count; ++i) {
     if (deconv_part(s, i, &part) &&
-        (part.shape.kernel[0] == 0 || !plan<2>(part.shape, env, false, &g)))
+        (part.shape.kernel[0] == 0 || !plan<kParts>(part.shape, env, false, &g)))
       return false;
   }
   return count > 0;
@@ -203,6 +204,7 @@ bool prepare(Step& step, Env& env) {
   return prepare_part<kParts>(s, w, by_rows, step, env, state->part);
 }
 
+template <int kParts>
 bool prepare_transposed(Step& step, Env& env) {
   ConvShape s;
   if (!read_conv(step, env, true, &s)) return false;
@@ -213,8 +215,8 @@ bool prepare_transposed(Step& step, Env& env) {
   for (int64_t i = 0; i < count; ++i) {
     DeconvPart part;
     if (!deconv_part(s, i, &part)) continue;
-    if (!prepare_part<2>(part.shape, weights_of(s, part), false, step, env,
-                         &state->part[state->parts++])) {
+    if (!prepare_part<kParts>(part.shape, weights_of(s, part), false, step, env,
+                              &state->part[state->parts++])) {
       return false;
     }
   }
@@ -293,6 +295,17 @@ LITE_INLINE void round_run(const float* from, uint8_t* to, int64_t n, int64_t pa
       second ? (__m512)load_part(from + kLanes, second) : __m512{}, (__mmask32{1} << n) - 1);
 }
 
+// Pixels of three floats as three bf16 and a zero: four pixels are a vector.
+void pad_triples(const float* from, uint8_t* to, int64_t pixels) {
+  const __m512i place = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
+  for (; pixels > 0; pixels -= 4, from += 12, to += 32) {
+    const int n = pixels < 4 ? static_cast<int>(pixels) : 4;
+    const __m512 v = _mm512_maskz_permutexvar_ps(0x7777, place, (__m512)load_part(from, 3 * n));
+    _mm256_mask_storeu_epi16(to, static_cast<__mmask16>((1u << 4 * n) - 1),
+                             (__m256i)_mm512_cvtneps_pbh(v));
+  }
+}
+
 template <int kParts>
 void copy_pixels(const AmxGemm& g, const float* from, uint8_t* to, int64_t pixels) {
   const int64_t pixel = g.source.pixel * g.source_column, channels = g.group_bytes / 2;
@@ -300,6 +313,7 @@ void copy_pixels(const AmxGemm& g, const float* from, uint8_t* to, int64_t pixel
     round_run<kParts>(from, to, pixels * pixel, g.part_bytes);
     return;
   }
+  if (kParts == 1 && channels == 3 && pixel == 3 && g.groups == 1) return pad_triples(from, to, pixels);
   const int64_t rest = g.padded - g.group_bytes;
   for (int64_t i = 0; i < pixels; ++i, from += pixel, to += g.pixel) {
     for (int64_t group = 0; group < g.groups; ++group) {
@@ -433,7 +447,9 @@ const Kernel kFloatConv[] = {
     {"Conv", "bf16_conv2d_gemm", prepare<1>, run<1>, kFlags, suits<1>, run_rows<1>},
     {"Conv", "bf16_conv2d_3x3", prepare<1>, run<1>, kFlags, suits<1>, run_rows<1>},
     {"Conv", "f32_conv2d_bf16x2", prepare<2>, run<2>, kFlags, suits<2>, run_rows<2>},
-    {"ConvTranspose", "f32_deconv2d_bf16x2", prepare_transposed, run<2>, kFlags, suits_transposed},
+    {"ConvTranspose", "bf16_deconv2d", prepare_transposed<1>, run<1>, kFlags, suits_transposed<1>},
+    {"ConvTranspose", "f32_deconv2d_bf16x2", prepare_transposed<2>, run<2>, kFlags,
+     suits_transposed<2>},
 };
 
 }  // namespace
