@@ -15,6 +15,9 @@ from .variants import SMALLEST, Product, Tile, Variant, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
+#: Most rows and columns of a window on matrix units: each has a bit in half a word, and so have up
+#: to 8 rows beyond, into which the last step may reach.
+_MATRIX_WINDOW = 8
 _POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
 
 
@@ -58,7 +61,7 @@ def tiled(
     if few_rows(size, sizes, residual):
         text = join(storage_option(y.dtype), *options)
         return [_gemv(x, y, size.m, taps, bias, text)]
-    matrix = y.dtype.itemsize if device.matrix_units else 0
+    matrix = y.dtype.itemsize if device.matrix_units and max(window[:2]) <= _MATRIX_WINDOW else 0
     ways = ranked(size, device.report.compute_units, matrix)
     if step.op == "Conv" and image.suits(device, sizes, window):
         ways = with_images(ways, device.prefers_images)

@@ -59,7 +59,16 @@
 #ifdef HALF
 #define INSTRUCTION "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
 #define LDP(p, i) vloada_half2(0, (p) + (i))
+#ifdef MMA_IN_C
 #define STP(p, i, v) vstorea_half2((v), 0, (p) + (i))
+#else  // of which the driver makes two stores
+#define STP(p, i, v) *(global uint *)((p) + (i)) = packed_of(v)
+inline uint packed_of(float2 v) {
+  uint both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(v.y), "f"(v.x));
+  return both;
+}
+#endif
 #else
 #define INSTRUCTION "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
 #define LDP(p, i) (*(global const float2 *)((p) + (i)))
@@ -101,7 +110,9 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void conv_mma(global const E *x, global const E *w, global const float *bias, global const T *residual,
               global T *y, global float *partial, int M, int H, int W, int C, int OH, int OW, int O, int KH,
               int KW, int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part) {
-  local uint4 a_tile[STAGES][BM * 4], b_tile[STAGES][BN * 4];
+  // Off its sectors of 32 bytes, what cp.async fetches arrives in two parts: twice the time.
+  local uint4 a_tile[STAGES][BM * 4] __attribute__((aligned(128)));
+  local uint4 b_tile[STAGES][BN * 4] __attribute__((aligned(128)));
   const int id = get_local_id(0), lane = id % 32;
   const int wm = id / 32 / WARPS_N * WARP_M, wn = id / 32 % WARPS_N * 32;
   const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
@@ -121,26 +132,23 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
 
   // What this item fetches of A: rows fixed, the same k in every row.
   const int start = first + id % UNITS * UNIT, place = id ^ TURN(id / UNITS) * (UNITS / 4);
-  int from[A_LOADS];  // in x, without c; negative outside
+  int from[A_LOADS];  // in x, without k
 #ifdef POINTWISE
   int k_c = start;
   UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * C;
 #else
-  int row_y[A_LOADS], row_x[A_LOADS], row_at[A_LOADS];
+  // Where the window starts, and bits of its rows (lower half) and columns inside the image.
+  uint inside[A_LOADS];
   int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
   UNROLL for (int i = 0; i < A_LOADS; ++i) {
     const int m = min(m0 + (id + i * ITEMS) / UNITS, M - 1);
-    row_y[i] = m / OW % OH * SH - PT;
-    row_x[i] = m % OW * SW - PL;
-    row_at[i] = ((m / OW / OH * H + row_y[i]) * W + row_x[i]) * C;
+    const int row = m / OW % OH * SH - PT, column = m % OW * SW - PL;
+    from[i] = ((m / OW / OH * H + row) * W + column) * C;
+    inside[i] = 0;
+    _Pragma("unroll 1") for (int j = 0; j < KH; ++j) inside[i] |= (uint)(row + j * DH >= 0 && row + j * DH < H) << j;
+    _Pragma("unroll 1") for (int j = 0; j < KW; ++j)
+      inside[i] |= (uint)(column + j * DW >= 0 && column + j * DW < W) << (16 + j);
   }
-#define FOLLOW                                                                                   \
-  UNROLL for (int i = 0; i < A_LOADS; ++i) {                                                     \
-    const int yy = row_y[i] + k_y * DH, xx = row_x[i] + k_x * DW;                                \
-    const int good = k_y < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;                         \
-    from[i] = good ? row_at[i] + (k_y * DH * W + k_x * DW) * C : -1;                             \
-  }
-  FOLLOW
 #endif
   // What this lane reads: rows in fours of quarters, and the quarter of the first half step.
   const int a_at = lane % 16 * 4, a_quarter = lane / 16 ^ TURN(lane);
@@ -158,17 +166,15 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
     }
     if (step >= 0 && step < steps) {
       local U *a_to = (local U *)a_tile[step % STAGES] + place;
-      UNROLL for (int i = 0; i < A_LOADS; ++i)
-        FETCH(a_to + i * ITEMS, x + from[i] + k_c, from[i] >= 0 && k_c < C);
+#ifdef POINTWISE
+      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH(a_to + i * ITEMS, x + from[i] + k_c, k_c < C);
       k_c += BK;
-#ifndef POINTWISE
-      if (k_c >= C) {
-        do {
-          k_c -= C;
-          if (++k_x == KW) { k_x = 0; ++k_y; }
-        } while (k_c >= C);
-        FOLLOW
-      }
+#else
+      const int tap = (k_y * DH * W + k_x * DW) * C + k_c;
+      UNROLL for (int i = 0; i < A_LOADS; ++i)
+        FETCH(a_to + i * ITEMS, x + from[i] + tap, inside[i] >> k_y & inside[i] >> (16 + k_x) & 1);
+      for (k_c += BK; k_c >= C; k_c -= C)
+        if (++k_x == KW) { k_x = 0; ++k_y; }
 #endif
 #ifdef MATMUL
       UNROLL for (int i = 0; i < B_FOURS; ++i) {
@@ -231,6 +237,11 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
 #endif
   }
 
+#if !defined(SPLIT) && !defined(BATCHED) && !defined(MATMUL)
+  float2 more[4];  // read once: the compiler must expect y in the same place
+  UNROLL for (int j = 0; j < 4; ++j)
+    more[j] = vload2(0, bias + min(n0 + wn + j * 8 + lane % 4 * 2, O - 2));
+#endif
   EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
     const int m = m0 + wm + i * 16 + lane / 4 + h * 8, n = n0 + wn + j * 8 + lane % 4 * 2;
     if (m >= M || n >= O) continue;
@@ -240,7 +251,7 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
     *(global float2 *)(partial + (size_t)get_group_id(2) * M * O + to) = v;
 #else
 #ifndef MATMUL
-    v += vload2(0, bias + n);
+    v += more[j];
 #endif
 #ifdef RESIDUAL
     v += LDP(residual, to);
