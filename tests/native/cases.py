@@ -1,18 +1,22 @@
-"""The cases of the kernel tests as data, to run them elsewhere: on AArch64, under damage."""
+"""The cases of the kernel tests as data, to run them elsewhere: on AArch64, under damage, where
+memory is short."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import Plan
 
 from . import (
+    test_compute_f32,
+    test_compute_int8,
     test_data_kernels,
     test_elementwise,
     test_float_kernels,
@@ -20,7 +24,7 @@ from . import (
     test_recurrent,
     test_search_kernels,
 )
-from .tiny import Case, make_case
+from .tiny import Case, make_case, one_step_plan, run_step
 
 MODULES = (
     test_elementwise,
@@ -34,36 +38,63 @@ MODULES = (
 
 def collected() -> list[Case]:
     """Every case that those modules hand to `check`, once."""
-    return [case for module in MODULES for case in _of(module)]
-
-
-def _of(module: ModuleType) -> list[Case]:
     found: list[Case] = []
 
     def record(*args: Any, isas: Any = None, threads: Any = None, **more: Any) -> None:
         found.append(make_case(*args, **more))
 
     def ignore(*args: Any, **more: Any) -> list[Any]:
-        raise _NotACase
+        raise _NotACase  # this one runs kernels by itself
 
+    for module in MODULES:
+        _call_tests(module, record, ignore)
+    return found
+
+
+def plans(*, all_constant: bool = False) -> list[Plan]:
+    """Every call of a kernel that the kernel tests make, once, as a program of one step; with
+    `all_constant` the inputs are among the weights. Every registered kernel is there."""
+    found = [case.plan(all_constant=all_constant) for case in collected()]
+
+    def record(
+        op: str,
+        kernel: str,
+        inputs: Sequence[np.ndarray | None],
+        outputs: Sequence[np.ndarray],
+        attrs: dict[str, Any] | None = None,
+        constant: Sequence[int] = (),
+        **options: Any,
+    ) -> list[np.ndarray]:
+        got = run_step(op, kernel, inputs, outputs, attrs, constant, **options)
+        if options.get("threads", 1) == 1:  # tests run the same call with more
+            weights = range(len(inputs)) if all_constant else constant
+            found.append(one_step_plan(op, kernel, inputs, outputs, attrs, weights))
+        return got
+
+    for module in (*MODULES, test_compute_f32, test_compute_int8):
+        _call_tests(module, lambda *args, **more: None, record)
+    return found
+
+
+def _call_tests(module: ModuleType, check: Any, run_step: Any) -> None:
+    """Calls every test of a module with other ways to run a kernel."""
     if hasattr(module, "rng"):  # the same numbers whatever ran before
         module.rng = np.random.default_rng(1)  # type: ignore[attr-defined]
-    saved = {n: getattr(module, n) for n in ("check", "run_step") if hasattr(module, n)}
-    module.check = record  # type: ignore[attr-defined]
-    if "run_step" in saved:
-        module.run_step = ignore  # type: ignore[attr-defined]
+    ways = {"check": check, "run_step": run_step}
+    saved = {n: getattr(module, n) for n in ways if hasattr(module, n)}
+    for name in saved:
+        setattr(module, name, ways[name])
     try:
         for name, test in list(vars(module).items()):
             if name.startswith("test_"):
                 for arguments in _calls(test):
                     try:
                         test(**arguments)
-                    except _NotACase:
-                        continue  # this one runs kernels by itself
+                    except (_NotACase, pytest.skip.Exception):
+                        continue
     finally:
         for name, value in saved.items():
             setattr(module, name, value)
-    return found
 
 
 class _NotACase(Exception):
@@ -74,15 +105,21 @@ def _calls(test: Any) -> Iterator[dict[str, Any]]:
     """Arguments of every parametrised call; one instruction set stands for all."""
     axes = []
     for mark in getattr(test, "pytestmark", ()):
-        names = [n.strip() for n in mark.args[0].split(",")]
-        values = [(None,)] if names == ["isa"] else mark.args[1]
-        axes.append([dict(zip(names, v if len(names) > 1 else (_single(v),))) for v in values])
+        if mark.name != "parametrize":
+            continue
+        names, values = mark.args[:2]
+        names = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+        values = [None] if names == ["isa"] else [_unpacked(v) for v in values]
+        axes.append([dict(zip(names, v if len(names) > 1 else (v,))) for v in values])
     for chosen in itertools.product(*axes):
         yield {k: v for part in chosen for k, v in part.items()}
 
 
-def _single(value: Any) -> Any:
-    return value[0] if value == (None,) else value
+def _unpacked(value: Any) -> Any:
+    """What a `pytest.param` holds."""
+    if not isinstance(value, type(pytest.param())):
+        return value
+    return value.values if len(value.values) > 1 else value.values[0]
 
 
 def merged(plans: list[Plan]) -> Plan:

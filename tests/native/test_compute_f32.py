@@ -227,11 +227,11 @@ GEMMS = [
 
 @pytest.mark.parametrize("isa", native.isas())
 @pytest.mark.parametrize(("a", "b", "c", "attrs"), GEMMS)
-@pytest.mark.parametrize("kernel", ["f32_gemm", "bf16_gemm"])
+@pytest.mark.parametrize("kernel", ["f32_gemm", "bf16_gemm", "f16_gemm"])
 def test_gemm(kernel, a, b, c, attrs, isa):
     rng = np.random.default_rng(1)
     a, b = rng.standard_normal(a, np.float32), rng.standard_normal(b, np.float32)
-    if kernel == "bf16_gemm":
+    if kernel != "f32_gemm":
         a, b = short(a), short(b)
     want = attrs.get("alpha", 1) * (a.astype(np.float64) @ (b.T if attrs.get("transB") else b))
     inputs = [a, b]
@@ -285,20 +285,3 @@ def test_refusals_say_why(kernel, x, out_c, k, options, text):
     with pytest.raises(ModelFormatError, match=text):
         run_step("Conv", kernel, [np.zeros(x, np.float32), w],
                  [np.zeros((1, 8, 8, out_c), np.float32)], options, constant=(1,))
-
-
-@pytest.mark.parametrize("kernel", [GEMM, W43, W23, DEPTHWISE])
-def test_every_failed_allocation_is_an_error(kernel):
-    op, inputs, attrs, want = conv_case(
-        kernel, (1, 9, 9, 16), 16, (3, 3), {"pads": [1, 1, 1, 1]})
-    plan = one_step_plan(op, kernel, inputs, [want.astype(np.float32)], attrs, (1, 2))
-    refused = 0
-    for n in range(1, 100):
-        try:
-            load(plan, fail_allocation=n)
-        except ModelFormatError as error:
-            assert "memory" in str(error)
-            refused += 1
-        else:
-            break
-    assert refused > 3

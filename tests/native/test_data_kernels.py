@@ -33,6 +33,15 @@ def test_relayout(shape, perm, dtype):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(), (7,), (33, 65, 3), (0, 4)])
+def test_copy(shape, dtype):
+    x = numbers(shape, dtype)
+    for threads in (1, 3):
+        (y,) = run_step("Copy", "copy", [x], [x], threads=threads)
+        assert_close(y, x, 0, "copy")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_concat_and_split(axis, dtype):
     parts = []

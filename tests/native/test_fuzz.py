@@ -5,15 +5,11 @@ Each kernel gets programs of its own, so that damage reaches its checks and not 
 
 import subprocess
 
-import numpy as np
 import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.model_file.program_file import write_program_file
 
-from . import test_compute_f32 as f32
-from . import test_compute_int8 as int8
-from .cases import collected, merged
-from .tiny import one_step_plan
+from .cases import merged, plans
 
 pytestmark = pytest.mark.cpu
 TOTAL_MS = 20_000
@@ -22,30 +18,20 @@ TOTAL_MS = 20_000
 def groups():
     """Per kernel one plan of up to four different small cases."""
     by_kernel = {}
-    for case in collected():
-        if sum(a.nbytes for a in case.inputs if a is not None) < 20_000:
-            by_kernel.setdefault(case.kernel, []).append(case.plan())
-    for spec in f32.CONVS:
-        op, inputs, attrs, want = f32.conv_case(*spec)
-        plan = one_step_plan(
-            op, spec[0], inputs, [want.astype(np.float32)], attrs, range(1, len(inputs))
-        )
-        by_kernel.setdefault(spec[0], []).append(plan)
-    for spec in int8.CONVS:
-        inputs, attrs, want = int8.int_conv_case(*spec)
-        plan = one_step_plan("QLinearConv", spec[0], inputs, [want], attrs, range(1, len(inputs)))
-        by_kernel.setdefault(spec[0], []).append(plan)
-    for kernel, plans in sorted(by_kernel.items()):
-        yield kernel, merged(plans[:: max(1, len(plans) // 4)][:4])
+    for plan in plans():
+        if sum(t.nbytes for t in plan.tensors) < 20_000:
+            by_kernel.setdefault(plan.steps[0].kernel, []).append(plan)
+    for kernel, cases in sorted(by_kernel.items()):
+        yield kernel, merged(cases[:: max(1, len(cases) // 4)][:4])
 
 
 def test_damage(root, tmp_path):
     fuzzer = root / "build" / "asan" / "lite_fuzz"
     if not fuzzer.is_file():
         pytest.skip("build/asan/lite_fuzz is not built; run `make native-asan`")
-    plans = list(groups())
+    found = list(groups())
     refused = ran = 0
-    for seed, (kernel, plan) in enumerate(plans):
+    for seed, (kernel, plan) in enumerate(found):
         model = write_program_file(plan, tmp_path / f"{kernel}.lite", (native.target(),))
         done = subprocess.run(
             [
@@ -53,7 +39,7 @@ def test_damage(root, tmp_path):
                 str(model),
                 str(tmp_path / "damaged.lite"),
                 str(seed),
-                str(TOTAL_MS // len(plans)),
+                str(TOTAL_MS // len(found)),
             ],
             capture_output=True,
             text=True,

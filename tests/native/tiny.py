@@ -191,7 +191,8 @@ def assert_close(got: np.ndarray, wanted: np.ndarray, tolerance: float, what: st
     if wanted.dtype.kind != "f":
         assert np.array_equal(got, wanted), f"{what}: {np.count_nonzero(got != wanted)} differ"
         return
-    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        a, b = got.astype(np.float64), wanted.astype(np.float64)
     assert np.array_equal(np.isnan(a), np.isnan(b)), f"{what}: NaN in other places"
     same = (a == b) | np.isnan(b)
     finite = b[np.isfinite(b)]

@@ -1,5 +1,7 @@
 #include "byte_table.h"
 
+#include "guard.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -22,6 +24,8 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi"))) void map_vbmi(const uint8
   for (int i = 0; i < 4; ++i) t[i] = _mm512_loadu_si512(table + 64 * i);
   for (int64_t i = 0; i < n; i += 64) {
     const __mmask64 inside = n - i < 64 ? ~0ull >> (64 - (n - i)) : ~0ull;
+    touches(x + i, n - i < 64 ? n - i : 64);
+    touches(y + i, n - i < 64 ? n - i : 64);
     const __m512i v = _mm512_maskz_loadu_epi8(inside, x + i);
     const __m512i low = _mm512_permutex2var_epi8(t[0], v, t[1]);
     const __m512i high = _mm512_permutex2var_epi8(t[2], v, t[3]);

@@ -32,6 +32,7 @@ LITE_INLINE I widen(const uint8_t* p) {
 // The first n bytes; the other lanes are any number.
 LITE_INLINE I widen_part(const uint8_t* p, int n, uint8_t flip) {
 #if defined(__AVX512BW__)
+  touches(p, n);
   const LaneBytes v = (LaneBytes)_mm_maskz_loadu_epi8(first_lanes(n), p);
   return __builtin_convertvector(v ^ flip, I);
 #else
@@ -48,6 +49,7 @@ LITE_INLINE void shorten(uint8_t* p, I v, uint8_t flip) {
 LITE_INLINE void shorten_part(uint8_t* p, I v, int n, uint8_t flip) {
 #if defined(__AVX512BW__)
   const LaneBytes b = __builtin_convertvector(v, LaneBytes) ^ flip;
+  touches(p, n);
   _mm_mask_storeu_epi8(p, first_lanes(n), (__m128i)b);
 #else
   uint8_t whole[kLanes];

@@ -178,6 +178,7 @@ LITE_INLINE void store_bytes(uint8_t* p, B v) { memcpy(p, &v, sizeof v); }
 // The first n bytes, 0 < n <= 4 * kLanes; nothing else is touched.
 LITE_INLINE B load_bytes(const uint8_t* p, int n) {
 #if defined(__AVX512BW__)
+  touches(p, n);
   return (B)_mm512_maskz_loadu_epi8(~0ull >> (64 - n), p);
 #else
   uint8_t whole[4 * kLanes] = {};
@@ -187,6 +188,7 @@ LITE_INLINE B load_bytes(const uint8_t* p, int n) {
 }
 LITE_INLINE void store_bytes(uint8_t* p, B v, int n) {
 #if defined(__AVX512BW__)
+  touches(p, n);
   _mm512_mask_storeu_epi8(p, ~0ull >> (64 - n), (__m512i)v);
 #else
   uint8_t whole[4 * kLanes];

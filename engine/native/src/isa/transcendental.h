@@ -45,7 +45,7 @@ LITE_INLINE F log(F x) {
   const I tiny = x < splat(1.17549435e-38f);
   const F scaled = select(tiny, x * splat(8388608.0f), x);
   // Subtracting the bits of sqrt 1/2 makes the exponent field round to the nearest power of two.
-  const I bits = as_int(scaled) - 0x3f3504f3;
+  const I bits = (as_int(scaled) & 0x7fffffff) - 0x3f3504f3;  // a sign makes NaN below
   const F exponent = to_float(bits >> 23) - select(tiny, splat(23.0f), splat(0.0f));
   const F f = as_float((bits & 0x007fffff) + 0x3f3504f3) - splat(1.0f);
   const F p = horner(f, 3.333331044e-01f, -2.499998662e-01f, 2.000222670e-01f, -1.666924958e-01f,

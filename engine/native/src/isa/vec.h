@@ -10,6 +10,7 @@
 //   round        to nearest, ties to even, as to_int does
 #pragma once
 
+#include "guard.h"
 #include "lite_kernel.h"
 
 #if defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)
@@ -62,9 +63,11 @@ LITE_INLINE F to_float(I v) { return __builtin_convertvector(v, F); }
 
 LITE_INLINE __mmask16 first_lanes(int n) { return static_cast<__mmask16>((1u << n) - 1); }
 LITE_INLINE F load_part(const float* p, int n) {
+  touches(p, 4 * n);
   return reinterpret_cast<F>(_mm512_maskz_loadu_ps(first_lanes(n), p));
 }
 LITE_INLINE void store_part(float* p, F v, int n) {
+  touches(p, 4 * n);
   _mm512_mask_storeu_ps(p, first_lanes(n), reinterpret_cast<__m512>(v));
 }
 LITE_INLINE F fma(F a, F b, F c) {
@@ -101,9 +104,11 @@ LITE_INLINE __m256i first_lanes(int n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 LITE_INLINE F load_part(const float* p, int n) {
+  touches(p, 4 * n);
   return reinterpret_cast<F>(_mm256_maskload_ps(p, first_lanes(n)));
 }
 LITE_INLINE void store_part(float* p, F v, int n) {
+  touches(p, 4 * n);
   _mm256_maskstore_ps(p, first_lanes(n), reinterpret_cast<__m256>(v));
 }
 LITE_INLINE F fma(F a, F b, F c) {
