@@ -36,10 +36,11 @@ export default widget({
               s.label || s.name,
             )
           : ""
-      }${c.get("selects").map(choice)}<span class="sp"></span
-      ><span class="mu">${c.get("note")}</span>${c
-        .get("buttons")
-        .map((b) => button(b.id, b.label, { kind: b.primary ? "pri" : "", disabled: b.disabled }))}
+      }${c.get("selects").map(choice)}<span class="end"
+        ><span class="mu">${c.get("note")}</span>${c
+          .get("buttons")
+          .map((b) => button(b.id, b.label, { kind: b.primary ? "pri" : "", disabled: b.disabled }))}</span
+      >
     </div>`;
   },
   watch: Object.fromEntries(
