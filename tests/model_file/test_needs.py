@@ -87,6 +87,8 @@ def test_precision_per_target(tmp_path):
     assert again.precisions == {"opencl": "fp16", "x86": "bf16", "arm": "fp16"}
     assert again.needs.features == {"arm": ("neon",), "x86": ("sse2", "avx512bf16")}
     assert computed("opencl", "fp16") == "fp16" and computed("x86", "fp16") == "fp32"
+    assert computed("arm", "fp16", ["neon"]) == "fp32"
+    assert computed("arm", "fp16", ["neon", "neonfp16"]) == "fp16"
     plain = retarget(again, targets="x86", precision="fp32").save(tmp_path / "x.lite")
     assert read_model(plain).needs.features == {"x86": ("sse2",)}
 

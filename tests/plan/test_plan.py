@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from lite_engine import Predictor
 from lite_engine.errors import ShapeError
+from lite_engine.ir import DType
 from lite_engine.plan import Plan, cut, lifetimes, make_plan
 from lite_engine.runtime import host_target
 
@@ -30,13 +31,26 @@ def test_every_step_says_why() -> None:
 
 
 def test_precision_offers_more_kernels_and_moves_nothing() -> None:
-    plain = make_plan(classifier(), "cpu")
-    for precision, prefix in (("bf16", "bf16_"), ("fp16", "f16_")):
-        short = make_plan(classifier(), "cpu", precision=precision)
-        assert ops(plain) == ops(short)
-        assert not any(s.kernel.startswith(prefix) for s in plain.steps)
-        chosen = [s for s in short.steps if s.kernel.startswith(prefix)]
-        assert chosen and all(precision in s.why for s in chosen)
+    plain, short = (make_plan(classifier(), "cpu", precision=p) for p in ("fp32", "bf16"))
+    assert ops(plain) == ops(short)
+    assert not any(s.kernel.startswith("bf16_") for s in plain.steps)
+    chosen = [s for s in short.steps if s.kernel.startswith("bf16_")]
+    assert chosen and all("bf16" in s.why for s in chosen)
+
+
+def test_fp16_is_what_values_are_stored_in() -> None:
+    """Cast at the edges and around what is computed in float32, which a layer can be set to."""
+    plan = make_plan(classifier(), "cpu", precision="fp16")
+    for step in plan.steps:
+        kinds = {plan.tensors[i].dtype for i in step.outputs}
+        if step.kernel.startswith(("f16_", "f32_")):
+            assert kinds == {DType.F16 if step.kernel.startswith("f16_") else DType.F32}
+    halves = [s for s in plan.steps if s.kernel.startswith("f16_")]
+    assert len(halves) > 3 and ops(plan).count("Cast") == 2
+    assert all(plan.tensors[i].dtype is DType.F32 for i in (*plan.inputs, *plan.outputs))
+    mixed = make_plan(classifier(), "cpu", precision="fp16", overrides={"dw": "fp32"})
+    assert next(s for s in mixed.steps if s.name == "dw").kernel == "f32_conv2d_depthwise"
+    assert ops(mixed).count("Cast") == 4
 
 
 def test_symbolic_input_needs_a_shape() -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from . import condition
     from ._base import STAGES, Device, RunnerResult, Stage
     from .backend import DeviceBackend
-    from .check import DeviceCheck, check_device
+    from .check import DeviceCheck, check_device, device_features
     from .emulated import EmulatedDevice, emulator_usability
     from .process import ProcessDevice
     from .registry import (
@@ -39,6 +39,7 @@ __all__ = [
     "add_entry",
     "check_device",
     "condition",
+    "device_features",
     "emulator_usability",
     "find_device",
     "load_entries",
@@ -49,7 +50,7 @@ __all__ = [
 _WHERE = {
     "_base": ("STAGES", "Device", "RunnerResult", "Stage"),
     "backend": ("DeviceBackend",),
-    "check": ("DeviceCheck", "check_device"),
+    "check": ("DeviceCheck", "check_device", "device_features"),
     "emulated": ("EmulatedDevice", "emulator_usability"),
     "process": ("ProcessDevice",),
     "registry": (

@@ -70,6 +70,8 @@ class Device(Protocol):
     """Somewhere a program can run. Failures raise DeviceError naming the stage: reach, copy,
     run, fetch."""
 
+    def __hash__(self) -> int: ...
+
     name: str
     #: False under emulation: durations mean nothing there
     times_meaningful: bool

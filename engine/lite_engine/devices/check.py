@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,15 @@ class DeviceCheck:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@lru_cache(maxsize=8)
+def device_features(device: Device) -> tuple[str, ...]:
+    """CPU features, as the runner there says them. Raises DeviceError when it does not run."""
+    checked = check_device(device)
+    if not checked.good:
+        raise DeviceError(checked.error)
+    return tuple(checked.features)
 
 
 def check_device(device: Device) -> DeviceCheck:

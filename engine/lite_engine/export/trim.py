@@ -18,8 +18,8 @@ from pathlib import Path
 from .. import settings
 from .._native import host_arch
 from ..errors import BackendUnavailableError, LiteError
-from ..model_file import Model, computed
-from ..plan import make_plan
+from ..model_file import Model
+from ..model_file.writer import cpu_plans
 
 SOURCES = Path(__file__).parents[2] / "native"
 ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
@@ -43,15 +43,8 @@ def trim(model: Model, target: str) -> Trimmed:
     sources or tools, LiteError when the build fails."""
     arch = ARCHITECTURES[target]
     _check_tools(arch)
-    precision = computed(target, model.precision(target))
-    plan = make_plan(
-        model.graph_in(precision),
-        "cpu",
-        precision=precision,
-        tuning=model.tuning.get(target),
-        overrides=model.overrides.get(target),
-    )
-    wanted = sorted({step.kernel for step in plan.steps})
+    plans = cpu_plans(model, target).values()
+    wanted = sorted({step.kernel for plan in plans for step in plan.steps})
     rows = short_list((SOURCES / "src" / "kernel_list.inc").read_text(), wanted)
     sources = zlib.crc32(str(SOURCES).encode())  # CMake keeps one folder to one source tree
     build = settings.cache_dir() / "trimmed" / f"{arch}-{sources:08x}"

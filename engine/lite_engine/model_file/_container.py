@@ -8,7 +8,8 @@ Flag 1: the bytes (those that offset, size and crc32 are of) are a zlib stream o
 
 Sections: NEEDS (needs.py), META and GRAPH (JSON, compressed; GRAPH.1 and so on: META names the
 precision whose graph it is), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX (u64 offset in
-WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py).
+WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py), HALF.arm (the
+program for CPUs with fp16 arithmetic, where it is another).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from .precision import TARGETS
+from .precision import TARGETS, computed
 
 if TYPE_CHECKING:
     from ..ir import Graph
@@ -39,8 +39,10 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
                 table.setdefault(target, {}).pop(layer, None)
             if word in kernels:
                 tuning[target][layer] = word
-            elif word in PLACES or word in FLOATS:
+            elif word in PLACES:
                 overrides[target][layer] = word
+            elif word in FLOATS:
+                overrides[target][layer] = computed(target, word)
             elif word != "plan":
                 raise UsageError(
                     f"layer {layer}: {word!r} is not one of {', '.join((*PLACES, *FLOATS))}, plan, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -19,13 +19,18 @@ HELD = {
     "opencl": ("fp32", "fp16", "int8"),
 }
 _INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
-#: CPU features that a program needs for kernels of a precision. fp16 on arm needs none: without
-#: fp16 arithmetic the same kernels compute in float32.
+#: CPU features that a program needs for kernels of a precision.
 FEATURES = {("x86", "bf16"): ("avx512bf16",)}
+#: CPU features that a precision needs, for which the file also has a program in fp32.
+OR_FP32 = {("arm", "fp16"): "neonfp16"}
 
 
-def computed(target: str, precision: str) -> str:
-    """The precision that a target really computes a file's precision in."""
+def computed(target: str, precision: str, features: Collection[str] | None = None) -> str:
+    """The precision that a target really computes a file's precision in, on a CPU with these
+    features (None: with all of them)."""
+    needed = OR_FP32.get((target, precision))
+    if needed and features is not None and needed not in features:
+        return "fp32"
     return precision if precision in HELD.get(target, PRECISIONS) else "fp32"
 
 

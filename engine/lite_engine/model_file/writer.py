@@ -17,7 +17,7 @@ from ._container import aligned, write_container
 from .derived import derive
 from .model import Model
 from .needs import needs_of, to_bytes
-from .precision import computed
+from .precision import OR_FP32, PRECISIONS, computed
 
 CPU_TARGETS = ("x86", "arm")
 
@@ -46,22 +46,15 @@ def write_model(model: Model, path: Path) -> Path:
     for target in model.targets:
         if target in CPU_TARGETS:
             try:
-                precision = computed(target, model.precision(target))
-                plan = make_plan(
-                    model.graph_in(precision),
-                    "cpu",
-                    precision=precision,
-                    tuning=model.tuning.get(target),
-                    overrides=model.overrides.get(target),
-                )
+                plans = cpu_plans(model, target)
             except LiteError as error:
                 notes[target] = f"no program for the runner: {error}"
                 continue
-            missing = _python_only(plan)
+            missing = _python_only(plans[f"PROG.{target}"])
             if missing:
                 notes[target] = f"the runner without Python cannot run {', '.join(missing)}"
                 continue
-            programs[f"PROG.{target}"] = encode(plan, pool)
+            programs |= {tag: encode(plan, pool) for tag, plan in plans.items()}
     meta = {
         "name": model.name,
         "engine": __version__,
@@ -89,6 +82,26 @@ def write_model(model: Model, path: Path) -> Path:
         },
         compressed=("META", *graphs),
     )
+
+
+def cpu_plans(model: Model, target: str) -> dict[str, Plan]:
+    """The plans of a CPU target by the section that holds their program: PROG runs on every CPU
+    that meets the file's needs; HALF, where something is in fp16, on those with its arithmetic."""
+    precision, words = model.precision(target), model.overrides.get(target, {})
+    features: dict[str, tuple[str, ...] | None] = {"PROG": ()}
+    if any((target, word) in OR_FP32 for word in (precision, *words.values())):
+        features["HALF"] = None
+    return {
+        f"{section}.{target}": make_plan(
+            model.graph_in(computed(target, precision)),
+            "cpu",
+            precision=computed(target, precision, have),
+            tuning=model.tuning.get(target),
+            overrides={n: computed(target, w, have) if w in PRECISIONS else w
+                       for n, w in words.items()},
+        )
+        for section, have in features.items()
+    }  # fmt: skip
 
 
 def _graph(graph: Graph, pool: WeightTable) -> bytes:

@@ -10,11 +10,18 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Shape, TypeInfo
+from ._core import OpDef
 
 #: Element types of kernels that only move elements.
 ANY = ",".join(DType)
 #: Element types of kernels that compute in int64 or double: they cannot order large u64.
 COUNTED = ANY.replace("u64,", "")
+
+
+def float_kernels(op: OpDef, name: str, **more: Any) -> None:
+    """Registers the CPU kernels f32_`name` and, for plans that store fp16, f16_`name`."""
+    op.kernel("cpu", f"f32_{name}", **more)
+    op.kernel("cpu", f"f16_{name}", dtype="f16", precision="f16", **more)
 
 
 def normalise_axis(axis: int, rank: int) -> int:

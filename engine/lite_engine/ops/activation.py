@@ -11,7 +11,7 @@ import numpy as np
 from ..ir import TypeInfo
 from ._conditions import attr
 from ._core import Cost, OpDef, define_op, get_op
-from ._helpers import same_type, typed
+from ._helpers import float_kernels, same_type, typed
 
 #: Operators that may be fused as the `activation` attribute of another one.
 FUSABLE = (
@@ -38,7 +38,7 @@ def _unary(
     op.reference(fn)
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     plain = attr("alpha", 1.0) if name == "Swish" else None  # the native one has no alpha
-    op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True, when=plain)
+    float_kernels(op, "unary", accepts_pitch=True, in_place=True, when=plain)
     op.kernel("opencl", "unary", dtype="f32,f16", when=plain)
     return op
 
@@ -153,7 +153,7 @@ def _(x: np.ndarray, low: np.ndarray | None, high: np.ndarray | None) -> np.ndar
     return (y if high is None else np.minimum(y, high)).astype(x.dtype, copy=False)
 
 
-clip.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
+float_kernels(clip, "unary", accepts_pitch=True, in_place=True)
 clip.kernel("opencl", "unary", dtype="f32,f16")
 
 

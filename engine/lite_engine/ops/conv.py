@@ -243,13 +243,6 @@ def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return _rank4(node, types)
 
 
-def _half_arithmetic(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    x = types[0]
-    if x is not None and int(x.dims[1] or 0) < 8:  # type: ignore[call-overload]
-        return "few input channels: rounding the network's input costs accuracy and saves little"
-    return _half_width(node, types)
-
-
 conv.kernel(
     "cpu",
     "bf16_conv2d_gemm",
@@ -263,11 +256,23 @@ conv.kernel(
 conv.kernel(
     "cpu",
     "f16_conv2d_gemm",
+    dtype="f16",
     accepts_pitch=True,
     accepts_halo=True,
-    when=_half_arithmetic,
+    when=_rank4,
     rank=-1,
-    why="fp16 products: eight columns per register",
+    why="fp16 in memory and in products: eight columns per register",
+    precision="f16",
+)
+conv.kernel(
+    "cpu",
+    "f16_conv2d_depthwise",
+    dtype="f16",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=_depthwise,
+    rank=-2,
+    why="one filter per channel, eight channels per register",
     precision="f16",
 )
 

@@ -11,7 +11,7 @@ from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
 from ._core import Cost, define_op
-from ._helpers import product, wide
+from ._helpers import float_kernels, product, wide
 from .activation import apply_activation
 
 conv_transpose = define_op(
@@ -128,9 +128,9 @@ def stride_limit(node: Node, types: list[TypeInfo | None]) -> bool | str:
     )
 
 
-conv_transpose.kernel(
-    "cpu",
-    "f32_deconv2d",
+float_kernels(
+    conv_transpose,
+    "deconv2d",
     accepts_pitch=True,
     accepts_halo=True,
     when=all_of(rank(3, 4), constant(1, 2), stride_limit),

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._core import Cost, OpDef, define_op
-from ._helpers import COUNTED, bool_type, broadcast_shapes, product
+from ._helpers import COUNTED, bool_type, broadcast_shapes, float_kernels, product
 from .activation import apply_activation
 
 
@@ -40,7 +40,7 @@ def _binary(
     op.reference(fn)
     op.cost(_broadcast_cost)
     if native:
-        op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_alike)
+        float_kernels(op, "binary", accepts_pitch=True, in_place=True, when=_alike)
         if name in ("Add", "Sub", "Mul", "Div", "Pow", "PRelu"):
             op.kernel("opencl", "binary", dtype="f32,f16", when=_alike)
     # signed shifts drag the sign along in NumPy, and do not in the kernel
@@ -142,7 +142,7 @@ def _variadic(name: str, fn: Callable[..., Any], source: str, *, native: bool = 
     op.reference(lambda *xs: np.asarray(fn(xs)).astype(xs[0].dtype, copy=False))
     op.cost(_broadcast_cost)
     if native:
-        op.kernel("cpu", "f32_binary", accepts_pitch=True, in_place=True, when=_two_inputs)
+        float_kernels(op, "binary", accepts_pitch=True, in_place=True, when=_two_inputs)
         if name in ("Min", "Max"):
             op.kernel("opencl", "binary", dtype="f32,f16", when=_two_inputs)
         op.kernel("cpu", "any_binary", dtype=COUNTED, accepts_pitch=True, rank=1, when=_two_inputs)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir import DType, TypeInfo
 from ._core import Cost, OpDef, define_op
-from ._helpers import same_type, typed
+from ._helpers import float_kernels, same_type, typed
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -47,7 +47,7 @@ def _unary(
     op.reference(typed(fn))
     op.cost(lambda x, **_: Cost(flops=flops * x.size))
     if native:
-        op.kernel("cpu", "f32_unary", accepts_pitch=True, in_place=True)
+        float_kernels(op, "unary", accepts_pitch=True, in_place=True)
         if name in _ON_DEVICE:
             op.kernel("opencl", "unary", dtype="f32,f16")
     if name in ("Abs", "Neg", "Sign", "BitwiseNot"):

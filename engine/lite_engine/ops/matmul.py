@@ -123,6 +123,12 @@ def _bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return whole or "c is neither one row nor as large as the output"
 
 
+def _no_constant_matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """c of many rows is added as it lies, and constants keep their type."""
+    c = types[2] if len(types) > 2 else None
+    return c is None or c.const is None or c.size in (1, c.dims[-1]) or "c is a constant matrix"
+
+
 gemm.kernel(
     "cpu",
     "f32_gemm",
@@ -144,10 +150,11 @@ gemm.kernel(
 gemm.kernel(
     "cpu",
     "f16_gemm",
+    dtype="f16",
     accepts_pitch=True,
-    when=all_of(constant(1), attr("transA", 0), _bias),
+    when=all_of(constant(1), attr("transA", 0), _bias, _no_constant_matrix),
     rank=-1,
-    why="fp16 products: eight columns per register",
+    why="fp16 in memory and in products: eight columns per register",
     precision="f16",
 )
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
 from ._core import REQUIRED, Cost, OpDef, define_op, get_op
-from ._helpers import product, wide, window_output, window_pads
+from ._helpers import float_kernels, product, wide, window_output, window_pads
 
 _WINDOW: dict[str, Any] = {
     "auto_pad": "NOTSET",
@@ -148,7 +148,7 @@ def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any
 
 
 max_pool.cost(lambda x, *, storage_order, **attrs: _window_cost(x, **attrs))
-max_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
+float_kernels(max_pool, "pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
 max_pool.kernel(
     "cpu", "i8_pool", dtype="i8,u8", accepts_pitch=True, accepts_halo=True, when=flat_pool, rank=1
 )
@@ -255,7 +255,7 @@ def window_sums(
 
 
 average_pool.cost(lambda x, *, count_include_pad, **attrs: _window_cost(x, **attrs))
-average_pool.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
+float_kernels(average_pool, "pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
 
 lp_pool = define_op(
     "LpPool", inputs="x", attrs={**_WINDOW, "p": 2}, layout="channels_last", source="ONNX LpPool-22"
@@ -295,7 +295,7 @@ def _global(
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     if native:
-        op.kernel("cpu", "f32_pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
+        float_kernels(op, "pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
     return op
 
 

@@ -10,7 +10,7 @@ from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, attr, rank
 from ._core import Cost, define_op
-from ._helpers import known_ints, normalise_axes, unknown_dims, wide
+from ._helpers import float_kernels, known_ints, normalise_axes, unknown_dims, wide
 
 resize = define_op(
     "Resize",
@@ -270,7 +270,7 @@ _TABLED = (
     ),
     _spatial_only,
 )  # fmt: skip
-resize.kernel("cpu", "f32_resize", accepts_pitch=True, accepts_halo=True, when=all_of(*_TABLED))
+float_kernels(resize, "resize", accepts_pitch=True, accepts_halo=True, when=all_of(*_TABLED))
 resize.kernel(
     "cpu", "i8_resize", dtype="i8,u8", accepts_pitch=True, accepts_halo=True,
     when=all_of(*_TABLED, attr("mode", "nearest")), rank=1, why="the nearest pixel's bytes",

@@ -23,8 +23,7 @@ class Lowering:
         graph: Graph,
         backend: str,
         *,
-        storage: DType = DType.F32,
-        compute: DType = DType.F32,
+        number: DType = DType.F32,
         tuning: Mapping[str, str] | None = None,
         overrides: Mapping[str, str] | None = None,
         numbers: Mapping[str, DType] | None = None,
@@ -33,8 +32,7 @@ class Lowering:
         self.graph = graph
         self.faults = dict(faults or {})
         self.backend = backend
-        self.storage = storage
-        self.compute = compute
+        self.number = number
         self.tuning = tuning or {}
         self.overrides = overrides or {}
         self.numbers = numbers or {}
@@ -108,7 +106,7 @@ class Lowering:
         chosen = next(
             k for k in op.kernels if (k.backend, k.name) == (placement.backend, placement.kernel)
         )
-        storage, _ = self._number(node)
+        storage = self._storage(node)
         storage = storage if storage in chosen.dtypes else DType.F32
         layout = self._layout(op, node)
         attrs, attr_inputs = self._attributes(op, node)
@@ -162,25 +160,27 @@ class Lowering:
                 return Placement("reference", "numpy", f"the shape of {value.name} depends on data")
         if any(True for _ in node.subgraphs()):
             return Placement("reference", "numpy", f"{node.op} runs its subgraph step by step")
-        storage, compute = self._number(node)
+        where = self.overrides.get(node.name, self.backend)
         placement = select(
             node,
             types,
-            self.overrides.get(node.name, self.backend),
+            where,
             tuned=self.tuning.get(node.name),
-            storage=storage,
-            compute=compute,
+            storage=self._storage(node),
+            compute=self._number(node) if where == self.backend else DType.F32,
         )
         if node.name in self.overrides or node.name in self.numbers:
             placement.why = f"set by hand; {placement.why}"
         return placement
 
-    def _number(self, node: Node) -> tuple[DType, DType]:
-        """What a layer's float values are stored and computed in."""
-        own = self.numbers.get(node.name)
-        if own is None:
-            return self.storage, self.compute
-        return (own if self.backend == "opencl" else DType.F32), own
+    def _number(self, node: Node) -> DType:
+        """What a layer's float values are computed in."""
+        return self.numbers.get(node.name, self.number)
+
+    def _storage(self, node: Node) -> DType:
+        """What they are stored in: bf16 only on a device, the CPU keeps float32 for it."""
+        number = self._number(node)
+        return DType.F32 if number is DType.BF16 and self.backend == "cpu" else number
 
     def _layout(self, op: OpDef, node: Node) -> Layout:
         """The layout in which a step works: that of its main input."""

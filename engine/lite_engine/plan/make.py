@@ -12,8 +12,7 @@ from .memory import assign_offsets, reuse_in_place
 from .model import Plan
 from .views import share_buffers
 
-#: What a precision means: float32 values are stored in it on a device; on the CPU they stay
-#: float32 and kernels that compute in it may be chosen.
+#: What a precision means: float32 values are computed in it, and stored in it where `stored` says.
 PRECISION = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
 
 
@@ -34,13 +33,11 @@ def make_plan(
     ShapeError, UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
-    number = PRECISION[precision]
     by_hand = dict(overrides or {})
     plan = Lowering(
         fixed,
         backend,
-        storage=number if backend == "opencl" else DType.F32,
-        compute=number,
+        number=PRECISION[precision],
         tuning=tuning,
         overrides={n: word for n, word in by_hand.items() if word not in PRECISION},
         numbers={n: PRECISION[word] for n, word in by_hand.items() if word in PRECISION},

@@ -86,7 +86,8 @@ def select(
     for candidate in FALLBACK[backend]:
         if candidate == "reference":
             break
-        usable, reasons = kernels_for(node, types, candidate, storage, compute)
+        own = compute if candidate == backend else DType.F32
+        usable, reasons = kernels_for(node, types, candidate, storage, own)
         if not usable and storage is not DType.F32:
             usable, _ = kernels_for(node, types, candidate)
         if usable:

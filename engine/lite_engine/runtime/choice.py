@@ -7,7 +7,7 @@ file needs, and the backend can hold the file's precision; all of it is known be
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from .. import settings
 from ..backends import Usability, get_backend
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
 from ..model_file import Model, computed
+from ..model_file.precision import OR_FP32
 
 if TYPE_CHECKING:
     from ..devices import Device
@@ -165,18 +166,38 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
             f"{model.name} was converted for {', '.join(model.targets)}, {device.name} is "
             f"{target}; run {_convert(model, target)}"
         )
-    held, note = _precision(model, target, precision)
+    held, note = _precision(model, target, precision, device)
     chosen = Decision(target, held)
     times = "" if device.times_meaningful else "; times are not meaningful"
     chosen.reasons.append((target, True, f"device {device.name}{times}{note}"))
     return chosen
 
 
-def _precision(model: Model, target: str, asked: str | None) -> tuple[str, str]:
+def _precision(
+    model: Model, target: str, asked: str | None, device: Device | None = None
+) -> tuple[str, str]:
     """What it is computed in, and a note when that is not what the file asks for."""
     wanted = asked or model.precision(target)
-    held = computed(target, wanted)
-    return held, "" if held == wanted else f"; {wanted} has no kernels there, computed in {held}"
+    needed = OR_FP32.get((target, wanted))
+    held = computed(target, wanted, _features(target, device) if needed else None)
+    if held == wanted:
+        return held, ""
+    why = f"needs a CPU with {needed}" if needed else "has no kernels there"
+    return held, f"; {wanted} {why}, computed in {held}"
+
+
+def _features(target: str, device: Device | None) -> Sequence[str] | None:
+    """CPU features of a device or of this machine; None for the emulator, which has them all.
+    Raises DeviceError when the device cannot be reached."""
+    if device is not None:
+        from ..devices import device_features
+
+        return device_features(device)
+    if target != host_target():
+        return None
+    from ..backends.cpu.native import cpu_features
+
+    return cpu_features()
 
 
 def _convert(model: Model, *more: str) -> str:

@@ -256,6 +256,10 @@ void run_unary(const Step& step, int, int thread, int threads, void*) {
   const int64_t ex = dtype_bytes(x.dtype), ey = dtype_bytes(y.dtype);
   int64_t begin, end;
   share(x.size, 64, thread, threads, &begin, &end);
+  if (s.op == Unary::kCast && x.dtype == DType::kF32 && y.dtype == DType::kF16)
+    return floats_to_halves(x.as<float>() + begin, end - begin, y.as<uint16_t>() + begin);
+  if (s.op == Unary::kCast && x.dtype == DType::kF16 && y.dtype == DType::kF32)
+    return halves_to_floats(x.as<uint16_t>() + begin, end - begin, y.as<float>() + begin);
   for (int64_t i = begin; i < end; i += kChunk) {
     const int n = static_cast<int>(end - i < kChunk ? end - i : kChunk);
     if (is_float(x.dtype)) {

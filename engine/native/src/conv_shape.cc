@@ -88,13 +88,16 @@ bool pixel_view(const Tensor& t, PixelView* view) {
   return true;
 }
 
-bool read_conv(const Step& step, Env& env, bool transposed, ConvShape* s) {
+bool read_conv(const Step& step, Env& env, bool transposed, ConvShape* s, DType values) {
   const ConvOperands o{input_of(step, 0), input_of(step, 1), input_of(step, 2), input_of(step, 3),
                        output_of(step, 0)};
   const Tensor* all[] = {o.x, o.w, o.b, o.residual, o.y};
   for (const Tensor* t : all) {
-    if (t && t->dtype != DType::kF32)
-      return env.fail("'%s' is %s, this kernel takes f32", t->name, dtype_name(t->dtype));
+    const DType wanted = t == o.w || t == o.b ? DType::kF32 : values;
+    if (t && t->dtype != wanted) {
+      return env.fail("'%s' is %s, this kernel takes %s", t->name, dtype_name(t->dtype),
+                      dtype_name(wanted));
+    }
   }
   return read_conv_shape(step, env, o, transposed, s) &&
          parse_activation(step, env, &s->activation);

@@ -38,8 +38,9 @@ struct ConvOperands {
 // attributes give. Weights and bias must be constant.
 bool read_conv_shape(const Step&, Env&, const ConvOperands&, bool transposed, ConvShape*);
 
-// The same for a float step with inputs x, w, b, residual; also its data types and activation.
-bool read_conv(const Step&, Env&, bool transposed, ConvShape*);
+// The same for a float step with inputs x, w, b, residual; also its data types (weights and bias are
+// f32, the others `values`) and its activation.
+bool read_conv(const Step&, Env&, bool transposed, ConvShape*, DType values = DType::kF32);
 
 bool pixel_view(const Tensor&, PixelView*);
 

@@ -73,6 +73,26 @@ uint16_t float_to_half(float value) {
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
 }
 
+#if defined(__aarch64__)
+typedef __fp16 Half __attribute__((may_alias));
+
+void halves_to_floats(const uint16_t* from, int64_t n, float* to) {
+  const Half* p = reinterpret_cast<const Half*>(from);
+  for (int64_t i = 0; i < n; ++i) to[i] = p[i];
+}
+void floats_to_halves(const float* from, int64_t n, uint16_t* to) {
+  Half* p = reinterpret_cast<Half*>(to);
+  for (int64_t i = 0; i < n; ++i) p[i] = static_cast<Half>(from[i]);
+}
+#else
+void halves_to_floats(const uint16_t* from, int64_t n, float* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = half_to_float(from[i]);
+}
+void floats_to_halves(const float* from, int64_t n, uint16_t* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = float_to_half(from[i]);
+}
+#endif
+
 uint16_t float_to_bfloat(float value) {
   const uint32_t bits = bits_of(value);
   if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16 | 0x40);

@@ -17,6 +17,8 @@ void load_doubles(DType, const uint8_t* from, int64_t stride, int n, double* out
 void store_ints(DType, const int64_t* from, int n, uint8_t* out);
 void store_doubles(DType, const double* from, int n, uint8_t* out);
 
+void halves_to_floats(const uint16_t* from, int64_t n, float* to);
+void floats_to_halves(const float* from, int64_t n, uint16_t* to);  // ties to even
 float half_to_float(uint16_t);
 uint16_t float_to_half(float);    // ties to even
 uint16_t float_to_bfloat(float);  // ties to even

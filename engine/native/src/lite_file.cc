@@ -11,9 +11,11 @@
 // features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple
 // of 64 bytes); WINDEX (per weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as
 // integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose weight numbers are
-// rows of WINDEX). Unknown sections are skipped: newer writers may add some.
+// rows of WINDEX); HALF.arm (the program for CPUs with fp16 arithmetic). Unknown sections are
+// skipped: newer writers may add some.
 // A reader refuses other versions, damaged checksums and anything that points outside.
 #include "crc32.h"
+#include "dispatch.h"
 #include "lite_derived.h"
 #include "runtime.h"
 
@@ -276,6 +278,10 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
     return nullptr;
   }
   if (!meets_needs(file, target, error, error_bytes)) return nullptr;
+  snprintf(tag, sizeof tag, "HALF.%s", target);
+  lite::CpuFeatures cpu;
+  if (find(file, tag) && lite::detect_cpu(options ? options->max_isa : nullptr, &cpu) && cpu.fp16)
+    program = lite_file_section(file, tag, &bytes);
   return lite::load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights,
                             {file->data, file->size}, options, error, error_bytes);
 }

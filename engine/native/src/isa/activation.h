@@ -2,7 +2,11 @@
 #pragma once
 
 #include "lite_kernel.h"
+#if defined(LITE_HALVES)
+#include "vec.h"
+#else
 #include "transcendental.h"
+#endif
 
 namespace lite::LITE_ISA {
 
@@ -15,6 +19,9 @@ LITE_INLINE F activate_vector(F x, F a, F b) {
     case Act::kLeakyRelu: return select(x < zero, a * x, x);
     case Act::kHardSigmoid: return min(one, max(zero, fma(a, x, b)));
     case Act::kHardSwish: return x * min(one, max(zero, fma(x, splat(1.0f / 6), splat(0.5f))));
+#if defined(LITE_HALVES)
+    default: break;  // in floats only: activate
+#else
     case Act::kSigmoid: return sigmoid(x);
     case Act::kSilu: return x * sigmoid(x);
     case Act::kTanh: return tanh(x);
@@ -27,14 +34,15 @@ LITE_INLINE F activate_vector(F x, F a, F b) {
     case Act::kMish: return mish(x);
     case Act::kExp: return exp(x);
     case Act::kErf: return erf(x);
+#endif
   }
   return x;
 }
 
-// In place on n floats that are still in the cache.
-void activate(float* x, int64_t n, const Activation& activation);
+// In place on n numbers that are still in the cache.
+void activate(Real* x, int64_t n, const Activation& activation);
 
-// y = activation(x), n floats; x and y may be the same.
-void activate(const float* x, float* y, int64_t n, const Activation& activation);
+// y = activation(x), n numbers; x and y may be the same.
+void activate(const Real* x, Real* y, int64_t n, const Activation& activation);
 
 }  // namespace lite::LITE_ISA

@@ -1,4 +1,4 @@
-// f32_binary: arithmetic of two float tensors with NumPy broadcasting, and an optional activation.
+// f32_binary, f16_binary: arithmetic of two float tensors with NumPy broadcasting, and an optional activation.
 #include "../broadcast.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace lite::LITE_ISA {
 namespace {
 
 // One row; a stride of 0 repeats its operand.
-using Row = void (*)(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n);
+using Row = void (*)(const Real* a, int64_t sa, const Real* b, int64_t sb, Real* y, int64_t n);
 
 struct AddOp {
   static LITE_INLINE F of(F a, F b) { return a + b; }
@@ -39,7 +39,7 @@ struct SquaredDifferenceOp {
 };
 
 template <class Op>
-void vector_row(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
+void vector_row(const Real* a, int64_t sa, const Real* b, int64_t sb, Real* y, int64_t n) {
   int64_t i = 0;
   if (sa && sb) {
     for (; i + kLanes <= n; i += kLanes) store(y + i, Op::of(load(a + i), load(b + i)));
@@ -58,15 +58,15 @@ void vector_row(const float* a, int64_t sa, const float* b, int64_t sb, float* y
 }
 
 template <float (*Function)(float, float)>
-void scalar_row(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = Function(a[i * sa], b[i * sb]);
+void scalar_row(const Real* a, int64_t sa, const Real* b, int64_t sb, Real* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Real>(Function(a[i * sa], b[i * sb]));
 }
 
 // The exponents that networks use are constants, and cheap.
-void pow_row(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) {
+void pow_row(const Real* a, int64_t sa, const Real* b, int64_t sb, Real* y, int64_t n) {
   if (sb == 0 && sa == 1 && *b == 2.0f) vector_row<MulOp>(a, 1, a, 1, y, n);
   else if (sb == 0 && *b == 0.5f)
-    for (int64_t i = 0; i < n; ++i) y[i] = sqrtf(a[i * sa]);
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<Real>(sqrtf(a[i * sa]));
   else scalar_row<::powf>(a, sa, b, sb, y, n);
 }
 
@@ -104,9 +104,9 @@ bool prepare(Step& step, Env& env) {
   const Tensor* a = input_of(step, 0);
   const Tensor* b = input_of(step, 1);
   const Tensor* y = output_of(step, 0);
-  if (!a || !b || !y || step.num_inputs != 2 || a->dtype != DType::kF32 ||
-      b->dtype != DType::kF32 || y->dtype != DType::kF32)
-    return env.fail("needs two f32 inputs and an f32 output");
+  if (!a || !b || !y || step.num_inputs != 2 || a->dtype != kReal || b->dtype != kReal ||
+      y->dtype != kReal)
+    return env.fail("needs two %s inputs and an output of it", dtype_name(kReal));
   State* state = static_cast<State*>(env.allocate(sizeof(State)));
   if (!state) return env.out_of_memory();
   step.state = state;
@@ -122,9 +122,9 @@ bool prepare(Step& step, Env& env) {
 
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& state = *static_cast<const State*>(step.state);
-  const float* a = step.inputs[0]->as<float>();
-  const float* b = step.inputs[1]->as<float>();
-  float* y = step.outputs[0]->as<float>();
+  const Real* a = step.inputs[0]->as<Real>();
+  const Real* b = step.inputs[1]->as<Real>();
+  Real* y = step.outputs[0]->as<Real>();
   const int last = state.plan.rank - 1;
   const int64_t sa = state.plan.stride[1][last], sb = state.plan.stride[2][last];
   BroadcastWalk walk;
@@ -135,8 +135,13 @@ void run(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kBinary[] = {
+#if defined(LITE_HALVES)
+    {"Add Sum Sub Mul Div Min Max PRelu SquaredDifference Pow Atan2 Mod", "f16_binary", prepare,
+     run, kAcceptsPitch | kInPlace},
+#else
     {"Add Sum Sub Mul Div Min Max PRelu SquaredDifference Pow Atan2 Mod", "f32_binary", prepare,
      run, kAcceptsPitch | kInPlace},
+#endif
 };
 
 }  // namespace

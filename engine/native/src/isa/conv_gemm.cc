@@ -1,7 +1,7 @@
 // Conv and Gemm with constant weights, as tap GEMM.
 //
-// The bf16 and f16 kernels keep floats in memory. Where there are products of bf16 pairs or halves,
-// phase 0 rounds the input, [image][row][pixel][group][pairs]; elsewhere they compute in float.
+// The bf16 kernels keep floats in memory. Where there are products of bf16 pairs, phase 0 rounds the
+// input, [image][row][pixel][group][pairs]; elsewhere they compute in float.
 #include "tap_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -49,19 +49,7 @@ bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
   return true;
 }
 
-#if defined(LITE_HALF_PRODUCTS)
-LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const float16x4_t v = vcvt_f16_f32((float32x4_t)load(x + i));
-    memcpy(y + i, &v, sizeof v);
-  }
-  for (; i < n; ++i) {
-    const __fp16 v = static_cast<__fp16>(x[i]);
-    memcpy(y + i, &v, sizeof v);
-  }
-}
-#elif defined(__AVX512BF16__)
+#if defined(LITE_PAIRS)
 LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -73,9 +61,7 @@ LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
     memcpy(y + i, &v, static_cast<size_t>(n - i) * sizeof *y);
   }
 }
-#endif
 
-#if defined(LITE_PAIRS)
 // Phase 0: one thread's rows.
 void round_input(const State& state, const float* x, uint16_t* y, int thread, int threads) {
   const PixelView& v = state.input;
@@ -104,7 +90,7 @@ void round_input(const State& state, const float* x, uint16_t* y, int thread, in
 
 bool prepare_conv(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, false, &s)) return false;
+  if (!read_conv(step, env, false, &s, kReal)) return false;
   State* state = new_state(step, env);
   if (!state) return env.out_of_memory();
   if (s.has_residual) state->residual = 3;
@@ -130,9 +116,9 @@ bool prepare_gemm(Step& step, Env& env) {
   const Tensor* c = input_of(step, 2);
   const Tensor* y = output_of(step, 0);
   if (!a || !b || !y) return env.fail("needs inputs a and b and an output");
-  if (a->dtype != DType::kF32 || b->dtype != DType::kF32 || y->dtype != DType::kF32 ||
-      (c && c->dtype != DType::kF32)) {
-    return env.fail("takes f32 only");
+  if (a->dtype != kReal || b->dtype != DType::kF32 || y->dtype != kReal ||
+      (c && c->dtype != (is_weight(*c) ? DType::kF32 : kReal))) {
+    return env.fail("takes %s and constants of f32 only", dtype_name(kReal));
   }
   if (!is_weight(*b)) return env.fail("b must be constant");
   if (a->rank != 2 || b->rank != 2 || y->rank != 2) return env.fail("takes matrices");
@@ -163,7 +149,7 @@ bool prepare_gemm(Step& step, Env& env) {
     if (!filled) return env.out_of_memory();
     for (int64_t i = 0; i < n; ++i) filled[i] = c->as<float>()[0];
     bias = filled;
-  } else if (c && same_dims(*c, *y) && beta == 1.0f) {
+  } else if (c && c->dtype == kReal && same_dims(*c, *y) && beta == 1.0f) {
     s.has_residual = true;
     state->residual = 2;
     s.residual = {1, 1, m, n, m * c->pitch, m * c->pitch, c->pitch, 0, {0, 0, 0, 0}};
@@ -182,41 +168,40 @@ bool prepare_gemm(Step& step, Env& env) {
 
 void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  const float* x = step.inputs[0]->as<float>();
+  const Real* x = step.inputs[0]->as<Real>();
 #if defined(LITE_PAIRS)
   if (phase == 0)
     return round_input(state, x, static_cast<uint16_t*>(step.shared), thread, threads);
   x = static_cast<const float*>(step.shared);
 #endif
-  run_tap_gemm(state.gemm, x, step.outputs[0]->as<float>(),
-               state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(), thread,
+  run_tap_gemm(state.gemm, x, step.outputs[0]->as<Real>(),
+               state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>(), thread,
                scratch);
 }
 
 #if !defined(LITE_PAIRS)
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  run_tap_gemm_rows(state.gemm, reinterpret_cast<const float*>(r.input),
-                    reinterpret_cast<float*>(r.output),
-                    state.residual < 0 ? nullptr : step.inputs[state.residual]->as<float>(),
+  run_tap_gemm_rows(state.gemm, reinterpret_cast<const Real*>(r.input),
+                    reinterpret_cast<Real*>(r.output),
+                    state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>(),
                     r.begin, r.end, scratch);
 }
 #endif
 
 const Kernel kConvGemm[] = {
-#if !defined(LITE_HALF_PRODUCTS)
+#if defined(LITE_HALVES)
+    {"Conv", "f16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+    {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
+#else
     {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
-#endif
-#if !defined(__AVX512BF16__)
-    {"Conv", "f16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
-    {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
-#endif
 #if !defined(LITE_PAIRS)
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},
+#endif
 #endif
 };
 

@@ -12,7 +12,7 @@ struct Deconv {
 
 bool prepare(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, true, &s)) return false;
+  if (!read_conv(step, env, true, &s, kReal)) return false;
   Deconv* d = static_cast<Deconv*>(env.allocate(sizeof(Deconv)));
   if (!d) return env.out_of_memory();
   step.state = d;
@@ -38,16 +38,20 @@ bool prepare(Step& step, Env& env) {
 void run(const Step& step, int, int thread, int, void* scratch) {
   const Deconv& d = *static_cast<const Deconv*>(step.state);
   for (int32_t i = 0; i < d.parts; ++i) {
-    run_tap_gemm(d.part[i], step.inputs[0]->as<float>(), step.outputs[0]->as<float>(),
-                 d.residual < 0 ? nullptr : step.inputs[d.residual]->as<float>(), thread,
+    run_tap_gemm(d.part[i], step.inputs[0]->as<Real>(), step.outputs[0]->as<Real>(),
+                 d.residual < 0 ? nullptr : step.inputs[d.residual]->as<Real>(), thread,
                  scratch);
   }
 }
 
 const Kernel kDeconv[] = {
+#if defined(LITE_HALVES)
+    {"ConvTranspose", "f16_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},
+#else
     {"ConvTranspose", "f32_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},
     {"ConvTranspose", "bf16_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
     {"ConvTranspose", "f32_deconv2d_bf16x2", prepare, run, kAcceptsPitch | kAcceptsHalo},
+#endif
 };
 
 }  // namespace

@@ -21,19 +21,19 @@ constexpr int kMaxColumns = (kPixels - 1) * 2 + kMaxKernel;
 constexpr int kMaxTaps = 1024;                               // of the general form
 
 struct TileArgs {
-  const float* const* pointers;   // columns [ky][column] or, general form, [tap][pixel]
+  const Real* const* pointers;    // columns [ky][column] or, general form, [tap][pixel]
   int32_t taps;                   // rows of pointers
-  const float* weights;           // of the first row of pointers; [block][tap][channels]
-  ptrdiff_t block_weights;        // floats from one channel block to the next
-  const float* bias;
+  const Real* weights;            // of the first row of pointers; [block][tap][channels]
+  ptrdiff_t block_weights;        // elements from one channel block to the next
+  const Real* bias;
   int64_t begin, end;             // channels; begin is a multiple of kBlock
-  float* out;
+  Real* out;
   ptrdiff_t out_pixel;
-  const float* residual;
+  const Real* residual;
   ptrdiff_t residual_pixel;
   float lo, hi;
   bool hard_swish;                // instead of the clamp
-  const float* ahead;             // output to fetch meanwhile, or nullptr
+  const Real* ahead;              // output to fetch meanwhile, or nullptr
 };
 using TileFn = void (*)(const TileArgs&);
 
@@ -43,21 +43,21 @@ struct Depthwise {
   int32_t stride;                 // of the unrolled forms
   TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
   int64_t blocks, block_weights;
-  const float* weights;
-  const float* bias;
-  const float* zeros;
+  const Real* weights;
+  const Real* bias;
+  const Real* zeros;
   float lo, hi;
   bool fetch_output;              // fetch the lines of the next output row before they are written
   ThreadGrid grid;
 };
 
-LITE_INLINE F read(const float* p, int tail) { return tail ? load_part(p, tail) : load(p); }
+LITE_INLINE F read(const Real* p, int tail) { return tail ? load_part(p, tail) : load(p); }
 
 template <int kPx, int kNv>
 LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
   const F lo = splat(t.lo), hi = splat(t.hi);
   if (t.residual) {
-    const float* from = t.residual + c;
+    const Real* from = t.residual + c;
     LITE_UNROLL for (int p = 0; p < kPx; ++p)
       LITE_UNROLL for (int n = 0; n < kNv; ++n)
         acc[p][n] += read(from + p * t.residual_pixel + n * kLanes, tail);
@@ -70,7 +70,7 @@ LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kN
     LITE_UNROLL for (int p = 0; p < kPx; ++p)
       LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = min(hi, max(lo, acc[p][n]));
   }
-  float* to = t.out + c;
+  Real* to = t.out + c;
   const ptrdiff_t pixel = t.out_pixel;
   LITE_UNROLL for (int p = 0; p < kPx; ++p, to += pixel)
     LITE_UNROLL for (int n = 0; n < kNv; ++n) {
@@ -89,7 +89,7 @@ LITE_INLINE void start(const TileArgs& t, int64_t c, F (&acc)[kPx][kNv]) {
 
 // k x k taps, stride s, kPx outputs, kNv vectors of channels; `tail` lanes of one vector or 0.
 template <int k, int s, int kPx, int kNv>
-LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const float* w, int tail) {
+LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const Real* w, int tail) {
   constexpr int kColumns = (kPx - 1) * s + k;
   F acc[kPx][kNv];
   start(t, c, acc);
@@ -98,12 +98,12 @@ LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const float* w, int tail
       LITE_UNROLL for (int n = 0; n < kNv; ++n)
         prefetch_to_write(t.ahead + p * t.out_pixel + c + n * kLanes);
   }
-  const float* const* pointers = t.pointers;
+  const Real* const* pointers = t.pointers;
   for (int y = t.taps; y > 0; --y, pointers += kColumns, w += k * kBlock) {
     F f[k][kNv];
     LITE_UNROLL for (int x = 0; x < k; ++x)
       LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
-    const float* column[kColumns];
+    const Real* column[kColumns];
     LITE_UNROLL for (int j = 0; j < kColumns; ++j) column[j] = pointers[j];
 #if defined(__aarch64__)
     // Enough registers for all of them: two are one load.
@@ -123,10 +123,10 @@ LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const float* w, int tail
 }
 
 template <int kPx, int kNv>
-LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const float* w, int tail) {
+LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const Real* w, int tail) {
   F acc[kPx][kNv];
   start(t, c, acc);
-  const float* const* pointers = t.pointers;
+  const Real* const* pointers = t.pointers;
   for (int i = t.taps; i > 0; --i, pointers += kPx, w += kBlock) {
     LITE_UNROLL for (int n = 0; n < kNv; ++n) {
       const F f = load(w + n * kLanes);
@@ -140,7 +140,7 @@ LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const float* w, int tail
 // k = 0: the general form.
 template <int k, int s, int kPx>
 void tile(const TileArgs& t) {
-  const float* w = t.weights;
+  const Real* w = t.weights;
   int64_t c = t.begin;
   for (; c + kBlock <= t.end; c += kBlock, w += t.block_weights) {
     if constexpr (k == 0) any_taps<kPx, kVectors>(t, c, w, 0);
@@ -171,7 +171,7 @@ bool prepare(Step& step, Env& env) {
   if (!d) return env.out_of_memory();
   step.state = d;
   ConvShape& s = d->shape;
-  if (!read_conv(step, env, false, &s)) return false;
+  if (!read_conv(step, env, false, &s, kReal)) return false;
   if (s.group_in != 1 || s.group_out != 1)
     return env.fail("takes one input and one output channel per group");
   const int64_t taps = s.kernel[0] * s.kernel[1];
@@ -189,15 +189,19 @@ bool prepare(Step& step, Env& env) {
   const int64_t channels = s.out.c;
   d->blocks = (channels + kBlock - 1) / kBlock;
   d->block_weights = taps * kBlock;
-  float* w = static_cast<float*>(env.allocate((d->blocks * d->block_weights + 1) * 4));
-  float* b = static_cast<float*>(env.allocate((d->blocks * kBlock + 1) * 4));
-  float* zeros = static_cast<float*>(env.allocate((d->blocks * kBlock + 1) * 4));
+  const auto reals = [&](int64_t n) {
+    return static_cast<Real*>(env.allocate((n + 1) * sizeof(Real)));
+  };
+  Real* w = reals(d->blocks * d->block_weights);
+  Real* b = reals(d->blocks * kBlock);
+  Real* zeros = reals(d->blocks * kBlock);
   if (!w || !b || !zeros) return env.out_of_memory();
   const float* source = s.weights->as<float>();
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t i = 0; i < taps; ++i)
-      w[c / kBlock * d->block_weights + i * kBlock + c % kBlock] = source[c * taps + i];
-    if (s.bias) b[c] = s.bias->as<float>()[c];
+      w[c / kBlock * d->block_weights + i * kBlock + c % kBlock] =
+          static_cast<Real>(source[c * taps + i]);
+    if (s.bias) b[c] = static_cast<Real>(s.bias->as<float>()[c]);
   }
   d->weights = w;
   d->bias = b;
@@ -215,7 +219,7 @@ bool prepare(Step& step, Env& env) {
   if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, 1);
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   if (d->general) {
-    step.scratch_bytes = taps * kPixels * sizeof(float*);
+    step.scratch_bytes = taps * kPixels * sizeof(Real*);
     set_variant(step, "%s__" LITE_ISA_NAME "_any_%dx%d", step.kernel->name, kPixels, kBlock);
   } else {
     set_variant(step, "%s__" LITE_ISA_NAME "_%dx%ds%d_%dx%d", step.kernel->name,
@@ -231,20 +235,20 @@ LITE_INLINE int tile_pixels(int64_t width) {
 }
 
 struct RowAt {
-  const float* input;     // row 0 of the image
+  const Real* input;      // row 0 of the image
   int64_t y;              // output row
 };
 
 // Unrolled forms: input columns of the tile at x, for every row of taps that is inside.
 void point_columns(const Depthwise& d, RowAt at, int64_t x, int pixels, int64_t ky0, int64_t ky1,
-                   const float** pointers) {
+                   const Real** pointers) {
   const ConvShape& s = d.shape;
   const int64_t columns = (pixels - 1) * s.stride[1] + s.kernel[1];
   const int64_t first = x * s.stride[1] - s.pad[1];
   const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3];
   const int64_t row0 = at.y * s.stride[0] - s.pad[0];
   for (int64_t ky = ky0; ky < ky1; ++ky) {
-    const float* row = at.input + (row0 + ky * s.dilation[0]) * s.in.row;
+    const Real* row = at.input + (row0 + ky * s.dilation[0]) * s.in.row;
     if (first >= low && first + columns <= high) {
       for (int64_t j = 0; j < columns; ++j) *pointers++ = row + (first + j) * s.in.pixel;
     } else {
@@ -255,7 +259,7 @@ void point_columns(const Depthwise& d, RowAt at, int64_t x, int pixels, int64_t 
 }
 
 // General form: the input pixel of every tap and output; outside ones point at zeros.
-void point_taps(const Depthwise& d, RowAt at, int64_t x, int pixels, const float** pointers) {
+void point_taps(const Depthwise& d, RowAt at, int64_t x, int pixels, const Real** pointers) {
   const ConvShape& s = d.shape;
   for (int64_t ky = 0; ky < s.kernel[0]; ++ky) {
     const int64_t iy = at.y * s.stride[0] - s.pad[0] + ky * s.dilation[0];
@@ -274,14 +278,14 @@ struct Part {
   int64_t row_begin, row_end, block_begin, block_end;
 };
 
-void run_part(const Step& step, const float* input, float* output, const Part& part,
+void run_part(const Step& step, const Real* input, Real* output, const Part& part,
               bool fetch_output, void* scratch) {
   const Depthwise& d = *static_cast<const Depthwise*>(step.state);
   const ConvShape& s = d.shape;
   const auto [row_begin, row_end, block_begin, block_end] = part;
-  const float* residual = s.has_residual ? step.inputs[3]->as<float>() : nullptr;
-  const float* columns[kMaxKernel * kMaxColumns];
-  const float** pointers = d.general ? static_cast<const float**>(scratch) : columns;
+  const Real* residual = s.has_residual ? step.inputs[3]->as<Real>() : nullptr;
+  const Real* columns[kMaxKernel * kMaxColumns];
+  const Real** pointers = d.general ? static_cast<const Real**>(scratch) : columns;
   const Act act = s.activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   TileArgs t{};
@@ -295,7 +299,7 @@ void run_part(const Step& step, const float* input, float* output, const Part& p
   t.hi = d.hi;
   t.hard_swish = act == Act::kHardSwish;
   t.pointers = pointers;
-  const float* weights = d.weights + block_begin * d.block_weights;
+  const Real* weights = d.weights + block_begin * d.block_weights;
   const int pixels = tile_pixels(s.out.w);
   for (int64_t row = row_begin; row < row_end; ++row) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
@@ -307,7 +311,7 @@ void run_part(const Step& step, const float* input, float* output, const Part& p
     }
     t.taps = static_cast<int32_t>(d.general ? s.kernel[0] * s.kernel[1] : ky1 - ky0);
     t.weights = weights + ky0 * s.kernel[1] * kBlock;
-    float* out_row = output + s.out.origin + image * s.out.image + y * s.out.row;
+    Real* out_row = output + s.out.origin + image * s.out.image + y * s.out.row;
     for (int64_t x = 0; x < s.out.w; x += pixels) {
       if (x + pixels > s.out.w) x = s.out.w - pixels;
       if (d.general) point_taps(d, at, x, pixels, pointers);
@@ -334,18 +338,22 @@ void run(const Step& step, int, int thread, int, void* scratch) {
         &part.row_begin, &part.row_end);
   share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &part.block_begin,
         &part.block_end);
-  run_part(step, step.inputs[0]->as<float>(), step.outputs[0]->as<float>(), part, d.fetch_output,
+  run_part(step, step.inputs[0]->as<Real>(), step.outputs[0]->as<Real>(), part, d.fetch_output,
            scratch);
 }
 
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const Depthwise& d = *static_cast<const Depthwise*>(step.state);
-  run_part(step, reinterpret_cast<const float*>(r.input), reinterpret_cast<float*>(r.output),
+  run_part(step, reinterpret_cast<const Real*>(r.input), reinterpret_cast<Real*>(r.output),
            {r.begin, r.end, 0, d.blocks}, false, scratch);
 }
 
 const Kernel kDepthwise[] = {
+#if defined(LITE_HALVES)
+    {"Conv", "f16_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+#else
     {"Conv", "f32_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+#endif
 };
 
 }  // namespace

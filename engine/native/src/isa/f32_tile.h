@@ -8,7 +8,7 @@
 //
 // f clamps, or is HardSwish: the activations that cost less here than in a pass of their own.
 //
-// W is walked as [y][x][k][ldw]: ldw = kColumnVector * vectors where the weights are packed in
+// W is walked as [y][x][k][ldw]: ldw = kLanes * vectors where the weights are packed in
 // panels.
 #pragma once
 
@@ -27,16 +27,11 @@ constexpr int kTileRows = 4;
 constexpr int kTileRows = 8;
 #endif
 
-// Where products are of bf16 pairs (AVX512-BF16) or of halves (LITE_HALF_PRODUCTS, which a file
-// defines), two numbers take the place of a float in A and in W, and every k below is one of pairs;
-// sums and C are floats. A bf16 pair of W lies together; of halves, those of all columns do.
-#if defined(LITE_HALF_PRODUCTS)
-constexpr int kColumnVector = 2 * kLanes;  // columns per register of sums
-#else
-constexpr int kColumnVector = kLanes;
-#endif
-constexpr int kTileColumns = 2 * kColumnVector;
-#if defined(__AVX512BF16__) || defined(LITE_HALF_PRODUCTS)
+// Where products are of bf16 pairs (AVX512-BF16), two numbers take the place of a float in A and in
+// W, and every k below is one of pairs; sums and C are floats. A pair of W lies together.
+// With LITE_HALVES all of A, W and C are halves.
+constexpr int kTileColumns = 2 * kLanes;
+#if defined(__AVX512BF16__)
 #define LITE_PAIRS
 constexpr int kProducts = 2;
 #else
@@ -44,20 +39,20 @@ constexpr int kProducts = 1;
 #endif
 
 struct Tile {
-  const float* a;
-  ptrdiff_t lda, tap_y, tap_x;     // floats
+  const Real* a;
+  ptrdiff_t lda, tap_y, tap_x;     // elements
   int32_t taps_y, taps_x;
-  ptrdiff_t k;                     // contiguous floats per tap
-  const float* w;
-  ptrdiff_t ldw, w_y;              // floats from one k, one row of taps, to the next
-  const float* bias;               // kTileColumns readable floats
-  float* c;
+  ptrdiff_t k;                     // contiguous elements per tap
+  const Real* w;
+  ptrdiff_t ldw, w_y;              // elements from one k, one row of taps, to the next
+  const Real* bias;                // kTileColumns readable ones
+  Real* c;
   ptrdiff_t ldc;
-  const float* residual;           // or nullptr
+  const Real* residual;            // or nullptr
   ptrdiff_t ldr;
   float lo, hi;
   int32_t columns;                 // valid ones; what lies behind them is neither read nor written
-  const float* prefetch;           // next panel, fetched to L2 meanwhile (prefetching tiles only)
+  const Real* prefetch;            // next panel, fetched to L2 meanwhile (prefetching tiles only)
   bool hard_swish = false;         // instead of the clamp
 };
 
@@ -66,7 +61,7 @@ using TileFn = void (*)(const Tile&);
 // kTile[prefetch][vectors - 1][rows - 1]
 extern const TileFn kTile[2][2][kTileRows];
 
-LITE_INLINE int tile_vectors(int64_t columns) { return columns > kColumnVector ? 2 : 1; }
+LITE_INLINE int tile_vectors(int64_t columns) { return columns > kLanes ? 2 : 1; }
 
 // Splits `total` rows into the fewest tiles of nearly equal height (49 = 13+12+12+12).
 struct TileSplit {

@@ -13,8 +13,8 @@ struct PackedGemm {
   bool joined_taps;                 // a row of taps is one contiguous run
   int64_t block_tiles;              // packed at a time
   size_t scratch_bytes;             // per thread
-  const float* weights;             // [panel][depth][columns], then kPackedSlack floats
-  const float* bias;                // [panels * kTileColumns]
+  const Real* weights;              // [panel][depth][columns], then kPackedSlack floats
+  const Real* bias;                 // [panels * kTileColumns]
   const float* zeros;               // as many as a row of taps has
 };
 

@@ -12,7 +12,7 @@
 
 namespace lite::LITE_ISA {
 
-#if defined(__aarch64__) && !defined(LITE_PAIRS)
+#if defined(__aarch64__) && !defined(LITE_HALVES)
 #define LITE_PACKED_TILE
 constexpr bool kPacks = true;
 #else

@@ -1,7 +1,9 @@
-// f32_pool: MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool on channels-last tensors of rank
+// f32_pool, f16_pool: MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool on channels-last tensors of rank
 // 3 or 4; lanes are channels.
+#include <type_traits>
+
 #include "../pool_shape.h"
-#include "transcendental.h"
+#include "vec.h"
 
 namespace lite::LITE_ISA {
 
@@ -9,8 +11,8 @@ namespace {
 
 bool prepare(Step& step, Env& env) {
   const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
-  if (!x || !y || x->dtype != DType::kF32 || y->dtype != DType::kF32)
-    return env.fail("needs an f32 input and output");
+  if (!x || !y || x->dtype != kReal || y->dtype != kReal)
+    return env.fail("needs an %s input and output", dtype_name(kReal));
   PoolShape* s = static_cast<PoolShape*>(env.allocate(sizeof(PoolShape)));
   if (!s) return env.out_of_memory();
   step.state = s;
@@ -22,14 +24,24 @@ bool prepare(Step& step, Env& env) {
 
 // One output pixel. K x K taps, all inside the image, or with K = 0 those of the window.
 template <bool Max, int K>
-LITE_INLINE void pool_pixel(const PoolShape& s, const float* x, float* y, const PoolWindow& p,
+LITE_INLINE void pool_pixel(const PoolShape& s, const Real* x, Real* y, const PoolWindow& p,
                             int64_t c0, int64_t c1, float scale) {
   const int64_t down = s.dilation[0] * s.in_row, right = s.dilation[1] * s.in_pixel;
-  const F start = splat(Max ? -__builtin_inff() : 0.0f);
-  const auto add = [](F sum, F v)
-                       __attribute__((always_inline)) { return Max ? max(sum, v) : sum + v; };
+  using Sum = std::conditional_t<Max, F, Wide>;
+  const auto start = [] {
+    if constexpr (Max) return splat(-__builtin_inff());
+    else return Wide{};
+  };
+  const auto add = [](Sum sum, F v) __attribute__((always_inline)) {
+    if constexpr (Max) return max(sum, v);
+    else return sum + widen(v);
+  };
+  const auto result = [&](Sum sum) __attribute__((always_inline)) {
+    if constexpr (Max) return sum;
+    else return narrow(sum * scale);
+  };
   const auto reduce = [&](auto read) __attribute__((always_inline)) {
-    F sum = start;
+    Sum sum = start();
     if constexpr (K > 0) {
       LITE_UNROLL for (int ky = 0; ky < K; ++ky)
         LITE_UNROLL for (int kx = 0; kx < K; ++kx) sum = add(sum, read(x + ky * down + kx * right));
@@ -37,26 +49,26 @@ LITE_INLINE void pool_pixel(const PoolShape& s, const float* x, float* y, const 
       for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
         for (int64_t kx = p.kx0; kx < p.kx1; ++kx) sum = add(sum, read(x + ky * down + kx * right));
     }
-    return Max ? sum : sum * splat(scale);
+    return result(sum);
   };
   int64_t c = c0;
   if (K == 0) {
     for (; c + 4 * kLanes <= c1; c += 4 * kLanes) {
-      F sums[4] = {start, start, start, start};
+      Sum sums[4] = {start(), start(), start(), start()};
       for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
         for (int64_t kx = p.kx0; kx < p.kx1; ++kx) {
-          const float* from = x + ky * down + kx * right + c;
+          const Real* from = x + ky * down + kx * right + c;
           LITE_UNROLL for (int i = 0; i < 4; ++i) sums[i] = add(sums[i], load(from + i * kLanes));
         }
       LITE_UNROLL for (int i = 0; i < 4; ++i)
-        store(y + c + i * kLanes, Max ? sums[i] : sums[i] * splat(scale));
+        store(y + c + i * kLanes, result(sums[i]));
     }
   }
   for (; c + kLanes <= c1; c += kLanes)
-    store(y + c, reduce([&](const float* q) __attribute__((always_inline)) { return load(q + c); }));
+    store(y + c, reduce([&](const Real* q) __attribute__((always_inline)) { return load(q + c); }));
   const int rest = static_cast<int>(c1 - c);
   if (rest == 0) return;
-  store_part(y + c, reduce([&](const float* q) __attribute__((always_inline)) {
+  store_part(y + c, reduce([&](const Real* q) __attribute__((always_inline)) {
                return load_part(q + c, rest);
              }),
              rest);
@@ -68,7 +80,7 @@ LITE_INLINE float scale_of(const PoolWindow& p) {
 
 // Pixels [begin, end) of a row whose windows are those of `first`, each one stride further.
 template <bool Max, int K>
-void pool_inside(const PoolShape& s, const float* x, float* y, const PoolWindow& first,
+void pool_inside(const PoolShape& s, const Real* x, Real* y, const PoolWindow& first,
                  int64_t count, int64_t c0, int64_t c1) {
   const float scale = scale_of(first);
   const int64_t step = s.stride[1] * s.in_pixel;
@@ -80,7 +92,7 @@ void pool_inside(const PoolShape& s, const float* x, float* y, const PoolWindow&
 
 // Pixels [begin, end) of one output row.
 template <bool Max>
-void pool_row(const PoolShape& s, const float* x, float* y, int64_t image, int64_t oy,
+void pool_row(const PoolShape& s, const Real* x, Real* y, int64_t image, int64_t oy,
               int64_t begin, int64_t end, int64_t c0, int64_t c1) {
   const int64_t reach = (s.kernel[1] - 1) * s.dilation[1] + 1, last = s.w - reach + s.pad[1];
   int64_t inside = (s.pad[1] + s.stride[1] - 1) / s.stride[1];
@@ -103,8 +115,8 @@ void pool_row(const PoolShape& s, const float* x, float* y, int64_t image, int64
 
 void run(const Step& step, int, int thread, int threads, void*) {
   const PoolShape& s = *static_cast<const PoolShape*>(step.state);
-  const float* x = step.inputs[0]->as<float>();
-  float* y = step.outputs[0]->as<float>();
+  const Real* x = step.inputs[0]->as<Real>();
+  Real* y = step.outputs[0]->as<Real>();
   const int64_t pixels = s.n * s.out_h * s.out_w;
   int64_t begin = 0, end = pixels, c0 = 0, c1 = s.c;
   if (pixels < 4 * threads) share(s.c, kLanes, thread, threads, &c0, &c1);
@@ -122,13 +134,20 @@ void run(const Step& step, int, int thread, int threads, void*) {
 void run_rows(const Step& step, const RowRange& r, void*) {
   const PoolShape& s = *static_cast<const PoolShape*>(step.state);
   for (int64_t oy = r.begin; oy < r.end; ++oy)
-    (s.max ? pool_row<true> : pool_row<false>)(s, reinterpret_cast<const float*>(r.input),
-                                               reinterpret_cast<float*>(r.output), 0, oy, 0,
+    (s.max ? pool_row<true> : pool_row<false>)(s, reinterpret_cast<const Real*>(r.input),
+                                               reinterpret_cast<Real*>(r.output), 0, oy, 0,
                                                s.out_w, 0, s.c);
 }
 
-const Kernel kPool[] = {{"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f32_pool", prepare,
-                         run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows}};
+const Kernel kPool[] = {
+#if defined(LITE_HALVES)
+    {"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f16_pool", prepare, run,
+     kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+#else
+    {"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f32_pool", prepare, run,
+     kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+#endif
+};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

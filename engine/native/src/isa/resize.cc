@@ -1,4 +1,4 @@
-// Resize of the spatial axes of a channels-last tensor of rank 3 or 4. f32_resize: each output pixel is
+// Resize of the spatial axes of a channels-last tensor of rank 3 or 4. f32_resize, f16_resize: each output pixel is
 // a weighted sum of input pixels; lanes are channels. i8_resize: it is the nearest one.
 #include "../resample.h"
 
@@ -19,7 +19,7 @@ bool prepare(Step& step, Env& env) {
   if (!x || !y || x->dtype != y->dtype || x->rank != y->rank || (x->rank != 3 && x->rank != 4) ||
       x->dims[0] != y->dims[0] || last_dim(*x) != last_dim(*y))
     return env.fail("resizes the spatial axes of tensors of rank 3 or 4 only");
-  if (bytes ? dtype_bytes(x->dtype) != 1 : x->dtype != DType::kF32)
+  if (bytes ? dtype_bytes(x->dtype) != 1 : x->dtype != kReal)
     return env.fail("'%s' is %s", x->name, dtype_name(x->dtype));
   if (bytes && strcmp(attr_string(step, "mode", "nearest"), "nearest") != 0)
     return env.fail("bytes are not interpolated");
@@ -35,14 +35,14 @@ bool prepare(Step& step, Env& env) {
 }
 
 // y[c] = sum over taps of weight * x[...][c]
-void pixel(const Resample& ry, const Resample& rx, int64_t oy, int64_t ox, const float* image,
-           int64_t row, int64_t step, float* y, int64_t channels) {
+void pixel(const Resample& ry, const Resample& rx, int64_t oy, int64_t ox, const Real* image,
+           int64_t row, int64_t step, Real* y, int64_t channels) {
   const int32_t* iy = ry.index + oy * ry.taps;
   const int32_t* ix = rx.index + ox * rx.taps;
   const float* wy = ry.weight + oy * ry.taps;
   const float* wx = rx.weight + ox * rx.taps;
   if (ry.taps == 1 && rx.taps == 1) {
-    memcpy(y, image + *iy * row + *ix * step, channels * sizeof(float));
+    memcpy(y, image + *iy * row + *ix * step, channels * sizeof(Real));
     return;
   }
   for (int64_t c = 0; c < channels; c += kLanes) {
@@ -51,7 +51,7 @@ void pixel(const Resample& ry, const Resample& rx, int64_t oy, int64_t ox, const
     for (int ty = 0; ty < ry.taps; ++ty) {
       F line = splat(0.0f);
       for (int tx = 0; tx < rx.taps; ++tx) {
-        const float* p = image + iy[ty] * row + ix[tx] * step + c;
+        const Real* p = image + iy[ty] * row + ix[tx] * step + c;
         line = fma(splat(wx[tx]), n == kLanes ? load(p) : load_part(p, n), line);
       }
       total = fma(splat(wy[ty]), line, total);
@@ -88,8 +88,12 @@ void run(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kResize[] = {
-    {"Resize", "f32_resize", prepare, run<float>, kAcceptsPitch | kAcceptsHalo},
+#if defined(LITE_HALVES)
+    {"Resize", "f16_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo},
+#else
+    {"Resize", "f32_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo},
     {"Resize", "i8_resize", prepare, run<uint8_t>, kAcceptsPitch | kAcceptsHalo},
+#endif
 };
 
 }  // namespace

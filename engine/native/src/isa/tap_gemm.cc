@@ -13,24 +13,23 @@ namespace {
 constexpr int64_t kPackedAtOnce = 16;  // channels: a cache line of floats that lie together
 
 // Input channel c of a group, or channels 2c and 2c + 1, to column n of a row.
-LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c, int64_t columns,
-                             float* row, int64_t n) {
+LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c, Real* row,
+                             int64_t n) {
   if (kProducts == 1) {
-    row[n] = source[0] * v.scale;
+    row[n] = static_cast<Real>(source[0] * v.scale);
     return;
   }
   const float second = 2 * c + 1 < v.pairs_in ? source[v.in] * v.scale : 0.0f;
-#if defined(LITE_HALF_PRODUCTS)
-  const uint16_t halves[2] = {float_to_half(source[0] * v.scale), float_to_half(second)};
-  for (int i = 0; i < 2; ++i)
-    memcpy(reinterpret_cast<uint16_t*>(row) + i * columns + n, &halves[i], sizeof halves[i]);
-#else
   const uint32_t pair = static_cast<uint32_t>(float_to_bfloat(second)) << 16 |
                         float_to_bfloat(source[0] * v.scale);
   memcpy(row + n, &pair, sizeof pair);
-#endif
 }
 
+#if defined(LITE_HALVES)
+constexpr bool kSquares = false;
+LITE_INLINE void pack_square(const float*, int64_t, float, Real*, int64_t) {}
+#else
+constexpr bool kSquares = kProducts == 1;
 // A square of kLanes columns, whose channels lie together, to rows of columns.
 LITE_INLINE void pack_square(const float* source, int64_t column, float scale, float* row,
                              int64_t columns) {
@@ -39,23 +38,24 @@ LITE_INLINE void pack_square(const float* source, int64_t column, float scale, f
   transpose(square);
   LITE_UNROLL for (int i = 0; i < kLanes; i++) store(row + i * columns, square[i] * splat(scale));
 }
+#endif
 
 // NOTE: a line of the source holds several channels of one column, and columns may lie a multiple of
 // 4 KiB apart: taking a few channels of every column in turn reads each line once.
-void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, float* out) {
+void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, Real* out) {
   const int64_t in_c = s.group_in, out_c = s.group_out, taps = s.kernel[0] * s.kernel[1];
-  const bool squares = kProducts == 1 && v.in == 1;
+  const bool squares = kSquares && v.in == 1;
   for (int64_t group = 0; group < g.groups; ++group) {
     for (int64_t p = 0; p < g.panels; ++p) {
       const int64_t columns = panel_columns(g.out_c, p), n0 = p * kTileColumns;
-      float* panel = out + group * g.group_floats + p * g.panel_floats;
+      Real* panel = out + group * g.group_elems + p * g.panel_elems;
       for (int64_t member = 0; member < join; ++member) {
         const int64_t first = member * out_c - n0, last = first + out_c;  // its columns
         const int64_t begin = first > 0 ? first : 0, end = last < columns ? last : columns;
         for (int64_t c0 = 0; c0 < in_c; c0 += kPackedAtOnce) {
           const int64_t c1 = c0 + kPackedAtOnce < in_c ? c0 + kPackedAtOnce : in_c;
           for (int64_t tap = 0; tap < taps; ++tap) {
-            float* rows = panel + (tap * g.in_c + member * in_c) * columns;
+            Real* rows = panel + (tap * g.in_c + member * in_c) * columns;
             const float* source = v.data + (group * join + member) * v.group +
                                   tap / s.kernel[1] * v.y + tap % s.kernel[1] * v.x;
             int64_t n = begin;
@@ -65,7 +65,7 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
                             rows + c * columns + n, columns);
             for (; n < end; ++n) {
               for (int64_t c = c0; c < c1; ++c)
-                pack_weight(v, source + (n - first) * v.out + kProducts * c * v.in, c, columns,
+                pack_weight(v, source + (n - first) * v.out + kProducts * c * v.in, c,
                             rows + c * columns, n);
             }
           }
@@ -79,7 +79,7 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
 
 bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias, float bias_scale,
                       Env& env, TapGemm* g, bool by_rows) {
-  const int64_t join = groups_to_join(s, kColumnVector);
+  const int64_t join = groups_to_join(s, kLanes);
   g->groups = s.groups / join;
   g->in_c = s.group_in * join;
   g->out_c = s.group_out * join;
@@ -92,9 +92,9 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
     g->scratch_bytes = g->packed.scratch_bytes;
   }
   const int64_t depth = g->packs ? g->packed.depth : s.kernel[0] * s.kernel[1] * g->in_c;
-  g->panel_floats = depth * kTileColumns;
-  g->group_floats =
-      g->panels ? (g->panels - 1) * g->panel_floats + depth * panel_columns(g->out_c, g->panels - 1)
+  g->panel_elems = depth * kTileColumns;
+  g->group_elems =
+      g->panels ? (g->panels - 1) * g->panel_elems + depth * panel_columns(g->out_c, g->panels - 1)
                 : 0;
   g->tap_x = s.dilation[1] * s.in.pixel;
   g->tap_y = s.dilation[0] * s.in.row;
@@ -104,13 +104,15 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->lo = clip ? s.activation.a : -INFINITY;
   g->hi = clip ? s.activation.b : INFINITY;
 
-  float* packed = static_cast<float*>(
-      env.allocate((g->groups * g->group_floats + kPackedSlack) * sizeof(float)));
-  float* b = static_cast<float*>(env.allocate((g->groups * g->panels * kTileColumns + 1) * 4));
+  Real* packed = static_cast<Real*>(
+      env.allocate((g->groups * g->group_elems + kPackedSlack) * sizeof(Real)));
+  Real* b = static_cast<Real*>(
+      env.allocate((g->groups * g->panels * kTileColumns + 1) * sizeof(Real)));
   if (!packed || !b) return env.out_of_memory();
   pack(s, weights, join, *g, packed);
   for (int64_t i = 0; bias && i < g->groups * g->out_c; ++i)
-    b[i / g->out_c * g->panels * kTileColumns + i % g->out_c] = bias[i] * bias_scale;
+    b[i / g->out_c * g->panels * kTileColumns + i % g->out_c] =
+        static_cast<Real>(bias[i] * bias_scale);
   g->weights = g->packed.weights = packed;
   g->bias = g->packed.bias = b;
   const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;
@@ -119,7 +121,7 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   const auto choose = [&](int64_t tiles) {
     g->grid = choose_grid(env.threads, tiles, g->groups * g->panels,
                           pixels_out / tiles * static_cast<double>(depth) + 60,
-                          pixels_in * s.in.c / 4, g->groups * g->group_floats / 4.0);
+                          pixels_in * s.in.c / 4, g->groups * g->group_elems / 4.0);
   };
   if (g->packs) {
     g->list.group_rows = 1;
@@ -133,21 +135,21 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   if (!by_rows) flatten_pointwise(&s);
   if (!make_strips(s, kTileRows, env, &g->list, group_rows)) return false;
   if (g->list.tiles == 0) return true;
-  g->block_tiles = tiles_per_block(g->list, 4 * pixels_in * s.in.c,
-                                   4 * pixels_out * kTileColumns, env.l2_bytes);
+  g->block_tiles = tiles_per_block(g->list, sizeof(Real) * pixels_in * s.in.c,
+                                   sizeof(Real) * pixels_out * kTileColumns, env.l2_bytes);
   choose(g->list.tiles);
   return true;
 }
 
 namespace {
 
-void run_tiles(const TapGemm& g, const float* x, float* y, const float* residual,
+void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
                const TileRange& range) {
   const Act act = g.activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   const int64_t row_depth = g.kernel_w * g.in_c;
   int64_t channel_in = 0, channel_out = 0;
-  const float* weights = nullptr;
+  const Real* weights = nullptr;
   Tile t;
   t.tap_y = g.tap_y;
   t.tap_x = g.tap_x;
@@ -156,11 +158,11 @@ void run_tiles(const TapGemm& g, const float* x, float* y, const float* residual
   t.hard_swish = act == Act::kHardSwish;
   const auto enter = [&](int64_t p) __attribute__((always_inline)) {
     const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
-    weights = g.weights + group * g.group_floats + panel * g.panel_floats;
+    weights = g.weights + group * g.group_elems + panel * g.panel_elems;
     channel_in = group * g.in_c;
     channel_out = group * g.out_c + n0;
     t.columns = static_cast<int32_t>(g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns);
-    t.ldw = tile_vectors(t.columns) * kColumnVector;
+    t.ldw = tile_vectors(t.columns) * kLanes;
     t.w_y = row_depth * t.ldw;
     t.bias = g.bias + (group * g.panels + panel) * kTileColumns;
   };
@@ -177,7 +179,7 @@ void run_tiles(const TapGemm& g, const float* x, float* y, const float* residual
     t.ldc = s.ldc;
     t.residual = residual ? residual + s.r + m0 * s.ldr + channel_out : nullptr;
     t.ldr = s.ldr;
-    t.prefetch = weights + g.panel_floats + ahead * (g.panel_floats / 2);
+    t.prefetch = weights + g.panel_elems + ahead * (g.panel_elems / 2);
     kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1](t);
     if (apply && t.ldc == t.columns) {
       activate(t.c, rows * t.ldc, g.activation);
@@ -190,7 +192,7 @@ void run_tiles(const TapGemm& g, const float* x, float* y, const float* residual
 
 }  // namespace
 
-void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* residual, int thread,
+void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual, int thread,
                   void* scratch) {
 #if defined(LITE_PACKED_TILE)
   if (g.packs) {
@@ -207,7 +209,7 @@ void run_tap_gemm(const TapGemm& g, const float* x, float* y, const float* resid
   run_tiles(g, x, y, residual, share_of(g.list, g.grid, g.groups * g.panels, thread));
 }
 
-void run_tap_gemm_rows(const TapGemm& g, const float* x, float* y, const float* residual,
+void run_tap_gemm_rows(const TapGemm& g, const Real* x, Real* y, const Real* residual,
                        int64_t begin, int64_t end, void* scratch) {
 #if defined(LITE_PACKED_TILE)
   if (g.packs) {

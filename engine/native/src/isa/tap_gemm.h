@@ -33,9 +33,9 @@ struct TapGemm {
   int64_t tap_x, tap_y;             // elements between taps of the input
   bool joined_taps;                 // a row of taps is one contiguous run
   int64_t groups, panels;           // panels of one group
-  int64_t panel_floats, group_floats;
-  const float* weights;             // [group][panel][ky][kx][in_c][columns]
-  const float* bias;                // [group][panels * kTileColumns]
+  int64_t panel_elems, group_elems;
+  const Real* weights;              // [group][panel][ky][kx][in_c][columns]
+  const Real* bias;                 // [group][panels * kTileColumns]
   Activation activation;
   float lo, hi;
   int32_t block_tiles;
@@ -50,10 +50,10 @@ struct TapGemm {
 // multiples of list.group_rows. Each thread needs scratch_bytes.
 bool prepare_tap_gemm(ConvShape shape, const WeightView& weights, const float* bias,
                       float bias_scale, Env& env, TapGemm* gemm, bool by_rows = false);
-void run_tap_gemm(const TapGemm& gemm, const float* x, float* y, const float* residual, int thread,
+void run_tap_gemm(const TapGemm& gemm, const Real* x, Real* y, const Real* residual, int thread,
                   void* scratch);
 // Output rows [begin, end) of the only image.
-void run_tap_gemm_rows(const TapGemm& gemm, const float* x, float* y, const float* residual,
+void run_tap_gemm_rows(const TapGemm& gemm, const Real* x, Real* y, const Real* residual,
                        int64_t begin, int64_t end, void* scratch);
 
 LITE_INLINE int tile_height(const TapGemm& g) { return g.packs ? kPackedRows : kTileRows; }
@@ -62,7 +62,7 @@ LITE_INLINE int tile_height(const TapGemm& g) { return g.packs ? kPackedRows : k
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }
 LITE_INLINE int64_t panel_columns(int64_t n, int64_t panel) {
   const int64_t left = n - panel * kTileColumns;
-  return left > kColumnVector ? kTileColumns : kColumnVector;
+  return left > kLanes ? kTileColumns : kLanes;
 }
 
 }  // namespace lite::LITE_ISA

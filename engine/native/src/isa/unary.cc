@@ -1,7 +1,8 @@
 // f32_unary: every elementwise function of one float tensor. Rows of a channel slice are walked one
-// by one, a dense tensor as one row.
+// by one, a dense tensor as one row. f16_unary: halves, computed in floats.
 #include <cmath>
 
+#include "../convert.h"
 #include "activation.h"
 
 namespace lite::LITE_ISA {
@@ -148,8 +149,9 @@ bool find_function(const Step& step, State* state) {
 bool prepare(Step& step, Env& env) {
   const Tensor* x = input_of(step, 0);
   const Tensor* y = output_of(step, 0);
-  if (!x || !y || x->dtype != DType::kF32 || y->dtype != DType::kF32 || !same_dims(*x, *y))
-    return env.fail("needs one f32 input and an f32 output of its shape");
+  const DType real = strcmp(step.kernel->name, "f16_unary") == 0 ? DType::kF16 : DType::kF32;
+  if (!x || !y || x->dtype != real || y->dtype != real || !same_dims(*x, *y))
+    return env.fail("needs one %s input and an output of its type and shape", dtype_name(real));
   // Clip's bounds are attributes: the lowering puts constant inputs there.
   if (step.num_inputs > 1 && (input_of(step, 1) || input_of(step, 2)))
     return env.fail("bounds of Clip must be constant");
@@ -164,6 +166,17 @@ void run_row(const State& state, const float* x, float* y, int64_t n) {
   else activate(x, y, n, state.activation);
 }
 
+void run_row(const State& state, const uint16_t* x, uint16_t* y, int64_t n) {
+  float floats[kChunk];
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const int64_t count = n - i < kChunk ? n - i : kChunk;
+    halves_to_floats(x + i, count, floats);
+    run_row(state, floats, floats, count);
+    floats_to_halves(floats, count, y + i);
+  }
+}
+
+template <class Element>
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& state = *static_cast<const State*>(step.state);
   const Tensor& x = *step.inputs[0];
@@ -171,21 +184,23 @@ void run(const Step& step, int, int thread, int threads, void*) {
   int64_t begin, end;
   if (is_dense(x) && is_dense(y)) {
     share(x.size, 64, thread, threads, &begin, &end);
-    run_row(state, x.as<float>() + begin, y.as<float>() + begin, end - begin);
+    run_row(state, x.as<Element>() + begin, y.as<Element>() + begin, end - begin);
     return;
   }
   share(row_count(x), 1, thread, threads, &begin, &end);
   for (int64_t row = begin; row < end; ++row)
-    run_row(state, x.as<float>() + row * x.pitch, y.as<float>() + row * y.pitch, last_dim(x));
+    run_row(state, x.as<Element>() + row * x.pitch, y.as<Element>() + row * y.pitch, last_dim(x));
 }
 
+const char kOps[] =
+    "Identity Relu Relu6 Clip LeakyRelu HardSigmoid HardSwish Sigmoid Silu Swish Tanh Gelu "
+    "FastGelu "
+    "Elu Selu Softplus Softsign Mish Exp Erf Log Sqrt Rsqrt Reciprocal Abs Neg Floor Ceil Round "
+    "Sign Square Celu ThresholdedRelu Shrink QuickGelu LogSigmoid Sin Cos Tan Asin Acos Atan Sinh "
+    "Cosh Asinh Acosh Atanh Expm1 Log1p Log2 Log10 Trunc";
 const Kernel kUnary[] = {
-    {"Identity Relu Relu6 Clip LeakyRelu HardSigmoid HardSwish Sigmoid Silu Swish Tanh Gelu "
-     "FastGelu "
-     "Elu Selu Softplus Softsign Mish Exp Erf Log Sqrt Rsqrt Reciprocal Abs Neg Floor Ceil Round "
-     "Sign Square Celu ThresholdedRelu Shrink QuickGelu LogSigmoid Sin Cos Tan Asin Acos Atan Sinh "
-     "Cosh Asinh Acosh Atanh Expm1 Log1p Log2 Log10 Trunc",
-     "f32_unary", prepare, run, kAcceptsPitch | kInPlace},
+    {kOps, "f32_unary", prepare, run<float>, kAcceptsPitch | kInPlace},
+    {kOps, "f16_unary", prepare, run<uint16_t>, kAcceptsPitch | kInPlace},
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 // vector extensions: + - * / and comparisons are written with operators.
 //
 //   F, I         kLanes floats, kLanes int32; a comparison of F gives an I of 0 and -1
+//   Real         an element of F: float, but half where a file defines LITE_HALVES (I is of int16);
+//                data, weights and sums of kernels written in it follow
 //   load, store  need no alignment; the _part forms touch the first n lanes only (0 <= n <= kLanes)
 //   min, max     return the second operand when either is NaN: keep the data there
 //   round        to nearest, ties to even, as to_int does
@@ -31,6 +33,15 @@
 
 namespace lite::LITE_ISA {
 
+#if defined(LITE_HALVES)
+typedef __fp16 Real;
+typedef int16_t RealInt;
+constexpr DType kReal = DType::kF16;
+constexpr int kLanes = 8, kVectorRegisters = 32;
+#else
+typedef float Real;
+typedef int32_t RealInt;
+constexpr DType kReal = DType::kF32;
 #if defined(__AVX512F__)
 constexpr int kLanes = 16, kVectorRegisters = 32;
 #elif defined(__AVX2__)
@@ -40,22 +51,53 @@ constexpr int kLanes = 4, kVectorRegisters = 16;
 #else
 constexpr int kLanes = 4, kVectorRegisters = 32;
 #endif
+#endif
 
-typedef float F __attribute__((vector_size(4 * kLanes)));
-typedef int32_t I __attribute__((vector_size(4 * kLanes)));
+typedef Real F __attribute__((vector_size(sizeof(Real) * kLanes)));
+typedef RealInt I __attribute__((vector_size(sizeof(Real) * kLanes)));
 // The unaligned views may alias anything, as the intrinsics' own types do.
-typedef float Fu __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
-typedef int32_t Iu __attribute__((vector_size(4 * kLanes), aligned(4), may_alias));
+typedef Real Fu __attribute__((vector_size(sizeof(Real) * kLanes), aligned(sizeof(Real)), may_alias));
+typedef RealInt Iu
+    __attribute__((vector_size(sizeof(Real) * kLanes), aligned(sizeof(Real)), may_alias));
 
-LITE_INLINE F load(const float* p) { return *reinterpret_cast<const Fu*>(p); }
-LITE_INLINE I load(const int32_t* p) { return *reinterpret_cast<const Iu*>(p); }
-LITE_INLINE void store(float* p, F v) { *reinterpret_cast<Fu*>(p) = v; }
-LITE_INLINE void store(int32_t* p, I v) { *reinterpret_cast<Iu*>(p) = v; }
-LITE_INLINE F splat(float s) { return s - F{}; }  // s + 0 would turn -0 into 0
-LITE_INLINE I splat(int32_t s) { return s - I{}; }
+LITE_INLINE F load(const Real* p) { return *reinterpret_cast<const Fu*>(p); }
+LITE_INLINE I load(const RealInt* p) { return *reinterpret_cast<const Iu*>(p); }
+LITE_INLINE void store(Real* p, F v) { *reinterpret_cast<Fu*>(p) = v; }
+LITE_INLINE void store(RealInt* p, I v) { *reinterpret_cast<Iu*>(p) = v; }
+LITE_INLINE I splat(RealInt s) { return s - I{}; }
 LITE_INLINE I as_int(F v) { return reinterpret_cast<I>(v); }
 LITE_INLINE F as_float(I v) { return reinterpret_cast<F>(v); }
 LITE_INLINE F select(I mask, F yes, F no) { return mask ? yes : no; }
+
+#if defined(LITE_HALVES)
+
+LITE_INLINE F splat(float s) { return reinterpret_cast<F>(vdupq_n_f16(static_cast<Real>(s))); }
+LITE_INLINE F abs(F v) { return reinterpret_cast<F>(vabsq_f16(reinterpret_cast<float16x8_t>(v))); }
+LITE_INLINE F load_part(const Real* p, int n) {
+  F v{};
+  for (int i = 0; i < n; i++) v[i] = p[i];
+  return v;
+}
+LITE_INLINE void store_part(Real* p, F v, int n) {
+  for (int i = 0; i < n; i++) p[i] = v[i];
+}
+LITE_INLINE F fma(F a, F b, F c) {
+  return reinterpret_cast<F>(vfmaq_f16(reinterpret_cast<float16x8_t>(c),
+                                       reinterpret_cast<float16x8_t>(a),
+                                       reinterpret_cast<float16x8_t>(b)));
+}
+LITE_INLINE F min(F a, F b) {
+  return reinterpret_cast<F>(
+      vminq_f16(reinterpret_cast<float16x8_t>(a), reinterpret_cast<float16x8_t>(b)));
+}
+LITE_INLINE F max(F a, F b) {
+  return reinterpret_cast<F>(
+      vmaxq_f16(reinterpret_cast<float16x8_t>(a), reinterpret_cast<float16x8_t>(b)));
+}
+
+#else
+
+LITE_INLINE F splat(float s) { return s - F{}; }  // s + 0 would turn -0 into 0
 LITE_INLINE F abs(F v) { return as_float(as_int(v) & 0x7fffffff); }
 LITE_INLINE F to_float(I v) { return __builtin_convertvector(v, F); }
 
@@ -199,6 +241,7 @@ LITE_INLINE I to_int(F v) {
 }
 #endif
 #endif
+#endif
 
 LITE_INLINE float sum(F v) {
   float s = 0;
@@ -210,6 +253,26 @@ LITE_INLINE float highest(F v) {
   LITE_UNROLL for (int i = 1; i < kLanes; i++) s = v[i] > s ? v[i] : s;
   return s;
 }
+
+// Sums of more numbers than a half can count: two vectors of floats for one of halves.
+#if defined(LITE_HALVES)
+struct Wide {
+  float32x4_t low, high;
+};
+LITE_INLINE Wide widen(F v) {
+  const float16x8_t h = reinterpret_cast<float16x8_t>(v);
+  return {vcvt_f32_f16(vget_low_f16(h)), vcvt_high_f32_f16(h)};
+}
+LITE_INLINE F narrow(Wide v) {
+  return reinterpret_cast<F>(vcvt_high_f16_f32(vcvt_f16_f32(v.low), v.high));
+}
+LITE_INLINE Wide operator+(Wide a, Wide b) { return {a.low + b.low, a.high + b.high}; }
+LITE_INLINE Wide operator*(Wide a, float s) { return {a.low * s, a.high * s}; }
+#else
+typedef F Wide;
+LITE_INLINE Wide widen(F v) { return v; }
+LITE_INLINE F narrow(Wide v) { return v; }
+#endif
 
 LITE_INLINE void prefetch_l1(const void* p) { __builtin_prefetch(p, 0, 3); }
 LITE_INLINE void prefetch_to_write(const void* p) { __builtin_prefetch(p, 1, 3); }

@@ -1,3 +1,27 @@
-// activation.cc for the instruction set of this folder, with products of halves.
-#define LITE_HALF_PRODUCTS
-#include "isa/activation.cc"
+// Activations of halves, computed in floats.
+#define LITE_HALVES
+#include "../activation.h"
+
+#include "../../convert.h"
+
+namespace lite::neon {
+void activate(float* x, int64_t n, const Activation& activation);
+}
+
+namespace lite::LITE_ISA {
+
+void activate(const Real* x, Real* y, int64_t n, const Activation& activation) {
+  float floats[kChunk];
+  for (int64_t i = 0; i < n; i += kChunk) {
+    const int64_t count = n - i < kChunk ? n - i : kChunk;
+    halves_to_floats(reinterpret_cast<const uint16_t*>(x + i), count, floats);
+    neon::activate(floats, count, activation);
+    floats_to_halves(floats, count, reinterpret_cast<uint16_t*>(y + i));
+  }
+}
+
+void activate(Real* x, int64_t n, const Activation& activation) {
+  if (activation.act != Act::kNone) activate(x, x, n, activation);
+}
+
+}  // namespace lite::LITE_ISA

@@ -1,3 +1,3 @@
-// conv_gemm.cc for the instruction set of this folder, with products of halves.
-#define LITE_HALF_PRODUCTS
+// conv_gemm.cc of halves, for the instruction set of this folder.
+#define LITE_HALVES
 #include "isa/conv_gemm.cc"

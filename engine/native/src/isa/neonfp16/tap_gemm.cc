@@ -1,3 +1,3 @@
-// tap_gemm.cc for the instruction set of this folder, with products of halves.
-#define LITE_HALF_PRODUCTS
+// tap_gemm.cc of halves, for the instruction set of this folder.
+#define LITE_HALVES
 #include "isa/tap_gemm.cc"

@@ -1,0 +1,3 @@
+// deconv.cc of halves, for the instruction set of this folder.
+#define LITE_HALVES
+#include "isa/deconv.cc"
