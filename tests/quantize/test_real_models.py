@@ -12,11 +12,18 @@ from lite_engine.ir import Graph
 from lite_engine.passes import optimize_graph
 from lite_engine.quantize import quantize, quantize_weights
 from lite_engine.quantize.samples import feed_of
+from lite_engine.runtime import Predictor
+from lite_workbench.cli import main
+from lite_workbench.quantizing import float_graph
+from lite_workbench.regions import BOX_THRESHOLD, find_regions
+
+from tests.quantize import text_pictures
 
 pytestmark = [pytest.mark.models, pytest.mark.cpu, pytest.mark.slow]
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", "."))
 LABELLED = ("bird.bmp", "burger.jpg", "cat.bmp", "grace_hopper.bmp", "hot_dog.jpg", "tabby_cat.jpg")
 CHEAP_BYTES = 0.28
+REGIONS = {"ch_en_num.jpg": 17, "plate_scene.jpg": 4, "burger.jpg": 1, "dog.jpg": 1, "face.jpg": 0}
 
 
 class NativeRun:
@@ -28,7 +35,6 @@ class NativeRun:
 
     def __call__(self, graph: Graph, feeds, taps=()) -> dict[str, np.ndarray]:
         from lite_engine.model_file import Model
-        from lite_engine.runtime import Predictor
 
         if id(graph) not in self.ready:
             quantised = any(n.op == "DequantizeLinear" for n in graph.nodes)
@@ -119,6 +125,34 @@ def test_ultraface_finds_the_same_faces():
         want, got = (faces({n: run(g, feed)[n] for n in names}) for g in (graph, result.graph))
         assert len(want) == len(got) == count
         assert all(max(overlap(a, b) for b in got) > 0.8 for a in want)
+
+
+def test_the_text_detector_finds_the_same_regions(tmp_path, monkeypatch):
+    """The command of docs/quantization.md, on pictures that calibration has not seen. What it finds
+    besides is a region that the float model itself takes to be one, within 0.05 of the score asked
+    for: 25 dB do not decide those."""
+    text = text_pictures.draw(MODELS / "images/calib_kodak_small", tmp_path / "text")
+    files = [tmp_path / f"{name}.lite" for name in ("float", "int8")]
+    words = [str(MODELS / "ppocr_v3_det_ch/model.onnx"), "--shape", "x:1x3x640x640"]
+    words += ["--preprocess", "imagenet", "-o"]
+    mixed = ["--calibration", str(text), "--method", "mse", "--keep-float", "Conv_0..Conv_46"]
+    assert main(["convert", *words, str(files[0])]) == 0
+    assert main(["quantize", *words, str(files[1]), *mixed]) == 0
+    predictors = [Predictor(file) for file in files]
+    for image, count in REGIONS.items():
+        feed = feed_of(float_graph(predictors[0].model), MODELS / "images" / image)
+        maps = [p.run(feed) for p in predictors]
+        want, got = (find_regions(m) or [] for m in maps)
+        monkeypatch.setattr("lite_workbench.regions.BOX_THRESHOLD", BOX_THRESHOLD - 0.05)
+        likely = find_regions(maps[0]) or []
+        monkeypatch.undo()
+        assert len(want) == count and all(nearest(w, got) > 0.5 for w in want), image
+        assert all(nearest(g, likely) > 0.5 for g in got), image
+
+
+def nearest(region: dict, others: list[dict]) -> float:
+    boxes = [np.array(other["box"]) for other in others]
+    return max((overlap(np.array(region["box"]), box) for box in boxes), default=0.0)
 
 
 def test_plates_are_read_in_integers():

@@ -15,6 +15,7 @@ from lite_engine.quantize import (
     conversions,
     equalize,
     integer_nodes,
+    named_layers,
     prepare,
     quantize_static,
     quantize_weights,
@@ -71,6 +72,17 @@ def test_sums_that_an_add_takes_are_not_rounded(calibrated):
     kept = quantize_static(parent, ranges, Scheme(keep_float=frozenset({"point.conv"})))
     add = next(n for n in kept.nodes if n.op == "Add")
     assert all(v.producer.op == "DequantizeLinear" for v in add.inputs)
+
+
+def test_layers_by_name(calibrated):
+    """A layer that `prepare` split is called as before; a range takes all that lies between."""
+    parent = calibrated[0]
+    order = [n.name for n in parent.nodes]
+    assert named_layers(parent, ["point"]) == {"point.conv", "point.add"}
+    first, last = order.index("stem"), order.index("point.add")
+    assert named_layers(parent, ["stem..point"]) == set(order[first : last + 1])
+    with pytest.raises(UsageError, match="did you mean stem"):
+        named_layers(parent, ["stemm"])
 
 
 def test_views_and_concat_share_parameters(calibrated):
@@ -288,12 +300,15 @@ def test_the_mean_shift_of_a_transposed_convolution():
     rng = np.random.default_rng(2)
     error = rng.standard_normal((6, 2, 2, 2)).astype(np.float32)  # two groups of 3 → 2 channels
     mean = rng.standard_normal(6).astype(np.float32)
-    graph = from_text("""graph "g" {
+    graph = from_text(
+        """graph "g" {
   input x: f32[1,6,3,3]
   const w: f32[6,2,2,2] = @0
   "up": y = ConvTranspose(x, w) {strides=[2, 2], group=2}
   output y
-}""", [error])
+}""",
+        [error],
+    )
     x = np.broadcast_to(mean.reshape(1, 6, 1, 1), (1, 6, 3, 3)).astype(np.float32)
     want = reference_run(graph, {"x": x})["y"].mean(axis=(0, 2, 3))
     got = _shift(graph.nodes[0], error, mean)

@@ -118,9 +118,13 @@ def island(*dtypes: str) -> set[str]:
     for i, word in enumerate(dtypes):
         op, dtype = edges.get(word, ("Conv", word))
         rows.append(layer(i, 0.5, op=op, dtype=dtype, kernel="k"))
-    found = [a for a in advise(of_layers(rows), Plan("cpu")) if a.rule == "int8-island"]
+    made = "lite quantize f.onnx --calibration text --keep-float conv3 --target-db 20"
+    found = [a for a in advise(of_layers(rows), Plan("cpu"), made=made) if a.rule == "int8-island"]
     for a in found:
-        assert [c.float_budget for c in parsed(a.command) if "float_budget" in c] == [0]
+        again, measured = parsed(a.command)
+        assert (again.model, again.calibration, again.target_db) == ("f.onnx", "text", 20)
+        assert again.keep_float == "" and again.float_budget == 0
+        assert again.output == measured.model
         assert "conv3" in a.evidence
     return {name for a in found for name in a.layers}
 
@@ -129,6 +133,17 @@ def test_an_island_of_floats() -> None:
     """What the model's inputs and outputs need is no island."""
     assert island("q", "i8", "d", "f32", "q", "i8", "d") == {"conv2", "conv4"}
     assert island("q", "i8", "i8", "d", "f32") == set()
+
+
+def test_an_island_in_a_file_quantized_elsewhere() -> None:
+    """Nobody here knows the float model: the passes say what kept the layers in float."""
+    rows = [layer(i, 0.5, op=op, dtype=dtype) for i, (op, dtype) in enumerate([
+        ("Conv", "i8"), ("DequantizeLinear", "f32"), ("Conv", "f32"), ("QuantizeLinear", "i8"),
+        ("Conv", "i8"),
+    ])]  # fmt: skip
+    found = advise(of_layers(rows), Plan("cpu"), model="qdq.onnx")
+    (command,) = parsed(next(a for a in found if a.rule == "int8-island").command)
+    assert command.model == "qdq.onnx" and command.journal
 
 
 def test_moves_that_add_up(gpu) -> None:

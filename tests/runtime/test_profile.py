@@ -100,9 +100,13 @@ def test_a_layer_on_the_cpu_is_under_no_roof_of_the_device(tmp_path) -> None:
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize(("gflops", "bound"), [(1e-6, None), (1e9, "memory")])
-def test_integers_are_not_under_the_floats_arithmetic_roof(gflops, bound, monkeypatch) -> None:
-    roof = Roof(gflops, 1.0, 1.0, "paper")
+@pytest.mark.parametrize(
+    ("gflops", "gops", "bound"),
+    [(1e-6, 0.0, None), (1e9, 0.0, "memory"), (1e-6, 1e9, "memory"), (1e9, 1e-6, "arithmetic")],
+)
+def test_integers_are_under_a_roof_of_their_own(gflops, gops, bound, monkeypatch) -> None:
+    """Their own, or none where it is not measured."""
+    roof = Roof(gflops, 1.0, 1.0, "paper", integer_gops=gops)
     monkeypatch.setattr("lite_engine.runtime.profile.measured_roof", lambda _: roof)
     graph = Graph("relu in integers")
     graph.inputs = [Value("x", DType.I8, (1, 3, 20, 20))]

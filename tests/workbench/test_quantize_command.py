@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 from pathlib import Path
 
@@ -39,8 +40,16 @@ def files(tmp_path):
     graph = from_text(NETWORK, [rng.standard_normal((8, 3, 3, 3)).astype(np.float32)])
     infer_types(graph)
     optimize(graph).save(tmp_path / "small.lite")
-    return ["quantize", str(tmp_path / "small.lite"), "--calibration", str(photos),
-            "--preprocess", "mean=100,std=50", "-o", str(tmp_path / "int8.lite")]
+    return [
+        "quantize",
+        str(tmp_path / "small.lite"),
+        "--calibration",
+        str(photos),
+        "--preprocess",
+        "mean=100,std=50",
+        "-o",
+        str(tmp_path / "int8.lite"),
+    ]
 
 
 def made_by(words):
@@ -61,6 +70,17 @@ def test_the_type_of_activations(files):
     quantize = next(n for n in made.graph.nodes if n.op == "QuantizeLinear")
     zero = quantize.inputs[2].const
     assert zero.dtype == np.int8 and zero == 0
+
+
+def test_the_file_names_the_command_that_repeats_it(files, tmp_path):
+    made = made_by([*files, "--method", "minmax", "--no-equalize", "--keep-float", "conv"])
+    first = made.path.read_bytes()
+    words = shlex.split(made.metadata["quantized_by"])
+    again = made_by([*words[1:], "-o", str(tmp_path / "again.lite")])
+    assert again.path.read_bytes() == first
+    integers = made_by([*words[1:], "--keep-float", "", "-o", str(tmp_path / "whole.lite")])
+    assert not any(n.op == "QLinearConv" for n in again.graph.nodes)
+    assert any(n.op == "QLinearConv" for n in integers.graph.nodes)
 
 
 def test_a_point_of_the_curve_is_repeated(files, tmp_path, capsys):
@@ -87,7 +107,8 @@ def test_an_interrupted_calibration_goes_on(files, tmp_path, monkeypatch, capsys
     words = [*files, "--method", "minmax", "--resume", str(state)]
     assert main(words) == 1
     assert f"stopped after 3 samples; the same command goes on from {state}" in (
-        capsys.readouterr().err)
+        capsys.readouterr().err
+    )
     made = made_by(words)
     assert len(calls) == 3 + 2 + 2  # the two samples that were left; two graphs are compared on one
     whole = made_by([*files, "--method", "minmax"])

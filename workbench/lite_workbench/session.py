@@ -306,7 +306,8 @@ class Session(Observable):
         from lite_engine.runtime.advice import advise, shape_options
 
         given = shape_options(self.shapes)
-        return advise(profile, plan, self.model.journal, self.path, reading=given)
+        made = self.model.metadata.get("quantized_by", "")
+        return advise(profile, plan, self.model.journal, self.path, reading=given, made=made)
 
     def compare(self, a: str = "x86", b: str = "opencl", image: Any = None, **options: Any) -> Any:
         """Layer by layer: two backends, or two versions ("float", "int8"), or "int8@opencl"."""

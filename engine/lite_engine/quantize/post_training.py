@@ -29,7 +29,7 @@ from .prepare import prepare
 from .rounding import adaptive_rounding, nearest, sum_preserving
 from .samples import Feed, Samples, read_samples
 from .scheme import Rounding, Scheme
-from .select import conversions, integer_nodes
+from .select import conversions, integer_nodes, named_layers
 from .static import quantize_static
 
 #: Of this many samples one is held back for the comparison, at most HELD_MAX.
@@ -155,6 +155,9 @@ def quantize(
     """
     options = options or Options()
     parent = prepare(graph)
+    if options.scheme.keep_float:
+        kept = named_layers(parent, options.scheme.keep_float)
+        options = replace(options, scheme=replace(options.scheme, keep_float=kept))
     if options.equalize:
         equalize(parent)
     samples = _HoldBack(read_samples(source, parent))

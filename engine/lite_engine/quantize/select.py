@@ -7,8 +7,10 @@ input. So no conversion is made for the sake of a cheap node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 
+from ..errors import UsageError
 from ..ir import DType, Graph, Node, Value
 from ..ops.activation import FUSABLE
 
@@ -70,6 +72,28 @@ def _channels(node: Node, weight: Value) -> int:
 
 def _shapeless(value: Value | None) -> bool:
     return value is None or value.shape is None
+
+
+def named_layers(graph: Graph, names: Iterable[str]) -> frozenset[str]:
+    """Nodes that a person names: as they are called here, or before `prepare` split them; `A..B`
+    are those from A to B. Raises UsageError for a layer that is not there."""
+    order = [n.name for n in graph.nodes]
+    found: set[str] = set()
+    for text in names:
+        first, _, last = text.partition("..")
+        at = [_places(order, end) for end in (first, last or first)]
+        found.update(order[at[0][0] : at[1][-1] + 1] if last else (order[i] for i in at[0]))
+    return frozenset(found)
+
+
+def _places(order: list[str], name: str) -> list[int]:
+    """Where the parts of a layer stand."""
+    found = [i for i, own in enumerate(order) if name in (own, own.rpartition(".")[0])]
+    if not found:
+        near = difflib.get_close_matches(name, order, n=1)
+        hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
+        raise UsageError(f"no layer is called {name!r}; {hint}")
+    return found
 
 
 def integer_nodes(

@@ -65,6 +65,7 @@ class _Case:
     model: str
     reading: str
     running: str
+    made: str
 
     @property
     def whole_ms(self) -> float:
@@ -121,16 +122,18 @@ def advise(
     *,
     reading: str = "",
     running: str = "",
+    made: str = "",
 ) -> list[Advice]:
     """Advice for this profile, the largest gain first. `plan` is the one that was profiled,
     `reading` are the options that every command needs to read the model (`--shape x:1x3x224x224`),
-    `running` those that `lite profile` was given besides (`--threads 2`).
+    `running` those that `lite profile` was given besides (`--threads 2`), `made` the command that
+    quantized the model (without its `-o`), if that is known.
 
     Emulated profiles get none: their times mean nothing.
     """
     if not profile.times_meaningful:
         return []
-    case = _Case(profile, plan, journal or Journal(), str(model), reading, running)
+    case = _Case(profile, plan, journal or Journal(), str(model), reading, running, made)
     found = [advice for rule in RULES for advice in rule(case)]
     return sorted(found, key=lambda a: -a.gain_ms)
 
@@ -278,14 +281,19 @@ def _int8_island(case: _Case) -> Iterator[Advice]:
     cost = sum(r.median_ms for r in edges)
     if len(edges) < 2 or cost < WORTH_SHARE * case.whole_ms:
         return
+    if case.made:
+        advice = "quantize the float model with no layer left in float"
+        command = f"{case.made} --keep-float '' --float-budget 0 -o tried.lite"
+        command = f"{command} && lite profile tried.lite"
+    else:
+        advice = "look at what the passes say of them"
+        command = case.verb("convert", "-o tried.lite --journal")
     told = ", ".join(floats[:3]) + (f" and {len(floats) - 3} more" if len(floats) > 3 else "")
     yield Advice(
         "int8-island", [r.name for r in edges],
         f"{len(edges)} conversions between int8 and float take {cost:.3f} ms around "
         f"{told or 'changes of scale'}",
-        "quantize the float model with no layer left in float", cost,
-        "lite quantize FLOAT_MODEL --calibration DIR --float-budget 0 -o tried.lite"
-        " && lite profile tried.lite",
+        advice, cost, command,
     )  # fmt: skip
 
 

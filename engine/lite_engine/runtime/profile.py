@@ -341,11 +341,16 @@ def _rows(plan: Plan, taken: _Samples, roof: Roof | None) -> list[LayerTime]:
     return rows
 
 
+def _in_integers(plan: Plan, step: Step) -> bool:
+    return str(plan.tensors[step.outputs[0]].dtype) in ("i8", "u8")
+
+
 def _is_under(roof: Roof, plan: Plan, step: Step) -> bool:
     """The other backend has other roofs, and arithmetic in integers is not under that of floats."""
-    integer = str(plan.tensors[step.outputs[0]].dtype) in ("i8", "u8")
-    bound = roof.bound_by(step.flops, step.bytes)
-    return step.backend == plan.backend and not (integer and bound == "arithmetic")
+    own = step.backend == plan.backend
+    if not own or roof.integer_gops or not _in_integers(plan, step):
+        return own
+    return roof.bound_by(step.flops, step.bytes) == "memory"
 
 
 def _row(
@@ -359,6 +364,8 @@ def _row(
     ]
     read = {plan.root(i).index for i in step.inputs if i >= 0}
     weights = sum(plan.tensors[i].nbytes for i in read if plan.tensors[i].role == "weight")
+    work = step.flops, step.bytes
+    integer = _in_integers(plan, step)
     scope, slash, _ = step.name.strip("/").partition("/")
     return LayerTime(
         step.index,
@@ -382,8 +389,8 @@ def _row(
         weights,
         step.flops / seconds / 1e9 if seconds else 0.0,
         step.bytes / seconds / 1e9 if seconds else 0.0,
-        roof.fraction(step.flops, step.bytes, median) if roof else None,
-        roof.bound_by(step.flops, step.bytes) if roof else None,
+        roof.fraction(*work, median, integer) if roof else None,
+        roof.bound_by(*work, integer) if roof else None,
         step.node is None,
         block=scope if slash else "",
     )

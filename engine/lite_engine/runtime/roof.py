@@ -1,9 +1,9 @@
 """The roofs of a roofline, measured: how fast this device multiplies and moves at best.
 
-A large matrix product and a convolution of one by one give the arithmetic roof, a copy-like
-operator on an array larger than any cache the memory roof, the same on one that fits a core's
-cache the cache roof. They run as ordinary programs of the backend, so that the roofs are what a
-layer of ours could reach, and are kept per machine.
+A large matrix product and a convolution of one by one give the arithmetic roof, convolutions of
+bytes that of integers, a copy-like operator on an array larger than any cache the memory roof, the
+same on one that fits a core's cache the cache roof. They run as ordinary programs of the backend,
+so that the roofs are what a layer of ours could reach, and are kept per machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEASURED = 3
 @dataclass(frozen=True)
 class Roof:
     """Measured limits of one backend. `cache_gbytes_per_s` holds for layers that move at most
-    `cache_bytes`."""
+    `cache_bytes`; `integer_gops` for products of bytes, 0 where the backend has none."""
 
     gflops: float
     gbytes_per_s: float
@@ -45,6 +45,7 @@ class Roof:
     what: str
     cache_bytes: int = 8 * CACHE_ELEMS
     measured: int = 1
+    integer_gops: float = 0.0
 
     def better(self, other: Roof) -> Roof:
         """The higher of two measurements: what disturbs one can only lower it."""
@@ -54,21 +55,27 @@ class Roof:
             gbytes_per_s=max(self.gbytes_per_s, other.gbytes_per_s),
             cache_gbytes_per_s=max(self.cache_gbytes_per_s, other.cache_gbytes_per_s),
             measured=self.measured + other.measured,
+            integer_gops=max(self.integer_gops, other.integer_gops),
         )
 
-    def fraction(self, flops: int, nbytes: int, ms: float) -> float | None:
+    def fraction(self, flops: int, nbytes: int, ms: float, integer: bool = False) -> float | None:
         """How near a layer comes to what the roof allows it, 1 at best; None when it does nothing.
 
         The roof of a layer is the time that its arithmetic and its bytes need at least.
         """
-        rate = self.cache_gbytes_per_s if nbytes <= self.cache_bytes else self.gbytes_per_s
-        least_ms = max(flops / self.gflops, nbytes / rate) / 1e6
+        least_ms = max(self._times(flops, nbytes, integer))
         return min(1.0, least_ms / ms) if least_ms and ms > 0 else None
 
-    def bound_by(self, flops: int, nbytes: int) -> str:
+    def bound_by(self, flops: int, nbytes: int, integer: bool = False) -> str:
         """ "arithmetic" or "memory": which roof a layer is under."""
+        arithmetic, memory = self._times(flops, nbytes, integer)
+        return "arithmetic" if arithmetic >= memory else "memory"
+
+    def _times(self, flops: int, nbytes: int, integer: bool) -> tuple[float, float]:
+        """ms that the arithmetic and the bytes take at least."""
         rate = self.cache_gbytes_per_s if nbytes <= self.cache_bytes else self.gbytes_per_s
-        return "arithmetic" if flops / self.gflops >= nbytes / rate else "memory"
+        arithmetic = (self.integer_gops or self.gflops) if integer else self.gflops
+        return flops / arithmetic / 1e6, nbytes / rate / 1e6
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -101,12 +108,15 @@ def measured_roof(predictor: Predictor) -> Roof | None:
 
 def _measure(like: Predictor) -> Roof:
     arithmetic = max(_rate(like, _product(), "flops"), _rate(like, _conv(), "flops"))
+    integers = 0.0
+    with contextlib.suppress(LiteError):  # a backend without such kernels
+        integers = max(_rate(like, _integer_conv(side), "flops") for side in (1, 3))
     memory = _rate(like, _mover(MEMORY_ELEMS), "bytes")
     cache = _rate(like, _mover(CACHE_ELEMS), "bytes", runs=10 * RUNS)
     what = f"{like.backend} {like.precision}"
     if like.backend != "opencl":
         what = f"{like.threads} thread{'s' if like.threads > 1 else ''}, {what}"
-    return Roof(arithmetic, memory, max(cache, memory), what)
+    return Roof(arithmetic, memory, max(cache, memory), what, integer_gops=integers)
 
 
 def _rate(like: Predictor, graph: Graph, what: str, runs: int = RUNS) -> float:
@@ -114,9 +124,14 @@ def _rate(like: Predictor, graph: Graph, what: str, runs: int = RUNS) -> float:
     predictor = like.like(graph)
     predictor.tuning, predictor.overrides, predictor.faults = {}, {}, {}
     rng = np.random.default_rng(0)
-    feeds = [rng.random([int(d) for d in v.shape or ()], np.float32) for v in graph.inputs]  # type: ignore[arg-type]
+    feeds = [
+        (99 * rng.random([int(d) for d in v.shape or ()], np.float32)).astype(v.dtype.np)  # type: ignore[arg-type,union-attr]
+        for v in graph.inputs
+    ]
     execution = predictor.execution()
     row = next(s.index for s in execution.plan.steps if s.name == "measured")
+    if execution.plan.steps[row].backend != execution.plan.backend:
+        raise LiteError(f"{like.backend} has no kernel for it")
     best = 0.0
     for _ in range(runs):
         execution.run(feeds)
@@ -146,6 +161,23 @@ def _conv() -> Graph:
     graph.inputs = [x]
     weight = graph.constant(np.random.default_rng(1).random((filters, channels, 1, 1), np.float32))
     graph.outputs = [graph.add("Conv", [x, weight], {}, name="measured").output]
+    return graph
+
+
+def _integer_conv(side: int) -> Graph:
+    """u8 activations, i8 weights."""
+    channels, height, width, filters = CONV
+    graph = Graph("integer conv")
+    x = Value("x", DType.U8, (1, channels, height, width))
+    graph.inputs = [x]
+    rng = np.random.default_rng(1)
+    weight = rng.integers(-127, 128, (filters, channels, side, side)).astype(np.int8)
+    scale = np.array(2.0**-8, np.float32)
+    middle, none = np.array(128, np.uint8), np.array(0, np.int8)
+    constants = [scale, middle, weight, scale, none, scale * channels, middle]
+    inputs = [x, *(graph.constant(np.asarray(c)) for c in constants)]
+    pads = {"pads": [side // 2] * 4}
+    graph.outputs = [graph.add("QLinearConv", inputs, pads, name="measured").output]
     return graph
 
 

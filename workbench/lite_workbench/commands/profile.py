@@ -106,6 +106,7 @@ def _call(args: argparse.Namespace) -> Profiled:
         made, plan, model.journal, args.model,
         reading=f"{_given(args, 'params')} {shape_options(dict(args.shape))}".strip(),
         running=_given(args, "input", "device", "threads", "precision"),
+        made=model.metadata.get("quantized_by", ""),
     )  # fmt: skip
     result = Profiled(made, advice, placement=predictor.decision.placement)
     if args.history:
@@ -204,9 +205,11 @@ def _summary(result: Any) -> list[str]:
         "reads, one per step)",
     ]  # fmt: skip
     if result.roof:
+        integers = result.roof["integer_gops"]
         lines.append(
             f"roof measured here: {result.roof['gflops']:.1f} GFLOP/s, "
-            f"{result.roof['gbytes_per_s']:.1f} GB/s from memory, "
+            + (f"{integers:.1f} GOP/s in int8, " if integers else "")
+            + f"{result.roof['gbytes_per_s']:.1f} GB/s from memory, "
             f"{result.roof['cache_gbytes_per_s']:.1f} GB/s from cache ({result.roof['what']})"
         )
     if told := _clock_and_heat(result.environment):

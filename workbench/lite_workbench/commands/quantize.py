@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -56,7 +57,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", type=int, metavar="N", help="at most N samples")
     parser.add_argument("--weights-only", choices=("int8", "int16"), help="no calibration needed")
     parser.add_argument(
-        "--keep-float", default="", metavar="LAYER,…", help="layers that stay in float"
+        "--keep-float",
+        default="",
+        metavar="LAYER,A..B,…",
+        help="layers that stay in float; A..B: those from A to B",
     )
     parser.add_argument(
         "--target-db", type=float, metavar="DB", help="keep the worst layers in float until reached"
@@ -126,11 +130,11 @@ def _targets(text: str) -> list[str]:
 
 
 def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
-    from lite_engine.quantize import quantize_weights
+    from lite_engine.quantize import named_layers, quantize_weights
 
     bits = int(args.weights_only.removeprefix("int"))
     before = _constant_bytes(model.graph)
-    keep = frozenset(k for k in args.keep_float.split(",") if k)
+    keep = named_layers(model.graph, (k for k in args.keep_float.split(",") if k))
     model.graph = quantize_weights(model.graph, bits, keep=keep)
     out = model.save(args.output)
     return QuantizeResult(out, model, {"weights_only": bits}, before)
@@ -161,6 +165,7 @@ def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
     if args.analyze:
         _analyze(made, run, args.analyze)
     quantised = model_of(made.graph, model)
+    quantised.metadata["quantized_by"] = _command(args, options)
     out = quantised.save(args.output)
     return QuantizeResult(out, quantised, made.to_dict(), _constant_bytes(model.graph))
 
@@ -180,6 +185,35 @@ def _options(args: argparse.Namespace) -> Any:
         float_budget=args.float_budget,
         limit=args.samples,
     )
+
+
+def _command(args: argparse.Namespace, options: Any) -> str:
+    """What repeats this, for a shell, but for the file that it writes."""
+    from lite_engine.quantize import Options
+    from lite_engine.runtime.advice import shape_options
+
+    usual, scheme = Options(), options.scheme
+    given = {
+        "--params": args.params,
+        "--preprocess": args.preprocess,
+        "--calibration": args.calibration,
+        "--targets": args.targets,
+        "--samples": options.limit,
+        "--keep-float": ",".join(sorted(scheme.keep_float)),
+        "--activations": "" if scheme.activation == usual.scheme.activation else scheme.activation,
+    }
+    for name in ("method", "rounding", "target_db", "target_top1", "max_bytes", "float_budget"):
+        if getattr(options, name) != getattr(usual, name):
+            given[f"--{name.replace('_', '-')}"] = getattr(options, name)
+    words = [
+        word
+        for key, value in given.items()
+        if value not in (None, "")
+        for word in (key, str(value))
+    ]
+    words += ["--symmetric"] * scheme.symmetric + ["--no-equalize"] * (not options.equalize)
+    shapes = shape_options(dict(args.shape))
+    return f"lite quantize {shlex.join([str(args.model), *words])} {shapes}".rstrip()
 
 
 def _repeated(text: str) -> Any:
