@@ -198,12 +198,6 @@ int main(int argc, char** argv) {
     step.outputs = outputs;
     step.attrs = attrs;
     step.phases = 1;
-    const char* isa;
-    step.kernel = find_kernel(l.kernel, max_isa, &isa);
-    if (!step.kernel) {
-      printf("no kernel %s\n", l.kernel);
-      return 1;
-    }
     Allocator allocator{};
     char error[256] = "";
     Env env{};
@@ -213,6 +207,12 @@ int main(int argc, char** argv) {
     env.allocator = &allocator;
     env.error = error;
     env.error_bytes = sizeof error;
+    const char* isa;
+    step.kernel = find_kernel(l.kernel, max_isa, &step, &env, &isa);
+    if (!step.kernel) {
+      printf("no kernel %s\n", l.kernel);
+      return 1;
+    }
     if (!step.kernel->prepare(step, env)) {
       printf("%s: %s\n", line, error);
       allocator.release();

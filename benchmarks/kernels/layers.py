@@ -25,7 +25,7 @@ def program() -> Path:
     native, out = ROOT / "engine" / "native", BUILD / "layers"
     # Objects of sources that are gone may still lie there.
     objects = [str(p) for folder in (BUILD / "CMakeFiles").glob("lite_*.dir")
-               if folder.name not in ("lite_run.dir", "lite_runtime.dir")
+               if folder.name not in ("lite_run.dir", "lite_runtime.dir", "lite_count.dir")
                for p in folder.rglob("*.o")
                if (native / p.relative_to(folder).with_suffix("")).is_file()]
     subprocess.run(

@@ -45,6 +45,7 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (GROUPED, (1, 4, 4, 6), 15, (1, 1), {"group": 3}),
     (W23, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
     (W23, (2, 3, 9, 16), 16, (3, 3), {"pads": [0, 1, 0, 1]}),
+    (W43, (1, 14, 14, 144), 560, (3, 3), {"pads": [1, 1, 1, 1], "r": 1}),  # two groups of panels
     (W43, (1, 15, 14, 36), 50, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Clip",
                                         "activation_params": [0.0, 6.0]}),
     (W43, (1, 5, 30, 16), 17, (3, 3), {"activation": "Silu"}),

@@ -137,6 +137,11 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   if (g->list.tiles == 0) return true;
   g->block_tiles = tiles_per_block(g->list, sizeof(Real) * pixels_in * s.in.c,
                                    sizeof(Real) * pixels_out * kTileColumns, env.l2_bytes);
+  // Few weights stay in the cache beside a block: short blocks finish neighbouring lines of the output
+  // soon after each other.
+  const double weight_bytes = static_cast<double>(sizeof(Real)) * g->group_elems;
+  if (g->panels >= 4 && weight_bytes <= static_cast<double>(env.l2_bytes) / 4 && g->block_tiles > 4)
+    g->block_tiles = 4;
   choose(g->list.tiles);
   return true;
 }

@@ -3,7 +3,8 @@
 // A block of output tiles (m x m pixels) at a time, small enough for the second-level cache:
 //   V[xi][tile][channel]  = Bt d B      input transform, lanes are channels
 //   M[xi][tile][column]   = V[xi] U[xi] one GEMM per transform point, by the ordinary tile
-//                                       (packed: M[tile][xi][column])
+//                                       (packed: M[tile][xi][column]); some panels take turns
+//                                       over V[xi]
 //   Y                     = At M A      output transform with bias, residual, activation
 // Weights are transformed once: U[panel][xi][channel][columns]. Padding is a pointer to zeros.
 // Where there is a tile of packed rows (packed_tile.h), V is packed: [xi][every 12 tiles][channel].
@@ -28,6 +29,7 @@ struct Winograd {
   int64_t depth;                       // of the products: channels, padded where V is packed
   int64_t tiles_h, tiles_w, tiles;     // of all images
   int64_t block;                       // tiles per block
+  int64_t group;                       // panels that share what they read of V
   int64_t row_floats;                  // of V, from one tile to the next
   int64_t panels, panel_floats;
   const float* weights;
@@ -43,7 +45,7 @@ int64_t v_rows(const Winograd& w) { return kPacks ? kPackedRows : w.block; }
 int64_t v_floats(const Winograd& w, int points) {
   return static_cast<int64_t>(points) * v_rows(w) * w.row_floats;
 }
-int64_t m_floats(const Winograd& w, int points) {
+int64_t m_floats(const Winograd& w, int points) {  // of one panel
   return points * (w.block * kTileColumns + kLanes);
 }
 
@@ -144,8 +146,14 @@ bool prepare(Step& step, Env& env) {
   if (block < 2 * rows) block = 2 * rows;
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
   w->block = (mine + blocks - 1) / blocks;
+  // Where V and the weights of a panel do not stay cached together, V is read once for as many panels
+  // as let M take half the cache.
+  const int64_t fit = static_cast<int64_t>(0.5 * l2 / (4.0 * m_floats(*w, kAll)));
+  const bool evicts = 4.0 * (v_floats(*w, kAll) + w->panel_floats) > 0.5 * l2;
+  w->group = kPacks || !evicts || fit < 1 ? 1 : fit < w->panels ? fit : w->panels;
   if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, m);
-  step.scratch_bytes = 4 * (v_floats(*w, kAll) + m_floats(*w, kAll) + packed_floats(*w, kAll)) +
+  step.scratch_bytes = 4 * (v_floats(*w, kAll) + w->group * m_floats(*w, kAll) +
+                            packed_floats(*w, kAll)) +
                        sizeof(float*) * static_cast<size_t>(w->block);
   set_variant(step, "f32_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m, static_cast<int>(rows),
               kTileColumns);
@@ -349,6 +357,13 @@ void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count
 }
 #endif
 
+// Where the weights of a panel and transform point lie.
+LITE_INLINE void set_panel(const Winograd& w, int64_t panel, int xi, Tile* t) {
+  t->columns = static_cast<int32_t>(panel_columns(w.out.c, panel));
+  t->ldw = t->ldc = t->columns;
+  t->w = w.weights + panel * w.panel_floats + xi * w.depth * t->ldw;
+}
+
 // Tiles of all images and panels of weights.
 struct Part {
   int64_t begin, end, panel_begin, panel_end;
@@ -366,10 +381,10 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
   float* products = v + v_floats(w, kAll);
   const int64_t v_stride = v_rows(w) * w.row_floats;
 #if defined(LITE_PACKED_TILE)
-  float* packed = products + m_floats(w, kAll);
+  float* packed = products + w.group * m_floats(w, kAll);
   float** rows = reinterpret_cast<float**>(packed + packed_floats(w, kAll));
 #endif
-  const int64_t m_stride = w.block * kTileColumns + kLanes;
+  const int64_t m_stride = w.block * kTileColumns + kLanes, m_panel = m_floats(w, kAll);
   const float zero_bias[kTileColumns] = {};
   Tile t{};
   t.lda = w.row_floats;
@@ -386,34 +401,43 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
     for (int64_t i = 0; i < count && !kPacks; ++i)
       transform_input<m>(w, x, tile_at(w, block + i, m), v + i * w.row_floats, v_stride);
     const TileSplit split = split_rows(count);
-    for (int64_t p = panel_begin; p < panel_end; ++p) {
-      const int64_t n0 = p * kTileColumns;
-      const int64_t left = w.out.c - n0, columns = left < kTileColumns ? left : kTileColumns;
-      const int vectors = tile_vectors(columns);
-      t.ldw = t.ldc = vectors * kLanes;
-      t.columns = static_cast<int32_t>(t.ldw);
-      t.w = w.weights + p * w.panel_floats;
+    for (int64_t first = panel_begin; first < panel_end; first += w.group) {
+      const int64_t last = first + w.group < panel_end ? first + w.group : panel_end;
 #if defined(LITE_PACKED_TILE)
       if (kPacks) {
+        set_panel(w, first, 0, &t);
         for (int64_t i = 0; i < count; ++i) rows[i] = products + i * kAll * kTileColumns;
         multiply_packed(w, t, kAll, count, packed, rows);
       }
 #endif
-      for (int xi = 0; xi < kAll && !kPacks; ++xi, t.w += w.channels * t.ldw) {
-        for (int j = 0; j < split.tiles; ++j) {
-          const int64_t m0 = tile_begin(split, j);
-          t.a = v + xi * v_stride + m0 * w.row_floats;
-          t.c = products + xi * m_stride + m0 * t.ldc;
-          const bool ahead = split.tiles > 1 && j < 2 && (p + 1 < panel_end || xi + 1 < kAll);
-          t.prefetch = t.w + w.channels * t.ldw + j * w.channels * kLanes;
-          kTile[ahead][vectors - 1][tile_rows(split, j) - 1](t);
+      for (int xi = 0; xi < kAll && !kPacks; ++xi) {
+        for (int64_t p = first; p < last; ++p) {
+          set_panel(w, p, xi, &t);
+          Tile next;
+          const bool has_next = p + 1 < last || xi + 1 < kAll || last < panel_end;
+          if (p + 1 < last) set_panel(w, p + 1, xi, &next);
+          else if (xi + 1 < kAll) set_panel(w, first, xi + 1, &next);
+          else set_panel(w, has_next ? last : first, 0, &next);
+          for (int j = 0; j < split.tiles; ++j) {
+            const int64_t m0 = tile_begin(split, j);
+            t.a = v + xi * v_stride + m0 * w.row_floats;
+            t.c = products + (p - first) * m_panel + xi * m_stride + m0 * t.ldc;
+            const bool ahead = has_next && split.tiles > 1 && j < 2;
+            t.prefetch = next.w + j * w.channels * kLanes;
+            kTile[ahead][t.columns > kLanes][tile_rows(split, j) - 1](t);
+          }
         }
       }
-      for (int64_t i = 0; i < count; ++i) {
-        const TileAt at = tile_at(w, block + i, m);
-        const float* from = products + i * (kPacks ? kAll * kTileColumns : t.ldc);
-        write_tile<m>(w, from, m_stride, at, n0, columns, y, residual);
-        if (apply) activate_tile<m>(w, at, n0, columns, y);
+      for (int64_t p = first; p < last; ++p) {
+        set_panel(w, p, 0, &t);
+        const int64_t n0 = p * kTileColumns;
+        const int64_t left = w.out.c - n0, columns = left < kTileColumns ? left : kTileColumns;
+        const float* from = products + (p - first) * m_panel;
+        for (int64_t i = 0; i < count; ++i, from += kPacks ? kAll * kTileColumns : t.ldc) {
+          const TileAt at = tile_at(w, block + i, m);
+          write_tile<m>(w, from, m_stride, at, n0, columns, y, residual);
+          if (apply) activate_tile<m>(w, at, n0, columns, y);
+        }
       }
     }
   }
@@ -437,10 +461,23 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
               {r.begin / m * w.tiles_w, (r.end + m - 1) / m * w.tiles_w, 0, w.panels}, scratch);
 }
 
-// The form for the size of the map: on a small one F(4,3)'s weights would cost more than they save.
+// Cycles per input and output channel, where a weight takes `weight` cycles to arrive.
+double cost_of(const Tensor& y, int m, double weight) {
+  const int64_t tiles = (y.dims[1] + m - 1) / m * ((y.dims[2] + m - 1) / m) * y.dims[0];
+  return (m + 2) * (m + 2) * (static_cast<double>(tiles) / (2 * kLanes) + weight);
+}
+
+// F(2,3) on a small map, where reading F(4,3)'s weights would cost more than they save.
 bool prepare_either(Step& step, Env& env) {
-  const Tensor* x = input_of(step, 0);
-  const bool small = x && x->rank == 4 && (x->dims[1] <= 8 || x->dims[2] <= 8);
+  const Tensor* w = input_of(step, 1);
+  const Tensor* y = output_of(step, 0);
+#if defined(__x86_64__)
+  const double weight = w && w->bytes > env.l2_bytes ? 0.4 : 0.2;  // fetched ahead, but from afar
+#else
+  const double weight = 1;
+#endif
+  const bool small =
+      w && y && y->rank == 4 && cost_of(*y, 2, weight) <= cost_of(*y, 4, weight);
   return small ? prepare<2>(step, env) : prepare<4>(step, env);
 }
 
