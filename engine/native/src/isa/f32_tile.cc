@@ -76,7 +76,9 @@ void tile(const Tile& t) {
     LITE_UNROLL for (int m = 0; m < kRows; m++) acc[m][n] = b;
   }
   if (t.residual) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++) prefetch_l1(t.residual + m * t.ldr);
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors * kLanes; n += 16)  // cache lines
+        prefetch_l1(t.residual + m * t.ldr + n);
   }
   F more[kChains][kRows][kVectors];
   if (kChains > 1) {
