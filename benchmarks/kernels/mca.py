@@ -43,9 +43,11 @@ class Tile:
 #: Of each instruction set: -march, the cores that have it.
 ISAS = {
     "neon": ("armv8-a", tuple(PER_CYCLE)),
+    "neonfp16": ("armv8.2-a+fp16", tuple(PER_CYCLE)[1:]),
     "neondot": ("armv8.2-a+fp16+dotprod", tuple(PER_CYCLE)[1:]),
     "neoni8mm": ("armv8.2-a+fp16+dotprod+i8mm", ("neoverse-n2",)),
 }
+HALVES = "neonfp16/half_tile.cc"
 SDOT, SMMLA = "neondot/int8_tile.cc", "neoni8mm/int8_tile.cc"
 TILES = (
     Tile("fp32 12x8, packed rows", "neon", "packed_tile.cc", "tile<12, 2>", "fmla"),
@@ -53,6 +55,9 @@ TILES = (
     Tile("fp32 8x8", "neon", "f32_tile.cc", "tile<8, 2, false>", "fmla"),
     Tile("fp32 7x8", "neon", "f32_tile.cc", "tile<7, 2, false>", "fmla"),
     Tile("fp32 8x4", "neon", "f32_tile.cc", "tile<8, 1, false>", "fmla"),
+    Tile("fp16 8x16", "neonfp16", HALVES, "tile<8, 2>", "fmla"),
+    Tile("fp16 7x16", "neonfp16", HALVES, "tile<7, 2>", "fmla"),
+    Tile("fp16 8x8", "neonfp16", HALVES, "tile<8, 1>", "fmla"),
     Tile("sdot 8x8", "neondot", SDOT, "tile<false, 8, 2>", "sdot"),
     Tile("sdot 7x8", "neondot", SDOT, "tile<false, 7, 2>", "sdot"),
     Tile("sdot 8x8, u8 activations", "neondot", SDOT, "tile<true, 8, 2>", "sdot"),
@@ -104,7 +109,7 @@ def cycles(code: list[str], cpu: str, mca: str) -> float:
     """Cycles of one iteration in the steady state."""
     times = []
     for iterations in (100, 300):
-        out = run([mca, "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+dotprod,+i8mm",
+        out = run([mca, "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+fullfp16,+dotprod,+i8mm",
                    f"-iterations={iterations}"], "\n".join(code) + "\n")
         times.append(int(re.search(r"Total Cycles:\s+(\d+)", out).group(1)))
     return (times[1] - times[0]) / 200

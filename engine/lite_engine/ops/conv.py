@@ -266,6 +266,17 @@ conv.kernel(
 )
 conv.kernel(
     "cpu",
+    "f16_conv2d_winograd23",
+    dtype="f16",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=_winograd,
+    rank=-2,
+    why="3x3 stride 1 in fp16: F(2,3) needs 2.25x fewer multiplications, F(4,3) more than 11 bits",
+    precision="f16",
+)
+conv.kernel(
+    "cpu",
     "f16_conv2d_depthwise",
     dtype="f16",
     accepts_pitch=True,

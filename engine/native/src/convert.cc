@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 namespace lite {
 
 namespace {
@@ -73,25 +77,28 @@ uint16_t float_to_half(float value) {
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
 }
 
+void halves_to_floats(const uint16_t* from, int64_t n, float* to) {
+  int64_t i = 0;
 #if defined(__aarch64__)
-typedef __fp16 Half __attribute__((may_alias));
-
-void halves_to_floats(const uint16_t* from, int64_t n, float* to) {
-  const Half* p = reinterpret_cast<const Half*>(from);
-  for (int64_t i = 0; i < n; ++i) to[i] = p[i];
-}
-void floats_to_halves(const float* from, int64_t n, uint16_t* to) {
-  Half* p = reinterpret_cast<Half*>(to);
-  for (int64_t i = 0; i < n; ++i) p[i] = static_cast<Half>(from[i]);
-}
-#else
-void halves_to_floats(const uint16_t* from, int64_t n, float* to) {
-  for (int64_t i = 0; i < n; ++i) to[i] = half_to_float(from[i]);
-}
-void floats_to_halves(const float* from, int64_t n, uint16_t* to) {
-  for (int64_t i = 0; i < n; ++i) to[i] = float_to_half(from[i]);
-}
+  for (; i + 8 <= n; i += 8) {
+    const float16x8_t v = vreinterpretq_f16_u16(vld1q_u16(from + i));
+    vst1q_f32(to + i, vcvt_f32_f16(vget_low_f16(v)));
+    vst1q_f32(to + i + 4, vcvt_high_f32_f16(v));
+  }
 #endif
+  for (; i < n; ++i) to[i] = half_to_float(from[i]);
+}
+
+void floats_to_halves(const float* from, int64_t n, uint16_t* to) {
+  int64_t i = 0;
+#if defined(__aarch64__)
+  for (; i + 8 <= n; i += 8) {
+    const float16x4_t low = vcvt_f16_f32(vld1q_f32(from + i));
+    vst1q_u16(to + i, vreinterpretq_u16_f16(vcvt_high_f16_f32(low, vld1q_f32(from + i + 4))));
+  }
+#endif
+  for (; i < n; ++i) to[i] = float_to_half(from[i]);
+}
 
 uint16_t float_to_bfloat(float value) {
   const uint32_t bits = bits_of(value);

@@ -37,11 +37,13 @@ namespace lite::LITE_ISA {
 typedef __fp16 Real;
 typedef int16_t RealInt;
 constexpr DType kReal = DType::kF16;
+#define LITE_REAL "f16"
 constexpr int kLanes = 8, kVectorRegisters = 32;
 #else
 typedef float Real;
 typedef int32_t RealInt;
 constexpr DType kReal = DType::kF32;
+#define LITE_REAL "f32"
 #if defined(__AVX512F__)
 constexpr int kLanes = 16, kVectorRegisters = 32;
 #elif defined(__AVX2__)

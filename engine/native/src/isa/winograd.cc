@@ -20,6 +20,8 @@
 namespace lite::LITE_ISA {
 namespace {
 
+constexpr double kBytes = sizeof(Real);
+
 struct Winograd {
   int m;
   PixelView in, out, residual;
@@ -30,11 +32,11 @@ struct Winograd {
   int64_t tiles_h, tiles_w, tiles;     // of all images
   int64_t block;                       // tiles per block
   int64_t group;                       // panels that share what they read of V
-  int64_t row_floats;                  // of V, from one tile to the next
-  int64_t panels, panel_floats;
-  const float* weights;
-  const float* bias;
-  const float* zeros;                  // padded_channels of them
+  int64_t row_elems;                  // of V, from one tile to the next
+  int64_t panels, panel_elems;
+  const Real* weights;
+  const Real* bias;
+  const Real* zeros;                  // padded_channels of them
   Activation activation;
   float lo, hi;
   ThreadGrid grid;
@@ -42,25 +44,25 @@ struct Winograd {
 
 // V as the input transform leaves it: of a block or, where it is packed then, of one packed tile.
 int64_t v_rows(const Winograd& w) { return kPacks ? kPackedRows : w.block; }
-int64_t v_floats(const Winograd& w, int points) {
-  return static_cast<int64_t>(points) * v_rows(w) * w.row_floats;
+int64_t v_elems(const Winograd& w, int points) {
+  return static_cast<int64_t>(points) * v_rows(w) * w.row_elems;
 }
-int64_t m_floats(const Winograd& w, int points) {  // of one panel
+int64_t m_elems(const Winograd& w, int points) {  // of one panel
   return points * (w.block * kTileColumns + kLanes);
 }
 
 #if defined(LITE_PACKED_TILE)
 int64_t packed_tiles(int64_t tiles) { return (tiles + kPackedRows - 1) / kPackedRows; }
-int64_t packed_tile_floats(const Winograd& w) { return w.depth * kPackedRows + kPackedSlack; }
-int64_t packed_floats(const Winograd& w, int points) {
-  return kPacks ? points * packed_tiles(w.block) * packed_tile_floats(w) : 0;
+int64_t packed_tile_elems(const Winograd& w) { return w.depth * kPackedRows + kPackedSlack; }
+int64_t packed_elems(const Winograd& w, int points) {
+  return kPacks ? points * packed_tiles(w.block) * packed_tile_elems(w) : 0;
 }
 #else
-int64_t packed_floats(const Winograd&, int) { return 0; }
+int64_t packed_elems(const Winograd&, int) { return 0; }
 #endif
 
 template <int m>
-void transform_weights(const ConvShape& s, const Winograd& w, float* out) {
+void transform_weights(const ConvShape& s, const Winograd& w, Real* out) {
   constexpr int kPoints = Transform<m>::kPoints;
   const float* weights = s.weights->as<float>();
   for (int64_t n0 = 0; n0 < s.out.c; n0 += kTileColumns) {
@@ -81,8 +83,8 @@ void transform_weights(const ConvShape& s, const Winograd& w, float* out) {
           for (int x = 0; x < 3; ++x)
             for (int n = 0; n < kTileColumns; ++n)
               sum[n] += Transform<m>::kWeights[j][x] * half[i][x][n];
-          float* row = out + panel * w.panel_floats + ((i * kPoints + j) * w.depth + c) * columns;
-          for (int64_t n = 0; n < valid; ++n) row[n] = static_cast<float>(sum[n]);
+          Real* row = out + panel * w.panel_elems + ((i * kPoints + j) * w.depth + c) * columns;
+          for (int64_t n = 0; n < valid; ++n) row[n] = static_cast<Real>(sum[n]);
         }
     }
   }
@@ -92,7 +94,7 @@ template <int m>
 bool prepare(Step& step, Env& env) {
   constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
   ConvShape s;
-  if (!read_conv(step, env, false, &s)) return false;
+  if (!read_conv(step, env, false, &s, kReal)) return false;
   for (int i = 0; i < 2; ++i) {
     if (s.kernel[i] != 3 || s.stride[i] != 1 || s.dilation[i] != 1 || s.groups != 1)
       return env.fail("Winograd takes 3x3 kernels of stride 1, dilation 1, one group");
@@ -118,17 +120,18 @@ bool prepare(Step& step, Env& env) {
   w->tiles_w = (s.out.w + m - 1) / m;
   w->tiles = w->tiles_h * w->tiles_w * s.out.images;
   // One cache line more than the channels: rows of a power of two would share cache sets.
-  w->row_floats = w->padded_channels + 16;
+  w->row_elems = w->padded_channels + 16;
   w->panels = panel_count(s.out.c);
-  w->panel_floats = kAll * w->depth * kTileColumns;
+  w->panel_elems = kAll * w->depth * kTileColumns;
 
-  const int64_t weight_floats = w->panels * w->panel_floats;
-  float* weights = static_cast<float*>(env.allocate((weight_floats + kPackedSlack) * 4));
-  float* bias = static_cast<float*>(env.allocate((w->panels * kTileColumns + 1) * 4));
-  float* zeros = static_cast<float*>(env.allocate((w->padded_channels + 1) * 4));
+  const int64_t weight_elems = w->panels * w->panel_elems;
+  Real* weights = static_cast<Real*>(env.allocate((weight_elems + kPackedSlack) * sizeof(Real)));
+  Real* bias = static_cast<Real*>(env.allocate((w->panels * kTileColumns + 1) * sizeof(Real)));
+  Real* zeros = static_cast<Real*>(env.allocate((w->padded_channels + 1) * sizeof(Real)));
   if (!weights || !bias || !zeros) return env.out_of_memory();
   transform_weights<m>(s, *w, weights);
-  for (int64_t i = 0; s.bias && i < s.out.c; ++i) bias[i] = s.bias->as<float>()[i];
+  for (int64_t i = 0; s.bias && i < s.out.c; ++i)
+    bias[i] = static_cast<Real>(s.bias->as<float>()[i]);
   w->weights = weights;
   w->bias = bias;
   w->zeros = zeros;
@@ -136,27 +139,27 @@ bool prepare(Step& step, Env& env) {
   const double tile_cost = static_cast<double>(kAll) * w->channels * kTileRows;
   w->grid = choose_grid(env.threads, (w->tiles + kTileRows - 1) / kTileRows, w->panels, tile_cost,
                         static_cast<double>(w->tiles) * kAll * w->channels / 4,
-                        weight_floats / 4.0);
+                        weight_elems / 4.0);
   // V has to stay cached while all panels pass over it, but large weights should pass once.
   const int64_t mine = (w->tiles + w->grid.by_tiles - 1) / w->grid.by_tiles;
   const double l2 = static_cast<double>(env.l2_bytes);
-  const double room = weight_floats * 4.0 > 4 * l2 ? 2 * l2 : 0.625 * l2;
+  const double room = weight_elems * kBytes > 4 * l2 ? 2 * l2 : 0.625 * l2;
   const int64_t rows = kPacks ? kPackedRows : kTileRows;
-  int64_t block = static_cast<int64_t>(room / (4.0 * kAll * w->row_floats)) / rows * rows;
+  int64_t block = static_cast<int64_t>(room / (kBytes * kAll * w->row_elems)) / rows * rows;
   if (block < 2 * rows) block = 2 * rows;
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
   w->block = (mine + blocks - 1) / blocks;
   // Where V and the weights of a panel do not stay cached together, V is read once for as many panels
   // as let M take half the cache.
-  const int64_t fit = static_cast<int64_t>(0.5 * l2 / (4.0 * m_floats(*w, kAll)));
-  const bool evicts = 4.0 * (v_floats(*w, kAll) + w->panel_floats) > 0.5 * l2;
+  const int64_t fit = static_cast<int64_t>(0.5 * l2 / (kBytes * m_elems(*w, kAll)));
+  const bool evicts = kBytes * (v_elems(*w, kAll) + w->panel_elems) > 0.5 * l2;
   w->group = kPacks || !evicts || fit < 1 ? 1 : fit < w->panels ? fit : w->panels;
   if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, m);
-  step.scratch_bytes = 4 * (v_floats(*w, kAll) + w->group * m_floats(*w, kAll) +
-                            packed_floats(*w, kAll)) +
-                       sizeof(float*) * static_cast<size_t>(w->block);
-  set_variant(step, "f32_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m, static_cast<int>(rows),
-              kTileColumns);
+  step.scratch_bytes = sizeof(Real) * (v_elems(*w, kAll) + w->group * m_elems(*w, kAll) +
+                                       packed_elems(*w, kAll)) +
+                       sizeof(Real*) * static_cast<size_t>(w->block);
+  set_variant(step, LITE_REAL "_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m,
+              static_cast<int>(rows), kTileColumns);
   return true;
 }
 
@@ -171,11 +174,11 @@ LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile, int m) {
 }
 
 template <int m>
-void transform_input(const Winograd& w, const float* x, TileAt at, float* v, int64_t stride) {
+void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64_t stride) {
   using T = Transform<m>;
   constexpr int kPoints = T::kPoints;
-  const float* p[kPoints][kPoints];
-  const float* image = x + w.in.origin + at.image * w.in.image;
+  const Real* p[kPoints][kPoints];
+  const Real* image = x + w.in.origin + at.image * w.in.image;
   for (int i = 0; i < kPoints; ++i) {
     const int64_t row = at.y - w.pad[0] + i;
     const bool in_rows = row >= 0 && row < w.in.h;
@@ -203,24 +206,24 @@ void transform_input(const Winograd& w, const float* x, TileAt at, float* v, int
   };
   int64_t c = 0;
   for (; c + kLanes <= w.channels; c += kLanes)
-    vector(c, [](const float* q) __attribute__((always_inline)) { return load(q); });
+    vector(c, [](const Real* q) __attribute__((always_inline)) { return load(q); });
   if (c < w.channels) {
     const int tail = static_cast<int>(w.channels - c);
-    vector(c, [&](const float* q) __attribute__((always_inline)) { return load_part(q, tail); });
+    vector(c, [&](const Real* q) __attribute__((always_inline)) { return load_part(q, tail); });
   }
 }
 
 // A vector of columns of one tile of pixels.
 struct OutputTile {
-  float* c;
+  Real* c;
   int64_t row, pixel;
-  const float* residual;               // or nullptr
+  const Real* residual;               // or nullptr
   int64_t residual_row, residual_pixel;
 };
 
-// The products of the points lie `stride` floats apart.
+// The products of the points lie `stride` elements apart.
 template <int m>
-LITE_INLINE void transform_output(const float* products, int64_t stride, const float* bias, float low,
+LITE_INLINE void transform_output(const Real* products, int64_t stride, const Real* bias, float low,
                                   float high, const OutputTile& to) {
   using T = Transform<m>;
   constexpr int kPoints = T::kPoints;
@@ -242,35 +245,35 @@ LITE_INLINE void transform_output(const float* products, int64_t stride, const f
       LITE_UNROLL for (int j = 0; j < m; ++j)
         q[i][j] += load(to.residual + i * to.residual_row + j * to.residual_pixel);
   }
-  float* const c = to.c;
+  Real* const c = to.c;
   const int64_t row = to.row, pixel = to.pixel;
   LITE_UNROLL for (int i = 0; i < m; ++i)
     LITE_UNROLL for (int j = 0; j < m; ++j)
       store(c + i * row + j * pixel, min(hi, max(lo, q[i][j])));
 }
 template <int m>
-__attribute__((noinline)) void transform_near(const float* products, const float* bias, float low,
+__attribute__((noinline)) void transform_near(const Real* products, const Real* bias, float low,
                                               float high, const OutputTile& to) {
   transform_output<m>(products, kTileColumns, bias, low, high, to);
 }
 template <int m>
-__attribute__((noinline)) void transform_far(const float* products, int64_t stride,
-                                             const float* bias, float low, float high,
+__attribute__((noinline)) void transform_far(const Real* products, int64_t stride,
+                                             const Real* bias, float low, float high,
                                              const OutputTile& to) {
   transform_output<m>(products, stride, bias, low, high, to);
 }
 
-LITE_INLINE void copy_lanes(float* to, const float* from, int lanes) {
+LITE_INLINE void copy_lanes(Real* to, const Real* from, int lanes) {
   if (lanes == kLanes) store(to, load(from));
   else store_part(to, load_part(from, lanes), lanes);
 }
 
 // `columns` of the products of one tile of pixels, from output channel `channel` on.
 template <int m>
-void write_tile(const Winograd& w, const float* products, int64_t stride, TileAt at,
-                int64_t channel, int64_t columns, float* y, const float* residual) {
+void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt at,
+                int64_t channel, int64_t columns, Real* y, const Real* residual) {
   const auto transform = [&](int64_t n, const OutputTile& to) {
-    const float* bias = w.bias + channel + n;
+    const Real* bias = w.bias + channel + n;
     if (kPacks) transform_near<m>(products + n, bias, w.lo, w.hi, to);
     else transform_far<m>(products + n, stride, bias, w.lo, w.hi, to);
   };
@@ -287,7 +290,7 @@ void write_tile(const Winograd& w, const float* products, int64_t stride, TileAt
     if (rows == m && pixels == m && lanes == kLanes) {
       transform(n, to);
     } else {  // what lies outside stays in a tile of its own
-      float c[m][m][kLanes], r[m][m][kLanes];
+      Real c[m][m][kLanes], r[m][m][kLanes];
       for (int64_t i = 0; residual && i < rows; ++i)
         for (int64_t j = 0; j < pixels; ++j)
           copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
@@ -302,10 +305,10 @@ void write_tile(const Winograd& w, const float* products, int64_t stride, TileAt
 }
 
 template <int m>
-void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, float* y) {
+void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, Real* y) {
   const int64_t bottom = at.y + m < w.out.h ? at.y + m : w.out.h;
   const int64_t right = at.x + m < w.out.w ? at.x + m : w.out.w;
-  float* image = y + w.out.origin + at.image * w.out.image + channel;
+  Real* image = y + w.out.origin + at.image * w.out.image + channel;
   for (int64_t i = at.y; i < bottom; ++i)
     for (int64_t j = at.x; j < right; ++j)
       activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
@@ -317,17 +320,17 @@ template <int m>
 void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_t count, float* v,
                         float* packed) {
   constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
-  const int64_t v_stride = kPackedRows * w.row_floats, tile = packed_tile_floats(w);
+  const int64_t v_stride = kPackedRows * w.row_elems, tile = packed_tile_elems(w);
   const int64_t tiles = packed_tiles(count);
   for (int64_t i = 0; i < tiles; ++i, packed += tile) {
     const int64_t done = i * kPackedRows;
     const int64_t rows = count - done < kPackedRows ? count - done : kPackedRows;
     for (int64_t k = 0; k < rows; ++k)
-      transform_input<m>(w, x, tile_at(w, first + done + k, m), v + k * w.row_floats, v_stride);
+      transform_input<m>(w, x, tile_at(w, first + done + k, m), v + k * w.row_elems, v_stride);
     for (int xi = 0; xi < kAll; ++xi) {
       const float* from[kPackedRows];
       for (int64_t k = 0; k < kPackedRows; ++k)  // groups of four are filled with the last one
-        from[k] = v + xi * v_stride + (k < rows ? k : rows - 1) * w.row_floats;
+        from[k] = v + xi * v_stride + (k < rows ? k : rows - 1) * w.row_elems;
       float* out = packed + xi * tiles * tile;
       if (rows > 8) pack_run<3>(from, w.depth, {out, out + 8 * w.depth});
       else if (rows > 4) pack_run<2>(from, w.depth, {out, nullptr});
@@ -349,7 +352,7 @@ void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count
   p.columns = t.columns;
   const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
   for (int xi = 0; xi < points; ++xi, p.w += w.depth * t.ldw, p.channel += kTileColumns) {
-    for (int64_t i = 0; i < count; i += kPackedRows, p.a += packed_tile_floats(w)) {
+    for (int64_t i = 0; i < count; i += kPackedRows, p.a += packed_tile_elems(w)) {
       p.c = rows + i;
       tile[(count - i < kPackedRows ? count - i : kPackedRows) - 1](p);
     }
@@ -361,7 +364,7 @@ void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count
 LITE_INLINE void set_panel(const Winograd& w, int64_t panel, int xi, Tile* t) {
   t->columns = static_cast<int32_t>(panel_columns(w.out.c, panel));
   t->ldw = t->ldc = t->columns;
-  t->w = w.weights + panel * w.panel_floats + xi * w.depth * t->ldw;
+  t->w = w.weights + panel * w.panel_elems + xi * w.depth * t->ldw;
 }
 
 // Tiles of all images and panels of weights.
@@ -370,24 +373,24 @@ struct Part {
 };
 
 template <int m>
-void run_part(const Step& step, const float* x, float* y, const Part& part, void* scratch) {
+void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* scratch) {
   constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
   const Winograd& w = *static_cast<const Winograd*>(step.state);
-  const float* residual = w.has_residual ? step.inputs[3]->as<float>() : nullptr;
+  const Real* residual = w.has_residual ? step.inputs[3]->as<Real>() : nullptr;
   const auto [begin, end, panel_begin, panel_end] = part;
   const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
 
-  float* v = static_cast<float*>(scratch);
-  float* products = v + v_floats(w, kAll);
-  const int64_t v_stride = v_rows(w) * w.row_floats;
+  Real* v = static_cast<Real*>(scratch);
+  Real* products = v + v_elems(w, kAll);
+  const int64_t v_stride = v_rows(w) * w.row_elems;
 #if defined(LITE_PACKED_TILE)
-  float* packed = products + w.group * m_floats(w, kAll);
-  float** rows = reinterpret_cast<float**>(packed + packed_floats(w, kAll));
+  Real* packed = products + w.group * m_elems(w, kAll);
+  Real** rows = reinterpret_cast<Real**>(packed + packed_elems(w, kAll));
 #endif
-  const int64_t m_stride = w.block * kTileColumns + kLanes, m_panel = m_floats(w, kAll);
-  const float zero_bias[kTileColumns] = {};
+  const int64_t m_stride = w.block * kTileColumns + kLanes, m_panel = m_elems(w, kAll);
+  const Real zero_bias[kTileColumns] = {};
   Tile t{};
-  t.lda = w.row_floats;
+  t.lda = w.row_elems;
   t.taps_y = t.taps_x = 1;
   t.k = w.channels;
   t.bias = zero_bias;
@@ -399,7 +402,7 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
     if (kPacks) transform_and_pack<m>(w, x, block, count, v, packed);
 #endif
     for (int64_t i = 0; i < count && !kPacks; ++i)
-      transform_input<m>(w, x, tile_at(w, block + i, m), v + i * w.row_floats, v_stride);
+      transform_input<m>(w, x, tile_at(w, block + i, m), v + i * w.row_elems, v_stride);
     const TileSplit split = split_rows(count);
     for (int64_t first = panel_begin; first < panel_end; first += w.group) {
       const int64_t last = first + w.group < panel_end ? first + w.group : panel_end;
@@ -420,7 +423,7 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
           else set_panel(w, has_next ? last : first, 0, &next);
           for (int j = 0; j < split.tiles; ++j) {
             const int64_t m0 = tile_begin(split, j);
-            t.a = v + xi * v_stride + m0 * w.row_floats;
+            t.a = v + xi * v_stride + m0 * w.row_elems;
             t.c = products + (p - first) * m_panel + xi * m_stride + m0 * t.ldc;
             const bool ahead = has_next && split.tiles > 1 && j < 2;
             t.prefetch = next.w + j * w.channels * kLanes;
@@ -432,7 +435,7 @@ void run_part(const Step& step, const float* x, float* y, const Part& part, void
         set_panel(w, p, 0, &t);
         const int64_t n0 = p * kTileColumns;
         const int64_t left = w.out.c - n0, columns = left < kTileColumns ? left : kTileColumns;
-        const float* from = products + (p - first) * m_panel;
+        const Real* from = products + (p - first) * m_panel;
         for (int64_t i = 0; i < count; ++i, from += kPacks ? kAll * kTileColumns : t.ldc) {
           const TileAt at = tile_at(w, block + i, m);
           write_tile<m>(w, from, m_stride, at, n0, columns, y, residual);
@@ -451,16 +454,24 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   share(w.tiles, 1, thread / w.grid.by_panels, w.grid.by_tiles, &part.begin, &part.end);
   share(w.panels, 1, thread % w.grid.by_panels, w.grid.by_panels, &part.panel_begin,
         &part.panel_end);
-  run_part<m>(step, step.inputs[0]->as<float>(), step.outputs[0]->as<float>(), part, scratch);
+  run_part<m>(step, step.inputs[0]->as<Real>(), step.outputs[0]->as<Real>(), part, scratch);
 }
 
 template <int m>
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const Winograd& w = *static_cast<const Winograd*>(step.state);
-  run_part<m>(step, reinterpret_cast<const float*>(r.input), reinterpret_cast<float*>(r.output),
+  run_part<m>(step, reinterpret_cast<const Real*>(r.input), reinterpret_cast<Real*>(r.output),
               {r.begin / m * w.tiles_w, (r.end + m - 1) / m * w.tiles_w, 0, w.panels}, scratch);
 }
 
+constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
+
+#if defined(LITE_HALVES)
+// F(4,3) would lose too much to 11 bits.
+const Kernel kWinograd[] = {
+    {"Conv", "f16_conv2d_winograd23", prepare<2>, run<2>, kFlags, nullptr, run_rows<2>},
+};
+#else
 // Cycles per input and output channel, where a weight takes `weight` cycles to arrive.
 double cost_of(const Tensor& y, int m, double weight) {
   const int64_t tiles = (y.dims[1] + m - 1) / m * ((y.dims[2] + m - 1) / m) * y.dims[0];
@@ -491,7 +502,6 @@ void run_rows_either(const Step& step, const RowRange& r, void* scratch) {
   (small ? run_rows<2> : run_rows<4>)(step, r, scratch);
 }
 
-constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
 const Kernel kWinograd[] = {
     {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kFlags, nullptr, run_rows<2>},
     {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kFlags, nullptr, run_rows<4>},
@@ -499,6 +509,7 @@ const Kernel kWinograd[] = {
     // On AMX products; without, a quarter of the multiplications in float32 is the fastest.
     {"Conv", "bf16_conv2d_3x3", prepare_either, run_either, kFlags},
 };
+#endif
 
 }  // namespace
 }  // namespace lite::LITE_ISA

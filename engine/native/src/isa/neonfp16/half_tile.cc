@@ -67,19 +67,33 @@ LITE_INLINE void finish(const Tile& t, bool deep, Sums<kRows, kVectors>& sums) {
   }
   const F lo = splat(t.lo), hi = splat(t.hi);
   const int tail = t.columns - (kVectors - 1) * kLanes;
-  LITE_UNROLL for (int m = 0; m < kRows; m++)
-    LITE_UNROLL for (int n = 0; n < kVectors; n++) {
-      const bool part = n == kVectors - 1 && tail < kLanes;
-      F v = sums.now[m][n];
-      if (t.residual) {
-        const Real* r = t.residual + m * t.ldr + n * kLanes;
-        v += part ? load_part(r, tail) : load(r);
-      }
-      v = t.hard_swish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
-      Real* c = t.c + m * t.ldc + n * kLanes;
-      if (part) store_part(c, v, tail);
-      else store(c, v);
-    }
+  const auto at = [](auto* p, ptrdiff_t ld, int m, int n) { return p + m * ld + n * kLanes; };
+  const auto each = [&](auto change) __attribute__((always_inline)) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++) change(m, n, sums.now[m][n]);
+  };
+  const auto is_part = [&](int n) { return n == kVectors - 1 && tail < kLanes; };
+  if (t.residual) {
+    each([&](int m, int n, F& v) __attribute__((always_inline)) {
+      const Real* r = at(t.residual, t.ldr, m, n);
+      v += is_part(n) ? load_part(r, tail) : load(r);
+    });
+  }
+  if (t.hard_swish) {
+    each([&](int, int, F& v) __attribute__((always_inline)) {
+      v = activate_vector<Act::kHardSwish>(v, lo, hi);
+    });
+  } else {
+    each([&](int, int, F& v) __attribute__((always_inline)) { v = min(hi, max(lo, v)); });
+  }
+  if (tail == kLanes) {
+    each([&](int m, int n, F& v) __attribute__((always_inline)) { store(at(t.c, t.ldc, m, n), v); });
+  } else {
+    each([&](int m, int n, F& v) __attribute__((always_inline)) {
+      if (is_part(n)) store_part(at(t.c, t.ldc, m, n), v, tail);
+      else store(at(t.c, t.ldc, m, n), v);
+    });
+  }
 }
 
 template <int kRows, int kVectors>

@@ -1,0 +1,3 @@
+// winograd.cc of halves, for the instruction set of this folder.
+#define LITE_HALVES
+#include "isa/winograd.cc"
