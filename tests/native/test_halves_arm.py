@@ -38,7 +38,8 @@ def as_half(array: np.ndarray) -> np.ndarray:
 
 #: Convolutions by the fp32 kernel whose cases they take over.
 KERNELS = {f32.GEMM: "f16_conv2d_gemm", f32.GROUPED: "f16_conv2d_gemm", f32.BF16: "f16_conv2d_gemm",
-           f32.DEPTHWISE: "f16_conv2d_depthwise", f32.DECONV: "f16_deconv2d", f32.W23: "f16_conv2d_winograd23"}
+           f32.DEPTHWISE: "f16_conv2d_depthwise", f32.DECONV: "f16_deconv2d",
+           f32.W23: "f16_conv2d_winograd23"}
 
 
 def test_convolutions(tmp_path):

@@ -272,7 +272,7 @@ conv.kernel(
     accepts_halo=True,
     when=_winograd,
     rank=-2,
-    why="3x3 stride 1 in fp16: F(2,3) needs 2.25x fewer multiplications, F(4,3) more than 11 bits",
+    why="3x3 stride 1: F(2,3) needs 2.25x fewer multiplications; fp16 is too short for F(4,3)",
     precision="f16",
 )
 conv.kernel(
