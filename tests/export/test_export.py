@@ -176,6 +176,7 @@ def test_short_list():
     rows = [line for line in short.splitlines() if not line.startswith("#")]
     assert "LITE_ISA_KERNELS(conv_gemm)" in rows and "LITE_BASE_KERNELS(move)" in rows
     assert "LITE_ISA_KERNELS(recurrent)" not in short and short.count("#if") == 1
+    assert "neonfp16" not in short and "(neonfp16, pool)" in short_list(full, ["f16_pool"])
     from lite_engine.backends.cpu.native import kernel_names
 
     for name in kernel_names():
