@@ -91,14 +91,13 @@ class Product:
 #: and the cost of one more launch: an NVIDIA H200's, which keep their proportions elsewhere.
 _MACS_PER_S = 2.2e11
 _BYTES_PER_S = 2.5e12
-_LAUNCH_S = 3e-6
+_LAUNCH_S = 5e-6
 #: Share of that rate by results a work-item holds in registers.
 _EFFICIENCY = {64: 0.6, 32: 0.42, 16: 0.36}
-#: The same of matrix units, by bytes of a number, and of the largest tile in fp16.
-_MATRIX_EFFICIENCY = {4: 0.8, 2: 2.4}
-_LARGEST_TILE_EFFICIENCY = 3.7
+#: The same of matrix units, by bytes of a number and pixels of an item.
+_MATRIX_EFFICIENCY = {(4, 8): 0.8, (4, 16): 0.8, (2, 8): 3.6, (2, 16): 4.5}
 #: Work-items a unit needs to hide its latencies.
-_FULL_ITEMS = 768
+_FULL_ITEMS = 512
 
 
 def estimate_s(size: Product, variant: Variant, units: int) -> float:
@@ -126,11 +125,9 @@ def estimate_s(size: Product, variant: Variant, units: int) -> float:
 
 def _share(variant: Variant) -> float:
     tile = variant.tile
-    if not variant.matrix:
-        return _EFFICIENCY[tile.tm * tile.tn]
-    itemsize = _MATRIX_STEP // tile.bk
-    largest = itemsize == 2 and tile.bm * tile.bn == 1 << 14
-    return _LARGEST_TILE_EFFICIENCY if largest else _MATRIX_EFFICIENCY[itemsize]
+    if variant.matrix:
+        return _MATRIX_EFFICIENCY[_MATRIX_STEP // tile.bk, tile.tm]
+    return _EFFICIENCY[tile.tm * tile.tn]
 
 
 def variants(size: Product, units: int, matrix: int = 0) -> list[Variant]:
