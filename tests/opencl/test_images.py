@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from lite_engine import Predictor
 from lite_engine.backends.opencl.image_convolutions import suits
+from lite_engine.backends.opencl.launch import Scratch
+from lite_engine.backends.opencl.problem import Convolution
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.runtime.inputs import random_feeds
 
@@ -49,12 +51,13 @@ def test_through_images(case: str, precision: str) -> None:
 
 
 def test_too_wide_for_an_image_takes_buffers() -> None:
-    sizes, window = [64, 8, 8, 32, 8, 8, 16], [3, 3, 1, 1, 1, 1, 1, 1]
+    sizes, window, none = [64, 8, 8, 32, 8, 8, 16], [3, 3, 1, 1, 1, 1, 1, 1], np.zeros(0)
+    layer = Convolution(Scratch(0), Scratch(0), sizes, window, none, none)
     own = device(images=True)
-    assert suits(own, sizes, window)
-    assert not suits(dataclasses.replace(own, images=(0, 0)), sizes, window)
-    assert not suits(dataclasses.replace(own, images=(287, 4096)), sizes, window)  # 3·3·32 deep
-    assert suits(dataclasses.replace(own, images=(288, 8)), sizes, window)
+    assert suits(own, layer)
+    assert not suits(dataclasses.replace(own, images=(0, 0)), layer)
+    assert not suits(dataclasses.replace(own, images=(287, 4096)), layer)  # 3·3·32 deep
+    assert suits(dataclasses.replace(own, images=(288, 8)), layer)
 
 
 def test_without_images_a_network_runs_on_buffers(monkeypatch) -> None:

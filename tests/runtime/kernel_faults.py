@@ -122,7 +122,7 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "swap_channels": {  # the first and the last of a vector
         "conv": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
         "from_points": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
-        "depthwise": (_SWAPPED, {"to + p * C, done);": "to + p * C, swapped(done));"}),
+        "depthwise": (_SWAPPED, {"to + p * YP, done);": "to + p * YP, swapped(done));"}),
     },
     "overflow_fp16": {
         "conv": (_THROUGH_HALF, {"if (left >= V) {": "v = through_half(v);\n  if (left >= V) {"}),

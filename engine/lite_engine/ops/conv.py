@@ -322,12 +322,19 @@ conv.kernel(
     "opencl",
     "conv2d_depthwise",
     dtype=_BOTH,
+    accepts_pitch=True,
     when=_device_depthwise,
     rank=0,
     why="one filter per channel",
 )
 conv.kernel(
-    "opencl", "conv2d", dtype=_BOTH, when=_one_group, rank=3, why="implicit GEMM in registers"
+    "opencl",
+    "conv2d",
+    dtype=_BOTH,
+    accepts_pitch=True,
+    when=_one_group,
+    rank=3,
+    why="implicit GEMM in registers",
 )
 conv.kernel(
     "opencl", "conv2d_grouped", dtype=_BOTH, when=_device_conv, rank=4, why="one output a work-item"

@@ -400,5 +400,6 @@ def _(x: np.ndarray, shape: np.ndarray, *, axes: list[int] | None) -> np.ndarray
 
 
 for _op in (slice_op, split, concat):
-    _op.kernel("opencl", _op.kernels[0].name, dtype=ANY, when=separate_axes)
+    in_parts = _op is concat
+    _op.kernel("opencl", _op.kernels[0].name, dtype=ANY, when=separate_axes, accepts_pitch=in_parts)
 pad.kernel("opencl", "copy_pad", dtype=ANY, when=all_of(separate_axes, attr("mode", "constant")))

@@ -17,7 +17,7 @@ def share_buffers(plan: Plan) -> None:
     """Rewrites the tensors of eligible Concat and Split steps. Runs before storage is reused."""
     use = _Use(plan)
     for step in plan.steps:
-        if step.backend != "cpu" or step.op not in ("Concat", "Split"):
+        if step.backend not in ("cpu", "opencl") or step.op not in ("Concat", "Split"):
             continue
         if step.op == "Concat":
             _join(plan, step, use)
@@ -54,12 +54,15 @@ def _is_free(tensor: PlanTensor, use: _Use) -> bool:
     )
 
 
-def _accepts_pitch(step: Step) -> bool:
+def _accepts_pitch(step: Step, tensor: PlanTensor) -> bool:
+    """OpenCL's convolutions do for what they convolve and what they make, not for a residual."""
     if step.op == "Relayout":
-        return True
+        return step.backend == "cpu"
+    if step.backend == "opencl" and step.op == "Conv" and tensor.index in step.inputs[1:]:
+        return False
     op = find_op(step.op)
     return op is not None and any(
-        k.accepts_pitch for k in op.kernels if k.backend == "cpu" and k.name == step.kernel
+        k.accepts_pitch for k in op.kernels if k.backend == step.backend and k.name == step.kernel
     )
 
 
@@ -67,7 +70,7 @@ def _fits(tensor: PlanTensor, home: Step, use: _Use) -> bool:
     """Whether a tensor may be a pitched view: all who touch it are in `home`'s segment and can."""
     steps = [*use.readers.get(tensor.index, ()), use.makers[tensor.index]]
     return _is_free(tensor, use) and all(
-        s is home or (use.segment[s.index] == use.segment[home.index] and _accepts_pitch(s))
+        s is home or (use.segment[s.index] == use.segment[home.index] and _accepts_pitch(s, tensor))
         for s in steps
     )
 

@@ -13,6 +13,7 @@ from . import gpu_convolutions as gpu
 from . import image_convolutions as image
 from .device import Device
 from .launch import Launch, activation_options, join, storage_option, vector, vectors
+from .problem import POINTWISE, Convolution
 from .steps import builds
 
 #: Neighbouring pixels that a depthwise work-item makes.
@@ -30,10 +31,10 @@ def _weight(plan: Plan, index: int) -> np.ndarray:
     return np.asarray(data, np.float32)
 
 
-def _bias(plan: Plan, step: Step, index: int, count: int, pad: int) -> np.ndarray:
-    bias = np.zeros(pad, np.float32)
+def _bias(plan: Plan, step: Step, index: int, count: int) -> np.ndarray:
+    bias = np.zeros(count, np.float32)
     if index < len(step.inputs) and step.inputs[index] >= 0:
-        bias[:count] = np.ravel(_weight(plan, step.inputs[index]))
+        bias[:] = np.ravel(_weight(plan, step.inputs[index]))
     return bias
 
 
@@ -89,26 +90,12 @@ def conv(step: Step, plan: Plan, device: Device) -> list[Launch]:
     w = _weight(plan, step.inputs[1])
     count = w.shape[0]
     taps = np.moveaxis(w.reshape(*w.shape[:2], -1), 1, 2).reshape(count, -1)  # (O, KH·KW·C)
-    return _tiled(step, plan, device, x, y, sizes, window, taps, 2)
+    bias, act = _bias(plan, step, 2, count), activation_options(step)
+    return _tiled(device, Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act))
 
 
-def _tiled(
-    step: Step,
-    plan: Plan,
-    device: Device,
-    x: PlanTensor,
-    y: PlanTensor,
-    sizes: list[int],
-    window: list[int],
-    taps: np.ndarray,
-    bias_at: int,
-) -> list[Launch]:
-    """taps (O, K)."""
-    count = taps.shape[0]
-    residual = _residual(step, plan) if step.op == "Conv" else None
-    bias = _bias(plan, step, bias_at, count, count)
-    kind = gpu if device.local_tiles else cpu
-    return kind.tiled(step, device, x, y, sizes, window, taps, bias, residual)
+def _tiled(device: Device, problem: Convolution) -> list[Launch]:
+    return (gpu if device.local_tiles else cpu).tiled(problem, device)
 
 
 @builds("conv2d_depthwise")
@@ -117,16 +104,16 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     w = _weight(plan, step.inputs[1])
     packed = w.reshape(w.shape[0], -1).T
     residual = _residual(step, plan)
-    bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
-    if _through_images(device, y, sizes, window):
-        lines = [_options(step, y, residual)]
-        return image.convolved(x, y, sizes, window, packed.T, bias, residual, lines, True)
+    bias, act = _bias(plan, step, 2, w.shape[0]), activation_options(step)
+    problem = Convolution(x, y, sizes, window, packed.T, bias, residual, act)
+    if _through_images(device, problem):
+        return image.convolved(problem, depthwise=True)
     _, height, width, channels, out_h, out_w, _ = sizes
     kh, kw, sh, sw, top, left, dh, dw = window
     v, py, px = vector(device, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
     tail = not device.local_tiles and v < _NARROW and channels > device.lanes
     v = device.lanes if tail else v
-    images = sizes[0] // (out_h * out_w)
+    images, lie = problem.images, problem.places
     tall, wide = _DEPTHWISE_BLOCK
     blocks = channels // v * images * -(-out_h // tall) * -(-out_w // wide)
     enough = blocks >= _DEPTHWISE_ITEMS * device.report.compute_units
@@ -134,11 +121,12 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
         py, px = tall, wide
     args = [
         x, _stored(packed, y), bias, residual or y, y,
-        images, height, width, channels, out_h, out_w, sh, top, left, dh,
+        images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie,
     ]  # fmt: skip
+    aligned = all(n % v == 0 for n in (channels, *lie))
     options = join(
         _options(step, y, residual), "#define FAST_FMA" if device.fast_fma else "",
-        vectors(device, v, not tail), "#define TAIL" if tail else "",
+        vectors(device, v, aligned), "#define TAIL" if tail else "",
         f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
@@ -146,13 +134,13 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     return [Launch("depthwise", "depthwise", args, grid, options)]
 
 
-def _through_images(device: Device, y: PlanTensor, sizes: list[int], window: list[int]) -> bool:
+def _through_images(device: Device, problem: Convolution) -> bool:
     """For depthwise convolutions of GPUs: the vendor's way before anything was measured."""
-    if not (device.local_tiles and image.suits(device, sizes, window, depthwise=True)):
+    if not (device.local_tiles and image.suits(device, problem, depthwise=True)):
         return False
     ways = ("image", "buffer") if device.prefers_images else ("buffer", "image")
-    name = "_".join(map(str, [*sizes, *window]))
-    return device.tuning.pick(f"depthwise_{y.dtype.value}_{name}", ways) == "image"
+    name = "_".join(map(str, [*problem.sizes, *problem.window]))
+    return device.tuning.pick(f"depthwise_{problem.y.dtype.value}_{name}", ways) == "image"
 
 
 @builds("conv2d_grouped")
@@ -161,7 +149,7 @@ def grouped(step: Step, plan: Plan, device: Device) -> list[Launch]:
     w = _weight(plan, step.inputs[1])
     packed = np.moveaxis(w.reshape(*w.shape[:2], -1), 0, 2).transpose(1, 0, 2)
     residual = _residual(step, plan)
-    bias = _bias(plan, step, 2, w.shape[0], w.shape[0])
+    bias = _bias(plan, step, 2, w.shape[0])
     group = int(step.attrs.get("group", 1))
     args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window, group]
     return [
@@ -182,10 +170,10 @@ def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
     even = fits and y.dims[1:3] == (x.dims[1] * w.shape[2], x.dims[2] * w.shape[3])
     if even and group == 1 and (x.dims[3] % 4 == 0 or not device.local_tiles):
         kind = gpu if device.local_tiles else cpu
-        return kind.scattered(step, device, x, y, w, _bias(plan, step, 2, w.shape[1], w.shape[1]))
+        return kind.scattered(step, device, x, y, w, _bias(plan, step, 2, w.shape[1]))
     cin, per = w.shape[0] // group, w.shape[1]
     packed = w.reshape(group, cin, per, -1).transpose(3, 1, 0, 2).reshape(-1, group * per)
-    bias = _bias(plan, step, 2, group * per, group * per)
+    bias = _bias(plan, step, 2, group * per)
     m = y.dims[0] * y.dims[1] * y.dims[2]
     sizes = [m, *x.dims[1:], y.dims[1], y.dims[2], y.dims[3]]
     window = [*w.shape[2:], *found["strides"], *found["pads"][:2], *found["dilations"]]
@@ -202,4 +190,5 @@ def gemm(step: Step, plan: Plan, device: Device) -> list[Launch]:
     taps = taps * np.float32(step.attrs.get("alpha", 1.0))
     m, k = x.dims
     sizes = [m, m, 1, k, m, 1, taps.shape[0]]
-    return _tiled(step, plan, device, x, y, sizes, [1] * 4 + [0, 0, 1, 1], taps, 2)
+    bias, act = _bias(plan, step, 2, len(taps)), activation_options(step)
+    return _tiled(device, Convolution(x, y, sizes, POINTWISE, taps, bias, options=act))

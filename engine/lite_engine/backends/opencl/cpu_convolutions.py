@@ -11,6 +11,7 @@ from ...ir import DType
 from ...plan import PlanTensor, Step
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option, vector
+from .problem import POINTWISE, Convolution
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 #: Vectors of a block and most pixels of a tile by the floats that a register holds: compilers keep
@@ -20,8 +21,8 @@ _REGISTERS = {16: (2, 9), 8: (2, 4), 4: (2, 4)}
 _PIXELS = (1, 2, 4, 7, 8, 9)
 #: A tile's cost beside its pixels, in pixels: its start and its end.
 _TILE_COST = 1.5
-#: A window of one tap, as conv.cl wants its steps.
-_POINTWISE = [1] * 6
+#: KH, KW, SH, SW, DH and DW of one tap, as conv.cl wants them.
+_ONE_TAP = [1] * 6
 #: Below so many output pixels, 36 small products lose to one.
 _MIN_WINOGRAD_PIXELS = 100
 
@@ -64,23 +65,12 @@ def packed(taps: np.ndarray, channels: int) -> np.ndarray:
     return np.ascontiguousarray(np.swapaxes(out, -1, -2))
 
 
-def tiled(
-    step: Step,
-    device: Device,
-    x: PlanTensor,
-    y: PlanTensor | Scratch,
-    sizes: list[int],
-    window: list[int],
-    taps: np.ndarray,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-) -> list[Launch]:
-    """taps (O, K). `sizes` and `window` as convolutions._geometry gives them."""
-    m, height, width, channels, out_h, out_w, outputs = sizes
-    kh, kw, sh, sw, top, left, dh, dw = window
-    if _wants_winograd(sizes, window):
-        return _winograd(step, device, x, y, sizes, window, taps, bias, residual)
-    images = m // (out_h * out_w)
+def tiled(problem: Convolution, device: Device) -> list[Launch]:
+    m, height, width, channels, out_h, out_w, outputs = problem.sizes
+    kh, kw, sh, sw, top, left, dh, dw = problem.window
+    if _wants_winograd(problem):
+        return _winograd(problem, device)
+    x, y, images, lie = problem.x, problem.y, problem.images, problem.places
     # What the window of the last output needs; more of the input is not looked at.
     tall = max((out_h - 1) * sh + (kh - 1) * dh + 1, top + height)
     wide = max((out_w - 1) * sw + (kw - 1) * dw + 1, left + width)
@@ -88,22 +78,25 @@ def tiled(
     source: PlanTensor | Scratch = x
     if (tall, wide) != (height, width) or x.dtype is not DType.F32:
         source = Scratch(images * tall * wide * channels * 4)
-        launches.append(_surround(x, source, images, sizes, (top, left, tall, wide), device))
+        frame = (top, left, tall, wide)
+        launches.append(_surround(x, source, images, problem.sizes, frame, lie[:2], device))
+        lie[:2] = [channels, 0]
     rows = images * out_h
     if (kh, kw, sh, sw) == (1, 1, 1, 1) and (tall, wide) == (height, width):
         rows, out_w, wide = 1, m, m  # every pixel lies a constant step after the one before
         out_h = tall = 1
     block = block_of(device, out_w, outputs)
     options = join(
-        storage_option(y.dtype), activation_options(step), "#define BIAS",
-        "#define RESIDUAL" if residual is not None else "",
+        storage_option(y.dtype), problem.options, "#define BIAS",
+        "#define RESIDUAL" if problem.residual is not None else "",
     )  # fmt: skip
-    weights = packed(taps, block.channels)
+    weights = packed(problem.taps, block.channels)
     wanted = len(weights) * block.channels
-    tensors = [source, weights, np.pad(bias, (0, wanted - outputs)), residual or y, y]
+    bias = np.pad(problem.bias, (0, wanted - outputs))
+    tensors = [source, weights, bias, problem.residual or y, y]
     inside = [tall, wide, channels, out_h, out_w, outputs]
     steps = [kh, kw, sh, sw, dh, dw]
-    sums = _sums(device, block, tensors, inside, steps, (rows, len(weights), 1), options)
+    sums = _sums(device, block, tensors, inside, steps, (rows, len(weights), 1), options, lie)
     return [*launches, sums]
 
 
@@ -128,13 +121,15 @@ def product(
     if a.dtype is not DType.F32:
         source = Scratch(planes[0] * m * k * 4)
         whole = [1, planes[0] * m, 1, k]
-        launches.append(_surround(a, source, 1, whole, (0, 0, planes[0] * m, 1), device))
+        frame = (0, 0, planes[0] * m, 1)
+        launches.append(_surround(a, source, 1, whole, frame, [k, 0], device))
     steps = [0 if p == 1 else count for p, count in zip(planes, (m * k, blocks * k))]
     apart = (steps[0], steps[1] * block.channels, m * n)
     text = join(storage_option(y.dtype), activation_options(step))
     tensors = [source, weights, Scratch(4), y, y]
     inside = [1, m, k, 1, m, n]
-    sums = _sums(device, block, tensors, inside, _POINTWISE, (1, blocks, batch), text, apart)
+    lie = [k, 0, n, 0]
+    sums = _sums(device, block, tensors, inside, _ONE_TAP, (1, blocks, batch), text, lie, apart)
     return [*launches, sums]
 
 
@@ -154,11 +149,11 @@ def scattered(
     m = n * height * width
     made = Scratch(m * len(taps) * y.dtype.itemsize, y.dtype)
     sizes = [m, m, 1, cin, m, 1, len(taps)]
-    window = [1] * 4 + [0, 0, 1, 1]
-    product = tiled(step, device, x, made, sizes, window, taps, np.tile(bias, kh * kw), None)
+    tiled_bias, act = np.tile(bias, kh * kw), activation_options(step)
+    inner = Convolution(x, made, sizes, POINTWISE, taps, tiled_bias, options=act)
     text = join(storage_option(y.dtype), f"#define V {device.lanes}\n#define WIDTH 1")
     args = [made, y, n * height, width, kh, kw * cout]
-    return [*product, Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
+    return [*tiled(inner, device), Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
 
 
 def _sums(
@@ -169,51 +164,46 @@ def _sums(
     steps: list[int],
     grid: tuple[int, int, int],
     options: str,
+    lie: list[int],
     apart: tuple[int, int, int] = (0, 0, 0),
 ) -> Launch:
     """The sums of conv.cl. `tensors` are x, w, bias, residual and y, `sizes` H, W, C, OH, OW and O,
     `steps` KH, KW, SH, SW, DH and DW, `grid` rows of outputs, blocks of channels and planes,
-    `apart` the elements from plane to plane of x, w and y."""
+    `lie` the places of x and y (problem.places), `apart` the elements from plane to plane of x, w
+    and y."""
     fma = "#define FAST_FMA" if device.fast_fma else ""
     text = join(options, fma, block.defines())
     items = (grid[0] * -(-sizes[4] // block.tm), *grid[1:])
-    return Launch("conv", "conv", [*tensors, *sizes, *steps, *apart], items, text, (1, 1, 1))
+    return Launch("conv", "conv", [*tensors, *sizes, *steps, *lie, *apart], items, text, (1, 1, 1))
 
 
 def _surround(
-    x: PlanTensor,
+    x: PlanTensor | Scratch,
     target: Scratch,
     images: int,
     sizes: list[int],
     frame: tuple[int, int, int, int],
+    lie: list[int],
     device: Device,
 ) -> Launch:
-    """x as floats with its padding. `frame` is (top, left, height, width) of the padded image."""
+    """x as floats with its padding. `frame` is (top, left, height, width) of the padded image and
+    `lie` the elements from pixel to pixel of x and before the first."""
     _, height, width, channels = sizes[:4]
     top, left, tall, wide = frame
     rows = images * tall
-    args = [x, target, rows, height, width, channels, top, left, tall, wide]
+    args = [x, target, rows, height, width, channels, top, left, tall, wide, *lie]
     text = join(storage_option(x.dtype), f"#define V {device.lanes}\n#define WIDTH 1")
     return Launch("pack", "surround", args, (rows,), text, (1,))
 
 
-def _wants_winograd(sizes: list[int], window: list[int]) -> bool:
-    return suits(sizes, window) and sizes[6] % 4 == 0 and sizes[0] >= _MIN_WINOGRAD_PIXELS
+def _wants_winograd(problem: Convolution) -> bool:
+    m, outputs = problem.sizes[0], problem.sizes[6]
+    return suits(problem) and outputs % 4 == 0 and m >= _MIN_WINOGRAD_PIXELS
 
 
-def _winograd(
-    step: Step,
-    device: Device,
-    x: PlanTensor,
-    y: PlanTensor | Scratch,
-    sizes: list[int],
-    window: list[int],
-    taps: np.ndarray,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-) -> list[Launch]:
-    channels, outputs, tiles = sizes[3], sizes[6], tiles_of(sizes)
-    points = points_of(taps, outputs, channels)  # (36, C, O)
+def _winograd(problem: Convolution, device: Device) -> list[Launch]:
+    channels, outputs, tiles = problem.sizes[3], problem.sizes[6], tiles_of(problem.sizes)
+    points = points_of(problem.taps, outputs, channels)  # (36, C, O)
     block = block_of(device, tiles, outputs)
     weights = packed(points.swapaxes(-1, -2), block.channels)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
@@ -223,13 +213,13 @@ def _winograd(
     tensors = [before, weights, before, after, after]
     inside, grid = [1, tiles, channels, 1, tiles, outputs], (1, blocks, WINOGRAD_POINTS)
     text = join(
-        storage_option(y.dtype), activation_options(step),
-        "#define RESIDUAL" if residual is not None else "",
+        storage_option(problem.y.dtype), problem.options,
+        "#define RESIDUAL" if problem.residual is not None else "",
     )  # fmt: skip
     group = (1, 8)
     v, u = vector(device, DType.F32, channels), vector(device, DType.F32, outputs)
     return [
-        to_points(x, before, sizes, window, text, v, group),
-        _sums(device, block, tensors, inside, _POINTWISE, grid, "", apart),
-        from_points(after, bias, residual, y, sizes, text, u, group),
+        to_points(problem, before, text, v, group),
+        _sums(device, block, tensors, inside, _ONE_TAP, grid, "", [channels, 0, outputs, 0], apart),
+        from_points(problem, after, text, u, group),
     ]

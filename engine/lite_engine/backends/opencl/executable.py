@@ -16,7 +16,7 @@ from ...plan import PlanTensor, Segment, Step
 from .. import StepTime
 from .device import Device
 from .enqueue import Call, prepared
-from .launch import Image, Launch, Scratch, grouped
+from .launch import Image, Launch, Scratch, grouped, place
 from .sharing import share
 from .steps import launches_of
 
@@ -165,7 +165,7 @@ class OpenCLExecutable:
                 for kernel in kernels:
                     self._enqueue(step, kernel)
                 for index in step.outputs:
-                    if index in self._wanted and kernels:
+                    if index in self._wanted and step.op != "Copy":
                         self._taps[index] = self._read(index)
             self.device.queue.finish()
         for index in self._wanted & set(self._host):
@@ -244,11 +244,12 @@ class OpenCLExecutable:
         return self._given[root] if root in self._given else self._buffers[root]
 
     def _read(self, index: int) -> np.ndarray:
-        tensor = self.plan.tensors[index]
-        out = np.empty(tensor.dims, tensor.dtype.np)
-        buffer = self._buffers[self.plan.root(index).index]
-        self.device.cl.enqueue_copy(self.device.queue, out, buffer)
-        return out
+        tensor, root = self.plan.tensors[index], self.plan.root(index)
+        width = tensor.dims[-1] if tensor.dims else 1
+        step, at = place(tensor, width)
+        out = np.empty((tensor.size // max(width, 1), step), tensor.dtype.np)
+        self.device.cl.enqueue_copy(self.device.queue, out, self._buffers[root.index])
+        return np.ascontiguousarray(out[:, at : at + width]).reshape(tensor.dims)
 
     # ---- looking inside
 

@@ -11,6 +11,7 @@ from ...plan import PlanTensor, Step
 from . import image_convolutions as image
 from .device import Device
 from .launch import Launch, Scratch, activation_options, join, storage_option
+from .problem import POINTWISE, Convolution
 from .variants import SMALLEST, Product, Tile, Variant, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
@@ -18,7 +19,6 @@ FEW_ROWS = 8
 #: Most rows and columns of a window on matrix units: each has a bit in half a word, and so have up
 #: to 8 rows beyond, into which the last step may reach.
 _MATRIX_WINDOW = 8
-_POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
 
 
 @lru_cache(maxsize=4096)
@@ -32,81 +32,73 @@ def with_images(ways: tuple[Variant, ...], first: bool) -> tuple[Variant, ...]:
     return (*ways[:at], Variant(SMALLEST, image=True), *ways[at:])
 
 
-def product_of(sizes: list[int], window: list[int], taps: np.ndarray) -> Product:
-    """`sizes` and `window` as convolutions._geometry gives them; taps (O, K)."""
-    tiles = tiles_of(sizes) if suits(sizes, window) else 0
-    return Product(sizes[0], sizes[6], taps.shape[1], sizes[3], tiles)
+def product_of(problem: Convolution) -> Product:
+    sizes = problem.sizes
+    tiles = tiles_of(sizes) if suits(problem) else 0
+    return Product(sizes[0], sizes[6], problem.taps.shape[1], sizes[3], tiles)
 
 
-def few_rows(size: Product, sizes: list[int], residual: PlanTensor | None) -> bool:
-    return size.m < FEW_ROWS and residual is None and sizes[1:3] == [size.m, 1]
+def few_rows(problem: Convolution) -> bool:
+    m, height, width = problem.sizes[:3]
+    simple = problem.dense and problem.residual is None
+    return m < FEW_ROWS and simple and [height, width] == [m, 1]
 
 
-def tiled(
-    step: Step,
-    device: Device,
-    x: PlanTensor,
-    y: PlanTensor,
-    sizes: list[int],
-    window: list[int],
-    taps: np.ndarray,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-) -> list[Launch]:
-    """taps (O, K). `sizes` and `window` as convolutions._geometry gives them."""
-    size = product_of(sizes, window, taps)
-    options = [activation_options(step)]
-    options += ["#define RESIDUAL"] if residual is not None else []
-    options += ["#define WIDE_OUT"] if size.n % 4 == 0 else []
-    if few_rows(size, sizes, residual):
-        text = join(storage_option(y.dtype), *options)
-        return [_gemv(x, y, size.m, taps, bias, text)]
-    matrix = y.dtype.itemsize if device.matrix_units and max(window[:2]) <= _MATRIX_WINDOW else 0
-    ways = ranked(size, device.report.compute_units, matrix)
-    if step.op == "Conv" and image.suits(device, sizes, window):
+def tiled(problem: Convolution, device: Device) -> list[Launch]:
+    size, dtype = product_of(problem), problem.y.dtype
+    if few_rows(problem):
+        return [_gemv(problem)]
+    ways = ranked(size, device.report.compute_units, _matrix(problem, device))
+    if image.suits(device, problem):
         ways = with_images(ways, device.prefers_images)
-    variant = device.tuning.pick(f"conv_{y.dtype.value}_{size}", ways)
+    variant = device.tuning.pick(f"conv_{dtype.value}_{size}", ways)
     if variant.image:
-        return image.convolved(x, y, sizes, window, taps, bias, residual, options)
-    if variant.winograd:
-        return _winograd(x, y, sizes, window, taps, bias, residual, variant, options)
-    return _direct(device, x, y, sizes, window, taps, bias, residual, variant, options)
+        return image.convolved(problem)
+    return (_winograd if variant.winograd else _direct)(problem, device, variant)
 
 
-def _direct(
-    device: Device,
-    x: PlanTensor,
-    y: PlanTensor,
-    sizes: list[int],
-    window: list[int],
-    taps: np.ndarray,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-    variant: Variant,
-    options: list[str],
-) -> list[Launch]:
-    m, channels, outputs = sizes[0], sizes[3], taps.shape[0]
+def _matrix(problem: Convolution, device: Device) -> int:
+    """Bytes of a number for matrix units, 0 where they cannot be used."""
+    x_step, x_at, y_step, y_at = problem.places
+    even = x_step % 4 == x_at % 4 == y_step % 2 == y_at % 2 == 0
+    fits = even and max(problem.window[:2]) <= _MATRIX_WINDOW
+    return problem.y.dtype.itemsize if device.matrix_units and fits else 0
+
+
+def _finish(problem: Convolution) -> list[str]:
+    """Options of whatever writes y."""
+    options = [problem.options]
+    options += ["#define RESIDUAL"] if problem.residual is not None else []
+    options += ["#define WIDE_OUT"] if problem.sizes[6] % 4 == 0 else []
+    return options
+
+
+def _direct(problem: Convolution, device: Device, variant: Variant) -> list[Launch]:
+    y, sizes, lie = problem.y, problem.sizes, problem.places
+    m, channels, outputs = sizes[0], sizes[3], sizes[6]
     tile, parts = variant.tile, variant.parts
-    packed, deep, wide = _packed(taps.T, tile, y.dtype)
+    packed, deep, wide = _packed(problem.taps.T, tile, y.dtype)
     row = wide
     if variant.matrix:
         packed, row = _by_rows(packed), deep
     part = -(-(deep // tile.bk) // parts) * tile.bk
     parts = -(-deep // part)
-    options = [*options, _storage(device, y.dtype)]
-    options += ["#define POINTWISE"] if window == _POINTWISE and channels % 4 == 0 else []
-    options += ["#define QUADS"] if channels % 4 == 0 else []
-    options += ["#define OCTS"] if channels % 8 == 0 else []
+    options = [*_finish(problem), _storage(device, y.dtype)]
+    fours, eights = (all(n % v == 0 for n in (channels, *lie[:2])) for v in (4, 8))
+    options += ["#define POINTWISE"] if problem.pointwise and fours else []
+    options += ["#define QUADS"] if fours else []
+    options += ["#define OCTS"] if eights else []
     options += ["#define SPLIT"] if parts > 1 else []
     text = join(*options)
     partial = Scratch(parts * m * outputs * 4 if parts > 1 else 4)
     args: list[object] = [
-        x, packed, bias, residual or y, y, partial, *sizes, *window, row, deep, part,
+        problem.x, packed, problem.bias, problem.residual or y, y, partial,
+        *sizes, *problem.window, row, deep, part, *lie,
     ]  # fmt: skip
     out = [_tile_launch(args, tile, m, wide, parts, text, variant.kernel)]
     if parts > 1:
         n = m * outputs
-        sums = [partial, bias, residual or y, y, n, outputs, parts]
+        sums = [partial, problem.bias, problem.residual or y, y, n, outputs, parts, *lie[2:]]
         grid = (n // 4 if outputs % 4 == 0 else n,)
         out.append(Launch("conv_tile", "conv_sum", sums, grid, join(text, tile.defines())))
     return out
@@ -145,38 +137,30 @@ def _tile_launch(
     return Launch(name, name, args, grid, join(text, tile.defines()), (tile.items, 1, 1))
 
 
-def _winograd(
-    x: PlanTensor,
-    y: PlanTensor,
-    sizes: list[int],
-    window: list[int],
-    taps: np.ndarray,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-    variant: Variant,
-    options: list[str],
-) -> list[Launch]:
+def _winograd(problem: Convolution, device: Device, variant: Variant) -> list[Launch]:
     """Transforms and products are float in fp16 too: half would lose three more bits."""
-    channels, outputs, tiles, tile = sizes[3], sizes[6], tiles_of(sizes), variant.tile
-    packed, deep, wide = _packed(points_of(taps, outputs, channels), tile, DType.F32)
-    lie = (wide, deep, deep)
+    channels, outputs = problem.sizes[3], problem.sizes[6]
+    tiles, tile = tiles_of(problem.sizes), variant.tile
+    packed, deep, wide = _packed(points_of(problem.taps, outputs, channels), tile, DType.F32)
+    weights = (wide, deep, deep)
     if variant.matrix:
-        packed, lie = _by_rows(packed), (deep, deep, deep * wide)
+        packed, weights = _by_rows(packed), (deep, deep, deep * wide)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
-    text = join(storage_option(y.dtype), *options)
+    text = join(storage_option(problem.y.dtype), *_finish(problem))
     product = [
-        before, packed, bias, before, before, after,
-        tiles, tiles, 1, channels, tiles, 1, outputs, *_POINTWISE, *lie,
+        before, packed, before, before, before, after,
+        tiles, tiles, 1, channels, tiles, 1, outputs, *POINTWISE, *weights,
+        channels, 0, outputs, 0,
     ]  # fmt: skip
     multiplied = join(
         "#define POINTWISE\n#define QUADS\n#define BATCHED",
         "#define WIDE_OUT" if outputs % 4 == 0 else "",
     )  # fmt: skip
     return [
-        to_points(x, before, sizes, window, text),
+        to_points(problem, before, text),
         _tile_launch(product, tile, tiles, wide, WINOGRAD_POINTS, multiplied, variant.kernel),
-        from_points(after, bias, residual, y, sizes, text),
+        from_points(problem, after, text),
     ]
 
 
@@ -205,7 +189,8 @@ def scattered(
         f"#define SCATTER_STEP {4 if cout % 4 == 0 else 1}",
     )  # fmt: skip
     sizes = [m, x.dims[1], x.dims[2], cin, x.dims[1], x.dims[2], taps.shape[0]]
-    args = [x, packed, bias, y, y, Scratch(4), *sizes, *_POINTWISE, wide, deep, deep]
+    lie = [cin, 0, len(taps), 0]
+    args = [x, packed, bias, y, y, Scratch(4), *sizes, *POINTWISE, wide, deep, deep, *lie]
     return [_tile_launch(args, tile, m, wide, 1, text)]
 
 
@@ -234,16 +219,17 @@ def product(
         "#define WIDE_OUT" if n % 4 == 0 else "",
     )  # fmt: skip
     apart = [0 if p == 1 else count for p, count in zip(planes, (m * k, k * n))]
-    args = [a, b, a, y, y, Scratch(4), m, m, 1, k, m, 1, n, *_POINTWISE, apart[1], deep, apart[0]]
+    sizes_and_window = [m, m, 1, k, m, 1, n, *POINTWISE]
+    lie = [apart[1], deep, apart[0], k, 0, n, 0]
+    args = [a, b, a, y, y, Scratch(4), *sizes_and_window, *lie]
     return [_tile_launch(args, tile, m, wide, batch, text, variant.kernel)]
 
 
-def _gemv(
-    x: PlanTensor, y: PlanTensor, m: int, taps: np.ndarray, bias: np.ndarray, options: str
-) -> Launch:
-    outputs, depth = taps.shape
+def _gemv(problem: Convolution) -> Launch:
+    m, y, (outputs, depth) = problem.sizes[0], problem.y, problem.taps.shape
     wide = -(-outputs // 16) * 16
     packed = np.zeros((depth, wide), np.float16 if y.dtype is DType.F16 else np.float32)
-    packed[:, :outputs] = taps.T
-    args = [x, packed, bias, y, m, outputs, depth, wide]
+    packed[:, :outputs] = problem.taps.T
+    args = [problem.x, packed, problem.bias, y, m, outputs, depth, wide]
+    options = join(storage_option(y.dtype), *_finish(problem))
     return Launch("gemv", "gemv", args, (wide // 16 * 256, m), options, (256, 1))

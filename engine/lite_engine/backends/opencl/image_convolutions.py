@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...plan import PlanTensor
 from .device import Device
 from .launch import Image, Launch, join, storage_option
+from .problem import Convolution
 
 #: Neighbouring pixels of a work-item.
 _PIXELS = 4
@@ -16,40 +16,37 @@ def _blocks(channels: int) -> int:
     return -(-channels // 4)
 
 
-def suits(device: Device, sizes: list[int], window: list[int], depthwise: bool = False) -> bool:
-    """Whether input and weights fit into the device's images. `sizes` and `window` as
-    convolutions._geometry gives them."""
-    m, height, width, channels, out_h, out_w, outputs = sizes
+def suits(device: Device, problem: Convolution, depthwise: bool = False) -> bool:
+    """Whether input and weights fit into the device's images."""
+    _, height, width, channels, _, out_w, outputs = problem.sizes
+    window = problem.window
     columns, rows = device.images
     deep = window[0] * window[1] * (1 if depthwise else 4 * _blocks(channels))
-    wide, tall = width * _blocks(channels), m // (out_h * out_w) * height
-    return out_w > 1 and max(wide, deep) <= columns and max(tall, _blocks(outputs)) <= rows
+    wide, tall = width * _blocks(channels), problem.images * height
+    return (
+        problem.dense
+        and out_w > 1
+        and max(wide, deep) <= columns
+        and max(tall, _blocks(outputs)) <= rows
+    )
 
 
-def convolved(
-    x: PlanTensor,
-    y: PlanTensor,
-    sizes: list[int],
-    window: list[int],
-    taps: np.ndarray,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-    options: list[str],
-    depthwise: bool = False,
-) -> list[Launch]:
-    """taps (O, KH·KW·C), depthwise (C, KH·KW)."""
-    m, height, width, channels, out_h, out_w, outputs = sizes
-    blocks, images = _blocks(channels), m // (out_h * out_w)
+def convolved(problem: Convolution, depthwise: bool = False) -> list[Launch]:
+    """Depthwise taps are (C, KH·KW)."""
+    _, height, width, channels, out_h, out_w, outputs = problem.sizes
+    x, y, taps, images = problem.x, problem.y, problem.taps, problem.images
+    blocks = _blocks(channels)
     columns, rows = width * blocks, images * height
     source = Image(columns, rows, x.dtype)
     text = join(
         storage_option(y.dtype), f"#define TM {_PIXELS}", "#define DEPTHWISE" if depthwise else "",
-        *options,
+        "#define RESIDUAL" if problem.residual is not None else "", problem.options,
     )  # fmt: skip
     weights = taps if depthwise else _deepened(taps, channels)
     args: list[object] = [
-        source, Image.of(_texels(weights), y.dtype), np.pad(bias, (0, -len(bias) % 4)),
-        residual or y, y, images, height, width, blocks, out_h, out_w, outputs, *window,
+        source, Image.of(_texels(weights), y.dtype),
+        np.pad(problem.bias, (0, -outputs % 4)), problem.residual or y, y,
+        images, height, width, blocks, out_h, out_w, outputs, *problem.window,
     ]  # fmt: skip
     grid = (_blocks(outputs), images * out_h * -(-out_w // _PIXELS))
     filled: list[object] = [x, source, channels, columns, rows]

@@ -165,6 +165,14 @@ def strides_of(dims: tuple[int, ...]) -> list[int]:
     return out[::-1]
 
 
+def place(tensor: PlanTensor | Scratch, width: int) -> list[int]:
+    """Elements from row to row of `width` elements, and before the first row: other than `width`
+    and 0 for a part of a Concat or Split, which lies in the whole (plan/views.py)."""
+    if isinstance(tensor, PlanTensor) and tensor.dims and tensor.pitch != tensor.dims[-1]:
+        return [tensor.pitch, tensor.alias_offset // tensor.dtype.itemsize]
+    return [width, 0]
+
+
 def element_type(tensor: PlanTensor) -> str:
     """Integer type of a tensor's element size, for copies."""
     return {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}[tensor.dtype.itemsize]

@@ -41,7 +41,7 @@ def _convolves(cl: Any, context: Any, queue: Any, options: tuple[str, ...], kind
     arrays = (x, packed, np.zeros(_ROWS, np.float32), y)
     image, weights, bias, out = (cl.Buffer(context, flags, hostbuf=a) for a in arrays)
     sizes = [len(y), _HEIGHT, _WIDTH, _CHANNELS, _HEIGHT, _WIDTH, _OUTPUTS]
-    numbers = [*sizes, 3, 3, 1, 1, 1, 1, 1, 1, deep, deep, deep]
+    numbers = [*sizes, 3, 3, 1, 1, 1, 1, 1, 1, deep, deep, deep, _CHANNELS, 0, _OUTPUTS, 0]
     program = cl.Program(context, source).build(list(options), cache_dir=False)
     program.conv_mma(
         queue, (128, 1, 1), (128, 1, 1), image, weights, bias, out, out, bias,

@@ -18,6 +18,7 @@ from .launch import (
     Launch,
     element_type,
     join,
+    place,
     rows_per_item,
     storage_option,
     strides_of,
@@ -143,21 +144,31 @@ def copy(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 @builds("copy_concat")
 def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
-    """Inputs two by two: a call costs as much as a small copy."""
+    """Inputs that were not made in place, two neighbours by two: a call costs as much as a small
+    copy."""
     y = plan.tensors[step.outputs[0]]
-    axis, at, out = int(step.attrs["axis"]) % len(y.dims), 0, []
+    axis, out = int(step.attrs["axis"]) % len(y.dims), []
     rows, pitch = math.prod(y.dims[:axis]), math.prod(y.dims[axis:])
-    inputs = [x for x in (plan.tensors[i] for i in step.inputs) if x.size]
-    for first in range(0, len(inputs), 2):
-        pair = inputs[first : first + 2]
-        widths = [math.prod(x.dims[axis:]) for x in pair]
-        if len(pair) == 2:
-            out.append(_joined(device, (pair[0], pair[1]), y, widths, rows, at, pitch))
-        else:
-            ends = [pitch, 1]
-            out.append(strided_copy(device, pair[0], y, (rows, *widths), [*widths, 1], ends, 0, at))
-        at += sum(widths)
+    inputs = [plan.tensors[i] for i in step.inputs]
+    widths = [math.prod(x.dims[axis:]) for x in inputs]
+    places = np.cumsum([0, *widths])
+    left = [i for i, x in enumerate(inputs) if x.size and x.alias_of != y.index]
+    while left:
+        i = left.pop(0)
+        x, at = inputs[i], int(places[i])
+        pitch_x, x_at = place(x, x.dims[-1])
+        if left[:1] == [i + 1] and not (_is_part(x) or _is_part(inputs[i + 1])):
+            left.pop(0)
+            pair = x, inputs[i + 1]
+            out.append(_joined(device, pair, y, widths[i : i + 2], rows, at, pitch))
+            continue
+        strides = [s * pitch_x for s in strides_of(x.dims[:-1])] + [1]
+        out.append(strided_copy(device, x, y, x.dims, strides, strides_of(y.dims), x_at, at))
     return out
+
+
+def _is_part(tensor: PlanTensor) -> bool:
+    return place(tensor, tensor.dims[-1]) != [tensor.dims[-1], 0]
 
 
 def _joined(
@@ -186,8 +197,9 @@ def split(step: Step, plan: Plan, device: Device) -> list[Launch]:
     axis, at, out = int(step.attrs["axis"]) % len(x.dims), 0, []
     for index in step.outputs:
         y = plan.tensors[index]
-        sx = strides_of(x.dims)
-        out.append(strided_copy(device, x, y, y.dims, sx, strides_of(y.dims), at * sx[axis], 0))
+        if y.alias_of != x.index:
+            sx = strides_of(x.dims)
+            out.append(strided_copy(device, x, y, y.dims, sx, strides_of(y.dims), at * sx[axis], 0))
         at += y.dims[axis]
     return out
 

@@ -9,6 +9,7 @@ from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .device import Device
 from .launch import FUNCTIONS, Launch, Scratch, join, storage_option
+from .problem import POINTWISE, Convolution
 from .steps import builds
 
 _DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
@@ -54,8 +55,7 @@ def recurrent(step: Step, plan: Plan, device: Device) -> list[Launch]:
     sizes = [rows, rows, 1, depth, rows, 1, directions * wide]
     kind = gpu if device.local_tiles else cpu
     taps, offset = w.reshape(-1, depth).astype(np.float32), np.ravel(outside)
-    plain = Step(0, step.name, "Gemm", "gemm", "", "opencl", [], [], {})
-    product = kind.tiled(plain, device, x, given, sizes, [1] * 4 + [0, 0, 1, 1], taps, offset, None)
+    product = kind.tiled(Convolution(x, given, sizes, POINTWISE, taps, offset), device)
 
     v = 1 if device.local_tiles else device.lanes
     padded = -(-hidden // v) * v

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ...plan import PlanTensor
 from .launch import Launch, Scratch, join
+from .problem import Convolution
 
 WINOGRAD_POINTS = 36
 _MIN_CHANNELS = 16
@@ -16,16 +18,15 @@ _WEIGHT_POINTS = np.array(
 )  # fmt: skip
 
 
-def suits(sizes: list[int], window: list[int]) -> bool:
-    """Whether 36 products may be worth it for a convolution; `sizes` and `window` as
-    convolutions._geometry gives them."""
-    channels, outputs = sizes[3], sizes[6]
+def suits(problem: Convolution) -> bool:
+    """Whether 36 products may be worth it."""
+    channels, outputs, window = problem.sizes[3], problem.sizes[6], problem.window
     same = window[:4] == [3, 3, 1, 1] and window[6:] == [1, 1]
     return same and channels % 4 == 0 and min(channels, outputs) >= _MIN_CHANNELS
 
 
 def tiles_of(sizes: list[int]) -> int:
-    """Tiles of 4x4 outputs; `sizes` as convolutions._geometry gives them."""
+    """Tiles of 4x4 outputs; `sizes` as Convolution has them."""
     m, _, _, _, out_h, out_w, _ = sizes
     return m // (out_h * out_w) * -(-out_h // 4) * -(-out_w // 4)
 
@@ -38,43 +39,40 @@ def points_of(taps: np.ndarray, outputs: int, channels: int) -> np.ndarray:
 
 
 def to_points(
-    x: PlanTensor,
+    problem: Convolution,
     before: Scratch,
-    sizes: list[int],
-    window: list[int],
     options: str,
     v: int = 1,
     group: tuple[int, int] | None = None,
 ) -> Launch:
     """Inputs as (36, tiles, C), V channels an item."""
-    _, height, width, channels, out_h, out_w, _ = sizes
-    tiles = tiles_of(sizes)
+    _, height, width, channels, out_h, out_w, _ = problem.sizes
+    tiles = tiles_of(problem.sizes)
     down, across = -(-out_h // 4), -(-out_w // 4)
-    args = [x, before, tiles, height, width, channels, down, across, window[4], window[5]]
+    sizes = [tiles, height, width, channels, down, across, *problem.window[4:6]]
+    args = [problem.x, before, *sizes, *problem.places[:2]]
     return _transform("to_points", args, channels // v, tiles, options, v, group)
 
 
 def from_points(
+    problem: Convolution,
     after: Scratch,
-    bias: np.ndarray,
-    residual: PlanTensor | None,
-    y: PlanTensor | Scratch,
-    sizes: list[int],
     options: str,
     v: int = 1,
     group: tuple[int, int] | None = None,
 ) -> Launch:
     """(36, tiles, O) as outputs, V channels an item."""
-    out_h, out_w, outputs = sizes[4:]
-    tiles = tiles_of(sizes)
+    out_h, out_w, outputs = problem.sizes[4:]
+    tiles, y = tiles_of(problem.sizes), problem.y
     down, across = -(-out_h // 4), -(-out_w // 4)
-    args = [after, bias, residual or y, y, tiles, out_h, out_w, outputs, down, across]
+    tensors = [after, problem.bias, problem.residual or y, y]
+    args = [*tensors, tiles, out_h, out_w, outputs, down, across, *problem.places[2:]]
     return _transform("from_points", args, outputs // v, tiles, options, v, group)
 
 
 def _transform(
     kernel: str,
-    args: list[object],
+    args: Sequence[object],
     blocks: int,
     tiles: int,
     options: str,
@@ -83,4 +81,4 @@ def _transform(
 ) -> Launch:
     text = join(options, f"#define V {v}")
     rows = tiles if group is None else -(-tiles // group[1]) * group[1]
-    return Launch("winograd", kernel, args, (blocks, rows), text, group)
+    return Launch("winograd", kernel, list(args), (blocks, rows), text, group)

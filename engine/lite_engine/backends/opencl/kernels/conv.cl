@@ -1,7 +1,8 @@
 // Convolution for CPUs, without local memory and barriers. A work-item makes TM neighbouring pixels of an
 // output row times NV vectors of channels, all sums in registers. x (N,H,W,C) is float and carries its
-// padding, so that every tap lies inside; w (blocks, KH·KW·C, NV·V); y (N,OH,OW,O). Axis 2 numbers
-// independent products, `x_plane`, `w_plane` and `y_plane` elements apart.
+// padding, so that every tap lies inside; w (blocks, KH·KW·C, NV·V); y (N,OH,OW,O). Pixels lie XP and YP
+// elements apart, the first x_at and y_at from the start; the residual is dense. Axis 2 numbers independent
+// products, `x_plane`, `w_plane` and `y_plane` elements apart.
 #define BN (NV * V)
 #if NV == 2
 #define SECOND(...) __VA_ARGS__
@@ -19,7 +20,7 @@
 #define SUM                                                               \
   for (int ky = 0; ky < KH; ++ky)                                         \
     for (int kx = 0; kx < across; ++kx) {                                 \
-      global const float *from = x + (ky * DH * W + kx * DW) * C;         \
+      global const float *from = x + (ky * DH * W + kx * DW) * XP;        \
       for (int k = 0; k < run; ++k, w += BN) {                            \
         const FV wa = LDFV(w, 0);                                         \
         SECOND(const FV wb = LDFV(w, V);)                                 \
@@ -28,15 +29,15 @@
     }
 #define FINISH(t)                                                         \
   if (t < valid) {                                                        \
-    put(a##t, residual, y, to + t * O, O - o);                            \
-    SECOND(put(b##t, residual, y, to + t * O + V, O - o - V);)            \
+    put(a##t, residual, old + t * O, y, to + t * YP, O - o);              \
+    SECOND(put(b##t, residual, old + t * O + V, y, to + t * YP + V, O - o - V);) \
   }
 
 // Residual, activation, and the `left` channels that there are.
-inline void put(FV v, global const T *residual, global T *y, int to, int left) {
+inline void put(FV v, global const T *residual, int old, global T *y, int to, int left) {
   if (left >= V) {
 #ifdef RESIDUAL
-    v += LDV(residual, to);
+    v += LDV(residual, old);
 #endif
     const FV done = ACT(v);
     STV(y, to, done);
@@ -47,7 +48,7 @@ inline void put(FV v, global const T *residual, global T *y, int to, int left) {
   for (int i = 0; i < left; ++i) {
     float s = u[i];
 #ifdef RESIDUAL
-    s += LD(residual, to + i);
+    s += LD(residual, old + i);
 #endif
     const float done = ACT(s);
     ST(y, to + i, done);
@@ -57,16 +58,17 @@ inline void put(FV v, global const T *residual, global T *y, int to, int left) {
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float *x, global const float *w, global const float *bias,
           global const T *residual, global T *y, int H, int W, int C, int OH, int OW, int O, int KH,
-          int KW, int SH, int SW, int DH, int DW, int x_plane, int w_plane, int y_plane) {
+          int KW, int SH, int SW, int DH, int DW, int XP, int x_at, int YP, int y_at, int x_plane, int w_plane,
+          int y_plane) {
   const int tiles = (OW + TM - 1) / TM, row = get_global_id(0) / tiles;
   const int ox = get_global_id(0) % tiles * TM, valid = min(TM, OW - ox);
-  const int o = get_global_id(1) * BN, step = SW * C;
+  const int o = get_global_id(1) * BN, step = SW * XP;
   // Where taps are neighbours, a row of the window is one run of numbers.
-  const int across = DW == 1 ? 1 : KW, run = DW == 1 ? KW * C : C;
-  x += (size_t)get_global_id(2) * x_plane + ((row / OH * H + row % OH * SH) * W + ox * SW) * C;
+  const int joined = DW == 1 && XP == C, across = joined ? 1 : KW, run = joined ? KW * C : C;
+  x += (size_t)get_global_id(2) * x_plane + ((row / OH * H + row % OH * SH) * W + ox * SW) * XP + x_at;
   w += (size_t)get_global_id(2) * w_plane + (size_t)o * KH * KW * C;
   y += (size_t)get_global_id(2) * y_plane;
-  const int to = (row * OW + ox) * O + o;
+  const int old = (row * OW + ox) * O + o, to = (row * OW + ox) * YP + y_at + o;
 #ifdef BIAS
   const FV first = LDFV(bias, o);
   SECOND(const FV second = LDFV(bias, o + V);)

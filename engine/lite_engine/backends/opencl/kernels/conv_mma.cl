@@ -1,7 +1,8 @@
 // Convolution as an implicit GEMM on NVIDIA's matrix units (PTX). A work-group makes BM pixels times BN
 // channels, a warp of 32 items 4·TM times 32 of them. w (rows, KP): k = (ky·KW + kx)·C + c, C a multiple
 // of 4, as many rows as whole tiles have. Group axis 2 splits K as in conv_tile.cl, or (-DBATCHED)
-// numbers independent products, whose w lie `part` elements apart.
+// numbers independent products, whose w lie `part` elements apart. Pixels of x and y lie XP and YP
+// elements apart, the first x_at and y_at from the start; the residual is dense.
 //
 // -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O); `part` and KP are the
 // elements from plane to plane, 0 where all share one. C and O are multiples of 4.
@@ -109,13 +110,16 @@ inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void conv_mma(global const E *x, global const E *w, global const float *bias, global const T *residual,
               global T *y, global float *partial, int M, int H, int W, int C, int OH, int OW, int O, int KH,
-              int KW, int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part) {
+              int KW, int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part, int XP, int x_at,
+              int YP, int y_at) {
   // Off its sectors of 32 bytes, what cp.async fetches arrives in two parts: twice the time.
   local uint4 a_tile[STAGES][BM * 4] __attribute__((aligned(128)));
   local uint4 b_tile[STAGES][BN * 4] __attribute__((aligned(128)));
   const int id = get_local_id(0), lane = id % 32;
   const int wm = id / 32 / WARPS_N * WARP_M, wn = id / 32 % WARPS_N * 32;
   const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
+  x += x_at;
+  y += y_at;
 #ifdef MATMUL
   const int first = 0, last = K;
   x += (size_t)get_group_id(2) * part;
@@ -135,7 +139,7 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
   int from[A_LOADS];  // in x, without k
 #ifdef POINTWISE
   int k_c = start;
-  UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * C;
+  UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * XP;
 #else
   // Where the window starts, and bits of its rows (lower half) and columns inside the image.
   uint inside[A_LOADS];
@@ -143,7 +147,7 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
   UNROLL for (int i = 0; i < A_LOADS; ++i) {
     const int m = min(m0 + (id + i * ITEMS) / UNITS, M - 1);
     const int row = m / OW % OH * SH - PT, column = m % OW * SW - PL;
-    from[i] = ((m / OW / OH * H + row) * W + column) * C;
+    from[i] = ((m / OW / OH * H + row) * W + column) * XP;
     inside[i] = 0;
     _Pragma("unroll 1") for (int j = 0; j < KH; ++j) inside[i] |= (uint)(row + j * DH >= 0 && row + j * DH < H) << j;
     _Pragma("unroll 1") for (int j = 0; j < KW; ++j)
@@ -170,7 +174,7 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
       UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH(a_to + i * ITEMS, x + from[i] + k_c, k_c < C);
       k_c += BK;
 #else
-      const int tap = (k_y * DH * W + k_x * DW) * C + k_c;
+      const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;
       UNROLL for (int i = 0; i < A_LOADS; ++i)
         FETCH(a_to + i * ITEMS, x + from[i] + tap, inside[i] >> k_y & inside[i] >> (16 + k_x) & 1);
       for (k_c += BK; k_c >= C; k_c -= C)
@@ -245,19 +249,19 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
   EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
     const int m = m0 + wm + i * 16 + lane / 4 + h * 8, n = n0 + wn + j * 8 + lane % 4 * 2;
     if (m >= M || n >= O) continue;
-    const size_t to = (size_t)m * O + n;
+    const size_t old = (size_t)m * O + n;
     float2 v = (float2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
 #if defined(SPLIT) || defined(BATCHED)
-    *(global float2 *)(partial + (size_t)get_group_id(2) * M * O + to) = v;
+    *(global float2 *)(partial + (size_t)get_group_id(2) * M * O + old) = v;
 #else
 #ifndef MATMUL
     v += more[j];
 #endif
 #ifdef RESIDUAL
-    v += LDP(residual, to);
+    v += LDP(residual, old);
 #endif
     v = (float2)(ACT(v.x), ACT(v.y));
-    STP(y, to, v);
+    STP(y, (size_t)m * YP + n, v);
 #endif
   }
 }

@@ -3,6 +3,9 @@
 // multiple of BN, K a multiple of BK, zeros beyond. Group axis 2 splits K: each part writes its own
 // plane of `partial` and conv_sum adds them up; or (-DBATCHED) it numbers independent products.
 //
+// Pixels of x and y lie XP and YP elements apart, the first x_at and y_at from the start; the residual is
+// dense.
+//
 // -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O) as they lie; `part` and
 // OP are the elements from plane to plane, 0 where all share one.
 //
@@ -40,11 +43,13 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void conv_tile(global const T *x, global const T *w, global const float *bias,
                global const T *residual, global T *y, global float *partial, int M, int H, int W,
                int C, int OH, int OW, int O, int KH, int KW, int SH, int SW, int PT, int PL, int DH,
-               int DW, int OP, int K, int part) {
+               int DW, int OP, int K, int part, int XP, int x_at, int YP, int y_at) {
   local E a_tile[BK][BM + A_PAD] __attribute__((aligned(16)));
   local E b_tile[BK][BN] __attribute__((aligned(16)));
   const int id = get_local_id(0), tx = id % WX, ty = id / WX;
   const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
+  x += x_at;
+  y += y_at;
 #ifdef MATMUL
   const int first = 0, last = K;
   x += (size_t)get_group_id(2) * part;
@@ -64,7 +69,7 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
     const int m = min(m0 + (id + i * ITEMS) / (BK / 4), M - 1);
     row_y[i] = m / OW % OH * SH - PT;
     row_x[i] = m % OW * SW - PL;
-    row_at[i] = ((m / OW / OH * H + row_y[i]) * W + row_x[i]) * C;
+    row_at[i] = ((m / OW / OH * H + row_y[i]) * W + row_x[i]) * XP;
   }
   const int start = first + id % (BK / 4) * 4;
   int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
@@ -90,7 +95,7 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (k0 < last) {
-      const int tap = (k_y * DH * W + k_x * DW) * C + k_c;
+      const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;
       for (int i = 0; i < A_LOADS; ++i) {
 #ifdef QUADS
 #ifdef POINTWISE
@@ -106,7 +111,7 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
         for (int e = 0; e < 4; ++e) {
           const int yy = row_y[i] + ky * DH, xx = row_x[i] + kx * DW;
           const int good = ky < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
-          v[e] = good ? LDE(x, row_at[i] + (ky * DH * W + kx * DW) * C + c) : 0;
+          v[e] = good ? LDE(x, row_at[i] + (ky * DH * W + kx * DW) * XP + c) : 0;
           if (++c == C) { c = 0; if (++kx == KW) { kx = 0; ++ky; } }
         }
         a_next[i] = (E4)(v[0], v[1], v[2], v[3]);
@@ -197,15 +202,15 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
         }
       }
 #else
-      const size_t to = (size_t)m * O + n;
+      const size_t old = (size_t)m * O + n, to = (size_t)m * YP + n;
 #if defined(SPLIT) || defined(BATCHED)
       global float *plane = partial + (size_t)get_group_id(2) * M * O;
 #ifdef WIDE_OUT
-      vstore4(v, 0, plane + to);
+      vstore4(v, 0, plane + old);
 #else
       float u[4];
       vstore4(v, 0, u);
-      for (int e = 0; e < min(4, O - n); ++e) plane[to + e] = u[e];
+      for (int e = 0; e < min(4, O - n); ++e) plane[old + e] = u[e];
 #endif
 #else
 #ifdef WIDE_OUT
@@ -215,7 +220,7 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       float4 u = v + vload4(0, bias + n);
 #endif
 #ifdef RESIDUAL
-      u += LD4(residual, to);
+      u += LD4(residual, old);
 #endif
       const float4 done = (float4)(ACT(u.x), ACT(u.y), ACT(u.z), ACT(u.w));
       ST4(y, to, done);
@@ -229,7 +234,7 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
         float t = u[e] + bias[n + e];
 #endif
 #ifdef RESIDUAL
-        t += LD(residual, to + e);
+        t += LD(residual, old + e);
 #endif
         ST(y, to + e, ACT(t));
       }
@@ -242,7 +247,8 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
 
 // Adds the parts of a split K and finishes: bias, residual, activation.
 kernel void conv_sum(global const float *partial, global const float *bias,
-                     global const T *residual, global T *y, int n, int O, int parts) {
+                     global const T *residual, global T *y, int n, int O, int parts, int YP, int y_at) {
+#define TO(i) (y_at + (i) / O * YP + (i) % O)
 #ifdef WIDE_OUT
   const int i = get_global_id(0) * 4;
   if (i >= n) return;
@@ -252,7 +258,7 @@ kernel void conv_sum(global const float *partial, global const float *bias,
   v += LD4(residual, i);
 #endif
   const float4 done = (float4)(ACT(v.x), ACT(v.y), ACT(v.z), ACT(v.w));
-  ST4(y, i, done);
+  ST4(y, TO(i), done);
 #else
   const int i = get_global_id(0);
   if (i >= n) return;
@@ -261,6 +267,6 @@ kernel void conv_sum(global const float *partial, global const float *bias,
 #ifdef RESIDUAL
   v += LD(residual, i);
 #endif
-  ST(y, i, ACT(v));
+  ST(y, TO(i), ACT(v));
 #endif
 }

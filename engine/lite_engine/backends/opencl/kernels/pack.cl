@@ -1,7 +1,8 @@
 // What conv.cl works on: padded inputs and packed matrices, both of floats.
-// x (N,H,W,C) into y (N,H',W',C) of floats, zeros around it. An item has a row.
+// x (N,H,W,C), pixels XP apart from x_at on, into y (N,H',W',C) of floats, zeros around it. An item has
+// a row.
 kernel void surround(global const T *x, global float *y, int rows, int H, int W, int C, int top, int left,
-                     int HP, int WP) {
+                     int HP, int WP, int XP, int x_at) {
   const int row = get_global_id(0);
   if (row >= rows) return;
   const int yy = row % HP - top;
@@ -9,14 +10,17 @@ kernel void surround(global const T *x, global float *y, int rows, int H, int W,
   const int before = left * C, width = W * C, inside = yy >= 0 && yy < H;
   for (int i = 0; i < (inside ? before : WP * C); ++i) to[i] = 0;
   if (!inside) return;
-  global const T *from = x + ((size_t)(row / HP) * H + yy) * W * C;
-  int i = 0;
-  for (; i + V <= width; i += V) {
-    const FV v = LDV(from, i);
-    STFV(to, before + i, v);
+  global const T *from = x + ((size_t)(row / HP) * H + yy) * W * XP + x_at;
+  const int run = XP == C ? width : C;
+  for (int first = 0, at = before; at < before + width; at += run, first += XP) {
+    int i = 0;
+    for (; i + V <= run; i += V) {
+      const FV v = LDV(from, first + i);
+      STFV(to, at + i, v);
+    }
+    for (; i < run; ++i) to[at + i] = LD(from, first + i);
   }
-  for (; i < width; ++i) to[before + i] = LD(from, i);
-  for (i = before + width; i < WP * C; ++i) to[i] = 0;
+  for (int i = before + width; i < WP * C; ++i) to[i] = 0;
 }
 
 // b (B,K,N) as packed weights (B, blocks, K, WIDTH), zeros beyond N.

@@ -14,9 +14,9 @@
     OUT(5, 4 * d1 - 5 * d3 + d5) \
   } while (0)
 
-// x (N,H,W,C) → v (36, tiles, C)
+// x (N,H,W,C), pixels XP apart from x_at on → v (36, tiles, C)
 kernel void to_points(global const T *x, global float *v, int tiles, int H, int W, int C, int TH,
-                      int TW, int PT, int PL) {
+                      int TW, int PT, int PL, int XP, int x_at) {
   const int c = get_global_id(0) * V, tile = get_global_id(1);
   if (c >= C || tile >= tiles) return;
   const int y0 = tile / TW % TH * 4 - PT, x0 = tile % TW * 4 - PL, base = tile / TW / TH * H;
@@ -26,7 +26,7 @@ kernel void to_points(global const T *x, global float *v, int tiles, int H, int 
       const int yy = y0 + i, xx = x0 + j;
       const int inside = yy >= 0 && yy < H && xx >= 0 && xx < W;
       d[i][j] = 0;
-      if (inside) d[i][j] = LDV(x, ((size_t)(base + yy) * W + xx) * C + c);
+      if (inside) d[i][j] = LDV(x, ((size_t)(base + yy) * W + xx) * XP + x_at + c);
     }
   FV t[6][6];
   UNROLL for (int j = 0; j < 6; ++j) {
@@ -53,9 +53,10 @@ kernel void to_points(global const T *x, global float *v, int tiles, int H, int 
     OUT(3, q + 8 * s + m5) \
   } while (0)
 
-// m (36, tiles, O) → y (N,OH,OW,O) with bias, residual and activation
+// m (36, tiles, O) → y (N,OH,OW,O), pixels YP apart from y_at on, with bias, residual and activation
 kernel void from_points(global const float *m, global const float *bias, global const T *residual,
-                        global T *y, int tiles, int OH, int OW, int O, int TH, int TW) {
+                        global T *y, int tiles, int OH, int OW, int O, int TH, int TW, int YP,
+                        int y_at) {
   const int o = get_global_id(0) * V, tile = get_global_id(1);
   if (o >= O || tile >= tiles) return;
   const int y0 = tile / TW % TH * 4, x0 = tile % TW * 4, base = tile / TW / TH * OH;
@@ -77,10 +78,10 @@ kernel void from_points(global const float *m, global const float *bias, global 
 #undef OUT
     UNROLL for (int j = 0; j < 4; ++j) {
       if (y0 + i >= OH || x0 + j >= OW) continue;
-      const size_t to = ((size_t)(base + y0 + i) * OW + x0 + j) * O + o;
+      const size_t pixel = (size_t)(base + y0 + i) * OW + x0 + j, to = pixel * YP + y_at + o;
       FV s = u[j] + start;
 #ifdef RESIDUAL
-      s += LDV(residual, to);
+      s += LDV(residual, pixel * O + o);
 #endif
       const FV done = ACT(s);
       STV(y, to, done);

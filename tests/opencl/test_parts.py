@@ -1,0 +1,81 @@
+"""Parts of Concat and Split made and read where the whole lies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.backends.opencl import gpu_convolutions
+from lite_engine.backends.opencl.device import Device
+from lite_engine.backends.opencl.steps import launches_of
+from lite_engine.backends.opencl.variants import Tile, Variant, matrix_tiles
+from lite_engine.plan import make_plan
+from lite_engine.runtime.execute import Execution
+from lite_engine.runtime.inputs import random_feeds
+
+from tests.opencl.tiny import check, device
+from tests.small_models import Builder
+
+pytestmark = pytest.mark.opencl
+
+
+def network(first: int = 16, kernel: int = 3):
+    """Cuts what a convolution made; one part goes through convolutions, the other waits; a cheap
+    convolution of a part beside it, as GhostNet has them."""
+    b = Builder((1, 12, 11, 10))
+    x = b.conv(b.x, 12, 40, 1, name="wide")
+    sizes = b.ints(first, 40 - first)
+    cut = b.graph.add("Split", [x, sizes], {"axis": 1}, outputs=2, name="cut")
+    left, right = cut.outputs
+    made = b.conv(left, first, 20, kernel, name="made")
+    cheap = b.conv(made, 20, 20, 3, group=20, activation="Relu", name="cheap")
+    return b.done(b.add("Sigmoid", b.add("Concat", right, made, cheap, axis=1, name="joined")))
+
+
+def ran(execution: Execution, name: str) -> int:
+    """How many launches a step has."""
+    step = next(s for s in execution.plan.steps if s.name == name)
+    return len(launches_of(step, execution.plan, device()))
+
+
+# Channels in fours or not; 3x3 by Winograd's algorithm; fp16 through a padded copy.
+@pytest.mark.parametrize("first, kernel", [(16, 3), (6, 1), (8, 5)])
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_on_a_cpu(first: int, kernel: int, precision: str) -> None:
+    execution = check(network(first, kernel), precision=precision)
+    assert (ran(execution, "cut"), ran(execution, "joined")) == (0, 1)  # what waited is copied
+
+
+@pytest.mark.parametrize(
+    "variant, first, kernel, precision",
+    [
+        (Variant(Tile(16, 16, 4, 4)), 16, 3, "fp32"),
+        (Variant(Tile(16, 16, 4, 4), 2), 6, 3, "fp16"),
+        (Variant(Tile(16, 16, 4, 4), winograd=True), 16, 3, "fp32"),
+        (Variant(matrix_tiles(4)[5], matrix=True), 16, 3, "fp32"),
+        (Variant(matrix_tiles(2)[5], 2, matrix=True), 8, 1, "fp16"),
+    ],
+    ids=str,
+)
+def test_on_a_gpu(monkeypatch, variant: Variant, first: int, kernel: int, precision: str) -> None:
+    direct = Variant(variant.tile, variant.parts, matrix=variant.matrix)
+    monkeypatch.setattr(
+        gpu_convolutions, "ranked", lambda size, *_: (variant if size.tiles else direct,)
+    )
+    build = Device._build
+    monkeypatch.setattr(
+        Device, "_build", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
+    )
+    check(network(first, kernel), tiles=True, precision=precision)
+
+
+def test_a_tapped_part_is_dense() -> None:
+    graph = network()
+    exact = Execution(make_plan(graph, "reference"), threads=1)
+    found = Execution(make_plan(graph, "opencl"), threads=1)
+    feeds = list(random_feeds(graph).values())
+    names = [v.name for n in graph.nodes if n.name in ("cut", "made") for v in n.outputs]
+    for execution in (exact, found):
+        execution.tap(names)
+        execution.run(feeds)
+    for name in names:
+        np.testing.assert_allclose(found.tapped(name), exact.tapped(name), rtol=1e-4, atol=1e-5)
