@@ -140,8 +140,8 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             "(inside ? before : WP * C); ++i) to[i] = 0;":
                 "(inside ? before : WP * C); ++i)\n    to[i] = inside && yy > 0 ? "
                 "LD(x, (((row / HP) * H + yy) * W * C - before + i)) : 0;",
-            "for (i = before + width; i < WP * C; ++i) to[i] = 0;":
-                "for (i = before + width; i < WP * C; ++i)\n    to[i] = yy < H - 1 ? "
+            "for (int i = before + width; i < WP * C; ++i) to[i] = 0;":
+                "for (int i = before + width; i < WP * C; ++i)\n    to[i] = yy < H - 1 ? "
                 "LD(from, (i - before)) : 0;",
         }),
         "to_points": ("", {"xx >= 0 && xx < W;": "yy * W + xx >= 0 && yy * W + xx < H * W;"}),
