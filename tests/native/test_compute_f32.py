@@ -9,12 +9,13 @@ import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.errors import ModelFormatError
 from lite_engine.ir import DType
+from lite_engine.ops._core import bf16_to_f32, f32_to_bf16
 from lite_engine.ops.activation import apply_activation
 from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import PlanTensor, Step, row_major
 
 from .oracles import conv, deconv
-from .tiny import load, one_step_plan, run_step
+from .tiny import load, one_step_plan, run_step, shorts
 
 pytestmark = pytest.mark.cpu
 
@@ -134,11 +135,11 @@ def conv_case(kernel: str, x_dims, out_c, k, options, seed=0, rounded=None):
     """(op, physical inputs, attributes, expected physical output) of one convolution."""
     rng = np.random.default_rng(seed)
     attrs = {name: v for name, v in options.items() if name != "r"}
-    group = attrs.setdefault("group", x_dims[3] if kernel == DEPTHWISE else 1)
+    group = attrs.setdefault("group", x_dims[3] if "depthwise" in kernel else 1)
     transposed = kernel in TRANSPOSED
     w_dims = (x_dims[3], out_c // group, *k) if transposed else (out_c, x_dims[3] // group, *k)
     x, w, b = (rng.standard_normal(d, np.float32) for d in (x_dims, w_dims, out_c))
-    if kernel in (BF16, W43_BF16, DECONV_BF16):
+    if kernel in (BF16, W43_BF16, DECONV_BF16, DEPTHWISE_BF16):
         x, w = short(x), short(w)
     if rounded:
         x, w = rounded(x), rounded(w)
@@ -146,7 +147,7 @@ def conv_case(kernel: str, x_dims, out_c, k, options, seed=0, rounded=None):
     want = (deconv if transposed else conv)(x, w, **geometry) + b
     inputs = [x, w, b]
     if options.get("r"):
-        inputs.append(rng.standard_normal(want.shape, np.float32))
+        inputs.append(short(rng.standard_normal(want.shape, np.float32)))
         want = want + inputs[3]
     want = apply_activation(attrs.get("activation", ""), attrs.get("activation_params", []), want)
     return "ConvTranspose" if transposed else "Conv", inputs, attrs, want
@@ -171,8 +172,42 @@ def test_amx_takes_what_suits_it(kernel, x, out_c, k, options):
     assert step.variant.startswith(f"{kernel}__amx_")
 
 
+# Values that lie in memory in bf16: kernels of their own, or shorts.cc around those of floats.
+DEPTHWISE_BF16 = "bf16_conv2d_depthwise"
+SHORTS = [c for c in CONVS if c[0] in (BF16, W43_BF16, DECONV_BF16)]
+SHORTS += [(DEPTHWISE_BF16, *c[1:]) for c in CONVS if c[0] == DEPTHWISE]
+SHORTS += [
+    (DEPTHWISE_BF16, (1, 40, 37, 48), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
+    (DEPTHWISE_BF16, (2, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2], "activation": "Silu"}),
+]
+
+
+def close_short(got: np.ndarray, want: np.ndarray, limit: float) -> None:
+    """`close` of a result that was rounded to bf16: at most half a unit of its last place off."""
+    nearest = bf16_to_f32(f32_to_bf16(want.astype(np.float32)))
+    close(np.where(np.abs(got - want) <= np.abs(want) * 2.0**-8, nearest, got), nearest, limit)
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("kernel", "x", "out_c", "k", "options"), cases(SHORTS))
+def test_conv_of_shorts(kernel, x, out_c, k, options, isa):
+    """All values in bf16, or only the input, the output or the residual."""
+    op, inputs, attrs, want = conv_case(kernel, x, out_c, k, options)
+    every = [0, 3, -1] if options.get("r") else [0, -1]
+    for which in [every] if kernel == DEPTHWISE_BF16 else [every, *([i] for i in every)]:
+        given = [shorts(a) if i in which else a for i, a in enumerate(inputs)]
+        y = np.full(want.shape, np.nan, np.float32)
+        (got,) = run_step(op, kernel, given, [shorts(y) if -1 in which else y], attrs, (1, 2),
+                          threads=1 + len(which) % 3, max_isa=isa)
+        if -1 in which:
+            close_short(bf16_to_f32(got), want, limit_of(kernel, isa))
+        else:
+            close(got, want, limit_of(kernel, isa))
+
+
 HALO = (2, 1, 1, 3)
 PITCHED = [c for c in CONVS if c[1][0] == 1][::2]
+PITCHED += [c for c in SHORTS if c[0] == DEPTHWISE_BF16 and c[1][0] == 1][::2]
 
 
 @pytest.mark.parametrize("isa", native.isas())
@@ -180,13 +215,19 @@ PITCHED = [c for c in CONVS if c[1][0] == 1][::2]
 def test_conv_in_a_concat_buffer(kernel, x, out_c, k, options, isa):
     """Input with pitch and halo, output a slice between two others that must stay as they are."""
     op, inputs, attrs, want = conv_case(kernel, x, out_c, k, options)
-    plan = one_step_plan(op, kernel, inputs, [want.astype(np.float32)], attrs, (1, 2))
+    in_shorts = kernel in (BF16, DEPTHWISE_BF16)
+    dtype, y = DType.F32, want.astype(np.float32)
+    if in_shorts:
+        dtype, inputs[0], y = DType.BF16, shorts(inputs[0]), shorts(y)
+    plan = one_step_plan(op, kernel, inputs, [y], attrs, (1, 2))
     step, image, side = plan.steps[0], plan.tensors[0], 5
     wide = (*want.shape[:3], out_c + 2 * side)
     sides = [np.full((*want.shape[:3], side), v, np.float32) for v in (7.0, -3.0)]
+    if in_shorts:
+        sides = [f32_to_bf16(s) for s in sides]
 
     def add(name, dims, role, **more) -> int:
-        plan.tensors.append(PlanTensor(len(plan.tensors), name, DType.F32, dims,
+        plan.tensors.append(PlanTensor(len(plan.tensors), name, dtype, dims,
                                        row_major(len(dims)), role, **more))
         return len(plan.tensors) - 1
 
@@ -206,10 +247,13 @@ def test_conv_in_a_concat_buffer(kernel, x, out_c, k, options, isa):
     plan.outputs[:] = [whole]
     assign_offsets(plan)
     for index, first in zip(slices, (0, side, side + out_c)):
-        plan.tensors[index].offset = plan.tensors[buffer].offset + 4 * first
+        plan.tensors[index].offset = plan.tensors[buffer].offset + dtype.itemsize * first
     fed = [a for i, a in enumerate(inputs) if i not in (1, 2)]
     (got,) = load(plan, threads=2, max_isa=isa).run([*fed, *sides])
-    close(got[..., side:-side], want, limit_of(kernel, isa))
+    if in_shorts:
+        close_short(bf16_to_f32(got[..., side:-side]), want, limit_of(kernel, isa))
+    else:
+        close(got[..., side:-side], want, limit_of(kernel, isa))
     assert np.array_equal(got[..., :side], sides[0])
     assert np.array_equal(got[..., -side:], sides[1])
 

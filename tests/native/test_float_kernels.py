@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from lite_engine.ops._core import bf16_to_f32, f32_to_bf16
 
-from .tiny import check, isas
+from .tiny import check, isas, make_case, run_step, shorts
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(7)
@@ -94,6 +95,24 @@ def test_pool(op, extra, isa):
 def test_global_pool(op, isa):
     for shape in [(1, 3, 5, 7), (2, 100, 7, 7), (1, 33, 9)]:
         check(op, "f32_pool", [normal(*shape)], channels_last=[0], isas=[isa], threads=[1, 3])
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "GlobalAveragePool"])
+def test_pool_of_shorts(op, isa):
+    """bf16 in memory: maxima are exact, means rounded once."""
+    window = {"kernel_shape": [3, 2], "pads": [0, 1, 2, 0], "ceil_mode": 1, "strides": [2, 3]}
+    cases = [((1, 5, 10, 9), window), ((2, 70, 8, 9), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+             ((1, 100, 23, 21), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]})]
+    for shape, attrs in [((2, 33, 7, 7), {})] if op.startswith("Global") else cases:
+        x = bf16_to_f32(f32_to_bf16(normal(*shape)))
+        case = make_case(op, "bf16_pool", [x], attrs, channels_last=[0])
+        for threads in (1, 3):
+            (bits,) = run_step(op, "bf16_pool", [shorts(case.inputs[0])], [shorts(case.wanted[0])],
+                               case.attrs, threads=threads, max_isa=isa)
+            got = bf16_to_f32(bits)
+            limit = 0 if op == "MaxPool" else 2.0**-8
+            np.testing.assert_allclose(got, case.wanted[0], rtol=limit, atol=1e-6)
 
 
 @pytest.mark.parametrize("isa", isas())

@@ -12,9 +12,18 @@ from lite_engine.backends.cpu.native import isas as native_isas
 from lite_engine.errors import BackendUnavailableError
 from lite_engine.ir import DType, Node, Value
 from lite_engine.ops import get_op
+from lite_engine.ops._core import f32_to_bf16
 from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import Plan, PlanTensor, Step, row_major
 from lite_engine.plan.program import WeightTable, encode
+
+
+class Shorts(np.ndarray):
+    """bf16 as its bits, uint16."""
+
+
+def shorts(x: np.ndarray) -> np.ndarray:
+    return f32_to_bf16(x).view(Shorts)
 
 
 def one_step_plan(
@@ -34,7 +43,7 @@ def one_step_plan(
             PlanTensor(
                 index,
                 name,
-                DType.of(array),
+                DType.BF16 if isinstance(array, Shorts) else DType.of(array),
                 array.shape,
                 row_major(array.ndim),
                 role,

@@ -60,6 +60,7 @@ class KernelRef:
     accepts_halo: bool = False
     in_place: bool = False
     precision: DType | None = None  # only for plans of this precision; None: for all
+    mixed: bool = False  # inputs and outputs may each be of any of `dtypes`
 
     def __str__(self) -> str:
         return f"{self.backend}:{self.op}:{self.name}"
@@ -125,6 +126,7 @@ class OpDef:
         accepts_halo: bool = False,
         in_place: bool = False,
         precision: str = "",
+        mixed: bool = False,
     ) -> None:
         """Registers a kernel. `dtype` lists the element types of the first input it takes.
 
@@ -144,6 +146,7 @@ class OpDef:
             accepts_halo,
             in_place,
             DType(precision) if precision else None,
+            mixed,
         )
         self.kernels.append(ref)
         self.kernels.sort(key=lambda k: k.rank)

@@ -190,6 +190,17 @@ conv.kernel(
 )
 conv.kernel(
     "cpu",
+    "bf16_conv2d_depthwise",
+    dtype="bf16",
+    accepts_pitch=True,
+    accepts_halo=True,
+    when=_depthwise,
+    rank=0,
+    why="one filter per channel",
+    precision="bf16",
+)
+conv.kernel(
+    "cpu",
     "f32_conv2d_3x3",
     accepts_pitch=True,
     accepts_halo=True,
@@ -246,6 +257,8 @@ def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
 conv.kernel(
     "cpu",
     "bf16_conv2d_gemm",
+    dtype="f32,bf16",
+    mixed=True,
     accepts_pitch=True,
     accepts_halo=True,
     when=_half_width,
@@ -290,6 +303,8 @@ conv.kernel(
 conv.kernel(
     "cpu",
     "bf16_conv2d_3x3",
+    dtype="f32,bf16",
+    mixed=True,
     accepts_pitch=True,
     accepts_halo=True,
     when=_winograd43,

@@ -139,6 +139,8 @@ float_kernels(
 conv_transpose.kernel(
     "cpu",
     "bf16_deconv2d",
+    dtype="f32,bf16",
+    mixed=True,
     accepts_pitch=True,
     accepts_halo=True,
     when=all_of(rank(3, 4), constant(1, 2), stride_limit),

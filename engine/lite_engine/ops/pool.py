@@ -305,6 +305,11 @@ _global(
     "GlobalLpPool", lambda x, a, p: np.sum(np.abs(x) ** p, axis=a, keepdims=True) ** (1 / p), p=2
 )
 
+for _name in ("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"):
+    get_op(_name).kernel(
+        "cpu", "bf16_pool", dtype="bf16", accepts_pitch=True, accepts_halo=True, when=flat_pool,
+        precision="bf16",
+    )  # fmt: skip
 for _op in (max_pool, average_pool):
     _op.kernel("opencl", "pool", dtype="f32,f16", when=flat_pool)
 for _name in ("GlobalAveragePool", "GlobalMaxPool"):

@@ -12,10 +12,11 @@ from __future__ import annotations
 from .model import Plan, PlanTensor, Step
 
 #: Kernels that can compute some rows of an image.
-_BY_ROWS = (
-    "f32_conv2d_gemm", "f32_conv2d_depthwise", "f32_conv2d_3x3", "f32_pool",
-    "f16_conv2d_gemm", "f16_conv2d_depthwise", "f16_conv2d_winograd23", "f16_pool",
-)  # fmt: skip
+_BY_ROWS = {
+    *("f32_conv2d_gemm", "f32_conv2d_depthwise", "f32_conv2d_3x3", "f32_pool"),
+    *("bf16_conv2d_gemm", "bf16_conv2d_depthwise", "bf16_conv2d_3x3", "bf16_pool"),
+    *("f16_conv2d_gemm", "f16_conv2d_depthwise", "f16_conv2d_winograd23", "f16_pool"),
+}
 #: Smaller tensors stay in the second-level cache of most cores anyway.
 _LARGE_BYTES = 768 << 10
 #: Every pass reads the weights of its steps again.

@@ -10,9 +10,11 @@ from .bands import mark_bands
 from .lower import Lowering
 from .memory import assign_offsets, reuse_in_place
 from .model import Plan
+from .storage import store_shorts
 from .views import share_buffers
 
-#: What a precision means: float32 values are computed in it, and stored in it where `stored` says.
+#: What a precision means: float32 values are computed in it, and stored in it where `stored` says
+#: or, bf16 on the CPU, where the steps around a value allow it (storage.py).
 PRECISION = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
 
 
@@ -43,6 +45,8 @@ def make_plan(
         numbers={n: PRECISION[word] for n, word in by_hand.items() if word in PRECISION},
         faults=faults,
     ).run()
+    if backend == "cpu" and PRECISION[precision] is DType.BF16:
+        store_shorts(plan)
     share_buffers(plan)
     mark_bands(plan)
     reuse_in_place(plan)

@@ -34,6 +34,7 @@ class PlanTensor:
     `offset` is in bytes in the arena; an alias lies `alias_offset` bytes after `alias_of`.
     `data` is set for
     weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
+    `short`: float32 values that are kept in bf16 (plan/storage).
     `shape_known` is False for a value whose shape depends on data: its `dims` are then empty.
     """
 
@@ -52,6 +53,7 @@ class PlanTensor:
     space: str = "host"
     halo_value: int = 0
     shape_known: bool = True
+    short: bool = False
 
     def __post_init__(self) -> None:
         if not self.pitch:

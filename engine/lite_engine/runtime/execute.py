@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..backends import Backend, Executable, Repeats, Samples, StepTime, get_backend
+from ..ops._core import bf16_to_f32
 from ..plan import Plan, PlanTensor, Segment, cut
 
 
@@ -129,7 +130,8 @@ class Execution:
                 return tensor.to_logical(np.ascontiguousarray(inputs[made]).reshape(tensor.dims))
             raise KeyError(name)
         part, inner = self._home[made]
-        return self._logical(index, part.executable.tapped(inner))
+        array = part.executable.tapped(inner)
+        return self._logical(index, bf16_to_f32(array) if tensor.short else array)
 
     def _maker(self, index: int) -> int:
         """The tensor that a step writes, behind views."""

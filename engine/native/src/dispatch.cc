@@ -99,10 +99,8 @@ bool has_tables(const char* isa) {
 
 }  // namespace
 
-const Kernel* find_kernel(const char* name, const char* max_isa, const Step* step, Env* env,
+const Kernel* find_kernel(const char* name, const CpuFeatures& cpu, const Step* step, Env* env,
                           const char** isa) {
-  CpuFeatures cpu;
-  if (!detect_cpu(max_isa, &cpu)) return nullptr;
   for (int level = kNumIsas - 1; level >= 0; --level) {
     if (!kIsas[level].usable(cpu)) continue;
     for (const Entry& entry : kEntries) {

@@ -12,10 +12,9 @@ void detect_caches(size_t* l1_bytes, size_t* l2_bytes);
 const char* cpu_feature_text();  // of this machine, separated by spaces
 const char* isa_text();          // compiled in and usable here, lowest first
 
-// The kernel of the highest instruction set that `max_isa` and the machine allow and that suits the
-// step (`step` may be nullptr); nullptr when there is none. `isa` receives its instruction set
-// ("base" for portable kernels).
-const Kernel* find_kernel(const char* name, const char* max_isa, const Step* step, Env* env,
+// The kernel of the highest instruction set that `cpu` has and that suits the step (`step` may be
+// nullptr); nullptr when there is none. `isa` receives its instruction set ("base" for portable kernels).
+const Kernel* find_kernel(const char* name, const CpuFeatures& cpu, const Step* step, Env* env,
                           const char** isa);
 const char* kernel_name(int index);
 

@@ -95,7 +95,7 @@ bool is_small(const Step& step) {
 bool prepare_step(lite_program* p, Step& step) {
   Env& env = p->env;
   const char* isa = "";
-  step.kernel = find_kernel(step.variant, p->max_isa, &step, &env, &isa);
+  step.kernel = find_kernel(step.variant, env.cpu, &step, &env, &isa);
   if (!step.kernel) return env.fail("kernel '%s' is not in this library", step.variant);
   const Kernel& kernel = *step.kernel;
   if (!names_op(kernel.ops, step.op)) return env.fail("kernel does not implement %s", step.op);

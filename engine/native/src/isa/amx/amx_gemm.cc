@@ -52,11 +52,12 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
   g->group_bytes = g->in_c * element_bytes;
   g->source_column = 1;
   if (s.out.images * s.out.h * s.out.w == 0 || g->in_c == 0 || g->out_c == 0) return false;
-  // Every output reads the pixel in its place, and they lie one after the other.
+  // Every output reads the pixel in its place, and they lie one after the other; enough of them for
+  // the last block, which begins earlier rather than read behind the input.
   const bool pointwise = kh == 1 && kw == 1 && s.stride[0] == 1 && s.stride[1] == 1 &&
                          s.pad[0] == 0 && s.pad[1] == 0 && s.in.h == s.out.h &&
                          s.in.w == s.out.w && (s.in.h == 1 || s.in.row == s.in.w * s.in.pixel);
-  if (in_place && pointwise && s.in.h * s.in.w >= kAmxRows &&
+  if (in_place && pointwise && (by_rows ? s.in.w : s.in.h * s.in.w) >= kAmxBlock &&
       split_depth(g->group_bytes, true, &g->k_tiles, &g->k_bytes)) {
     g->padded = g->group_bytes;
     g->pixel = g->lda = s.in.pixel * element_bytes;
@@ -144,6 +145,17 @@ AmxGemm chunk_of(const AmxGemm& g, int64_t image, int64_t begin, int64_t rows) {
   c.out.origin += image * g.out.image + begin * g.out.row;
   c.residual.origin += image * g.residual.image + begin * g.residual.row;
   set_rows(rows, &c);
+  c.grid = {1, 1};
+  return c;
+}
+
+AmxGemm rows_of(const AmxGemm& g, int64_t begin, int64_t rows) {
+  AmxGemm c = g;
+  c.source.origin += begin * g.source.row;
+  c.out.origin += begin * g.out.row;
+  c.residual.origin += begin * g.residual.row;
+  c.total = rows * g.slots;
+  c.blocks = static_cast<int32_t>((c.total + kAmxBlock - 1) / kAmxBlock);
   c.grid = {1, 1};
   return c;
 }

@@ -82,6 +82,8 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
 void plan_chunks(int64_t rows, AmxGemm* g);
 // `rows` rows of outputs of one image, from `begin` on, as a convolution of their own.
 AmxGemm chunk_of(const AmxGemm& g, int64_t image, int64_t begin, int64_t rows);
+// The same of the only image's rows where they are read in place.
+AmxGemm rows_of(const AmxGemm& g, int64_t begin, int64_t rows);
 // Bytes of the copied operand, with what whole tiles read behind it.
 size_t operand_bytes(const AmxGemm& g);
 // Memory for offsets; grid and blocking. After plan_amx.

@@ -1,4 +1,5 @@
-// Conv and ConvTranspose on AMX with float32 in memory and float32 sums of bf16 products.
+// Conv and ConvTranspose on AMX with float32 sums of bf16 products; in memory there are floats, or with
+// precision bf16 each of input, residual and output may be bf16.
 //
 // Precision bf16 rounds inputs and weights (one part). The kernels named bf16x2 split each into a high and
 // a low bf16, x = h + l + e with |e| <= 2^-16 |x|, and adds h*h', h*l' and l*h' (two parts): Henry,
@@ -9,7 +10,7 @@
 //
 // The input is rounded as it is copied: by all threads in phase 0, or where the copy would not stay
 // in the second-level cache some rows at a time, by each thread for itself. Channels that do not fill
-// a pair or a tile are zeros.
+// a pair or a tile are zeros. A 1x1 convolution over dense bf16 reads them where they lie.
 #include "amx_gemm.h"
 
 #include "convert.h"
@@ -26,13 +27,37 @@ struct Part {
   const float* bias;         // [group][panels * kAmxColumns]
 };
 
+// Whether input, residual and output are bf16; floats otherwise.
+struct Shorts {
+  bool x, residual, y;
+};
+
 struct State {
+  Shorts shorts;
   int32_t parts;
   Part* part;
   Activation activation;
   float low, high;
   bool has_residual, apply;
 };
+
+// read_conv, of tensors that may be bf16 where there is one part.
+template <int kParts>
+bool read(const Step& step, Env& env, bool transposed, ConvShape* s, Shorts* shorts) {
+  const ConvOperands o{input_of(step, 0), input_of(step, 1), input_of(step, 2), input_of(step, 3),
+                       output_of(step, 0)};
+  const Tensor* all[] = {o.x, o.residual, o.y, o.w, o.b};
+  bool is_short[5] = {};
+  for (int i = 0; i < 5; ++i) {
+    if (!all[i] || all[i]->dtype == DType::kF32) continue;
+    is_short[i] = kParts == 1 && i < 3 && all[i]->dtype == DType::kBF16;
+    if (!is_short[i])
+      return env.fail("'%s' is %s, this kernel takes f32", all[i]->name, dtype_name(all[i]->dtype));
+  }
+  *shorts = {is_short[0], is_short[1], is_short[2]};
+  return read_conv_shape(step, env, o, transposed, s) &&
+         parse_activation(step, env, &s->activation);
+}
 
 // Of the vectors' products, what is left to F(4,3): a quarter, and its transforms.
 double vector_share(const ConvShape& s) {
@@ -43,28 +68,30 @@ double vector_share(const ConvShape& s) {
 }
 
 template <int kParts>
-bool plan(const ConvShape& s, const Env& env, bool by_rows, AmxGemm* g) {
-  return plan_amx(s, 2, false, env, g, kParts, kParts == 1 ? 1 : vector_share(s), by_rows);
+bool plan(const ConvShape& s, bool short_x, const Env& env, bool by_rows, AmxGemm* g) {
+  return plan_amx(s, 2, short_x, env, g, kParts, kParts == 1 ? 1 : vector_share(s), by_rows);
 }
 
 template <int kParts>
 bool suits(const Step& step, Env& env) {
   ConvShape s;
+  Shorts shorts;
   AmxGemm g;
-  return read_conv(step, env, false, &s) && plan<kParts>(s, env, false, &g);
+  return read<kParts>(step, env, false, &s, &shorts) && plan<kParts>(s, shorts.x, env, false, &g);
 }
 
 // Whether every remainder pays here.
 template <int kParts>
 bool suits_transposed(const Step& step, Env& env) {
   ConvShape s;
+  Shorts shorts;
   AmxGemm g;
   DeconvPart part;
-  if (!read_conv(step, env, true, &s)) return false;
+  if (!read<kParts>(step, env, true, &s, &shorts)) return false;
   const int64_t count = count_deconv_parts(s, env);
   for (int64_t i = 0; i < count; ++i) {
     if (deconv_part(s, i, &part) &&
-        (part.shape.kernel[0] == 0 || !plan<kParts>(part.shape, env, false, &g)))
+        (part.shape.kernel[0] == 0 || !plan<kParts>(part.shape, shorts.x, env, false, &g)))
       return false;
   }
   return count > 0;
@@ -76,6 +103,7 @@ bool suits_transposed(const Step& step, Env& env) {
 bool prefers_rows(const AmxGemm& g, const ConvShape& s, const Env& env) {
   const int64_t rows = s.out.images * s.out.h, most = (rows + env.threads - 1) / env.threads;
   const double l2 = static_cast<double>(env.l2_bytes);
+  if (!g.copied) return false;
   if (rows >= 4 * env.threads && static_cast<double>(operand_bytes(g)) > 0.6 * l2) return true;
   return env.threads > 1 && most * env.threads * 7 <= rows * 8 &&
          static_cast<double>(g.groups * g.group_weight_bytes) <= 0.6 * l2;
@@ -153,10 +181,11 @@ template <int kParts>
 bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& step, Env& env,
                   Part* part) {
   AmxGemm& g = part->gemm;
-  plan<kParts>(s, env, false, &g);
+  const bool short_x = static_cast<const State*>(step.state)->shorts.x;
+  plan<kParts>(s, short_x, env, false, &g);
   if (by_rows || prefers_rows(g, s, env)) {
-    plan<kParts>(s, env, true, &g);
-    plan_chunks(rows_per_chunk(g, s, env), &g);
+    plan<kParts>(s, short_x, env, true, &g);
+    if (g.copied) plan_chunks(rows_per_chunk(g, s, env), &g);
   }
   if (!finish_plan(s, 2, step, env, &g)) return false;
   part->rows = s.out.images * s.out.h;
@@ -172,12 +201,13 @@ bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& s
   return true;
 }
 
-State* new_state(const ConvShape& s, int64_t parts, Step& step, Env& env) {
+State* new_state(const ConvShape& s, const Shorts& shorts, int64_t parts, Step& step, Env& env) {
   State* state = static_cast<State*>(env.allocate(sizeof(State)));
   Part* part = static_cast<Part*>(env.allocate(static_cast<size_t>(parts) * sizeof(Part)));
   if (!state || !part) return nullptr;
   step.state = state;
   state->part = part;
+  state->shorts = shorts;
   state->activation = s.activation;
   const Act act = s.activation.act;
   const bool clip = act == Act::kClip;
@@ -192,8 +222,9 @@ State* new_state(const ConvShape& s, int64_t parts, Step& step, Env& env) {
 template <int kParts>
 bool prepare(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, false, &s)) return false;
-  State* state = new_state(s, 1, step, env);
+  Shorts shorts;
+  if (!read<kParts>(step, env, false, &s, &shorts)) return false;
+  State* state = new_state(s, shorts, 1, step, env);
   if (!state) return env.out_of_memory();
   state->parts = 1;
   const int64_t kw = s.kernel[1], taps = s.kernel[0] * kw;
@@ -207,10 +238,11 @@ bool prepare(Step& step, Env& env) {
 template <int kParts>
 bool prepare_transposed(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, true, &s)) return false;
+  Shorts shorts;
+  if (!read<kParts>(step, env, true, &s, &shorts)) return false;
   const int64_t count = count_deconv_parts(s, env);
   if (!count) return false;
-  State* state = new_state(s, count, step, env);
+  State* state = new_state(s, shorts, count, step, env);
   if (!state) return env.out_of_memory();
   for (int64_t i = 0; i < count; ++i) {
     DeconvPart part;
@@ -325,53 +357,130 @@ void copy_pixels(const AmxGemm& g, const float* from, uint8_t* to, int64_t pixel
   }
 }
 
+// The same of pixels that are bf16 already.
+void copy_shorts(const AmxGemm& g, const uint16_t* from, uint8_t* to, int64_t pixels) {
+  const int64_t pixel = g.source.pixel * g.source_column, channels = g.group_bytes / 2;
+  if (g.groups * channels == pixel && g.pixel == 2 * pixel) {
+    memcpy(to, from, pixels * g.pixel);
+    return;
+  }
+  const int64_t padded = g.padded / 2;
+  for (int64_t i = 0; i < pixels; ++i, from += pixel, to += g.pixel)
+    for (int64_t group = 0; group < g.groups; ++group) {
+      const uint16_t* source = from + group * channels;
+      uint16_t* at = reinterpret_cast<uint16_t*>(to + group * g.padded);
+      for (int64_t c = 0; c < padded; c += 2 * kLanes) {
+        const int64_t n = channels - c, room = padded - c;  // n may be 0 or less: only padding
+        const __mmask32 some = n >= 32 ? ~__mmask32{0} : n > 0 ? (__mmask32{1} << n) - 1 : 0;
+        const __mmask32 all = room >= 32 ? ~__mmask32{0} : (__mmask32{1} << room) - 1;
+        touches(source + c, 2 * __builtin_popcount(some));
+        touches(at + c, 2 * __builtin_popcount(all));
+        _mm512_mask_storeu_epi16(at + c, all, _mm512_maskz_loadu_epi16(some, source + c));
+      }
+    }
+}
+
+// `x` points at floats, or bf16 where the step's input is.
 template <int kParts>
-void copy(const AmxGemm& g, const float* x, uint8_t* operand, int thread, int threads) {
-  copy_planes(
-      g, operand, thread, threads,
-      [&](int64_t from, uint8_t* to, int64_t pixels) { copy_pixels<kParts>(g, x + from, to, pixels); },
-      [&](uint8_t* to, int64_t pixels) {
-        for (int part = 0; part < kParts; ++part) memset(to + part * g.part_bytes, 0, pixels * g.pixel);
-      });
+void copy(const State& state, const AmxGemm& g, const uint8_t* x, uint8_t* operand, int thread,
+          int threads) {
+  const auto fill = [&](uint8_t* to, int64_t pixels) {
+    for (int part = 0; part < kParts; ++part) memset(to + part * g.part_bytes, 0, pixels * g.pixel);
+  };
+  const auto round = [&](int64_t from, uint8_t* to, int64_t pixels) {
+    copy_pixels<kParts>(g, reinterpret_cast<const float*>(x) + from, to, pixels);
+  };
+  const auto keep = [&](int64_t from, uint8_t* to, int64_t pixels) {
+    copy_shorts(g, reinterpret_cast<const uint16_t*>(x) + from, to, pixels);
+  };
+  if (state.shorts.x) copy_planes(g, operand, thread, threads, keep, fill);
+  else copy_planes(g, operand, thread, threads, round, fill);
 }
 
 struct alignas(64) Sums {
   float at[kAmxBlock * kAmxColumns];
 };
 
-// The sums of a block to y. kAct: kClip, kHardSwish or kLeakyRelu; others follow with `apply`.
-template <Act kAct>
-void finish(const State& state, const AmxBlock& b, const Sums& sums, float* y,
-            const float* residual) {
+// 16 values of a tensor of floats or bf16.
+template <class Element>
+LITE_INLINE F load_lanes(const Element* from, __mmask16 lanes) {
+  touches(from, sizeof(Element) * __builtin_popcount(lanes));
+  if constexpr (sizeof(Element) == 4) return (F)_mm512_maskz_loadu_ps(lanes, from);
+  else return as_float((I)_mm512_slli_epi32(
+      _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, from)), 16));
+}
+LITE_INLINE void store_lanes(float* to, F v, __mmask16 lanes) {
+  touches(to, 4 * __builtin_popcount(lanes));
+  _mm512_mask_storeu_ps(to, lanes, (__m512)v);
+}
+LITE_INLINE void store_lanes(uint16_t* to, F v, __mmask16 lanes) {
+  touches(to, 2 * __builtin_popcount(lanes));
+  _mm256_mask_storeu_epi16(to, lanes, (__m256i)_mm512_cvtneps_pbh((__m512)v));
+}
+
+// The sums of a block to y. kAct: kClip, kHardSwish or kLeakyRelu; others follow with `apply`, on the
+// sums themselves.
+template <Act kAct, class Y, class R>
+void finish(const State& state, const AmxBlock& b, Sums& sums, void* output, const void* addend) {
+  Y* y = static_cast<Y*>(output);
+  const R* residual = static_cast<const R*>(addend);
   const int vectors = tile_vectors(b.columns);
   const uint32_t valid = ~0u >> (32 - b.columns);
   const F low = splat(kAct == Act::kClip ? state.low : state.activation.a);
   const F high = splat(kAct == Act::kClip ? state.high : state.activation.b);
-  int64_t begin = 0, end = 0;  // a run of sums that await their activation
-  for_each_output(b, [&](int32_t row, int64_t to, int64_t from) {
-    for (int n = 0; n < vectors; ++n) {
-      const __mmask16 lanes = static_cast<__mmask16>(valid >> (n * kLanes));
-      F v = load(sums.at + (row * vectors + n) * kLanes);
-      if (residual) v += (F)_mm512_maskz_loadu_ps(lanes, residual + from + n * kLanes);
-      _mm512_mask_storeu_ps(y + to + n * kLanes, lanes, (__m512)activate_vector<kAct>(v, low, high));
+  const auto for_each_vector = [&](auto visit) __attribute__((always_inline)) {
+    for_each_output(b, [&](int32_t row, int64_t to, int64_t from) __attribute__((always_inline)) {
+      for (int n = 0; n < vectors; ++n)
+        visit(sums.at + (row * vectors + n) * kLanes, to + n * kLanes, from + n * kLanes,
+              static_cast<__mmask16>(valid >> (n * kLanes)));
+    });
+  };
+  if (state.apply) {
+    if (residual) {
+      for_each_vector([&](float* sum, int64_t, int64_t from, __mmask16 lanes) {
+        store(sum, load(sum) + load_lanes(residual + from, lanes));
+      });
     }
-    if (!state.apply) return;
-    if (to != end) {
-      activate(y + begin, end - begin, state.activation);
-      begin = to;
-    }
-    end = to + b.columns;
+    activate(sums.at, int64_t{b.rows} * vectors * kLanes, state.activation);
+    for_each_vector([&](float* sum, int64_t to, int64_t, __mmask16 lanes) {
+      store_lanes(y + to, load(sum), lanes);
+    });
+    return;
+  }
+  for_each_vector([&](float* sum, int64_t to, int64_t from, __mmask16 lanes)
+                      __attribute__((always_inline)) {
+    F v = load(sum);
+    if (residual) v += load_lanes(residual + from, lanes);
+    store_lanes(y + to, activate_vector<kAct>(v, low, high), lanes);
   });
-  if (state.apply) activate(y + begin, end - begin, state.activation);
 }
 
+using FinishFn = void (*)(const State&, const AmxBlock&, Sums&, void*, const void*);
+template <class Y, class R>
+FinishFn finish_of(Act act) {
+  return act == Act::kHardSwish   ? finish<Act::kHardSwish, Y, R>
+         : act == Act::kLeakyRelu ? finish<Act::kLeakyRelu, Y, R>
+                                  : finish<Act::kClip, Y, R>;
+}
+
+// Where a step's values lie: floats, or bf16 as State::shorts says.
+struct Places {
+  const uint8_t* x;
+  uint8_t* y;
+  const uint8_t* residual;
+};
+
 template <int kParts>
-void multiply(const State& state, const AmxGemm& g, const float* bias, const uint8_t* operand, float* y,
-              const float* residual, int thread) {
+void multiply(const State& state, const AmxGemm& g, const float* bias, const uint8_t* operand,
+              const Places& at, int thread) {
   const Act act = state.activation.act;
-  const auto finish_block = act == Act::kHardSwish   ? finish<Act::kHardSwish>
-                            : act == Act::kLeakyRelu ? finish<Act::kLeakyRelu>
-                                                     : finish<Act::kClip>;
+  const Shorts& shorts = state.shorts;
+  FinishFn finish_block = finish_of<float, float>(act);
+  if constexpr (kParts == 1) {
+    if (shorts.y && shorts.residual) finish_block = finish_of<uint16_t, uint16_t>(act);
+    else if (shorts.y) finish_block = finish_of<uint16_t, float>(act);
+    else if (shorts.residual) finish_block = finish_of<float, uint16_t>(act);
+  }
   Sums sums[2];
   for_each_block(
       g, operand, thread,
@@ -384,38 +493,41 @@ void multiply(const State& state, const AmxGemm& g, const float* bias, const uin
             g, b, a, w, bias + (b.group * g.panels + b.panel) * kAmxColumns);
       },
       [&](int which, int tiles, int vectors) { store_sums(sums[which].at, tiles, vectors); },
-      [&](const AmxBlock& b, int which) { finish_block(state, b, sums[which], y, residual); });
+      [&](const AmxBlock& b, int which) {
+        finish_block(state, b, sums[which], at.y, at.residual);
+      });
 }
 
 // Output rows [begin, end) of an image, chunk by chunk.
 template <int kParts>
 void run_chunks(const State& state, const Part& part, int64_t image, int64_t begin, int64_t end,
-                const float* x, float* y, const float* residual, uint8_t* operand) {
+                const Places& at, uint8_t* operand) {
   const int64_t most = part.gemm.chunk_rows, passes = (end - begin + most - 1) / most;
   for (int64_t pass = 0; pass < passes; ++pass) {
     int64_t from, to;
     share(end - begin, 1, static_cast<int>(pass), static_cast<int>(passes), &from, &to);
     const AmxGemm chunk = chunk_of(part.gemm, image, begin + from, to - from);
-    copy<kParts>(chunk, x, operand, 0, 1);
-    multiply<kParts>(state, chunk, part.bias, operand, y, residual, 0);
+    copy<kParts>(state, chunk, at.x, operand, 0, 1);
+    multiply<kParts>(state, chunk, part.bias, operand, at, 0);
   }
 }
 
 template <int kParts>
 void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  const float* x = step.inputs[0]->as<float>();
-  float* y = step.outputs[0]->as<float>();
-  const float* residual = state.has_residual ? step.inputs[3]->as<float>() : nullptr;
+  const Places at{step.inputs[0]->data, step.outputs[0]->data,
+                  state.has_residual ? step.inputs[3]->data : nullptr};
   for (int32_t i = 0; i < state.parts; ++i) {
     const Part& part = state.part[i];
     const AmxGemm& g = part.gemm;
     uint8_t* copied = static_cast<uint8_t*>(step.shared) + g.copy_at;
-    if (phase == 0 && !g.chunk_rows) copy<kParts>(g, x, copied, thread, threads);
+    if (phase == 0 && g.copied && !g.chunk_rows)
+      copy<kParts>(state, g, at.x, copied, thread, threads);
     if (phase + 1 < step.phases) continue;
     set_tiles(g);
     if (!g.chunk_rows) {
-      multiply<kParts>(state, g, part.bias, copied, y, residual, thread);
+      const uint8_t* operand = g.copied ? copied : at.x + 2 * g.source.origin;
+      multiply<kParts>(state, g, part.bias, operand, at, thread);
       continue;
     }
     int64_t row, end;
@@ -423,7 +535,7 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
     for (int64_t height = part.rows / g.source.images; row < end;) {
       const int64_t image = row / height, first = image * height;
       const int64_t last = end < first + height ? end : first + height;
-      run_chunks<kParts>(state, part, image, row - first, last - first, x, y, residual,
+      run_chunks<kParts>(state, part, image, row - first, last - first, at,
                          static_cast<uint8_t*>(scratch));
       row = last;
     }
@@ -434,11 +546,15 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
 template <int kParts>
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  set_tiles(state.part->gemm);
-  run_chunks<kParts>(state, *state.part, 0, r.begin, r.end, reinterpret_cast<const float*>(r.input),
-                     reinterpret_cast<float*>(r.output),
-                     state.has_residual ? step.inputs[3]->as<float>() : nullptr,
-                     static_cast<uint8_t*>(scratch));
+  const AmxGemm& g = state.part->gemm;
+  const Places at{r.input, r.output, state.has_residual ? step.inputs[3]->data : nullptr};
+  set_tiles(g);
+  if (g.copied) {
+    run_chunks<kParts>(state, *state.part, 0, r.begin, r.end, at, static_cast<uint8_t*>(scratch));
+  } else {
+    const AmxGemm rows = rows_of(g, r.begin, r.end - r.begin);
+    multiply<kParts>(state, rows, state.part->bias, at.x + 2 * rows.source.origin, at, 0);
+  }
   release_tiles();
 }
 

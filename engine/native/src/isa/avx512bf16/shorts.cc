@@ -1,0 +1,2 @@
+// shorts.cc for the instruction set of this folder.
+#include "isa/shorts.cc"

@@ -1,0 +1,46 @@
+"""Values in bf16 between the steps that take them so."""
+
+from __future__ import annotations
+
+import numpy as np
+from lite_engine import Predictor
+from lite_engine.ir import DType
+from lite_engine.plan import make_plan
+from lite_engine.runtime import host_target
+
+from tests.small_models import Builder, image
+
+
+def graph():
+    """A stem, a depthwise layer, a join; one value that an operator in float32 reads too."""
+    b = Builder((1, 3, 64, 64), "shorts")
+    y = b.conv(b.x, 3, 32, 3, name="stem")
+    left = b.conv(y, 32, 32, 3, group=32, activation="Relu", name="dw")
+    right = b.conv(y, 32, 16, 1, name="pw")
+    y = b.add("Concat", left, right, axis=1, name="join")
+    y = b.add("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2], name="pool")
+    y = b.conv(y, 48, 32, 1, name="last")
+    return b.done(b.add("Mul", y, b.add("Sigmoid", y, name="gate"), name="gated"))
+
+
+def test_values_that_every_step_takes_in_bf16_are_stored_so():
+    plan = make_plan(graph(), "cpu", precision="bf16")
+    kinds = {s.name: plan.tensors[s.outputs[0]].dtype for s in plan.steps}
+    short = {name for name, kind in kinds.items() if kind is DType.BF16}
+    # `last` is read by operators in float32; the network's input and output are as they were.
+    assert short == {"stem", "dw", "pw", "join", "pool"}
+    assert [s.kernel for s in plan.steps if s.name in ("dw", "pool", "gate")] == [
+        "bf16_conv2d_depthwise", "bf16_pool", "f32_unary"]  # fmt: skip
+    assert not any(t.short for t in make_plan(graph(), "cpu").tensors)
+
+
+def test_taps_are_floats_and_close():
+    model, names = graph(), ["stem", "dw", "join", "pool", "last"]
+    feeds, host = image(model), host_target()
+    exact, short = (
+        Predictor(model, host, precision=p).run(feeds, taps=names) for p in ("fp32", "bf16")
+    )
+    for name in names:
+        assert short[name].dtype == np.float32 and short[name].shape == exact[name].shape
+        off = np.linalg.norm(short[name] - exact[name]) / np.linalg.norm(exact[name])
+        assert off < 1e-2, name
