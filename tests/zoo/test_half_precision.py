@@ -14,7 +14,7 @@ zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tre
 pytestmark = pytest.mark.cpu
 #: Networks that the emulator runs within a minute.
 SMALL = ("mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2", "ghostnet",
-         "resnet18", "efficientnet_b0", "ocr_recogniser", "vit_tiny", "text_encoder")
+         "resnet18", "efficientnet_b0", "ocr_recogniser", "vit_tiny")
 
 
 def error_of(model, precision: str, backend: str, **more) -> float:
