@@ -9,16 +9,19 @@
 namespace lite::LITE_ISA {
 namespace {
 
-// Ahead of a tile's packed floats in scratch memory.
+// Ahead of a tile's packed floats in scratch memory, where outputs do not lie evenly.
 struct TileRows {
   float* c[kPackedRows];
   const float* residual[kPackedRows];
-  int32_t rows;                     // present ones
 };
 constexpr int64_t kTileRowsFloats = (sizeof(TileRows) + 63) / 64 * 16;
 
 LITE_INLINE int64_t tile_floats(const PackedGemm& g) {
   return kTileRowsFloats + (g.depth * kPackedRows + kPackedSlack + 15) / 16 * 16;
+}
+
+LITE_INLINE bool lies_evenly(const PixelView& v) {
+  return (v.h <= 1 || v.row == v.w * v.pixel) && (v.images <= 1 || v.image == v.h * v.row);
 }
 
 struct Pixel {
@@ -89,7 +92,6 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
   const ConvShape& s = g.shape;
   const int64_t count = end - begin < kPackedRows ? end - begin : kPackedRows;
   const int64_t padded = (count + 3) / 4 * 4;
-  tile->rows = static_cast<int32_t>(count);
   int64_t column = begin % s.out.w, row = begin / s.out.w % s.out.h;
   int64_t image = begin / s.out.w / s.out.h;
   const bool evenly = count == padded && column + count <= s.out.w;
@@ -97,6 +99,7 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
   const auto place = [&](int64_t m) __attribute__((always_inline)) {
     pixels[m] = {x + s.in.origin + image * s.in.image, row * s.stride[0] - s.pad[0],
                  column * s.stride[1] - s.pad[1]};
+    if (g.even) return;
     tile->c[m] = y + s.out.origin + image * s.out.image + row * s.out.row + column * s.out.pixel;
     if (residual) {
       tile->residual[m] = residual + s.residual.origin + image * s.residual.image +
@@ -107,6 +110,7 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
   if (evenly) {
     for (int64_t m = 1; m < padded; m++) {
       pixels[m] = {pixels[0].image, pixels[0].y, pixels[0].x + m * s.stride[1]};
+      if (g.even) continue;
       tile->c[m] = tile->c[0] + m * s.out.pixel;
       if (residual) tile->residual[m] = tile->residual[0] + m * s.residual.pixel;
     }
@@ -135,6 +139,7 @@ bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
   g->depth = (s.kernel[0] * s.kernel[1] * s.group_in + 3) / 4 * 4;
   const int64_t pixels = s.out.images * s.out.h * s.out.w;
   const int64_t tiles = (pixels + kPackedRows - 1) / kPackedRows;
+  g->even = lies_evenly(s.out) && (!s.has_residual || lies_evenly(s.residual));
   g->joined_taps = s.kernel[1] == 1 || s.dilation[1] * s.in.pixel == s.group_in;
   g->zeros = static_cast<float*>(env.allocate((s.kernel[1] * s.group_in + 1) * sizeof(float)));
   if (!g->zeros) return env.out_of_memory();
@@ -156,15 +161,19 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
   const Activation& activation = g.shape.activation;
   const Act act = activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
+  const PixelView &out = g.shape.out, &more = g.shape.residual;
   PackedTile t{};
   t.k = g.depth;
+  t.a_next = stride;
+  t.ldc = out.pixel;
+  t.ldr = more.pixel;
   t.lo = act == Act::kClip ? activation.a : -INFINITY;
   t.hi = act == Act::kClip ? activation.b : INFINITY;
   t.hard_swish = act == Act::kHardSwish;
   for (int64_t block = begin; block < end; block += g.block_tiles * kPackedRows) {
-    const int64_t rest = (end - block + kPackedRows - 1) / kPackedRows;
-    const int64_t tiles = rest < g.block_tiles ? rest : g.block_tiles;
-    for (int64_t i = 0; i < tiles; i++) {
+    const int64_t rest = end - block, room = g.block_tiles * kPackedRows;
+    const int64_t pixels = rest < room ? rest : room;
+    for (int64_t i = 0; i * kPackedRows < pixels; i++) {
       gather(g, x, y, residual, block + i * kPackedRows, end, scratch + g.block_tiles * stride,
              reinterpret_cast<TileRows*>(scratch + i * stride));
     }
@@ -175,15 +184,26 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
       t.w = g.weights + panel * g.depth * kTileColumns;
       t.bias = g.bias + t.channel;
       const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
-      for (int64_t i = 0; i < tiles; i++) {
-        const TileRows& rows = *reinterpret_cast<const TileRows*>(scratch + i * stride);
-        t.a = scratch + i * stride + kTileRowsFloats;
-        t.c = rows.c;
-        t.residual = residual ? rows.residual : nullptr;
-        tile[rows.rows - 1](t);
-        if (!apply) continue;
-        for (int m = 0; m < rows.rows; m++)
-          activate(rows.c[m] + t.channel, t.columns, activation);
+      // All whole tiles at once where they lie evenly.
+      const int64_t whole = pixels / kPackedRows;
+      t.tiles = g.even && whole ? whole : 1;
+      for (int64_t pixel = 0; pixel < pixels;) {
+        const int64_t height = pixels - pixel < kPackedRows ? pixels - pixel : kPackedRows;
+        if (height < kPackedRows) t.tiles = 1;
+        float* const at = scratch + pixel / kPackedRows * stride;
+        t.a = at + kTileRowsFloats;
+        if (g.even) {
+          t.c = y + out.origin + (block + pixel) * out.pixel + t.channel;
+          if (residual) t.residual = residual + more.origin + (block + pixel) * more.pixel + t.channel;
+        } else {
+          const TileRows& rows = *reinterpret_cast<const TileRows*>(at);
+          t.c_rows = rows.c;
+          t.residual_rows = residual ? rows.residual : nullptr;
+        }
+        tile[height - 1](t);
+        for (int64_t m = 0; apply && m < t.tiles * height; m++)
+          activate(g.even ? t.c + m * t.ldc : t.c_rows[m] + t.channel, t.columns, activation);
+        pixel += t.tiles * height;
       }
     }
   }

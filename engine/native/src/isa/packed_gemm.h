@@ -11,6 +11,7 @@ struct PackedGemm {
   ConvShape shape;
   int64_t depth;                    // taps x channels in, padded to a multiple of 4
   bool joined_taps;                 // a row of taps is one contiguous run
+  bool even;                        // pixels of the output, and residual, lie evenly across rows
   int64_t block_tiles;              // packed at a time
   size_t scratch_bytes;             // per thread
   const Real* weights;              // [panel][depth][columns], then kPackedSlack floats

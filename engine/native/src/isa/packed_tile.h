@@ -5,7 +5,8 @@
 //
 //   C[m][n] = f(bias[n] + R[m][n] + sum over k of A[k][m] * W[k][n])
 //
-// Rows of C and R are given by pointers: a tile may hold the pixels of several image rows.
+// Tiles of one height that meet the same W follow each other in one call. Rows of C and R lie
+// evenly, or, of the pixels of several image rows, are given by pointers.
 #pragma once
 
 #include "f32_tile.h"
@@ -24,11 +25,17 @@ constexpr int kPackedSlack = 16;
 
 struct PackedTile {
   const float* a;
+  ptrdiff_t a_next;                // floats from one tile to the next
+  int64_t tiles;                   // at least 1
   int64_t k;                       // a positive multiple of 4
   const float* w;                  // [k][4 * vectors]
-  const float* bias;               // kTileColumns readable floats
-  float* const* c;                 // rows of C and
-  const float* const* residual;    // of R, or nullptr; their element `channel` comes first
+  const float* bias;               // kTileColumns readable floats, or nullptr for zeros
+  float* c;                        // row m of tile i is at c + (i * rows + m) * ldc
+  ptrdiff_t ldc;
+  const float* residual;           // the same with ldr, or nullptr
+  ptrdiff_t ldr;
+  float* const* c_rows;            // or nullptr: the rows of a single tile in place of c; their
+  const float* const* residual_rows;  // element `channel` comes first
   ptrdiff_t channel;
   float lo, hi;
   int32_t columns;                 // valid ones

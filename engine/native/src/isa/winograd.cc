@@ -149,6 +149,7 @@ bool prepare(Step& step, Env& env) {
   if (block < 2 * rows) block = 2 * rows;
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
   w->block = (mine + blocks - 1) / blocks;
+  if (kPacks) w->block = (w->block + rows - 1) / rows * rows;
   // Where V and the weights of a panel do not stay cached together, V is read once for as many panels
   // as let M take half the cache.
   const int64_t fit = static_cast<int64_t>(0.5 * l2 / (kBytes * m_elems(*w, kAll)));
@@ -156,8 +157,7 @@ bool prepare(Step& step, Env& env) {
   w->group = kPacks || !evicts || fit < 1 ? 1 : fit < w->panels ? fit : w->panels;
   if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, m);
   step.scratch_bytes = sizeof(Real) * (v_elems(*w, kAll) + w->group * m_elems(*w, kAll) +
-                                       packed_elems(*w, kAll)) +
-                       sizeof(Real*) * static_cast<size_t>(w->block);
+                                       packed_elems(*w, kAll));
   set_variant(step, LITE_REAL "_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m,
               static_cast<int>(rows), kTileColumns);
   return true;
@@ -339,23 +339,30 @@ void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_
   }
 }
 
-// M of one panel; rows: where each tile's columns of point 0 go.
+// M of one panel: [tile][point][columns].
 void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count,
-                     const float* packed, float* const* rows) {
+                     const float* packed, float* products) {
   PackedTile p{};
   p.a = packed;
+  p.a_next = packed_tile_elems(w);
   p.k = w.depth;
   p.w = t.w;
-  p.bias = t.bias;
+  p.ldc = static_cast<ptrdiff_t>(points) * kTileColumns;
   p.lo = t.lo;
   p.hi = t.hi;
   p.columns = t.columns;
   const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
-  for (int xi = 0; xi < points; ++xi, p.w += w.depth * t.ldw, p.channel += kTileColumns) {
-    for (int64_t i = 0; i < count; i += kPackedRows, p.a += packed_tile_elems(w)) {
-      p.c = rows + i;
-      tile[(count - i < kPackedRows ? count - i : kPackedRows) - 1](p);
-    }
+  const int64_t whole = count / kPackedRows, rest = count % kPackedRows;
+  for (int xi = 0; xi < points; ++xi, p.w += w.depth * t.ldw) {
+    p.c = products + xi * kTileColumns;
+    p.tiles = whole;
+    if (whole) tile[kPackedRows - 1](p);
+    p.a += whole * p.a_next;
+    if (rest == 0) continue;
+    p.c += whole * kPackedRows * p.ldc;
+    p.tiles = 1;
+    tile[rest - 1](p);
+    p.a += p.a_next;
   }
 }
 #endif
@@ -385,7 +392,6 @@ void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* 
   const int64_t v_stride = v_rows(w) * w.row_elems;
 #if defined(LITE_PACKED_TILE)
   Real* packed = products + w.group * m_elems(w, kAll);
-  Real** rows = reinterpret_cast<Real**>(packed + packed_elems(w, kAll));
 #endif
   const int64_t m_stride = w.block * kTileColumns + kLanes, m_panel = m_elems(w, kAll);
   const Real zero_bias[kTileColumns] = {};
@@ -409,8 +415,7 @@ void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* 
 #if defined(LITE_PACKED_TILE)
       if (kPacks) {
         set_panel(w, first, 0, &t);
-        for (int64_t i = 0; i < count; ++i) rows[i] = products + i * kAll * kTileColumns;
-        multiply_packed(w, t, kAll, count, packed, rows);
+        multiply_packed(w, t, kAll, count, packed, products);
       }
 #endif
       for (int xi = 0; xi < kAll && !kPacks; ++xi) {
