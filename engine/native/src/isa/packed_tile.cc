@@ -18,10 +18,7 @@ namespace {
 
 // NOTE: the asm keeps the order of the source, for cores that issue in order: every load stands at
 // least eight multiplications before its use. The tile fills all 32 registers.
-LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
-  asm volatile("ldp %q0, %q1, [%2], 32" : "=w"(first), "=w"(second), "+r"(p));
-}
-
+//
 // kStart: sums begin here.
 template <int kLane, bool kStart>
 LITE_INLINE void multiply_add(F& sum, F w, F x) {
