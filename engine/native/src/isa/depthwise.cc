@@ -19,6 +19,12 @@ constexpr int kBlock = kVectors * kLanes;
 constexpr int kMaxKernel = 5;                                // of the unrolled forms
 constexpr int kMaxColumns = (kPixels - 1) * 2 + kMaxKernel;
 constexpr int kMaxTaps = 1024;                               // of the general form
+// Two output rows at a time share what they load, where nine filter taps stay in registers beside.
+#if defined(__aarch64__)
+constexpr bool kPairs = true;
+#else
+constexpr bool kPairs = false;
+#endif
 
 struct TileArgs {
   const Real* const* pointers;    // columns [ky][column] or, general form, [tap][pixel]
@@ -34,6 +40,9 @@ struct TileArgs {
   float lo, hi;
   bool hard_swish;                // instead of the clamp
   const Real* ahead;              // output to fetch meanwhile, or nullptr
+  // Of a pair of rows; pointers are then the first and last column of each input row.
+  const Real* rows[4];            // second columns, or nullptr: outside
+  ptrdiff_t out_row;
 };
 using TileFn = void (*)(const TileArgs&);
 
@@ -42,6 +51,7 @@ struct Depthwise {
   bool general;
   int32_t stride;                 // of the unrolled forms
   TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
+  TileFn pair;                    // kPixels of two rows, or nullptr
   int64_t blocks, block_weights;
   const Real* weights;
   const Real* bias;
@@ -87,6 +97,15 @@ LITE_INLINE void start(const TileArgs& t, int64_t c, F (&acc)[kPx][kNv]) {
   }
 }
 
+template <int kColumns>
+LITE_INLINE void take_pointers(const Real* const* from, const Real* (&column)[kColumns]) {
+  LITE_UNROLL for (int j = 0; j < kColumns; ++j) column[j] = from[j];
+#if defined(__aarch64__)
+  // Enough registers for all of them: two are one load.
+  LITE_UNROLL for (int j = 0; j < kColumns; ++j) asm("" : "+r"(column[j]));
+#endif
+}
+
 // k x k taps, stride s, kPx outputs, kNv vectors of channels; `tail` lanes of one vector or 0.
 template <int k, int s, int kPx, int kNv>
 LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const Real* w, int tail) {
@@ -104,11 +123,7 @@ LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const Real* w, int tail)
     LITE_UNROLL for (int x = 0; x < k; ++x)
       LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
     const Real* column[kColumns];
-    LITE_UNROLL for (int j = 0; j < kColumns; ++j) column[j] = pointers[j];
-#if defined(__aarch64__)
-    // Enough registers for all of them: two are one load.
-    LITE_UNROLL for (int j = 0; j < kColumns; ++j) asm("" : "+r"(column[j]));
-#endif
+    take_pointers(pointers, column);
     LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
       F d[kNv];
       LITE_UNROLL for (int n = 0; n < kNv; ++n) d[n] = read(column[j] + c + n * kLanes, tail);
@@ -158,6 +173,56 @@ void tile(const TileArgs& t) {
   }
 }
 
+// 3 x 3 taps, stride 1, kPixels of two output rows, one vector of channels at a time. Input rows
+// that lie outside are nullptr; of the columns only the first and the last may, they are pointers.
+void pair_tile(const TileArgs& t) {
+  const char* row[4];
+  LITE_UNROLL for (int y = 0; y < 4; ++y)
+    row[y] = t.rows[y] ? reinterpret_cast<const char*>(t.rows[y] + t.begin) : nullptr;
+  char* out[2] = {reinterpret_cast<char*>(t.out + t.begin),
+                  reinterpret_cast<char*>(t.out + t.out_row + t.begin)};
+  ptrdiff_t at[kPixels];  // bytes, in registers of their own: no address is computed in the loop
+  LITE_UNROLL for (int p = 0; p < kPixels; ++p) {
+    at[p] = p * t.out_pixel * static_cast<ptrdiff_t>(sizeof(Real));
+#if defined(__aarch64__)
+    asm("" : "+r"(at[p]));
+#endif
+  }
+  const bool clips_high = t.hi != INFINITY;
+  const Real* w = t.weights;
+  for (int64_t c = t.begin; c < t.end; c += kLanes) {
+    F acc[2][kPixels], f[3][3];
+    const F b = load(t.bias + c);
+    LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[0][p] = acc[1][p] = b;
+    LITE_UNROLL for (int i = 0; i < 9; ++i) f[i / 3][i % 3] = load(w + i * kBlock);
+    LITE_UNROLL for (int y = 0; y < 4; ++y) {
+      if (!row[y]) continue;
+      LITE_UNROLL for (int j = 0; j < kPixels + 2; ++j) {
+        const F d = load(j == 0          ? t.pointers[2 * y] + c
+                         : j > kPixels ? t.pointers[2 * y + 1] + c
+                                       : reinterpret_cast<const Real*>(row[y] + at[j - 1]));
+        LITE_UNROLL for (int x = 0; x < 3; ++x) {
+          const int p = j - x;
+          if (p < 0 || p >= kPixels) continue;
+          if (y < 3) acc[0][p] = fma(d, f[y][x], acc[0][p]);
+          if (y > 0) acc[1][p] = fma(d, f[y - 1][x], acc[1][p]);
+        }
+      }
+      row[y] += sizeof(F);
+    }
+    LITE_UNROLL for (int i = 0; i < 2; ++i) {
+      LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[i][p] = max(splat(t.lo), acc[i][p]);
+      if (clips_high) {
+        LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[i][p] = min(splat(t.hi), acc[i][p]);
+      }
+      LITE_UNROLL for (int p = 0; p < kPixels; ++p)
+        store(reinterpret_cast<Real*>(out[i] + at[p]), acc[i][p]);
+      out[i] += sizeof(F);
+    }
+    w += c % kBlock == kBlock - kLanes ? t.block_weights - c % kBlock : kLanes;
+  }
+}
+
 template <int k, int s>
 void set_tiles(Depthwise* d) {
   d->tile[0] = tile<k, s, 1>;
@@ -185,6 +250,12 @@ bool prepare(Step& step, Env& env) {
   else if (k == 3) set_tiles<3, 2>(d);
   else if (d->stride == 1) set_tiles<5, 1>(d);
   else set_tiles<5, 2>(d);
+
+  if (kPairs && !d->general && k == 3 && s.stride[0] == 1 && d->stride == 1 &&
+      s.dilation[0] == 1 && s.out.c % kLanes == 0 && s.in.pixel == s.out.pixel &&
+      !s.has_residual && s.out.w >= kPixels && s.pad[1] <= 1 && s.out.w - s.pad[1] <= s.in.w) {
+    d->pair = pair_tile;
+  }
 
   const int64_t channels = s.out.c;
   d->blocks = (channels + kBlock - 1) / kBlock;
@@ -258,6 +329,20 @@ void point_columns(const Depthwise& d, RowAt at, int64_t x, int pixels, int64_t 
   }
 }
 
+// A pair of rows: see TileArgs.
+void point_rows(const Depthwise& d, RowAt at, int64_t x, TileArgs* t, const Real** pointers) {
+  const ConvShape& s = d.shape;
+  const int64_t first = x - s.pad[1], last = first + kPixels + 1;
+  for (int i = 0; i < 4; ++i) {
+    const int64_t y = at.y - s.pad[0] + i;
+    const bool inside = y >= -s.in.halo[0] && y < s.in.h + s.in.halo[2];
+    const Real* row = at.input + y * s.in.row;
+    t->rows[i] = inside ? row + (first + 1) * s.in.pixel : nullptr;
+    pointers[2 * i] = first >= -s.in.halo[1] ? row + first * s.in.pixel : d.zeros;
+    pointers[2 * i + 1] = last < s.in.w + s.in.halo[3] ? row + last * s.in.pixel : d.zeros;
+  }
+}
+
 // General form: the input pixel of every tap and output; outside ones point at zeros.
 void point_taps(const Depthwise& d, RowAt at, int64_t x, int pixels, const Real** pointers) {
   const ConvShape& s = d.shape;
@@ -295,17 +380,20 @@ void run_part(const Step& step, const Real* input, Real* output, const Part& par
   t.end = block_end * kBlock < s.out.c ? block_end * kBlock : s.out.c;
   t.out_pixel = s.out.pixel;
   t.residual_pixel = s.residual.pixel;
+  t.out_row = s.out.row;
   t.lo = d.lo;
   t.hi = d.hi;
   t.hard_swish = act == Act::kHardSwish;
   t.pointers = pointers;
   const Real* weights = d.weights + block_begin * d.block_weights;
   const int pixels = tile_pixels(s.out.w);
-  for (int64_t row = row_begin; row < row_end; ++row) {
+  for (int64_t row = row_begin, rows = 1; row < row_end; row += rows) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
     const RowAt at{input + s.in.origin + image * s.in.image, y};
+    const bool pair = d.pair && row + 1 < row_end && y + 1 < s.out.h;
+    rows = pair ? 2 : 1;
     int64_t ky0 = 0, ky1 = s.kernel[0];
-    if (!d.general) {
+    if (!d.general && !pair) {
       tap_window(y * s.stride[0] - s.pad[0], s.dilation[0], s.kernel[0], -s.in.halo[0],
                  s.in.h + s.in.halo[2], &ky0, &ky1);
     }
@@ -314,18 +402,18 @@ void run_part(const Step& step, const Real* input, Real* output, const Part& par
     Real* out_row = output + s.out.origin + image * s.out.image + y * s.out.row;
     for (int64_t x = 0; x < s.out.w; x += pixels) {
       if (x + pixels > s.out.w) x = s.out.w - pixels;
-      if (d.general) point_taps(d, at, x, pixels, pointers);
+      if (pair) point_rows(d, at, x, &t, pointers);
+      else if (d.general) point_taps(d, at, x, pixels, pointers);
       else point_columns(d, at, x, pixels, ky0, ky1, pointers);
       t.out = out_row + x * s.out.pixel;
       t.ahead = fetch_output ? t.out + s.out.row : nullptr;
       t.residual = residual ? residual + s.residual.origin + image * s.residual.image +
                                   y * s.residual.row + x * s.residual.pixel
                             : nullptr;
-      d.tile[pixels - 1](t);
-      if (apply) {
-        for (int p = 0; p < pixels; ++p)
-          activate(t.out + p * s.out.pixel + t.begin, t.end - t.begin, s.activation);
-      }
+      (pair ? d.pair : d.tile[pixels - 1])(t);
+      for (int64_t p = 0; (apply || (pair && t.hard_swish)) && p < rows * pixels; ++p)
+        activate(t.out + p / pixels * s.out.row + p % pixels * s.out.pixel + t.begin,
+                 t.end - t.begin, s.activation);
     }
   }
 }
