@@ -173,35 +173,65 @@ LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile, int m) {
   return {image, y * m, (rest - y * w.tiles_w) * m};
 }
 
+// On AArch64, which has the registers, an address or offset is not computed again in the loop.
+template <class T>
+LITE_INLINE void keep_in_register(T& value) {
+#if defined(__aarch64__)
+  asm("" : "+r"(value));
+#endif
+}
+LITE_INLINE void load_two(const Real* const* from, const Real** to) {
+#if defined(__aarch64__) && !defined(__clang__)
+  typedef __int128 Two __attribute__((may_alias, aligned(8)));
+  asm("ldp %0, %1, %2" : "=r"(to[0]), "=r"(to[1]) : "Ump"(*reinterpret_cast<const Two*>(from)));
+#else
+  to[0] = from[0];
+  to[1] = from[1];
+#endif
+}
+LITE_INLINE Real* at_bytes(Real* p, ptrdiff_t bytes) {
+  return reinterpret_cast<Real*>(reinterpret_cast<char*>(p) + bytes);
+}
+
 template <int m>
 void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64_t stride) {
   using T = Transform<m>;
   constexpr int kPoints = T::kPoints;
-  const Real* p[kPoints][kPoints];
+  const Real* p[kPoints][kPoints];    // [column][row]
   const Real* image = x + w.in.origin + at.image * w.in.image;
+  const Real* rows[kPoints];
   for (int i = 0; i < kPoints; ++i) {
     const int64_t row = at.y - w.pad[0] + i;
-    const bool in_rows = row >= 0 && row < w.in.h;
-    for (int j = 0; j < kPoints; ++j) {
-      const int64_t column = at.x - w.pad[1] + j;
-      p[i][j] = in_rows && column >= 0 && column < w.in.w
-                    ? image + row * w.in.row + column * w.in.pixel
-                    : w.zeros;
-    }
+    rows[i] = row >= 0 && row < w.in.h ? image + row * w.in.row : nullptr;
+  }
+  for (int j = 0; j < kPoints; ++j) {
+    const int64_t column = at.x - w.pad[1] + j;
+    const bool inside = column >= 0 && column < w.in.w;
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i)
+      p[j][i] = inside && rows[i] ? rows[i] + column * w.in.pixel : w.zeros;
+  }
+  Real* to[kPoints];
+  LITE_UNROLL for (int i = 0; i < kPoints; ++i) to[i] = v + i * kPoints * stride;
+  ptrdiff_t step[kPoints];
+  LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+    step[j] = j * stride * static_cast<ptrdiff_t>(sizeof(Real));
+    keep_in_register(step[j]);
   }
   auto vector = [&](int64_t c, auto read) __attribute__((always_inline)) {
     F t[kPoints][kPoints];
     LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
       F d[kPoints], o[kPoints];
-      LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(p[i][j] + c);
+      const Real* from[kPoints];
+      LITE_UNROLL for (int i = 0; i < kPoints; i += 2) load_two(p[j] + i, from + i);
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(from[i] + c);
       T::input(d, o);
       LITE_UNROLL for (int i = 0; i < kPoints; ++i) t[i][j] = o[i];
     }
     LITE_UNROLL for (int i = 0; i < kPoints; ++i) {
       F o[kPoints];
       T::input(t[i], o);
-      LITE_UNROLL for (int j = 0; j < kPoints; ++j)
-        store(v + (i * kPoints + j) * stride + c, o[j]);
+      LITE_UNROLL for (int j = 0; j < kPoints; ++j) store(at_bytes(to[i], step[j]), o[j]);
+      to[i] += kLanes;
     }
   };
   int64_t c = 0;
@@ -213,10 +243,11 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
   }
 }
 
-// A vector of columns of one tile of pixels.
+// A vector of columns of one tile of pixels, of which `rows` x `pixels` exist.
 struct OutputTile {
   Real* c;
   int64_t row, pixel;
+  int64_t rows, pixels;
   const Real* residual;               // or nullptr
   int64_t residual_row, residual_pixel;
 };
@@ -232,24 +263,36 @@ LITE_INLINE void transform_output(const Real* products, int64_t stride, const Re
     F d[kPoints], o[m];
     LITE_UNROLL for (int i = 0; i < kPoints; ++i)
       d[i] = load(products + (i * kPoints + j) * stride);
+    if (j == 1) d[1] += load(bias);    // the point (1, 1) counts once in every output
     T::output(d, o);
     LITE_UNROLL for (int i = 0; i < m; ++i) t[i][j] = o[i];
   }
-  const F b = load(bias), lo = splat(low), hi = splat(high);
-  LITE_UNROLL for (int i = 0; i < m; ++i) {
-    T::output(t[i], q[i]);
-    LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] += b;
-  }
+  LITE_UNROLL for (int i = 0; i < m; ++i) T::output(t[i], q[i]);
+  const int64_t rows = to.rows, pixels = to.pixels;
   if (to.residual) {
     LITE_UNROLL for (int i = 0; i < m; ++i)
       LITE_UNROLL for (int j = 0; j < m; ++j)
-        q[i][j] += load(to.residual + i * to.residual_row + j * to.residual_pixel);
+        if (i < rows && j < pixels)
+          q[i][j] += load(to.residual + i * to.residual_row + j * to.residual_pixel);
   }
-  Real* const c = to.c;
-  const int64_t row = to.row, pixel = to.pixel;
+  const F lo = splat(low), hi = splat(high);
   LITE_UNROLL for (int i = 0; i < m; ++i)
-    LITE_UNROLL for (int j = 0; j < m; ++j)
-      store(c + i * row + j * pixel, min(hi, max(lo, q[i][j])));
+    LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] = max(lo, q[i][j]);
+  if (high != INFINITY) {
+    LITE_UNROLL for (int i = 0; i < m; ++i)
+      LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] = min(hi, q[i][j]);
+  }
+  Real* c = to.c;
+  const int64_t row = to.row, pixel = to.pixel;
+  LITE_UNROLL for (int i = 0; i < m; ++i, c += row) {
+    if (i == rows) return;
+    if (pixels == m) {
+      LITE_UNROLL for (int j = 0; j < m; ++j) store(c + j * pixel, q[i][j]);
+    } else {
+      LITE_UNROLL for (int j = 0; j + 1 < m; ++j)
+        if (j < pixels) store(c + j * pixel, q[i][j]);
+    }
+  }
 }
 template <int m>
 __attribute__((noinline)) void transform_near(const Real* products, const Real* bias, float low,
@@ -281,20 +324,21 @@ void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt 
   const int64_t pixels = w.out.w - at.x < m ? w.out.w - at.x : m;
   OutputTile to{y + w.out.origin + at.image * w.out.image + at.y * w.out.row +
                     at.x * w.out.pixel + channel,
-                w.out.row, w.out.pixel, nullptr, w.residual.row, w.residual.pixel};
+                w.out.row, w.out.pixel, rows, pixels, nullptr, w.residual.row, w.residual.pixel};
   if (residual)
     to.residual = residual + w.residual.origin + at.image * w.residual.image +
                   at.y * w.residual.row + at.x * w.residual.pixel + channel;
   for (int64_t n = 0; n < columns; n += kLanes) {
     const int lanes = columns - n < kLanes ? static_cast<int>(columns - n) : kLanes;
-    if (rows == m && pixels == m && lanes == kLanes) {
+    if (lanes == kLanes) {
       transform(n, to);
     } else {  // what lies outside stays in a tile of its own
       Real c[m][m][kLanes], r[m][m][kLanes];
       for (int64_t i = 0; residual && i < rows; ++i)
         for (int64_t j = 0; j < pixels; ++j)
           copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
-      transform(n, {c[0][0], m * kLanes, kLanes, residual ? r[0][0] : nullptr, m * kLanes, kLanes});
+      transform(n, {c[0][0], m * kLanes, kLanes, rows, pixels, residual ? r[0][0] : nullptr,
+                    m * kLanes, kLanes});
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < pixels; ++j)
           copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
