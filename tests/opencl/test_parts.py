@@ -18,7 +18,7 @@ from tests.small_models import Builder
 pytestmark = pytest.mark.opencl
 
 
-def network(first: int = 16, kernel: int = 3):
+def network(first: int = 16, kernel: int = 3, shared: bool = False):
     """Cuts what a convolution made; one part goes through convolutions, the other waits; a cheap
     convolution of a part beside it, as GhostNet has them."""
     b = Builder((1, 12, 11, 10))
@@ -28,7 +28,9 @@ def network(first: int = 16, kernel: int = 3):
     left, right = cut.outputs
     made = b.conv(left, first, 20, kernel, name="made")
     cheap = b.conv(made, 20, 20, 3, group=20, activation="Relu", name="cheap")
-    return b.done(b.add("Sigmoid", b.add("Concat", right, made, cheap, axis=1, name="joined")))
+    parts = (right, made) if shared else (right, made, cheap)
+    whole = b.add("Concat", *parts, axis=1, name="joined")
+    return b.done(b.add("Sigmoid", whole), *([b.add("Relu", made)] if shared else []))
 
 
 def ran(execution: Execution, name: str) -> int:
@@ -43,6 +45,12 @@ def ran(execution: Execution, name: str) -> int:
 def test_on_a_cpu(first: int, kernel: int, precision: str) -> None:
     execution = check(network(first, kernel), precision=precision)
     assert (ran(execution, "cut"), ran(execution, "joined")) == (0, 1)  # what waited is copied
+
+
+# What waited, and what another step wants dense, become one in one launch, as in ShuffleNetV2.
+def test_a_part_beside_a_whole() -> None:
+    execution = check(network(20, 1, shared=True))
+    assert (ran(execution, "cut"), ran(execution, "joined")) == (0, 1)
 
 
 @pytest.mark.parametrize(

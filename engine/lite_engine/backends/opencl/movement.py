@@ -156,19 +156,20 @@ def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
     while left:
         i = left.pop(0)
         x, at = inputs[i], int(places[i])
-        pitch_x, x_at = place(x, x.dims[-1])
-        if left[:1] == [i + 1] and not (_is_part(x) or _is_part(inputs[i + 1])):
+        if left[:1] == [i + 1] and all(_in_rows(inputs[j], widths[j]) for j in (i, i + 1)):
             left.pop(0)
             pair = x, inputs[i + 1]
-            out.append(_joined(device, pair, y, widths[i : i + 2], rows, at, pitch))
+            out.append(_joined(device, pair, y, widths[i : i + 2], rows, [pitch, at]))
             continue
+        pitch_x, x_at = place(x, x.dims[-1])
         strides = [s * pitch_x for s in strides_of(x.dims[:-1])] + [1]
         out.append(strided_copy(device, x, y, x.dims, strides, strides_of(y.dims), x_at, at))
     return out
 
 
-def _is_part(tensor: PlanTensor) -> bool:
-    return place(tensor, tensor.dims[-1]) != [tensor.dims[-1], 0]
+def _in_rows(tensor: PlanTensor, width: int) -> bool:
+    """Whether its rows of `width` elements lie evenly apart: a part's own rows do."""
+    return width == tensor.dims[-1] or place(tensor, width) == [width, 0]
 
 
 def _joined(
@@ -177,18 +178,21 @@ def _joined(
     y: PlanTensor,
     widths: list[int],
     rows: int,
-    at: int,
-    pitch: int,
+    lie: list[int],
 ) -> Launch:
-    """Rows of two tensors, `widths` elements each, from place `at` of rows of y, `pitch` apart."""
-    kind, last = element_type(y), [*widths, rows, at, pitch]
+    """Rows of two tensors, `widths` elements each, into rows of y. `lie` are the elements from row
+    to row of y and before the first."""
+    kind = element_type(y)
+    for x, width in zip(pair, widths):
+        lie = [*lie, *place(x, width)]
     if not device.local_tiles:
-        return _by_rows("join_runs", kind, "int", sum(widths), rows, [*pair, y, *last])
-    if kind in ("uint", "ushort") and all(n % 4 == 0 for n in (*widths, at, pitch)):
-        kind = f"{kind}4"
-        last = [widths[0] // 4, widths[1] // 4, rows, at // 4, pitch // 4]
-    grid = (last[0] + last[1], rows)
-    return Launch("copy", "join", [*pair, y, *last], grid, f"#define E {kind}\n#define I int")
+        return _by_rows(
+            "join_runs", kind, "int", sum(widths), rows, [*pair, y, *widths, rows, *lie]
+        )
+    if kind in ("uint", "ushort") and all(n % 4 == 0 for n in (*widths, *lie)):
+        kind, widths, lie = f"{kind}4", [n // 4 for n in widths], [n // 4 for n in lie]
+    options = f"#define E {kind}\n#define I int"
+    return Launch("copy", "join", [*pair, y, *widths, rows, *lie], (sum(widths), rows), options)
 
 
 @builds("copy_split")

@@ -26,10 +26,10 @@ kernel void copy_rows(global const E *x, global E *y, int width, int rows, int n
 
 // Rows of a and b, one after the other, as parts of rows of y.
 kernel void join(global const E *a, global const E *b, global E *y, int a_width, int b_width, int rows,
-                 int y_at, int y_row) {
+                 int y_row, int y_at, int a_row, int a_at, int b_row, int b_at) {
   const int i = get_global_id(0), row = get_global_id(1);
   if (i >= a_width + b_width || row >= rows) return;
-  y[y_at + row * y_row + i] = i < a_width ? a[row * a_width + i] : b[row * b_width + i - a_width];
+  y[y_at + row * y_row + i] = i < a_width ? a[row * a_row + a_at + i] : b[row * b_row + b_at + i - a_width];
 }
 
 #ifdef PER_ITEM  // for CPUs: an item has so many rows
@@ -49,12 +49,12 @@ void copy_runs(global const E *x, global E *y, int width, int rows, int near, in
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void join_runs(global const E *a, global const E *b, global E *y, int a_width, int b_width, int rows, int y_at,
-               int y_row) {
+void join_runs(global const E *a, global const E *b, global E *y, int a_width, int b_width, int rows, int y_row,
+               int y_at, int a_row, int a_at, int b_row, int b_at) {
   const int first = get_global_id(0) * PER_ITEM;
   for (int row = first; row < min(first + PER_ITEM, rows); ++row) {
-    run(a + row * a_width, y + y_at + row * y_row, a_width);
-    run(b + row * b_width, y + y_at + row * y_row + a_width, b_width);
+    run(a + row * a_row + a_at, y + y_at + row * y_row, a_width);
+    run(b + row * b_row + b_at, y + y_at + row * y_row + a_width, b_width);
   }
 }
 
