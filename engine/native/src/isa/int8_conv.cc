@@ -25,7 +25,7 @@ bool prepare(Step& step, Env& env) {
     ConvShape shape;
     IntWeightView w;
     if (int_part(s, i, &shape, &w) &&
-        !prepare_int_gemm(shape, w, s.bias, quant, row_sums, step, env,
+        !prepare_int_gemm(shape, w, s.bias, quant, row_sums, s.transposed, step, env,
                           &state->part[state->parts++])) {
       return false;
     }

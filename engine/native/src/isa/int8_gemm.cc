@@ -73,6 +73,27 @@ bool fit_centred(const ConvShape& s, const IntWeightView& v, const QuantParams& 
   return true;
 }
 
+// The copy of the input, with a border.
+PixelView copy_view(PixelView v, int64_t pixel, const int32_t (&border)[4]) {
+  v.pixel = pixel;
+  v.row = (v.w + border[1] + border[3]) * pixel;
+  v.image = (v.h + border[0] + border[2]) * v.row;
+  v.origin = border[0] * v.row + border[1] * pixel;
+  for (int i = 0; i < 4; ++i) v.halo[i] = border[i];
+  return v;
+}
+
+// Pixels that the taps reach beyond the input.
+void read_border(const ConvShape& s, int32_t (&border)[4]) {
+  for (int axis = 0; axis < 2; ++axis) {
+    const int64_t in = axis ? s.in.w : s.in.h, out = axis ? s.out.w : s.out.h;
+    const int64_t reach = (out - 1) * s.stride[axis] + (s.kernel[axis] - 1) * s.dilation[axis] + 1;
+    const int64_t after = reach - s.pad[axis] - in;
+    border[axis] = static_cast<int32_t>(s.pad[axis] > 0 ? s.pad[axis] : 0);
+    border[axis + 2] = static_cast<int32_t>(after > 0 ? after : 0);
+  }
+}
+
 }  // namespace
 
 bool needs_row_sums(const IntShape& s, const QuantParams& quant) {
@@ -80,7 +101,8 @@ bool needs_row_sums(const IntShape& s, const QuantParams& quant) {
 }
 
 bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* bias,
-                      const QuantParams& quant, bool summed, Step& step, Env& env, IntGemm* g) {
+                      const QuantParams& quant, bool summed, bool in_parts, Step& step, Env& env,
+                      IntGemm* g) {
   const int64_t join = summed ? 1 : groups_to_join(s, kLanes);
   g->quant = quant;
   g->input = s.in;
@@ -96,17 +118,26 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
                                      depth * panel_columns(g->out_c, g->panels - 1)
                                : 0;
   g->copied = !kBytes || g->in_c % kDepth != 0;
+  const int64_t padded = g->depth_groups * kDepth;
+  int32_t border[4] = {};
+  if (!in_parts && s.kernel[0] * s.kernel[1] > 1) {
+    // Without edges tiles are higher and fewer, and each reads a panel of weights: on 7x7 pixels 7
+    // instead of 13.
+    StripList edges, whole;
+    ConvShape copy = s;
+    read_border(s, border);
+    copy.in = copy_view(s.in, g->groups * padded, border);
+    if (!make_strips(s, kTileRows, env, &edges)) return false;
+    if (!make_strips(copy, kTileRows, env, &whole)) return false;
+    if (5 * whole.tiles <= 3 * edges.tiles) g->copied = true;
+    else memset(border, 0, sizeof border);
+  }
   if (g->copied) {
     // From here on the input is the copy.
-    const int64_t padded = g->depth_groups * kDepth;
-    s.in.pixel = g->groups * padded;
-    s.in.row = s.in.w * s.in.pixel;
-    s.in.image = s.in.h * s.in.row;
-    s.in.origin = 0;
-    for (int i = 0; i < 4; ++i) s.in.halo[i] = 0;
+    memcpy(g->border, border, sizeof border);
+    s.in = copy_view(s.in, g->groups * padded, border);
     size_t pixels, bytes;
-    const size_t rows = static_cast<size_t>(s.in.images * s.in.h);
-    if (!mul_size(rows, static_cast<size_t>(s.in.row), &pixels) ||
+    if (!mul_size(static_cast<size_t>(s.in.images), static_cast<size_t>(s.in.image), &pixels) ||
         !mul_size(pixels, sizeof(Operand), &bytes)) {
       return env.fail("input too large");
     }
@@ -163,15 +194,33 @@ OperandForm operand_form(const QuantParams& q) {
 }
 
 void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64_t groups,
-                   int64_t padded, Operand* out, int thread, int threads) {
+                   int64_t padded, const int32_t (&border)[4], Operand outside, Operand* out,
+                   int thread, int threads) {
+  const int64_t height = v.h + border[0] + border[2], width = v.w + border[1] + border[3];
+  const int64_t pixel_elems = groups * padded, channels = v.c / groups;
+  const bool plain = kBytes && !form.flip && channels == padded && v.pixel == v.c;
+  const auto fill = [&](Operand* to, int64_t pixels) {
+    for (int64_t i = 0; i < pixels * groups; ++i, to += padded)
+      for (int64_t c = 0; c < padded; ++c) to[c] = c < channels ? outside : Operand{0};
+    return to;
+  };
   int64_t begin, end;
-  share(v.images * v.h, 1, thread, threads, &begin, &end);
-  const int64_t channels = v.c / groups;
+  share(v.images * height, 1, thread, threads, &begin, &end);
   for (int64_t row = begin; row < end; ++row) {
-    const uint8_t* from = x + v.origin + row / v.h * v.image + row % v.h * v.row;
-    Operand* to = out + row * v.w * groups * padded;
+    const int64_t y = row % height - border[0];
+    Operand* to = out + row * width * pixel_elems;
+    if (y < 0 || y >= v.h) {
+      fill(to, width);
+      continue;
+    }
+    to = fill(to, border[1]);
+    const uint8_t* from = x + v.origin + row / height * v.image + y * v.row;
     int64_t pixel = 0;
-    if (kBytes && channels == 3 && groups == 1 && padded == 4) {
+    if (plain) {
+      memcpy(to, from, static_cast<size_t>(v.w * v.c));
+      pixel = v.w;
+      to += v.w * pixel_elems;
+    } else if (kBytes && channels == 3 && groups == 1 && padded == 4) {
       // Images: four bytes at once, the fourth belongs to the next pixel (the last one has none).
       const uint32_t flip = form.flip * 0x010101u;
       for (; pixel + 1 < v.w; ++pixel, from += v.pixel, to += padded) {
@@ -189,12 +238,16 @@ void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64
         for (int64_t c = channels; c < padded; ++c) to[c] = 0;
       }
     }
+    fill(to, border[3]);
   }
 }
 
 void copy_int_input(const IntGemm& g, const Step& step, const Tensor& x, int thread, int threads) {
-  copy_operands(g.input, x.data, operand_form(g.quant), g.groups, g.depth_groups * kDepth,
-                static_cast<Operand*>(step.shared), thread, threads);
+  const OperandForm form = operand_form(g.quant);
+  const uint8_t zero = static_cast<uint8_t>(g.quant.x_zero) ^ form.flip;
+  copy_operands(g.input, x.data, form, g.groups, g.depth_groups * kDepth, g.border,
+                static_cast<Operand>(zero - form.shift), static_cast<Operand*>(step.shared), thread,
+                threads);
 }
 
 void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Tensor& y,

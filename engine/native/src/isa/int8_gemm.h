@@ -11,6 +11,7 @@ struct IntGemm {
   StripList list;
   PixelView input;                  // the tensor itself
   bool copied;                      // the GEMM reads Step::shared instead
+  int32_t border[4];                // pixels around the copy that hold the zero point, as PixelView::halo
   int64_t kernel_w, in_c, out_c;    // of one packed group
   int64_t depth_groups;             // groups of kDepth products per tap
   int64_t tap_x, tap_y;             // bytes
@@ -31,9 +32,10 @@ struct IntGemm {
 bool needs_row_sums(const IntShape&, const QuantParams&);
 
 // Sets phases and shared memory of the step: phase 0 copies the input where that is needed, alike for
-// all parts of a transposed convolution.
+// all parts of a transposed convolution; one that is not in parts may get a border.
 bool prepare_int_gemm(ConvShape shape, const IntWeightView& weights, const int32_t* bias,
-                      const QuantParams& quant, bool row_sums, Step& step, Env& env, IntGemm* gemm);
+                      const QuantParams& quant, bool row_sums, bool in_parts, Step& step, Env& env,
+                      IntGemm* gemm);
 // The copy of phase 0.
 void copy_int_input(const IntGemm& gemm, const Step& step, const Tensor& x, int thread, int threads);
 void run_int_gemm(const IntGemm& gemm, const Step& step, const Tensor& x, const Tensor& y,
@@ -46,8 +48,10 @@ struct OperandForm {
 };
 OperandForm operand_form(const QuantParams&);
 
-// Copies a tensor: [image][row][pixel][group][channels, padded with zeros].
+// Copies a tensor: [image][row][pixel][group][channels, padded with zeros]. A border of
+// PixelView::halo pixels around each image, of `outside`, belongs to the copy.
 void copy_operands(const PixelView& view, const uint8_t* x, OperandForm form, int64_t groups,
-                   int64_t padded, Operand* out, int thread, int threads);
+                   int64_t padded, const int32_t (&border)[4], Operand outside, Operand* out,
+                   int thread, int threads);
 
 }  // namespace lite::LITE_ISA
