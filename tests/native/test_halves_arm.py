@@ -113,3 +113,8 @@ def test_one_file_for_cpus_with_and_without_fp16(cpu, kernel, tmp_path):
     assert predictor.precision == ("fp32" if kernel == "f32_" else "fp16")
     said = "fp16 needs a CPU with neonfp16, computed in fp32" in predictor.explain()
     assert said == (kernel == "f32_")
+    alone = Predictor(optimize(graph, targets=["arm"]), "arm", device=EmulatedDevice(cpu),
+                      overrides={"wide": "fp16"})
+    (step,) = [s for s in alone.plan().steps if s.name == "wide"]
+    assert step.kernel.startswith(kernel)
+    alone.run(feeds)

@@ -43,6 +43,7 @@ class ProfileLayer(TypedDict):
     macs: int
     gflops: float | None
     gbytes_per_s: float | None
+    roof_fraction: NotRequired[float]  # how near its roof it comes, 1 at best
     ci_ms: NotRequired[float]  # half width of the 95 % interval of the median
     bytes: NotRequired[int]  # moved: inputs + outputs + weights; gives the roofline its x
     instructions: NotRequired[int]  # executed, under emulation
@@ -156,6 +157,7 @@ class Roof(TypedDict):
     gflops: float
     gbytes_per_s: float
     what: str  # "2 threads, AVX2 + FMA"
+    integer_gops: NotRequired[float]  # products of bytes
 
 
 class Tensor(TypedDict):

@@ -146,4 +146,5 @@ def roof_of(profile: Any) -> dict | None:
     if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):
         return None
     return {"gflops": roof["gflops"], "gbytes_per_s": roof["gbytes_per_s"],
-            "what": roof.get("what", f"{profile.threads} threads")}  # fmt: skip
+            "what": roof.get("what", f"{profile.threads} threads"),
+            "integer_gops": roof.get("integer_gops", 0.0)}  # fmt: skip

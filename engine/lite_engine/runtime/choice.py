@@ -122,7 +122,7 @@ def choose(
         decision.tried.append(_reason(model, target, precision))
         if decision.tried[-1][1]:
             decision.backend = target
-            decision.precision, _ = _precision(model, target, precision)
+            decision.precision, _ = precision_on(model, target, precision)
     if not decision.backend:
         raise _mismatch(model, decision)
     return decision
@@ -135,7 +135,7 @@ def _reason(model: Model, target: str, precision: str | None) -> Reason:
     state = validity(model, target)
     if not state.usable:
         return target, False, state.reason + (f"; {state.fix}" if state.fix else "")
-    return target, True, state.reason + _precision(model, target, precision)[1]
+    return target, True, state.reason + precision_on(model, target, precision)[1]
 
 
 def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decision:
@@ -148,7 +148,7 @@ def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decis
     if not state.usable:
         fix = f"; {state.fix}" if state.fix else ""
         raise BackendUnavailableError(f"backend {backend} cannot be used: {state.reason}{fix}")
-    held, note = _precision(model, backend, precision)
+    held, note = precision_on(model, backend, precision)
     chosen = Decision(backend, held)
     chosen.reasons.append((backend, True, f"{by}; {state.reason}{note}"))
     return chosen
@@ -166,14 +166,14 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
             f"{model.name} was converted for {', '.join(model.targets)}, {device.name} is "
             f"{target}; run {_convert(model, target)}"
         )
-    held, note = _precision(model, target, precision, device)
+    held, note = precision_on(model, target, precision, device)
     chosen = Decision(target, held)
     times = "" if device.times_meaningful else "; times are not meaningful"
     chosen.reasons.append((target, True, f"device {device.name}{times}{note}"))
     return chosen
 
 
-def _precision(
+def precision_on(
     model: Model, target: str, asked: str | None, device: Device | None = None
 ) -> tuple[str, str]:
     """What it is computed in, and a note when that is not what the file asks for."""

@@ -13,7 +13,8 @@ import numpy as np
 from .. import settings
 from ..errors import BackendUnavailableError, ShapeError, UsageError
 from ..model_file import Model, computed, open_model
-from .choice import Decision, choose, host_target, usability
+from ..model_file.precision import PRECISIONS
+from .choice import Decision, choose, host_target, precision_on, usability
 from .stored import StoredProgram
 
 if TYPE_CHECKING:  # a stored program runs without these
@@ -56,10 +57,10 @@ class Predictor:
         self.backend = self.decision.backend
         self.precision = self.decision.precision
         self.threads = threads or settings.threads()
+        self.device = device
         self._given = dict(overrides or {}), dict(tuning or {})
         self._choose_layers()
         self.faults = _checked_faults(faults or {})
-        self.device = device
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._stored: StoredProgram | None = None
         if self._may_use_stored():
@@ -75,7 +76,12 @@ class Predictor:
     def _choose_layers(self) -> None:
         """What the file says of single layers of this target, and what the caller says."""
         overrides, tuning = self._given
-        self.overrides = {**self.model.overrides.get(self.backend, {}), **overrides}
+        self.overrides = {
+            name: precision_on(self.model, self.backend, word, self.device)[0]
+            if word in PRECISIONS
+            else word
+            for name, word in {**self.model.overrides.get(self.backend, {}), **overrides}.items()
+        }
         self.tuning = {**self.model.tuning.get(self.backend, {}), **tuning}
         self.decision.layers = {**self.tuning, **self.overrides}
 

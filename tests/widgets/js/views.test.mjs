@@ -81,6 +81,10 @@ test("roofline: share of the own roof", async () => {
   const roof = { gflops: 100, gbytes_per_s: 10 };
   const layers = [row("m", 1, { macs: 500, bytes: 1000, gflops: 5 }), row("c", 2, { macs: 50000, bytes: 1000, gflops: 50 }), row("n", 3, { macs: 0, gflops: null })];
   assert.deepEqual(points({ layers }, roof).map((p) => [p.row.name, p.x, p.part]), [["c", 100, 0.5], ["m", 1, 0.5]]);
+  const whole = row("q", 1, { macs: 50000, bytes: 100, gflops: 150, dtype: "u8" });
+  assert.equal(points({ layers: [whole] }, { ...roof, integer_gops: 300 })[0].part, 0.5);
+  assert.equal(points({ layers: [whole] }, roof)[0].part, 0);
+  assert.equal(points({ layers: [{ ...whole, roof_fraction: 0.25 }] }, roof)[0].part, 0.25);
 });
 
 test("memory: the peak is the highest end, and whose it is", async () => {

@@ -139,3 +139,19 @@ export function intensity(row) {
   const moved = row.bytes || (row.gbytes_per_s || 0) * 1e6 * (row.median_ms || 0);
   return row.macs > 0 && moved > 0 ? (2 * row.macs) / moved : null;
 }
+
+/** Products of bytes are under a roof of their own. */
+export const inIntegers = (row) => row.dtype === "i8" || row.dtype === "u8";
+
+/** FLOP/s in 10^9 that the roofs allow a layer of this intensity, 0 where they are not known. */
+export function limitOf(row, roof) {
+  const x = roof && intensity(row),
+    top = roof && inIntegers(row) ? roof.integer_gops : roof?.gflops;
+  return x && top ? Math.min(top, x * roof.gbytes_per_s) : 0;
+}
+
+/** Share of its roof that a layer reaches: the engine's, which knows the caches, or by `limitOf`. */
+export function roofPart(row, roof) {
+  const limit = limitOf(row, roof);
+  return row.roof_fraction || (limit ? row.gflops / limit : 0);
+}

@@ -5,7 +5,7 @@ import { backendName } from "../_shared/colour.js";
 import { bytes, fixed, ms, percent, plural, shape, signed, THIN } from "../_shared/format.js";
 import { button, dot, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
-import { intensity } from "../_shared/encode.js";
+import { roofPart } from "../_shared/encode.js";
 
 const row = (name, value) =>
   value
@@ -15,11 +15,9 @@ const row = (name, value) =>
 
 function rate(layer, roof) {
   if (!(layer.gflops > 0)) return "";
-  const x = roof && intensity(layer),
-    limit = x ? Math.min(roof.gflops, x * roof.gbytes_per_s) : 0;
-  const part = limit ? (100 * layer.gflops) / limit : 0;
+  const part = 100 * roofPart(layer, roof);
   const told = part > 110 ? ", above the measured roof" : `, ${Math.round(part)}${THIN}% of its roof`;
-  return html`${fixed(layer.gflops, 1)} GFLOP/s${limit ? told : ""}`;
+  return html`${fixed(layer.gflops, 1)} GFLOP/s${part ? told : ""}`;
 }
 
 const shapes = (list) => (list || []).map(shape).join(", ");

@@ -24,7 +24,7 @@
 
   window.liteNetron = {
     /** Is netron waiting for a file? */
-    idle: () => Boolean(page() && page()._host && document.body.className.includes("welcome")),
+    idle: () => Boolean(page()?._host?._view && document.body.className.includes("welcome")),
     open(bytes, name) {
       const file = new File([bytes], name);
       return page()._host._open(file, [file]);

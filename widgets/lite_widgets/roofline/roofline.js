@@ -2,7 +2,7 @@
 import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { log } from "../_shared/scale.js";
-import { encode, intensity, isCopy, rowTip } from "../_shared/encode.js";
+import { encode, inIntegers, intensity, isCopy, limitOf, roofPart, rowTip } from "../_shared/encode.js";
 import { fixed, ms, THIN } from "../_shared/format.js";
 import { empty } from "../_shared/parts.js";
 
@@ -15,11 +15,13 @@ const LEFT = 48,
 export function points(profile, roof) {
   return profile.layers
     .filter((r) => !isCopy(r) && r.gflops > 0 && intensity(r))
-    .map((row) => {
-      const x = intensity(row),
-        limit = Math.min(roof.gflops, x * roof.gbytes_per_s);
-      return { row, x, y: row.gflops, roof: limit, part: row.gflops / limit };
-    })
+    .map((row) => ({
+      row,
+      x: intensity(row),
+      y: row.gflops,
+      roof: limitOf(row, roof),
+      part: roofPart(row, roof),
+    }))
     .sort((a, b) => b.row.median_ms - a.row.median_ms);
 }
 
@@ -34,10 +36,12 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const xs = seen.map((p) => p.x),
     ys = seen.map((p) => p.y);
   const knee = roof.gflops / roof.gbytes_per_s;
+  const integers =
+    all.some((p) => inIntegers(p.row)) && roof.integer_gops > roof.gflops ? roof.integer_gops : 0;
   const x0 = Math.min(0.2, ...xs) / 1.4,
     x1 = Math.max(knee * 3, ...xs) * 1.6;
   const y0 = Math.max(Math.min(1, ...ys) / 1.6, 0.01),
-    y1 = Math.max(roof.gflops, ...ys) * 2;
+    y1 = Math.max(roof.gflops, integers, ...ys) * 2;
   const bottom = height - BOTTOM,
     right = width - RIGHT;
   const inX = log([x0, x1], [LEFT, right]),
@@ -124,6 +128,19 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
       stroke="var(--ink)"
       stroke-width="1.5"
     />
+    ${
+      integers
+        ? html`<path
+              data-part="integers"
+              d="M${X(knee)} ${Y(roof.gflops)}L${X(integers / roof.gbytes_per_s)} ${Y(integers)}H${right}"
+              fill="none"
+              stroke="var(--ink)"
+              stroke-dasharray="4 3"
+            /><text class="t1" x="${right}" y="${Y(integers) - 7}" text-anchor="end">
+              ${fixed(integers, 0)} GOP/s of integers measured
+            </text>`
+        : ""
+    }
     <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">
       ${fixed(roof.gflops, roof.gflops < 10 ? 1 : 0)} GFLOP/s measured (${roof.what})
     </text>
@@ -212,13 +229,14 @@ export default widget({
     return (
       p &&
       `${rowTip(p.row, encoding(c))}\n${fixed(p.y, 1)} GFLOP/s at ${fixed(p.x, 1)} FLOP/byte` +
-        ` · ${Math.round(100 * p.part)}${THIN}% of its roof`
+        (p.part ? ` · ${Math.round(100 * p.part)}${THIN}% of its roof` : "")
     );
   },
   say(c, name) {
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);
     return p
-      ? `${name}, ${fixed(p.y, 1)} GFLOP/s, ${Math.round(100 * p.part)} percent of its roof`
+      ? `${name}, ${fixed(p.y, 1)} GFLOP/s` +
+          (p.part ? `, ${Math.round(100 * p.part)} percent of its roof` : "")
       : name;
   },
 });

@@ -41,7 +41,9 @@ class Roofline(LiteWidget):
         rows = [r for r in self.profile["layers"] if r.get("gflops") and intensity(r)]
         width, height = _SIZE
         right, bottom = width - 16, height - 36
-        top_rate = max([self.roof["gflops"], *(r["gflops"] for r in rows)]) * 1.6
+        whole = {"i8", "u8"} & {r.get("dtype") for r in rows}
+        integers = (self.roof.get("integer_gops") or 0) if whole else 0
+        top_rate = max([self.roof["gflops"], integers, *(r["gflops"] for r in rows)]) * 1.6
         most_x = max([10.0, *(intensity(r) for r in rows)]) * 2
 
         def x(value: float) -> float:
@@ -62,6 +64,14 @@ class Roofline(LiteWidget):
             f"M{x(low):.1f} {y(self.roof['gbytes_per_s'] * low):.1f}L{x(knee):.1f} "
             f"{y(self.roof['gflops']):.1f}H{right}", INK, stroke_width=1.5,
         )  # fmt: skip
+        if integers:
+            bend = integers / self.roof["gbytes_per_s"]
+            picture.path(
+                f"M{x(knee):.1f} {y(self.roof['gflops']):.1f}L{x(bend):.1f} {y(integers):.1f}"
+                f"H{right}", INK, stroke_dasharray="4 3",
+            )  # fmt: skip
+            label = f"{integers:g} GOP/s of integers measured"
+            picture.text(right, y(integers) - 6, label, anchor="end", fill=INK)
         label = f"{self.roof['gflops']:g} GFLOP/s measured ({self.roof['what']})"
         picture.text(right, y(self.roof["gflops"]) - 6, label, anchor="end", fill=INK)
         most = max([r["median_ms"] for r in rows], default=1) or 1

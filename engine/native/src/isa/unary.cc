@@ -166,6 +166,7 @@ void run_row(const State& state, const float* x, float* y, int64_t n) {
   else activate(x, y, n, state.activation);
 }
 
+#if defined(__aarch64__)
 void run_row(const State& state, const uint16_t* x, uint16_t* y, int64_t n) {
   float floats[kChunk];
   for (int64_t i = 0; i < n; i += kChunk) {
@@ -175,6 +176,7 @@ void run_row(const State& state, const uint16_t* x, uint16_t* y, int64_t n) {
     floats_to_halves(floats, count, y + i);
   }
 }
+#endif
 
 template <class Element>
 void run(const Step& step, int, int thread, int threads, void*) {
@@ -200,7 +202,9 @@ const char kOps[] =
     "Cosh Asinh Acosh Atanh Expm1 Log1p Log2 Log10 Trunc";
 const Kernel kUnary[] = {
     {kOps, "f32_unary", prepare, run<float>, kAcceptsPitch | kInPlace},
+#if defined(__aarch64__)
     {kOps, "f16_unary", prepare, run<uint16_t>, kAcceptsPitch | kInPlace},
+#endif
 };
 
 }  // namespace

@@ -97,6 +97,11 @@ LITE_INLINE int64_t amx_panel_columns(const AmxGemm& g, int64_t panel) {
   return g.out_c - panel * kAmxColumns > kLanes ? kAmxColumns : kLanes;
 }
 
+// What tiles of pixels read, said to AddressSanitizer.
+LITE_INLINE void touches_pixels(const AmxGemm& g, const uint8_t* from, int tiles) {
+  for (int row = 0; row < tiles * kAmxRows; ++row) touches(from + row * g.lda, g.k_bytes);
+}
+
 // The sums of a block, 16 or 32 columns of 4 bytes a row.
 LITE_INLINE void store_sums(void* to, int tiles, int vectors) {
   char* at = static_cast<char*>(to);

@@ -289,6 +289,7 @@ void products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a, const uint8
   for (int i = 0; i < steps; ++i, w += kParts * tile) {
     ahead = fetch_ahead(ahead, b.ahead_lines);
     const uint8_t* from = a + g.offsets[i];
+    touches_pixels(g, from, kPixels);
     load_pixels<kPixels>(from, lda);
     if (kParts > 1) {
       load_columns<kVectors>(w + tile);
@@ -309,6 +310,7 @@ LITE_INLINE void round_run(const float* from, uint8_t* to, int64_t n, int64_t pa
   const auto two = [&](__m512 low, __m512 high, __mmask32 lanes) __attribute__((always_inline)) {
     for (int part = 0; part < kParts; ++part) {
       const __m512bh pair = _mm512_cvtne2ps_pbh(high, low);
+      touches(to + part * part_bytes, 2 * __builtin_popcount(lanes));
       _mm512_mask_storeu_epi16(to + part * part_bytes, lanes, (__m512i)pair);
       if (part + 1 == kParts) break;
       const __m512i bits = (__m512i)pair;
@@ -333,6 +335,7 @@ void pad_triples(const float* from, uint8_t* to, int64_t pixels) {
   for (; pixels > 0; pixels -= 4, from += 12, to += 32) {
     const int n = pixels < 4 ? static_cast<int>(pixels) : 4;
     const __m512 v = _mm512_maskz_permutexvar_ps(0x7777, place, (__m512)load_part(from, 3 * n));
+    touches(to, 8 * n);
     _mm256_mask_storeu_epi16(to, static_cast<__mmask16>((1u << 4 * n) - 1),
                              (__m256i)_mm512_cvtneps_pbh(v));
   }

@@ -109,6 +109,7 @@ LITE_INLINE void products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a,
   for (int i = 0; i < steps; ++i, w += step) {
     const uint8_t* from = a + g.offsets[i];
     ahead = fetch_ahead(ahead, b.ahead_lines);
+    touches_pixels(g, from, kPixels);
     _tile_loadd(6, w, 64 * kVectors);
     _tile_loadd(4, from, lda);
     if (kSigned) _tile_dpbssd(0, 4, 6);
@@ -166,6 +167,7 @@ LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& su
       F real = to_float(load(sums.at + rows[m] * kWidth + n * kLanes)) * scale[n];
       if (kAdding != kNothing) {
         const __mmask16 lanes = static_cast<__mmask16>(valid >> (n * kLanes));
+        touches(f.residual + r[m] + n * kLanes, __builtin_popcount(lanes));
         const LaneBytes raw =
             (LaneBytes)_mm_maskz_loadu_epi8(lanes, f.residual + r[m] + n * kLanes);
         real = add<kAdding>(f.addend, real, __builtin_convertvector(raw ^ f.addend.flip, I));
@@ -173,6 +175,7 @@ LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& su
       v[q] = to_int(real);
     }
     const B bytes = min(f.high, max(f.low, narrow(v[0], v[1], v[2], v[3], f.zero))) ^ f.flip;
+    for (int m = i; m < i + kRows; ++m) touches(f.y + c[m], b.columns);
     if (kVectors == 2) {
       const __m256i lower = _mm512_castsi512_si256((__m512i)bytes);
       const __m256i upper = _mm512_extracti64x4_epi64((__m512i)bytes, 1);
