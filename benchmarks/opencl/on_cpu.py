@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ from lite_engine.runtime.inputs import random_feeds
 from benchmarks import zoo
 
 SHARE = 0.5
+THREADS = "POCL_MAX_PTHREAD_COUNT"  # PoCL's own; read when it is loaded
 NETS = [n for n in zoo.NAMES if n not in ("yolov3_tiny", "ocr_detector", "deeplab_v3")]
 
 
@@ -65,6 +67,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--json", type=Path, help="file for every figure")
     args = parser.parse_args()
+    os.environ.setdefault(THREADS, "1")
     host = host_target()
     rows: dict[str, dict[str, Any]] = {}
     print(f"{'network':20} {host + ' ms':>9} {'OpenCL ms':>9} {'layers':>7} {'run':>7}")
