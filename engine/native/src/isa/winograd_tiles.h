@@ -1,0 +1,230 @@
+// Tiles of pixels into Winograd's domain and back: F(m,3) of an image, a vector of channels at a time.
+#pragma once
+
+#include "activation.h"
+#include "conv_strips.h"
+#include "tap_gemm.h"
+#include "winograd_transform.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+constexpr double kBytes = sizeof(Real);
+
+struct Winograd {
+  int m;
+  PixelView in, out, residual;
+  bool has_residual;
+  int64_t pad[2];
+  int64_t channels, padded_channels;   // padded to whole vectors
+  int64_t depth;                       // of the products: channels, padded where V is packed
+  int64_t tiles_h, tiles_w, tiles;     // of all images
+  int64_t block;                       // tiles per block
+  int64_t group;                       // panels that share what they read of V
+  int64_t row_elems;                  // of V, from one tile to the next
+  int64_t panels, panel_elems;
+  const Real* weights;
+  const Real* bias;
+  const Real* zeros;                  // padded_channels of them
+  Activation activation;
+  float lo, hi;
+  ThreadGrid grid;
+};
+
+struct TileAt {
+  int64_t image, y, x;   // first output pixel
+};
+LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile, int m) {
+  const int64_t per_image = w.tiles_h * w.tiles_w;
+  const int64_t image = tile / per_image, rest = tile - image * per_image;
+  const int64_t y = rest / w.tiles_w;
+  return {image, y * m, (rest - y * w.tiles_w) * m};
+}
+
+// On AArch64, which has the registers, an address or offset is not computed again in the loop.
+template <class T>
+LITE_INLINE void keep_in_register(T& value) {
+#if defined(__aarch64__)
+  asm("" : "+r"(value));
+#endif
+}
+LITE_INLINE void load_two(const Real* const* from, const Real** to) {
+#if defined(__aarch64__) && !defined(__clang__)
+  typedef __int128 Two __attribute__((may_alias, aligned(8)));
+  asm("ldp %0, %1, %2" : "=r"(to[0]), "=r"(to[1]) : "Ump"(*reinterpret_cast<const Two*>(from)));
+#else
+  to[0] = from[0];
+  to[1] = from[1];
+#endif
+}
+LITE_INLINE Real* at_bytes(Real* p, ptrdiff_t bytes) {
+  return reinterpret_cast<Real*>(reinterpret_cast<char*>(p) + bytes);
+}
+
+template <int m>
+void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64_t stride) {
+  using T = Transform<m>;
+  constexpr int kPoints = T::kPoints;
+  const Real* p[kPoints][kPoints];    // [column][row]
+  const Real* image = x + w.in.origin + at.image * w.in.image;
+  const Real* rows[kPoints];
+  for (int i = 0; i < kPoints; ++i) {
+    const int64_t row = at.y - w.pad[0] + i;
+    rows[i] = row >= 0 && row < w.in.h ? image + row * w.in.row : nullptr;
+  }
+  for (int j = 0; j < kPoints; ++j) {
+    const int64_t column = at.x - w.pad[1] + j;
+    const bool inside = column >= 0 && column < w.in.w;
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i)
+      p[j][i] = inside && rows[i] ? rows[i] + column * w.in.pixel : w.zeros;
+  }
+  Real* to[kPoints];
+  LITE_UNROLL for (int i = 0; i < kPoints; ++i) to[i] = v + i * kPoints * stride;
+  ptrdiff_t step[kPoints];
+  LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+    step[j] = j * stride * static_cast<ptrdiff_t>(sizeof(Real));
+    keep_in_register(step[j]);
+  }
+  auto vector = [&](int64_t c, auto read) __attribute__((always_inline)) {
+    F t[kPoints][kPoints];
+    LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+      F d[kPoints], o[kPoints];
+      const Real* from[kPoints];
+      LITE_UNROLL for (int i = 0; i < kPoints; i += 2) load_two(p[j] + i, from + i);
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(from[i] + c);
+      T::input(d, o);
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i) t[i][j] = o[i];
+    }
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i) {
+      F o[kPoints];
+      T::input(t[i], o);
+      LITE_UNROLL for (int j = 0; j < kPoints; ++j) store(at_bytes(to[i], step[j]), o[j]);
+      to[i] += kLanes;
+    }
+  };
+  int64_t c = 0;
+  for (; c + kLanes <= w.channels; c += kLanes)
+    vector(c, [](const Real* q) __attribute__((always_inline)) { return load(q); });
+  if (c < w.channels) {
+    const int tail = static_cast<int>(w.channels - c);
+    vector(c, [&](const Real* q) __attribute__((always_inline)) { return load_part(q, tail); });
+  }
+}
+
+// A vector of columns of one tile of pixels, of which `rows` x `pixels` exist.
+struct OutputTile {
+  Real* c;
+  int64_t row, pixel;
+  int64_t rows, pixels;
+  const Real* residual;               // or nullptr
+  int64_t residual_row, residual_pixel;
+};
+
+// The products of the points lie `stride` elements apart.
+template <int m>
+LITE_INLINE void transform_output(const Real* products, int64_t stride, const Real* bias, float low,
+                                  float high, const OutputTile& to) {
+  using T = Transform<m>;
+  constexpr int kPoints = T::kPoints;
+  F t[m][kPoints], q[m][m];
+  LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+    F d[kPoints], o[m];
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i)
+      d[i] = load(products + (i * kPoints + j) * stride);
+    if (j == 1) d[1] += load(bias);    // the point (1, 1) counts once in every output
+    T::output(d, o);
+    LITE_UNROLL for (int i = 0; i < m; ++i) t[i][j] = o[i];
+  }
+  LITE_UNROLL for (int i = 0; i < m; ++i) T::output(t[i], q[i]);
+  const int64_t rows = to.rows, pixels = to.pixels;
+  if (to.residual) {
+    LITE_UNROLL for (int i = 0; i < m; ++i)
+      LITE_UNROLL for (int j = 0; j < m; ++j)
+        if (i < rows && j < pixels)
+          q[i][j] += load(to.residual + i * to.residual_row + j * to.residual_pixel);
+  }
+  const F lo = splat(low), hi = splat(high);
+  LITE_UNROLL for (int i = 0; i < m; ++i)
+    LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] = max(lo, q[i][j]);
+  if (high != INFINITY) {
+    LITE_UNROLL for (int i = 0; i < m; ++i)
+      LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] = min(hi, q[i][j]);
+  }
+  Real* c = to.c;
+  const int64_t row = to.row, pixel = to.pixel;
+  LITE_UNROLL for (int i = 0; i < m; ++i, c += row) {
+    if (i == rows) return;
+    if (pixels == m) {
+      LITE_UNROLL for (int j = 0; j < m; ++j) store(c + j * pixel, q[i][j]);
+    } else {
+      LITE_UNROLL for (int j = 0; j + 1 < m; ++j)
+        if (j < pixels) store(c + j * pixel, q[i][j]);
+    }
+  }
+}
+template <int m>
+__attribute__((noinline)) void transform_near(const Real* products, const Real* bias, float low,
+                                              float high, const OutputTile& to) {
+  transform_output<m>(products, kTileColumns, bias, low, high, to);
+}
+template <int m>
+__attribute__((noinline)) void transform_far(const Real* products, int64_t stride,
+                                             const Real* bias, float low, float high,
+                                             const OutputTile& to) {
+  transform_output<m>(products, stride, bias, low, high, to);
+}
+
+LITE_INLINE void copy_lanes(Real* to, const Real* from, int lanes) {
+  if (lanes == kLanes) store(to, load(from));
+  else store_part(to, load_part(from, lanes), lanes);
+}
+
+// `columns` of the products of one tile of pixels, from output channel `channel` on.
+template <int m>
+void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt at,
+                int64_t channel, int64_t columns, Real* y, const Real* residual) {
+  const auto transform = [&](int64_t n, const OutputTile& to) {
+    const Real* bias = w.bias + channel + n;
+    if (kPacks) transform_near<m>(products + n, bias, w.lo, w.hi, to);
+    else transform_far<m>(products + n, stride, bias, w.lo, w.hi, to);
+  };
+  const int64_t rows = w.out.h - at.y < m ? w.out.h - at.y : m;
+  const int64_t pixels = w.out.w - at.x < m ? w.out.w - at.x : m;
+  OutputTile to{y + w.out.origin + at.image * w.out.image + at.y * w.out.row +
+                    at.x * w.out.pixel + channel,
+                w.out.row, w.out.pixel, rows, pixels, nullptr, w.residual.row, w.residual.pixel};
+  if (residual)
+    to.residual = residual + w.residual.origin + at.image * w.residual.image +
+                  at.y * w.residual.row + at.x * w.residual.pixel + channel;
+  for (int64_t n = 0; n < columns; n += kLanes) {
+    const int lanes = columns - n < kLanes ? static_cast<int>(columns - n) : kLanes;
+    if (lanes == kLanes) {
+      transform(n, to);
+    } else {  // what lies outside stays in a tile of its own
+      Real c[m][m][kLanes], r[m][m][kLanes];
+      for (int64_t i = 0; residual && i < rows; ++i)
+        for (int64_t j = 0; j < pixels; ++j)
+          copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
+      transform(n, {c[0][0], m * kLanes, kLanes, rows, pixels, residual ? r[0][0] : nullptr,
+                    m * kLanes, kLanes});
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < pixels; ++j)
+          copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
+    }
+    to.c += kLanes;
+    if (residual) to.residual += kLanes;
+  }
+}
+
+template <int m>
+void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, Real* y) {
+  const int64_t bottom = at.y + m < w.out.h ? at.y + m : w.out.h;
+  const int64_t right = at.x + m < w.out.w ? at.x + m : w.out.w;
+  Real* image = y + w.out.origin + at.image * w.out.image + channel;
+  for (int64_t i = at.y; i < bottom; ++i)
+    for (int64_t j = at.x; j < right; ++j)
+      activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
+}
+
+}  // namespace
+}  // namespace lite::LITE_ISA
