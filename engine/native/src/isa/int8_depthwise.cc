@@ -4,7 +4,8 @@
 // and one dot product adds all of them; packing to bytes undoes the interleaving. At stride 1 the
 // same four columns serve two outputs. 3x3 tiles overlap their quads by two columns, whose half of
 // the interleaving is shared. Columns and rows of padding point at the zero point, so that every
-// output sees all taps and the zero point is one constant of the bias.
+// output sees all taps and the zero point is one constant of the bias. Where the last channels fill half a
+// wide register, two tiles share it.
 #include "int8_tile.h"
 #include "conv_strips.h"
 #include "quant_params.h"
@@ -13,6 +14,11 @@ namespace lite::LITE_ISA {
 namespace {
 
 constexpr int kBlock = 4 * kLanes;          // channels
+#if defined(__AVX512F__)
+constexpr bool kHalves = true;
+#else
+constexpr bool kHalves = false;
+#endif
 // Weights of four taps for a block: bytes for dot products, else pairs of int16.
 #if defined(__AVX512VNNI__) || defined(__ARM_FEATURE_DOTPROD)
 constexpr int kQuadWeights = 4 * kBlock;
@@ -38,6 +44,8 @@ struct IntDepthwise {
   const int32_t* bias;        // in interleaved order
   const float* scale;
   const uint8_t* padding;     // the zero point, one pixel of it
+  const int64_t* offsets;     // [ky][column], bytes from a tile's first pixel
+  bool halved;                // the last block serves two tiles, its weights are there twice
   bool flip;
   ThreadGrid grid;
 };
@@ -87,11 +95,41 @@ struct TileArgs {
   const uint8_t* const* pointers;   // [ky][column]
   uint8_t* out;
   int64_t begin, end;               // channels
+  const uint8_t* const* other;      // pointers and output of the tile that a halved block serves too
+  uint8_t* other_out;
 };
 
-template <bool kPart>
-LITE_INLINE B read(const uint8_t* p, int part, B flip) {
-  return (kPart ? load_bytes(p, part) : load_bytes(p)) ^ flip;
+// What a register holds: channels of one pixel, the first ones of a block, or those of two pixels.
+enum Fill { kWhole, kPart, kTwice };
+
+template <Fill kFill>
+LITE_INLINE B read(const TileArgs& t, int64_t column, int64_t c, int part, B flip) {
+  const uint8_t* p = t.pointers[column] + c;
+  if constexpr (kFill == kWhole) return load_bytes(p) ^ flip;
+#if defined(__AVX512F__)
+  if constexpr (kFill == kTwice) {
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    const __m256i* other = reinterpret_cast<const __m256i*>(t.other[column] + c);
+    // The port of inserts is the one of all shuffles; a broadcast into one half needs none.
+    return (B)_mm512_mask_broadcast_i64x4(_mm512_castsi256_si512(low), 0xf0,
+                                          _mm256_loadu_si256(other)) ^ flip;
+  }
+#endif
+  return load_bytes(p, part) ^ flip;
+}
+
+template <Fill kFill>
+LITE_INLINE void write(uint8_t* p, uint8_t* other, int part, B v) {
+  if constexpr (kFill == kWhole) return store_bytes(p, v);
+#if defined(__AVX512F__)
+  if constexpr (kFill == kTwice) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256((__m512i)v));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(other),
+                        _mm512_extracti64x4_epi64((__m512i)v, 1));
+    return;
+  }
+#endif
+  store_bytes(p, v, part);
 }
 
 template <int kOutputs>
@@ -102,7 +140,7 @@ LITE_INLINE void start(const IntDepthwise& d, int64_t c, I (&acc)[kOutputs][4]) 
   }
 }
 
-template <int kOutputs, bool kPart>
+template <int kOutputs, Fill kFill>
 LITE_INLINE void finish(const IntDepthwise& d, const TileArgs& t, int64_t c, int part,
                         I (&acc)[kOutputs][4]) {
   const uint8_t y_flip = d.quant.y_signed ? 0x80 : 0;
@@ -115,24 +153,22 @@ LITE_INLINE void finish(const IntDepthwise& d, const TileArgs& t, int64_t c, int
     LITE_UNROLL for (int i = 0; i < 4; ++i) acc[o][i] = rescale(acc[o][i], scale[i]);
     const B bytes = narrow_lanes(acc[o][0], acc[o][1], acc[o][2], acc[o][3], zero);
     const B y = min(high, max(low, bytes)) ^ splat_byte(y_flip);
-    uint8_t* to = t.out + o * d.shape.out.pixel + c;
-    if (kPart) store_bytes(to, y, part);
-    else store_bytes(to, y);
+    const int64_t at = o * d.shape.out.pixel + c;
+    write<kFill>(t.out + at, t.other_out + at, part, y);
   }
 }
 
 // Any kernel: quads of columns one after the other.
-template <int kOutputs, bool kSplit, bool kPart>
+template <int kOutputs, bool kSplit, Fill kFill>
 LITE_INLINE void block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
   const TapWeight* w = d.weights + c / kBlock * d.block_weights;
   I acc[kOutputs][4];
   start(d, c, acc);
   const B flip = splat_byte(d.flip ? 0x80 : 0);
-  const uint8_t* const* p = t.pointers;
   const int parts = kSplit ? d.parts : 1;
-  for (int64_t q = d.rows_of_taps * d.quads; q > 0; --q, p += 4) {
+  for (int64_t q = 0; q < d.rows_of_taps * d.quads; ++q) {
     B x[4];
-    LITE_UNROLL for (int j = 0; j < 4; ++j) x[j] = read<kPart>(p[j] + c, part, flip);
+    LITE_UNROLL for (int j = 0; j < 4; ++j) x[j] = read<kFill>(t, 4 * q + j, c, part, flip);
     I quad[4];
     interleave(x[0], x[1], x[2], x[3], quad);
     for (int part_of = 0; part_of < parts; ++part_of, w += kOutputs * kQuadWeights)
@@ -140,23 +176,22 @@ LITE_INLINE void block(const IntDepthwise& d, const TileArgs& t, int64_t c, int 
         LITE_UNROLL for (int i = 0; i < 4; ++i)
           acc[o][i] = dot_four(acc[o][i], quad[i], w + o * kQuadWeights + i * kBlock);
   }
-  finish<kOutputs, kPart>(d, t, c, part, acc);
+  finish<kOutputs, kFill>(d, t, c, part, acc);
 }
 
 // 3x3: six columns make two quads; kOutputs of each.
-template <int kOutputs, bool kSplit, bool kPart>
+template <int kOutputs, bool kSplit, Fill kFill>
 LITE_INLINE void paired_block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
   const TapWeight* w = d.weights + c / kBlock * d.block_weights;
   I acc[2 * kOutputs][4];
   start(d, c, acc);
   const B flip = splat_byte(d.flip ? 0x80 : 0);
-  const uint8_t* const* p = t.pointers;
   const int parts = kSplit ? d.parts : 1;
-  for (int ky = 3; ky > 0; --ky, p += 6, w += parts * kOutputs * kQuadWeights) {
+  for (int ky = 0; ky < 3; ++ky, w += parts * kOutputs * kQuadWeights) {
     B low[3], high[3];
     LITE_UNROLL for (int j = 0; j < 3; ++j)
-      interleave_pair(read<kPart>(p[2 * j] + c, part, flip),
-                      read<kPart>(p[2 * j + 1] + c, part, flip), &low[j], &high[j]);
+      interleave_pair(read<kFill>(t, 6 * ky + 2 * j, c, part, flip),
+                      read<kFill>(t, 6 * ky + 2 * j + 1, c, part, flip), &low[j], &high[j]);
     LITE_UNROLL for (int q = 0; q < 2; ++q) {
       I quad[4];
       interleave_pairs(low[q], low[q + 1], quad);
@@ -170,21 +205,26 @@ LITE_INLINE void paired_block(const IntDepthwise& d, const TileArgs& t, int64_t 
           }
     }
   }
-  finish<2 * kOutputs, kPart>(d, t, c, part, acc);
+  finish<2 * kOutputs, kFill>(d, t, c, part, acc);
+}
+
+template <int kOutputs, bool kPaired, bool kSplit, Fill kFill>
+LITE_INLINE void any_block(const IntDepthwise& d, const TileArgs& t, int64_t c, int part) {
+  if (kPaired) paired_block<kOutputs, kSplit, kFill>(d, t, c, part);
+  else block<kOutputs, kSplit, kFill>(d, t, c, part);
 }
 
 template <int kOutputs, bool kPaired, bool kSplit>
 void tile(const IntDepthwise& d, const TileArgs& t) {
   int64_t c = t.begin;
-  for (; c + kBlock <= t.end; c += kBlock) {
-    if (kPaired) paired_block<kOutputs, kSplit, false>(d, t, c, 0);
-    else block<kOutputs, kSplit, false>(d, t, c, 0);
+  for (; c + kBlock <= t.end; c += kBlock)
+    any_block<kOutputs, kPaired, kSplit, kWhole>(d, t, c, 0);
+  const int part = static_cast<int>(t.end - c);
+  if (part == 0) return;
+  if constexpr (kHalves) {
+    if (t.other) return any_block<kOutputs, kPaired, kSplit, kTwice>(d, t, c, part);
   }
-  if (c < t.end) {
-    const int part = static_cast<int>(t.end - c);
-    if (kPaired) paired_block<kOutputs, kSplit, true>(d, t, c, part);
-    else block<kOutputs, kSplit, true>(d, t, c, part);
-  }
+  any_block<kOutputs, kPaired, kSplit, kPart>(d, t, c, part);
 }
 
 using TileFn = void (*)(const IntDepthwise&, const TileArgs&);
@@ -214,7 +254,9 @@ void pack(const IntDepthwise& d, const Tensor& w, const int32_t* bias, TapWeight
   for (int64_t block = 0; block < d.blocks; ++block)
     for (int vector = 0; vector < 4; ++vector)
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int64_t c = block * kBlock + channel_of(vector, lane);
+        const bool twice = d.halved && block == d.blocks - 1;
+        const int place = channel_of(vector, lane) % (twice ? kBlock / 2 : kBlock);
+        const int64_t c = block * kBlock + place;
         if (c >= s.out.c) continue;
         int32_t sum = 0;
         for (int64_t ky = 0; ky < kh; ++ky)
@@ -264,6 +306,7 @@ bool prepare(Step& step, Env& env) {
   d->columns = d->paired ? 6 : 4 * d->quads;
   d->rows_of_taps = s.kernel[0];
   d->blocks = (s.out.c + kBlock - 1) / kBlock;
+  d->halved = kHalves && s.out.c % kBlock == kBlock / 2 && s.out.w > d->tile_outputs;
   d->parts = parts_of(*d, *o.w);
   d->block_weights = s.kernel[0] * d->quads * d->parts * d->outputs * kQuadWeights;
   d->flip = d->quant.x_signed == kFlipSigned;
@@ -273,14 +316,21 @@ bool prepare(Step& step, Env& env) {
   int32_t* biases = static_cast<int32_t*>(env.allocate(static_cast<size_t>(channels + 1) * 4));
   float* scales = static_cast<float*>(env.allocate(static_cast<size_t>(channels + 1) * 4));
   uint8_t* padding = static_cast<uint8_t*>(env.allocate(static_cast<size_t>(channels + 1)));
-  if (!w || !biases || !scales || !padding) return env.out_of_memory();
+  const int64_t pointers = d->rows_of_taps * d->columns;
+  int64_t* offsets =
+      static_cast<int64_t*>(env.allocate(static_cast<size_t>(pointers) * sizeof(int64_t)));
+  if (!w || !biases || !scales || !padding || !offsets) return env.out_of_memory();
+  for (int64_t i = 0; i < pointers; ++i)
+    offsets[i] = i / d->columns * s.dilation[0] * s.in.row +
+                 i % d->columns * s.dilation[1] * s.in.pixel;
   pack(*d, *o.w, b ? b->as<int32_t>() : nullptr, w, biases, scales);
   memset(padding, d->quant.x_zero & 0xff, static_cast<size_t>(channels));
   d->weights = w;
   d->bias = biases;
   d->scale = scales;
   d->padding = padding;
-  step.scratch_bytes = static_cast<size_t>(d->rows_of_taps * d->columns) * sizeof(uint8_t*);
+  d->offsets = offsets;
+  step.scratch_bytes = static_cast<size_t>(2 * pointers) * sizeof(uint8_t*);
   const double taps = static_cast<double>(d->rows_of_taps * d->quads);
   d->grid = choose_grid(env.threads, s.out.images * s.out.h, d->blocks,
                         static_cast<double>(s.out.w) * taps * 8, 0, 0);
@@ -297,14 +347,15 @@ void point(const IntDepthwise& d, const uint8_t* image, int64_t y, int64_t x,
   const int64_t used = (d.tile_outputs - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1] + 1;
   const int64_t first = x * s.stride[1] - s.pad[1], step = s.dilation[1];
   const bool all = first >= 0 && first + (d.columns - 1) * step < s.in.w;
+  const int64_t top = y * s.stride[0] - s.pad[0];
+  if (all && top >= 0 && top + (s.kernel[0] - 1) * s.dilation[0] < s.in.h) {
+    const uint8_t* from = image + top * s.in.row + first * s.in.pixel;
+    for (int64_t i = 0; i < d.rows_of_taps * d.columns; ++i) pointers[i] = from + d.offsets[i];
+    return;
+  }
   for (int64_t ky = 0; ky < s.kernel[0]; ++ky, pointers += d.columns) {
-    const int64_t iy = y * s.stride[0] - s.pad[0] + ky * s.dilation[0];
+    const int64_t iy = top + ky * s.dilation[0];
     const bool in_rows = iy >= 0 && iy < s.in.h;
-    if (in_rows && all) {
-      const uint8_t* from = image + iy * s.in.row + first * s.in.pixel;
-      for (int64_t j = 0; j < d.columns; ++j) pointers[j] = from + j * step * s.in.pixel;
-      continue;
-    }
     for (int64_t j = 0; j < d.columns; ++j) {
       const int64_t ix = first + j * step;
       const bool inside = in_rows && j * step < used && ix >= 0 && ix < s.in.w;
@@ -328,17 +379,34 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   const TileFn run_tile = kTiles[d.outputs - 1][d.paired][d.parts > 1];
   TileArgs t;
   t.pointers = pointers;
-  t.begin = block_begin * kBlock;
-  t.end = block_end * kBlock < s.out.c ? block_end * kBlock : s.out.c;
+  const int64_t tiles = (s.out.w + d.tile_outputs - 1) / d.tile_outputs;
+  const int64_t end = block_end * kBlock < s.out.c ? block_end * kBlock : s.out.c;
+  const bool halved = d.halved && block_end == d.blocks;
+  const int64_t halves_at = halved ? (d.blocks - 1) * kBlock : end;
   for (int64_t row = row_begin; row < row_end; ++row) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
     const uint8_t* in = step.inputs[0]->data + s.in.origin + image * s.in.image;
     uint8_t* out = step.outputs[0]->data + s.out.origin + image * s.out.image + y * s.out.row;
-    for (int64_t x = 0; x < s.out.w; x += d.tile_outputs) {
-      // The last tile of a row overlaps the one before rather than being narrower.
+    // The last tile of a row overlaps the one before rather than being narrower.
+    const auto enter = [&](int64_t tile, const uint8_t** to) {
+      int64_t x = tile * d.tile_outputs;
       if (x + d.tile_outputs > s.out.w) x = s.out.w - d.tile_outputs;
-      point(d, in, y, x, pointers);
-      t.out = out + x * s.out.pixel;
+      point(d, in, y, x, to);
+      return out + x * s.out.pixel;
+    };
+    t.begin = block_begin * kBlock;
+    t.end = halves_at;
+    t.other = nullptr;
+    for (int64_t i = 0; t.begin < t.end && i < tiles; ++i) {
+      t.other_out = t.out = enter(i, pointers);
+      run_tile(d, t);
+    }
+    t.begin = halves_at;
+    t.end = end;
+    t.other = pointers + d.rows_of_taps * d.columns;
+    for (int64_t i = 0; halved && i < tiles; i += 2) {
+      t.out = enter(i, pointers);
+      t.other_out = enter(i + 1 < tiles ? i + 1 : i, pointers + d.rows_of_taps * d.columns);
       run_tile(d, t);
     }
   }
