@@ -42,6 +42,9 @@ CONVS: list[tuple] = [
     (DEPTHWISE, (1, 9, 1, 5), 5, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
     (DEPTHWISE, (1, 1, 3, 130), 130, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
     (DEPTHWISE, (1, 5, 1, 4), 4, (1, 1), {"activation": "Relu"}, U8, I8, U8),
+    # half a register of channels, an odd number of tiles in a row
+    (DEPTHWISE, (1, 7, 17, 32), 32, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
+    (DEPTHWISE, (2, 9, 11, 96), 96, (5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}, I8, I8, I8),
     # a residual, whole vectors and parts of them, of either type
     (GEMM, (1, 16, 16, 64), 64, (1, 1), {"residual": I8}, U8, I8, U8),
     (GEMM, (2, 4, 7, 33), 65, (1, 1), {"residual": U8}, I8, I8, I8),

@@ -14,7 +14,9 @@ struct Packer {
 
   // Centred weight of packed group, output o, input c; 0 outside the block diagonal.
   int32_t at(int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) const {
-    const int64_t member = join > 1 ? c / s.group_in : 0;  // divisions cost more than the rest
+    // Divisions cost more than the rest.
+    if (g.row_channels) kx = c / g.row_channels, c -= kx * g.row_channels;
+    const int64_t member = join > 1 ? c / s.group_in : 0;
     if (join > 1 && o / s.group_out != member) return 0;
     return centred_weight(g.quant, *v.tensor, group * g.out_c + o,
                           v.origin + (group * join + member) * v.group +
@@ -94,6 +96,13 @@ void read_border(const ConvShape& s, int32_t (&border)[4]) {
   }
 }
 
+// Channels that are no multiple of kDepth: a row of taps is one run of bytes, as 7 x 3 are 6 groups of
+// four where single taps would be 7. Sums of rows cannot tell the run's end.
+bool joins_rows(const ConvShape& s, bool summed) {
+  return !summed && s.groups == 1 && s.kernel[1] > 1 && s.dilation[1] == 1 &&
+         s.group_in % kDepth != 0;
+}
+
 }  // namespace
 
 bool needs_row_sums(const IntShape& s, const QuantParams& quant) {
@@ -104,23 +113,29 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
                       const QuantParams& quant, bool summed, bool in_parts, Step& step, Env& env,
                       IntGemm* g) {
   const int64_t join = summed ? 1 : groups_to_join(s, kLanes);
+  const bool rows = !in_parts && joins_rows(s, summed);
   g->quant = quant;
   g->input = s.in;
   g->groups = s.groups / join;
-  g->in_c = s.group_in * join;
+  g->row_channels = rows ? s.group_in : 0;
+  g->in_c = rows ? s.kernel[1] * s.group_in : s.group_in * join;
   g->out_c = s.group_out * join;
-  g->kernel_w = s.kernel[1];
+  g->kernel_w = rows ? 1 : s.kernel[1];
   g->panels = panel_count(g->out_c);
   g->depth_groups = (g->in_c + kDepth - 1) / kDepth;
-  const int64_t depth = s.kernel[0] * s.kernel[1] * g->depth_groups * kDepth;
+  const int64_t depth = s.kernel[0] * g->kernel_w * g->depth_groups * kDepth;
   g->panel_weights = depth * kTileColumns;
   g->group_weights = g->panels ? (g->panels - 1) * g->panel_weights +
                                      depth * panel_columns(g->out_c, g->panels - 1)
                                : 0;
-  g->copied = !kBytes || g->in_c % kDepth != 0;
-  const int64_t padded = g->depth_groups * kDepth;
+  g->copied = !kBytes || rows || g->in_c % kDepth != 0;
+  const int64_t padded = rows ? s.group_in : g->depth_groups * kDepth;
   int32_t border[4] = {};
-  if (!in_parts && s.kernel[0] * s.kernel[1] > 1) {
+  if (rows) {
+    read_border(s, border);
+    border[0] = border[2] = 0;
+    s.kernel[1] = 1;
+  } else if (!in_parts && s.kernel[0] * s.kernel[1] > 1) {
     // Without edges tiles are higher and fewer, and each reads a panel of weights: on 7x7 pixels 7
     // instead of 13.
     StripList edges, whole;
@@ -198,7 +213,7 @@ void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64
                    int thread, int threads) {
   const int64_t height = v.h + border[0] + border[2], width = v.w + border[1] + border[3];
   const int64_t pixel_elems = groups * padded, channels = v.c / groups;
-  const bool plain = kBytes && !form.flip && channels == padded && v.pixel == v.c;
+  const bool dense = channels == padded && v.pixel == v.c;
   const auto fill = [&](Operand* to, int64_t pixels) {
     for (int64_t i = 0; i < pixels * groups; ++i, to += padded)
       for (int64_t c = 0; c < padded; ++c) to[c] = c < channels ? outside : Operand{0};
@@ -215,22 +230,14 @@ void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64
     }
     to = fill(to, border[1]);
     const uint8_t* from = x + v.origin + row / height * v.image + y * v.row;
-    int64_t pixel = 0;
-    if (plain) {
-      memcpy(to, from, static_cast<size_t>(v.w * v.c));
-      pixel = v.w;
-      to += v.w * pixel_elems;
-    } else if (kBytes && channels == 3 && groups == 1 && padded == 4) {
-      // Images: four bytes at once, the fourth belongs to the next pixel (the last one has none).
-      const uint32_t flip = form.flip * 0x010101u;
-      for (; pixel + 1 < v.w; ++pixel, from += v.pixel, to += padded) {
-        uint32_t four;
-        memcpy(&four, from, sizeof four);
-        four = (four & 0xffffffu) ^ flip;
-        memcpy(to, &four, sizeof four);
-      }
+    if (dense) {
+      const int64_t bytes = v.w * v.c;
+      for (int64_t i = 0; i < bytes; ++i)
+        to[i] = static_cast<Operand>((from[i] ^ form.flip) - form.shift);
+      fill(to + bytes, border[3]);
+      continue;
     }
-    for (; pixel < v.w; ++pixel, from += v.pixel) {
+    for (int64_t pixel = 0; pixel < v.w; ++pixel, from += v.pixel) {
       for (int64_t g = 0; g < groups; ++g, to += padded) {
         const uint8_t* source = from + g * channels;
         for (int64_t c = 0; c < channels; ++c)
@@ -245,7 +252,8 @@ void copy_operands(const PixelView& v, const uint8_t* x, OperandForm form, int64
 void copy_int_input(const IntGemm& g, const Step& step, const Tensor& x, int thread, int threads) {
   const OperandForm form = operand_form(g.quant);
   const uint8_t zero = static_cast<uint8_t>(g.quant.x_zero) ^ form.flip;
-  copy_operands(g.input, x.data, form, g.groups, g.depth_groups * kDepth, g.border,
+  const int64_t padded = g.row_channels ? g.row_channels : g.depth_groups * kDepth;
+  copy_operands(g.input, x.data, form, g.groups, padded, g.border,
                 static_cast<Operand>(zero - form.shift), static_cast<Operand*>(step.shared), thread,
                 threads);
 }

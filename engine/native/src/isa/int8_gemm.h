@@ -12,7 +12,8 @@ struct IntGemm {
   PixelView input;                  // the tensor itself
   bool copied;                      // the GEMM reads Step::shared instead
   int32_t border[4];                // pixels around the copy that hold the zero point, as PixelView::halo
-  int64_t kernel_w, in_c, out_c;    // of one packed group
+  int64_t kernel_w, in_c, out_c;    // of one packed group; in_c of a row of taps where rows are joined
+  int64_t row_channels;             // the channels of such a row's pixels, else 0
   int64_t depth_groups;             // groups of kDepth products per tap
   int64_t tap_x, tap_y;             // bytes
   bool joined_taps;
@@ -48,7 +49,7 @@ struct OperandForm {
 };
 OperandForm operand_form(const QuantParams&);
 
-// Copies a tensor: [image][row][pixel][group][channels, padded with zeros]. A border of
+// Copies a tensor: [image][row][pixel][group][channels, padded with zeros to `padded`]. A border of
 // PixelView::halo pixels around each image, of `outside`, belongs to the copy.
 void copy_operands(const PixelView& view, const uint8_t* x, OperandForm form, int64_t groups,
                    int64_t padded, const int32_t (&border)[4], Operand outside, Operand* out,
