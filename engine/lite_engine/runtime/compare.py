@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import LiteError, UsageError
 from ..ir import Node, Value, format_shape
 from .alignment import Pair, align, closure
+from .choices import chooses, judge_alone
 from .comparison import Comparison, LayerDifference
 from .difference import channel_map, difference, histogram
 from .judge import CARRIED, apart, floor_of, judge, other_integers, tolerance_of, within
@@ -153,9 +154,9 @@ class _Work:
         self.runs = 0
         self._found = False
         self._kernels = _kernels(b, self.feeds_b)
-        self._pairs = {p.name_b: p for p in self.pairs}
-        self._known = {p.name_b: p.name_a for p in self.pairs}
-        self._known |= {name_b: name_a for name_a, name_b in self.inputs.items()}
+        self.pair_of = {p.name_b: p for p in self.pairs}
+        self.known = {p.name_b: p.name_a for p in self.pairs}
+        self.known |= {name_b: name_a for name_a, name_b in self.inputs.items()}
         self._last: tuple[Arrays, Arrays] | None = None
 
     def rows(self, window: Sequence[Pair], first: int) -> list[LayerDifference]:
@@ -166,19 +167,23 @@ class _Work:
         vb = self.b.values(self.feeds_b, [p.name_b for p in window])
         self._last = va, vb
         self.runs += 2
-        alone = self._alone(window, inputs, va) if self.isolated else {}
+        given = self._given(inputs, va)
+        alone = self._run_alone(window, given) if self.isolated else {}
         rows = [
             self._row(first + i, pair, va, vb, alone.get(pair.name_b))
             for i, pair in enumerate(window)
         ]
         if self.tolerance is None:
             self._excuse(window, rows, va, {**vb, **alone})
+            for pair, row in zip(window, rows, strict=True):
+                if pair.name_b in alone and chooses(self, pair.name_b):
+                    judge_alone(self, pair, row, {**self.feeds, **va}, given, alone[pair.name_b])
         for pair, row in zip(window, rows, strict=True):
             first_wrong = not (row.within or self._found)
             if first_wrong or row.name in self.detail:
-                x, y = self._real(pair, va[pair.name_a], vb[pair.name_b])
+                x, y = self.real(pair, va[pair.name_a], vb[pair.name_b])
                 own = alone.get(pair.name_b)
-                own = own if own is None else self._real(pair, va[pair.name_a], own)[1]
+                own = own if own is None else self.real(pair, va[pair.name_a], own)[1]
                 row.detail = detail_of(x, y, own)
             self._found = self._found or first_wrong
         return rows
@@ -202,7 +207,7 @@ class _Work:
         for pair, row in zip(window, rows, strict=True):
             if pair.name_a in found:
                 rounding = found[pair.name_a]
-                x, y = self._real(pair, va[pair.name_a], theirs[pair.name_b])
+                x, y = self.real(pair, va[pair.name_a], theirs[pair.name_b])
                 times = 1 if row.isolated else CARRIED
                 if row.isolated and rounding.exact is not None:
                     x = rounding.exact
@@ -215,12 +220,13 @@ class _Work:
 
     def reads(self, value_b: str) -> dict[str, str]:
         """B's value → A's, for what B's layer that makes this value reads."""
-        return self._inputs([self._pairs[value_b]])
+        return self._inputs([self.pair_of[value_b]])
 
     def again(self, values_b: Sequence[str]) -> tuple[Arrays, Arrays]:
-        """These values of B: from its layers alone on B's own values, and from the whole run."""
+        """These values of B: from its layers alone on B's own values, and, with what they read,
+        from the whole run."""
         assert isinstance(self.b, Side)
-        pairs = [self._pairs[name] for name in values_b]
+        pairs = [self.pair_of[name] for name in values_b]
         reads = [name for name in self._inputs(pairs) if name not in self.feeds_b]
         whole = self.b.values(self.feeds_b, list(dict.fromkeys([*reads, *values_b])))
         self.runs += 1
@@ -228,11 +234,19 @@ class _Work:
             v.name: whole[v.name].astype(v.dtype.np, copy=False) if v.dtype else whole[v.name]
             for n in self.b.graph.nodes for v in n.outputs if v.name in reads
         }  # fmt: skip
-        return self._run_alone(pairs, {**self.feeds_b, **known}), whole
+        return self._run_alone(pairs, {**self.feeds_b, **known}), {**self.feeds_b, **whole}
+
+    def values_a(self, names: Sequence[str]) -> Arrays:
+        """These values of A's whole run, or the feeds."""
+        self.runs += 1
+        return {
+            **self.feeds,
+            **self.a.values(self.feeds, [n for n in names if n not in self.feeds]),
+        }
 
     def _inputs(self, window: Sequence[Pair]) -> dict[str, str]:
         """B's value → A's value, for what the window's layers of B read."""
-        known = self._known
+        known = self.known
         found: dict[str, str] = {}
         assert isinstance(self.b, Side)
         for pair in window:
@@ -243,23 +257,23 @@ class _Work:
                         found[value.name] = known[value.name]
         return found
 
-    def _alone(
-        self, window: Sequence[Pair], inputs: Mapping[str, str], va: Arrays
-    ) -> dict[str, np.ndarray]:
-        """Side B's layers on side A's values. B's own nodes are used: its kernels and fusions."""
+    def _given(self, inputs: Mapping[str, str], va: Arrays) -> dict[str, np.ndarray]:
+        """Side A's values as side B's layers read them, by B's names."""
+        if not inputs:
+            return {}
         assert isinstance(self.b, Side)
         by_name = {v.name: v for n in self.b.graph.nodes for v in (*n.inputs, *n.outputs) if v}
-        known = {
+        return {
             name: self.feeds_b[name]
             if name in self.feeds_b
             else self._as_b(name, by_name[name], va[other])
             for name, other in inputs.items()
             if name in by_name
         }
-        return self._run_alone(window, known)
 
     def _run_alone(self, window: Sequence[Pair], known: Arrays) -> dict[str, np.ndarray]:
-        """B's layers of these pairs on known values of B."""
+        """B's layers of these pairs on known values of B. B's own nodes are used: its kernels and
+        fusions."""
         assert isinstance(self.b, Side)
         wanted: dict[int, Node] = {}
         for pair in window:
@@ -275,7 +289,7 @@ class _Work:
 
     def _as_b(self, name: str, value: Value, array: np.ndarray) -> np.ndarray:
         """A's array as B's layer reads it: in its order, in integers where B is quantised."""
-        pair = self._pairs[name]
+        pair = self.pair_of[name]
         if pair.value_a is None:
             return to_integer(fitted(array, value.shape), value)
         if one_sided(pair) or other_integers(pair):
@@ -285,8 +299,8 @@ class _Work:
     def _row(
         self, index: int, pair: Pair, va: Arrays, vb: Arrays, alone: np.ndarray | None
     ) -> LayerDifference:
-        x, y = self._real(pair, va[pair.name_a], vb[pair.name_b])
-        alone = None if alone is None else self._real(pair, va[pair.name_a], alone)[1]
+        x, y = self.real(pair, va[pair.name_a], vb[pair.name_b])
+        alone = None if alone is None else self.real(pair, va[pair.name_a], alone)[1]
         if x.shape != y.shape:
             raise LiteError(f"{pair.node.name}: side A gives {x.shape}, side B {y.shape}")
         limit = self.tolerance
@@ -310,7 +324,7 @@ class _Work:
         )  # fmt: skip
         return row
 
-    def _real(self, pair: Pair, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def real(self, pair: Pair, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A's and B's arrays of a value as numbers that can be compared: real ones where the sides
         hold other integers, with A's channels where B has them."""
         if one_sided(pair) or other_integers(pair):

@@ -8,6 +8,10 @@ output is excused when on every way back from it such a layer reads values that 
 limit of outputs, and when side B's layers on those ways, run alone on B's own values, give what B's
 whole run gave: a fault that only whole runs have (memory used twice) is not excused. Errors that
 grow little by little are not either: then the precision is too low for the model.
+
+What an arg-max answers has no relative error that could grow. Of scores within the limit it is
+excused whatever its error, because B's answer is the exact one for B's scores (a small backward
+error; Higham 2002, §1.5), if it has no margin that the scores' errors do not explain (choices.py).
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .choices import chooses, right_in_whole_runs
 from .difference import Difference, difference
 from .judge import CARRIED, output_limit, within
 
@@ -69,10 +74,11 @@ class _WayBack:
         if not all(self.excused(name) for name in reads):
             return False
         given = [self.rows[name] for name in reads if name in self.rows]
-        if _magnifies(row, given):
+        inside = all(self._inside(x) for x in given)
+        if (inside and chooses(self.work, row.value_b)) or _magnifies(row, given):
             self.magnifiers.append(row)
             return True
-        return not all(self._inside(x) for x in given)
+        return not inside
 
     def _inside(self, row: LayerDifference) -> bool:
         return within(_figures(row), self.limit, CARRIED * row.floor)
@@ -80,11 +86,13 @@ class _WayBack:
     def whole_run_is_right(self) -> bool:
         """B's layers alone, on what B's whole run gave them, make what it made."""
         alone, whole = self.work.again([r.value_b for r in self.over])
-        return all(
+        if any(r.value_b not in alone for r in self.over):
+            return False
+        choices = [r.value_b for r in self.over if chooses(self.work, r.value_b)]
+        return right_in_whole_runs(self.work, choices, alone, whole) and all(
             within(difference(whole[r.value_b], alone[r.value_b]), r.tolerance, r.floor)
-            if r.value_b in alone
-            else False
             for r in self.over
+            if r.value_b not in choices
         )
 
 

@@ -1,0 +1,123 @@
+"""Layers that answer with places: an arg-max, the indices of the best k.
+
+A place is no number that could be nearly right: class 19 is as far from class 20 as class 1 is. It
+is judged by the scores that it stands for. The margin of two choices is the difference of their
+scores; choices at a small one fall either way when scores are rounded, and choices at a large one
+do not, however many places there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..ir import Node, Value
+from .alignment import Pair
+from .difference import difference
+from .judge import CARRIED
+from .rounding import SMALLEST, UNIT
+from .side import quant_of, to_float
+
+if TYPE_CHECKING:
+    from .compare import _Work
+    from .comparison import LayerDifference
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass
+class Choice:
+    """What a layer chooses from: its answers are indices of `scores` along `axis`."""
+
+    scores: Value
+    axis: int
+
+
+def choice_of(node: Node | None, name: str) -> Choice | None:
+    """How a layer makes its value `name` by choosing; None where it computes it."""
+    if node is None or not node.inputs or node.inputs[0] is None:
+        return None
+    if node.op in ("ArgMax", "ArgMin"):
+        return Choice(node.inputs[0], node.attrs.get("axis", 0))
+    if node.op == "TopK" and name == node.outputs[1].name:
+        return Choice(node.inputs[0], node.attrs.get("axis", -1))
+    return None
+
+
+def same_choices(
+    scores: np.ndarray, axis: int, a: np.ndarray, b: np.ndarray, slack: np.ndarray | float
+) -> bool:
+    """Every choice b (indices along `axis`, which they may lack) has the score that choice a has,
+    up to the `slack` of the two scores: an array like `scores`, or one number for all."""
+    shape = [-1 if i == axis % scores.ndim else n for i, n in enumerate(scores.shape)]
+    at_a, at_b = (np.asarray(x).astype(np.int64).reshape(shape) for x in (a, b))
+    if np.any((at_b < 0) | (at_b >= scores.shape[axis])):
+        return False
+    each = np.broadcast_to(slack, scores.shape)
+    (score_a, slack_a), (score_b, slack_b) = (
+        (np.take_along_axis(scores, at, axis), np.take_along_axis(each, at, axis))
+        for at in (at_a, at_b)
+    )
+    margin = np.abs(score_a - score_b)
+    return bool(np.all((at_a == at_b) | (margin <= slack_a + slack_b)))
+
+
+def chooses(work: _Work, value_b: str) -> bool:
+    """B's layer answers with places among scores that A has too."""
+    choice = choice_of(work.pair_of[value_b].node_b, value_b)
+    return choice is not None and choice.scores.name in work.known
+
+
+def judge_alone(
+    work: _Work, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
+) -> None:
+    """Judges a layer of B that chooses among A's scores, `given` as B has them: a choice is right
+    when its score and the right one's differ by no more than the two lose on the way to B."""
+    s, t, axis = _scores(work, pair, va, given)
+    x, y = work.real(pair, va[pair.name_a], alone)
+    row.within = same_choices(s, axis, x, y, np.maximum(_lost(work, s), np.abs(t - s)))
+    row.explained = difference(x, y).rel_l2 if row.within else 0.0
+    row.tolerance = row.explained
+
+
+def right_in_whole_runs(work: _Work, values_b: Sequence[str], alone: Arrays, whole: Arrays) -> bool:
+    """B's whole run chose these places as its layers alone do from its own scores, and none whose
+    margin is larger than errors like those of all its scores explain: of normal ones with their
+    root mean square, none of 10⁹ moves a margin by CARRIED times as much."""
+    pairs = [work.pair_of[name] for name in values_b]
+    names = [n for p in pairs for n in (p.name_a, *work.reads(p.name_b).values())]
+    va = work.values_a(names) if names else {}
+    for pair in pairs:
+        s, t, axis = _scores(work, pair, va, whole)
+        x, y = work.real(pair, va[pair.name_a], whole[pair.name_b])
+        _, own = work.real(pair, va[pair.name_a], alone[pair.name_b])
+        margin = CARRIED * float(np.sqrt(np.mean(np.square(t - s))))
+        if not same_choices(t, axis, own, y, _lost(work, t)):
+            return False
+        if not same_choices(s, axis, x, y, margin / 2):
+            return False
+    return True
+
+
+def _scores(work: _Work, pair: Pair, va: Arrays, vb: Arrays) -> tuple[np.ndarray, np.ndarray, int]:
+    """A's scores and B's as real numbers of one shape, and the axis along which B chooses."""
+    choice = choice_of(pair.node_b, pair.name_b)
+    assert choice is not None
+    name = choice.scores.name
+    if name in work.pair_of:
+        s, t = work.real(work.pair_of[name], va[work.known[name]], vb[name])
+    else:
+        s = t = to_float(vb[name], quant_of(choice.scores))
+    return s.astype(np.float64), t.astype(np.float64), choice.axis
+
+
+def _lost(work: _Work, scores: np.ndarray) -> np.ndarray:
+    """What each number loses at most where the coarser side stores it."""
+    coarser = max(work.a.precision, work.b.precision, key=UNIT.__getitem__)
+    return np.maximum(UNIT[coarser] * np.abs(scores), SMALLEST[coarser])
+
+
+__all__ = ["choice_of", "chooses", "judge_alone", "right_in_whole_runs", "same_choices"]
