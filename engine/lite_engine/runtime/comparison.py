@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from . import strict_json
+from .answer import Answer
+from .difference import Difference
 
 
 @dataclass
-class LayerDifference:
-    """One row of DESIGN's `compare` JSON. `isolated` holds the same numbers for the layer alone;
-    `sources` are A's nodes, `sources_b` B's where they are others. `floor` is the
-    |a−b| that is right whatever the relative error. `explained` is the error that rounding and
-    clipping make, measured where it was asked for; `quantised` where sides hold other integers."""
+class _Compared:
+    """Which layer a row is about. A base of its own, because fields come in the order of bases."""
 
     index: int
     name: str
     op: str
     sources: list[str]
     tolerance: float
-    max_abs: float
-    mean_abs: float
-    rel_l2: float
-    cosine: float
-    sqnr_db: float | None
-    nan_a: int
-    nan_b: int
-    range_a: tuple[float, float]
-    range_b: tuple[float, float]
-    worst: tuple[int, ...]
-    worst_a: float
-    worst_b: float
+
+
+@dataclass
+class LayerDifference(Difference, _Compared):
+    """One row of DESIGN's `compare` JSON: the accumulated difference. `isolated` holds the same
+    numbers for the layer alone; `sources` are A's nodes, `sources_b` B's where they are others.
+    `floor` is the |a−b| that is right whatever the relative error. `explained` is the error that
+    rounding and clipping make, measured where it was asked for; `quantised` where sides hold other
+    integers."""
+
     isolated: dict[str, Any] | None
     within: bool
     kernel_b: str = ""
@@ -45,7 +41,7 @@ class LayerDifference:
 
 
 @dataclass
-class Comparison:
+class Comparison(Answer):
     """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs
     differ or have no counterpart (`outputs_alone`, in words). `unaligned` counts layers of B that
     have no counterpart; `magnified` names the layer that makes a large difference of a small one,
@@ -66,15 +62,3 @@ class Comparison:
     outputs_alone: list[str] = field(default_factory=list)
     unaligned: int = 0
     runs: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def to_json(self, **options: Any) -> str:
-        return strict_json.dumps(self.to_dict(), **options)
-
-    def to_dataframe(self) -> Any:
-        """The layers as a pandas DataFrame (needs the `lab` extra)."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(x) for x in self.layers])

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .choices import chooses, right_in_whole_runs
-from .difference import Difference, difference
+from .difference import difference
 from .judge import CARRIED, output_limit, within
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _WayBack:
         return not inside
 
     def _inside(self, row: LayerDifference) -> bool:
-        return within(_figures(row), self.limit, CARRIED * row.floor)
+        return within(row, self.limit, CARRIED * row.floor)
 
     def whole_run_is_right(self) -> bool:
         """B's layers alone, on what B's whole run gave them, make what it made."""
@@ -106,10 +106,6 @@ def _magnifies(row: LayerDifference, given: Sequence[LayerDifference]) -> bool:
 def _peak(row: LayerDifference) -> float:
     largest = max(abs(x) for x in row.range_a)
     return row.max_abs / largest if largest else 0.0
-
-
-def _figures(row: LayerDifference) -> Difference:
-    return Difference(**{name: getattr(row, name) for name in Difference.__dataclass_fields__})
 
 
 __all__ = ["magnified"]

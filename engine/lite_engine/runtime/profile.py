@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from ..backends import Samples
 from ..devices import condition
 from ..plan import Plan, Step
-from . import strict_json
+from .answer import Answer
 from .environment import environment, peak_rss_bytes, readings
 from .execute import Execution
 from .memory_map import memory_map
@@ -77,7 +77,7 @@ class LayerTime:
 
 
 @dataclass
-class Profile:
+class Profile(Answer):
     """Per-layer times of a model on a backend; `to_dict` is the JSON of `lite profile`.
 
     total_ms        median, min, mean, p90, p99, max of runs without the profiler
@@ -118,18 +118,6 @@ class Profile:
     emulated: bool = False
     overhead_share: float = 0.0
     instructions: dict[str, int] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def to_json(self, **options: Any) -> str:
-        return strict_json.dumps(self.to_dict(), **options)
-
-    def to_dataframe(self) -> Any:
-        """The layers as a pandas DataFrame (needs the `lab` extra)."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(x) for x in self.layers])
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Profile:
