@@ -179,73 +179,6 @@ def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return min(int(d or 0) for d in x.dims[2:]) > 8 or "map of 8 or less"  # type: ignore[call-overload, misc]
 
 
-conv.kernel(
-    "cpu",
-    "f32_conv2d_depthwise",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_depthwise,
-    rank=0,
-    why="one filter per channel",
-)
-conv.kernel(
-    "cpu",
-    "bf16_conv2d_depthwise",
-    dtype="bf16",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_depthwise,
-    rank=0,
-    why="one filter per channel",
-    precision="bf16",
-)
-conv.kernel(
-    "cpu",
-    "f32_conv2d_3x3",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_winograd,
-    rank=1,
-    why="3x3 stride 1: F(4,3) needs 4x fewer multiplications; F(2,3) on a small map",
-)
-conv.kernel(
-    "cpu",
-    "f32_conv2d_winograd43",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_winograd43,
-    rank=2,
-    why="3x3 stride 1: F(4,3) needs 4x fewer multiplications",
-)
-conv.kernel(
-    "cpu",
-    "f32_conv2d_winograd23",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_winograd,
-    rank=3,
-    why="3x3 stride 1 on a small map: F(2,3) keeps the weights small",
-)
-conv.kernel(
-    "cpu",
-    "f32_conv2d_gemm",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_rank4,
-    rank=4,
-    why="general convolution as GEMM over taps",
-)
-conv.kernel(
-    "cpu",
-    "f32_conv2d_bf16x2",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_rank4,
-    rank=9,
-    why="as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits",
-)
-
-
 def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if _depthwise(node, types) is True:
         return "depthwise: limited by memory"
@@ -254,64 +187,46 @@ def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return _rank4(node, types)
 
 
-conv.kernel(
-    "cpu",
-    "bf16_conv2d_gemm",
-    dtype="f32,bf16",
-    mixed=True,
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_half_width,
-    rank=-1,
-    why="bf16 products, float32 sums: two multiplications per lane",
-    precision="bf16",
-)
-conv.kernel(
-    "cpu",
-    "f16_conv2d_gemm",
-    dtype="f16",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_rank4,
-    rank=-1,
-    why="fp16 in memory and in products: eight columns per register",
-    precision="f16",
-)
-conv.kernel(
-    "cpu",
-    "f16_conv2d_winograd23",
-    dtype="f16",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_winograd,
-    rank=-2,
-    why="3x3 stride 1: F(2,3) needs 2.25x fewer multiplications; fp16 is too short for F(4,3)",
-    precision="f16",
-)
-conv.kernel(
-    "cpu",
-    "f16_conv2d_depthwise",
-    dtype="f16",
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_depthwise,
-    rank=-2,
-    why="one filter per channel, eight channels per register",
-    precision="f16",
-)
-
-conv.kernel(
-    "cpu",
-    "bf16_conv2d_3x3",
-    dtype="f32,bf16",
-    mixed=True,
-    accepts_pitch=True,
-    accepts_halo=True,
-    when=_winograd43,
-    rank=-2,
-    why="3x3 stride 1: bf16 on matrix units (AMX), elsewhere F(4,3) in float32",
-    precision="bf16",
-)
+#: On the CPU, best first: name, rank, which convolutions, why. What a name begins with is what the
+#: kernel computes in and holds values in; `_MIXED` ones take float32 values as well.
+_CPU = (
+    ("f16_conv2d_winograd23", -2, _winograd,
+     "3x3 stride 1: F(2,3) needs 2.25x fewer multiplications; fp16 is too short for F(4,3)"),
+    ("f16_conv2d_depthwise", -2, _depthwise,
+     "one filter per channel, eight channels per register"),
+    ("bf16_conv2d_3x3", -2, _winograd43,
+     "3x3 stride 1: bf16 on matrix units (AMX), elsewhere F(4,3) in float32"),
+    ("bf16_conv2d_gemm", -1, _half_width,
+     "bf16 products, float32 sums: two multiplications per lane"),
+    ("f16_conv2d_gemm", -1, _rank4,
+     "fp16 in memory and in products: eight columns per register"),
+    ("f32_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
+    ("bf16_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
+    ("f32_conv2d_3x3", 1, _winograd,
+     "3x3 stride 1: F(4,3) needs 4x fewer multiplications; F(2,3) on a small map"),
+    ("f32_conv2d_winograd43", 2, _winograd43,
+     "3x3 stride 1: F(4,3) needs 4x fewer multiplications"),
+    ("f32_conv2d_winograd23", 3, _winograd,
+     "3x3 stride 1 on a small map: F(2,3) keeps the weights small"),
+    ("f32_conv2d_gemm", 4, _rank4, "general convolution as GEMM over taps"),
+    ("f32_conv2d_bf16x2", 9, _rank4,
+     "as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits"),
+)  # fmt: skip
+_MIXED = ("bf16_conv2d_gemm", "bf16_conv2d_3x3")
+for _name, _rank, _when, _why in _CPU:
+    _number = _name.partition("_")[0]
+    conv.kernel(
+        "cpu",
+        _name,
+        dtype=f"f32,{_number}" if _name in _MIXED else _number,
+        mixed=_name in _MIXED,
+        accepts_pitch=True,
+        accepts_halo=True,
+        when=_when,
+        rank=_rank,
+        why=_why,
+        precision="" if _number == "f32" else _number,
+    )
 
 
 def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:
