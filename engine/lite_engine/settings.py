@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from .errors import UsageError
 
 BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
+MAX_THREADS = 256
 
 
 class Setting(NamedTuple):
@@ -43,8 +44,8 @@ def _backend(text: str) -> str:
 
 def _threads(text: str) -> int:
     count = int(text)
-    if not 1 <= count <= 256:
-        raise ValueError("not between 1 and 256")
+    if not 1 <= count <= MAX_THREADS:
+        raise ValueError(f"not between 1 and {MAX_THREADS}")
     return count
 
 
@@ -63,7 +64,7 @@ SETTINGS = {
     s.name: s
     for s in (
         Setting("LITE_BACKEND", "auto", _backend, "forces a backend: " + " | ".join(BACKENDS)),
-        Setting("LITE_THREADS", None, _threads, "number of CPU threads, 1 to 256"),
+        Setting("LITE_THREADS", None, _threads, f"number of CPU threads, 1 to {MAX_THREADS}"),
         Setting("LITE_OPENCL_LIBRARY", None, str, "path of an OpenCL library to try first"),
         Setting("LITE_OPENCL_DEVICE", None, str, "OpenCL device: index or part of its name"),
         Setting("LITE_CACHE_DIR", None, Path, "folder of compiled kernels, tuning and run history"),
@@ -85,9 +86,15 @@ def cache_dir() -> Path:
     return get("LITE_CACHE_DIR") or default_cache_dir()
 
 
-def threads() -> int:
-    """LITE_THREADS, or the number of processors this process may use."""
-    return get("LITE_THREADS") or len(os.sched_getaffinity(0))
+def threads(asked: int | None = None) -> int:
+    """`asked`, else LITE_THREADS, else the number of processors this process may use.
+
+    Raises UsageError for a number that is none of threads."""
+    if asked is None:
+        return get("LITE_THREADS") or len(os.sched_getaffinity(0))
+    if not 1 <= asked <= MAX_THREADS:
+        raise UsageError(f"{asked} threads are asked for; there can be 1 to {MAX_THREADS}")
+    return asked
 
 
 def misspelt() -> list[str]:

@@ -120,9 +120,9 @@ def calibration(graph: Any, images: Any) -> Any:
     """Samples as the quantiser reads them. An `.npz` or array of uint8 pictures goes through the
     model's own pre-processing."""
     if isinstance(images, (str, Path)) and Path(images).suffix == ".npz":
-        with np.load(images, allow_pickle=False) as data:
-            arrays = {name: data[name] for name in data.files}
-        pictures = arrays.get("images")
+        from lite_engine.arrays import read_arrays
+
+        pictures = read_arrays(images).get("images")
         images = str(images) if pictures is None or pictures.dtype != np.uint8 else pictures
     if isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim in (3, 4):
         return [_coloured(graph, x) for x in images]

@@ -20,7 +20,7 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
     try:
         model = read_model(path)
     except LiteError as error:
-        return [Check(str(path), "bad", str(error))]
+        return [Check(str(path), "bad", str(error).removeprefix(f"{path}: "))]
     if device is not None:
         return _on_device(model, path, backend, device)
     checks = [_decision(model, f"{path} here", backend)]

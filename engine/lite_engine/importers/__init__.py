@@ -55,6 +55,7 @@ def _match(path: Path) -> str | None:
 def format_of(path: str | Path) -> str:
     """Name of the format. Raises ModelFormatError when nothing matches."""
     path = find_model(path)
+    _check_download(path)
     name = _match(path)
     if name is None:
         raise ModelFormatError(f"{path}: {_what_it_is(path)}")
@@ -73,8 +74,21 @@ _OTHERS = (
 )  # fmt: skip
 
 
+def _check_download(path: Path) -> None:
+    """Raises ModelFormatError for what a download leaves in place of a model."""
+    start = head(path, 64).lstrip().lower() if path.is_file() else b""
+    if start.startswith(b"version https://git-lfs"):
+        raise ModelFormatError(f"{path}: a Git LFS pointer, not the model; run `git lfs pull`")
+    if start.startswith((b"<!doctype html", b"<html")):
+        raise ModelFormatError(
+            f"{path}: a web page, not a model; download the file itself (its raw address)"
+        )
+
+
 def _what_it_is(path: Path) -> str:
     start = head(path)
+    if path.suffix.lower() == ".lite":
+        return "a damaged .lite file, or none; copy or download it again, as binary"
     for magic, suffixes, hint in _OTHERS:
         if start.startswith(magic) and path.suffix.lower() in suffixes:
             return hint

@@ -152,7 +152,10 @@ def read_container(path: Path) -> Sections:
         raw, offset, size, crc, flags = _ROW.unpack(data[start : start + _ROW.size])
         tag = raw.rstrip(b"\0").decode("ascii", "replace")
         if offset % ALIGN or offset > len(data) or size > len(data) - offset or tag in sections:
-            raise ModelFormatError(f"{path}: section {tag!r} lies outside the file")
+            raise ModelFormatError(
+                f"{path}: section {tag!r} lies outside the file, which is cut off or damaged; "
+                "copy or download it again"
+            )
         if flags & ~COMPRESSED:
             raise VersionError(
                 f"{path}: section {tag!r} is stored in a newer way; install a newer lite-workbench"

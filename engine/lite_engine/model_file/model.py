@@ -14,7 +14,7 @@ from .needs import Needs
 from .precision import TARGETS, check_int8, parse_precisions
 
 if TYPE_CHECKING:
-    from ..ir import Graph, Shape, Value
+    from ..ir import Graph, Node, Shape, Value
 
 
 @dataclass(eq=False, repr=False)
@@ -98,8 +98,10 @@ class Model:
 
 def parse_targets(targets: str | Sequence[str]) -> list[str]:
     """`arm,opencl` or a list → targets in order, each once. Raises UsageError."""
-    names = targets.split(",") if isinstance(targets, str) else list(targets)
-    names = list(dict.fromkeys(n.strip() for n in names if n.strip()))
+    given = targets.split(",") if isinstance(targets, str) else list(targets)
+    names = list(dict.fromkeys(n.strip() for n in given if n.strip()))
+    if targets and not names:
+        raise UsageError(f"targets {targets!r} name none of {', '.join(TARGETS)}")
     for name in names:
         if name not in TARGETS:
             raise UsageError(f"target {name!r} is not one of {', '.join(TARGETS)}")
@@ -130,6 +132,7 @@ def optimize(
     precisions = parse_precisions(precision, names)
     journal = Journal()
     optimised = optimize_graph(graph, journal=journal)
+    _check_operators(optimised)
     optimised.metadata.pop("unused_weights", None)  # they are not in the Model
     check_int8(optimised, precisions)
     meta = {k: v for k, v in graph.metadata.items() if k in ("preprocess", "labels")}
@@ -142,6 +145,27 @@ def optimize(
         journal=journal,
         path=path,
     )
+
+
+def _check_operators(graph: Graph) -> None:
+    """Raises UnsupportedOperatorError with every operator that nothing here runs."""
+    from ..errors import UnsupportedOperatorError
+    from ..ir import walk
+    from ..ops import find_op
+
+    unknown: dict[str, list[str]] = {}
+
+    def look(node: Node) -> None:
+        if find_op(node.op) is None:
+            unknown.setdefault(node.op, []).append(node.name)
+
+    walk(graph, look)
+    if unknown:
+        told = ", ".join(f"{op} ({len(nodes)}, at {nodes[0]})" for op, nodes in unknown.items())
+        raise UnsupportedOperatorError(
+            f"no target has {told}; export with another opset, or replace them before export",
+            tuple(name for nodes in unknown.values() for name in nodes),
+        )
 
 
 def retarget(

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import settings
-from ..errors import CalibrationError
+from ..arrays import read_arrays
+from ..errors import CalibrationError, UsageError
 from ..ir import Graph
 from ._run import Run, reference_run
 from .observers import Range, range_of
@@ -48,15 +49,17 @@ class Calibration:
     def load(path: str | Path) -> Calibration:
         """Raises CalibrationError when the file is not a calibration."""
         try:
-            with np.load(path, allow_pickle=False) as data:
-                parts: dict[str, dict[str, np.ndarray]] = {}
-                for key in data.files:
-                    kind, _, name = key.partition("/")
-                    if name:
-                        parts.setdefault(name, {})[kind] = data[key]
-                found = {name: Statistics.from_arrays(p) for name, p in parts.items()}
-                return Calibration(found, int(data["samples"]))
-        except (OSError, ValueError, KeyError, EOFError) as error:
+            data = read_arrays(path)
+            parts: dict[str, dict[str, np.ndarray]] = {}
+            for key, array in data.items():
+                kind, _, name = key.partition("/")
+                if name:
+                    parts.setdefault(name, {})[kind] = array
+            found = {name: Statistics.from_arrays(p) for name, p in parts.items()}
+            return Calibration(found, int(data["samples"]))
+        except UsageError as error:
+            raise CalibrationError(f"{error}; not a saved calibration") from None
+        except (ValueError, KeyError) as error:
             raise CalibrationError(f"{path}: not a saved calibration ({error})") from None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import read_arrays
 from ..errors import CalibrationError, ShapeError, UsageError
 from ..ir import Graph, Value
 from ..preprocess import Preprocess, guess, is_image
@@ -67,10 +68,9 @@ def _from_path(path: Path, graph: Graph) -> Samples:
         raise CalibrationError(f"{path} does not exist; give a folder of images or a .npz file")
     if path.suffix == ".npz":
         try:
-            with np.load(path, allow_pickle=False) as data:
-                arrays = {k: data[k] for k in data.files}
-        except (OSError, ValueError, EOFError) as error:
-            raise CalibrationError(f"{path}: not a .npz file ({error})") from None
+            arrays = read_arrays(path)
+        except UsageError as error:
+            raise CalibrationError(str(error)) from None
         return Samples(_unstack(arrays, graph), graph)
     if is_image(path):
         return Samples([path], graph, [path.name])
@@ -87,7 +87,8 @@ def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
         arrays = {next(iter(inputs)): next(iter(arrays.values()))}
     missing = [n for n in inputs if n not in arrays]
     if missing:
-        raise CalibrationError(f"no array called {missing[0]!r}; there are: {', '.join(arrays)}")
+        there = ", ".join(arrays) or "none"
+        raise CalibrationError(f"no array called {missing[0]!r}; there are: {there}")
     counts = {len(arrays[n]) for n in inputs if arrays[n].ndim}
     if len(counts) != 1:
         raise CalibrationError("the arrays differ in their number of samples")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import read_array, read_arrays
 from ..errors import ShapeError, UsageError
 from ..ir import DType, Graph, Value
 from ..model_file import Model
@@ -22,8 +23,11 @@ def read_feeds(model: Model, files: Sequence[str | Path]) -> dict[str, np.ndarra
     waiting = [v.name for v in model.graph.inputs]
     for item in files:
         name, path = _named(str(item), waiting)
-        if path.suffix == ".npz":
-            feeds.update(_load_npz(path))
+        kind = path.suffix.lower()
+        if not path.exists():
+            raise UsageError(f"{path}: no such file")
+        if kind == ".npz":
+            feeds.update(read_arrays(path))
             continue
         target = name or next((n for n in waiting if n not in feeds), None)
         if target is None:
@@ -33,10 +37,12 @@ def read_feeds(model: Model, files: Sequence[str | Path]) -> dict[str, np.ndarra
             raise UsageError(f"no input is called {target!r}; inputs: {', '.join(waiting)}")
         if is_image(path):
             feeds[target] = image_feed(model, value, path)
-        elif path.suffix.lower() == ".wav":
+        elif kind == ".wav":
             feeds[target] = sound_feed(value, path)
+        elif kind == ".npy":
+            feeds[target] = read_array(path)
         else:
-            feeds[target] = _load_npy(path)
+            raise UsageError(f"{path}: an input is an image, a .npy, .npz or .wav file")
     return feeds
 
 
@@ -89,21 +95,6 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
         )
     x = pcm.astype(np.float32) / np.float32(32768)
     return (x[None] if rank == 2 else x).astype(value.dtype.np)
-
-
-def _load_npy(path: Path) -> np.ndarray:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path}: not a .npy file or an image ({error})") from None
-
-
-def _load_npz(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            return {k: data[k] for k in data.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path}: not a .npz file ({error})") from None
 
 
 def random_feeds(

@@ -56,7 +56,7 @@ class Predictor:
         self._may_leave = backend == "auto" and settings.get("LITE_BACKEND") == "auto"
         self.backend = self.decision.backend
         self.precision = self.decision.precision
-        self.threads = threads or settings.threads()
+        self.threads = settings.threads(threads)
         self.device = device
         self._given = dict(overrides or {}), dict(tuning or {})
         self._choose_layers()

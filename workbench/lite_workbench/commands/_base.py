@@ -1,8 +1,7 @@
 """What a verb is: arguments, a call that returns an object, and how that object is shown.
 
 The `lite` command and the `%lite` magic run the same verbs: the command prints `show`, the magic
-hands
-the object to the notebook.
+hands the object to the notebook.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ PREPROCESS_HELP = (
 
 @dataclass(frozen=True)
 class Command:
-    """One verb. `call(args)` returns a result; `show(result, args)` is its text; `code(result,
-    args)`
-    its exit code (0 good, 1 the thing asked for failed or fell short)."""
+    """One verb. `call(args)` returns a result; `show(result, args)` is its text;
+    `code(result, args)` its exit code (0 good, 1 the thing asked for failed or fell short)."""
 
     name: str
     configure: Callable[[argparse.ArgumentParser], None]
@@ -39,6 +37,32 @@ class LiteParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Reads a whole number of at least that much. Raises argparse's error."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+        return number
+
+    return read
+
+
+def share(text: str) -> float:
+    """A part of a whole, 0…1. Raises argparse's error."""
+    try:
+        part = float(text)
+    except ValueError:
+        part = -1.0
+    if not 0 <= part <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
+    return part
 
 
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
@@ -74,7 +98,7 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "x86", "arm", "opencl", "reference"),
         help="where to run (default: the best usable one)",
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
+    parser.add_argument("--threads", type=at_least(1), metavar="N", help="CPU threads")
     parser.add_argument(
         "--precision",
         choices=("fp32", "fp16", "bf16", "int8"),
@@ -141,6 +165,8 @@ def load_model(args: argparse.Namespace) -> Any:
 
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
+        if args.params:
+            raise UsageError(f"{path} holds its weights; leave --params out")
         model = with_shapes(open_model(path), shapes)
         _check_int8(model, args)
         return model

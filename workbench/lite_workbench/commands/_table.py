@@ -27,12 +27,17 @@ def shape_text(shape: Sequence[int] | None) -> str:
     return "×".join(map(str, shape)) if shape else "scalar"
 
 
-def count_text(number: float) -> str:
-    """1234567 → 1.23 M"""
+def count_text(number: float, what: str = "") -> str:
+    """1234567 → 1.23 M; with `what`: 1.23 MMACs, 12 MACs"""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(number) >= size:
-            return f"{number / size:.3g} {unit}"
-    return f"{number:g}"
+            return f"{number / size:.3g} {unit}{what}"
+    return f"{number:g} {what}".rstrip()
+
+
+def plural(count: int, word: str) -> str:
+    """1 layer, 2 layers"""
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def bytes_text(number: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
-from ._table import clip, table
+from ._table import clip, plural, table
 
 ORIGINAL = "original"
 
@@ -84,7 +84,7 @@ def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     two_models = f"{host_target()},{host_target()}"
     names = _pair(args.backends or (two_models if args.other else "reference,x86"), "--backends")
     precisions = _pair(args.precision or "auto", "--precision")
-    threads = _pair(args.threads or "0", "--threads")
+    threads = _pair(args.threads or "auto", "--threads")
     devices = _pair(args.devices or "local", "--devices")
     other = model
     if args.other:
@@ -119,8 +119,12 @@ def _label(predictor: Any, where: str, count: str, asked: str) -> str:
     if where not in ("local", "emulated"):
         parts.append(f"at {where}")
     if _count(count):
-        parts.append(f"{count} thread{'s' if count != '1' else ''}")
+        parts.append(plural(int(count), "thread"))
     return " ".join(parts)
+
+
+_PAIRS = {"--backends": "x86,opencl", "--precision": "fp32,fp16", "--threads": "1,2",
+          "--devices": "local,emulated"}  # fmt: skip
 
 
 def _pair(text: str, option: str) -> Sequence[str]:
@@ -131,17 +135,19 @@ def _pair(text: str, option: str) -> Sequence[str]:
     if len(words) == 1 and option != "--backends":
         words *= 2
     if len(words) != 2 or not all(words):
-        raise UsageError(f"{option} needs two, like x86,opencl; got {text!r}")
+        raise UsageError(f"{option} needs two, like {_PAIRS[option]}; got {text!r}")
     return words
 
 
 def _count(text: str) -> int | None:
-    """A number of threads, None for "0". Raises UsageError."""
+    """A number of threads, None for "auto". Raises UsageError."""
     from lite_engine.errors import UsageError
 
+    if text == "auto":
+        return None
     if not text.isdigit():
         raise UsageError(f"--threads {text!r} is not a number")
-    return int(text) or None
+    return int(text)
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:

@@ -18,7 +18,7 @@ from ._base import (
     wants_json_only,
     write_json,
 )
-from ._table import bytes_text
+from ._table import bytes_text, plural
 
 #: Networks with more multiply-accumulates take minutes where the target's CPU is emulated.
 EMULATED_MACS = 1_000_000_000
@@ -227,7 +227,7 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
     targets = ", ".join(f"{t} {result.model.precision(t)}" for t in result.model.targets)
     lines.append(
         f"wrote {result.path} ({bytes_text(result.path.stat().st_size)}): {targets}; "
-        f"{result.source_layers} layers became {len(result.model.graph.nodes)}"
+        f"{plural(result.source_layers, 'layer')} became {len(result.model.graph.nodes)}"
     )
     lines += result.loss_lines()
     return "\n".join(lines)

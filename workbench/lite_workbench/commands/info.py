@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ._base import Command, add_json, add_model, wants_json_only, write_json
-from ._table import bytes_text, clip, count_text, table
+from ._table import bytes_text, clip, count_text, plural, table
 
 _NAMES = 6  # weights named in one line
 
@@ -47,12 +47,12 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         write_json(info.to_dict(), args.json)
         if wants_json_only(args):
             return ""
-    macs = "MACs not known" if info.macs is None else f"{count_text(info.macs)}MACs"
+    macs = "MACs not known" if info.macs is None else count_text(info.macs, "MACs")
     if info.assumed and info.macs is not None:
         sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
         macs += f" at {sizes}"
     lines = [
-        f"{info.name} ({info.format}): {len(info.layers)} layers, "
+        f"{info.name} ({info.format}): {plural(len(info.layers), 'layer')}, "
         f"{count_text(info.params)} parameters, {bytes_text(info.weight_bytes)} of weights, {macs}",
         *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
         *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
@@ -114,10 +114,10 @@ def _carried(said: Any) -> str:
 
 def _target(said: dict[str, Any]) -> str:
     """One line: precision, layers, what was set by hand."""
-    parts = [f"{said['target']}: {said['precision']}, {said['layers']} layers"]
+    parts = [f"{said['target']}: {said['precision']}, {plural(said['layers'], 'layer')}"]
     parts += [f"{layer} set to {word}" for layer, word in said["set"].items()]
     if said["tuned_devices"]:
-        parts.append(f"tuned on {said['tuned_devices']} devices")
+        parts.append(f"tuned on {plural(said['tuned_devices'], 'device')}")
     return "; ".join([*parts, said["note"]] if said["note"] else parts)
 
 

@@ -18,12 +18,14 @@ from ._base import (
     Command,
     add_json,
     add_model,
+    at_least,
     load_model,
+    share,
     wants_json_only,
     write_json,
     write_text,
 )
-from ._table import bytes_text, table
+from ._table import bytes_text, plural, table
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
 
@@ -54,7 +56,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--method", default="auto", choices=METHODS, help="how ranges are chosen")
-    parser.add_argument("--samples", type=int, metavar="N", help="at most N samples")
+    parser.add_argument("--samples", type=at_least(2), metavar="N", help="at most N samples")
     parser.add_argument("--weights-only", choices=("int8", "int16"), help="no calibration needed")
     parser.add_argument(
         "--keep-float",
@@ -66,12 +68,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--target-db", type=float, metavar="DB", help="keep the worst layers in float until reached"
     )
     parser.add_argument(
-        "--target-top1", type=float, metavar="SHARE",
+        "--target-top1", type=share, metavar="SHARE",
         help="the same, until so many samples get the float model's first answer",
     )  # fmt: skip
     parser.add_argument(
-        "--max-bytes", type=int, metavar="N", help="what the weights may take, for the targets"
-    )
+        "--max-bytes", type=at_least(1), metavar="N",
+        help="what the weights may take, for the targets",
+    )  # fmt: skip
     parser.add_argument(
         "--float-budget", type=float, default=0.15, metavar="SHARE",
         help="what the targets may add to the integers' estimated time (0.15)",
@@ -115,12 +118,19 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
         model.metadata["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
+        if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:
+            raise UsageError(f"--weights-only measures no samples; leave out {', '.join(idle)}")
         return _weights_only(model, args)
     if not args.calibration:
         raise UsageError(
             "--calibration DIR or FILE.npz is needed; without data there is --weights-only int8"
         )
     return _static(model, args)
+
+
+#: Options that say what is done with samples.
+_OF_SAMPLES = ("calibration", "samples", "target_db", "target_top1", "max_bytes", "trade_off",
+               "repeat", "resume", "analyze")  # fmt: skip
 
 
 def _targets(text: str) -> list[str]:
@@ -130,12 +140,15 @@ def _targets(text: str) -> list[str]:
 
 
 def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
+    from lite_engine.errors import LiteError
     from lite_engine.quantize import named_layers, quantize_weights
 
     bits = int(args.weights_only.removeprefix("int"))
     before = _constant_bytes(model.graph)
     keep = named_layers(model.graph, (k for k in args.keep_float.split(",") if k))
     model.graph = quantize_weights(model.graph, bits, keep=keep)
+    if _constant_bytes(model.graph) == before:
+        raise LiteError("no layer has float weights that can be stored as integers")
     out = model.save(args.output)
     return QuantizeResult(out, model, {"weights_only": bits}, before)
 
@@ -276,13 +289,13 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
         [name, ranked[name]["op"], _db(ranked[name]["sqnr_db"]), _db(ranked[name]["drop_db"])]
         for name in guard["worst"]
     ]
+    integers = len(result.facts["integer_nodes"])
     lines = [
         table(["layers that lose most", "op", "SQNR dB", "lost dB"], rows, right=(2, 3)),
         "",
-        f"outputs are {guard['sqnr_db']:.1f} dB from the float model's on {guard['samples']} "
-        f"samples (threshold {guard['threshold_db']:g} dB); "
-        f"{len(result.facts['integer_nodes'])} layers run as integers, "
-        f"{len(result.facts['float_nodes'])} stay in float",
+        f"outputs are {guard['sqnr_db']:.1f} dB from the float model's on "
+        f"{plural(guard['samples'], 'sample')} (threshold {guard['threshold_db']:g} dB); "
+        f"{integers} of {integers + len(result.facts['float_nodes'])} layers run as integers",
         wrote,
     ]
     if dead := result.facts["dead_channels"]:

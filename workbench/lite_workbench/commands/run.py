@@ -18,7 +18,9 @@ from ._base import (
     add_device,
     add_json,
     add_model,
+    at_least,
     load_model,
+    share,
     wants_json_only,
     write_json,
 )
@@ -98,13 +100,15 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE.npz", help="writes the outputs (and taps)")
     parser.add_argument("--labels", metavar="FILE", help="one label per line")
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
-    parser.add_argument("--top", type=int, default=TOP, metavar="N", help=f"labels to show ({TOP})")
     parser.add_argument(
-        "--threshold", type=float, default=THRESHOLD, metavar="S",
+        "--top", type=at_least(1), default=TOP, metavar="N", help=f"labels to show ({TOP})"
+    )
+    parser.add_argument(
+        "--threshold", type=share, default=THRESHOLD, metavar="S",
         help=f"least score of a box ({THRESHOLD:g})",
     )  # fmt: skip
     parser.add_argument(
-        "--overlap", type=float, default=OVERLAP, metavar="S",
+        "--overlap", type=share, default=OVERLAP, metavar="S",
         help=f"of two boxes that share more than this the better one stays ({OVERLAP:g})",
     )  # fmt: skip
     parser.add_argument(
@@ -121,6 +125,7 @@ def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
+    labels = read_labels(args.labels) if args.labels else None
     model = load_model(args)
     if args.preprocess:
         model.metadata["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
@@ -145,7 +150,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         predictor.explain(),
         outputs,
         taps,
-        _answer(model, feeds, outputs, args) if args.input else Answer("values", ""),
+        _answer(model, feeds, outputs, labels, args) if args.input else Answer("values", ""),
         picture,
         _GUESSED if picture and _guessed(model) else "",
     )
@@ -155,9 +160,12 @@ def _call(args: argparse.Namespace) -> RunResult:
 
 
 def _answer(
-    model: Any, feeds: dict[str, np.ndarray], outputs: dict[str, np.ndarray], args: Any
+    model: Any,
+    feeds: dict[str, np.ndarray],
+    outputs: dict[str, np.ndarray],
+    labels: list[str] | None,
+    args: Any,
 ) -> Answer:
-    labels = read_labels(args.labels) if args.labels else None
     options = {"top": args.top, "threshold": args.threshold, "overlap": args.overlap}
     return answer_of(model, feeds, outputs, labels, **options)
 

@@ -1,0 +1,146 @@
+"""What a person gives wrongly: one line that says what is wrong, and the exit code of it."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import lite_workbench as lw
+import numpy as np
+import onnx
+import pytest
+from lite_workbench.cli import main
+from onnx import TensorProto, helper
+
+pytestmark = pytest.mark.cpu
+MODEL = str(lw.shipped("digits.onnx"))
+
+
+def said(capsys, *words: str | Path) -> tuple[int, str]:
+    """(exit code, the line on standard error)"""
+    code = main([str(w) for w in words])
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and err.count("\n") == 1, err
+    return code, err[7:].strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("run --threads 0", "not a whole number from 1 on"),
+        ("run --threads 1000", "1000 threads are asked for; there can be 1 to 256"),
+        ("run --top 0", "not a whole number from 1 on"),
+        ("run --threshold 3", "not a number from 0 to 1"),
+        ("run --labels nowhere.txt", "nowhere.txt: labels cannot be read"),
+        ("run --input nowhere.png", "nowhere.png: no such file"),
+        ("compare --threads 0", "0 threads are asked for"),
+        ("compare --precision fp32,fp16,bf16", "--precision needs two, like fp32,fp16"),
+        ("convert --targets ,", "targets ',' name none of x86, arm, opencl"),
+        ("quantize -o q.lite --calibration x --target-top1 7", "not a number from 0 to 1"),
+        ("quantize -o q.lite --weights-only int8 --calibration x", "leave out --calibration"),
+    ],
+)
+def test_options(words: str, what: str, capsys, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    verb, *rest = words.split()
+    code, line = said(capsys, verb, MODEL, *rest)
+    assert code == 2 and what in line, line
+    assert list(tmp_path.iterdir()) == []
+
+
+def npz(path: Path, cut: int = 0, flip: int = 0) -> Path:
+    np.savez(path, image=np.zeros((1, 1, 32, 32), np.float32))
+    data = bytearray(path.read_bytes())
+    if flip:
+        data[flip] ^= 255
+    path.write_bytes(data[:cut] if cut else data)
+    return path
+
+
+def test_damaged_inputs(tmp_path, capsys) -> None:
+    huge = tmp_path / "huge.npy"
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000, 1000)}\n"
+    huge.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    objects = tmp_path / "objects.npy"
+    np.save(objects, np.array([{}], object), allow_pickle=True)
+    text = tmp_path / "words.txt"
+    text.write_text("hello")
+    for path, what in (
+        (npz(tmp_path / "cut.npz", cut=300), "not a .npz file that can be read"),
+        (npz(tmp_path / "flip.npz", flip=200), "not a .npz file that can be read"),
+        (huge, "not a .npy file that can be read"),
+        (objects, "it holds Python objects"),
+        (text, "an input is an image, a .npy, .npz or .wav file"),
+    ):
+        code, line = said(capsys, "run", MODEL, "--input", path)
+        assert code == 2 and line.startswith(f"{path}: ") and what in line, line
+    out = tmp_path / "q.lite"
+    for name in ("cut.npz", "flip.npz"):
+        words = ("quantize", MODEL, "-o", out, "--calibration", tmp_path / name)
+        code, line = said(capsys, *words)
+        assert "not a .npz file that can be read" in line, line
+    with zipfile.ZipFile(tmp_path / "none.npz", "w"):
+        pass
+    code, line = said(capsys, "quantize", MODEL, "-o", out, "--calibration", tmp_path / "none.npz")
+    assert line == "no array called 'image'; there are: none"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "what"),
+    [
+        ("m.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a", "git lfs pull"),
+        ("m.onnx", b"\n<!DOCTYPE html><html>404</html>", "a web page, not a model"),
+        ("m.lite", b"LITE\n\x1a\n and so on", "a damaged .lite file"),
+    ],
+)
+def test_what_a_download_leaves(name: str, data: bytes, what: str, tmp_path, capsys) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    for verb in ("info", "run"):
+        code, line = said(capsys, verb, path)
+        assert code == 1 and line.startswith(f"{path}: ") and what in line, line
+
+
+def test_a_file_without_weights_of_its_own(tmp_path, capsys) -> None:
+    out = tmp_path / "d.lite"
+    assert main(["convert", MODEL, "-o", str(out), "--targets", "x86"]) == 0
+    assert said(capsys, "run", out, "--params", "w.bin")[0] == 2
+    half = tmp_path / "half.lite"
+    half.write_bytes(out.read_bytes()[: out.stat().st_size // 2])
+    assert "cut off or damaged; copy or download it again" in said(capsys, "info", half)[1]
+    assert main(["doctor", str(half)]) == 1
+    assert f"- {half}: section" in capsys.readouterr().out
+
+
+def tiny(path: Path, nodes: list, inputs: dict, outputs: list[str]) -> Path:
+    """An ONNX file; inputs are name → shape of float32."""
+    ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs]
+    graph = helper.make_graph(nodes, "g", ports, ends)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+def test_operators_that_nothing_has_are_all_named(tmp_path, capsys) -> None:
+    nodes = [
+        helper.make_node("FooBar", ["x"], ["a"], name="first", domain="own"),
+        helper.make_node("FooBar", ["a"], ["b"], name="second", domain="own"),
+        helper.make_node("Baz", ["b"], ["y"], name="third", domain="own"),
+    ]
+    path, out = tiny(tmp_path / "m.onnx", nodes, {"x": [1, 3]}, ["y"]), tmp_path / "m.lite"
+    for words in (("convert", path, "-o", out), ("run", path)):
+        code, line = said(capsys, *words)
+        assert code == 1 and "FooBar (2, at first), " in line and "Baz (1, at third)" in line
+    assert not out.exists()
+    assert main(["info", str(path)]) == 0  # the table says it before anything is converted
+
+
+def test_counts_and_units(tmp_path, capsys) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    path = tiny(tmp_path / "m.onnx", nodes, {"x": [1, 3]}, ["y"])
+    assert main(["info", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "1 layer, 0 parameters, 0 B of weights, 0 MACs\n" in told
+    code, line = said(capsys, "quantize", path, "-o", tmp_path / "q.lite", "--weights-only", "int8")
+    assert code == 1 and line == "no layer has float weights that can be stored as integers"
