@@ -51,6 +51,11 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
                                         "activation_params": [0.0, 6.0]}),
     (W43, (1, 5, 30, 16), 17, (3, 3), {"activation": "Silu"}),
     (W43, (2, 33, 30, 3), 8, (3, 3), {"pads": [2, 2, 2, 2]}),
+    # one to four tiles: on AVX-512 the kernel that transforms weights as it reads them
+    (W43, (1, 4, 4, 64), 16, (3, 3), {"pads": [1, 1, 1, 1]}),
+    (W43, (2, 6, 5, 48), 70, (3, 3), {"pads": [0, 0, 0, 0], "r": 1}),
+    (W43, (1, 3, 12, 35), 20, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Silu"}),
+    (W43, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
     (DEPTHWISE, (1, 14, 14, 40), 40, (3, 3), {"pads": [1, 1, 1, 1]}),
     (DEPTHWISE, (2, 13, 15, 35), 35, (3, 3), {"pads": [0, 0, 1, 1], "strides": [2, 2], "r": 1}),
     (DEPTHWISE, (1, 7, 6, 72), 72, (5, 5), {"pads": [2, 2, 2, 2], "activation": "HardSwish"}),
@@ -170,6 +175,16 @@ def test_amx_takes_what_suits_it(kernel, x, out_c, k, options):
     plan = one_step_plan(op, kernel, inputs, [want.astype(np.float32)], attrs, (1, 2))
     (step,) = load(plan).steps()
     assert step.variant.startswith(f"{kernel}__amx_")
+
+
+@pytest.mark.skipif("avx512" not in native.isas(), reason="this processor has no AVX-512")
+@pytest.mark.parametrize(("x", "compact"), [((1, 7, 7, 20), True), ((1, 2, 7, 20), False),
+                                            ((1, 7, 7, 12), False), ((1, 9, 7, 20), False)])
+def test_small_maps_keep_their_weights_small(x, compact):
+    op, inputs, attrs, want = conv_case(F32_3X3, x, 33, (3, 3), {"pads": [1, 1, 1, 1]})
+    plan = one_step_plan(op, F32_3X3, inputs, [want.astype(np.float32)], attrs, (1, 2))
+    (step,) = load(plan).steps()
+    assert step.variant.endswith("_compact") == compact
 
 
 # Values that lie in memory in bf16: kernels of their own, or shorts.cc around those of floats.

@@ -203,7 +203,7 @@ _CPU = (
     ("f32_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
     ("bf16_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
     ("f32_conv2d_3x3", 1, _winograd,
-     "3x3 stride 1: F(4,3) needs 4x fewer multiplications; F(2,3) on a small map"),
+     "3x3 stride 1: F(4,3) needs 4x fewer multiplications; F(2,3) on some small maps"),
     ("f32_conv2d_winograd43", 2, _winograd43,
      "3x3 stride 1: F(4,3) needs 4x fewer multiplications"),
     ("f32_conv2d_winograd23", 3, _winograd,

@@ -73,30 +73,11 @@ bool prepare(Step& step, Env& env) {
   constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
   ConvShape s;
   if (!read_conv(step, env, false, &s, kReal)) return false;
-  for (int i = 0; i < 2; ++i) {
-    if (s.kernel[i] != 3 || s.stride[i] != 1 || s.dilation[i] != 1 || s.groups != 1)
-      return env.fail("Winograd takes 3x3 kernels of stride 1, dilation 1, one group");
-  }
   Winograd* w = static_cast<Winograd*>(env.allocate(sizeof(Winograd)));
   if (!w) return env.out_of_memory();
   step.state = w;
-  w->m = m;
-  w->in = s.in;
-  w->out = s.out;
-  w->residual = s.residual;
-  w->has_residual = s.has_residual;
-  w->pad[0] = s.pad[0];
-  w->pad[1] = s.pad[1];
-  w->channels = s.in.c;
-  w->padded_channels = (s.in.c + kLanes - 1) / kLanes * kLanes;
+  if (!describe(s, m, env, w)) return false;
   w->depth = kPacks ? w->padded_channels : w->channels;
-  w->activation = s.activation;
-  const bool clip = s.activation.act == Act::kClip;
-  w->lo = clip ? s.activation.a : -INFINITY;
-  w->hi = clip ? s.activation.b : INFINITY;
-  w->tiles_h = (s.out.h + m - 1) / m;
-  w->tiles_w = (s.out.w + m - 1) / m;
-  w->tiles = w->tiles_h * w->tiles_w * s.out.images;
   // One cache line more than the channels: rows of a power of two would share cache sets.
   w->row_elems = w->padded_channels + 16;
   w->panels = panel_count(s.out.c);
@@ -104,15 +85,9 @@ bool prepare(Step& step, Env& env) {
 
   const int64_t weight_elems = w->panels * w->panel_elems;
   Real* weights = static_cast<Real*>(env.allocate((weight_elems + kPackedSlack) * sizeof(Real)));
-  Real* bias = static_cast<Real*>(env.allocate((w->panels * kTileColumns + 1) * sizeof(Real)));
-  Real* zeros = static_cast<Real*>(env.allocate((w->padded_channels + 1) * sizeof(Real)));
-  if (!weights || !bias || !zeros) return env.out_of_memory();
+  if (!weights) return env.out_of_memory();
   transform_weights<m>(s, *w, weights);
-  for (int64_t i = 0; s.bias && i < s.out.c; ++i)
-    bias[i] = static_cast<Real>(s.bias->as<float>()[i]);
   w->weights = weights;
-  w->bias = bias;
-  w->zeros = zeros;
 
   const double tile_cost = static_cast<double>(kAll) * w->channels * kTileRows;
   w->grid = choose_grid(env.threads, (w->tiles + kTileRows - 1) / kTileRows, w->panels, tile_cost,

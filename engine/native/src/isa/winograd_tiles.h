@@ -1,6 +1,8 @@
 // Tiles of pixels into Winograd's domain and back: F(m,3) of an image, a vector of channels at a time.
 #pragma once
 
+#include <math.h>
+
 #include "activation.h"
 #include "conv_strips.h"
 #include "tap_gemm.h"
@@ -30,6 +32,39 @@ struct Winograd {
   float lo, hi;
   ThreadGrid grid;
 };
+
+// What is known of a step before its weights are laid out, in tiles of m x m; bias and zeros.
+bool describe(const ConvShape& s, int m, Env& env, Winograd* w) {
+  for (int i = 0; i < 2; ++i) {
+    if (s.kernel[i] != 3 || s.stride[i] != 1 || s.dilation[i] != 1 || s.groups != 1)
+      return env.fail("Winograd takes 3x3 kernels of stride 1, dilation 1, one group");
+  }
+  w->m = m;
+  w->in = s.in;
+  w->out = s.out;
+  w->residual = s.residual;
+  w->has_residual = s.has_residual;
+  w->pad[0] = s.pad[0];
+  w->pad[1] = s.pad[1];
+  w->channels = s.in.c;
+  w->padded_channels = (s.in.c + kLanes - 1) / kLanes * kLanes;
+  w->activation = s.activation;
+  const bool clip = s.activation.act == Act::kClip;
+  w->lo = clip ? s.activation.a : -INFINITY;
+  w->hi = clip ? s.activation.b : INFINITY;
+  w->tiles_h = (s.out.h + m - 1) / m;
+  w->tiles_w = (s.out.w + m - 1) / m;
+  w->tiles = w->tiles_h * w->tiles_w * s.out.images;
+  const int64_t columns = (s.out.c + kTileColumns - 1) / kTileColumns * kTileColumns;
+  Real* bias = static_cast<Real*>(env.allocate((columns + 1) * sizeof(Real)));
+  Real* zeros = static_cast<Real*>(env.allocate((w->padded_channels + 1) * sizeof(Real)));
+  if (!bias || !zeros) return env.out_of_memory();
+  for (int64_t i = 0; s.bias && i < s.out.c; ++i)
+    bias[i] = static_cast<Real>(s.bias->as<float>()[i]);
+  w->bias = bias;
+  w->zeros = zeros;
+  return true;
+}
 
 struct TileAt {
   int64_t image, y, x;   // first output pixel
@@ -61,7 +96,8 @@ LITE_INLINE Real* at_bytes(Real* p, ptrdiff_t bytes) {
   return reinterpret_cast<Real*>(reinterpret_cast<char*>(p) + bytes);
 }
 
-template <int m>
+// Points lie `stride` elements apart, vectors of channels `kNext`.
+template <int m, ptrdiff_t kNext = kLanes>
 void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64_t stride) {
   using T = Transform<m>;
   constexpr int kPoints = T::kPoints;
@@ -99,7 +135,7 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
       F o[kPoints];
       T::input(t[i], o);
       LITE_UNROLL for (int j = 0; j < kPoints; ++j) store(at_bytes(to[i], step[j]), o[j]);
-      to[i] += kLanes;
+      to[i] += kNext;
     }
   };
   int64_t c = 0;
