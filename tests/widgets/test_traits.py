@@ -218,3 +218,17 @@ def test_package_exports_what_it_says_and_knows_no_engine():
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
     importlib.import_module("lite_widgets.data")
+
+
+def test_convolutions_are_counted_by_their_weights():
+    from lite_widgets._rows import family
+
+    gemm, data = "f32_conv2d_gemm__avx512_14x32", [1, 8, 16, 16]
+    assert family("Conv", gemm, [data, [16, 8, 3, 3], [16]]) == "Conv"
+    assert family("Conv", gemm, [data, [16, 8, 1, 1], [16]]) == "Conv 1×1"
+    assert family("Conv", gemm, [data, [8, 1, 3, 3]]) == "Depthwise conv"
+    assert family("Conv", gemm, [[1, 1, 9, 9], [8, 1, 3, 3]]) == "Conv", (
+        "one channel, not depthwise"
+    )
+    assert family("QLinearConv", "", [data, [], [], [16, 8, 1, 1], [16]]) == "Conv 1×1"
+    assert family("Conv", "f32_conv2d_depthwise__neon_3x3") == "Depthwise conv"

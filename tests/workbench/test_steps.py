@@ -232,3 +232,54 @@ def test_every_step_tells_an_error_with_its_fix(session: lw.Session, name: str) 
     assert step.notice.what == "**the emulator is missing**" and step.notice.fix == "lite doctor"
     session.notify("error", ZeroDivisionError("division by zero"))
     assert "Traceback" not in step.notice.what and "ZeroDivisionError" in step.notice.what
+
+
+def test_a_name_with_dots_stays_whole_and_sizes_are_those_written(tmp_path: Path, monkeypatch: Any):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net_0.25.onnx").write_bytes(lw.shipped("digits.onnx").read_bytes())
+    session = lw.open("net_0.25.onnx")
+    step = step_class("Deploy")(session)
+    step.bundle.chosen = ["walk"]
+    click(step.bundle, "write")
+    folder = tmp_path / "net_0.25_bundle"
+    assert {p.name for p in folder.iterdir()} == {"net_0.25.lite", "net_0.25_walk.ipynb"}
+    sizes = {item["file"]: item["bytes"] for item in step.bundle.items}
+    for path in folder.iterdir():
+        assert sizes[path.name] == path.stat().st_size
+    assert session.export("plain").name == "plain.lite"
+    (tmp_path / "blocked").write_text("")
+    monkeypatch.setattr(type(step), "folder", Path("blocked"))
+    click(step.bundle, "write")
+    assert "blocked" in step.notice.what and "Errno" not in step.notice.what
+
+
+def test_without_samples_it_says_where_to_put_them(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits.onnx").write_bytes(lw.shipped("digits.onnx").read_bytes())
+    step = step_class("Quantize")(lw.open("digits.onnx"))
+    assert "No samples" in step.notice.what and str(tmp_path) in step.notice.detail
+    assert "button" not in step.trade.status and step.header.buttons[0]["disabled"]
+    (tmp_path / "samples.npz").write_bytes(lw.shipped("digits_held_back.npz").read_bytes())
+    click(step.notice, "again")
+    assert step.notice.layout.display == "none" and step.trade.status["button"] == "Quantize"
+    assert step.header.values["samples"] == "samples.npz" and not step.header.buttons[0]["disabled"]
+
+
+def test_a_guessed_preparation_is_said(tmp_path: Path, monkeypatch: Any) -> None:
+    import onnx
+
+    monkeypatch.chdir(tmp_path)
+    bare = onnx.load(lw.shipped("digits.onnx"))
+    del bare.metadata_props[:]
+    onnx.save(bare, "bare.onnx")
+    session = lw.open("bare.onnx")
+    step = step_class("Run")(session)
+    session.run(lw.shipped("digits.png"), backend="x86")
+    session.run(backend="opencl" if "opencl" in step.cards else "reference")
+    assert "does not say how its images were prepared" in step.notice.detail
+    assert step.cards["x86"].aside == "", "a mean over classes says nothing"
+    assert {len(card.image) > 0 for card in step.cards.values()} == {True}
+    np.save("digit.npy", np.zeros((1, 1, 32, 32), np.float32))
+    session.run("digit.npy", backend="x86")
+    assert not session.image
+    session.run(np.zeros((1, 1, 32, 32), np.float32), backend="x86")

@@ -36,15 +36,27 @@ _FAMILIES = (
 _CHUNK = 12
 
 
-def family(op: str, kernel: str = "") -> str:
-    """Return the type that an operator is counted under: "Conv 1×1", "MatMul", … or its name."""
+def family(op: str, kernel: str = "", shapes: Sequence[Sequence[int]] = ()) -> str:
+    """Return the type that an operator is counted under: "Conv 1×1", "MatMul", … or its name.
+
+    `shapes` are those of its inputs: a convolution's data, then its weights (O, I/groups, k…), with
+    scales between them when they are integers. Without them the kernel's name has to say it.
+    """
     found = next((name for pattern, name in _FAMILIES if re.search(pattern, op.lower())), op)
-    if found == "Conv":
-        if re.search(r"depthwise|(^|_)dw\d?", kernel.lower()):
-            return "Depthwise conv"
-        if re.search(r"1x1|pointwise|gemm", kernel.lower()):
-            return "Conv 1×1"
-    return found
+    if found != "Conv":
+        return found
+    weights = next((list(s) for s in shapes[1:] if len(s) >= 3), None)
+    if weights is None:
+        depthwise = bool(re.search(r"depthwise|(^|_)dw\d?", kernel.lower()))
+        pointwise = bool(re.search(r"1x1|pointwise", kernel.lower()))
+    else:
+        depthwise = weights[1] == 1 and weights[0] > 1 and shapes[0][1] > 1
+        pointwise = all(size == 1 for size in weights[2:])
+    return "Depthwise conv" if depthwise else "Conv 1×1" if pointwise else "Conv"
+
+
+def _family_of(row: dict[str, Any], op: str) -> str:
+    return family(op, str(row.get("kernel") or ""), row.get("input_shapes") or ())
 
 
 def complete(rows: Any, where: str) -> list[dict[str, Any]]:
@@ -59,7 +71,7 @@ def complete(rows: Any, where: str) -> list[dict[str, Any]]:
             raise t.TraitError(f"{where}[{i}] has no name")
         op = str(row.get("op", ""))
         copy = bool(row.get("copy")) or family(op) == "Copy"
-        kind = "Copy" if copy else row.get("type") or family(op, str(row.get("kernel") or ""))
+        kind = "Copy" if copy else row.get("type") or _family_of(row, op)
         done.append({**row, "op": op, "index": row.get("index", i), "type": kind})
     names = [row["name"] for row in done]
     if len(set(names)) < len(names):

@@ -35,7 +35,8 @@ class Answer:
 
     @property
     def confidence(self) -> float | None:
-        scores = [item["score"] for item in self.items if "score" in item]
+        """Mean over the letters of a line; a mean of classes or boxes would say nothing."""
+        scores = [item["score"] for item in self.items if self.kind == "text"]
         return float(np.mean(scores)) if scores else None
 
     def to_dict(self) -> dict[str, Any]:

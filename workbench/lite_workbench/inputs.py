@@ -10,6 +10,18 @@ from typing import Any
 import numpy as np
 from lite_engine.errors import UsageError
 
+#: What is said of a picture where the model does not say how it wants it.
+GUESSED = (
+    "the model does not say how its images were prepared: pixels were scaled to 0…1; "
+    "--preprocess imagenet, pm1 or raw of `lite convert` and `lite run` says otherwise"
+)
+
+
+def is_guessed(model: Any) -> bool:
+    """Does it take floats made of pixels, without a word about how?"""
+    dtype = model.graph.inputs[0].dtype
+    return "preprocess" not in model.metadata and dtype is not None and dtype.is_float
+
 
 def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     """(feeds, PNG bytes of the picture or b""). `source`: path, image bytes, (H,W,C) array, feeds,
@@ -27,7 +39,7 @@ def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     value = model.graph.inputs[0]
     if isinstance(source, (bytes, bytearray, memoryview)):
         source = np.asarray(_open(bytes(source)).convert("RGB"))
-    if isinstance(source, np.ndarray) and source.dtype == np.uint8:
+    if isinstance(source, np.ndarray) and source.dtype == np.uint8 and source.ndim in (2, 3):
         return {value.name: image_feed(model, value, source)}, png(source)
     if isinstance(source, np.ndarray):
         return {value.name: source}, b""

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from lite_engine.errors import LiteError
 
+from .names import with_ending
+
 
 def write_notebook(lines: Sequence[str], path: str | Path, title: str = "The walk") -> Path:
     """One cell per line, the last name shown. Raises LiteError when it cannot be written."""
-    target = Path(path).with_suffix(".ipynb")
+    target = with_ending(path, ".ipynb")
     cells = [_cell("markdown", f"# {title}", 0)]
     cells += [_cell("code", text, i + 1) for i, text in enumerate(cells_of(lines))]
     book = {

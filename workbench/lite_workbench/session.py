@@ -20,7 +20,7 @@ from .boards import Boards
 from .by_hand import PRECISIONS, ByHand, from_file, to_ship
 from .changes import Change, measure_change
 from .jobs import Job
-from .names import BACKENDS, FLOAT, INT8, MIXED
+from .names import BACKENDS, FLOAT, INT8, MIXED, stem_of, with_ending
 
 
 class Session(Observable):
@@ -81,6 +81,11 @@ class Session(Observable):
         self._busy = threading.RLock()
         self._worker: Job | None = None
         self.code = ["import lite_workbench as lw", f"session = lw.open({str(path)!r})"]
+
+    @property
+    def stem(self) -> str:
+        """What files made from this model are called, without a suffix."""
+        return stem_of(self.path)
 
     def __repr__(self) -> str:
         return f"<Session {self.path.name}: {', '.join(self.versions) or 'not converted'}>"
@@ -458,7 +463,7 @@ class Session(Observable):
             self.int8_targets = list(int8)
         model = to_ship(self, self.int8_targets)
         if target is None:
-            made: Any = model.save(Path(path).with_suffix(".lite"))
+            made: Any = model.save(with_ending(path, ".lite"))
         else:
             from lite_engine.export import export_model
 

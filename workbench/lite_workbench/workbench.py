@@ -115,7 +115,7 @@ class Workbench(WorkbenchView):
 
     def _export(self) -> None:
         try:
-            made = self.session.notebook(f"{self.session.path.stem}_walk")
+            made = self.session.notebook(f"{self.session.stem}_walk")
         except LiteError as error:
             self.top.note = str(error)
         else:

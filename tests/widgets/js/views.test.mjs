@@ -137,5 +137,7 @@ test("timing: what the layers do not explain is the rest, never hidden", async (
   const { account, sentence } = await at("timing_line/timing_line");
   assert.ok(Math.abs(account(profile).rest - 0.1) < 1e-9);
   assert.ok(sentence(profile).includes("the rest is 100"));
+  const long = { ...profile, total_ms: { ...profile.total_ms, median: account(profile).layers + 7.339 } };
+  assert.ok(sentence(long).includes("the rest is 7.34\u202fms between"));
   assert.ok(sentence({ ...profile, emulated: true }).includes("mean nothing"));
 });

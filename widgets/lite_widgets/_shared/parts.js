@@ -83,7 +83,11 @@ export const bar = (ratio, fill, width = 84) =>
 
 export const shareBar = (ratio, fill = "var(--ink2)") =>
   html`<span class="share"
-    >${bar(ratio, fill)}<span class="num">${ratio > 0 ? percent(100 * ratio) : "–"}</span></span
+    ><i
+      class="ib"
+      style="width:${(100 * Math.min(ratio, 1)).toFixed(1)}%;min-width:${ratio > 0 ? 1 : 0}px;background:${fill}"
+    ></i
+    ><span class="num">${ratio > 0 ? percent(100 * ratio) : "–"}</span></span
   >`;
 
 export const fixLine = (code) =>

@@ -21,7 +21,7 @@ export default widget({
         <h3>${c.get("title")}</h3>
         <span class="mu">${c.get("note")}</span
         ><span class="sp"></span
-        >${button("write", `${c.get("button")}, ${bytes(total)}`, { kind: "pri" })}
+        >${button("write", `${c.get("button")}, about ${bytes(total)}`, { kind: "pri" })}
       </div>
       <div class="tw">
         <table>

@@ -88,7 +88,7 @@ function picture(c) {
               <span>${i.label} ${fixed(i.score, 2)}</span>
             </div>`;
           });
-  return html`<div class="pic"><img src="${c.local.url}" alt="input" />${boxes}</div>`;
+  return html`<div class="pic${boxes.length ? " boxed" : ""}"><img src="${c.local.url}" alt="input" />${boxes}</div>`;
 }
 
 export default widget({

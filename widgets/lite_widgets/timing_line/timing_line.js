@@ -4,6 +4,9 @@ import { widget } from "../_shared/view.js";
 import { ms, percent, THIN } from "../_shared/format.js";
 import { totals } from "../_shared/encode.js";
 
+/** A difference of times: in µs below a millisecond. */
+const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
+
 /** {total, layers, rest, parts}: `rest` is what no layer explains. */
 export function account(profile) {
   const parts = totals(profile);
@@ -20,11 +23,11 @@ export function sentence(profile) {
     );
   const a = account(profile),
     t = profile.total_ms;
-  const rest = Math.round((a.total - a.layers) * 1e3);
+  const rest = a.total - a.layers;
   const gap =
     rest >= 0
-      ? `the rest is ${rest}${THIN}µs between layers`
-      : `${-rest}${THIN}µs more than the whole: the clock of each layer costs that`;
+      ? `the rest is ${short(rest)} between layers`
+      : `${short(-rest)} more than the whole: the clock of each layer costs that`;
   const said = [
     `${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, ` +
       `min ${ms(t.min)}, p90 ${ms(t.p90)}.`,

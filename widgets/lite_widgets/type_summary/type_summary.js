@@ -55,7 +55,7 @@ function timeTable(c, rows) {
 function costTable(c, rows) {
   const macs = sum(rows, (r) => r.macs),
     weights = sum(rows, (r) => r.weights);
-  return html`<table>
+  return html`<table class="cost">
     <thead>
       <tr>
         <th>Layer type</th>

@@ -9,6 +9,7 @@ from typing import Any
 
 from lite_engine.errors import UsageError
 
+from ..names import stem_of, with_ending
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -142,7 +143,7 @@ def _call(args: argparse.Namespace) -> Converted:
     if made:
         model = with_int8(model, _int8_graph(model, args), made)
     model = with_layers(model, parse_layers(args.layer, model.targets))
-    out = Path(args.output) if args.output else Path(source.name).with_suffix(".lite")
+    out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
     if args.tune:
         from lite_engine.runtime import Predictor
         from lite_engine.runtime.tune import tune

@@ -49,7 +49,7 @@ def _call(args: argparse.Namespace) -> Written:
     if args.runs < 1:
         raise UsageError("--runs must be at least 1")
     sessions = [_measured(model, args) for model in args.models]
-    output = args.output or f"{sessions[0].path.stem}.html"
+    output = args.output or f"{sessions[0].stem}.html"
     return Written(write_report(sessions, output), sessions)
 
 

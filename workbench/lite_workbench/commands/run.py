@@ -11,6 +11,7 @@ import numpy as np
 from lite_engine.errors import LiteError, UsageError
 
 from ..answers import OVERLAP, THRESHOLD, TOP, Answer, answer_of, read_labels
+from ..inputs import GUESSED, is_guessed
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -25,11 +26,6 @@ from ._base import (
     write_json,
 )
 from ._table import table
-
-_GUESSED = (
-    "the model does not say how its images were prepared: pixels were scaled to 0…1; "
-    "--preprocess imagenet, pm1 or raw says otherwise"
-)
 
 
 @dataclass
@@ -152,7 +148,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         taps,
         _answer(model, feeds, outputs, labels, args) if args.input else Answer("values", ""),
         picture,
-        _GUESSED if picture and _guessed(model) else "",
+        GUESSED if picture and is_guessed(model) else "",
     )
     if args.output:
         _save(args.output, {**outputs, **taps})
@@ -168,12 +164,6 @@ def _answer(
 ) -> Answer:
     options = {"top": args.top, "threshold": args.threshold, "overlap": args.overlap}
     return answer_of(model, feeds, outputs, labels, **options)
-
-
-def _guessed(model: Any) -> bool:
-    """Floats made of pixels without a word about how."""
-    dtype = model.graph.inputs[0].dtype
-    return "preprocess" not in model.metadata and dtype is not None and dtype.is_float
 
 
 def _look(files: list[str]) -> tuple[int, int] | None:

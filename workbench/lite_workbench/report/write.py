@@ -27,7 +27,7 @@ def write_report(sessions: Sequence[Any], path: str | Path) -> Path:
         made = sections(session, prefix)
         if len(sessions) > 1:
             for part in made:
-                part.title = f"{session.path.stem}: {part.title}"
+                part.title = f"{session.stem}: {part.title}"
         parts += made
     parts.append(environment_section())
     names = ", ".join(s.path.name for s in sessions)

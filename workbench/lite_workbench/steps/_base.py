@@ -118,6 +118,9 @@ class Step(PicturedBox):
         if isinstance(error, LiteError):
             self.tell_error(error)
             return
+        if isinstance(error, OSError) and error.filename:
+            self.tell("error", f"**{error.filename}**: {error.strerror}")
+            return
         self.tell("error", f"**{type(error).__name__}**: {error}", where=f"step {self.name}")
         if settings.get("LITE_DEBUG"):
             traceback.print_exception(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lite_engine.errors import BackendUnavailableError
+from lite_engine.export import Exported
 from lite_widgets import BundleList, SourceCode, columns
 
 from ..names import BACKENDS
@@ -15,6 +16,7 @@ _PYTHON = """from lite_engine import Predictor
 predictor = Predictor("{name}.lite", backend="auto")
 outputs = predictor.run({{"{input}": pixels}})   # {shape}
 """
+_RUNTIME = "bin/ lib/ …"
 _ARCH = {"arm": "aarch64", "x86": "x86_64"}
 _SAMPLES = {"C": "sample.c", "C++": "sample.cpp", "Java": "Sample.java"}
 
@@ -44,11 +46,11 @@ class DeployStep(Step):
 
     @property
     def folder(self) -> Path:
-        return Path(f"{self.session.path.stem}_bundle")
+        return Path(f"{self.session.stem}_bundle")
 
     def _fill(self) -> None:
         session = self.session
-        model, stem = session.model, session.path.stem
+        model, stem = session.model, session.stem
         weights = sum(v.const.nbytes for v in model.graph.constants() if v.const is not None)
         labels = self._labels().encode()
         items = [
@@ -92,8 +94,8 @@ class DeployStep(Step):
             size = sum(f(_ARCH[target]).stat().st_size for f in (runner_path, library_path))
         except BackendUnavailableError:
             return []
-        what = f"runner, library, samples for {target}"
-        return [{"id": "device", "file": "bin/ lib/ …", "what": what, "bytes": size}]
+        what = f"runner, library, samples, report for {target}"
+        return [{"id": "device", "file": _RUNTIME, "what": what, "bytes": size}]
 
     def _labels(self) -> str:
         return "".join(f"{x}\n" for x in self.session.model.metadata.get("labels", ()))
@@ -109,14 +111,30 @@ class DeployStep(Step):
             found = {k: p.read_text("utf-8") for k, p in samples.items() if p.exists()}
             self.code.sources = {**self.code.sources, **found}
         else:
-            session.export(folder / session.path.stem)
+            session.export(folder / session.stem)
         if "walk" in chosen:
-            session.notebook(folder / f"{session.path.stem}_walk")
+            session.notebook(folder / f"{session.stem}_walk")
         if "labels" in chosen:
             (folder / "labels.txt").write_text(self._labels(), encoding="utf-8")
-        size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+        self._weigh()
+        size = _bytes_in(folder)
         self.tell("done", f"**Wrote** `{folder}/`: {size / 1e6:.2f} MB")
 
+    def _weigh(self) -> None:
+        """The files that were written take the place of what was estimated."""
+        session, folder = self.session, self.folder
+        made = {i["file"]: folder / i["file"] for i in self.bundle.items if i["id"] != "device"}
+        sizes = {name: path.stat().st_size for name, path in made.items() if path.is_file()}
+        if isinstance(session.exported, Exported):
+            sizes[_RUNTIME] = _bytes_in(folder) - sum(sizes.values())
+        self.bundle.items = [
+            {**i, "bytes": sizes.get(i["file"], i["bytes"])} for i in self.bundle.items
+        ]
+
     def _notebook(self) -> None:
-        made = self.session.notebook(f"{self.session.path.stem}_walk")
+        made = self.session.notebook(f"{self.session.stem}_walk")
         self.tell("done", f"**Wrote** `{made}`")
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())

@@ -250,7 +250,7 @@ class ProfileStep(Step):
     def _save(self) -> None:
         profile = self.session.profiles.get(self.backend)
         if profile is not None:
-            path = Path(f"{self.session.path.stem}-{self.backend}-profile.json")
+            path = Path(f"{self.session.stem}-{self.backend}-profile.json")
             path.write_text(profile.to_json(indent=1), encoding="utf-8")
             self.session.remember(f"Path({str(path)!r}).write_text(profile.to_json())")
             self.tell("done", f"**Wrote** `{path}`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,11 @@ from ._base import Step, button
 
 #: Samples that calibrate from the page: more change little and take longer.
 LIMIT = 24
+_NOT_YET = {
+    "kind": "empty", "title": "Not quantized yet", "button": "Quantize", "action": "start",
+    "text": "Calibrates on the samples, then measures versions of the model: about 1 min.",
+}  # fmt: skip
+_NO_SAMPLES = {"kind": "empty", "title": "Not quantized yet", "text": "There are no samples yet."}
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
 
 
@@ -21,24 +27,15 @@ class QuantizeStep(Step):
     title = "How small may the numbers be?"
 
     def build(self) -> None:
-        self.header.selects = [
-            {"name": "samples", "label": "Samples", "options": sources(self.session.path)},
-            {"name": "method", "label": "Clipping", "options": [[m, m] for m in METHODS]},
-        ]
-        options = self.header.selects[0]["options"]
-        self.header.values = {"samples": options[0][0] if options else "", "method": "mse"}
+        self._look()
         self.on(self.header, "run", lambda _: self._run())
+        self.on(self.notice, "again", lambda _: self._look_again())
         self.on(self.header, "keep", lambda _: self._keep())
         self.trade = TradeOff(metric="same answer as float")
         self.layers = SensitivityList(
             note="relative error of the outputs when only this layer is int8, in %", unit="%"
         )
         self.range = RangePlot()
-        self.trade.status = {
-            "kind": "empty", "title": "Not quantized yet",
-            "text": "Calibrates on the samples, then measures versions of the model: about 1 min.",
-            "button": "Quantize", "action": "start",
-        }  # fmt: skip
         self.on(self.trade, "start", lambda _: self._run())
         self.trade.observe(lambda _: self._kept(), names=["best"])
         self.link(self.layers)
@@ -49,6 +46,22 @@ class QuantizeStep(Step):
         if self.session.quantization is not None:
             self._fill()
 
+    def _look(self) -> None:
+        """What there is to calibrate with."""
+        options = sources(self.session.path)
+        clipping = [[m, m] for m in METHODS]
+        self.header.selects = [
+            *([{"name": "samples", "label": "Samples", "options": options}] if options else []),
+            {"name": "method", "label": "Clipping", "options": clipping},
+        ]
+        method = self.header.values.get("method", METHODS[0])
+        self.header.values = {"samples": options[0][0] if options else "", "method": method}
+
+    def _look_again(self) -> None:
+        self.quiet()
+        self._look()
+        self._buttons()
+
     def _buttons(self) -> None:
         points = bool(self.trade.points)
         no_samples = not self.header.values.get("samples")
@@ -57,9 +70,14 @@ class QuantizeStep(Step):
                    disabled=no_samples),
             *([button("keep", "Keep this version", primary=True)] if points else []),
         ]  # fmt: skip
+        if not points:
+            self.trade.status = _NO_SAMPLES if no_samples else _NOT_YET
         if no_samples:
-            self.tell("warn", "**No samples to calibrate with.**",
-                      detail="Put a folder of images or an `.npz` beside the model.")  # fmt: skip
+            self.tell(
+                "warn", "**No samples to calibrate with.**", again="Look again",
+                detail="Put a folder with at least two images, or an `.npz` of inputs, beside the "
+                f"model or into `{Path.cwd()}`.",
+            )  # fmt: skip
 
     def _run(self) -> None:
         session, values = self.session, self.header.values
@@ -149,11 +167,11 @@ def sources(model: Path) -> list[list[str]]:
     from lite_engine.preprocess import is_image
 
     found: dict[Path, str] = {}
-    for folder in (model.parent, Path()):
+    for folder in {p.resolve(): p for p in (model.parent, Path())}.values():
         own = sorted(folder.glob("*.npz"))
         own.sort(key=lambda p: not p.name.startswith(model.stem))
         found |= {p: p.name for p in own}
-        for inner in sorted(p for p in folder.iterdir() if p.is_dir()):
+        for inner in sorted(p for p in folder.iterdir() if p.is_dir() and os.access(p, os.R_OK)):
             if any(is_image(p) for p in list(inner.iterdir())[:50]):
                 found[inner] = f"{inner.name}/"
     return [[str(path), text] for path, text in found.items()]

@@ -9,10 +9,11 @@ from lite_engine.runtime import usability
 from lite_widgets import DropZone, ResultCard, columns
 
 from ..answers import Run, mark_different
-from ..inputs import save_upload
+from ..inputs import GUESSED, is_guessed, save_upload
 from ._base import Step, button
 
 _NAMES = {"opencl": "OpenCL"}
+_FIRST = "Drop an image, or arrays (.npy, .npz); Run alone takes random numbers."
 
 
 class RunStep(Step):
@@ -23,20 +24,19 @@ class RunStep(Step):
 
     def build(self) -> None:
         self.drop = DropZone(
-            label="Drop or choose an image…", accept="image/*", preview=True,
+            label="Drop or choose an image…", accept="image/*,.npy,.npz,.wav", preview=True,
             choices=[[str(p), p.name] for p in pictures(self.session.path)],
         )  # fmt: skip
         self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
         self.drop.observe(self._picked, names=["picked"])
         self.cards = {name: ResultCard(backend=name, title=_title(name)) for name in self._sides()}
         for card in self.cards.values():
-            card.status = {"kind": "empty", "title": "Not run yet", "text": "Drop an image first."}
+            card.status = {"kind": "empty", "title": "Not run yet", "text": _FIRST}
         self.header.buttons = [button("run", "Run", primary=True)]
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("run", self._answered)
         self.follow("error", lambda _: self._failed())
-        self.picture = ResultCard(backend="", title="Input", kind="values")
         self.show(self.drop, columns(*self.cards.values()))
         for run in self.session.runs.values():
             self._answered(run)
@@ -108,15 +108,16 @@ class RunStep(Step):
             card.note = f"{run.precision} · {run.version} · one run {run.ms:.1f} ms"
             card.aside = "" if confidence is None else f"mean confidence {confidence:.2f}"
             card.items = run.answer.items
-            if self.session.image and card is next(iter(self.cards.values())):
-                card.image = self.session.image
+            card.image = self.session.image or b""
 
     def _judge(self, a: Run, b: Run) -> None:
         names = f"{_title(a.backend)} and {_title(b.backend)}"
+        guessed = self.session.image and is_guessed(self.session.model)
+        doubt = f"About the picture: {GUESSED}." if guessed else ""
         if a.answer.kind == "values":
-            self.quiet()
+            self.tell("warn", doubt) if doubt else self.quiet()
         elif a.text == b.text:
-            self.tell("done", f"**{names} say the same**: {a.text}")
+            self.tell("done", f"**{names} say the same**: {a.text}", detail=doubt)
         else:
             self.tell(
                 "error", f"**{names} say different things**: {a.text} and {b.text}.",
