@@ -435,6 +435,26 @@ def test_a_selection_that_comes_with_its_model_waits_for_the_drawing(mount):
     page.locator(f"#w0 [data-pane=main] [data-k='{name}'].sel").wait_for()
 
 
+def test_a_graph_drawn_without_width_takes_a_selection_and_shows_it_later(mount):
+    """A step behind another tab hears of a new model and of a click elsewhere."""
+    widget = lw.GraphView(graph=samples.graph(), profile=samples.profile())
+    name = widget.graph["nodes"][-1]["name"]
+    page = mount([lw.GraphView()])
+    page.evaluate(
+        """async ([graph, name]) => {
+            const frame = () => new Promise((done) => setTimeout(done, 60)), box = w0.style;
+            box.display = "none";
+            models[0].set("graph", graph);
+            await frame();
+            models[0].set("selected", [name]);
+            await frame();
+            box.display = "";
+        }""",
+        [widget.graph, name],
+    )
+    page.locator(f"#w0 [data-pane=main] [data-k='{name}'].sel").wait_for()
+
+
 def test_a_button_that_is_pressed_during_progress_is_heard(mount):
     """Progress draws the bar ten times a second; a person's click takes as long."""
     page = mount([lw.TopBar(title="m", job={"title": "Long", "done": 1, "total": 9, "left": ""})])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 import lite_workbench as lw
 import numpy as np
 from lite_engine import settings
+from lite_workbench.jobs import duration
 from lite_workbench.steps import STEPS, step_class
 from lite_workbench.workbench import step_states
 
@@ -123,7 +125,7 @@ def test_another_model_replaces_the_session(session: lw.Session, tmp_path: Path)
     assert bench.current == "Model" and (tmp_path / "ocr.onnx").exists()
     step = bench.step("Model")
     step.guard(lambda: step._arrived("broken.onnx", b"\x08\x01"))
-    assert "broken.onnx" in step.notice.what
+    assert "broken.onnx" in step.notice.what and step.notice.where == ""
     assert bench.top.title == "ocr.onnx", "a broken file leaves the open model alone"
 
 
@@ -283,3 +285,44 @@ def test_a_guessed_preparation_is_said(tmp_path: Path, monkeypatch: Any) -> None
     session.run("digit.npy", backend="x86")
     assert not session.image
     session.run(np.zeros((1, 1, 32, 32), np.float32), backend="x86")
+
+
+def test_what_was_not_measured_offers_to_begin(session: lw.Session) -> None:
+    begun = threading.Event()
+
+    def long() -> None:
+        while True:
+            session.progress(1, 10**6)
+            begun.set()
+            time.sleep(0.01)
+
+    job = session.start("Long", long)
+    begun.wait(10)
+    bench = lw.Workbench(session)
+    profile, compare = bench.step("Profile"), bench.step("Compare")
+    for step, chart in ((profile, profile.chart), (compare, compare.strip)):
+        assert step.header.buttons[-1]["label"] == step.name
+        assert chart.status["button"] == step.name
+    assert profile.graph.graph["nodes"], "the model is there before its times"
+    job.cancel()
+    with pytest.raises(lw.LiteError):
+        job.wait(10)
+    click(profile.chart, "run")
+    settle(session)
+    assert profile.header.buttons[-1]["label"] == "Run again" and not profile.chart.status
+    before = profile.header.values["backend"]
+    session.start("Long", long)
+    profile.header.values = {**profile.header.values, "backend": "reference"}
+    assert "still runs" in profile.notice.what
+    session.job.cancel()
+    with pytest.raises(lw.LiteError):
+        settle(session)
+    assert profile.header.values["backend"] == before, "the header says what is shown"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "1 s"), (89, "89 s"), (91, "2 min"), (5399, "90 min"), (18137, "5 h")],
+)
+def test_time_left(seconds: float, said: str) -> None:
+    assert duration(seconds) == said

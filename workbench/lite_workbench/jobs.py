@@ -69,7 +69,7 @@ class Job:
     def to_dict(self) -> dict[str, Any]:
         """As `lite_widgets.TopBar.job` takes it."""
         left = self.left_s
-        text = "" if left is None else "about 1 s" if left < 1.5 else f"about {left:.0f} s"
+        text = "" if left is None else f"about {duration(left)}"
         return {"title": self.title, "done": self.done, "total": self.total, "left": text}
 
     def _run(self) -> None:
@@ -81,3 +81,11 @@ class Job:
         except Exception as error:  # noqa: BLE001  handed over by `wait` and shown by who observes
             self.error, self.state = error, "failed"
         self._on_change(self)
+
+
+def duration(seconds: float) -> str:
+    """5 s, 3 min, 2 h: to the unit that a person waits in, at least 1 s."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"

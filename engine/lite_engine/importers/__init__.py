@@ -75,8 +75,12 @@ _OTHERS = (
 
 
 def _check_download(path: Path) -> None:
-    """Raises ModelFormatError for what a download leaves in place of a model."""
-    start = head(path, 64).lstrip().lower() if path.is_file() else b""
+    """Raises ModelFormatError for what a failed download leaves in place of a model."""
+    if not path.is_file():
+        return
+    start = head(path, 64).lstrip().lower()
+    if path.stat().st_size == 0:
+        raise ModelFormatError(f"{path}: the file is empty; copy or download it again")
     if start.startswith(b"version https://git-lfs"):
         raise ModelFormatError(f"{path}: a Git LFS pointer, not the model; run `git lfs pull`")
     if start.startswith((b"<!doctype html", b"<html")):

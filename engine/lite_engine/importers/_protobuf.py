@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import ModelFormatError
 
 MAX_DEPTH = 64
+_DAMAGED = "; the file is damaged: copy or download it again"
 Buffer = memoryview
 
 
@@ -27,7 +28,7 @@ def read_varint(data: Buffer, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise ModelFormatError("protobuf: a number is cut off or too long")
+            raise ModelFormatError(f"protobuf: a number is cut off or too long{_DAMAGED}")
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -65,7 +66,7 @@ class Message:
             if wire == 2:
                 size, at = read_varint(data, at)
                 if size > end - at:
-                    raise ModelFormatError(f"protobuf: field {number} is cut off")
+                    raise ModelFormatError(f"protobuf: field {number} is cut off{_DAMAGED}")
                 value = data[at : at + size]
                 at += size
             elif wire == 0:
@@ -73,7 +74,7 @@ class Message:
             elif wire in (1, 5):
                 size = 8 if wire == 1 else 4
                 if size > end - at:
-                    raise ModelFormatError(f"protobuf: field {number} is cut off")
+                    raise ModelFormatError(f"protobuf: field {number} is cut off{_DAMAGED}")
                 value = bytes(data[at : at + size])
                 at += size
             elif wire == 3:
@@ -198,5 +199,5 @@ def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
         else:
             raise ModelFormatError(f"protobuf: wire type {wire} in a group")
         if at > len(data):
-            raise ModelFormatError("protobuf: a group is cut off")
+            raise ModelFormatError(f"protobuf: a group is cut off{_DAMAGED}")
     return at

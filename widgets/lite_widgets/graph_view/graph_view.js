@@ -155,6 +155,7 @@ function arrange(c) {
 /** Open what hides `name`, then scroll to it. */
 function show(c, name) {
   const { pane, source } = c.local;
+  if (!pane?.plan) return; // made while it had no width: `resized` lays it out, and shows
   const target = c.get("graph").nodes.some((n) => n.name === name)
     ? name
     : [...c.get("graph").nodes].find((n) => c.local.style.copies(n).includes(name))?.name;
@@ -325,8 +326,10 @@ export default widget({
   },
   resized(c) {
     if (c.local.pane) {
+      const first = !c.local.pane.plan;
       arrange(c);
       c.parts(["overview"]);
+      if (first && c.current) show(c, c.current);
       bracket(c, ...c.local.pane.view);
     }
   },

@@ -136,7 +136,7 @@ export default widget({
   name: "latency",
   empty: {
     title: "Nothing measured yet",
-    text: "One bar per layer: where the time goes. 50 runs take seconds; the model is not changed.",
+    text: "One bar per layer: where the time goes.",
   },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
   frame(c) {

@@ -94,11 +94,12 @@ class Step(PicturedBox):
 
     # ---- telling
 
-    def tell_error(self, error: BaseException) -> None:
+    def tell_error(self, error: BaseException, where: str | None = None) -> None:
         """What, where, fix: our messages are ``what; fix``."""
         what, _, fix = str(error).partition("; ")
         command = fix.partition("`")[2].partition("`")[0]
-        self.tell("error", f"**{what}**", detail=fix, fix=command, where=str(self.session.path))
+        place = str(self.session.path) if where is None else where
+        self.tell("error", f"**{what}**", detail=fix, fix=command, where=place)
 
     def tell(self, kind: str, what: str, **traits: Any) -> None:
         blank = {"where": "", "detail": "", "fix": "", "again": "", "tried": [], "actions": []}

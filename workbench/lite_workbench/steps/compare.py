@@ -26,17 +26,18 @@ class CompareStep(Step):
             {"name": "b", "label": "against", "backend": "opencl", "options": options},
         ]
         self.header.values = {"a": a, "b": b}
-        self.header.buttons = [button("compare", "Compare again", primary=True)]
         self.on(self.header, "compare", lambda _: self.measure())
         self.header.observe(self._switched, names=["values"])
         self.strip, self.graph, self.pane = ErrorStrip(), GraphView(), DifferencePane(height=496)
         self.on(self.strip, "run_on_a", self._run_on_a)
+        self.on(self.strip, "compare", lambda _: self.measure())
         self.on(self.notice, "deploy", lambda _: self.go("Deploy"))
         self.pane.observe(lambda _: self.guard(self._evidence), names=["kind", "channel"])
         self.link(self.strip, self.graph, self.pane)
         self.follow("comparison", lambda _: self._newest())
         self.follow("selected", lambda _: self._evidence())
         self.show(self.strip, columns(self.graph, self.pane, kind="graph"))
+        self._buttons()
         if (a, b) in self.session.comparisons:
             self._fill()
         elif not self.busy:
@@ -60,7 +61,17 @@ class CompareStep(Step):
     def pair(self) -> tuple[str, str]:
         return self.header.values["a"], self.header.values["b"]
 
+    def _buttons(self) -> None:
+        again = " again" if self.pair in self.session.comparisons else ""
+        self.header.buttons = [button("compare", f"Compare{again}", primary=True)]
+        if not self.strip.comparison:
+            self.strip.status = {
+                "kind": "empty", "title": "Not compared yet", "button": "Compare",
+                "text": "Both sides run once, then every layer alone.", "action": "compare",
+            }  # fmt: skip
+
     def _switched(self, change: dict) -> None:
+        self._buttons()
         if self.pair in self.session.comparisons:
             self._fill()
 
@@ -84,7 +95,9 @@ class CompareStep(Step):
         predictors = [self.session.sides(self.pair)[n] for n in self.pair]
         precisions = tuple(_precision(self.session, n, p) for n, p in zip(self.pair, predictors))
         data = views.comparison_data(comparison, precisions)  # type: ignore[arg-type]
+        self._buttons()
         with self.strip.hold_sync():
+            self.strip.status = {}
             self.strip.tolerance = data["usual_tolerance"]
             self.strip.by_operator, self.strip.op_tolerances = False, {}
             self.strip.comparison = data

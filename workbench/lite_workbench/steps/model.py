@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_engine.errors import LiteError
 from lite_widgets import DropZone, FactsCard, GraphView, NetronView, Tabbed, columns
 
 from .. import views
@@ -47,7 +48,9 @@ class ModelStep(Step):
         self.graph = GraphView(graph=views.graph_data(self.session.graph), height=470)
         self.netron = NetronView(name=self.session.path.name, height=420)
         self.tabs = Tabbed({"Facts": self.facts, "File in Netron": self.netron}, height=470)
-        self.tabs.bar.observe(self._tab_opened, names=["current"])
+        self.tabs.bar.observe(
+            lambda change: self.guard(lambda: self._tab_opened(change)), names=["current"]
+        )
         self.link(self.graph, self.netron)
         self.show(columns(self.graph, self.tabs, kind="graph"), self.drop)
 
@@ -65,7 +68,10 @@ class ModelStep(Step):
     def _arrived(self, name: str, data: bytes) -> None:
         path = save_upload(name, data)
         if self.opened is not None:
-            self.opened(path)
+            try:
+                self.opened(path)
+            except LiteError as error:
+                self.tell_error(error, where="")  # it names its file, which is not the open one
 
 
 def _split(text: str) -> list[str]:

@@ -41,7 +41,6 @@ class ProfileStep(Step):
         first = next(reversed(self.session.profiles), options[0][0])
         self.header.values = {"backend": first}
         self.header.observe(self._switched, names=["values"])
-        self.header.buttons = [button("save", "Export…"), button("run", "Run again", primary=True)]
         self.on(self.header, "run", lambda _: self.measure())
         self.on(self.header, "save", lambda _: self._save())
         self.line, self.chart = TimingLine(), LatencyChart()
@@ -64,14 +63,21 @@ class ProfileStep(Step):
                   self.copies, self.matrix, self.changes)  # fmt: skip
         self.on(self.notice, "quantize", lambda _: self.go("Quantize"))
         self._advice: dict[str, dict] = {}
+        self.on(self.chart, "run", lambda _: self.measure())
         self.follow("profile", lambda profile: self._fill(profile))
+        self.follow("job", lambda job: self._ended(job))
         self.follow("selected", lambda _: self._inspect())
         self.show(
             self.line, self.chart, columns(self.graph, self.tabs, kind="graph"), self.inspector
         )
         if self.backend in self.session.profiles:
             self._fill(self.session.profiles[self.backend])
-        elif not self.busy:
+            return
+        session = self.session
+        model = session.versions.get(session.version)
+        self.graph.graph = views.graph_data(model.graph if model else session.graph)
+        self._buttons()
+        if not self.busy:
             self.measure()
 
     @property
@@ -86,6 +92,28 @@ class ProfileStep(Step):
             self._fill(known)
         else:
             self.guard(self.measure)
+
+    def _buttons(self) -> None:
+        """One way to begin, and what it takes; afterwards to repeat it."""
+        known = self.backend in self.session.profiles
+        self.header.buttons = [
+            button("save", "Export…", disabled=not known),
+            button("run", "Run again" if known else "Profile", primary=True),
+        ]
+        if not self.chart.profile:
+            self.chart.status = {
+                "kind": "empty", "title": "Nothing measured yet", "button": "Profile",
+                "text": f"One bar per layer, from {RUNS} runs; the model is not changed.",
+                "action": "run",
+            }  # fmt: skip
+
+    def _ended(self, job: Any) -> None:
+        """Without a result the header goes back to the backend that is shown."""
+        shown = (self.line.profile or {}).get("backend")
+        if job.state in ("failed", "cancelled") and self.backend not in self.session.profiles:
+            if shown in self.session.profiles:
+                self.header.values = {**self.header.values, "backend": shown}
+            self._buttons()
 
     def measure(self) -> None:
         """Profiles the chosen backend in the background."""
@@ -119,6 +147,8 @@ class ProfileStep(Step):
         for widget in (self.chart, self.graph, self.table):
             widget.caption = where
             widget.python = f"session.profile(backend={profile.backend!r})"
+        self.chart.status = {}
+        self._buttons()
         self._inspect()
 
     # ---- one layer
