@@ -34,7 +34,8 @@ def dense() -> Graph:
     y = b.conv(b.x, 16, 24, 3, activation="LeakyRelu", activation_params=[0.1], name="a")
     y = b.conv(y, 24, 40, 3, activation="Relu", name="b")
     y = b.add("MaxPool", y, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], name="pool")
-    y = b.conv(y, 40, 17, 3, name="c")
+    y = b.conv(y, 40, 33, 3, strides=[2, 2], name="half")
+    y = b.conv(y, 33, 17, 3, name="c")
     return b.done(b.add("AveragePool", y, kernel_shape=[2, 2], strides=[3, 3], name="mean"))
 
 

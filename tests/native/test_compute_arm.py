@@ -52,7 +52,12 @@ def test_float_kernels(tmp_path):
                       range(len(inputs)))
         for c, (op, inputs, attrs, want) in zip(f32.CONVS, cases)
     ]
-    for got, c, case in zip(run_on_arm(merged(plans), tmp_path, ""), f32.CONVS, cases):
+    profile = tmp_path / "profile.json"
+    results = run_on_arm(merged(plans), tmp_path, "", options=["--profile", str(profile)])
+    taken = {s["variant"].split("__")[0] for s in json.loads(profile.read_text())["steps"]}
+    forms = {f"f32_conv2d_winograd{form}" for form in ("23", "43", "43x23", "23_by2")}
+    assert forms | {"f32_conv2d_gemm"} <= taken
+    for got, c, case in zip(results, f32.CONVS, cases):
         w43 = (f32.W43, f32.W43_BF16, f32.F32_3X3)
         f32.close(got, case[3], 1e-4 if c[0] in w43 else 3e-5)
 

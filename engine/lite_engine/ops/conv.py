@@ -157,18 +157,25 @@ def _depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return True
 
 
-def _winograd(node: Node, types: list[TypeInfo | None]) -> bool | str:
+def _3x3(node: Node, types: list[TypeInfo | None]) -> bool | str:
     ok = _rank4(node, types)
     x, w = types[0], types[1]
     if ok is not True or x is None or w is None:
         return ok
     attrs = conv.filled_attrs(node)
     kernel, strides, _, dilations = conv_window(x, w, attrs)
-    if x.rank != 4 or kernel != [3, 3] or strides != [1, 1] or dilations != [1, 1]:
-        return "not 3x3 with stride 1"
+    small = kernel == [3, 3] and strides in ([1, 1], [2, 2]) and dilations == [1, 1]
+    if x.rank != 4 or not small:
+        return "not 3x3 with stride 1 or 2"
     if attrs["group"] != 1 or int(x.dims[1] or 0) < 16:  # type: ignore[call-overload]
         return "fewer than 16 input channels, or grouped"
     return True
+
+
+def _winograd(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    ok = _3x3(node, types)
+    strided = set(node.attrs.get("strides") or [1]) != {1}
+    return "not 3x3 with stride 1" if ok is True and strided else ok
 
 
 def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -202,8 +209,8 @@ _CPU = (
      "fp16 in memory and in products: eight columns per register"),
     ("f32_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
     ("bf16_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
-    ("f32_conv2d_3x3", 1, _winograd,
-     "3x3 stride 1: F(4,3) needs 4x fewer multiplications; F(2,3) on some small maps"),
+    ("f32_conv2d_3x3", 1, _3x3,
+     "3x3: F(4,3) needs 4x fewer multiplications; other forms on small maps and at stride 2"),
     ("f32_conv2d_winograd43", 2, _winograd43,
      "3x3 stride 1: F(4,3) needs 4x fewer multiplications"),
     ("f32_conv2d_winograd23", 3, _winograd,

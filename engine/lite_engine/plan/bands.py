@@ -69,7 +69,9 @@ def _by_rows(step: Step, plan: Plan) -> bool:
 
 
 def _weight_bytes(plan: Plan, step: Step) -> int:
-    grown = 4 if "3x3" in step.kernel else 1
+    grown = 1
+    if "3x3" in step.kernel:  # F(4,3)'s weights, at stride 2 F(2,3)'s
+        grown = 4 if list(step.attrs.get("strides") or [1, 1]) == [1, 1] else 2
     return grown * sum(
         plan.tensors[i].nbytes for i in step.inputs if i >= 0 and plan.tensors[i].role == "weight"
     )

@@ -108,6 +108,16 @@ bool prepare_conv(Step& step, Env& env) {
   return true;
 }
 
+#if !defined(LITE_HALVES) && !defined(LITE_PAIRS)
+// What Winograd declines.
+bool prepare_direct(Step& step, Env& env) {
+  if (!prepare_conv(step, env)) return false;
+  set_variant(step, "f32_conv2d_gemm__" LITE_ISA_NAME "_%dx%d",
+              tile_height(static_cast<State*>(step.state)->gemm), kTileColumns);
+  return true;
+}
+#endif
+
 // Gemm: y[M,N] = activation(alpha * a[M,K] * b + beta * c), b constant: [N,K] (transB) or [K,N].
 // c constant: one value per column, or one for all; a full [M,N] one (beta 1) may be computed.
 bool prepare_gemm(Step& step, Env& env) {
@@ -198,6 +208,7 @@ const Kernel kConvGemm[] = {
     {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
 #if !defined(LITE_PAIRS)
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+    {"Conv", "f32_conv2d_3x3", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},

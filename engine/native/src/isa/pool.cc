@@ -78,6 +78,44 @@ LITE_INLINE float scale_of(const PoolWindow& p) {
   return p.cells > 0 ? 1.0f / static_cast<float>(p.cells) : 0.0f;
 }
 
+#if defined(__aarch64__)
+constexpr int kLineVectors = 4, kLine = kLineVectors * kLanes;
+LITE_INLINE void load_line(const Real* p, F* to) {
+  const F(&line)[kLineVectors] = *reinterpret_cast<const F(*)[kLineVectors]>(p);
+  asm("ldp %q0, %q1, [%2]" : "=w"(to[0]), "=w"(to[1]) : "r"(p), "m"(line));
+  asm("ldp %q0, %q1, [%2, 32]" : "=w"(to[2]), "=w"(to[3]) : "r"(p), "m"(line));
+}
+
+// 3x3 maxima at stride 2, a cache line of channels of every pixel: a column's maximum serves two of them.
+LITE_INLINE void max_line(const PoolShape& s, const Real* x, Real* y, int64_t count) {
+  const Real* below = x + s.dilation[0] * s.in_row;
+  const Real* bottom = below + s.dilation[0] * s.in_row;
+  const int64_t pixel = s.in_pixel;
+  const auto column = [&](F* most) __attribute__((always_inline)) {
+    F more[kLineVectors], last[kLineVectors];
+    load_line(x, most);
+    load_line(below, more);
+    load_line(bottom, last);
+    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i)
+      most[i] = max(max(most[i], more[i]), last[i]);
+    x += pixel;
+    below += pixel;
+    bottom += pixel;
+  };
+  F left[kLineVectors], middle[kLineVectors], right[kLineVectors];
+  column(left);
+  for (; count > 0; --count, y += s.out_pixel) {
+    column(middle);
+    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) left[i] = max(left[i], middle[i]);
+    column(right);
+    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) {
+      store(y + i * kLanes, max(left[i], right[i]));
+      left[i] = right[i];
+    }
+  }
+}
+#endif
+
 // Pixels [begin, end) of a row whose windows are those of `first`, each one stride further.
 template <bool Max, int K>
 void pool_inside(const PoolShape& s, const Real* x, Real* y, const PoolWindow& first,
@@ -86,6 +124,12 @@ void pool_inside(const PoolShape& s, const Real* x, Real* y, const PoolWindow& f
   const int64_t step = s.stride[1] * s.in_pixel;
   x += first.from;
   y += first.to;
+#if defined(__aarch64__)
+  if (Max && K == 3 && s.stride[1] == 2 && s.dilation[1] == 1) {
+    for (; c0 + kLine <= c1; c0 += kLine) max_line(s, x + c0, y + c0, count);
+    if (c0 == c1) return;
+  }
+#endif
   for (int64_t i = 0; i < count; ++i, x += step, y += s.out_pixel)
     pool_pixel<Max, K>(s, x, y, first, c0, c1, scale);
 }

@@ -22,114 +22,110 @@ namespace {
 
 // V as the input transform leaves it: of a block or, where it is packed then, of one packed tile.
 int64_t v_rows(const Winograd& w) { return kPacks ? kPackedRows : w.block; }
-int64_t v_elems(const Winograd& w, int points) {
-  return static_cast<int64_t>(points) * v_rows(w) * w.row_elems;
+int64_t v_elems(const Winograd& w) {
+  return w.points * v_rows(w) * w.row_elems;
 }
-int64_t m_elems(const Winograd& w, int points) {  // of one panel
-  return points * (w.block * kTileColumns + kLanes);
+int64_t m_elems(const Winograd& w) {  // of one panel
+  return w.points * (w.block * kTileColumns + kLanes);
 }
 
 #if defined(LITE_PACKED_TILE)
 int64_t packed_tiles(int64_t tiles) { return (tiles + kPackedRows - 1) / kPackedRows; }
 int64_t packed_tile_elems(const Winograd& w) { return w.depth * kPackedRows + kPackedSlack; }
-int64_t packed_elems(const Winograd& w, int points) {
-  return kPacks ? points * packed_tiles(w.block) * packed_tile_elems(w) : 0;
+int64_t packed_elems(const Winograd& w) {
+  return kPacks ? w.points * packed_tiles(w.block) * packed_tile_elems(w) : 0;
 }
 #else
-int64_t packed_elems(const Winograd&, int) { return 0; }
+int64_t packed_elems(const Winograd&) { return 0; }
 #endif
 
-template <int m>
 void transform_weights(const ConvShape& s, const Winograd& w, Real* out) {
-  constexpr int kPoints = Transform<m>::kPoints;
+  const Line &down = w.form->down, &along = w.form->along;
   const float* weights = s.weights->as<float>();
   for (int64_t n0 = 0; n0 < s.out.c; n0 += kTileColumns) {
     const int64_t panel = n0 / kTileColumns, columns = panel_columns(s.out.c, panel);
     const int64_t valid = s.out.c - n0 < columns ? s.out.c - n0 : columns;
     for (int64_t c = 0; c < w.channels; ++c) {  // a row of columns is written as a whole
-      double g[9][kTileColumns] = {}, half[kPoints][3][kTileColumns] = {};
+      double g[9][kTileColumns] = {}, half[kMostPoints][3][kTileColumns] = {};
       for (int64_t n = 0; n < valid; ++n)
         for (int k = 0; k < 9; ++k) g[k][n] = weights[((n0 + n) * w.channels + c) * 9 + k];
-      for (int i = 0; i < kPoints; ++i)
+      for (int i = 0; i < down.weight_rows; ++i)
         for (int x = 0; x < 3; ++x)
           for (int y = 0; y < 3; ++y)
             for (int n = 0; n < kTileColumns; ++n)
-              half[i][x][n] += Transform<m>::kWeights[i][y] * g[y * 3 + x][n];
-      for (int i = 0; i < kPoints; ++i)
-        for (int j = 0; j < kPoints; ++j) {
+              half[i][x][n] += down.weights[i][y] * g[y * 3 + x][n];
+      for (int i = 0; i < down.weight_rows; ++i)
+        for (int j = 0; j < along.weight_rows; ++j) {
           double sum[kTileColumns] = {};
           for (int x = 0; x < 3; ++x)
-            for (int n = 0; n < kTileColumns; ++n)
-              sum[n] += Transform<m>::kWeights[j][x] * half[i][x][n];
-          Real* row = out + panel * w.panel_elems + ((i * kPoints + j) * w.depth + c) * columns;
+            for (int n = 0; n < kTileColumns; ++n) sum[n] += along.weights[j][x] * half[i][x][n];
+          Real* row = out + panel * w.panel_elems +
+                      ((i * along.weight_rows + j) * w.depth + c) * columns;
           for (int64_t n = 0; n < valid; ++n) row[n] = static_cast<Real>(sum[n]);
         }
     }
   }
 }
 
-template <int m>
-bool prepare(Step& step, Env& env) {
-  constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
+bool prepare(Step& step, Env& env, const Form& form) {
+  const Line &down = form.down, &along = form.along;
   ConvShape s;
   if (!read_conv(step, env, false, &s, kReal)) return false;
   Winograd* w = static_cast<Winograd*>(env.allocate(sizeof(Winograd)));
   if (!w) return env.out_of_memory();
   step.state = w;
-  if (!describe(s, m, env, w)) return false;
+  if (!describe(s, form, env, w)) return false;
   w->depth = kPacks ? w->padded_channels : w->channels;
   // One cache line more than the channels: rows of a power of two would share cache sets.
   w->row_elems = w->padded_channels + 16;
   w->panels = panel_count(s.out.c);
-  w->panel_elems = kAll * w->depth * kTileColumns;
+  w->panel_elems = down.weight_rows * along.weight_rows * w->depth * kTileColumns;
 
   const int64_t weight_elems = w->panels * w->panel_elems;
   Real* weights = static_cast<Real*>(env.allocate((weight_elems + kPackedSlack) * sizeof(Real)));
   if (!weights) return env.out_of_memory();
-  transform_weights<m>(s, *w, weights);
+  transform_weights(s, *w, weights);
   w->weights = weights;
 
-  const double tile_cost = static_cast<double>(kAll) * w->channels * kTileRows;
+  const double tile_cost = static_cast<double>(w->points) * w->channels * kTileRows;
   w->grid = choose_grid(env.threads, (w->tiles + kTileRows - 1) / kTileRows, w->panels, tile_cost,
-                        static_cast<double>(w->tiles) * kAll * w->channels / 4,
+                        static_cast<double>(w->tiles) * w->points * w->channels / 4,
                         weight_elems / 4.0);
   // V has to stay cached while all panels pass over it, but large weights should pass once.
   const int64_t mine = (w->tiles + w->grid.by_tiles - 1) / w->grid.by_tiles;
   const double l2 = static_cast<double>(env.l2_bytes);
   const double room = weight_elems * kBytes > 4 * l2 ? 2 * l2 : 0.625 * l2;
   const int64_t rows = kPacks ? kPackedRows : kTileRows;
-  int64_t block = static_cast<int64_t>(room / (kBytes * kAll * w->row_elems)) / rows * rows;
+  int64_t block = static_cast<int64_t>(room / (kBytes * w->points * w->row_elems)) / rows * rows;
   if (block < 2 * rows) block = 2 * rows;
   const int64_t blocks = mine ? (mine + block - 1) / block : 1;
   w->block = (mine + blocks - 1) / blocks;
   if (kPacks) w->block = (w->block + rows - 1) / rows * rows;
   // Where V and the weights of a panel do not stay cached together, V is read once for as many panels
   // as let M take half the cache.
-  const int64_t fit = static_cast<int64_t>(0.5 * l2 / (kBytes * m_elems(*w, kAll)));
-  const bool evicts = kBytes * (v_elems(*w, kAll) + w->panel_elems) > 0.5 * l2;
+  const int64_t fit = static_cast<int64_t>(0.5 * l2 / (kBytes * m_elems(*w)));
+  const bool evicts = kBytes * (v_elems(*w) + w->panel_elems) > 0.5 * l2;
   w->group = kPacks || !evicts || fit < 1 ? 1 : fit < w->panels ? fit : w->panels;
-  if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, m);
-  step.scratch_bytes = sizeof(Real) * (v_elems(*w, kAll) + w->group * m_elems(*w, kAll) +
-                                       packed_elems(*w, kAll));
-  set_variant(step, LITE_REAL "_conv2d_winograd%d3__" LITE_ISA_NAME "_%dx%d", m,
+  if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, down.outputs);
+  step.scratch_bytes = sizeof(Real) * (v_elems(*w) + w->group * m_elems(*w) +
+                                       packed_elems(*w));
+  set_variant(step, LITE_REAL "_conv2d_winograd%s__" LITE_ISA_NAME "_%dx%d", form.name,
               static_cast<int>(rows), kTileColumns);
   return true;
 }
 
 #if defined(LITE_PACKED_TILE)
 // The input transform of `count` tiles from `first` on, packed: [xi][every 12 tiles].
-template <int m>
 void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_t count, float* v,
                         float* packed) {
-  constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
   const int64_t v_stride = kPackedRows * w.row_elems, tile = packed_tile_elems(w);
   const int64_t tiles = packed_tiles(count);
   for (int64_t i = 0; i < tiles; ++i, packed += tile) {
     const int64_t done = i * kPackedRows;
     const int64_t rows = count - done < kPackedRows ? count - done : kPackedRows;
     for (int64_t k = 0; k < rows; ++k)
-      transform_input<m>(w, x, tile_at(w, first + done + k, m), v + k * w.row_elems, v_stride);
-    for (int xi = 0; xi < kAll; ++xi) {
+      w.form->input(w, x, tile_at(w, first + done + k), v + k * w.row_elems, v_stride);
+    for (int xi = 0; xi < w.points; ++xi) {
       const float* from[kPackedRows];
       for (int64_t k = 0; k < kPackedRows; ++k)  // groups of four are filled with the last one
         from[k] = v + xi * v_stride + (k < rows ? k : rows - 1) * w.row_elems;
@@ -142,20 +138,20 @@ void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_
 }
 
 // M of one panel: [tile][point][columns].
-void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count,
-                     const float* packed, float* products) {
+void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const float* packed,
+                     float* products) {
   PackedTile p{};
   p.a = packed;
   p.a_next = packed_tile_elems(w);
   p.k = w.depth;
-  p.w = t.w;
-  p.ldc = static_cast<ptrdiff_t>(points) * kTileColumns;
+  p.ldc = static_cast<ptrdiff_t>(w.points) * kTileColumns;
   p.lo = t.lo;
   p.hi = t.hi;
   p.columns = t.columns;
   const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
   const int64_t whole = count / kPackedRows, rest = count % kPackedRows;
-  for (int xi = 0; xi < points; ++xi, p.w += w.depth * t.ldw) {
+  for (int xi = 0; xi < w.points; ++xi) {
+    p.w = t.w + w.weight_of[xi] * w.depth * t.ldw;
     p.c = products + xi * kTileColumns;
     p.tiles = whole;
     if (whole) tile[kPackedRows - 1](p);
@@ -173,7 +169,7 @@ void multiply_packed(const Winograd& w, const Tile& t, int points, int64_t count
 LITE_INLINE void set_panel(const Winograd& w, int64_t panel, int xi, Tile* t) {
   t->columns = static_cast<int32_t>(panel_columns(w.out.c, panel));
   t->ldw = t->ldc = t->columns;
-  t->w = w.weights + panel * w.panel_elems + xi * w.depth * t->ldw;
+  t->w = w.weights + panel * w.panel_elems + w.weight_of[xi] * w.depth * t->ldw;
 }
 
 // Tiles of all images and panels of weights.
@@ -181,21 +177,20 @@ struct Part {
   int64_t begin, end, panel_begin, panel_end;
 };
 
-template <int m>
 void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* scratch) {
-  constexpr int kPoints = Transform<m>::kPoints, kAll = kPoints * kPoints;
   const Winograd& w = *static_cast<const Winograd*>(step.state);
+  const int points = w.points;
   const Real* residual = w.has_residual ? step.inputs[3]->as<Real>() : nullptr;
   const auto [begin, end, panel_begin, panel_end] = part;
   const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
 
   Real* v = static_cast<Real*>(scratch);
-  Real* products = v + v_elems(w, kAll);
+  Real* products = v + v_elems(w);
   const int64_t v_stride = v_rows(w) * w.row_elems;
 #if defined(LITE_PACKED_TILE)
-  Real* packed = products + w.group * m_elems(w, kAll);
+  Real* packed = products + w.group * m_elems(w);
 #endif
-  const int64_t m_stride = w.block * kTileColumns + kLanes, m_panel = m_elems(w, kAll);
+  const int64_t m_stride = w.block * kTileColumns + kLanes, m_panel = m_elems(w);
   const Real zero_bias[kTileColumns] = {};
   Tile t{};
   t.lda = w.row_elems;
@@ -207,26 +202,26 @@ void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* 
   for (int64_t block = begin; block < end; block += w.block) {
     const int64_t count = end - block < w.block ? end - block : w.block;
 #if defined(LITE_PACKED_TILE)
-    if (kPacks) transform_and_pack<m>(w, x, block, count, v, packed);
+    if (kPacks) transform_and_pack(w, x, block, count, v, packed);
 #endif
     for (int64_t i = 0; i < count && !kPacks; ++i)
-      transform_input<m>(w, x, tile_at(w, block + i, m), v + i * w.row_elems, v_stride);
+      w.form->input(w, x, tile_at(w, block + i), v + i * w.row_elems, v_stride);
     const TileSplit split = split_rows(count);
     for (int64_t first = panel_begin; first < panel_end; first += w.group) {
       const int64_t last = first + w.group < panel_end ? first + w.group : panel_end;
 #if defined(LITE_PACKED_TILE)
       if (kPacks) {
         set_panel(w, first, 0, &t);
-        multiply_packed(w, t, kAll, count, packed, products);
+        multiply_packed(w, t, count, packed, products);
       }
 #endif
-      for (int xi = 0; xi < kAll && !kPacks; ++xi) {
+      for (int xi = 0; xi < points && !kPacks; ++xi) {
         for (int64_t p = first; p < last; ++p) {
           set_panel(w, p, xi, &t);
           Tile next;
-          const bool has_next = p + 1 < last || xi + 1 < kAll || last < panel_end;
+          const bool has_next = p + 1 < last || xi + 1 < points || last < panel_end;
           if (p + 1 < last) set_panel(w, p + 1, xi, &next);
-          else if (xi + 1 < kAll) set_panel(w, first, xi + 1, &next);
+          else if (xi + 1 < points) set_panel(w, first, xi + 1, &next);
           else set_panel(w, has_next ? last : first, 0, &next);
           for (int j = 0; j < split.tiles; ++j) {
             const int64_t m0 = tile_begin(split, j);
@@ -243,17 +238,16 @@ void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* 
         const int64_t n0 = p * kTileColumns;
         const int64_t left = w.out.c - n0, columns = left < kTileColumns ? left : kTileColumns;
         const Real* from = products + (p - first) * m_panel;
-        for (int64_t i = 0; i < count; ++i, from += kPacks ? kAll * kTileColumns : t.ldc) {
-          const TileAt at = tile_at(w, block + i, m);
-          write_tile<m>(w, from, m_stride, at, n0, columns, y, residual);
-          if (apply) activate_tile<m>(w, at, n0, columns, y);
+        for (int64_t i = 0; i < count; ++i, from += kPacks ? points * kTileColumns : t.ldc) {
+          const TileAt at = tile_at(w, block + i);
+          w.form->output(w, from, m_stride, at, n0, columns, y, residual);
+          if (apply) activate_tile(w, at, n0, columns, y);
         }
       }
     }
   }
 }
 
-template <int m>
 void run(const Step& step, int, int thread, int, void* scratch) {
   const Winograd& w = *static_cast<const Winograd*>(step.state);
   if (thread >= w.grid.by_tiles * w.grid.by_panels) return;
@@ -261,60 +255,85 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   share(w.tiles, 1, thread / w.grid.by_panels, w.grid.by_tiles, &part.begin, &part.end);
   share(w.panels, 1, thread % w.grid.by_panels, w.grid.by_panels, &part.panel_begin,
         &part.panel_end);
-  run_part<m>(step, step.inputs[0]->as<Real>(), step.outputs[0]->as<Real>(), part, scratch);
+  run_part(step, step.inputs[0]->as<Real>(), step.outputs[0]->as<Real>(), part, scratch);
 }
 
-template <int m>
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const Winograd& w = *static_cast<const Winograd*>(step.state);
-  run_part<m>(step, reinterpret_cast<const Real*>(r.input), reinterpret_cast<Real*>(r.output),
-              {r.begin / m * w.tiles_w, (r.end + m - 1) / m * w.tiles_w, 0, w.panels}, scratch);
+  const int64_t m = w.form->down.outputs;
+  run_part(step, reinterpret_cast<const Real*>(r.input), reinterpret_cast<Real*>(r.output),
+           {r.begin / m * w.tiles_w, (r.end + m - 1) / m * w.tiles_w, 0, w.panels}, scratch);
 }
 
 constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
+constexpr Form kF23 = form_of<F23, F23>("23");
+bool prepare_f23(Step& step, Env& env) { return prepare(step, env, kF23); }
 
 #if defined(LITE_HALVES)
 // F(4,3) would lose too much to 11 bits.
 const Kernel kWinograd[] = {
-    {"Conv", "f16_conv2d_winograd23", prepare<2>, run<2>, kFlags, nullptr, run_rows<2>},
+    {"Conv", "f16_conv2d_winograd23", prepare_f23, run, kFlags, nullptr, run_rows},
 };
 #else
+constexpr Form kF43 = form_of<F43, F43>("43");
+bool prepare_f43(Step& step, Env& env) { return prepare(step, env, kF43); }
+
 // Cycles per input and output channel, where a weight takes `weight` cycles to arrive.
-double cost_of(const Tensor& y, int m, double weight) {
-  const int64_t tiles = (y.dims[1] + m - 1) / m * ((y.dims[2] + m - 1) / m) * y.dims[0];
-  return (m + 2) * (m + 2) * (static_cast<double>(tiles) / (2 * kLanes) + weight);
+double cost_of(const Form& form, const PixelView& y, double weight) {
+  const Line &down = form.down, &along = form.along;
+  const int64_t tiles = (y.h + down.outputs - 1) / down.outputs *
+                        ((y.w + along.outputs - 1) / along.outputs) * y.images;
+  const double products = down.points * along.points * static_cast<double>(tiles) / (2 * kLanes);
+  const double weights = down.weight_rows * along.weight_rows * weight;
+  if (!kPacks) return products + weights;
+  return products > weights ? products : weights;  // in order, and so while others are multiplied
 }
 
-// F(2,3) on a small map, where reading F(4,3)'s weights would cost more than they save.
-bool prepare_either(Step& step, Env& env) {
-  const Tensor* w = input_of(step, 1);
-  const Tensor* y = output_of(step, 0);
-#if defined(__x86_64__)
-  const double weight = w && w->bytes > env.l2_bytes ? 0.4 : 0.2;  // fetched ahead, but from afar
-#else
-  const double weight = 1;
+#if defined(LITE_PACKED_TILE)
+constexpr Form kF43x23 = form_of<F43, F23>("43x23");
+constexpr Form kF23By2 = form_of<F23By2, F23By2>("23_by2");
+constexpr double kWeight = 1.2;   // 8 GB/s at 2.4 GHz
 #endif
-  const bool small =
-      w && y && y->rank == 4 && cost_of(*y, 2, weight) <= cost_of(*y, 4, weight);
-  return small ? prepare<2>(step, env) : prepare<4>(step, env);
+
+// Of stride 2 only where a quarter less to multiply makes up for the transforms; the rest is the tap GEMM's.
+bool suits(const Step& step, Env& env) {
+  ConvShape s;
+  if (!read_conv(step, env, false, &s, kReal)) return false;
+  if (s.stride[0] == 1 && s.stride[1] == 1) return true;
+#if defined(LITE_PACKED_TILE)
+  const double direct = 9.0 / (2 * kLanes) * static_cast<double>(s.out.images * s.out.h * s.out.w);
+  return s.stride[0] == 2 && s.stride[1] == 2 && s.kernel[0] == 3 && s.kernel[1] == 3 &&
+         s.dilation[0] == 1 && s.dilation[1] == 1 && s.groups == 1 && s.in.c >= 32 &&
+         s.out.c >= 32 && cost_of(kF23By2, s.out, kWeight) < direct;
+#else
+  return false;
+#endif
 }
 
-void run_either(const Step& step, int phase, int thread, int threads, void* scratch) {
-  const bool small = static_cast<const Winograd*>(step.state)->m == 2;
-  (small ? run<2> : run<4>)(step, phase, thread, threads, scratch);
-}
-
-void run_rows_either(const Step& step, const RowRange& r, void* scratch) {
-  const bool small = static_cast<const Winograd*>(step.state)->m == 2;
-  (small ? run_rows<2> : run_rows<4>)(step, r, scratch);
+// Fewer points on a small map, where reading F(4,3)'s weights would cost more than they save.
+bool prepare_either(Step& step, Env& env) {
+  ConvShape s;
+  if (!read_conv(step, env, false, &s, kReal)) return false;
+  const Form* form = &kF43;
+  const auto prefer = [&](const Form& other, double weight) {
+    if (cost_of(other, s.out, weight) <= cost_of(*form, s.out, weight)) form = &other;
+  };
+#if defined(LITE_PACKED_TILE)
+  prefer(kF43x23, kWeight);
+  prefer(kF23, kWeight);
+  if (s.stride[0] == 2) form = &kF23By2;
+#else
+  prefer(kF23, s.weights->bytes > env.l2_bytes ? 0.4 : 0.2);  // fetched ahead, but from afar
+#endif
+  return prepare(step, env, *form);
 }
 
 const Kernel kWinograd[] = {
-    {"Conv", "f32_conv2d_winograd23", prepare<2>, run<2>, kFlags, nullptr, run_rows<2>},
-    {"Conv", "f32_conv2d_winograd43", prepare<4>, run<4>, kFlags, nullptr, run_rows<4>},
-    {"Conv", "f32_conv2d_3x3", prepare_either, run_either, kFlags, nullptr, run_rows_either},
+    {"Conv", "f32_conv2d_winograd23", prepare_f23, run, kFlags, nullptr, run_rows},
+    {"Conv", "f32_conv2d_winograd43", prepare_f43, run, kFlags, nullptr, run_rows},
+    {"Conv", "f32_conv2d_3x3", prepare_either, run, kFlags, suits, run_rows},
     // On AMX products; without, a quarter of the multiplications in float32 is the fastest.
-    {"Conv", "bf16_conv2d_3x3", prepare_either, run_either, kFlags},
+    {"Conv", "bf16_conv2d_3x3", prepare_either, run, kFlags},
 };
 #endif
 

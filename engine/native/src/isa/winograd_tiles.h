@@ -1,4 +1,5 @@
-// Tiles of pixels into Winograd's domain and back: F(m,3) of an image, a vector of channels at a time.
+// Tiles of pixels into Winograd's domain and back, a vector of channels at a time: forms of one
+// transform down an image's columns and one along its rows.
 #pragma once
 
 #include <math.h>
@@ -13,8 +14,29 @@ namespace {
 
 constexpr double kBytes = sizeof(Real);
 
+struct Winograd;
+struct TileAt {
+  int64_t image, y, x;   // first output pixel
+};
+
+struct Line {            // the constants of a one-dimensional transform
+  int outputs, points, stride, weight_rows;
+  const double (*weights)[3];
+  const int* weight_of;
+};
+struct Form {
+  const char* name;
+  Line down, along;
+  void (*input)(const Winograd&, const Real* x, TileAt, Real* v, int64_t stride);
+  void (*output)(const Winograd&, const Real* products, int64_t stride, TileAt, int64_t channel,
+                 int64_t columns, Real* y, const Real* residual);
+};
+
+constexpr int kMostPoints = 6;  // of a line
 struct Winograd {
-  int m;
+  const Form* form;
+  int points;                         // of both directions
+  int8_t weight_of[kMostPoints * kMostPoints];   // which of the panel's matrices a point takes
   PixelView in, out, residual;
   bool has_residual;
   int64_t pad[2];
@@ -33,13 +55,18 @@ struct Winograd {
   ThreadGrid grid;
 };
 
-// What is known of a step before its weights are laid out, in tiles of m x m; bias and zeros.
-bool describe(const ConvShape& s, int m, Env& env, Winograd* w) {
+// What is known of a step before its weights are laid out, in tiles of `form`; bias and zeros.
+bool describe(const ConvShape& s, const Form& form, Env& env, Winograd* w) {
+  const Line &down = form.down, &along = form.along;
   for (int i = 0; i < 2; ++i) {
-    if (s.kernel[i] != 3 || s.stride[i] != 1 || s.dilation[i] != 1 || s.groups != 1)
-      return env.fail("Winograd takes 3x3 kernels of stride 1, dilation 1, one group");
+    if (s.kernel[i] != 3 || s.stride[i] != down.stride || s.dilation[i] != 1 || s.groups != 1)
+      return env.fail("Winograd takes 3x3 kernels of stride %d, dilation 1, one group", down.stride);
   }
-  w->m = m;
+  w->form = &form;
+  w->points = down.points * along.points;
+  for (int i = 0; i < w->points; ++i)
+    w->weight_of[i] = static_cast<int8_t>(down.weight_of[i / along.points] * along.weight_rows +
+                                          along.weight_of[i % along.points]);
   w->in = s.in;
   w->out = s.out;
   w->residual = s.residual;
@@ -52,8 +79,8 @@ bool describe(const ConvShape& s, int m, Env& env, Winograd* w) {
   const bool clip = s.activation.act == Act::kClip;
   w->lo = clip ? s.activation.a : -INFINITY;
   w->hi = clip ? s.activation.b : INFINITY;
-  w->tiles_h = (s.out.h + m - 1) / m;
-  w->tiles_w = (s.out.w + m - 1) / m;
+  w->tiles_h = (s.out.h + down.outputs - 1) / down.outputs;
+  w->tiles_w = (s.out.w + along.outputs - 1) / along.outputs;
   w->tiles = w->tiles_h * w->tiles_w * s.out.images;
   const int64_t columns = (s.out.c + kTileColumns - 1) / kTileColumns * kTileColumns;
   Real* bias = static_cast<Real*>(env.allocate((columns + 1) * sizeof(Real)));
@@ -66,14 +93,11 @@ bool describe(const ConvShape& s, int m, Env& env, Winograd* w) {
   return true;
 }
 
-struct TileAt {
-  int64_t image, y, x;   // first output pixel
-};
-LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile, int m) {
+LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile) {
   const int64_t per_image = w.tiles_h * w.tiles_w;
   const int64_t image = tile / per_image, rest = tile - image * per_image;
   const int64_t y = rest / w.tiles_w;
-  return {image, y * m, (rest - y * w.tiles_w) * m};
+  return {image, y * w.form->down.outputs, (rest - y * w.tiles_w) * w.form->along.outputs};
 }
 
 // On AArch64, which has the registers, an address or offset is not computed again in the loop.
@@ -97,44 +121,44 @@ LITE_INLINE Real* at_bytes(Real* p, ptrdiff_t bytes) {
 }
 
 // Points lie `stride` elements apart, vectors of channels `kNext`.
-template <int m, ptrdiff_t kNext = kLanes>
+template <class Down, class Along, ptrdiff_t kNext = kLanes>
 void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64_t stride) {
-  using T = Transform<m>;
-  constexpr int kPoints = T::kPoints;
-  const Real* p[kPoints][kPoints];    // [column][row]
+  constexpr int kDown = Down::kPoints, kAlong = Along::kPoints;
+  const Real* p[kAlong][(kDown + 1) / 2 * 2];    // [column][row]
   const Real* image = x + w.in.origin + at.image * w.in.image;
-  const Real* rows[kPoints];
-  for (int i = 0; i < kPoints; ++i) {
-    const int64_t row = at.y - w.pad[0] + i;
+  const Real* rows[kDown];
+  for (int i = 0; i < kDown; ++i) {
+    const int64_t row = at.y * Down::kStride - w.pad[0] + i;
     rows[i] = row >= 0 && row < w.in.h ? image + row * w.in.row : nullptr;
   }
-  for (int j = 0; j < kPoints; ++j) {
-    const int64_t column = at.x - w.pad[1] + j;
+  for (int j = 0; j < kAlong; ++j) {
+    const int64_t column = at.x * Along::kStride - w.pad[1] + j;
     const bool inside = column >= 0 && column < w.in.w;
-    LITE_UNROLL for (int i = 0; i < kPoints; ++i)
+    LITE_UNROLL for (int i = 0; i < kDown; ++i)
       p[j][i] = inside && rows[i] ? rows[i] + column * w.in.pixel : w.zeros;
+    if (kDown % 2) p[j][kDown] = w.zeros;
   }
-  Real* to[kPoints];
-  LITE_UNROLL for (int i = 0; i < kPoints; ++i) to[i] = v + i * kPoints * stride;
-  ptrdiff_t step[kPoints];
-  LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+  Real* to[kDown];
+  LITE_UNROLL for (int i = 0; i < kDown; ++i) to[i] = v + i * kAlong * stride;
+  ptrdiff_t step[kAlong];
+  LITE_UNROLL for (int j = 0; j < kAlong; ++j) {
     step[j] = j * stride * static_cast<ptrdiff_t>(sizeof(Real));
     keep_in_register(step[j]);
   }
   auto vector = [&](int64_t c, auto read) __attribute__((always_inline)) {
-    F t[kPoints][kPoints];
-    LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
-      F d[kPoints], o[kPoints];
-      const Real* from[kPoints];
-      LITE_UNROLL for (int i = 0; i < kPoints; i += 2) load_two(p[j] + i, from + i);
-      LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(from[i] + c);
-      T::input(d, o);
-      LITE_UNROLL for (int i = 0; i < kPoints; ++i) t[i][j] = o[i];
+    F t[kDown][kAlong];
+    LITE_UNROLL for (int j = 0; j < kAlong; ++j) {
+      F d[kDown], o[kDown];
+      const Real* from[(kDown + 1) / 2 * 2];
+      LITE_UNROLL for (int i = 0; i < kDown; i += 2) load_two(p[j] + i, from + i);
+      LITE_UNROLL for (int i = 0; i < kDown; ++i) d[i] = read(from[i] + c);
+      Down::input(d, o);
+      LITE_UNROLL for (int i = 0; i < kDown; ++i) t[i][j] = o[i];
     }
-    LITE_UNROLL for (int i = 0; i < kPoints; ++i) {
-      F o[kPoints];
-      T::input(t[i], o);
-      LITE_UNROLL for (int j = 0; j < kPoints; ++j) store(at_bytes(to[i], step[j]), o[j]);
+    LITE_UNROLL for (int i = 0; i < kDown; ++i) {
+      F o[kAlong];
+      Along::input(t[i], o);
+      LITE_UNROLL for (int j = 0; j < kAlong; ++j) store(at_bytes(to[i], step[j]), o[j]);
       to[i] += kNext;
     }
   };
@@ -157,57 +181,56 @@ struct OutputTile {
 };
 
 // The products of the points lie `stride` elements apart.
-template <int m>
+template <class Down, class Along>
 LITE_INLINE void transform_output(const Real* products, int64_t stride, const Real* bias, float low,
                                   float high, const OutputTile& to) {
-  using T = Transform<m>;
-  constexpr int kPoints = T::kPoints;
-  F t[m][kPoints], q[m][m];
-  LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
-    F d[kPoints], o[m];
-    LITE_UNROLL for (int i = 0; i < kPoints; ++i)
-      d[i] = load(products + (i * kPoints + j) * stride);
+  constexpr int kRows = Down::kOutputs, kPixels = Along::kOutputs;
+  F t[kRows][Along::kPoints], q[kRows][kPixels];
+  LITE_UNROLL for (int j = 0; j < Along::kPoints; ++j) {
+    F d[Down::kPoints], o[kRows];
+    LITE_UNROLL for (int i = 0; i < Down::kPoints; ++i)
+      d[i] = load(products + (i * Along::kPoints + j) * stride);
     if (j == 1) d[1] += load(bias);    // the point (1, 1) counts once in every output
-    T::output(d, o);
-    LITE_UNROLL for (int i = 0; i < m; ++i) t[i][j] = o[i];
+    Down::output(d, o);
+    LITE_UNROLL for (int i = 0; i < kRows; ++i) t[i][j] = o[i];
   }
-  LITE_UNROLL for (int i = 0; i < m; ++i) T::output(t[i], q[i]);
+  LITE_UNROLL for (int i = 0; i < kRows; ++i) Along::output(t[i], q[i]);
   const int64_t rows = to.rows, pixels = to.pixels;
   if (to.residual) {
-    LITE_UNROLL for (int i = 0; i < m; ++i)
-      LITE_UNROLL for (int j = 0; j < m; ++j)
+    LITE_UNROLL for (int i = 0; i < kRows; ++i)
+      LITE_UNROLL for (int j = 0; j < kPixels; ++j)
         if (i < rows && j < pixels)
           q[i][j] += load(to.residual + i * to.residual_row + j * to.residual_pixel);
   }
   const F lo = splat(low), hi = splat(high);
-  LITE_UNROLL for (int i = 0; i < m; ++i)
-    LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] = max(lo, q[i][j]);
+  LITE_UNROLL for (int i = 0; i < kRows; ++i)
+    LITE_UNROLL for (int j = 0; j < kPixels; ++j) q[i][j] = max(lo, q[i][j]);
   if (high != INFINITY) {
-    LITE_UNROLL for (int i = 0; i < m; ++i)
-      LITE_UNROLL for (int j = 0; j < m; ++j) q[i][j] = min(hi, q[i][j]);
+    LITE_UNROLL for (int i = 0; i < kRows; ++i)
+      LITE_UNROLL for (int j = 0; j < kPixels; ++j) q[i][j] = min(hi, q[i][j]);
   }
   Real* c = to.c;
   const int64_t row = to.row, pixel = to.pixel;
-  LITE_UNROLL for (int i = 0; i < m; ++i, c += row) {
+  LITE_UNROLL for (int i = 0; i < kRows; ++i, c += row) {
     if (i == rows) return;
-    if (pixels == m) {
-      LITE_UNROLL for (int j = 0; j < m; ++j) store(c + j * pixel, q[i][j]);
+    if (pixels == kPixels) {
+      LITE_UNROLL for (int j = 0; j < kPixels; ++j) store(c + j * pixel, q[i][j]);
     } else {
-      LITE_UNROLL for (int j = 0; j + 1 < m; ++j)
+      LITE_UNROLL for (int j = 0; j + 1 < kPixels; ++j)
         if (j < pixels) store(c + j * pixel, q[i][j]);
     }
   }
 }
-template <int m>
+template <class Down, class Along>
 __attribute__((noinline)) void transform_near(const Real* products, const Real* bias, float low,
                                               float high, const OutputTile& to) {
-  transform_output<m>(products, kTileColumns, bias, low, high, to);
+  transform_output<Down, Along>(products, kTileColumns, bias, low, high, to);
 }
-template <int m>
+template <class Down, class Along>
 __attribute__((noinline)) void transform_far(const Real* products, int64_t stride,
                                              const Real* bias, float low, float high,
                                              const OutputTile& to) {
-  transform_output<m>(products, stride, bias, low, high, to);
+  transform_output<Down, Along>(products, stride, bias, low, high, to);
 }
 
 LITE_INLINE void copy_lanes(Real* to, const Real* from, int lanes) {
@@ -216,16 +239,17 @@ LITE_INLINE void copy_lanes(Real* to, const Real* from, int lanes) {
 }
 
 // `columns` of the products of one tile of pixels, from output channel `channel` on.
-template <int m>
+template <class Down, class Along>
 void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt at,
                 int64_t channel, int64_t columns, Real* y, const Real* residual) {
+  constexpr int kRows = Down::kOutputs, kPixels = Along::kOutputs;
   const auto transform = [&](int64_t n, const OutputTile& to) {
     const Real* bias = w.bias + channel + n;
-    if (kPacks) transform_near<m>(products + n, bias, w.lo, w.hi, to);
-    else transform_far<m>(products + n, stride, bias, w.lo, w.hi, to);
+    if (kPacks) transform_near<Down, Along>(products + n, bias, w.lo, w.hi, to);
+    else transform_far<Down, Along>(products + n, stride, bias, w.lo, w.hi, to);
   };
-  const int64_t rows = w.out.h - at.y < m ? w.out.h - at.y : m;
-  const int64_t pixels = w.out.w - at.x < m ? w.out.w - at.x : m;
+  const int64_t rows = w.out.h - at.y < kRows ? w.out.h - at.y : kRows;
+  const int64_t pixels = w.out.w - at.x < kPixels ? w.out.w - at.x : kPixels;
   OutputTile to{y + w.out.origin + at.image * w.out.image + at.y * w.out.row +
                     at.x * w.out.pixel + channel,
                 w.out.row, w.out.pixel, rows, pixels, nullptr, w.residual.row, w.residual.pixel};
@@ -237,12 +261,12 @@ void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt 
     if (lanes == kLanes) {
       transform(n, to);
     } else {  // what lies outside stays in a tile of its own
-      Real c[m][m][kLanes], r[m][m][kLanes];
+      Real c[kRows][kPixels][kLanes], r[kRows][kPixels][kLanes];
       for (int64_t i = 0; residual && i < rows; ++i)
         for (int64_t j = 0; j < pixels; ++j)
           copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
-      transform(n, {c[0][0], m * kLanes, kLanes, rows, pixels, residual ? r[0][0] : nullptr,
-                    m * kLanes, kLanes});
+      transform(n, {c[0][0], kPixels * kLanes, kLanes, rows, pixels, residual ? r[0][0] : nullptr,
+                    kPixels * kLanes, kLanes});
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < pixels; ++j)
           copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
@@ -252,14 +276,25 @@ void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt 
   }
 }
 
-template <int m>
 void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, Real* y) {
-  const int64_t bottom = at.y + m < w.out.h ? at.y + m : w.out.h;
-  const int64_t right = at.x + m < w.out.w ? at.x + m : w.out.w;
+  const int64_t below = at.y + w.form->down.outputs, beside = at.x + w.form->along.outputs;
+  const int64_t bottom = below < w.out.h ? below : w.out.h;
+  const int64_t right = beside < w.out.w ? beside : w.out.w;
   Real* image = y + w.out.origin + at.image * w.out.image + channel;
   for (int64_t i = at.y; i < bottom; ++i)
     for (int64_t j = at.x; j < right; ++j)
       activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
+}
+
+template <class T>
+constexpr Line line_of() {
+  return {T::kOutputs, T::kPoints, T::kStride, sizeof(T::kWeights) / sizeof(T::kWeights[0]),
+          T::kWeights, T::kWeightOf};
+}
+template <class Down, class Along>
+constexpr Form form_of(const char* name) {
+  return {name, line_of<Down>(), line_of<Along>(), transform_input<Down, Along>,
+          write_tile<Down, Along>};
 }
 
 }  // namespace

@@ -1,18 +1,20 @@
-// The one-dimensional transforms of Winograd's F(2,3) and F(4,3), on vectors of channels.
+// The one-dimensional transforms of Winograd's F(2,3) and F(4,3), on vectors of channels, and of F(2,3) at
+// stride 2: taps 0 and 2 meet the even pixels as F(2,2), tap 1 the odd ones as it is.
+//
+//   kOutputs, kPoints   of a tile; the tile reads kPoints pixels, each tile kOutputs * kStride further
+//   kWeights            rows of the weights' transform that differ, and which row each point takes
+//
+// Point 1 counts once in every output.
 #pragma once
 
 #include "f32_tile.h"
 
 namespace lite::LITE_ISA {
 
-// One-dimensional transforms over m + 2 points.
-template <int m>
-struct Transform;
-
-template <>
-struct Transform<2> {
-  static constexpr int kPoints = 4;
+struct F23 {
+  static constexpr int kOutputs = 2, kPoints = 4, kStride = 1;
   static constexpr double kWeights[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
+  static constexpr int kWeightOf[4] = {0, 1, 2, 3};
   static LITE_INLINE void input(const F* d, F* o) {
     o[0] = d[0] - d[2];
     o[1] = d[1] + d[2];
@@ -25,12 +27,29 @@ struct Transform<2> {
   }
 };
 
-template <>
-struct Transform<4> {
-  static constexpr int kPoints = 6;
+struct F23By2 {
+  static constexpr int kOutputs = 2, kPoints = 5, kStride = 2;
+  static constexpr double kWeights[4][3] = {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}};
+  static constexpr int kWeightOf[5] = {0, 1, 2, 3, 3};
+  static LITE_INLINE void input(const F* d, F* o) {
+    o[0] = d[0] - d[2];
+    o[1] = d[2];
+    o[2] = d[2] - d[4];
+    o[3] = d[1];
+    o[4] = d[3];
+  }
+  static LITE_INLINE void output(const F* t, F* o) {
+    o[0] = t[0] + t[1] + t[3];
+    o[1] = t[1] - t[2] + t[4];
+  }
+};
+
+struct F43 {
+  static constexpr int kOutputs = 4, kPoints = 6, kStride = 1;
   static constexpr double kWeights[6][3] = {
       {1. / 4, 0, 0},           {-1. / 6, -1. / 6, -1. / 6}, {-1. / 6, 1. / 6, -1. / 6},
       {1. / 24, 1. / 12, 1. / 6}, {1. / 24, -1. / 12, 1. / 6}, {0, 0, 1}};
+  static constexpr int kWeightOf[6] = {0, 1, 2, 3, 4, 5};
   static LITE_INLINE void input(const F* d, F* o) {
     // In this order nearly every product is added in place.
     const F r = d[4] - d[2], s = 2 * (d[3] - d[1]);

@@ -17,7 +17,8 @@
 namespace lite::LITE_ISA {
 namespace {
 
-constexpr int kPoints = Transform<4>::kPoints, kAll = kPoints * kPoints;
+constexpr Form kF43 = form_of<F43, F43>("43");
+constexpr int kPoints = F43::kPoints, kAll = kPoints * kPoints;
 constexpr int kMostTiles = 4, kChunk = kLanes;
 constexpr int64_t kChunkElems = kAll * kMostTiles * kLanes;   // of V
 constexpr int kAhead = kChunk * 9 / kPoints;                    // cache lines
@@ -82,10 +83,12 @@ constexpr MultiplyFn kMultiply[kMostTiles][kPoints] = {LITE_ALL_ROWS(1), LITE_AL
                                                        LITE_ALL_ROWS(3), LITE_ALL_ROWS(4)};
 
 bool suits(const Step& step, Env& env) {
-  const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
-  if (!x || !y || x->rank != 4 || y->rank != 4 || asks_for_rows(step)) return false;
-  const int64_t tiles = y->dims[0] * ((y->dims[1] + 3) / 4) * ((y->dims[2] + 3) / 4);
-  const int64_t pixels = y->dims[0] * y->dims[1] * y->dims[2], c = x->dims[3];
+  ConvShape s;
+  if (!read_conv(step, env, false, &s, kReal) || asks_for_rows(step)) return false;
+  if (s.stride[0] != 1 || s.stride[1] != 1) return false;
+  const PixelView& y = s.out;
+  const int64_t tiles = y.images * ((y.h + 3) / 4) * ((y.w + 3) / 4);
+  const int64_t pixels = y.images * y.h * y.w, c = s.in.c;
   // Vector operations for a channel and vector of columns: 60 for the points and 36 a tile, against
   // 9 a pixel of the plain sum.
   return tiles <= kMostTiles && 60 + 36 * tiles < 9 * pixels && c >= kChunk &&
@@ -98,7 +101,7 @@ bool prepare(Step& step, Env& env) {
   Compact* w = static_cast<Compact*>(env.allocate(sizeof(Compact)));
   if (!w) return env.out_of_memory();
   step.state = w;
-  if (!describe(s, 4, env, w)) return false;
+  if (!describe(s, kF43, env, w)) return false;
   for (int i = 0; i < kAll; ++i)
     w->factors[i] = static_cast<float>(kFactors[i / kPoints] * kFactors[i % kPoints]);
   w->chunks = w->padded_channels / kChunk;
@@ -147,15 +150,15 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
   float* v = static_cast<float*>(scratch);
   float* sums = v + w.chunks * kChunkElems;
   for (int64_t t = 0; t < w.tiles; ++t)
-    transform_input<4, kChunkElems>(w, x, tile_at(w, t, 4), v + t * kLanes, kMostTiles * kLanes);
+    transform_input<F43, F43, kChunkElems>(w, x, tile_at(w, t), v + t * kLanes, kMostTiles * kLanes);
   for (int64_t panel = begin; panel < end; ++panel) {
     const int64_t n0 = panel * kLanes, left = w.out.c - n0, columns = left < kLanes ? left : kLanes;
     const int64_t next = panel + 1 < end ? panel + 1 : panel;
     multiply_panel(w, panel, v, w.weights + next * w.panel_elems, sums);
     for (int64_t t = 0; t < w.tiles; ++t) {
-      const TileAt at = tile_at(w, t, 4);
-      write_tile<4>(w, sums + t * kLanes, w.tiles * kLanes, at, n0, columns, y, residual);
-      if (apply) activate_tile<4>(w, at, n0, columns, y);
+      const TileAt at = tile_at(w, t);
+      write_tile<F43, F43>(w, sums + t * kLanes, w.tiles * kLanes, at, n0, columns, y, residual);
+      if (apply) activate_tile(w, at, n0, columns, y);
     }
   }
 }
