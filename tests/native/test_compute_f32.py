@@ -107,7 +107,7 @@ TILED += [
 TILED += [(DECONV_BF16, *c[1:]) for c in TILED if c[0] == DECONV_X2]
 CONVS += TILED
 CONVS += [(k, *c[1:]) for k in (F32_3X3,) for c in CONVS if c[0] in (W23, W43)]
-CONVS += [  # stride 2: F(2,3) on AArch64, the GEMM elsewhere and on few pixels
+CONVS += [  # stride 2: F(2,3), the GEMM on few pixels
     (F32_3X3, (2, 15, 13, 36), 50, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "r": 1,
                                             "activation": "Relu"}),
     (F32_3X3, (1, 18, 28, 33), 33, (3, 3), {"strides": [2, 2], "pads": [0, 0, 1, 1]}),

@@ -289,10 +289,12 @@ double cost_of(const Form& form, const PixelView& y, double weight) {
   return products > weights ? products : weights;  // in order, and so while others are multiplied
 }
 
+constexpr Form kF23By2 = form_of<F23By2, F23By2>("23_by2");
 #if defined(LITE_PACKED_TILE)
 constexpr Form kF43x23 = form_of<F43, F23>("43x23");
-constexpr Form kF23By2 = form_of<F23By2, F23By2>("23_by2");
 constexpr double kWeight = 1.2;   // 8 GB/s at 2.4 GHz
+#else
+constexpr double kWeight = 0.4;
 #endif
 
 // Of stride 2 only where a quarter less to multiply makes up for the transforms; the rest is the tap GEMM's.
@@ -300,14 +302,10 @@ bool suits(const Step& step, Env& env) {
   ConvShape s;
   if (!read_conv(step, env, false, &s, kReal)) return false;
   if (s.stride[0] == 1 && s.stride[1] == 1) return true;
-#if defined(LITE_PACKED_TILE)
   const double direct = 9.0 / (2 * kLanes) * static_cast<double>(s.out.images * s.out.h * s.out.w);
   return s.stride[0] == 2 && s.stride[1] == 2 && s.kernel[0] == 3 && s.kernel[1] == 3 &&
          s.dilation[0] == 1 && s.dilation[1] == 1 && s.groups == 1 && s.in.c >= 32 &&
          s.out.c >= 32 && cost_of(kF23By2, s.out, kWeight) < direct;
-#else
-  return false;
-#endif
 }
 
 // Fewer points on a small map, where reading F(4,3)'s weights would cost more than they save.
@@ -321,10 +319,10 @@ bool prepare_either(Step& step, Env& env) {
 #if defined(LITE_PACKED_TILE)
   prefer(kF43x23, kWeight);
   prefer(kF23, kWeight);
-  if (s.stride[0] == 2) form = &kF23By2;
 #else
   prefer(kF23, s.weights->bytes > env.l2_bytes ? 0.4 : 0.2);  // fetched ahead, but from afar
 #endif
+  if (s.stride[0] == 2) form = &kF23By2;
   return prepare(step, env, *form);
 }
 
