@@ -145,18 +145,30 @@ def test_function_bomb_is_bounded() -> None:
     assert time.monotonic() - start < 5
 
 
-def test_deep_nesting() -> None:
-    """An If inside an If, a hundred times: the reader stops at its depth, not at Python's."""
-    inner = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [], [_value("y")])
-    for _ in range(25):
-        node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
-        inner = helper.make_graph([node], "g", [], [_value("y")])
-        if inner.ByteSize() > 1 << 19:
-            break
+def nested(depth: int) -> bytes:
+    """An If inside an If, `depth` times."""
+
+    def relu(name: str) -> onnx.GraphProto:
+        node = helper.make_node("Relu", ["x"], [name])
+        return helper.make_graph([node], "g", [], [_value(name)])
+
+    inner = relu("y0")
+    for i in range(1, depth + 1):
+        node = helper.make_node(
+            "If", ["c"], [f"y{i}"], then_branch=inner, else_branch=relu(f"z{i}")
+        )
+        inner = helper.make_graph([node], "g", [], [_value(f"y{i}")])
     flag = numpy_helper.from_array(np.array(True), "c")
-    graph = helper.make_graph(list(inner.node), "g", [_value("x")], [_value("y")], [flag])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    attempt(model.SerializeToString())
+    graph = helper.make_graph(inner.node, "g", [_value("x")], inner.output, [flag])
+    opsets = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, opset_imports=opsets).SerializeToString()
+
+
+def test_deep_nesting() -> None:
+    """The reader stops at its own depth, long before Python's."""
+    verify(importer.read_bytes(nested(10)))
+    with pytest.raises(ModelFormatError, match="nested deeper"):
+        importer.read_bytes(nested(31))
 
 
 def test_names_become_unique() -> None:

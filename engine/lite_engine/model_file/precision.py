@@ -59,13 +59,13 @@ def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
     """Raises UsageError when int8 is asked for and the graph holds no integer layer: a conversion
     cannot know the ranges."""
     asked = [t for t, p in precisions.items() if p == "int8"]
-    if asked and not any(is_quantised(n.op) for n in graph.nodes):
+    if asked and not is_quantised(graph):
         raise UsageError(
             f"int8 for {', '.join(asked)} needs ranges: give `lite convert` --calibration DIR, or "
             "--quantized FILE with what `lite quantize` wrote"
         )
 
 
-def is_quantised(op: str) -> bool:
-    """Whether an operator works on, makes or takes quantised integers."""
-    return "QLinear" in op or op in _INTEGER
+def is_quantised(graph: Graph) -> bool:
+    """Some of its layers hold integers that stand for real numbers."""
+    return any(n.op in _INTEGER or n.op.startswith("QLinear") for n in graph.nodes)

@@ -67,8 +67,8 @@ def _binary(name: str, fn: Callable[[Array, Array], Array]) -> OpDef:
     return op
 
 
-qlinear_add = _binary("QLinearAdd", np.add)
-qlinear_mul = _binary("QLinearMul", np.multiply)
+_binary("QLinearAdd", np.add)
+_binary("QLinearMul", np.multiply)
 
 
 def _one_input(name: str, layout: str, flops: int, kernel: str, **attrs: Any) -> OpDef:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import settings
-from ..errors import BackendUnavailableError, ShapeError, UsageError
+from ..errors import BackendUnavailableError, ShapeError
 from ..model_file import Model, computed, open_model
 from ..model_file.precision import PRECISIONS
 from .choice import Decision, choose, host_target, precision_on, usability
@@ -320,12 +320,3 @@ def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
             f"input {value.name} is {value.type}, got shape {format_shape(array.shape)}"
         )
     return array
-
-
-def run_once(
-    model: str | Path | Model | Graph, feeds: Mapping[str, Any], backend: str
-) -> dict[str, np.ndarray]:
-    """One inference with a predictor made for it. Raises as Predictor does."""
-    if not feeds:
-        raise UsageError("no input is given")
-    return Predictor(model, backend).run(feeds)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backends import Samples
 from ..devices import condition
+from ..model_file.precision import is_quantised
 from ..plan import Plan, Step
 from .answer import Answer
 from .environment import environment, peak_rss_bytes, readings
@@ -26,7 +27,6 @@ from .memory_map import memory_map
 from .moves import move_of
 from .predictor import Predictor
 from .roof import Roof, measured_roof
-from .rounding import is_quantised
 
 WARMUP_RUNS = 3
 #: Below this many the interval of a median is not known (order statistics, 95 %).

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ir import Graph, Node, Value
+from ..model_file.precision import is_quantised
 from ..ops._core import bf16_to_f32, f32_to_bf16
 from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
 from ..quantize.weight_only import WEIGHTS
@@ -21,7 +22,6 @@ from .alignment import Pair, closure
 from .difference import difference
 from .side import Side, Valued, isolated_graph, quant_of, to_float, to_integer
 
-_INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 Feeds = Mapping[str, np.ndarray]
 #: Unit roundoff, half the relative distance of neighbours. `int8` models keep float layers in fp32.
 UNIT = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8, "int8": 2.0**-24}
@@ -77,11 +77,6 @@ def _keeps_more(one: Side, other: Side) -> bool:
     if is_quantised(one.graph) != is_quantised(other.graph):
         return is_quantised(other.graph)
     return UNIT[one.precision] < UNIT[other.precision]
-
-
-def is_quantised(graph: Graph) -> bool:
-    """Some of its layers hold integers that stand for real numbers."""
-    return any(n.op in _INTEGER or n.op.startswith("QLinear") for n in graph.nodes)
 
 
 def _explained(
