@@ -178,9 +178,8 @@ class Lowering:
         return self.numbers.get(node.name, self.number)
 
     def _storage(self, node: Node) -> DType:
-        """What they are stored in: bf16 only on a device, the CPU keeps float32 for it."""
-        number = self._number(node)
-        return DType.F32 if number is DType.BF16 and self.backend == "cpu" else number
+        """What they are stored in: with fp16 all of them; with bf16 storage.py chooses later."""
+        return DType.F16 if self._number(node) is DType.F16 else DType.F32
 
     def _layout(self, op: OpDef, node: Node) -> Layout:
         """The layout in which a step works: that of its main input."""

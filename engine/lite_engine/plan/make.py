@@ -13,8 +13,8 @@ from .model import Plan
 from .storage import store_shorts
 from .views import share_buffers
 
-#: What a precision means: float32 values are computed in it, and stored in it where `stored` says
-#: or, bf16 on the CPU, where the steps around a value allow it (storage.py).
+#: What a precision means: float32 values are computed in it; in fp16 they are stored in it too, in
+#: bf16 where the steps around a value allow it (storage.py).
 PRECISION = {"fp32": DType.F32, "fp16": DType.F16, "bf16": DType.BF16, "int8": DType.F32}
 
 

@@ -28,7 +28,7 @@ def kernels_for(
 ) -> tuple[list[KernelRef], list[str]]:
     """Kernels of a backend that can run a node, best first, and why the others cannot.
 
-    `storage` is the element type that float32 values have on that backend (f16, bf16 or f32),
+    `storage` is the element type that float32 values have on that backend (f16 or f32),
     `compute` the one that kernels may compute in on float32 values.
     """
     op = get_op(node.op, node.name)

@@ -5,14 +5,15 @@ takes in bf16 is half the bytes to write and to read, and a convolution rounds i
 Values that some step wants in float32, the network's inputs and outputs and small ones stay
 float32: nothing is ever converted in a step of its own. A kernel `f32_NAME` becomes `bf16_NAME`
 where all its values are; `mixed` ones choose for each tensor.
+
+fp16 needs no such pass: its kernels take nothing else, so lowering stores every value that they
+touch in it, and converts at their borders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..ir import DType
-from ..ops import KernelRef, OpDef, find_op
+from ..ops import KernelRef, find_op
 from .model import Plan, PlanTensor, Step
 
 #: Smaller values stay in the first-level cache.
@@ -21,34 +22,27 @@ _SMALL_BYTES = 16 << 10
 
 def store_shorts(plan: Plan) -> None:
     """Changes element types and kernels. Runs before buffers are shared."""
+    parts: dict[int, list[PlanTensor]] = {}  # storage owner → it and what looks at it
+    for tensor in plan.tensors:
+        parts.setdefault(plan.root(tensor.index).index, []).append(tensor)
     taking = {step.index: _taking(step) for step in plan.steps}
-    around: dict[int, list[Step]] = {}
-    for step in plan.steps:
-        for index in {plan.root(i).index for i in _values(plan, step)}:
-            around.setdefault(index, []).append(step)
-    chosen = {
-        root
-        for root, steps in around.items()
-        if _may_shrink(plan, root) and all(taking[s.index] for s in steps)
-    }
-    while dropped := {
-        root
-        for step in plan.steps
-        if (ref := taking[step.index]) is not None and not ref.mixed
-        for roots in [{plan.root(i).index for i in _values(plan, step)}]
-        if not roots <= chosen
-        for root in roots & chosen
-    }:
+    values = {step.index: _values(plan, step) for step in plan.steps}
+    owners = {at: {plan.root(i).index for i in found} for at, found in values.items()}
+    ports = {*plan.inputs, *plan.outputs}
+    refused = {i for at, own in owners.items() if taking[at] is None for i in own}
+    chosen = {i for own in owners.values() for i in own if i not in refused}
+    chosen = {i for i in chosen if _may_shrink(plan.tensors[i], parts[i], ports)}
+    whole = [owners[at] for at, ref in taking.items() if ref is not None and not ref.mixed]
+    while dropped := {i for own in whole if not own <= chosen for i in own & chosen}:
         chosen -= dropped
     for step in plan.steps:
-        ref, values = taking[step.index], list(_values(plan, step))
-        short = [i for i in values if plan.root(i).index in chosen]
+        ref = taking[step.index]
+        short = [i for i in values[step.index] if plan.root(i).index in chosen]
         step.bytes -= sum(plan.tensors[i].nbytes // 2 for i in short)
         if ref is not None and short:
             step.kernel, step.why = ref.name, ref.why or step.why
-    for tensor in plan.tensors:
-        if plan.root(tensor.index).index in chosen:
-            tensor.dtype, tensor.short = DType.BF16, True
+    for tensor in (t for i in chosen for t in parts[i]):
+        tensor.dtype, tensor.short = DType.BF16, True
 
 
 def _taking(step: Step) -> KernelRef | None:
@@ -61,20 +55,22 @@ def _taking(step: Step) -> KernelRef | None:
     return next((k for name in names for k in refs if k.name == name), None)
 
 
-def _values(plan: Plan, step: Step) -> Iterable[int]:
+def _values(plan: Plan, step: Step) -> list[int]:
     """The float tensors that a step computes on, without the weights that it packs."""
-    op: OpDef | None = find_op(step.op)
-    for i, index in enumerate((*step.inputs, *step.outputs)):
-        if index < 0 or plan.tensors[index].dtype is not DType.F32:
-            continue
-        packed = op is not None and i < len(step.inputs) and op.packs(i)
-        if not (packed and plan.tensors[index].role == "weight"):
-            yield index
+    op = find_op(step.op)
+
+    def packed(i: int, index: int) -> bool:
+        weight = i < len(step.inputs) and plan.tensors[index].role == "weight"
+        return weight and op is not None and op.packs(i)
+
+    return [
+        index
+        for i, index in enumerate((*step.inputs, *step.outputs))
+        if index >= 0 and plan.tensors[index].dtype is DType.F32 and not packed(i, index)
+    ]
 
 
-def _may_shrink(plan: Plan, root: int) -> bool:
-    group: list[PlanTensor] = [t for t in plan.tensors if plan.root(t.index).index == root]
-    ports = {*plan.inputs, *plan.outputs}
-    return plan.tensors[root].nbytes >= _SMALL_BYTES and all(
-        t.role == "arena" and t.dtype is DType.F32 and t.index not in ports for t in group
+def _may_shrink(owner: PlanTensor, parts: list[PlanTensor], ports: set[int]) -> bool:
+    return owner.nbytes >= _SMALL_BYTES and all(
+        t.role == "arena" and t.dtype is DType.F32 and t.index not in ports for t in parts
     )
