@@ -179,4 +179,12 @@ ThreadGrid choose_grid(int threads, int64_t tiles, int64_t panels, double tile_c
   return best;
 }
 
+GridPart part_of(const ThreadGrid& grid, int64_t tiles, int64_t grain, int64_t panels, int thread) {
+  GridPart part{};
+  if (thread >= grid.by_tiles * grid.by_panels) return part;
+  share(tiles, grain, thread / grid.by_panels, grid.by_tiles, &part.begin, &part.end);
+  share(panels, 1, thread % grid.by_panels, grid.by_panels, &part.panel_begin, &part.panel_end);
+  return part;
+}
+
 }  // namespace lite

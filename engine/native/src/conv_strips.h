@@ -61,4 +61,11 @@ struct ThreadGrid {
 ThreadGrid choose_grid(int threads, int64_t tiles, int64_t panels, double tile_cost,
                        double input_cost, double weight_cost);
 
+// A rectangle of the grid: tiles, or whatever stands for them (pixels, lines), and panels.
+struct GridPart {
+  int64_t begin, end, panel_begin, panel_end;
+};
+// One thread's, cut at multiples of `grain` tiles; empty for threads that are left over.
+GridPart part_of(const ThreadGrid&, int64_t tiles, int64_t grain, int64_t panels, int thread);
+
 }  // namespace lite

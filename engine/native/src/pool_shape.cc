@@ -108,6 +108,16 @@ bool read_pool(const Step& step, Env& env, PoolShape* s) {
   return true;
 }
 
+bool prepare_pool(Step& step, Env& env) {
+  PoolShape* s = static_cast<PoolShape*>(env.allocate(sizeof(PoolShape)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  if (!read_pool(step, env, s)) return false;
+  if (asks_for_rows(step) && s->n == 1)
+    step.rows = {s->stride[0], s->pad[0], (s->kernel[0] - 1) * s->dilation[0] + 1, 1};
+  return true;
+}
+
 PoolWindow pool_window(const PoolShape& s, int64_t image, int64_t oy, int64_t ox) {
   const int64_t iy = oy * s.stride[0] - s.pad[0], ix = ox * s.stride[1] - s.pad[1];
   PoolWindow p;

@@ -17,6 +17,8 @@ struct PoolShape {
 
 // Checks ranks, dims and attributes; data types are the kernel's affair.
 bool read_pool(const Step&, Env&, PoolShape*);
+// The same for a kernel whose state is a PoolShape and nothing else; bands may compute its rows.
+bool prepare_pool(Step&, Env&);
 
 // The taps of one output pixel that lie inside the image, and where tap (0, 0) would be.
 struct PoolWindow {
@@ -26,18 +28,39 @@ struct PoolWindow {
 };
 PoolWindow pool_window(const PoolShape&, int64_t image, int64_t oy, int64_t ox);
 
-// Calls work(window, first channel, last channel) for one thread's share of the output.
+// One thread's share of the output: pixels of all images, or channels where pixels are few.
+struct PoolPart {
+  int64_t begin, end, c0, c1;
+};
+LITE_INLINE PoolPart pool_part(const PoolShape& s, int64_t grain, int thread, int threads) {
+  PoolPart part{0, s.n * s.out_h * s.out_w, 0, s.c};
+  if (part.end < 4 * threads) share(s.c, grain, thread, threads, &part.c0, &part.c1);
+  else share(part.end, 1, thread, threads, &part.begin, &part.end);
+  if (part.c0 == part.c1) part.end = part.begin;
+  return part;
+}
+
+// Calls work(window, first channel, last channel) for one thread's share.
 template <class Work>
 LITE_INLINE void for_each_window(const PoolShape& s, int64_t grain, int thread, int threads,
                                  Work work) {
-  const int64_t pixels = s.n * s.out_h * s.out_w;
-  const bool few = pixels < 4 * threads;  // then the channels are cut
-  int64_t begin = 0, end = pixels, low = 0, high = s.c;
-  if (few) share(s.c, grain, thread, threads, &low, &high);
-  else share(pixels, 1, thread, threads, &begin, &end);
-  for (int64_t pixel = begin; pixel < end && low < high; ++pixel)
-    work(pool_window(s, pixel / s.out_w / s.out_h, pixel / s.out_w % s.out_h, pixel % s.out_w), low,
-         high);
+  const PoolPart part = pool_part(s, grain, thread, threads);
+  for (int64_t pixel = part.begin; pixel < part.end; ++pixel)
+    work(pool_window(s, pixel / s.out_w / s.out_h, pixel / s.out_w % s.out_h, pixel % s.out_w),
+         part.c0, part.c1);
+}
+
+// Calls work(image, oy, first ox, last ox, first channel, last channel) for the rows of one
+// thread's share.
+template <class Work>
+LITE_INLINE void for_each_row(const PoolShape& s, int64_t grain, int thread, int threads, Work work) {
+  const PoolPart part = pool_part(s, grain, thread, threads);
+  for (int64_t pixel = part.begin; pixel < part.end;) {
+    const int64_t row = pixel / s.out_w, ox = pixel - row * s.out_w;
+    const int64_t rest = part.end - pixel, count = s.out_w - ox < rest ? s.out_w - ox : rest;
+    work(row / s.out_h, row % s.out_h, ox, ox + count, part.c0, part.c1);
+    pixel += count;
+  }
 }
 
 }  // namespace lite

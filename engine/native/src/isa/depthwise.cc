@@ -359,11 +359,7 @@ void point_taps(const Depthwise& d, RowAt at, int64_t x, int pixels, const Real*
 }
 
 // Rows of all images and blocks of channels.
-struct Part {
-  int64_t row_begin, row_end, block_begin, block_end;
-};
-
-void run_part(const Step& step, const Real* input, Real* output, const Part& part,
+void run_part(const Step& step, const Real* input, Real* output, const GridPart& part,
               bool fetch_output, void* scratch) {
   const Depthwise& d = *static_cast<const Depthwise*>(step.state);
   const ConvShape& s = d.shape;
@@ -420,12 +416,7 @@ void run_part(const Step& step, const Real* input, Real* output, const Part& par
 
 void run(const Step& step, int, int thread, int, void* scratch) {
   const Depthwise& d = *static_cast<const Depthwise*>(step.state);
-  if (thread >= d.grid.by_tiles * d.grid.by_panels) return;
-  Part part;
-  share(d.shape.out.images * d.shape.out.h, 1, thread / d.grid.by_panels, d.grid.by_tiles,
-        &part.row_begin, &part.row_end);
-  share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &part.block_begin,
-        &part.block_end);
+  const GridPart part = part_of(d.grid, d.shape.out.images * d.shape.out.h, 1, d.blocks, thread);
   run_part(step, step.inputs[0]->as<Real>(), step.outputs[0]->as<Real>(), part, d.fetch_output,
            scratch);
 }

@@ -367,11 +367,8 @@ void point(const IntDepthwise& d, const uint8_t* image, int64_t y, int64_t x,
 void run(const Step& step, int, int thread, int, void* scratch) {
   const IntDepthwise& d = *static_cast<const IntDepthwise*>(step.state);
   const ConvShape& s = d.shape;
-  if (thread >= d.grid.by_tiles * d.grid.by_panels) return;
-  int64_t row_begin, row_end, block_begin, block_end;
-  share(s.out.images * s.out.h, 1, thread / d.grid.by_panels, d.grid.by_tiles, &row_begin,
-        &row_end);
-  share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &block_begin, &block_end);
+  const auto [row_begin, row_end, block_begin, block_end] =
+      part_of(d.grid, s.out.images * s.out.h, 1, d.blocks, thread);
   const uint8_t** pointers = static_cast<const uint8_t**>(scratch);
   static constexpr TileFn kTiles[2][2][2] = {
       {{tile<1, false, false>, tile<1, false, true>}, {tile<1, true, false>, tile<1, true, true>}},

@@ -311,7 +311,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     if (g.w_zero) kRowSums[flip](t, rows, t.row_sums);
     kIntTile[flip][tile_vectors(t.columns) - 1][rows - 1](t);
   };
-  for_each_tile<kAheadTiles>(g.list, share_of(g.list, g.grid, g.groups * g.panels, thread),
+  for_each_tile<kAheadTiles>(g.list, part_of(g.grid, g.list.tiles, 1, g.groups * g.panels, thread),
                              g.block_tiles, enter, body);
 }
 

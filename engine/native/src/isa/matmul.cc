@@ -166,10 +166,8 @@ const float* copy_panel(const MatMul& s, const float* b, int64_t columns, float*
 
 void run_dynamic(const MatMul& s, const float* a, const float* b, float* y, int thread,
                  float* scratch) {
-  if (thread >= s.grid.by_tiles * s.grid.by_panels) return;
-  int64_t row_begin, row_end, begin, end;
-  share(s.m, kTileRows, thread / s.grid.by_panels, s.grid.by_tiles, &row_begin, &row_end);
-  share(s.batches * s.panels, 1, thread % s.grid.by_panels, s.grid.by_panels, &begin, &end);
+  const auto [row_begin, row_end, begin, end] =
+      part_of(s.grid, s.m, kTileRows, s.batches * s.panels, thread);
   const bool apply = s.activation.act != Act::kNone && s.activation.act != Act::kClip;
   const float zero_bias[kTileColumns] = {};
   Tile t{};

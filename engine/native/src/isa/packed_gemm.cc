@@ -155,7 +155,7 @@ bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
 }
 
 void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float* residual,
-                     const PackedPart& part, float* scratch) {
+                     const GridPart& part, float* scratch) {
   const auto [begin, end, panel_begin, panel_end] = part;
   const int64_t channels = g.shape.group_out, stride = tile_floats(g);
   const Activation& activation = g.shape.activation;

@@ -2,7 +2,7 @@
 // tiles run across image rows and padding is zeros.
 #pragma once
 
-#include "conv_shape.h"
+#include "conv_strips.h"
 #include "packed_tile.h"
 
 namespace lite::LITE_ISA {
@@ -19,11 +19,6 @@ struct PackedGemm {
   const float* zeros;               // as many as a row of taps has
 };
 
-// Output pixels [begin, end) of all images and panels.
-struct PackedPart {
-  int64_t begin, end, panel_begin, panel_end;
-};
-
 // Whether packing pays: what a row costs to pack is spread over the columns that it meets.
 LITE_INLINE bool packs_rows(const ConvShape& s) {
   return kPacks && s.groups == 1 && s.group_out >= 24 && s.group_in > 0 &&
@@ -32,7 +27,8 @@ LITE_INLINE bool packs_rows(const ConvShape& s) {
 
 // Everything but the weights and bias.
 bool prepare_packed_gemm(const ConvShape&, Env&, PackedGemm*);
+// Output pixels of all images, and panels.
 void run_packed_gemm(const PackedGemm&, const float* x, float* y, const float* residual,
-                     const PackedPart&, float* scratch);
+                     const GridPart&, float* scratch);
 
 }  // namespace lite::LITE_ISA

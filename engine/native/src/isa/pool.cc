@@ -13,13 +13,7 @@ bool prepare(Step& step, Env& env) {
   const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
   if (!x || !y || x->dtype != kReal || y->dtype != kReal)
     return env.fail("needs an %s input and output", dtype_name(kReal));
-  PoolShape* s = static_cast<PoolShape*>(env.allocate(sizeof(PoolShape)));
-  if (!s) return env.out_of_memory();
-  step.state = s;
-  if (!read_pool(step, env, s)) return false;
-  if (asks_for_rows(step) && s->n == 1)
-    step.rows = {s->stride[0], s->pad[0], (s->kernel[0] - 1) * s->dilation[0] + 1, 1};
-  return true;
+  return prepare_pool(step, env);
 }
 
 // One output pixel. K x K taps, all inside the image, or with K = 0 those of the window.
@@ -161,18 +155,10 @@ void run(const Step& step, int, int thread, int threads, void*) {
   const PoolShape& s = *static_cast<const PoolShape*>(step.state);
   const Real* x = step.inputs[0]->as<Real>();
   Real* y = step.outputs[0]->as<Real>();
-  const int64_t pixels = s.n * s.out_h * s.out_w;
-  int64_t begin = 0, end = pixels, c0 = 0, c1 = s.c;
-  if (pixels < 4 * threads) share(s.c, kLanes, thread, threads, &c0, &c1);
-  else share(pixels, 1, thread, threads, &begin, &end);
-  if (c0 == c1) return;
-  while (begin < end) {
-    const int64_t row = begin / s.out_w, ox = begin - row * s.out_w;
-    const int64_t count = s.out_w - ox < end - begin ? s.out_w - ox : end - begin;
-    (s.max ? pool_row<true> : pool_row<false>)(s, x, y, row / s.out_h, row % s.out_h, ox,
-                                               ox + count, c0, c1);
-    begin += count;
-  }
+  for_each_row(s, kLanes, thread, threads, [&](int64_t image, int64_t oy, int64_t begin, int64_t end,
+                                               int64_t c0, int64_t c1) {
+    (s.max ? pool_row<true> : pool_row<false>)(s, x, y, image, oy, begin, end, c0, c1);
+  });
 }
 
 void run_rows(const Step& step, const RowRange& r, void*) {

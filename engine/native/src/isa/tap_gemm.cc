@@ -149,7 +149,7 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
 namespace {
 
 void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
-               const TileRange& range) {
+               const GridPart& range) {
   const Act act = g.activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   const int64_t row_depth = g.kernel_w * g.in_c;
@@ -201,17 +201,12 @@ void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual
                   void* scratch) {
 #if defined(LITE_PACKED_TILE)
   if (g.packs) {
-    if (thread >= g.grid.by_tiles * g.grid.by_panels) return;
     const PixelView& out = g.packed.shape.out;
-    PackedPart part;
-    share(out.images * out.h * out.w, kPackedRows, thread / g.grid.by_panels, g.grid.by_tiles,
-          &part.begin, &part.end);
-    share(g.panels, 1, thread % g.grid.by_panels, g.grid.by_panels, &part.panel_begin,
-          &part.panel_end);
+    const GridPart part = part_of(g.grid, out.images * out.h * out.w, kPackedRows, g.panels, thread);
     return run_packed_gemm(g.packed, x, y, residual, part, static_cast<float*>(scratch));
   }
 #endif
-  run_tiles(g, x, y, residual, share_of(g.list, g.grid, g.groups * g.panels, thread));
+  run_tiles(g, x, y, residual, part_of(g.grid, g.list.tiles, 1, g.groups * g.panels, thread));
 }
 
 void run_tap_gemm_rows(const TapGemm& g, const Real* x, Real* y, const Real* residual,

@@ -7,23 +7,10 @@
 
 namespace lite::LITE_ISA {
 
-// A rectangle of the grid of tiles x panels.
-struct TileRange {
-  int64_t tile_begin, tile_end, panel_begin, panel_end;
-};
-LITE_INLINE TileRange share_of(const StripList& list, const ThreadGrid& grid, int64_t panels,
-                               int thread) {
-  TileRange r{};
-  if (thread >= grid.by_tiles * grid.by_panels) return r;
-  share(list.tiles, 1, thread / grid.by_panels, grid.by_tiles, &r.tile_begin, &r.tile_end);
-  share(panels, 1, thread % grid.by_panels, grid.by_panels, &r.panel_begin, &r.panel_end);
-  return r;
-}
-
 // enter(panel) sets up a panel; tile(strip, j, ahead) computes tile j of a strip; ahead is the number
 // of those tiles of a block, the first kAhead, that fetch a share of the next panel each, else -1.
 template <int kAhead = 2, class Enter, class Body>
-LITE_INLINE void for_each_tile(const StripList& list, const TileRange& range, int64_t block_tiles,
+LITE_INLINE void for_each_tile(const StripList& list, const GridPart& range, int64_t block_tiles,
                                Enter enter, Body body) {
   const auto [tile_begin, tile_end, panel_begin, panel_end] = range;
   for (int64_t block = tile_begin; block < tile_end; block += block_tiles) {

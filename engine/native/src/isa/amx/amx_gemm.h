@@ -199,11 +199,8 @@ LITE_INLINE void for_each_output(const AmxBlock& b, Visit visit) {
 template <class Multiply, class Store, class Finish>
 LITE_INLINE void for_each_block(const AmxGemm& g, const uint8_t* operand, int thread,
                                 Multiply multiply, Store store, Finish finish) {
-  if (thread >= g.grid.by_tiles * g.grid.by_panels) return;
-  const int64_t images = g.source.images, all_panels = g.groups * g.panels;
-  int64_t begin, end, panel_begin, panel_end;
-  share(images * g.blocks, 1, thread / g.grid.by_panels, g.grid.by_tiles, &begin, &end);
-  share(all_panels, 1, thread % g.grid.by_panels, g.grid.by_panels, &panel_begin, &panel_end);
+  const auto [begin, end, panel_begin, panel_end] =
+      part_of(g.grid, g.source.images * g.blocks, 1, g.groups * g.panels, thread);
   AmxBlock before{};
   bool pending = false;
   int which = 0;

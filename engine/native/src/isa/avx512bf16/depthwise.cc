@@ -165,25 +165,21 @@ void point(const State& d, const uint16_t* image, int64_t row, int64_t x, int pi
 }
 
 // Rows of all images and blocks of channels.
-struct Part {
-  int64_t row_begin, row_end, block_begin, block_end;
-};
-
-void run_part(const State& d, const uint16_t* input, uint16_t* output, const Part& part) {
+void run_part(const State& d, const uint16_t* input, uint16_t* output, const GridPart& part) {
   const ConvShape& s = d.shape;
   Tile t;
   t.block_weights = d.block_weights;
   t.bias = d.bias;
-  t.begin = part.block_begin * kBlock;
-  t.end = part.block_end * kBlock < s.out.c ? part.block_end * kBlock : s.out.c;
+  t.begin = part.panel_begin * kBlock;
+  t.end = part.panel_end * kBlock < s.out.c ? part.panel_end * kBlock : s.out.c;
   t.out_pixel = s.out.pixel;
   t.lo = d.lo;
   t.hi = d.hi;
   t.hard_swish = s.activation.act == Act::kHardSwish;
-  const float* weights = d.weights + part.block_begin * d.block_weights;
+  const float* weights = d.weights + part.panel_begin * d.block_weights;
   const int64_t w = s.out.w;
   const int pixels = w >= 7 ? 7 : w >= 4 ? 4 : w >= 2 ? 2 : 1;
-  for (int64_t row = part.row_begin; row < part.row_end; ++row) {
+  for (int64_t row = part.begin; row < part.end; ++row) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
     const int64_t in_row = y * s.stride[0] - s.pad[0];
     int64_t ky0, ky1;
@@ -203,12 +199,7 @@ void run_part(const State& d, const uint16_t* input, uint16_t* output, const Par
 
 void run(const Step& step, int, int thread, int, void*) {
   const State& d = *static_cast<const State*>(step.state);
-  if (thread >= d.grid.by_tiles * d.grid.by_panels) return;
-  Part part;
-  share(d.shape.out.images * d.shape.out.h, 1, thread / d.grid.by_panels, d.grid.by_tiles,
-        &part.row_begin, &part.row_end);
-  share(d.blocks, 1, thread % d.grid.by_panels, d.grid.by_panels, &part.block_begin,
-        &part.block_end);
+  const GridPart part = part_of(d.grid, d.shape.out.images * d.shape.out.h, 1, d.blocks, thread);
   run_part(d, step.inputs[0]->as<uint16_t>(), step.outputs[0]->as<uint16_t>(), part);
 }
 

@@ -11,16 +11,6 @@ bool suits(const Step& step, Env&) {
   return x && y && x->dtype == DType::kBF16 && y->dtype == DType::kBF16;
 }
 
-bool prepare(Step& step, Env& env) {
-  PoolShape* s = static_cast<PoolShape*>(env.allocate(sizeof(PoolShape)));
-  if (!s) return env.out_of_memory();
-  step.state = s;
-  if (!read_pool(step, env, s)) return false;
-  if (asks_for_rows(step) && s->n == 1)
-    step.rows = {s->stride[0], s->pad[0], (s->kernel[0] - 1) * s->dilation[0] + 1, 1};
-  return true;
-}
-
 // Channels [c, c + 32 * kVectors) of one output pixel, or of those the first that `lanes` has.
 template <bool kMax, int kVectors>
 LITE_INLINE void pool_block(const PoolShape& s, const uint16_t* x, uint16_t* y, const PoolWindow& p,
@@ -90,17 +80,10 @@ void run(const Step& step, int, int thread, int threads, void*) {
   const PoolShape& s = *static_cast<const PoolShape*>(step.state);
   const uint16_t* x = step.inputs[0]->as<uint16_t>();
   uint16_t* y = step.outputs[0]->as<uint16_t>();
-  const int64_t pixels = s.n * s.out_h * s.out_w;
-  int64_t begin = 0, end = pixels, c0 = 0, c1 = s.c;
-  if (pixels < 4 * threads) share(s.c, 2 * kLanes, thread, threads, &c0, &c1);
-  else share(pixels, 1, thread, threads, &begin, &end);
-  while (begin < end && c0 < c1) {
-    const int64_t row = begin / s.out_w, ox = begin - row * s.out_w;
-    const int64_t count = s.out_w - ox < end - begin ? s.out_w - ox : end - begin;
-    (s.max ? pool_row<true> : pool_row<false>)(s, x, y, row / s.out_h, row % s.out_h, ox,
-                                               ox + count, c0, c1);
-    begin += count;
-  }
+  for_each_row(s, 2 * kLanes, thread, threads, [&](int64_t image, int64_t oy, int64_t begin,
+                                                   int64_t end, int64_t c0, int64_t c1) {
+    (s.max ? pool_row<true> : pool_row<false>)(s, x, y, image, oy, begin, end, c0, c1);
+  });
 }
 
 void run_rows(const Step& step, const RowRange& r, void*) {
@@ -111,8 +94,8 @@ void run_rows(const Step& step, const RowRange& r, void*) {
                                                s.out_w, 0, s.c);
 }
 
-const Kernel kPool[] = {{"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "bf16_pool", prepare,
-                         run, kAcceptsPitch | kAcceptsHalo, suits, run_rows}};
+const Kernel kPool[] = {{"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "bf16_pool",
+                         prepare_pool, run, kAcceptsPitch | kAcceptsHalo, suits, run_rows}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA
