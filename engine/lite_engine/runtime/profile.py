@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backends import Samples
-from ..devices import condition
+from ..devices import Device, condition
 from ..model_file.precision import is_quantised
 from ..plan import Plan, Step
 from .answer import Answer
@@ -148,6 +148,19 @@ class _Samples:
     variants: list[str]
 
 
+@dataclass
+class _Measured:
+    """What a machine says of its runs: the samples, and under which conditions they were taken."""
+
+    samples: _Samples
+    first_ms: float
+    conditions: dict[str, Any]
+    peak_bytes: int
+    warnings: list[str]
+    warm_ms: list[float] = field(default_factory=list)
+    instructions: dict[str, Any] | None = None
+
+
 def profile(
     predictor: Predictor,
     feeds: Mapping[str, Any],
@@ -183,29 +196,11 @@ def _profile(
     begin = time.perf_counter()
     execution = predictor.execution({n: a.shape for n, a in arrays.items()})
     execution.tap(())
-    meaningful = not predictor.emulated
-    warm: list[float] = []
-    remote = None
-    doubts: list[str] = []
     if predictor.device is None:
-        execution.run(ordered)
-        first_ms = (time.perf_counter() - begin) * 1e3
-        warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
-        before = environment()
-        taken = _measure(execution, ordered, runs, progress)
-        after = readings()
-        doubts = condition.warnings(before, after)
-        conditions = {**before, **{f"{k}_after": after[k] for k in _CHANGING if k in after}}
-        peak = peak_rss_bytes()
+        measured = _here(execution, ordered, runs, warmup, begin, progress)
     else:
-        remote = execution.measure(ordered, runs=runs, warmup=warmup)
-        first_ms = remote.first_ns / 1e6
-        taken = _from_device(remote, [t.variant for t in execution.times()])
-        conditions = {
-            "cpu": f"{predictor.device.target()} of {predictor.device.name}",
-            **remote.environment,
-        }
-        peak = sum(execution.memory().values())
+        measured = _there(execution, ordered, runs, warmup, predictor.device)
+    taken, meaningful = measured.samples, not predictor.emulated
     limits = measured_roof(predictor) if roof else None
     layers = _rows(execution.plan, taken, limits)
     total = _percentiles(taken.plain)
@@ -215,18 +210,18 @@ def _profile(
         predictor.backend,
         device or str(getattr(predictor.device, "name", "local")),
         predictor.threads if meaningful else 1,
-        conditions,
+        measured.conditions,
         total,
-        first_ms,
+        measured.first_ms,
         layers,
         float(np.median(taken.reading)),
-        peak,
+        measured.peak_bytes,
         runs,
         "int8" if is_quantised(predictor.graph) else predictor.precision,
         sum_ms,
         total["median"] - sum_ms,
         float(np.median(taken.profiled)),
-        warm,
+        measured.warm_ms,
         _rankable_us(layers),
         execution.memory(),
         memory_map(execution.plan),
@@ -236,13 +231,49 @@ def _profile(
         emulated=not meaningful,
         overhead_share=_overhead_share(execution.plan, total["min"]),
     )
-    if remote is not None and remote.instructions is not None:
-        counts = remote.instructions
+    if measured.instructions is not None:
+        counts = measured.instructions
         out.instructions = {key: counts[key] for key in ("run", "first_result")}
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
-    out.warnings = [*(remote.warnings if remote else doubts), *_warnings(out)]
+    out.warnings = [*measured.warnings, *_warnings(out)]
     return out
+
+
+def _here(
+    execution: Execution,
+    ordered: list[np.ndarray],
+    runs: int,
+    warmup: int,
+    begin: float,
+    progress: Callable[[int, int], None] | None,
+) -> _Measured:
+    """On this machine; planning began at `begin`."""
+    execution.run(ordered)
+    first_ms = (time.perf_counter() - begin) * 1e3
+    warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
+    before = environment()
+    samples = _measure(execution, ordered, runs, progress)
+    after = readings()
+    changed = {f"{k}_after": after[k] for k in _CHANGING if k in after}
+    doubts = condition.warnings(before, after)
+    conditions = {**before, **changed}
+    return _Measured(samples, first_ms, conditions, peak_rss_bytes(), doubts, warm)
+
+
+def _there(
+    execution: Execution, ordered: list[np.ndarray], runs: int, warmup: int, device: Device
+) -> _Measured:
+    """On a device, in one run of its program."""
+    remote = execution.measure(ordered, runs=runs, warmup=warmup)
+    return _Measured(
+        _from_device(remote, [t.variant for t in execution.times()]),
+        remote.first_ns / 1e6,
+        {"cpu": f"{device.target()} of {device.name}", **remote.environment},
+        sum(execution.memory().values()),
+        remote.warnings,
+        instructions=remote.instructions,
+    )
 
 
 def _overhead_share(plan: Plan, fastest_ms: float) -> float:
