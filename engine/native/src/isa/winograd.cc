@@ -173,11 +173,7 @@ LITE_INLINE void set_panel(const Winograd& w, int64_t panel, int xi, Tile* t) {
 }
 
 // Tiles of all images and panels of weights.
-struct Part {
-  int64_t begin, end, panel_begin, panel_end;
-};
-
-void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* scratch) {
+void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, void* scratch) {
   const Winograd& w = *static_cast<const Winograd*>(step.state);
   const int points = w.points;
   const Real* residual = w.has_residual ? step.inputs[3]->as<Real>() : nullptr;
@@ -250,11 +246,7 @@ void run_part(const Step& step, const Real* x, Real* y, const Part& part, void* 
 
 void run(const Step& step, int, int thread, int, void* scratch) {
   const Winograd& w = *static_cast<const Winograd*>(step.state);
-  if (thread >= w.grid.by_tiles * w.grid.by_panels) return;
-  Part part;
-  share(w.tiles, 1, thread / w.grid.by_panels, w.grid.by_tiles, &part.begin, &part.end);
-  share(w.panels, 1, thread % w.grid.by_panels, w.grid.by_panels, &part.panel_begin,
-        &part.panel_end);
+  const GridPart part = part_of(w.grid, w.tiles, 1, w.panels, thread);
   run_part(step, step.inputs[0]->as<Real>(), step.outputs[0]->as<Real>(), part, scratch);
 }
 
