@@ -56,6 +56,15 @@ CONVS: list[tuple] = [
     (GEMM, (2, 4, 7, 33), 65, (1, 1), {"residual": I8, "sum_zero": -7}, I8, I8, I8),
     (GEMM, (1, 9, 8, 20), 9, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 128,
                                       "activation": "Relu"}, I8, I8, U8),
+    # zero points of 0, and of the least number; two rows of seven pixels in one tile
+    (GEMM, (1, 9, 7, 24), 64, (1, 1), {"y_zero": 0}, U8, I8, U8),
+    (GEMM, (1, 9, 7, 24), 48, (1, 1), {"residual": U8, "residual_zero": 0, "y_zero": 0},
+     U8, I8, U8),
+    (GEMM, (1, 5, 5, 24), 48, (1, 1), {"residual": I8, "residual_zero": -128, "y_zero": -128,
+                                       "sum_zero": 5}, U8, I8, I8),
+    (GEMM, (2, 7, 7, 64), 40, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 9,
+                                       "residual_zero": 0, "y_zero": 0}, U8, I8, U8),
+    (GEMM, (1, 7, 7, 32), 33, (3, 3), {"pads": [1, 1, 1, 1], "zeros": "some"}, U8, U8, U8),
     # weights with zero points: one for all, or one per channel
     *((kernel, dims, out_c, k, {**options, "zeros": zeros}, *types)
       for zeros in (0, 151, 255, "some", "near")
@@ -154,6 +163,7 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     rng = np.random.default_rng(3)
     options = {"group": x_dims[3] if kernel == DEPTHWISE else 1, **options}
     residual, sum_zero = options.pop("residual", None), options.pop("sum_zero", None)
+    residual_zero, y_zero = options.pop("residual_zero", 3), options.pop("y_zero", None)
     info = np.iinfo(x_type)
     x = rng.integers(info.min, info.max + 1, x_dims).astype(x_type)
     w = rng.integers(-127, 128, (out_c, x_dims[3] // options["group"], *k)).astype(np.int64)
@@ -164,15 +174,17 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     w -= zeros.reshape(-1, 1, 1, 1)
     b = rng.integers(-3000, 3000, out_c).astype(np.int32)
     quant = quant_case(rng, w[0].size, out_c, x_type, w_type, y_type)
+    if y_zero is not None:
+        quant["y_zero_point"] = y_zero
     geometry = {n: v for n, v in options.items() if not n.startswith("activation")}
     acc = conv(x.astype(np.int64) - quant["x_zero_point"], w, **geometry) + b
     low, high, added, behind = -np.inf, np.inf, 0, []
     if residual:
         limits = np.iinfo(residual)
         r = rng.integers(limits.min, limits.max + 1, acc.shape).astype(residual)
-        quant |= {"residual_scale": float(np.float32(0.027)), "residual_zero_point": 3}
+        quant |= {"residual_scale": float(np.float32(0.027)), "residual_zero_point": residual_zero}
         ratio = np.float32(quant["residual_scale"]) / np.float32(quant["y_scale"])
-        added, behind = (r.astype(np.int32) - 3).astype(np.float32) * ratio, [r]
+        added, behind = (r.astype(np.int32) - residual_zero).astype(np.float32) * ratio, [r]
     if options.get("activation") == "Relu":
         low = quant["y_zero_point"]
     elif "activation" in options:

@@ -6,6 +6,8 @@
 namespace lite::LITE_ISA {
 namespace {
 
+constexpr int64_t kNearBytes = 24576;    // half of a first-level cache
+
 struct Packer {
   const ConvShape& s;
   const IntWeightView& v;
@@ -96,6 +98,33 @@ void read_border(const ConvShape& s, int32_t (&border)[4]) {
   }
 }
 
+// Image rows of half a tile's pixels: two of them, equally far from each other all over the list, make
+// one tile, which reads the weights once.
+bool fold_strips(StripList* list, Strip* fold) {
+  if (!kFolds || list->count < 2) return false;
+  const Strip &first = list->strips[0], &second = list->strips[1];
+  *fold = Strip{};
+  fold->a = second.a - first.a, fold->c = second.c - first.c, fold->r = second.r - first.r;
+  for (int32_t i = 0; i < list->count; ++i)
+    if (list->strips[i].pixels != kHalfRows) return false;
+  int32_t count = 0;
+  for (int32_t i = 0; i < list->count; ++count) {
+    Strip s = list->strips[i++];
+    if (i < list->count) {
+      const Strip& next = list->strips[i];
+      if (next.a - s.a == fold->a && next.c - s.c == fold->c && next.r - s.r == fold->r &&
+          next.window == s.window && next.lda == s.lda && next.ldc == s.ldc && next.ldr == s.ldr) {
+        s.pixels = s.base = kTileRows;
+        ++i;
+      }
+    }
+    s.first_tile = count;
+    list->strips[count] = s;
+  }
+  list->count = list->tiles = count;
+  return true;
+}
+
 // Channels that are no multiple of kDepth: a row of taps is one run of bytes, as 7 x 3 are 6 groups of
 // four where single taps would be 7. Sums of rows cannot tell the run's end.
 bool joins_rows(const ConvShape& s, bool summed) {
@@ -164,6 +193,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   g->joined_taps = g->tap_x == g->depth_groups * kDepth * kOperandBytes;
   flatten_pointwise(&s);
   if (!make_strips(s, kTileRows, env, &g->list)) return false;
+  g->folded = fold_strips(&g->list, &g->fold);
 
   const int64_t columns = g->groups * g->panels * kTileColumns;
   IntWeight* packed = static_cast<IntWeight*>(
@@ -195,6 +225,11 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   const double in_bytes = static_cast<double>(s.in.images) * s.in.h * s.in.row * kOperandBytes;
   const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
   g->block_tiles = tiles_per_block(g->list, in_bytes, pixels_out * kTileColumns, env.l2_bytes);
+  // All weights in the first-level cache: whole pixels of few tiles are written and their residual read.
+  if (g->groups * g->group_weights * static_cast<int64_t>(sizeof(IntWeight)) <= kNearBytes &&
+      g->block_tiles > 8) {
+    g->block_tiles = 8;
+  }
   const double tile_pixels = g->list.tiles ? pixels_out / g->list.tiles : 0;
   g->grid = choose_grid(env.threads, g->list.tiles, g->groups * g->panels,
                         tile_pixels * static_cast<double>(depth) / kDepth + 100, in_bytes / 16,
@@ -304,6 +339,9 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.bias = g.bias + s.window * window_columns + column;
     t.c = y.data + s.c + m0 * s.ldc + channel_out;
     t.ldc = s.ldc;
+    t.half_a = g.folded ? g.fold.a * kOperandBytes : kHalfRows * t.lda;
+    t.half_c = g.folded ? g.fold.c : kHalfRows * t.ldc;
+    t.half_r = g.folded ? g.fold.r : kHalfRows * s.ldr;
     if (r.input >= 0) t.residual = step.inputs[r.input]->data + s.r + m0 * s.ldr + channel_out;
     t.ldr = s.ldr;
     t.prefetch = ahead < 0 ? nullptr

@@ -11,6 +11,8 @@ struct IntGemm {
   StripList list;
   PixelView input;                  // the tensor itself
   bool copied;                      // the GEMM reads Step::shared instead
+  bool folded;                      // strips of two image rows, half a tile's pixels each
+  Strip fold;                       // from one of them to the next: a, c and r
   int32_t border[4];                // pixels around the copy that hold the zero point, as PixelView::halo
   int64_t kernel_w, in_c, out_c;    // of one packed group; in_c of a row of taps where rows are joined
   int64_t row_channels;             // the channels of such a row's pixels, else 0

@@ -1,58 +1,8 @@
 // Instances of the integer tile for every height.
-#include "int8_tile.h"
+#include "int8_finish.h"
 
 namespace lite::LITE_ISA {
 namespace {
-
-// n bytes, fewer than two vectors' columns, in few moves.
-LITE_INLINE void copy_columns(uint8_t* to, const uint8_t* from, int n) {
-  for (; n >= 8; n -= 8, to += 8, from += 8) memcpy(to, from, 8);
-  if (n & 4) memcpy(to, from, 4), to += 4, from += 4;
-  for (n &= 3; n > 0; --n) *to++ = *from++;
-}
-
-template <Adding kAdding, int kRows, int kVectors>
-LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
-  constexpr int kWidth = kVectors * kLanes;
-  F scale[kVectors];
-  LITE_UNROLL for (int n = 0; n < kVectors; ++n) scale[n] = load(t.scale + n * kLanes);
-  const B low = splat_byte(t.low), high = splat_byte(t.high), flip = splat_byte(t.flip);
-  constexpr int kAll = kRows * kVectors, kQuads = (kAll + 3) / 4;
-  alignas(64) uint8_t rows[kQuads * 4 * kLanes];
-  const uint8_t* residual = t.residual;
-  ptrdiff_t ldr = t.ldr;
-  if (kAdding != kNothing && t.columns < kWidth) {  // what lies behind the columns is not read
-    memset(rows, 0, sizeof rows);
-    for (int m = 0; m < kRows; ++m)
-      copy_columns(rows + m * kWidth, residual + m * ldr, t.columns);
-    residual = rows;
-    ldr = kWidth;
-  }
-  LITE_UNROLL for (int q = 0; q < kQuads; ++q) {
-    I v[4];
-    LITE_UNROLL for (int i = 0; i < 4; ++i) {
-      const int at = 4 * q + i < kAll ? 4 * q + i : kAll - 1, m = at / kVectors, n = at % kVectors;
-      F real = to_float(acc[m][n]) * scale[n];
-      if (kAdding != kNothing)
-        real = add<kAdding>(t.addend, real, widen(residual + m * ldr + n * kLanes, t.addend.flip));
-      v[i] = to_int(real);
-    }
-    const B bytes = min(high, max(low, narrow(v[0], v[1], v[2], v[3], t.zero))) ^ flip;
-    memcpy(rows + q * 4 * kLanes, &bytes, 4 * kLanes);
-  }
-  if (t.columns == kWidth) {
-    LITE_UNROLL for (int m = 0; m < kRows; ++m) memcpy(t.c + m * t.ldc, rows + m * kWidth, kWidth);
-  } else {
-    for (int m = 0; m < kRows; ++m) copy_columns(t.c + m * t.ldc, rows + m * kWidth, t.columns);
-  }
-}
-
-template <int kRows, int kVectors>
-LITE_INLINE void finish(const IntTile& t, I (&acc)[kRows][kVectors]) {
-  if (!t.residual) finish_rows<kNothing>(t, acc);
-  else if (t.addend.rounded) finish_rows<kToIntegers>(t, acc);
-  else finish_rows<kToSums>(t, acc);
-}
 
 #if defined(__AVX512VNNI__)
 LITE_INLINE void dot(I& acc, I x, I w) {
@@ -73,7 +23,7 @@ LITE_INLINE void dot(I& acc, I x, I w) {
 
 // One group of kDepth products: a vector of weights against the same group of every row of A.
 template <bool kFlip, int kRows, int kVectors>
-LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda,
+LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda, ptrdiff_t half,
                        const IntWeight* w) {
 #if !defined(__x86_64__) && !defined(__ARM_FEATURE_DOTPROD)
   int16x4_t b[kVectors];
@@ -90,7 +40,7 @@ LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t ld
     memcpy(&b[n], w + n * kLanes * kDepth, sizeof b[n]);
   LITE_UNROLL for (int m = 0; m < kRows; ++m) {
     int32_t four;
-    memcpy(&four, a + m * lda, sizeof four);
+    memcpy(&four, a + row_offset(m, lda, half), sizeof four);
     I x = splat(four);
     if (kFlip) x ^= static_cast<int32_t>(0x80808080);
     LITE_UNROLL for (int n = 0; n < kVectors; ++n) dot(acc[m][n], x, b[n]);
@@ -244,6 +194,7 @@ void tile(const IntTile& t) {
   constexpr int kStep = kVectors * kLanes * kDepth;
   constexpr int kGroupBytes = kDepth * kOperandBytes;
   const ptrdiff_t lda = t.lda;
+  [[maybe_unused]] const ptrdiff_t half = t.half_a;
   const uint8_t* a_row = t.a;
   const IntWeight* w_row = t.w;
 #if defined(__ARM_FEATURE_MATMUL_INT8)
@@ -272,7 +223,7 @@ void tile(const IntTile& t) {
           prefetch_l2(ahead);
           ahead += kStep * sizeof(IntWeight) / kAheadTiles;
         }
-        group<kFlip>(acc, a, lda, w);
+        group<kFlip>(acc, a, lda, half, w);
       }
 #endif
     }
@@ -295,7 +246,7 @@ void row_sums(const IntTile& t, int rows, int32_t* sums) {
     I acc{};
     for (int y = 0; y < t.taps_y; ++y)
       for (int x = 0; x < t.taps_x; ++x) {
-        const uint8_t* a = t.a + m * t.lda + y * t.tap_y + x * t.tap_x;
+        const uint8_t* a = t.a + row_offset(m, t.lda, t.half_a) + y * t.tap_y + x * t.tap_x;
         for (int64_t i = 0; i + 4 * kLanes <= bytes; i += 4 * kLanes)
           dot(acc, (I)(load_bytes(a + i) ^ flip), ones);
         if (rest) dot(acc, (I)(load_bytes(a + bytes - rest, static_cast<int>(rest)) ^ flip), ones);

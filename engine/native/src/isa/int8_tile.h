@@ -54,9 +54,18 @@ constexpr bool kEitherSign = true;
 constexpr bool kEitherSign = false;
 #endif
 
+// Whether the second half of a tile's rows may lie elsewhere: two image rows of seven pixels.
+#if defined(__AVX512F__)
+constexpr bool kFolds = true;
+#else
+constexpr bool kFolds = false;
+#endif
+constexpr int kHalfRows = kTileRows / 2;
+
 struct IntTile {
   const uint8_t* a;
   ptrdiff_t lda, tap_y, tap_x;      // bytes
+  ptrdiff_t half_a, half_c, half_r; // with kFolds: from row 0 of a, c, residual to row kHalfRows
   int32_t taps_y, taps_x;
   ptrdiff_t groups;                 // of kDepth products
   const IntWeight* w;               // [ky][kx][group][column][kDepth]
@@ -76,6 +85,11 @@ struct IntTile {
   const void* prefetch;
 };
 using IntTileFn = void (*)(const IntTile&);
+
+// From row 0 to row m.
+LITE_INLINE ptrdiff_t row_offset(ptrdiff_t m, ptrdiff_t ld, ptrdiff_t half) {
+  return kFolds && m >= kHalfRows ? half + (m - kHalfRows) * ld : m * ld;
+}
 
 // Sums of the operands that every row of a tile multiplies, for weights whose zero points are not
 // subtracted. kRowSums[other sign]; only where products are of bytes.
