@@ -44,25 +44,25 @@ const float* row_of_taps(const PackedGemm& g, const float* image, int64_t y, int
   return patch;
 }
 
-// All taps of a tile's pixels. `evenly`: they follow each other in one row.
+// All taps of a tile's pixels. `inside`: they follow the first one in its row, which has all columns.
 template <int kGroups>
-void pack_tile(const PackedGemm& g, const Pixel* pixels, bool evenly, float* patches, float* out) {
+void pack_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* patches, float* out) {
   constexpr int kRows = 4 * kGroups;
   const ConvShape& s = g.shape;
   const int64_t low_x = -s.in.halo[1], high_x = s.in.w + s.in.halo[3];
   const int64_t low_y = -s.in.halo[0], high_y = s.in.h + s.in.halo[2];
-  const int64_t reach = (s.kernel[1] - 1) * s.dilation[1], run = s.kernel[1] * s.group_in;
-  const bool inside = evenly && pixels[0].x >= low_x &&
-                      pixels[0].x + (kRows - 1) * s.stride[1] + reach < high_x;
+  const int64_t run = s.kernel[1] * s.group_in;
   PackedAt at{out, out + (kGroups >= 2 ? 8 * g.depth : 0)};
   const float* rows[kRows];
   for (int64_t ky = 0; ky < s.kernel[0]; ky++) {
     const int64_t down = ky * s.dilation[0];
     if (g.joined_taps) {
       const int64_t y = pixels[0].y + down;
-      if (inside && y >= low_y && y < high_y) {
-        const float* first = pixels[0].image + y * s.in.row + pixels[0].x * s.in.pixel;
-        const int64_t step = s.stride[1] * s.in.pixel;
+      if (inside) {
+        const bool there = y >= low_y && y < high_y;
+        const float* first =
+            there ? pixels[0].image + y * s.in.row + pixels[0].x * s.in.pixel : g.zeros;
+        const int64_t step = there ? s.stride[1] * s.in.pixel : 0;
         LITE_UNROLL for (int m = 0; m < kRows; m++) rows[m] = first + m * step;
       } else {
         for (int m = 0; m < kRows; m++)
@@ -107,7 +107,12 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
     }
   };
   place(0);
-  if (evenly) {
+  const int64_t last_x = pixels[0].x + (padded - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1];
+  const bool inside = evenly && g.joined_taps && pixels[0].x >= -s.in.halo[1] &&
+                      last_x < s.in.w + s.in.halo[3];
+  if (inside && g.even) {
+    // the first one says it all
+  } else if (evenly) {
     for (int64_t m = 1; m < padded; m++) {
       pixels[m] = {pixels[0].image, pixels[0].y, pixels[0].x + m * s.stride[1]};
       if (g.even) continue;
@@ -127,9 +132,9 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
     }
   }
   float* out = reinterpret_cast<float*>(tile) + kTileRowsFloats;
-  if (padded == 12) pack_tile<3>(g, pixels, evenly, patches, out);
-  else if (padded == 8) pack_tile<2>(g, pixels, evenly, patches, out);
-  else pack_tile<1>(g, pixels, evenly, patches, out);
+  if (padded == 12) pack_tile<3>(g, pixels, inside, patches, out);
+  else if (padded == 8) pack_tile<2>(g, pixels, inside, patches, out);
+  else pack_tile<1>(g, pixels, inside, patches, out);
 }
 
 }  // namespace

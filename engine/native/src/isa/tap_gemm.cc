@@ -86,8 +86,9 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->kernel_w = s.kernel[1];
   g->panels = panel_count(g->out_c);
   g->packs = packs_rows(s);
+  g->row_pixels = s.out.w;
   if (g->packs) {
-    if (!by_rows) flatten_pointwise(&s);
+    flatten_pointwise(&s);
     if (!prepare_packed_gemm(s, env, &g->packed)) return false;
     g->scratch_bytes = g->packed.scratch_bytes;
   }
@@ -213,7 +214,7 @@ void run_tap_gemm_rows(const TapGemm& g, const Real* x, Real* y, const Real* res
                        int64_t begin, int64_t end, void* scratch) {
 #if defined(LITE_PACKED_TILE)
   if (g.packs) {
-    const int64_t w = g.packed.shape.out.w;
+    const int64_t w = g.row_pixels;
     return run_packed_gemm(g.packed, x, y, residual, {begin * w, end * w, 0, g.panels},
                            static_cast<float*>(scratch));
   }

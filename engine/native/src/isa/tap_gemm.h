@@ -42,6 +42,7 @@ struct TapGemm {
   ThreadGrid grid;
   bool packs;                       // rows are packed: `packed` takes the place of `list`
   PackedGemm packed;
+  int64_t row_pixels;               // of the output, by rows
   size_t scratch_bytes;             // per thread
 };
 
