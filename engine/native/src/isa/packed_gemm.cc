@@ -81,9 +81,9 @@ void pack_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* pat
       at = pack_run<kGroups>(rows, s.group_in, at);
     }
   }
-  const int64_t rest = g.depth - s.kernel[0] * run;
-  for (int64_t i = 0; kGroups >= 2 && i < 8 * rest; i++) at.low[i] = 0;
-  for (int64_t i = 0; kGroups % 2 && i < 4 * rest; i++) at.high[i] = 0;
+  const int64_t rest = g.depth - s.kernel[0] * run;   // ones, which meet the bias, then zeros
+  for (int64_t i = 0; kGroups >= 2 && i < 8 * rest; i++) at.low[i] = i < 8 ? 1.0f : 0.0f;
+  for (int64_t i = 0; kGroups % 2 && i < 4 * rest; i++) at.high[i] = i < 4 ? 1.0f : 0.0f;
 }
 
 // Up to kPackedRows output pixels from `begin` on.
@@ -141,7 +141,9 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
 
 bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
   g->shape = s;
-  g->depth = (s.kernel[0] * s.kernel[1] * s.group_in + 3) / 4 * 4;
+  const int64_t depth = s.kernel[0] * s.kernel[1] * s.group_in;
+  g->depth = (depth + 3) / 4 * 4;
+  g->bias_in_weights = depth < g->depth;
   const int64_t pixels = s.out.images * s.out.h * s.out.w;
   const int64_t tiles = (pixels + kPackedRows - 1) / kPackedRows;
   g->even = lies_evenly(s.out) && (!s.has_residual || lies_evenly(s.residual));
@@ -187,7 +189,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
       const int64_t left = channels - t.channel;
       t.columns = static_cast<int32_t>(left < kTileColumns ? left : kTileColumns);
       t.w = g.weights + panel * g.depth * kTileColumns;
-      t.bias = g.bias + t.channel;
+      t.bias = g.bias_in_weights ? nullptr : g.bias + t.channel;
       const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
       // All whole tiles at once where they lie evenly.
       const int64_t whole = pixels / kPackedRows;

@@ -10,6 +10,7 @@ namespace lite::LITE_ISA {
 struct PackedGemm {
   ConvShape shape;
   int64_t depth;                    // taps x channels in, padded to a multiple of 4
+  bool bias_in_weights;             // depth was padded: the bias is the first row behind the taps
   bool joined_taps;                 // a row of taps is one contiguous run
   bool even;                        // pixels of the output, and residual, lie evenly across rows
   int64_t block_tiles;              // packed at a time

@@ -114,6 +114,10 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   for (int64_t i = 0; bias && i < g->groups * g->out_c; ++i)
     b[i / g->out_c * g->panels * kTileColumns + i % g->out_c] =
         static_cast<Real>(bias[i] * bias_scale);
+  for (int64_t p = 0; g->packs && g->packed.bias_in_weights && p < g->panels; ++p) {
+    const int64_t columns = panel_columns(g->out_c, p), row = s.kernel[0] * s.kernel[1] * g->in_c;
+    memcpy(packed + p * g->panel_elems + row * columns, b + p * kTileColumns, columns * sizeof(Real));
+  }
   g->weights = g->packed.weights = packed;
   g->bias = g->packed.bias = b;
   const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;

@@ -178,7 +178,6 @@ void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, vo
   const int points = w.points;
   const Real* residual = w.has_residual ? step.inputs[3]->as<Real>() : nullptr;
   const auto [begin, end, panel_begin, panel_end] = part;
-  const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
 
   Real* v = static_cast<Real*>(scratch);
   Real* products = v + v_elems(w);
@@ -233,12 +232,9 @@ void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, vo
         set_panel(w, p, 0, &t);
         const int64_t n0 = p * kTileColumns;
         const int64_t left = w.out.c - n0, columns = left < kTileColumns ? left : kTileColumns;
-        const Real* from = products + (p - first) * m_panel;
-        for (int64_t i = 0; i < count; ++i, from += kPacks ? points * kTileColumns : t.ldc) {
-          const TileAt at = tile_at(w, block + i);
-          w.form->output(w, from, m_stride, at, n0, columns, y, residual);
-          if (apply) activate_tile(w, at, n0, columns, y);
-        }
+        w.form->output(w, products + (p - first) * m_panel,
+                       kPacks ? points * kTileColumns : t.ldc, m_stride, block, count, n0, columns,
+                       y, residual);
       }
     }
   }

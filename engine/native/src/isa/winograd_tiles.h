@@ -28,8 +28,9 @@ struct Form {
   const char* name;
   Line down, along;
   void (*input)(const Winograd&, const Real* x, TileAt, Real* v, int64_t stride);
-  void (*output)(const Winograd&, const Real* products, int64_t stride, TileAt, int64_t channel,
-                 int64_t columns, Real* y, const Real* residual);
+  void (*output)(const Winograd&, const Real* products, int64_t next, int64_t stride,
+                 int64_t first, int64_t count, int64_t channel, int64_t columns, Real* y,
+                 const Real* residual);
 };
 
 constexpr int kMostPoints = 6;  // of a line
@@ -197,10 +198,12 @@ LITE_INLINE void transform_output(const Real* products, int64_t stride, const Re
   LITE_UNROLL for (int i = 0; i < kRows; ++i) Along::output(t[i], q[i]);
   const int64_t rows = to.rows, pixels = to.pixels;
   if (to.residual) {
+    int64_t row = to.residual_row, pixel = to.residual_pixel;
+    keep_in_register(row);           // no address is made ahead of the loop over vectors, for nothing
+    keep_in_register(pixel);
     LITE_UNROLL for (int i = 0; i < kRows; ++i)
       LITE_UNROLL for (int j = 0; j < kPixels; ++j)
-        if (i < rows && j < pixels)
-          q[i][j] += load(to.residual + i * to.residual_row + j * to.residual_pixel);
+        if (i < rows && j < pixels) q[i][j] += load(to.residual + i * row + j * pixel);
   }
   const F lo = splat(low), hi = splat(high);
   LITE_UNROLL for (int i = 0; i < kRows; ++i)
@@ -221,10 +224,18 @@ LITE_INLINE void transform_output(const Real* products, int64_t stride, const Re
     }
   }
 }
+// `vectors` of them, whose products lie together.
 template <class Down, class Along>
-__attribute__((noinline)) void transform_near(const Real* products, const Real* bias, float low,
-                                              float high, const OutputTile& to) {
-  transform_output<Down, Along>(products, kTileColumns, bias, low, high, to);
+__attribute__((noinline)) void transform_near(const Real* products, const Real* bias,
+                                              int64_t vectors, float low, float high,
+                                              OutputTile to) {
+  for (; vectors > 0; --vectors) {
+    transform_output<Down, Along>(products, kTileColumns, bias, low, high, to);
+    products += kLanes;
+    bias += kLanes;
+    to.c += kLanes;
+    if (to.residual) to.residual += kLanes;
+  }
 }
 template <class Down, class Along>
 __attribute__((noinline)) void transform_far(const Real* products, int64_t stride,
@@ -238,16 +249,30 @@ LITE_INLINE void copy_lanes(Real* to, const Real* from, int lanes) {
   else store_part(to, load_part(from, lanes), lanes);
 }
 
+// The first `lanes` of a vector: what lies outside stays in a tile of its own.
+template <class Down, class Along>
+__attribute__((noinline)) void transform_part(const Real* products, int64_t stride,
+                                              const Real* bias, float low, float high,
+                                              const OutputTile& to, int lanes) {
+  constexpr int kRows = Down::kOutputs, kPixels = Along::kOutputs;
+  Real c[kRows][kPixels][kLanes], r[kRows][kPixels][kLanes];
+  for (int64_t i = 0; to.residual && i < to.rows; ++i)
+    for (int64_t j = 0; j < to.pixels; ++j)
+      copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
+  const OutputTile own{c[0][0], kPixels * kLanes, kLanes, to.rows, to.pixels,
+                       to.residual ? r[0][0] : nullptr, kPixels * kLanes, kLanes};
+  if (kPacks) transform_near<Down, Along>(products, bias, 1, low, high, own);
+  else transform_far<Down, Along>(products, stride, bias, low, high, own);
+  for (int64_t i = 0; i < to.rows; ++i)
+    for (int64_t j = 0; j < to.pixels; ++j)
+      copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
+}
+
 // `columns` of the products of one tile of pixels, from output channel `channel` on.
 template <class Down, class Along>
-void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt at,
-                int64_t channel, int64_t columns, Real* y, const Real* residual) {
+LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt at,
+                            int64_t channel, int64_t columns, Real* y, const Real* residual) {
   constexpr int kRows = Down::kOutputs, kPixels = Along::kOutputs;
-  const auto transform = [&](int64_t n, const OutputTile& to) {
-    const Real* bias = w.bias + channel + n;
-    if (kPacks) transform_near<Down, Along>(products + n, bias, w.lo, w.hi, to);
-    else transform_far<Down, Along>(products + n, stride, bias, w.lo, w.hi, to);
-  };
   const int64_t rows = w.out.h - at.y < kRows ? w.out.h - at.y : kRows;
   const int64_t pixels = w.out.w - at.x < kPixels ? w.out.w - at.x : kPixels;
   OutputTile to{y + w.out.origin + at.image * w.out.image + at.y * w.out.row +
@@ -256,24 +281,23 @@ void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt 
   if (residual)
     to.residual = residual + w.residual.origin + at.image * w.residual.image +
                   at.y * w.residual.row + at.x * w.residual.pixel + channel;
-  for (int64_t n = 0; n < columns; n += kLanes) {
-    const int lanes = columns - n < kLanes ? static_cast<int>(columns - n) : kLanes;
-    if (lanes == kLanes) {
-      transform(n, to);
-    } else {  // what lies outside stays in a tile of its own
-      Real c[kRows][kPixels][kLanes], r[kRows][kPixels][kLanes];
-      for (int64_t i = 0; residual && i < rows; ++i)
-        for (int64_t j = 0; j < pixels; ++j)
-          copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
-      transform(n, {c[0][0], kPixels * kLanes, kLanes, rows, pixels, residual ? r[0][0] : nullptr,
-                    kPixels * kLanes, kLanes});
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < pixels; ++j)
-          copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
-    }
-    to.c += kLanes;
-    if (residual) to.residual += kLanes;
+  const Real* bias = w.bias + channel;
+  int64_t n = 0;
+  const auto go = [&](int64_t by) __attribute__((always_inline)) {
+    n += by;
+    to.c += by;
+    if (residual) to.residual += by;
+  };
+  if (kPacks && columns >= kLanes) {
+    transform_near<Down, Along>(products, bias, columns / kLanes, w.lo, w.hi, to);
+    if (columns % kLanes == 0) return;
+    go(columns / kLanes * kLanes);
   }
+  for (; n + kLanes <= columns; go(kLanes))
+    transform_far<Down, Along>(products + n, stride, bias + n, w.lo, w.hi, to);
+  if (n < columns)
+    transform_part<Down, Along>(products + n, stride, bias + n, w.lo, w.hi, to,
+                                static_cast<int>(columns - n));
 }
 
 void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, Real* y) {
@@ -286,6 +310,26 @@ void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t column
       activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
 }
 
+// Those of `count` tiles from `first` on, `next` elements apart.
+template <class Down, class Along>
+void write_tiles(const Winograd& w, const Real* products, int64_t next, int64_t stride,
+                 int64_t first, int64_t count, int64_t channel, int64_t columns, Real* y,
+                 const Real* residual) {
+  const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
+  TileAt at = tile_at(w, first);
+  for (int64_t i = 0; i < count; ++i, products += next) {
+    write_tile<Down, Along>(w, products, stride, at, channel, columns, y, residual);
+    if (apply) activate_tile(w, at, channel, columns, y);
+    at.x += Along::kOutputs;
+    if (at.x < w.out.w) continue;
+    at.x = 0;
+    at.y += Down::kOutputs;
+    if (at.y < w.out.h) continue;
+    at.y = 0;
+    ++at.image;
+  }
+}
+
 template <class T>
 constexpr Line line_of() {
   return {T::kOutputs, T::kPoints, T::kStride, sizeof(T::kWeights) / sizeof(T::kWeights[0]),
@@ -294,7 +338,7 @@ constexpr Line line_of() {
 template <class Down, class Along>
 constexpr Form form_of(const char* name) {
   return {name, line_of<Down>(), line_of<Along>(), transform_input<Down, Along>,
-          write_tile<Down, Along>};
+          write_tiles<Down, Along>};
 }
 
 }  // namespace
