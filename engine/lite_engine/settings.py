@@ -92,8 +92,8 @@ def threads(asked: int | None = None) -> int:
     Raises UsageError for a number that is none of threads."""
     if asked is None:
         return get("LITE_THREADS") or len(os.sched_getaffinity(0))
-    if not 1 <= asked <= MAX_THREADS:
-        raise UsageError(f"{asked} threads are asked for; there can be 1 to {MAX_THREADS}")
+    if not isinstance(asked, int) or not 1 <= asked <= MAX_THREADS:
+        raise UsageError(f"{asked!r} threads are asked for; there can be 1 to {MAX_THREADS}")
     return asked
 
 

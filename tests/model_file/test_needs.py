@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ from lite_engine.doctor import check_file
 from lite_engine.errors import (
     BackendUnavailableError,
     ModelFormatError,
+    TargetMismatchError,
     UsageError,
     VersionError,
 )
@@ -110,6 +112,11 @@ def test_a_lite_file_for_other_targets(tmp_path, capsys):
     """`lite convert` takes a .lite file: the command that every mismatch names works."""
     arm = optimize(classifier(), targets=["arm"], metadata={"labels": ["a"]})
     source, out = arm.save(tmp_path / "arm.lite"), tmp_path / "both.lite"
+    with pytest.raises(TargetMismatchError) as refused:
+        Predictor(arm.save(tmp_path / "for arm.lite"), "opencl")
+    command = str(refused.value).partition("`")[2].partition("`")[0]
+    assert main(shlex.split(command)[1:]) == 0
+    assert read_model(tmp_path / "for arm.lite").targets == ["arm", "opencl"]
     assert main(["convert", str(source), "-o", str(out), "--targets", "arm,x86"]) == 0
     both = read_model(out)
     assert both.targets == ["arm", "x86"] and both.metadata["labels"] == ["a"]

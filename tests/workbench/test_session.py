@@ -352,3 +352,14 @@ def test_a_layer_of_a_half_precision_version_stays_in_full(tmp_path: Path) -> No
     assert made.model.overrides == {"x86": {first: "fp32"}}
     session.override(first)
     assert session.by_hand.overrides == {}
+
+
+def test_layers_of_one_name_are_told_apart_within_their_block() -> None:
+    from lite_workbench.views import _label
+
+    names = ["m/Conv_1/dw", "m/Conv_1/pw", "m/Conv_2/dw", "n/Conv_1/dw", "n/1/dw/dw", "same"]
+    rows: list[dict] = [{"name": name, "block": name.partition("/")[0]} for name in names]
+    _label(rows)
+    assert [row.get("label") for row in rows] == [
+        "Conv_1/dw", None, "Conv_2/dw", "Conv_1/dw", "dw/dw", None,
+    ]  # fmt: skip

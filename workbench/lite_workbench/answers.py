@@ -105,7 +105,7 @@ def _real(array: np.ndarray, quant: Any) -> np.ndarray:
 
 def _picture_size(model: Any, feeds: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
     """(height, width) of the first input that is an image."""
-    shape = feeds[model.graph.inputs[0].name].shape
+    shape = feeds[model.graph.inputs[0].name].shape if feeds else ()
     if len(shape) != 4:
         return None
     height, width = shape[1:3] if shape[3] in (1, 3) else shape[2:]

@@ -95,6 +95,14 @@ def counterparts(names: Collection[str], home: Any, graph: Any) -> list[str]:
     return [n.name for n in graph.nodes if n.name in names or sources.intersection(n.sources)]
 
 
+def layer_of(graph: Any, name: str) -> Any:
+    """The node of that name. Raises UsageError."""
+    try:
+        return graph.node(name)
+    except KeyError:
+        raise UsageError(f"no layer is called {name!r}; `lite info --layers` lists them") from None
+
+
 def float_layers(names: Iterable[str], session: Session) -> list[str]:
     """The float version's names of layers of the chosen version. Raises UsageError."""
     home, graph = session.float_model.graph, session.model.graph

@@ -19,7 +19,7 @@ GUESSED = (
 
 def is_guessed(model: Any) -> bool:
     """Does it take floats made of pixels, without a word about how?"""
-    dtype = model.graph.inputs[0].dtype
+    dtype = model.graph.inputs[0].dtype if model.graph.inputs else None
     return "preprocess" not in model.metadata and dtype is not None and dtype.is_float
 
 

@@ -17,7 +17,7 @@ from lite_engine.errors import LiteError, UsageError
 from ._observe import Observable
 from .answers import Answer, Run
 from .boards import Boards
-from .by_hand import PRECISIONS, ByHand, from_file, to_ship
+from .by_hand import PRECISIONS, ByHand, from_file, layer_of, to_ship
 from .changes import Change, measure_change
 from .jobs import Job
 from .names import BACKENDS, FLOAT, INT8, MIXED, stem_of, with_ending
@@ -357,7 +357,7 @@ class Session(Observable):
 
         used = self.sides(pair or (side, alone_after or side))
         predictor = used[side]
-        node = predictor.graph.node(layer)
+        node = layer_of(predictor.graph, layer)
         name = node.outputs[0].name
         feeds = self._input(None)
         with self._busy:
@@ -415,7 +415,9 @@ class Session(Observable):
         """Spoils a layer's output on one backend, to test and to teach. Raises UsageError."""
         from lite_engine.plan.faults import check_kind
 
-        self.faults.setdefault(backend, {})[layer] = check_kind(kind)
+        known = check_kind(kind)
+        layer_of(self.model.graph, layer)
+        self.faults.setdefault(backend, {})[layer] = known
         self.remember(f"session.plant_fault({layer!r}, {kind!r}, backend={backend!r})")
         self._tell_overrides()
 

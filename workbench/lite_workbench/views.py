@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 #: What rounding explains between two sides, by the coarser precision (relative L2).
@@ -21,6 +22,7 @@ def graph_data(graph: Any) -> dict[str, Any]:
              "sources": list(node.sources), "block": block(node.name)}
         )  # fmt: skip
     _continue_blocks(rows)
+    _label(rows)
     inputs = [{"name": v.name, "shape": _dims(v.shape)} for v in graph.inputs]
     outputs = [{"name": v.name, "shape": _dims(v.shape), "from": _origin(v)} for v in graph.outputs]
     return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows}
@@ -46,7 +48,7 @@ def block(name: str) -> str:
 
 def _continue_blocks(rows: list[dict[str, Any]]) -> None:
     """Layers without a scope continue their neighbours' block; models without scopes have none."""
-    if sum(bool(row["block"]) for row in rows) * 2 < len(rows):
+    if not rows or sum(bool(row["block"]) for row in rows) * 2 < len(rows):
         for row in rows:
             row.pop("block")
         return
@@ -58,6 +60,23 @@ def _continue_blocks(rows: list[dict[str, Any]]) -> None:
             last = row["block"]
         else:
             row["block"] = last if i < scoped[-1] else "head"
+
+
+def _label(rows: list[dict[str, Any]]) -> None:
+    """A label for what shares the last part of its name with another layer of its block: the fewest
+    last parts that tell it from the others (depthwise → Conv2d_1_depthwise/depthwise)."""
+    suffixes = [_suffixes(row["name"]) for row in rows]
+    uses = Counter((row.get("block"), end) for row, ends in zip(rows, suffixes) for end in ends)
+    for row, ends in zip(rows, suffixes):
+        own = next((end for end in ends if uses[row.get("block"), end] == 1), ends[-1])
+        if own != ends[0]:
+            row["label"] = own
+
+
+def _suffixes(name: str) -> list[str]:
+    """a/b/c → c, b/c, a/b/c"""
+    parts = name.strip("/").split("/")
+    return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)]
 
 
 def profile_data(profile: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lite_engine.errors import LiteError
+from lite_engine.errors import LiteError, UsageError
 from lite_widgets import WorkbenchView
 
 from . import views
@@ -26,6 +26,8 @@ class Workbench(WorkbenchView):
     """
 
     def __init__(self, session: Session | str | Path, *, step: str = "Model") -> None:
+        if step not in STEPS:
+            raise UsageError(f"{step!r} is not a step; steps: {', '.join(STEPS)}")
         super().__init__()
         self._steps: dict[str, Step] = {}
         self._ends: list[Any] = []

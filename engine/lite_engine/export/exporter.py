@@ -135,10 +135,8 @@ def _write_model(model: Model, folder: Path, target: str) -> Path:
     note = read_model(made).metadata.get("notes", {}).get(target)
     if note:
         made.unlink()
-        raise TargetMismatchError(
-            f"{model.name} cannot run on a device alone: {note}; run the .lite file there with "
-            "Python (`make wheel-arm`), or export the network from its framework without them"
-        )
+        fix = "" if "; " in note else "; run the .lite file there with Python, from a wheel"
+        raise TargetMismatchError(f"{model.name} cannot run on a device alone: {note}{fix}")
     return made
 
 

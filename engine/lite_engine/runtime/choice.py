@@ -10,13 +10,14 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from .. import settings
 from ..backends import Usability, get_backend
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
 from ..model_file import Model, computed
-from ..model_file.precision import OR_FP32
+from ..model_file.precision import OR_FP32, PRECISIONS
 
 if TYPE_CHECKING:
     from ..devices import Device
@@ -107,6 +108,8 @@ def choose(
     DeviceError when the device cannot be reached."""
     if backend not in settings.BACKENDS:
         raise UsageError(f"backend {backend!r} is not one of {', '.join(settings.BACKENDS)}")
+    if precision not in (None, *PRECISIONS):
+        raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
     if device is not None:
         return _on_device(model, backend, precision, device)
     forced = backend if backend != "auto" else settings.get("LITE_BACKEND")
@@ -203,8 +206,9 @@ def _features(target: str, device: Device | None) -> Sequence[str] | None:
 def _convert(model: Model, *more: str) -> str:
     """The command that makes a fitting file."""
     targets = ",".join(dict.fromkeys([*model.targets, *more]))
-    file = model.path.name if model.path else model.name
-    return f"`lite convert {file} -o {model.name}.lite --targets {targets}`"
+    file = str(model.path or model.name)
+    out = file if file.endswith(".lite") else f"{model.name}.lite"
+    return f"`lite convert {quote(file)} -o {quote(out)} --targets {targets}`"
 
 
 def _mismatch(model: Model, decision: Decision) -> LiteError:

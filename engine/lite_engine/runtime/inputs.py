@@ -109,8 +109,12 @@ def random_feeds(
     for value in graph.inputs:
         shape = (shapes or {}).get(value.name, value.shape)
         if shape is None or not all(isinstance(d, int) for d in shape):
+            from .support import assumed_shape
+
+            dims = assumed_shape(shape or (None,) * 4)
             raise ShapeError(
-                f"input {value.name} is {value.type}; fix it with --shape {value.name}:1x3x224x224"
+                f"input {value.name} is {value.type}; fix it, like --shape {value.name}:"
+                f"{'x'.join(map(str, dims))} or shapes={{{value.name!r}: {dims}}}"
             )
         feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]
     return feeds

@@ -121,6 +121,11 @@ class Predictor:
         BackendUnavailableError when the device fails, LiteError when LITE_CHECK=1 finds a kernel
         that is wrong.
         """
+        if feeds is not None and not isinstance(feeds, Mapping):
+            raise UsageError(
+                f"inputs are given by name, like run({{{self.input_names[0]!r}: array}}); "
+                f"got a {type(feeds).__name__}"
+            )
         given = {**(feeds or {}), **named}
         wanted = list(taps)
         checked = settings.get("LITE_CHECK") and self.backend != "reference"

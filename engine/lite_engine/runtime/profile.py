@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backends import Samples
 from ..devices import Device, condition
+from ..errors import UsageError
 from ..model_file.precision import is_quantised
 from ..plan import Plan, Step
 from .answer import Answer
@@ -175,8 +176,10 @@ def profile(
 
     `device` names where it runs (the predictor's own device by default); `roof` measures this
     machine's roofs once. An OpenCL device that was chosen automatically and fails is left, as in
-    `Predictor.run`. Raises ShapeError when the feeds do not fit.
+    `Predictor.run`. Raises ShapeError when the feeds do not fit, UsageError without runs.
     """
+    if runs < 1 or warmup < 0:
+        raise UsageError(f"{runs} runs after {warmup} to warm up; at least one is measured")
     return predictor.or_on_the_cpu(
         lambda: _profile(predictor, feeds, runs, warmup, progress, device, roof)
     )

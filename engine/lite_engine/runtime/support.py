@@ -142,15 +142,15 @@ def _with_sizes(graph: Graph) -> tuple[Graph | None, dict[str, tuple[int, ...]],
         sizes = ((int(stated[0]), int(stated[1])), *sizes)
     misfit = ""
     for size in sizes:
-        assumed = {v.name: _assume(v.shape or (), size) for v in is_open}
+        assumed = {v.name: assumed_shape(v.shape or (), size) for v in is_open}
         try:
             return specialise(graph, assumed), assumed, ""
         except LiteError as error:
             misfit = misfit or str(error)
-    return None, {v.name: _assume(v.shape or (), sizes[0]) for v in is_open}, misfit
+    return None, {v.name: assumed_shape(v.shape or (), sizes[0]) for v in is_open}, misfit
 
 
-def _assume(shape: Shape, size: tuple[int, int]) -> tuple[int, ...]:
+def assumed_shape(shape: Shape, size: tuple[int, int] = _IMAGE_SIZES[0]) -> tuple[int, ...]:
     """A batch of one, 3 channels where they are open, and an image's height and width."""
     if len(shape) != 4:
         return tuple(

@@ -86,3 +86,8 @@ test("float32 reads views whose offset is not aligned", () => {
   assert.deepEqual([...float32(new DataView(bytes.buffer, 1, 8))], [1.5, -2]);
   assert.equal(float32(null).length, 0);
 });
+
+test("a long name keeps its end", () => {
+  const { tail } = format;
+  assert.deepEqual([tail("b3/dw"), tail(`${"x".repeat(60)}/dw`, 8)], ["b3/dw", "…xxxx/dw"]);
+});

@@ -51,3 +51,7 @@ export function count(v) {
 export const shape = (dims) => (dims && dims.length ? dims.join("\u00d7") : NONE);
 
 export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
+/** A long name by its end, which tells it from its neighbours. */
+export const tail = (name, most = 34) =>
+  name.length > most ? `\u2026${name.slice(1 - most)}` : name;

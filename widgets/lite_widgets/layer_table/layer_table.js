@@ -4,7 +4,7 @@ import { widget } from "../_shared/view.js";
 import { encode, isCopy } from "../_shared/encode.js";
 import { judge } from "../_shared/judge.js";
 import { scale } from "../_shared/colour.js";
-import { error, fixed, NONE, percent, signed, THIN } from "../_shared/format.js";
+import { error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/format.js";
 import { bar, chip, dot } from "../_shared/parts.js";
 
 const ROW = 26,
@@ -64,7 +64,9 @@ function profileColumns(c) {
       head: "Layer",
       cls: "cut name",
       cell: (r) =>
-        isCopy(r) ? html`<i class="mu">${r.name}</i>` : html`${dot(r.backend, dark)} ${r.name}`,
+        isCopy(r)
+          ? html`<i class="mu">${tail(r.name)}</i>`
+          : html`${dot(r.backend, dark)} ${tail(r.name)}`,
     },
     { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => (isCopy(r) ? "copy" : r.op) },
     { id: "kernel", head: "Kernel", cls: "mono mu cut hide-t kernel", cell: (r) => r.kernel || "" },
@@ -149,7 +151,7 @@ function errorColumns(c) {
     of: null,
     columns: [
       { id: "index", head: "#", num: true, cell: (r, i) => html`<span class="mu">${i + 1}</span>` },
-      { id: "name", head: "Layer", cls: "cut name", cell: (r) => r.name },
+      { id: "name", head: "Layer", cls: "cut name", cell: (r) => tail(r.name) },
       { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => r.op },
       {
         id: "iso",
@@ -310,6 +312,7 @@ export default widget({
     if (c.current) this.reveal(c, c.current);
   },
   order: (c) => c.local.shown.map((x) => x.row.name),
+  tip: (c, name) => (tail(name) === name ? "" : name),
   reveal(c, name) {
     const box = c.root.querySelector(".tw"),
       i = c.local.shown.findIndex((x) => x.row.name === name);

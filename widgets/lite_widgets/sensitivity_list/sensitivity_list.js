@@ -1,7 +1,7 @@
 // Which layers mind being int8: worst first.
 import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
-import { fixed } from "../_shared/format.js";
+import { fixed, tail } from "../_shared/format.js";
 import { key, square } from "../_shared/parts.js";
 
 /** {shown, more, rest}: the worst ones, how many are left and the most that one of those costs. */
@@ -16,7 +16,7 @@ export function worst(layers, most) {
 
 const layerRow = (l, kept, max) =>
   html`<button type="button" tabindex="-1" data-k="${l.name}">
-    <span class="cut">${l.name}</span
+    <span class="cut">${tail(l.name)}</span
     ><i
       class="ib ${kept ? "kept" : ""}"
       style="width:${Math.max((100 * (l.cost ?? 0)) / max, 0.6).toFixed(1)}%"
@@ -62,6 +62,7 @@ export default widget({
   },
   watch: { layers: ["frame"], kept: ["frame"], most: ["frame"] },
   order: (c) => worst(c.get("layers"), c.get("most")).shown.map((l) => l.name),
+  tip: (c, name) => (tail(name) === name ? "" : name),
   say(c, name) {
     const l = c.get("layers").find((x) => x.name === name);
     return l

@@ -38,8 +38,12 @@ class Step(PicturedBox):
         self.notice.layout.display = "none"
         super().__init__()
         self.add_class("lite-step-body")
-        self.build()
-        self.follow("error", self._job_failed)
+        self.follow("error", self._job_failed)  # what `build` starts may fail at once
+        try:
+            self.build()
+        except LiteError as error:
+            self.show()
+            self.tell_error(error)
         self.follow("selected", self._select_all)
 
     def build(self) -> None:

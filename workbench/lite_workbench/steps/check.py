@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lite_widgets import DataTable, TypeSummary, columns
 
 from ._base import Step, button
@@ -51,7 +53,7 @@ class CheckStep(Step):
         self.header.buttons = [button("next", "Choose targets", primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
         if info.hints:
-            self.tell("warn", f"**{len(info.hints)} hints**", detail=" · ".join(info.hints))
+            self.tell("warn", f"**{_hints(info)}**", detail=" · ".join(info.hints))
         self.show(columns(self.table, self.types, kind="wide"))
 
     @staticmethod
@@ -61,5 +63,8 @@ class CheckStep(Step):
         missing = {s.op for s in info.support if not s.supported}
         if missing:
             return "attention", f"{len(missing)} ops elsewhere"
-        hints = len(info.hints)
-        return "done", f"{hints} hints" if hints else "all supported"
+        return "done", _hints(info) if info.hints else "all supported"
+
+
+def _hints(info: Any) -> str:
+    return f"{len(info.hints)} hint{'s' * (len(info.hints) != 1)}"

@@ -14,7 +14,7 @@ from ._base import Step, button
 _PYTHON = """from lite_engine import Predictor
 
 predictor = Predictor("{name}.lite", backend="auto")
-outputs = predictor.run({{"{input}": pixels}})   # {shape}
+outputs = predictor.run({{{inputs}}})   # {types}
 """
 _RUNTIME = "bin/ lib/ …"
 _ARCH = {"arm": "aarch64", "x86": "x86_64"}
@@ -67,8 +67,9 @@ class DeployStep(Step):
         self.bundle.items = items
         self.bundle.chosen = [i["id"] for i in items if not i.get("fixed")]
         self.bundle.note = f"to {self.folder}/"
-        value = model.graph.inputs[0]
-        names = {"name": stem, "input": value.name, "shape": str(value.type)}
+        given = ", ".join(f'"{v.name}": array' for v in model.graph.inputs)
+        types = ", ".join(str(v.type) for v in model.graph.inputs) or "no input"
+        names = {"name": stem, "inputs": given, "types": types}
         self.code.sources = {"Python": _PYTHON.format(**names)}
         if session.by_hand.overrides:
             told = ", ".join(
