@@ -132,25 +132,29 @@ def test_one_network_under_other_names(fault) -> None:
         assert result.first_divergence["name"] == "wide"
 
 
-def test_the_original_framework(tmp_path) -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=lambda d: d.__name__)
+def test_the_original_framework(dtype, tmp_path) -> None:
     onnx = pytest.importorskip("onnx", reason="pip install onnx")
     pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
     from onnx import helper, numpy_helper
 
     rng = np.random.default_rng(0)
-    weights = numpy_helper.from_array(rng.standard_normal((4, 3, 3, 3), np.float32), "w")
+    weights = numpy_helper.from_array(rng.standard_normal((4, 3, 3, 3)).astype(dtype), "w")
     nodes = [helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1] * 4),
              helper.make_node("Relu", ["c"], ["y"], name="relu")]  # fmt: skip
-    port = lambda name, c: helper.make_tensor_value_info(name, 1, [1, c, 8, 8])  # noqa: E731
+    port = lambda name, c: helper.make_tensor_value_info(  # noqa: E731
+        name, weights.data_type, [1, c, 8, 8]
+    )
     graph = helper.make_graph(nodes, "g", [port("x", 3)], [port("y", 4)], [weights])
     path = tmp_path / "m.onnx"
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.save(model, str(path))
-    feeds = {"x": rng.standard_normal((1, 3, 8, 8)).astype(np.float32)}
+    feeds = {"x": rng.standard_normal((1, 3, 8, 8)).astype(dtype)}
     from lite_engine import load
 
     result = compare(open_original(path), native(optimize(load(path))), feeds)
-    assert result.agrees and [x.value_a for x in result.layers] == ["y"]
+    assert result.agrees, result.verdict
+    assert [x.value_a for x in result.layers] == ["y"]
     raw = native(Model(load(path)))
     assert [x.value_a for x in compare(open_original(path), raw, feeds).layers] == ["c", "y"]
 

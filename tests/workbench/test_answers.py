@@ -114,3 +114,10 @@ def test_short_forms_of_preprocessing() -> None:
     for text in ("imagnet", "mean=x", "{", "std=0", "size=3"):
         with pytest.raises(UsageError):
             Preprocess.parse(text)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (1, 4, 16, 16), (1, 1, 32, 32)])
+def test_nan_is_no_answer(shape: tuple[int, ...]) -> None:
+    said = answer({"y": np.full(shape, np.nan, np.float32)}, ["a"] * 5)
+    assert (said.kind, said.text) == ("values", "")
+    assert said.items[0]["text"] == "no finite value"

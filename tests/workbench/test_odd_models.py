@@ -97,7 +97,10 @@ def test_wrong_calls(tmp_path, monkeypatch) -> None:
     session.run({"x": x})
     with pytest.raises(UsageError, match="at least one is measured"):
         session.profile("x86", runs=0)
-    for call in (lambda: session.values("x86", "no"), lambda: session.plant_fault("no", "forget_bias")):
+    for call in (
+        lambda: session.values("x86", "no"),
+        lambda: session.plant_fault("no", "forget_bias"),
+    ):
         with pytest.raises(UsageError, match="no layer is called 'no'"):
             call()
     with pytest.raises(UsageError, match="'Foo' is not a step; steps: Model"):

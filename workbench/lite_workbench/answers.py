@@ -56,7 +56,9 @@ def answer(
     classes of pixels, regions of a map; otherwise their ranges. `size` is the picture's (height,
     width), for boxes in pixels."""
     arrays = [np.asarray(a) for a in outputs.values()]
-    if len(arrays) == 1 and arrays[0].size and arrays[0].dtype.kind in "fiu":
+    if not all(a.size and not (a.dtype.kind == "f" and np.isnan(a).any()) for a in arrays):
+        return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
+    if len(arrays) == 1 and arrays[0].dtype.kind in "fiu":
         squeezed = np.squeeze(arrays[0])
         if labels and squeezed.ndim == 2:
             alphabet = _alphabet(squeezed.shape, labels)
@@ -68,17 +70,16 @@ def answer(
             if labels and not fits:
                 found.note = f"classes are not named: {len(labels)} labels, {squeezed.size} classes"
             return found
-    if all(a.size for a in arrays):
-        boxes = find_boxes(outputs, labels, size, threshold, overlap)
-        if boxes is not None:
-            return Answer("boxes", _listed([b["label"] for b in boxes]), boxes)
-        mask = find_mask(outputs, labels)
-        if mask is not None:
-            said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in mask)
-            return Answer("values", said, mask)
-        regions = find_regions(outputs)
-        if regions is not None:
-            return Answer("boxes", f"{len(regions)} regions", regions)
+    boxes = find_boxes(outputs, labels, size, threshold, overlap)
+    if boxes is not None:
+        return Answer("boxes", _listed([b["label"] for b in boxes]), boxes)
+    mask = find_mask(outputs, labels)
+    if mask is not None:
+        said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in mask)
+        return Answer("values", said, mask)
+    regions = find_regions(outputs)
+    if regions is not None:
+        return Answer("boxes", f"{len(regions)} regions", regions)
     return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir import Graph, Journal
 from ._core import Pass, run_passes
 from .decompose_batch_norm import decompose_batch_norm
+from .decompose_halves import decompose_halves
 from .drop_duplicates import drop_duplicates
 from .drop_identity import drop_identity
 from .fold_constants import fold_constants
@@ -77,7 +78,8 @@ INTEGERS: list[Pass] = [
 
 #: What every target gets.
 PIPELINE: list[Pass] = [
-    *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes, *FINISH, *INTEGERS,
+    decompose_halves, *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes,
+    *FINISH, *INTEGERS,
 ]  # fmt: skip
 
 

@@ -52,7 +52,10 @@ class OnnxRuntimeSide:
         self._model = onnx.load(str(path))
         self._runtime = onnxruntime
         self.output_names = [v.name for v in self._model.graph.output]
-        made = {v.name for v in self._model.graph.initializer}
+        weights = self._model.graph.initializer
+        if any(w.data_type == onnx.TensorProto.FLOAT16 for w in weights):
+            self.precision = "fp16"  # it rounds every value; ours computes such a file in floats
+        made = {v.name for v in weights}
         self.input_names = [v.name for v in self._model.graph.input if v.name not in made]
 
     def value_names(self) -> list[str]:

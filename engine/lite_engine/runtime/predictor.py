@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import settings
-from ..errors import BackendUnavailableError, ShapeError
+from ..errors import BackendUnavailableError, ShapeError, UsageError
 from ..model_file import Model, computed, open_model
 from ..model_file.precision import PRECISIONS
 from .choice import Decision, choose, host_target, precision_on, usability

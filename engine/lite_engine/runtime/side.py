@@ -120,7 +120,13 @@ def isolated_graph(
         )
         graph.outputs += outs
     graph.inputs = list(inputs.values())
-    return graph, {f"{name}:in": known[name] for name in inputs}
+    return graph, {v.name: _as_read(known[name], v) for name, v in inputs.items()}
+
+
+def _as_read(array: np.ndarray, value: Value) -> np.ndarray:
+    """Another framework computes in halves what a layer here reads as float32."""
+    own = value.type.dtype
+    return array.astype(own.np) if own.np.kind == array.dtype.kind == "f" else array
 
 
 def quant_of(value: Value | None) -> QuantParams | None:
