@@ -57,7 +57,7 @@ def trim(model: Model, target: str) -> Trimmed:
 
 
 def short_list(full: str, kernels: list[str]) -> str:
-    """The lines of kernel_list.inc that these kernels need; its conditions stay.
+    """The lines of kernel_list.inc that these kernels need, with the conditions around them.
 
     Raises LiteError for a kernel that no listed file registers."""
     files = {row: _registers(*row) for row in _ROW.findall(full)}
@@ -74,7 +74,7 @@ def short_list(full: str, kernels: list[str]) -> str:
         row = _ROW.search(line)
         if line.startswith("#") or (row and (row[1] or "", row[2]) in needed):
             lines.append(line)
-    return "\n".join(lines) + "\n"
+    return re.sub(r"^#if.*\n#endif\n", "", "\n".join(lines) + "\n", flags=re.MULTILINE)
 
 
 def _registers(isa: str, file: str) -> set[str]:
