@@ -173,6 +173,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
     copy.in = copy_view(s.in, g->groups * padded, border);
     if (!make_strips(s, kTileRows, env, &edges)) return false;
     if (!make_strips(copy, kTileRows, env, &whole)) return false;
+    fold_strips(&whole, &g->fold);
     if (5 * whole.tiles <= 3 * edges.tiles) g->copied = true;
     else memset(border, 0, sizeof border);
   }
