@@ -72,6 +72,9 @@ def test_a_layer_can_be_sent_elsewhere() -> None:
     exact = Predictor(graph, "reference").run(feeds)["prob"]
     assert relative_l2(mixed.run(feeds)["prob"], exact) < 1e-5
     assert {s.backend for s in mixed.plan().steps} == {"cpu", "reference"}
+    for choice in ("overrides", "tuning", "faults"):
+        with pytest.raises(UsageError, match="no layer is called 'pww'; did you mean pw"):
+            Predictor(graph, host_target(), **{choice: {"pww": "reference"}})
 
 
 @pytest.mark.parametrize(

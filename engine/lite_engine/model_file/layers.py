@@ -11,7 +11,7 @@ from ..errors import UsageError
 from .precision import TARGETS, computed
 
 if TYPE_CHECKING:
-    from ..ir import Graph
+    from ..ir import Graph, Node
     from .model import Model
 
 #: What `Model.overrides` may say of a layer: where, or in which precision.
@@ -72,17 +72,23 @@ def of_graph(choices: Mapping[str, str], graph: Graph) -> dict[str, str]:
     return {layer: word for layer, word in choices.items() if layer in names}
 
 
-def _kernels(graph: Graph, layer: str, backend: str) -> list[str]:
-    node = next((n for n in graph.nodes if n.name == layer), None)
+def layer_called(graph: Graph, name: str) -> Node:
+    """Raises UsageError where there is none, with the nearest name."""
+    node = next((n for n in graph.nodes if n.name == name), None)
     if node is None:
         import difflib
 
-        near = difflib.get_close_matches(layer, [n.name for n in graph.nodes], n=1)
+        near = difflib.get_close_matches(name, [n.name for n in graph.nodes], n=1)
         hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
-        raise UsageError(f"no layer is called {layer!r}; {hint}")
+        raise UsageError(f"no layer is called {name!r}; {hint}")
+    return node
+
+
+def _kernels(graph: Graph, layer: str, backend: str) -> list[str]:
     from ..ops import get_op  # reading a file needs no operators
 
-    return [k.name for k in get_op(node.op).kernels if k.backend == backend]
+    op = get_op(layer_called(graph, layer).op)
+    return [k.name for k in op.kernels if k.backend == backend]
 
 
 def _filled(table: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:

@@ -13,6 +13,7 @@ import numpy as np
 from .. import settings
 from ..errors import BackendUnavailableError, ShapeError, UsageError
 from ..model_file import Model, computed, open_model
+from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import PRECISIONS
 from .choice import Decision, choose, host_target, precision_on, usability
 from .stored import StoredProgram
@@ -36,7 +37,8 @@ class Predictor:
     kernel) go before what the file says of its target; `faults` spoils layers on purpose
     (plan/faults.py), `device` runs the CPU steps elsewhere. A new set of input shapes makes (and
     caches) a new plan.
-    Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError.
+    Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, and, for a
+    layer that is not in the graph, UsageError.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class Predictor:
         self.threads = settings.threads(threads)
         self.device = device
         self._given = dict(overrides or {}), dict(tuning or {})
+        for layer in {**self._given[0], **self._given[1], **(faults or {})}:
+            layer_called(self.graph, layer)
         self._choose_layers()
         self.faults = _checked_faults(faults or {})
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
@@ -261,16 +265,17 @@ class Predictor:
         return DeviceBackend(self.device)
 
     def like(self, graph: Graph) -> Predictor:
-        """A predictor of another graph with this one's backend, threads and precision."""
+        """A predictor of another graph with this one's backend, threads and precision, and what was
+        chosen for its layers."""
         model = Model(graph, metadata=dict(self.model.metadata))
         return Predictor(
             model,
             self.backend,
             threads=self.threads,
             precision=self.precision,
-            overrides=self.overrides,
-            tuning=self.tuning,
-            faults=self.faults,
+            overrides=of_graph(self.overrides, graph),
+            tuning=of_graph(self.tuning, graph),
+            faults=of_graph(self.faults, graph),
             device=self.device,
         )
 
