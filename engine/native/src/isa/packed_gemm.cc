@@ -188,6 +188,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
       t.channel = panel * kTileColumns;
       const int64_t left = channels - t.channel;
       t.columns = static_cast<int32_t>(left < kTileColumns ? left : kTileColumns);
+      t.tasks = tasks_of(t, residual != nullptr, !g.even);
       t.w = g.weights + panel * g.depth * kTileColumns;
       t.bias = g.bias_in_weights ? nullptr : g.bias + t.channel;
       const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];

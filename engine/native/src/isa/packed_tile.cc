@@ -65,29 +65,30 @@ __attribute__((noinline)) void finish_part(const PackedTile& t, const float* sum
 template <int kRows, int kVectors>
 LITE_INLINE void finish(const PackedTile& t, F (&acc)[kRows][kVectors], float* c,
                         const float* residual) {
+  const uint32_t tasks = t.tasks;
   // The other heights end a run of tiles: they may cost more here and take less room.
-  if (kRows % 4 != 0 || t.columns != kVectors * kLanes || t.c_rows) {
+  if (kRows % 4 != 0 || tasks & kPart) {
     float sums[kRows][kVectors * kLanes];
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++) store(sums[m] + n * kLanes, acc[m][n]);
     return finish_part(t, sums[0], kRows, kVectors, c, residual);
   }
   const F lo = splat(t.lo), hi = splat(t.hi);
-  if (residual) {
+  if (tasks & kResidual) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
         acc[m][n] += load(residual + m * t.ldr + n * kLanes);
   }
-  if (t.hard_swish) {
+  if (tasks & kHardSwish) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
         acc[m][n] = activate_vector<Act::kHardSwish>(acc[m][n], lo, hi);
   }
-  if (t.lo != -INFINITY) {
+  if (tasks & kLow) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = max(lo, acc[m][n]);
   }
-  if (t.hi != INFINITY) {
+  if (tasks & kHigh) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, acc[m][n]);
   }

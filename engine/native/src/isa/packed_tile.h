@@ -9,6 +9,8 @@
 // evenly, or, of the pixels of several image rows, are given by pointers.
 #pragma once
 
+#include <math.h>
+
 #include "f32_tile.h"
 #include "transpose.h"
 
@@ -41,7 +43,16 @@ struct PackedTile {
   float lo, hi;
   int32_t columns;                 // valid ones
   bool hard_swish;                 // instead of the clamp
+  uint32_t tasks;                  // tasks_of what is above
 };
+
+// What follows a tile's sums, asked once for many tiles.
+constexpr uint32_t kPart = 1, kResidual = 2, kHardSwish = 4, kLow = 8, kHigh = 16;
+LITE_INLINE uint32_t tasks_of(const PackedTile& t, bool residual, bool rows_apart) {
+  const bool part = rows_apart || t.columns % kLanes != 0;
+  return (part ? kPart : 0u) | (residual ? kResidual : 0u) | (t.hard_swish ? kHardSwish : 0u) |
+         (t.lo != -INFINITY ? kLow : 0u) | (t.hi != INFINITY ? kHigh : 0u);
+}
 
 #if defined(LITE_PACKED_TILE)
 using PackedTileFn = void (*)(const PackedTile&);

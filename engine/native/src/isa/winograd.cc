@@ -148,6 +148,7 @@ void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const floa
   p.lo = t.lo;
   p.hi = t.hi;
   p.columns = t.columns;
+  p.tasks = tasks_of(p, false, false);
   const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
   const int64_t whole = count / kPackedRows, rest = count % kPackedRows;
   for (int xi = 0; xi < w.points; ++xi) {
