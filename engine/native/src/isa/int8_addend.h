@@ -32,4 +32,36 @@ LITE_INLINE F add(const Addend& a, F sum, I bytes) {
   return rounded(sum) + rounded(to_float(bytes - a.zero) * a.scale);
 }
 
+#if defined(__AVX512F__)
+
+// The same for many sums. Bytes become floats and floats whole numbers by the sum with 2^23: one
+// operation where a conversion with its flip, or a rounding, would be two. kShifted: the residual's zero
+// point is not 0.
+template <Adding kAdding, bool kShifted>
+struct Adder {
+  F even, sum_low, sum_high, sum_scale, scale, zero;
+  I exponent;
+
+  LITE_INLINE explicit Adder(const Addend& a) {
+    even = splat(12582912.0f);  // 1.5 * 2^23: what is added to it is rounded to a whole number
+    sum_low = splat(a.sum_low), sum_high = splat(a.sum_high), sum_scale = splat(a.sum_scale);
+    scale = splat(a.scale);
+    exponent = splat(0x4b000000 ^ a.flip);  // of 2^23
+    // 2^23 and the zero point leave before the product, or 2^23 with it, whose product is exact.
+    zero = splat(kShifted ? 8388608.0f + static_cast<float>(a.zero) : -8388608.0f * a.scale);
+  }
+  // `bytes` as they are in memory.
+  LITE_INLINE F operator()(F sum, __m128i bytes) const {
+    if (kAdding == kNothing) return sum;
+    if (kAdding == kToIntegers) {
+      sum = min(sum_high, max(sum_low, sum));
+      sum = (sum + even - even) * sum_scale;
+    }
+    const F whole = as_float((I)_mm512_cvtepu8_epi32(bytes) ^ exponent);
+    return rounded(sum) + rounded(kShifted ? (whole - zero) * scale : fma(whole, scale, zero));
+  }
+};
+
+#endif
+
 }  // namespace lite::LITE_ISA

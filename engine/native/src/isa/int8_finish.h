@@ -24,18 +24,23 @@ struct Narrowing {
   B low, high, flip;
   __m512i zero, order;
 
-  LITE_INLINE explicit Narrowing(const IntTile& t) {
+  template <class Tile>
+  LITE_INLINE explicit Narrowing(const Tile& t) {
     if (!kPlain) low = splat_byte(t.low), high = splat_byte(t.high), flip = splat_byte(t.flip);
     if (!kPlain) zero = _mm512_set1_epi16(static_cast<int16_t>(t.zero));
     order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   }
-  // Four registers, row by row, to c + the offsets of the rows.
-  LITE_INLINE void store(const __m512i (&v)[4], uint8_t* c, const ptrdiff_t* rows) const {
+  // Four registers as 64 bytes, in their order.
+  LITE_INLINE __m512i bytes(const __m512i (&v)[4]) const {
     __m512i w0 = _mm512_packs_epi32(v[0], v[1]), w1 = _mm512_packs_epi32(v[2], v[3]);
     if (!kPlain) w0 = _mm512_adds_epi16(w0, zero), w1 = _mm512_adds_epi16(w1, zero);
-    B bytes = (B)_mm512_permutexvar_epi32(order, _mm512_packus_epi16(w0, w1));
-    if (!kPlain) bytes = min(high, max(low, bytes)) ^ flip;
-    const __m512i y = (__m512i)bytes;
+    B y = (B)_mm512_permutexvar_epi32(order, _mm512_packus_epi16(w0, w1));
+    if (!kPlain) y = min(high, max(low, y)) ^ flip;
+    return (__m512i)y;
+  }
+  // Row by row to c + the offsets of the rows.
+  LITE_INLINE void store(const __m512i (&v)[4], uint8_t* c, const ptrdiff_t* rows) const {
+    const __m512i y = bytes(v);
     if constexpr (kVectors == 2) {
       const auto put = [&](int i, __m256i part) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + rows[i]), part);
@@ -54,7 +59,8 @@ struct Narrowing {
   }
 };
 
-LITE_INLINE bool is_plain(const IntTile& t) {
+template <class Tile>
+LITE_INLINE bool is_plain(const Tile& t) {
   return t.zero == 0 && t.low == 0 && t.high == 255 && t.flip == 0;
 }
 
@@ -97,9 +103,6 @@ struct RowWalk {
 // With a residual, or part of the columns: sums leave the registers first, so that the loop has some for
 // its constants and is there once for all heights of tiles. Stores and loads are free beside the ports
 // that round.
-//
-// Bytes become floats and floats whole numbers by the sum with 2^23: one operation where a conversion
-// with its flip, or a rounding, would be two.
 template <Adding kAdding, int kVectors, bool kPlain, bool kShifted>
 __attribute__((noinline)) void finish_sums(const IntTile& t, const I* sums, int rows) {
   constexpr int kWidth = kVectors * kLanes;
@@ -122,32 +125,19 @@ __attribute__((noinline)) void finish_sums(const IntTile& t, const I* sums, int 
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) scale[n] = load(t.scale + n * kLanes);
   RowWalk<kRowsOfBytes<kVectors>> to(ldc, half_c), from(ldr, half_r);
   const Narrowing<kVectors, kPlain> narrowing(t);
-  const F even = splat(12582912.0f);  // 1.5 * 2^23: what is added to it is rounded to a whole number
-  const F sum_low = splat(t.addend.sum_low), sum_high = splat(t.addend.sum_high);
-  const F sum_scale = splat(t.addend.sum_scale), residual_scale = splat(t.addend.scale);
-  const I exponent = splat(0x4b000000 ^ t.addend.flip);  // of 2^23
-  // 2^23 and the zero point leave before the product, or 2^23 with it, whose product is exact.
-  const F residual_zero = splat(kShifted ? 8388608.0f + static_cast<float>(t.addend.zero)
-                                         : -8388608.0f * t.addend.scale);
+  const Adder<kAdding, kShifted> add(t.addend);
   for (int m = 0; m < rows; m += kRowsOfBytes<kVectors>, to.step(m), from.step(m)) {
     __m512i v[4];
     to.end(m, rows);
     from.end(m, rows);
     LITE_UNROLL for (int i = 0; i < 4; ++i) {
       const int n = i % kVectors;
-      F real = to_float(sums[m * kVectors + i]) * scale[n];
-      if (kAdding == kToIntegers) {
-        real = min(sum_high, max(sum_low, real));
-        real = (real + even - even) * sum_scale;
-      }
-      if (kAdding != kNothing) {
-        const uint8_t* r = residual + from.offset[i / kVectors] + n * kLanes;
-        const I bytes = (I)_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(r)));
-        const F whole = as_float(bytes ^ exponent);
-        real = rounded(real) + rounded(kShifted ? (whole - residual_zero) * residual_scale
-                                                : fma(whole, residual_scale, residual_zero));
-      }
-      v[i] = (__m512i)to_int(real);
+      const F real = to_float(sums[m * kVectors + i]) * scale[n];
+      __m128i r{};
+      if (kAdding != kNothing)
+        r = _mm_loadu_si128(reinterpret_cast<const __m128i*>(residual + from.offset[i / kVectors] +
+                                                             n * kLanes));
+      v[i] = (__m512i)to_int(add(real, r));
     }
     narrowing.store(v, c, to.offset);
   }

@@ -6,7 +6,7 @@
 #include "amx_gemm.h"
 
 #include "int8_shape.h"
-#include "isa/int8_tile.h"
+#include "isa/int8_finish.h"
 
 namespace lite::LITE_ISA {
 namespace {
@@ -139,15 +139,18 @@ struct alignas(64) Sums {
 // Constants of the requantisation, bytes as unsigned numbers.
 struct Finish {
   int32_t zero;
-  B low, high, flip;
+  uint8_t low, high, flip;
   const uint8_t* residual;            // tensor or nullptr
   Addend addend;
   uint8_t* y;
+  // [vectors - 1]: sums of a block as bytes of y.
+  void (*block[2])(const Finish&, const AmxBlock&, const Sums&, const float* scale);
 };
 
-template <Adding kAdding, int kVectors>
-LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& sums,
-                              const float* scale_at) {
+template <Adding kAdding, int kVectors, bool kPlain, bool kShifted>
+void finish_block(const Finish& f, const AmxBlock& b, const Sums& sums, const float* scale_at) {
+  const Adder<kAdding, kShifted> add(f.addend);
+  const Narrowing<kVectors, kPlain> narrowing(f);
   constexpr int kRows = 4 / kVectors, kWidth = kVectors * kLanes;
   F scale[kVectors];
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) scale[n] = load(scale_at + n * kLanes);
@@ -161,49 +164,49 @@ LITE_INLINE void finish_block(const Finish& f, const AmxBlock& b, const Sums& su
   for (int i = count; count && i % kRows; ++i)  // the last row again: it is written twice alike
     rows[i] = rows[count - 1], c[i] = c[count - 1], r[i] = r[count - 1];
   for (int i = 0; i < count; i += kRows) {
-    I v[4];
+    __m512i v[4];
     LITE_UNROLL for (int q = 0; q < 4; ++q) {
       const int m = i + q / kVectors, n = q % kVectors;
-      F real = to_float(load(sums.at + rows[m] * kWidth + n * kLanes)) * scale[n];
+      const F real = to_float(load(sums.at + rows[m] * kWidth + n * kLanes)) * scale[n];
+      __m128i residual{};
       if (kAdding != kNothing) {
         const __mmask16 lanes = static_cast<__mmask16>(valid >> (n * kLanes));
         touches(f.residual + r[m] + n * kLanes, __builtin_popcount(lanes));
-        const LaneBytes raw =
-            (LaneBytes)_mm_maskz_loadu_epi8(lanes, f.residual + r[m] + n * kLanes);
-        real = add<kAdding>(f.addend, real, __builtin_convertvector(raw ^ f.addend.flip, I));
+        residual = _mm_maskz_loadu_epi8(lanes, f.residual + r[m] + n * kLanes);
       }
-      v[q] = to_int(real);
+      v[q] = (__m512i)to_int(add(real, residual));
     }
-    const B bytes = min(f.high, max(f.low, narrow(v[0], v[1], v[2], v[3], f.zero))) ^ f.flip;
+    const __m512i bytes = narrowing.bytes(v);
     for (int m = i; m < i + kRows; ++m) touches(f.y + c[m], b.columns);
     if (kVectors == 2) {
-      const __m256i lower = _mm512_castsi512_si256((__m512i)bytes);
-      const __m256i upper = _mm512_extracti64x4_epi64((__m512i)bytes, 1);
+      const __m256i lower = _mm512_castsi512_si256(bytes);
+      const __m256i upper = _mm512_extracti64x4_epi64(bytes, 1);
       _mm256_mask_storeu_epi8(f.y + c[i], valid, lower);
       _mm256_mask_storeu_epi8(f.y + c[i + 1], valid, upper);
     } else {
       const __mmask16 lanes = static_cast<__mmask16>(valid);
-      _mm_mask_storeu_epi8(f.y + c[i], lanes, _mm512_castsi512_si128((__m512i)bytes));
-      _mm_mask_storeu_epi8(f.y + c[i + 1], lanes, _mm512_extracti32x4_epi32((__m512i)bytes, 1));
-      _mm_mask_storeu_epi8(f.y + c[i + 2], lanes, _mm512_extracti32x4_epi32((__m512i)bytes, 2));
-      _mm_mask_storeu_epi8(f.y + c[i + 3], lanes, _mm512_extracti32x4_epi32((__m512i)bytes, 3));
+      _mm_mask_storeu_epi8(f.y + c[i], lanes, _mm512_castsi512_si128(bytes));
+      _mm_mask_storeu_epi8(f.y + c[i + 1], lanes, _mm512_extracti32x4_epi32(bytes, 1));
+      _mm_mask_storeu_epi8(f.y + c[i + 2], lanes, _mm512_extracti32x4_epi32(bytes, 2));
+      _mm_mask_storeu_epi8(f.y + c[i + 3], lanes, _mm512_extracti32x4_epi32(bytes, 3));
     }
   }
 }
 
-LITE_INLINE void finish_any(const Finish& f, const AmxBlock& b, const Sums& sums,
-                            const float* scale) {
-  const bool wide = b.columns > kLanes;
-  if (!f.residual) {
-    if (wide) finish_block<kNothing, 2>(f, b, sums, scale);
-    else finish_block<kNothing, 1>(f, b, sums, scale);
-  } else if (f.addend.rounded) {
-    if (wide) finish_block<kToIntegers, 2>(f, b, sums, scale);
-    else finish_block<kToIntegers, 1>(f, b, sums, scale);
-  } else {
-    if (wide) finish_block<kToSums, 2>(f, b, sums, scale);
-    else finish_block<kToSums, 1>(f, b, sums, scale);
-  }
+template <Adding kAdding, bool kPlain, bool kShifted>
+void set_blocks(Finish* f) {
+  f->block[0] = finish_block<kAdding, 1, kPlain, kShifted>;
+  f->block[1] = finish_block<kAdding, 2, kPlain, kShifted>;
+}
+template <Adding kAdding>
+void set_blocks(Finish* f) {
+  const bool plain = is_plain(*f);
+  constexpr bool kMay = kAdding != kNothing;
+  const bool shifted = kMay && f->addend.zero != 0;
+  if (plain && shifted) set_blocks<kAdding, true, kMay>(f);
+  else if (plain) set_blocks<kAdding, true, false>(f);
+  else if (shifted) set_blocks<kAdding, false, kMay>(f);
+  else set_blocks<kAdding, false, false>(f);
 }
 
 // Copies pixels of every group, padded with zeros.
@@ -245,12 +248,15 @@ void multiply_part(const Part& part, const Step& step, const QuantParams& q, int
   const uint8_t flip = q.y_signed ? 0x80 : 0;
   Finish f;
   f.zero = q.y_zero + flip;
-  f.low = splat_byte(static_cast<uint8_t>(q.low + flip));
-  f.high = splat_byte(static_cast<uint8_t>(q.high + flip));
-  f.flip = splat_byte(flip);
+  f.low = static_cast<uint8_t>(q.low + flip);
+  f.high = static_cast<uint8_t>(q.high + flip);
+  f.flip = flip;
   f.residual = r.input < 0 ? nullptr : step.inputs[r.input]->data;
   f.addend = addend_of(r);
   f.y = step.outputs[0]->data;
+  if (!f.residual) set_blocks<kNothing>(&f);
+  else if (f.addend.rounded) set_blocks<kToIntegers>(&f);
+  else set_blocks<kToSums>(&f);
   Sums sums[2];
   set_tiles(g);
   for_each_block(
@@ -271,8 +277,8 @@ void multiply_part(const Part& part, const Step& step, const QuantParams& q, int
         store_sums(sums[which].at, tiles, vectors);
       },
       [&](const AmxBlock& b, int which) __attribute__((always_inline)) {
-        finish_any(f, b, sums[which],
-                   part.scale + (b.group * g.panels + b.panel) * kAmxColumns);
+        f.block[b.columns > kLanes](f, b, sums[which],
+                                    part.scale + (b.group * g.panels + b.panel) * kAmxColumns);
       });
   release_tiles();
 }
