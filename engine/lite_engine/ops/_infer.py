@@ -181,9 +181,10 @@ def _inline_branch(graph: Graph, node: Node) -> list[Node] | None:
 
 
 def check_shape(value: Value, given: Shape) -> Shape:
-    """`given` when it fits the declared shape. Raises ShapeError that says both."""
+    """`given` when it fits the declared shape, whose open sizes may stay as they are. Raises
+    ShapeError that says both."""
     declared = value.shape
-    if any(not isinstance(d, int) or d < 0 for d in given):
+    if any(d not in (declared or ()) if not isinstance(d, int) else d < 0 for d in given):
         raise ShapeError(f"input {value.name}: {given!r} is not a shape; give whole numbers")
     if declared is None:
         return given
