@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lite_engine.errors import LiteError
+from lite_engine.errors import LiteError, UsageError
 
 
 class Cancelled(LiteError):
@@ -81,6 +81,35 @@ class Job:
         except Exception as error:  # noqa: BLE001  handed over by `wait` and shown by who observes
             self.error, self.state = error, "failed"
         self._on_change(self)
+
+
+class Work:
+    """Jobs one at a time. `told(job)` is called as `Job.on_change` is."""
+
+    def __init__(self, told: Callable[[Job], None]) -> None:
+        self.job: Job | None = None
+        self._told = told
+        self._now: Job | None = None
+
+    def start(self, title: str, work: Callable[[], Any]) -> Job:
+        """Runs `work` on another thread. Raises UsageError while something else runs."""
+        if self.job is not None and self.job.state == "running":
+            raise UsageError(f"{self.job.title} still runs; wait for it or cancel it")
+
+        def run(job: Job) -> Any:
+            self._now = job
+            try:
+                return work()
+            finally:
+                self._now = None
+
+        self.job = Job(title, run, self._told)
+        return self.job.start()
+
+    def progress(self, done: int, total: int) -> None:
+        """The running job's; work that was called directly has none to tell."""
+        if self._now is not None:
+            self._now.progress(done, total)
 
 
 def duration(seconds: float) -> str:

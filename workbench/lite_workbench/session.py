@@ -17,10 +17,12 @@ from lite_engine.errors import LiteError, UsageError
 from ._observe import Observable
 from .answers import Answer, Run
 from .boards import Boards
-from .by_hand import PRECISIONS, ByHand, from_file, layer_of, to_ship
+from .by_hand import ByHand, from_file, layer_of, to_ship
 from .changes import Change, measure_change
-from .jobs import Job
-from .names import BACKENDS, FLOAT, INT8, MIXED, stem_of, with_ending
+from .jobs import Job, Work
+from .names import FLOAT, INT8, MIXED, stem_of, with_ending
+from .predictors import Predictors
+from .sides import Sides
 
 
 class Session(Observable):
@@ -68,18 +70,17 @@ class Session(Observable):
         self.profiles: dict[str, Any] = {}
         self.advice: dict[str, list[Any]] = {}
         self.comparisons: dict[tuple[str, str], Any] = {}
-        self._compared: dict[tuple[str, str], dict[str, Any]] = {}
         self.quantization: Any = None
         self.exported: Any = None
         self.history: list[Any] = []
         self.boards = Boards(self)
         self.faults: dict[str, dict[str, str]] = {}
         self.threads: int | None = None
-        self.job: Job | None = None
         self._selected: list[str] = []
-        self._predictors: dict[Any, Any] = {}
+        self._predictors = Predictors(self)
+        self._sides = Sides(self)
         self._busy = threading.RLock()
-        self._worker: Job | None = None
+        self._work = Work(self._told)
         self.code = ["import lite_workbench as lw", f"session = lw.open({str(path)!r})"]
 
     @property
@@ -97,28 +98,21 @@ class Session(Observable):
 
         Raises UsageError while something else runs.
         """
-        if self.job is not None and self.job.state == "running":
-            raise UsageError(f"{self.job.title} still runs; wait for it or cancel it")
+        return self._work.start(title, work)
 
-        def told(job: Job) -> None:
-            self.notify("job", job)
-            if job.state == "failed":
-                self.notify("error", job.error)
-
-        def run(job: Job) -> Any:
-            self._worker = job
-            try:
-                return work()
-            finally:
-                self._worker = None
-
-        self.job = Job(title, run, told)
-        return self.job.start()
+    @property
+    def job(self) -> Job | None:
+        """The work that runs, or ran last."""
+        return self._work.job
 
     def progress(self, done: int, total: int) -> None:
         """Long methods report here; raises Cancelled when the job was cancelled."""
-        if self._worker is not None:
-            self._worker.progress(done, total)
+        self._work.progress(done, total)
+
+    def _told(self, job: Job) -> None:
+        self.notify("job", job)
+        if job.state == "failed":
+            self.notify("error", job.error)
 
     def remember(self, line: str) -> None:
         """Adds a line to the code of the walk; the same twice in a row is written once."""
@@ -165,7 +159,7 @@ class Session(Observable):
 
     def forget_predictors(self) -> None:
         """What runs next is planned again."""
-        self._predictors.clear()
+        self._predictors.forget()
 
     @property
     def is_float(self) -> bool:
@@ -248,23 +242,7 @@ class Session(Observable):
     ) -> Any:
         """A Predictor of a version with the session's overrides and (unless `planted` is False)
         planted faults; kept."""
-        from lite_engine.runtime import Predictor, host_target
-
-        model = self.model if version is None else self.versions[version]
-        moved = {k: b for k, b in self.by_hand.moved(version).items() if b != backend}
-        spoilt = self.faults.get(backend, {}) if planted else {}
-        faults = {k: v for k, v in spoilt.items() if moved.get(k, "fp32") in PRECISIONS}
-        changes = (tuple(moved.items()), tuple(faults.items()))
-        key = (version or self.version, backend, self.threads, *changes)
-        if key not in self._predictors:
-            here = host_target()
-            plan_names = {k: "cpu" if b == here else b for k, b in moved.items()}
-            device = self.boards.device if backend == self.boards.target else None
-            self._predictors[key] = Predictor(
-                model, backend, threads=self.threads, overrides=plan_names, faults=faults,
-                device=device,
-            )  # fmt: skip
-        return self._predictors[key]
+        return self._predictors.get(backend, version, planted=planted)
 
     def run(self, image: Any = None, backend: str = "auto", version: str | None = None) -> Run:
         """One inference. `image` may be a picture, a file, a feed; None keeps the last input."""
@@ -320,29 +298,23 @@ class Session(Observable):
 
         with self._busy:
             feeds = self._input(image)
-            used = {name: self.predictor(*self._side(name)) for name in (a, b)}
+            used = self._sides.made((a, b))
             sides = [Side(used[name], name) for name in (a, b)]
             made = compare(*sides, feeds, progress=self.progress, **options)
             self.comparisons.pop((a, b), None)  # the newest is last
-            self.comparisons[a, b], self._compared[a, b] = made, used
+            self.comparisons[a, b] = made
+            self._sides.keep((a, b), used)
         self.remember(f"diff = session.compare({a!r}, {b!r})")
         self.notify("comparison", made)
         return made
 
     def sides(self, pair: tuple[str, str]) -> dict[str, Any]:
         """Side → Predictor of the pair's comparison, though the version is another by now."""
-        known = self._compared.get(pair)
-        return known or {name: self.predictor(*self._side(name)) for name in pair}
+        return self._sides.used(pair)
 
-    def _side(self, name: str) -> tuple[str, str | None]:
-        """ "opencl" | "int8" | "int8@opencl" → backend, version. Raises UsageError."""
-        version, _, backend = name.rpartition("@") if "@" in name else ("", "", name)
-        if backend in self.versions:
-            version, backend = backend, "auto"
-        if backend not in (*BACKENDS, "auto") or (version and version not in self.versions):
-            sides = ", ".join([*BACKENDS, *self.versions])
-            raise UsageError(f"cannot compare {name!r}; sides are {sides}, or VERSION@BACKEND")
-        return backend, version or None
+    def side_precisions(self, pair: tuple[str, str]) -> tuple[str, str]:
+        """What each side of a comparison computes in: "int8" for a quantised version."""
+        return self._sides.precisions(pair)
 
     def values(
         self,
@@ -353,20 +325,9 @@ class Session(Observable):
     ) -> np.ndarray:
         """A layer's output on one side; `alone_after` names the side that feeds it (isolated).
         `pair` is the comparison that the sides belong to (default: the chosen version)."""
-        from lite_engine.runtime.compare import Side
-
-        used = self.sides(pair or (side, alone_after or side))
-        predictor = used[side]
-        node = layer_of(predictor.graph, layer)
-        name = node.outputs[0].name
         feeds = self._input(None)
         with self._busy:
-            if alone_after is None:
-                return predictor.run(feeds, taps=[name])[name]
-            reads = [v.name for v in node.inputs if v is not None and v.const is None]
-            inner = [r for r in reads if r not in feeds]
-            source = used[alone_after].run(feeds, taps=inner)
-            return Side(predictor).isolated([node], {**feeds, **source})[name]
+            return self._sides.values(layer, side, alone_after, pair, feeds)
 
     # ---- changing single layers
 

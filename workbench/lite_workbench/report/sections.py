@@ -237,7 +237,7 @@ def _differences(session: Any, prefix: str) -> Iterator[Section]:
 
 def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
-        data = views.comparison_data(comparison, _precisions(session, (a, b)))
+        data = views.comparison_data(comparison, session.side_precisions((a, b)))
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
         profile = next(iter(session.profiles.values()), None)
@@ -254,16 +254,6 @@ def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
             f"{comparison.verdict}.",
             [strip, columns(graph, pane or table, kind="graph"), *([table] if pane else [])],
         )  # fmt: skip
-
-
-def _precisions(session: Any, names: tuple[str, str]) -> tuple[str, str]:
-    """Storage of each side, "int8" for a quantised version."""
-    found = []
-    for name in names:
-        _, version = session._side(name)
-        quantised = version is not None and version != "float"
-        found.append("int8" if quantised else session.sides(names)[name].precision)
-    return found[0], found[1]
 
 
 def _evidence(

@@ -92,16 +92,14 @@ class CompareStep(Step):
         comparison = self.session.comparisons.get(self.pair)
         if comparison is None:
             return
-        predictors = [self.session.sides(self.pair)[n] for n in self.pair]
-        precisions = tuple(_precision(self.session, n, p) for n, p in zip(self.pair, predictors))
-        data = views.comparison_data(comparison, precisions)  # type: ignore[arg-type]
+        data = views.comparison_data(comparison, self.session.side_precisions(self.pair))
         self._buttons()
         with self.strip.hold_sync():
             self.strip.status = {}
             self.strip.tolerance = data["usual_tolerance"]
             self.strip.by_operator, self.strip.op_tolerances = False, {}
             self.strip.comparison = data
-        self.graph.graph = views.graph_data(predictors[0].graph)
+        self.graph.graph = views.graph_data(self.session.sides(self.pair)[self.pair[0]].graph)
         profile = next(reversed(self.session.profiles.values()), None)
         self.graph.profile = views.profile_data(profile) if profile else None
         self.graph.op_tolerances = {}
@@ -164,8 +162,3 @@ class CompareStep(Step):
             detail="The rest stays where it was.",
             actions=[["deploy", "Deploy", False]],
         )
-
-
-def _precision(session: Any, side: str, predictor: Any) -> str:
-    version = side.partition("@")[0]
-    return "int8" if version in session.versions and version != "float" else predictor.precision
