@@ -114,6 +114,37 @@ def _copy(rows: list[dict[str, Any]], index: int, own: str) -> dict[str, Any]:
     return {"source": sides[0], "target": sides[1], "bytes": row["bytes"], "why": row["why"]}
 
 
+def support_data(info: Any) -> dict[str, Any]:
+    """`model_info`'s operators as DataTable's note, columns and rows: which target runs each, and
+    where one does not, why and what then."""
+    targets = list(dict.fromkeys(s.target for s in info.support))
+    cells = {(s.op, s.target): s for s in info.support}
+    rows = []
+    for op, uses in info.operators.items():
+        states = {target: cells[op, target] for target in targets}
+        whys = [f"{t}: {s.reason} ({s.fix})" for t, s in states.items() if not s.supported]
+        runs = {t: s.supported or ["runs elsewhere", "warn"] for t, s in states.items()}
+        rows.append({"op": op, "uses": uses, **runs, "why": "; ".join(whys)})
+    columns = [
+        {"id": "op", "head": "Operator", "kind": "code"},
+        {"id": "uses", "head": "Uses", "kind": "number"},
+        *({"id": t, "head": t, "kind": "check", "backend": t} for t in targets),
+        {"id": "why", "head": "Why not, and what then", "kind": "wrap"},
+    ]
+    note = f"{len(rows)} kinds of operator, {len(info.layers)} layers"
+    return {"note": note, "columns": columns, "rows": rows}
+
+
+def work_data(info: Any) -> dict[str, Any]:
+    """`model_info`'s layers as TypeSummary's profile before anything ran."""
+    layers = [
+        {"name": x.name, "op": x.op, "index": x.index, "macs": x.macs or 0,
+         "weight_bytes": x.weight_bytes, "kernel": ""}
+        for x in info.layers
+    ]  # fmt: skip
+    return {"layers": layers}
+
+
 def comparison_data(comparison: Any, precisions: tuple[str, str]) -> dict[str, Any]:
     """A Comparison with what rounding explains for this pair and whether the outputs agree."""
     data = comparison.to_dict()

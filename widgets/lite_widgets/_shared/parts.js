@@ -73,6 +73,18 @@ export const button = (id, text, { kind = "", payload = null, disabled = false }
     ${text}
   </button>`;
 
+/** Attributes of a chart, table or list that is one stop of Tab, in which arrow keys move the
+ * selection; `lasso` is "drag" or "shift" where dragging selects several. */
+export const keyed = (focus, label, lasso = "") =>
+  html`data-keys tabindex="0" role="application" data-focus="${focus}"
+  aria-label="${label}"${lasso ? html` data-lasso="${lasso}"` : ""}`;
+
+/** Attributes of a line that is dragged up and down, arriving as drag(c, name, event). */
+export const grip = (name, label, { low, high, now, said }) =>
+  html`class="grip" data-drag="${name}" data-focus="${name}" tabindex="0" role="slider"
+  aria-label="${label}" aria-orientation="vertical" aria-valuemin="${low}" aria-valuemax="${high}"
+  aria-valuenow="${now}" aria-valuetext="${said}"`;
+
 export const bar = (ratio, fill, width = 84) =>
   html`<i
     class="ib"

@@ -3,7 +3,7 @@ import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { BACKENDS, backendName } from "../_shared/colour.js";
 import { bytes, fixed, ms, percent, plural, THIN } from "../_shared/format.js";
-import { dot, empty } from "../_shared/parts.js";
+import { dot, empty, keyed } from "../_shared/parts.js";
 import { isCopy } from "../_shared/encode.js";
 
 const side = (name, dark) =>
@@ -57,11 +57,7 @@ export default widget({
       </p>
       <div
         class="tw"
-        data-keys
-        tabindex="0"
-        role="application"
-        data-focus="table"
-        aria-label="Copies. Arrow keys select."
+        ${keyed("table", "Copies. Arrow keys select.")}
       >
         <table>
           <thead>

@@ -57,6 +57,8 @@ export default widget({
         tabindex="0"
         data-keys
         data-focus="table"
+        role="region"
+        aria-label="${c.get("title") || "Table"}"
       >
         <table>
           <thead>

@@ -4,7 +4,7 @@ import { widget } from "../_shared/view.js";
 import { brackets, log, power } from "../_shared/scale.js";
 import { judge, ownTolerances, verdict } from "../_shared/judge.js";
 import { error } from "../_shared/format.js";
-import { key, notice, patterns } from "../_shared/parts.js";
+import { grip, key, keyed, notice, patterns } from "../_shared/parts.js";
 
 const LEFT = 52,
   RIGHT = 12,
@@ -183,17 +183,12 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
     <path d="${line}" fill="none" stroke="var(--ink2)" stroke-width="1.2" />
     ${join(marks)}${names}${after}
     <g
-      data-drag="tolerance"
-      data-focus="tolerance"
-      tabindex="0"
-      role="slider"
-      class="grip"
-      aria-label="Tolerance"
-      aria-orientation="vertical"
-      aria-valuemin="${low}"
-      aria-valuemax="${high}"
-      aria-valuenow="${Math.log10(tolerance).toFixed(2)}"
-      aria-valuetext="${error(tolerance)}"
+      ${grip("tolerance", "Tolerance", {
+        low,
+        high,
+        now: Math.log10(tolerance).toFixed(2),
+        said: error(tolerance),
+      })}
     >
       <rect x="${LEFT - 12}" y="${limit - 12}" width="24" height="24" fill="transparent" />
       <rect x="${LEFT}" y="${limit - 6}" width="${right - LEFT}" height="12" fill="transparent" />
@@ -300,12 +295,7 @@ export default widget({
         <div class="cb tight">
           <div
             data-part="strip"
-            data-keys
-            data-lasso="drag"
-            tabindex="0"
-            role="application"
-            data-focus="strip"
-            aria-label="Error per layer. Left and right arrow keys select a layer."
+            ${keyed("strip", "Error per layer. Left and right arrow keys select a layer.", "drag")}
           ></div>
         </div>
       </div>`;

@@ -4,7 +4,7 @@ import { widget } from "../_shared/view.js";
 import { isCopy } from "../_shared/encode.js";
 import { overview, span } from "../_shared/overview.js";
 import * as colour from "../_shared/colour.js";
-import { hatchKey, key, square } from "../_shared/parts.js";
+import { hatchKey, key, keyed, square } from "../_shared/parts.js";
 import { afterClick } from "../_shared/selection.js";
 import { graphStyle } from "./graph_style.js";
 import { Pane } from "./pane.js";
@@ -215,12 +215,11 @@ export default widget({
         <div
           class="gv"
           data-pane="${name}"
-          data-keys
-          data-lasso="shift"
-          tabindex="0"
-          role="application"
-          data-focus="pane-${name}"
-          aria-label="${label}. Arrow keys move the selection, Enter opens or closes its block."
+          ${keyed(
+            `pane-${name}`,
+            `${label}. Arrow keys move the selection, Enter opens or closes its block.`,
+            "shift",
+          )}
         ></div>
         ${both ? html`<div class="cap lg"><span>${note}</span></div>` : ""}
       </div>`;

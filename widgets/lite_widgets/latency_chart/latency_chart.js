@@ -4,7 +4,7 @@ import { widget } from "../_shared/view.js";
 import { brackets, nice, ticks } from "../_shared/scale.js";
 import { colourOptions, encode, isCopy, rowTip, valueOf } from "../_shared/encode.js";
 import { ms, THIN } from "../_shared/format.js";
-import { patterns, select } from "../_shared/parts.js";
+import { keyed, patterns, select } from "../_shared/parts.js";
 
 const MOST_BARS = 400;
 const LEFT = 44,
@@ -161,12 +161,11 @@ export default widget({
       <div class="cb tight">
         <div
           data-part="chart"
-          data-keys
-          data-lasso="drag"
-          tabindex="0"
-          role="application"
-          data-focus="chart"
-          aria-label="${what} per layer. Arrow keys select a layer, drag selects several."
+          ${keyed(
+            "chart",
+            `${what} per layer. Arrow keys select a layer, drag selects several.`,
+            "drag",
+          )}
         ></div>
         <small data-part="more"></small>
       </div>

@@ -5,7 +5,7 @@ import { encode, isCopy } from "../_shared/encode.js";
 import { judge } from "../_shared/judge.js";
 import { scale } from "../_shared/colour.js";
 import { error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/format.js";
-import { bar, chip, dot } from "../_shared/parts.js";
+import { bar, chip, dot, keyed } from "../_shared/parts.js";
 
 const ROW = 26,
   SPARE = 12;
@@ -204,11 +204,7 @@ export default widget({
       </div>
       <div
         class="tw"
-        data-keys
-        tabindex="0"
-        data-focus="table"
-        role="application"
-        aria-label="Layers. Arrow keys move the selection."
+        ${keyed("table", "Layers. Arrow keys move the selection.")}
       >
         <table aria-rowcount="${(c.get("comparison") || c.get("profile")).layers.length}">
           <thead data-part="head"></thead>

@@ -1,6 +1,7 @@
 // The arena: execution step across, offset upwards, one rectangle per tensor.
 import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
+import { keyed } from "../_shared/parts.js";
 import { linear, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
 import { bytes } from "../_shared/format.js";
@@ -122,12 +123,7 @@ export default widget({
       </div>
       <div
         data-part="chart"
-        data-keys
-        data-lasso="drag"
-        tabindex="0"
-        role="application"
-        data-focus="chart"
-        aria-label="Arena map. Arrow keys go through the tensors."
+        ${keyed("chart", "Arena map. Arrow keys go through the tensors.", "drag")}
       ></div>
     </div>`;
   },

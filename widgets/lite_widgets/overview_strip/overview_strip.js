@@ -1,6 +1,7 @@
 // Every layer once, top to bottom.
 import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
+import { keyed } from "../_shared/parts.js";
 import { overview } from "../_shared/overview.js";
 import { graphStyle } from "../graph_view/graph_style.js";
 
@@ -23,11 +24,7 @@ export default widget({
   frame: () =>
     html`<div
       data-part="strip"
-      data-keys
-      tabindex="0"
-      data-focus="strip"
-      role="application"
-      aria-label="Every layer. Arrow keys select."
+      ${keyed("strip", "Every layer. Arrow keys select.")}
     ></div>`,
   parts: {
     strip(c) {

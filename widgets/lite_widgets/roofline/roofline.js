@@ -4,7 +4,7 @@ import { widget } from "../_shared/view.js";
 import { log } from "../_shared/scale.js";
 import { encode, inIntegers, intensity, isCopy, limitOf, roofPart, rowTip } from "../_shared/encode.js";
 import { fixed, ms, THIN } from "../_shared/format.js";
-import { empty } from "../_shared/parts.js";
+import { empty, keyed } from "../_shared/parts.js";
 
 const LEFT = 48,
   RIGHT = 16,
@@ -185,12 +185,7 @@ export default widget({
               </div>
               <div
                 data-part="chart"
-                data-keys
-                data-lasso="drag"
-                tabindex="0"
-                role="application"
-                data-focus="chart"
-                aria-label="Roofline. Arrow keys go from the slowest layer on."
+                ${keyed("chart", "Roofline. Arrow keys go from the slowest layer on.", "drag")}
               ></div>`
           : empty({
               title: c.get("profile").emulated

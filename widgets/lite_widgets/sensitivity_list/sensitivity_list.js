@@ -2,7 +2,7 @@
 import { html } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { fixed, tail } from "../_shared/format.js";
-import { key, square } from "../_shared/parts.js";
+import { key, keyed, square } from "../_shared/parts.js";
 
 /** {shown, more, rest}: the worst ones, how many are left and the most that one of those costs. */
 export function worst(layers, most) {
@@ -49,11 +49,7 @@ export default widget({
       </div>
       <div
         class="cb list"
-        data-keys
-        tabindex="0"
-        role="application"
-        data-focus="list"
-        aria-label="Layers by cost. Arrow keys select."
+        ${keyed("list", "Layers by cost. Arrow keys select.")}
       >
         ${shown.map((l) => layerRow(l, kept.has(l.name), max))}
       </div>

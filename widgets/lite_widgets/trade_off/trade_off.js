@@ -3,7 +3,7 @@ import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { linear, ticks } from "../_shared/scale.js";
 import { bytes, fixed, signed, THIN } from "../_shared/format.js";
-import { key } from "../_shared/parts.js";
+import { grip, key } from "../_shared/parts.js";
 
 const LEFT = 56,
   RIGHT = 22,
@@ -190,17 +190,12 @@ function chart(c, width) {
       fp32
     </text>
     <g
-      data-drag="budget"
-      data-focus="budget"
-      tabindex="0"
-      role="slider"
-      class="grip"
-      aria-label="Accuracy budget"
-      aria-orientation="vertical"
-      aria-valuemin="${limits(c)[0]}"
-      aria-valuemax="${limits(c)[1]}"
-      aria-valuenow="${budget}"
-      aria-valuetext="${budget.toFixed(1)} points"
+      ${grip("budget", "Accuracy budget", {
+        low: limits(c)[0],
+        high: limits(c)[1],
+        now: budget,
+        said: `${budget.toFixed(1)} points`,
+      })}
     >
       <rect x="${LEFT}" y="${yb - 8}" width="${right - LEFT}" height="16" fill="transparent" />
       <line

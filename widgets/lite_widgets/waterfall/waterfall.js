@@ -4,7 +4,7 @@ import { widget } from "../_shared/view.js";
 import { fit, linear, nice, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
 import { ms, signed, THIN } from "../_shared/format.js";
-import { select } from "../_shared/parts.js";
+import { keyed, select } from "../_shared/parts.js";
 
 const ROW = 24,
   TOP = 20;
@@ -119,11 +119,7 @@ export default widget({
       <div class="cb tight">
         <div
           data-part="chart"
-          data-keys
-          tabindex="0"
-          role="application"
-          data-focus="chart"
-          aria-label="Changes, largest first. Arrow keys select."
+          ${keyed("chart", "Changes, largest first. Arrow keys select.")}
         ></div>
         ${c.get("change").warnings.map((text) => html`<p class="mu">${text}</p>`)}
       </div>

@@ -71,43 +71,13 @@ def _model(session: Any, prefix: str) -> Iterator[Section]:
         ["work", *_split(views.number(info.macs or 0)), "multiply-adds"],
     ]
     facts = FactsCard(title=info.name, big=big, facts=[["Format", info.format], *ports])
-    work = [
-        {"name": x.name, "op": x.op, "index": x.index, "macs": x.macs or 0,
-         "weight_bytes": x.weight_bytes, "kernel": ""}
-        for x in info.layers
-    ]  # fmt: skip
-    types = TypeSummary(profile={"layers": work}, columns="cost", title="Where the work is")
+    types = TypeSummary(profile=views.work_data(info), columns="cost", title="Where the work is")
+    support = DataTable(title="What runs where", **views.support_data(info))
     hints = " ".join(f"{h}." for h in info.hints)
     yield Section(
         f"{prefix}model", "What is in the file", hints,
-        [columns(types, facts, kind="half"), _support(info)],
+        [columns(types, facts, kind="half"), support],
     )  # fmt: skip
-
-
-def _support(info: Any) -> DataTable:
-    targets = list(dict.fromkeys(s.target for s in info.support))
-    cells = {(s.op, s.target): s for s in info.support}
-    rows = []
-    for op, uses in info.operators.items():
-        row: dict[str, Any] = {"op": op, "uses": uses}
-        whys = []
-        for target in targets:
-            state = cells[op, target]
-            row[target] = True if state.supported else ["runs elsewhere", "warn"]
-            if not state.supported:
-                whys.append(f"{target}: {state.reason} ({state.fix})")
-        rows.append({**row, "why": "; ".join(dict.fromkeys(whys))})
-    return DataTable(
-        title="What runs where",
-        note=f"{len(rows)} kinds of operator, {len(info.layers)} layers",
-        columns=[
-            {"id": "op", "head": "Operator", "kind": "code"},
-            {"id": "uses", "head": "Uses", "kind": "number"},
-            *({"id": t, "head": t, "kind": "check", "backend": t} for t in targets),
-            {"id": "why", "head": "Why not, and what then", "kind": "wrap"},
-        ],
-        rows=rows,
-    )
 
 
 def _conversion(session: Any, prefix: str) -> Iterator[Section]:

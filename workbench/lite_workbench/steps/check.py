@@ -6,9 +6,8 @@ from typing import Any
 
 from lite_widgets import DataTable, TypeSummary, columns
 
+from .. import views
 from ._base import Step, button
-
-TARGETS = ("x86", "arm", "opencl")
 
 
 class CheckStep(Step):
@@ -19,36 +18,9 @@ class CheckStep(Step):
 
     def build(self) -> None:
         info = self.session.info
-        cells = {(s.op, s.target): s for s in info.support}
-        rows = []
-        for op, uses in info.operators.items():
-            row: dict = {"op": op, "uses": uses}
-            whys = []
-            for target in TARGETS:
-                state = cells[op, target]
-                row[target] = True if state.supported else ["runs elsewhere", "warn"]
-                if not state.supported:
-                    whys.append(f"{target}: {state.reason} ({state.fix})")
-            row["why"] = "; ".join(dict.fromkeys(whys))
-            rows.append(row)
-        self.table = DataTable(
-            title="Operators",
-            note=f"{len(rows)} kinds, {len(info.layers)} layers",
-            columns=[
-                {"id": "op", "head": "Operator", "kind": "code"},
-                {"id": "uses", "head": "Uses", "kind": "number"},
-                *({"id": t, "head": t, "kind": "check", "backend": t} for t in TARGETS),
-                {"id": "why", "head": "Why not, and what then", "kind": "wrap"},
-            ],
-            rows=rows,
-        )
-        work = [
-            {"name": x.name, "op": x.op, "index": x.index, "macs": x.macs or 0,
-             "weight_bytes": x.weight_bytes, "kernel": ""}
-            for x in info.layers
-        ]  # fmt: skip
+        self.table = DataTable(title="Operators", **views.support_data(info))
         self.types = TypeSummary(
-            profile={"layers": work}, columns="cost", title="Where the work is"
+            profile=views.work_data(info), columns="cost", title="Where the work is"
         )
         self.header.buttons = [button("next", "Choose targets", primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
