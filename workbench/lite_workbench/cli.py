@@ -32,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except OSError as error:  # the machine's: no room in /tmp, a folder without permission
+        return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
 
 
 def _main(args: list[str]) -> int:
@@ -49,7 +51,7 @@ def _main(args: list[str]) -> int:
     result = command.call(options)
     text = command.show(result, options)
     if text:
-        print(text)
+        print(text, flush=True)  # a full disk behind it is told here
     return command.code(result, options)
 
 
@@ -59,7 +61,7 @@ def usage() -> str:
     return "\n".join(lines)
 
 
-def _fail(error: Exception, code: int) -> int:
+def _fail(error: object, code: int) -> int:
     if settings.get("LITE_DEBUG"):
         import traceback
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.errors import UsageError
+from lite_engine.files import write_file
 
 #: What is said of a picture where the model does not say how it wants it.
 GUESSED = (
@@ -73,8 +74,7 @@ def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:
         stem, suffix = Path(base).stem, Path(base).suffix
         path = Path(folder) / (base if number == 1 else f"{stem}-{number}{suffix}")
         if not path.exists():
-            path.write_bytes(data)
-            return path
+            return write_file(path, data)
         if path.is_file() and path.read_bytes() == data:
             return path
     raise UsageError(f"{base}: there are a thousand of this name already")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from lite_engine.errors import LiteError
+from lite_engine.files import write_file
 
 from .names import with_ending
 
@@ -25,11 +25,7 @@ def write_notebook(lines: Sequence[str], path: str | Path, title: str = "The wal
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    try:
-        target.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise LiteError(f"{target}: cannot be written ({error.strerror})") from None
-    return target
+    return write_file(target, json.dumps(book, indent=1, ensure_ascii=False) + "\n")
 
 
 def cells_of(lines: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import LiteError
+from ..files import write_file
 from ..importers._file import map_file
 from ..importers.naive_buffer.container import read_nb
 from ..importers.paddle.program import Program
@@ -72,7 +73,6 @@ def _quoted(text: str) -> str:
 def _write(path: Path, lines: Iterable[str]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
-        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
-    return path
+        raise LiteError(f"{path.parent}: cannot be made ({error.strerror})") from None
+    return write_file(path, "\n".join(lines) + "\n")

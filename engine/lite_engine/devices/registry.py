@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import settings
 from ..errors import LiteError, UsageError
+from ..files import write_file
 
 if TYPE_CHECKING:
     from ._base import Device
@@ -112,8 +111,6 @@ def _save(entries: list[Entry]) -> None:
     path = _path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            json.dump([asdict(e) for e in entries], file, indent=1)
-        os.replace(file.name, path)  # noqa: PTH105 - both names are plain strings here
     except OSError as error:
-        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
+        raise LiteError(f"{path.parent}: cannot be made ({error.strerror})") from None
+    write_file(path, json.dumps([asdict(e) for e in entries], indent=1))

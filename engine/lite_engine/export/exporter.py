@@ -9,6 +9,7 @@ from typing import Any
 
 from .._native import header_path, library_path, runner_path
 from ..errors import LiteError, TargetMismatchError, UsageError
+from ..files import write_file
 from ..model_file import Model, read_model
 from .trim import Trimmed, trim
 
@@ -76,7 +77,8 @@ def what_is(file: str) -> str:
 
 def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bool = False
                  ) -> Exported:  # fmt: skip
-    """Fills `folder` (made when missing, files of an earlier export replaced).
+    """Fills `folder` (made when missing, files of an earlier export replaced). A folder that was
+    made here goes when something fails.
 
     Raises UsageError for an unknown target, TargetMismatchError when the model has no program for
     it, BackendUnavailableError when its runner was not built, LiteError when writing fails.
@@ -89,6 +91,16 @@ def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bo
             f"{model.name} was converted for {', '.join(model.targets)}, not {target}; "
             f"run `lite convert {model.path or 'MODEL'} --targets {more}`"
         )
+    was_there = folder.exists()
+    try:
+        return _fill(model, folder, target, trimmed)
+    except BaseException:
+        if not was_there:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
     arch = ARCHITECTURES[target]
     runner, library = runner_path(arch), library_path(arch)
     made = _write_model(model, folder, target)
@@ -108,7 +120,7 @@ def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bo
                 text = text.replace(mark, value)
             path = folder / place
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_file(path, text)
     except OSError as error:
         raise LiteError(f"{folder}: cannot be written ({error.strerror or error})") from None
     return Exported(folder, target, sizes_of(folder), cut.kernels if cut else [])

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import LiteError, ModelFormatError, VersionError
+from ..files import writing
 from ..importers._file import map_file
 
 MAGIC = b"LITE\r\n\x1a\n"
@@ -44,13 +45,11 @@ def write_container(
     *,
     compressed: Collection[str] = (),
 ) -> Path:
-    """Writes sections (each a list of buffers) to a temporary file beside `path`, then renames it.
+    """Writes sections, each a list of buffers, and returns the path.
 
     Those named in `compressed` are stored as zlib streams. Raises LiteError when the disk is full
-    or the folder cannot be written; nothing is left behind.
+    or the folder cannot be written; nothing is left behind (files.py).
     """
-    import tempfile  # reading does without
-
     if path.exists() and not path.is_file():
         raise LiteError(f"{path}: not a regular file; give another name")
     rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
@@ -69,34 +68,17 @@ def write_container(
         if place == at:
             parts.append((at, buffers))
             at = aligned(at + size)
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            temporary = Path(file.name)
-            file.write(_HEAD.pack(MAGIC, VERSION, len(rows)))
-            for row in rows:
-                file.write(_ROW.pack(*row))
-            for offset, buffers in parts:
-                file.write(b"\0" * (offset - file.tell()))
-                for buffer in buffers:
-                    file.write(buffer)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise LiteError(f"{path}: cannot be written ({error.strerror or error})") from None
+    with writing(path) as file:
+        file.write(_HEAD.pack(MAGIC, VERSION, len(rows)))
+        for row in rows:
+            file.write(_ROW.pack(*row))
+        for offset, buffers in parts:
+            file.write(b"\0" * (offset - file.tell()))
+            for buffer in buffers:
+                file.write(buffer)
+        file.flush()
+        os.fsync(file.fileno())
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 class Sections(Mapping[str, memoryview]):

@@ -14,6 +14,7 @@ import numpy as np
 from .. import settings
 from ..arrays import read_arrays
 from ..errors import CalibrationError, UsageError
+from ..files import writing
 from ..ir import Graph
 from ._run import Run, reference_run
 from .observers import Range, range_of
@@ -38,11 +39,11 @@ class Calibration:
         return Ranges(values, seen, method, self.samples)
 
     def save(self, path: str | Path) -> None:
-        """One `.npz`, from which `load` resumes."""
+        """One `.npz`, from which `load` resumes. Raises LiteError."""
         arrays: dict[str, np.ndarray] = {"samples": np.array(self.samples)}
         for name, statistics in self.statistics.items():
             arrays.update({f"{k}/{name}": v for k, v in statistics.arrays().items()})
-        with Path(path).open("wb") as file:
+        with writing(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     @staticmethod

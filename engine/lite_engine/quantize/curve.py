@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..files import write_file
 
 
 class Curve:
@@ -40,9 +41,7 @@ class Curve:
 
     def save(self) -> None:
         if self.path is not None:
-            part = self.path.with_name(f"{self.path.name}.part")
-            part.write_text(json.dumps(self.data, indent=1) + "\n", encoding="utf-8")
-            part.replace(self.path)
+            write_file(self.path, json.dumps(self.data, indent=1) + "\n")
 
 
 def read_curve(path: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from .. import settings
 from .._version import __version__
 from ..errors import LiteError
+from ..files import write_file
 from ..ir import DType, Graph, Value
 from .choice import usability
 from .environment import cpu_name
@@ -203,11 +203,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, data: dict[str, Any]) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with contextlib.suppress(OSError, LiteError):  # a cache that cannot be written costs time only
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(data, indent=1), encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
-            part.unlink()
+        write_file(path, json.dumps(data, indent=1))

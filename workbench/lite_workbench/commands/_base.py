@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lite_engine.errors import UsageError
+from lite_engine.files import write_file
 
 PREPROCESS_HELP = (
     "how an image becomes the input: imagenet, pm1 (-1…1), unit (0…1) or raw, with a colour, like "
@@ -141,19 +142,7 @@ def write_json(data: Mapping[str, Any], target: str) -> None:
     if target == "-":
         sys.stdout.write(text + "\n")
     else:
-        write_text(target, text + "\n")
-
-
-def write_text(path: str, text: str) -> None:
-    """Raises LiteError when the file cannot be written."""
-    from pathlib import Path
-
-    from lite_engine.errors import LiteError
-
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
+        write_file(target, text + "\n")
 
 
 def load_model(args: argparse.Namespace) -> Any:

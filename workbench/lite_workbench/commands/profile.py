@@ -8,6 +8,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
+from lite_engine.files import write_file
+
 from ._base import (
     Command,
     add_backend,
@@ -18,7 +20,6 @@ from ._base import (
     load_model,
     wants_json_only,
     write_json,
-    write_text,
 )
 from ._table import bytes_text, clip, shape_text, table
 
@@ -129,11 +130,11 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     from lite_engine.runtime.export import chrome_trace, layers_csv, netron_attachment
 
     if args.csv:
-        write_text(args.csv, layers_csv(result.profile))
+        write_file(args.csv, layers_csv(result.profile))
     if args.trace:
-        write_text(args.trace, json.dumps(chrome_trace(result.profile)))
+        write_file(args.trace, json.dumps(chrome_trace(result.profile)))
     if args.netron:
-        write_text(args.netron, json.dumps(netron_attachment(result.profile), indent=1))
+        write_file(args.netron, json.dumps(netron_attachment(result.profile), indent=1))
     if args.json:
         write_json(result.to_dict(), args.json)
         if wants_json_only(args):

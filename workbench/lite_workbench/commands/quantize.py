@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lite_engine.files import write_file
+
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -23,7 +25,6 @@ from ._base import (
     share,
     wants_json_only,
     write_json,
-    write_text,
 )
 from ._table import bytes_text, plural, table
 
@@ -264,7 +265,7 @@ def _analyze(made: Any, run: Any, path: str) -> None:
         made.parent, made.graph, made.calibration, made.ranges, made.options.scheme, made.held[:4],
         run=run, biases=made.biases,
     )  # fmt: skip
-    write_text(path, json.dumps(data, indent=1) + "\n")
+    write_file(path, json.dumps(data, indent=1) + "\n")
 
 
 def _constant_bytes(graph: Any) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.errors import LiteError, UsageError
+from lite_engine.errors import UsageError
+from lite_engine.files import writing
 
 from ..answers import OVERLAP, THRESHOLD, TOP, Answer, answer_of, read_labels
 from ..inputs import GUESSED, is_guessed
@@ -175,12 +175,8 @@ def _look(files: list[str]) -> tuple[int, int] | None:
 
 
 def _save(path: str, arrays: dict[str, np.ndarray]) -> None:
-    try:
-        with Path(path).open("wb") as file:
-            np.savez(file, **arrays)
-    except OSError as error:
-        Path(path).unlink(missing_ok=True)
-        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
+    with writing(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def _show(result: RunResult, args: argparse.Namespace) -> str:

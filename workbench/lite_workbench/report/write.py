@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from lite_engine import __version__
-from lite_engine.errors import LiteError
+from lite_engine.files import write_file
 
 from .page import Section, page
 from .sections import environment_section, sections
 
 
 def write_report(sessions: Sequence[Any], path: str | Path) -> Path:
-    """One HTML file for these sessions, written under another name and renamed.
-
-    Raises LiteError when it cannot be written.
-    """
+    """One HTML file for these sessions. Raises LiteError when it cannot be written."""
     parts: list[Section] = []
     for number, session in enumerate(sessions):
         prefix = f"m{number}-" if number else ""
@@ -33,13 +28,4 @@ def write_report(sessions: Sequence[Any], path: str | Path) -> Path:
     names = ", ".join(s.path.name for s in sessions)
     when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     text = page(names, f"Lite Workbench {__version__} · {when}", parts)
-    out = Path(path)
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(out)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise LiteError(f"{path}: cannot be written ({error.strerror})") from None
-    return out
+    return write_file(path, text)

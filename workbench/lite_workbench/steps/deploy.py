@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lite_engine.errors import BackendUnavailableError
 from lite_engine.export import Exported
+from lite_engine.files import write_file
 from lite_widgets import BundleList, SourceCode, columns
 
 from ..names import BACKENDS
@@ -116,7 +117,7 @@ class DeployStep(Step):
         if "walk" in chosen:
             session.notebook(folder / f"{session.stem}_walk")
         if "labels" in chosen:
-            (folder / "labels.txt").write_text(self._labels(), encoding="utf-8")
+            write_file(folder / "labels.txt", self._labels())
         self._weigh()
         size = _bytes_in(folder)
         self.tell("done", f"**Wrote** `{folder}/`: {size / 1e6:.2f} MB")

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
+from lite_engine.files import write_file
 from lite_engine.runtime.changes import changes
 from lite_widgets import (
     CopiesTable,
@@ -281,7 +282,7 @@ class ProfileStep(Step):
         profile = self.session.profiles.get(self.backend)
         if profile is not None:
             path = Path(f"{self.session.stem}-{self.backend}-profile.json")
-            path.write_text(profile.to_json(indent=1), encoding="utf-8")
+            write_file(path, profile.to_json(indent=1))
             self.session.remember(f"Path({str(path)!r}).write_text(profile.to_json())")
             self.tell("done", f"**Wrote** `{path}`")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ... import settings
-from ...errors import BackendUnavailableError
+from ...errors import BackendUnavailableError, LiteError
+from ...files import write_file
 from ...ir import DType
 from . import discover, matrix_units
 from .tuning import Tuning
@@ -114,13 +116,9 @@ class Device:
 
     def _store(self, path: Path, program: Any) -> None:
         """Keeps the binary; a full or read-only disk only costs the next start time."""
-        try:
+        with contextlib.suppress(OSError, LiteError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_suffix(f".{os.getpid()}.tmp")
-            temporary.write_bytes(program.get_info(self.cl.program_info.BINARIES)[0])
-            temporary.replace(path)
-        except OSError:
-            return
+            write_file(path, program.get_info(self.cl.program_info.BINARIES)[0])
 
     def buffer(self, nbytes: int, data: np.ndarray | None = None) -> Any:
         """Device memory. Raises BackendUnavailableError when there is not enough."""

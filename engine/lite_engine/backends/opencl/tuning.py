@@ -6,13 +6,16 @@ A size that is not in it takes the first of its ways (the best estimate) until i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+
+from ...errors import LiteError
+from ...files import write_file
 
 Way = TypeVar("Way")
 
@@ -87,10 +90,6 @@ class Tuning:
 
     def save(self) -> None:
         """Keeps the table; a full or read-only disk only costs measuring again."""
-        try:
+        with contextlib.suppress(OSError, LiteError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
-            temporary.write_text(json.dumps(self.table, indent=1, sort_keys=True))
-            temporary.replace(self.path)
-        except OSError:
-            return
+            write_file(self.path, json.dumps(self.table, indent=1, sort_keys=True))

@@ -8,11 +8,11 @@ operators, given a kernel per operator for the target, and encoded. Same graph, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...errors import UsageError
+from ...files import write_file
 from ...importers.paddle.program import Program
 from ...ir import Graph, Shape
 from ...ops import run_node, specialise
@@ -82,11 +82,7 @@ def write_nb(
         insert_prints(program, prints)
     place(program, targets, fp16=fp16)
     data = encode_nb(program)
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-    return path
+    return write_file(path, data)
 
 
 __all__ = ["lowered_ops", "nb_program", "write_nb"]
