@@ -113,6 +113,8 @@ def _packages() -> Check:
     missing = [n for n in ("jupyterlab", "anywidget", "plotly", "netron") if versions[n] is None]
     fix = 'pip install "lite-workbench[lab,opencl]"' if missing else ""
     text = ", ".join(f"{n} {v}" for n, v in versions.items() if v)
+    if missing:
+        text += f"; the Workbench also needs {', '.join(missing)}"
     return Check("Packages", "warning" if missing else "good", text, fix, versions)
 
 
