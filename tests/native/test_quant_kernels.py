@@ -24,6 +24,7 @@ def test_linear(dtype):
     x = np.concatenate([rng.normal(0, 30, 1500), [0.5, 1.5, 2.5, -0.5, 1e9, -1e9]]).astype(
         np.float32
     )
+    ends = np.array([np.inf, -np.inf, 3e38, -3e38, 0, -0.0], np.float32)
     for scale in (1.0, 0.37):
         check(
             "QuantizeLinear", "any_quantize", [x, scalar(scale), zero], tolerance=0, isas=isas()
@@ -35,6 +36,12 @@ def test_linear(dtype):
             tolerance=0,
             isas=isas(),
         )
+    for scale in (0.37, 1e-35, 1e35):
+        values = np.concatenate([x[:100] * np.float32(scale), ends])
+        check(
+            "QuantizeLinear", "any_quantize", [values, scalar(scale), zero], tolerance=0,
+            isas=isas(),
+        )  # fmt: skip
     scales = rng.uniform(0.1, 2, 5).astype(np.float32)
     x = rng.normal(0, 30, (2, 5, 3, 4)).astype(np.float32)
     for axis, shape in ((1, (2, 5, 3, 4)), (-1, (4, 5)), (0, (5,))):

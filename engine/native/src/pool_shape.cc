@@ -56,8 +56,8 @@ bool read_pads(const Step& step, Env& env, int spatial, PoolShape* s) {
 void valid_taps(int64_t first, int64_t dilation, int64_t taps, int64_t size, int64_t* begin,
                 int64_t* end) {
   *begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-  *end = first >= size ? 0 : (size - first + dilation - 1) / dilation;
-  if (*end > taps) *end = taps;
+  if (first + (taps - 1) * dilation < size) *end = taps;
+  else *end = first >= size ? 0 : (size - first + dilation - 1) / dilation;
   if (*begin > *end) *begin = *end;
 }
 

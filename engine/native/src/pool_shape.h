@@ -40,16 +40,6 @@ LITE_INLINE PoolPart pool_part(const PoolShape& s, int64_t grain, int thread, in
   return part;
 }
 
-// Calls work(window, first channel, last channel) for one thread's share.
-template <class Work>
-LITE_INLINE void for_each_window(const PoolShape& s, int64_t grain, int thread, int threads,
-                                 Work work) {
-  const PoolPart part = pool_part(s, grain, thread, threads);
-  for (int64_t pixel = part.begin; pixel < part.end; ++pixel)
-    work(pool_window(s, pixel / s.out_w / s.out_h, pixel / s.out_w % s.out_h, pixel % s.out_w),
-         part.c0, part.c1);
-}
-
 // Calls work(image, oy, first ox, last ox, first channel, last channel) for the rows of one
 // thread's share.
 template <class Work>
@@ -61,6 +51,17 @@ LITE_INLINE void for_each_row(const PoolShape& s, int64_t grain, int thread, int
     work(row / s.out_h, row % s.out_h, ox, ox + count, part.c0, part.c1);
     pixel += count;
   }
+}
+
+// Calls work(window, first channel, last channel) for one thread's share.
+template <class Work>
+LITE_INLINE void for_each_window(const PoolShape& s, int64_t grain, int thread, int threads,
+                                 Work work) {
+  for_each_row(s, grain, thread, threads,
+               [&](int64_t image, int64_t oy, int64_t begin, int64_t end, int64_t c0, int64_t c1) {
+                 for (int64_t ox = begin; ox < end; ++ox)
+                   work(pool_window(s, image, oy, ox), c0, c1);
+               });
 }
 
 }  // namespace lite

@@ -34,19 +34,25 @@ LITE_INLINE F add(const Addend& a, F sum, I bytes) {
 
 #if defined(__AVX512F__)
 
+// Whether the residual's bytes are signed, or their zero point is not 0.
+LITE_INLINE bool is_shifted(const Addend& a) { return a.zero != 0 || a.flip != 0; }
+
 // The same for many sums. Bytes become floats and floats whole numbers by the sum with 2^23: one
-// operation where a conversion with its flip, or a rounding, would be two. kShifted: the residual's zero
-// point is not 0.
+// operation where a conversion with its flip, or a rounding, would be two. kShifted:
+// is_shifted().
 template <Adding kAdding, bool kShifted>
 struct Adder {
   F even, sum_low, sum_high, sum_scale, scale, zero;
-  I exponent;
+  __m512i exponent, spread, flip;
 
   LITE_INLINE explicit Adder(const Addend& a) {
     even = splat(12582912.0f);  // 1.5 * 2^23: what is added to it is rounded to a whole number
     sum_low = splat(a.sum_low), sum_high = splat(a.sum_high), sum_scale = splat(a.sum_scale);
     scale = splat(a.scale);
-    exponent = splat(0x4b000000 ^ a.flip);  // of 2^23
+    exponent = _mm512_set1_epi32(0x4b000000);  // of 2^23
+    flip = _mm512_set1_epi32(a.flip);
+    // Byte 4 q + i to lane i of the quarter q of a register.
+    spread = (__m512i)(I{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
     // 2^23 and the zero point leave before the product, or 2^23 with it, whose product is exact.
     zero = splat(kShifted ? 8388608.0f + static_cast<float>(a.zero) : -8388608.0f * a.scale);
   }
@@ -57,7 +63,11 @@ struct Adder {
       sum = min(sum_high, max(sum_low, sum));
       sum = (sum + even - even) * sum_scale;
     }
-    const F whole = as_float((I)_mm512_cvtepu8_epi32(bytes) ^ exponent);
+    // Loads that copy to every quarter cost no more than others.
+    const __m512i quarters = _mm512_broadcast_i32x4(bytes);
+    __m512i bits = _mm512_mask_shuffle_epi8(exponent, 0x1111111111111111, quarters, spread);
+    if (kShifted) bits = _mm512_xor_si512(bits, flip);
+    const F whole = (F)bits;
     return rounded(sum) + rounded(kShifted ? (whole - zero) * scale : fma(whole, scale, zero));
   }
 };

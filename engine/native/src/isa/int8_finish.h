@@ -149,7 +149,7 @@ __attribute__((noinline)) void finish_sums(const IntTile& t, const I* sums, int 
 template <Adding kAdding, int kVectors>
 LITE_INLINE void finish_sums(const IntTile& t, const I* sums, int rows) {
   const bool plain = is_plain(t);
-  const bool shifted = kAdding != kNothing && t.addend.zero != 0;
+  const bool shifted = kAdding != kNothing && is_shifted(t.addend);
   constexpr bool kMay = kAdding != kNothing;
   if (plain && shifted) finish_sums<kAdding, kVectors, true, kMay>(t, sums, rows);
   else if (plain) finish_sums<kAdding, kVectors, true, false>(t, sums, rows);

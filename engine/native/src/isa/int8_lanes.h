@@ -84,24 +84,26 @@ LITE_INLINE Divisor divisor(float scale) {
   return {splat(scale), splat(1.0f / scale), product};
 }
 // For quotients below 1e6.
-LITE_INLINE F divide_small(F real, const Divisor& d) {
+LITE_INLINE F divide(F real, const Divisor& d) {
   if (!d.product) return real / d.scale;
   const F near = real * d.reciprocal;
   const F once = fma(fma(-near, d.scale, real), d.reciprocal, near);
   return fma(fma(-once, d.scale, real), d.reciprocal, once);
 }
-LITE_INLINE F divide(F real, const Divisor& d) {
-  if (!d.product) return real / d.scale;
-  // NOTE: infinite numbers have no remainder; nobody needs the last bit of large ones.
-  const F near = real * d.reciprocal;
-  return select(abs(near) < splat(1e6f), divide_small(real, d), near);
+
+// The larger number; `low` where v is NaN.
+LITE_INLINE F at_least(F low, F v) {
+#if defined(__x86_64__)
+  return max(v, low);  // maxps gives its second operand then
+#else
+  return select(v > low, v, low);
+#endif
 }
 
 // round(real) + zero within 0 ... 255; NaN gives 0.
 LITE_INLINE I whole_byte(F real, float zero) {
   const F low = splat(0.0f - zero), high = splat(255.0f - zero);
-  const F above = select(real > low, real, low);
-  return to_int(select(above < high, above, high)) + static_cast<int32_t>(zero);
+  return to_int(min(high, at_least(low, real))) + static_cast<int32_t>(zero);
 }
 
 }  // namespace lite::LITE_ISA

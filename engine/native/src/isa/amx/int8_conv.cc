@@ -202,7 +202,7 @@ template <Adding kAdding>
 void set_blocks(Finish* f) {
   const bool plain = is_plain(*f);
   constexpr bool kMay = kAdding != kNothing;
-  const bool shifted = kMay && f->addend.zero != 0;
+  const bool shifted = kMay && is_shifted(f->addend);
   if (plain && shifted) set_blocks<kAdding, true, kMay>(f);
   else if (plain) set_blocks<kAdding, true, false>(f);
   else if (shifted) set_blocks<kAdding, false, kMay>(f);
