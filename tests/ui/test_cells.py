@@ -20,6 +20,18 @@ SOURCES = """() => window.jupyterapp.shell.currentWidget.content.widgets
 ERRORS = """() => window.jupyterapp.shell.currentWidget.content.widgets
   .flatMap((cell) => cell.model.outputs?.toJSON() || [])
   .filter((output) => output.output_type === 'error').map((output) => output.evalue)"""
+PICTURE = """(text) => window.jupyterapp.shell.currentWidget.content.widgets
+  .some((cell) => (cell.model.outputs?.toJSON() || [])
+    .some((output) => output.data?.['text/html']?.includes(text)))"""
+#: The first widget's output again, as a saved notebook has it after its kernel is gone.
+DEAD = """() => {
+  const cells = window.jupyterapp.shell.currentWidget.content.widgets;
+  const view = 'application/vnd.jupyter.widget-view+json';
+  const outputs = cells[0].model.outputs;
+  const saved = outputs.toJSON().find((output) => output.data?.[view]);
+  saved.data[view] = { ...saved.data[view], model_id: 'gone' };
+  outputs.add(saved);
+}"""
 
 
 def test_insert_as_cells_and_export_notebook(lab: Any, server: Any) -> None:
@@ -52,6 +64,16 @@ def test_insert_as_cells_and_export_notebook(lab: Any, server: Any) -> None:
     assert page.run_all(), page.page.evaluate(ERRORS)
     assert page.run_code("print(session.version, len(diff.layers) > 3)") == "custom True"
     assert page.page.evaluate(ERRORS) == []
+
+    # saved is the picture of the step that is open; it is shown when the widget is gone
+    page.step("Check")
+    page.page.wait_for_function(PICTURE, arg="Does it convert?")
+    find(".lite-stepper").locator("visible=true").wait_for()  # the widget itself stays on show
+    page.page.evaluate(DEAD)
+    find("em", has_text="no kernel holds this").wait_for()
+    assert find("td", has_text="all supported").is_visible()
+    assert all("model not found" in error for error in page.errors)
+    page.errors.clear()  # ipywidgets told the console what it did not find
 
     # the exported notebook, opened and run from its first cell in a kernel of its own
     find(".lite-code [data-action=export]").first.click()

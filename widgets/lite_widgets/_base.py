@@ -21,6 +21,9 @@ import traitlets as t
 from ._bundle import bundle
 
 _SHARED = Path(__file__).with_name("_shared")
+#: Beside a widget's view: our JupyterLab extension then shows the static picture where no kernel
+#: holds the widget any more, instead of ipywidgets' "model not found".
+VIEW_MIME = "application/vnd.lite-workbench.view+json"
 
 
 class LiteWidget(anywidget.AnyWidget):
@@ -108,6 +111,7 @@ class LiteWidget(anywidget.AnyWidget):
         if picture:
             data["image/svg+xml"] = picture
         data["text/html"] = self.static_html()
+        data[VIEW_MIME] = {}
         data["text/plain"] = f"{type(self).__name__}({self.caption or 'widget'})"
         return data, metadata
 

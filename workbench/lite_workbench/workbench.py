@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from .session import Session, open_session
 from .steps import STEPS, step_class
 from .steps._base import Step, _running_loop
 from .steps.check import CheckStep
+
+#: how long nothing changes before the saved notebook's picture is drawn anew
+PICTURE_S = 0.5
 
 
 class Workbench(WorkbenchView):
@@ -32,12 +36,14 @@ class Workbench(WorkbenchView):
         self._steps: dict[str, Step] = {}
         self._ends: list[Any] = []
         self._loop = _running_loop()
+        self._pictured: asyncio.TimerHandle | None = None
         self.top.on_action(lambda *_: self.session.job and self.session.job.cancel(), "cancel")
         self.top.observe(self._version_chosen, names=["version"])
         self.code.on_action(lambda _, payload: self._inserted(payload["count"]), "insert")
         self.code.on_action(lambda *_: self._export(), "export")
         self.load(session)
         self.current = step
+        self.observe(lambda _: self._picture_later(), names=["current"])
 
     def load(self, session: Session | str | Path) -> None:
         """Starts over with another model. Raises LiteError when it cannot be read."""
@@ -72,6 +78,16 @@ class Workbench(WorkbenchView):
         self.current = name
 
     # ---- following the session
+
+    def _picture_later(self) -> None:
+        """The saved notebook's picture follows what was done, once for a burst of changes."""
+        if self._loop is not None:
+            if self._pictured is not None:
+                self._pictured.cancel()
+            self._pictured = self._loop.call_later(PICTURE_S, self._picture)
+
+    def _picture(self) -> None:
+        self.top.picture = self.static_html()
 
     def _told(self, what: str, value: Any) -> None:
         if self._loop is not None and self._loop is not _running_loop():
@@ -108,6 +124,7 @@ class Workbench(WorkbenchView):
         self.top.versions = list(session.versions)
         if session.version in session.versions:
             self.top.version = session.version
+        self._picture_later()
 
     def _version_chosen(self, change: dict) -> None:
         if change["new"] in self.session.versions and change["new"] != self.session.version:

@@ -39,7 +39,8 @@ export default widget({
           : versions.length
             ? html`<span class="mu">${versions[0]}</span>`
             : ""
-      }<span class="sp"></span>${
+      }<span class="gone" role="status">Its kernel is gone: run the cell again</span
+      ><span class="sp"></span>${
         c.get("job") ? job(c.get("job")) : html`<span class="mu">${c.get("note")}</span>`
       }
     </div>`;
@@ -50,6 +51,10 @@ export default widget({
     version: ["frame"],
     job: ["frame"],
     note: ["frame"],
+    picture: ["picture"],
+  },
+  acts: {
+    picture: (c) => window.liteWorkbench?.keepPicture(c.root, c.get("picture")),
   },
   after(c) {
     const theme = () =>

@@ -14,6 +14,8 @@ class TopBar(LiteWidget):
     versions  names of the model's versions; version is the chosen one (set by the choice).
     job       None, or {"title", "done", "total", "left"}: shown with a bar and Cancel.
     note      shown when no job runs ("kernel idle").
+    picture   the Workbench as static HTML: what the saved notebook shows where no kernel runs.
+              JupyterLab keeps it with the output (extension `lite-workbench`).
 
     Action {"id": "cancel"}.
     """
@@ -23,6 +25,7 @@ class TopBar(LiteWidget):
     version = t.Unicode("")
     job = Plain(need=("title",))
     note = t.Unicode("")
+    picture = t.Unicode("")
 
     def static_html(self) -> str:
         """Return nothing: a saved notebook has no job and no choices."""

@@ -13,6 +13,7 @@ from typing import Any
 import ipywidgets
 import traitlets as t
 
+from .._base import VIEW_MIME
 from ..code_drawer import CodeDrawer
 from ..stepper import Stepper
 from ..stepper.stepper import STEPS
@@ -44,7 +45,8 @@ class PicturedBox(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         made = super()._repr_mimebundle_(**kwargs)
-        return {**made, "text/html": self.static_html(), "text/plain": type(self).__name__}
+        still = {"text/html": self.static_html(), "text/plain": type(self).__name__}
+        return {**made, **still, VIEW_MIME: {}}
 
 
 class Tabbed(PicturedBox):
