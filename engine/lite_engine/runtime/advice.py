@@ -18,7 +18,8 @@ from ..backends import get_backend
 from ..ir import Journal
 from ..plan import Plan
 from .choice import host_target, usability
-from .profile import FEWEST_RUNS, LayerTime, Profile
+from .measured import FEWEST_RUNS
+from .profile import LayerTime, Profile
 
 #: A layer is worth a word from this share of the time on.
 WORTH_SHARE = 0.03

@@ -16,35 +16,28 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Samples
-from ..devices import Device, condition
 from ..errors import UsageError
 from ..model_file.precision import is_quantised
 from ..plan import Plan, Step
 from .answer import Answer
-from .environment import environment, peak_rss_bytes, readings
-from .execute import Execution
+from .doubts import doubts
+from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
 from .moves import move_of
 from .predictor import Predictor
 from .roof import Roof, measured_roof
 
 WARMUP_RUNS = 3
-#: Below this many the interval of a median is not known (order statistics, 95 %).
-FEWEST_RUNS = 6
 #: Layers below this share of the time do not say how well layers can be ranked.
 _RANKED_SHARE = 0.01
-#: What is read again after the runs.
-_CHANGING = ("frequency_khz", "temperature_millicelsius")
 
 
 @dataclass
 class LayerTime:
-    """One row. Times in ms; `ci_ms` is half the 95 % interval of the median (None with
-    fewer than FEWEST_RUNS); `share` of the
-    layers' sum; rates from the operator's own cost; `roof_fraction` how near its roof it comes
-    (1 at best, None without a measured roof), `bound_by` which one. `instructions` were executed in
-    one run (under emulation only). `span_ms` is start and end in
+    """One row. Times in ms; `ci_ms` is half the 95 % interval of the median (None with fewer than
+    FEWEST_RUNS); `share` of the layers' sum; rates from the operator's own cost; `roof_fraction`
+    how near its roof it comes (1 at best, None without a measured roof), `bound_by` which one.
+    `instructions` were executed in one run (under emulation only). `span_ms` is start and end in
     the run nearest to the median. `copy` is set for rows that only move data."""
 
     index: int
@@ -137,31 +130,6 @@ class Profile(Answer):
         return sorted(self.layers, key=lambda x: -x.median_ms)[:count]
 
 
-@dataclass
-class _Samples:
-    """What the timed runs gave, in ms: (runs,) totals and (runs, steps) layers."""
-
-    plain: np.ndarray
-    profiled: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    reading: np.ndarray
-    variants: list[str]
-
-
-@dataclass
-class _Measured:
-    """What a machine says of its runs: the samples, and under which conditions they were taken."""
-
-    samples: _Samples
-    first_ms: float
-    conditions: dict[str, Any]
-    peak_bytes: int
-    warnings: list[str]
-    warm_ms: list[float] = field(default_factory=list)
-    instructions: dict[str, Any] | None = None
-
-
 def profile(
     predictor: Predictor,
     feeds: Mapping[str, Any],
@@ -200,35 +168,35 @@ def _profile(
     execution = predictor.execution({n: a.shape for n, a in arrays.items()})
     execution.tap(())
     if predictor.device is None:
-        measured = _here(execution, ordered, runs, warmup, begin, progress)
+        measured = measure_here(execution, ordered, runs, warmup, begin, progress)
     else:
-        measured = _there(execution, ordered, runs, warmup, predictor.device)
+        measured = measure_there(execution, ordered, runs, warmup, predictor.device)
     taken, meaningful = measured.samples, not predictor.emulated
     limits = measured_roof(predictor) if roof else None
     layers = _rows(execution.plan, taken, limits)
     total = _percentiles(taken.plain)
     sum_ms = float(np.median((taken.ends - taken.starts).sum(axis=1)))
     out = Profile(
-        predictor.model.name,
-        predictor.backend,
-        device or str(getattr(predictor.device, "name", "local")),
-        predictor.threads if meaningful else 1,
-        measured.conditions,
-        total,
-        measured.first_ms,
-        layers,
-        float(np.median(taken.reading)),
-        measured.peak_bytes,
-        runs,
-        "int8" if is_quantised(predictor.graph) else predictor.precision,
-        sum_ms,
-        total["median"] - sum_ms,
-        float(np.median(taken.profiled)),
-        measured.warm_ms,
-        _rankable_us(layers),
-        execution.memory(),
-        memory_map(execution.plan),
-        None if limits is None else limits.to_dict(),
+        model=predictor.model.name,
+        backend=predictor.backend,
+        device=device or str(getattr(predictor.device, "name", "local")),
+        threads=predictor.threads if meaningful else 1,
+        environment=measured.conditions,
+        total_ms=total,
+        first_run_ms=measured.first_ms,
+        layers=layers,
+        overhead_ms=float(np.median(taken.reading)),
+        peak_memory_bytes=measured.peak_bytes,
+        runs=runs,
+        precision="int8" if is_quantised(predictor.graph) else predictor.precision,
+        sum_ms=sum_ms,
+        unexplained_ms=total["median"] - sum_ms,
+        profiled_ms=float(np.median(taken.profiled)),
+        warm_ms=measured.warm_ms,
+        rankable_us=_rankable_us(layers),
+        memory=execution.memory(),
+        memory_map=memory_map(execution.plan),
+        roof=None if limits is None else limits.to_dict(),
         samples_ms=taken.plain.tolist(),
         times_meaningful=meaningful,
         emulated=not meaningful,
@@ -239,44 +207,8 @@ def _profile(
         out.instructions = {key: counts[key] for key in ("run", "first_result")}
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
-    out.warnings = [*measured.warnings, *_warnings(out)]
+    out.warnings = [*measured.warnings, *doubts(out)]
     return out
-
-
-def _here(
-    execution: Execution,
-    ordered: list[np.ndarray],
-    runs: int,
-    warmup: int,
-    begin: float,
-    progress: Callable[[int, int], None] | None,
-) -> _Measured:
-    """On this machine; planning began at `begin`."""
-    execution.run(ordered)
-    first_ms = (time.perf_counter() - begin) * 1e3
-    warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
-    before = environment()
-    samples = _measure(execution, ordered, runs, progress)
-    after = readings()
-    changed = {f"{k}_after": after[k] for k in _CHANGING if k in after}
-    doubts = condition.warnings(before, after)
-    conditions = {**before, **changed}
-    return _Measured(samples, first_ms, conditions, peak_rss_bytes(), doubts, warm)
-
-
-def _there(
-    execution: Execution, ordered: list[np.ndarray], runs: int, warmup: int, device: Device
-) -> _Measured:
-    """On a device, in one run of its program."""
-    remote = execution.measure(ordered, runs=runs, warmup=warmup)
-    return _Measured(
-        _from_device(remote, [t.variant for t in execution.times()]),
-        remote.first_ns / 1e6,
-        {"cpu": f"{device.target()} of {device.name}", **remote.environment},
-        sum(execution.memory().values()),
-        remote.warnings,
-        instructions=remote.instructions,
-    )
 
 
 def _overhead_share(plan: Plan, fastest_ms: float) -> float:
@@ -297,45 +229,6 @@ def _clock_read_ms(batches: int = 20, reads: int = 200) -> float:
     return best / reads / 1e6
 
 
-def _from_device(made: Samples, variants: list[str]) -> _Samples:
-    """The runner's own repetitions, steps laid end to end."""
-    ends = np.cumsum(made.steps_ns, axis=1) / 1e6
-    totals = made.total_ns / 1e6
-    reading = np.zeros(len(totals))  # it reads its clocks out after the last run
-    return _Samples(totals, totals, ends - made.steps_ns / 1e6, ends, reading, variants)
-
-
-def _one(execution: Execution, ordered: list[np.ndarray]) -> float:
-    execution.run(ordered)
-    return execution.total_ns / 1e6
-
-
-def _measure(
-    execution: Execution,
-    ordered: list[np.ndarray],
-    runs: int,
-    progress: Callable[[int, int], None] | None,
-) -> _Samples:
-    """Plain and profiled runs in turn."""
-    steps = len(execution.plan.steps)
-    taken = _Samples(
-        np.zeros(runs), np.zeros(runs), np.zeros((runs, steps)), np.zeros((runs, steps)),
-        np.zeros(runs), [],
-    )  # fmt: skip
-    for run in range(runs):
-        taken.plain[run] = _one(execution, ordered)
-        taken.profiled[run] = _one(execution, ordered)
-        begin = time.perf_counter()
-        times = execution.times()
-        taken.starts[run] = [t.start_ns / 1e6 for t in times]
-        taken.ends[run] = [t.end_ns / 1e6 for t in times]
-        taken.reading[run] = (time.perf_counter() - begin) * 1e3
-        taken.variants = [t.variant for t in times]
-        if progress:
-            progress(run + 1, runs)
-    return taken
-
-
 def _percentiles(samples: np.ndarray) -> dict[str, float]:
     return {
         "median": float(np.median(samples)),
@@ -347,7 +240,7 @@ def _percentiles(samples: np.ndarray) -> dict[str, float]:
     }
 
 
-def _rows(plan: Plan, taken: _Samples, roof: Roof | None) -> list[LayerTime]:
+def _rows(plan: Plan, taken: Samples, roof: Roof | None) -> list[LayerTime]:
     times = taken.ends - taken.starts
     medians = np.median(times, axis=0)
     whole = float(medians.sum()) or 1.0
@@ -390,104 +283,35 @@ def _row(
     integer = _in_integers(plan, step)
     scope, slash, _ = step.name.strip("/").partition("/")
     return LayerTime(
-        step.index,
-        step.name,
-        step.op,
-        list(step.sources),
-        step.backend,
-        variant,
-        step.why,
-        shapes[0],
-        shapes[1],
-        str(plan.tensors[step.outputs[0]].dtype),
-        median,
-        float(times.min()),
-        float(np.percentile(times, 90)),
-        _median_interval(times),
-        share,
-        step.macs,
-        step.flops,
-        step.bytes,
-        weights,
-        step.flops / seconds / 1e9 if seconds else 0.0,
-        step.bytes / seconds / 1e9 if seconds else 0.0,
-        roof.fraction(*work, median, integer) if roof else None,
-        roof.bound_by(*work, integer) if roof else None,
-        step.node is None,
+        index=step.index,
+        name=step.name,
+        op=step.op,
+        sources=list(step.sources),
+        backend=step.backend,
+        kernel=variant,
+        why=step.why,
+        input_shapes=shapes[0],
+        output_shapes=shapes[1],
+        dtype=str(plan.tensors[step.outputs[0]].dtype),
+        median_ms=median,
+        min_ms=float(times.min()),
+        p90_ms=float(np.percentile(times, 90)),
+        ci_ms=median_interval(times),
+        share=share,
+        macs=step.macs,
+        flops=step.flops,
+        bytes=step.bytes,
+        weight_bytes=weights,
+        gflops=step.flops / seconds / 1e9 if seconds else 0.0,
+        gbytes_per_s=step.bytes / seconds / 1e9 if seconds else 0.0,
+        roof_fraction=roof.fraction(*work, median, integer) if roof else None,
+        bound_by=roof.bound_by(*work, integer) if roof else None,
+        overhead=step.node is None,
         block=scope if slash else "",
     )
-
-
-def _median_interval(times: np.ndarray) -> float | None:
-    """Half width of the 95 % confidence interval of the median, from order statistics
-    (binomial, normal approximation: ranks n/2 ± 0.98·√n)."""
-    n = len(times)
-    if n < FEWEST_RUNS:
-        return None
-    ordered = np.sort(times)
-    low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)))
-    high = min(n - 1, math.ceil(n / 2 + 0.98 * math.sqrt(n)))
-    return float(ordered[high] - ordered[low]) / 2
 
 
 def _rankable_us(layers: list[LayerTime]) -> float:
     """√2 times the usual half interval of the layers that matter: the interval of a difference."""
     widths = [x.ci_ms for x in layers if x.share >= _RANKED_SHARE and x.ci_ms is not None]
     return 1e3 * math.sqrt(2) * float(np.median(widths)) if widths else 0.0
-
-
-def _warnings(result: Profile) -> list[str]:
-    if not result.times_meaningful:
-        more = ", executed instructions" if result.instructions else ""
-        return [f"emulated: the times say nothing about a board; kernels, shapes, memory{more} do"]
-    out = []
-    if result.runs < FEWEST_RUNS:
-        out.append(
-            f"{result.runs} run{'s' if result.runs > 1 else ''}: too few for intervals and for "
-            f"ranking layers; --runs {FEWEST_RUNS} or more gives them"
-        )
-    cores = result.environment.get("cores")
-    if isinstance(cores, int) and result.threads > cores and result.backend != "opencl":
-        out.append(
-            f"{result.threads} threads on {cores} core{'s' if cores > 1 else ''} wait for each "
-            f"other; --threads {cores} is the most that can run at once"
-        )
-    median, p90 = result.total_ms["median"], result.total_ms["p90"]
-    if median > 0 and p90 > 1.25 * median:
-        out.append(
-            f"noisy: one run in ten took {p90 / median:.2f} times the median or more"
-            + unranked(result)
-        )
-    if median > 0 and abs(result.unexplained_ms) > 0.05 * median:
-        out.append(_explained(result, median))
-    medians = sum(x.median_ms for x in result.layers)
-    if abs(result.sum_ms - medians) > 0.1 * result.sum_ms:
-        out.append(
-            f"the layers' own medians add up to {medians:.3f} ms only: every run is interrupted, "
-            "each time in another layer; the machine is busy"
-        )
-    return out
-
-
-def unranked(result: Profile) -> str:
-    """How near two layers are that cannot be ranked, as the end of a sentence."""
-    if not result.rankable_us:
-        return ""
-    return f"; layers closer than {result.rankable_us:.1f} µs cannot be ranked"
-
-
-def _explained(result: Profile, median: float) -> str:
-    """Why the layers and the total differ by more than 5 %."""
-    apart = result.profiled_ms - median
-    said = f"the layers add up to {result.sum_ms:.3f} ms, the run takes {median:.3f} ms: "
-    if abs(apart) > 0.5 * abs(result.unexplained_ms):
-        return said + (
-            f"the runs that were timed took {result.profiled_ms:.3f} ms themselves, the machine "
-            "changed its speed between them"
-        )
-    if result.unexplained_ms > 0:
-        return said + (
-            f"{result.unexplained_ms:.3f} ms go to handing data in and out and, between "
-            "backends, to waiting"
-        )
-    return said + "steps overlap each other on the device"

@@ -191,7 +191,7 @@ def _counted(x: Any, result: Any) -> dict[str, str]:
 
 def _summary(result: Any) -> list[str]:
     """Totals, the reconciliation, roof and memory."""
-    from lite_engine.runtime.profile import unranked
+    from lite_engine.runtime.doubts import unranked
 
     total, memory = result.total_ms, result.memory_map.get("peak")
     lines = [_instructions(result)] if result.instructions else [

@@ -1,0 +1,67 @@
+"""What a profile cannot be trusted in, and why, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .measured import FEWEST_RUNS
+
+if TYPE_CHECKING:
+    from .profile import Profile
+
+
+def doubts(result: Profile) -> list[str]:
+    if not result.times_meaningful:
+        more = ", executed instructions" if result.instructions else ""
+        return [f"emulated: the times say nothing about a board; kernels, shapes, memory{more} do"]
+    out = []
+    if result.runs < FEWEST_RUNS:
+        out.append(
+            f"{result.runs} run{'s' if result.runs > 1 else ''}: too few for intervals and for "
+            f"ranking layers; --runs {FEWEST_RUNS} or more gives them"
+        )
+    cores = result.environment.get("cores")
+    if isinstance(cores, int) and result.threads > cores and result.backend != "opencl":
+        out.append(
+            f"{result.threads} threads on {cores} core{'s' if cores > 1 else ''} wait for each "
+            f"other; --threads {cores} is the most that can run at once"
+        )
+    median, p90 = result.total_ms["median"], result.total_ms["p90"]
+    if median > 0 and p90 > 1.25 * median:
+        out.append(
+            f"noisy: one run in ten took {p90 / median:.2f} times the median or more"
+            + unranked(result)
+        )
+    if median > 0 and abs(result.unexplained_ms) > 0.05 * median:
+        out.append(_explained(result, median))
+    medians = sum(x.median_ms for x in result.layers)
+    if abs(result.sum_ms - medians) > 0.1 * result.sum_ms:
+        out.append(
+            f"the layers' own medians add up to {medians:.3f} ms only: every run is interrupted, "
+            "each time in another layer; the machine is busy"
+        )
+    return out
+
+
+def unranked(result: Profile) -> str:
+    """How near two layers are that cannot be ranked, as the end of a sentence."""
+    if not result.rankable_us:
+        return ""
+    return f"; layers closer than {result.rankable_us:.1f} µs cannot be ranked"
+
+
+def _explained(result: Profile, median: float) -> str:
+    """Why the layers and the total differ by more than 5 %."""
+    apart = result.profiled_ms - median
+    said = f"the layers add up to {result.sum_ms:.3f} ms, the run takes {median:.3f} ms: "
+    if abs(apart) > 0.5 * abs(result.unexplained_ms):
+        return said + (
+            f"the runs that were timed took {result.profiled_ms:.3f} ms themselves, the machine "
+            "changed its speed between them"
+        )
+    if result.unexplained_ms > 0:
+        return said + (
+            f"{result.unexplained_ms:.3f} ms go to handing data in and out and, between "
+            "backends, to waiting"
+        )
+    return said + "steps overlap each other on the device"

@@ -1,0 +1,133 @@
+"""Timed runs of a planned model, on this machine or on a device."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..backends import Samples as RunnerSamples
+from ..devices import Device, condition
+from .environment import environment, peak_rss_bytes, readings
+from .execute import Execution
+
+#: Below this many the interval of a median is not known (order statistics, 95 %).
+FEWEST_RUNS = 6
+#: What is read again after the runs.
+_CHANGING = ("frequency_khz", "temperature_millicelsius")
+
+
+@dataclass
+class Samples:
+    """What the timed runs gave, in ms: (runs,) totals and (runs, steps) layers."""
+
+    plain: np.ndarray
+    profiled: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    reading: np.ndarray
+    variants: list[str]
+
+
+@dataclass
+class Measured:
+    """What a machine says of its runs: the samples, and under which conditions they were taken."""
+
+    samples: Samples
+    first_ms: float
+    conditions: dict[str, Any]
+    peak_bytes: int
+    warnings: list[str]
+    warm_ms: list[float] = field(default_factory=list)
+    instructions: dict[str, Any] | None = None
+
+
+def measure_here(
+    execution: Execution,
+    ordered: list[np.ndarray],
+    runs: int,
+    warmup: int,
+    begin: float,
+    progress: Callable[[int, int], None] | None,
+) -> Measured:
+    """On this machine; planning began at `begin`."""
+    execution.run(ordered)
+    first_ms = (time.perf_counter() - begin) * 1e3
+    warm = [_one(execution, ordered) for _ in range(max(0, warmup - 1))]
+    before = environment()
+    samples = _measure(execution, ordered, runs, progress)
+    after = readings()
+    changed = {f"{k}_after": after[k] for k in _CHANGING if k in after}
+    doubts = condition.warnings(before, after)
+    conditions = {**before, **changed}
+    return Measured(samples, first_ms, conditions, peak_rss_bytes(), doubts, warm)
+
+
+def measure_there(
+    execution: Execution, ordered: list[np.ndarray], runs: int, warmup: int, device: Device
+) -> Measured:
+    """On a device, in one run of its program."""
+    remote = execution.measure(ordered, runs=runs, warmup=warmup)
+    return Measured(
+        _from_device(remote, [t.variant for t in execution.times()]),
+        remote.first_ns / 1e6,
+        {"cpu": f"{device.target()} of {device.name}", **remote.environment},
+        sum(execution.memory().values()),
+        remote.warnings,
+        instructions=remote.instructions,
+    )
+
+
+def _from_device(made: RunnerSamples, variants: list[str]) -> Samples:
+    """The runner's own repetitions, steps laid end to end."""
+    ends = np.cumsum(made.steps_ns, axis=1) / 1e6
+    totals = made.total_ns / 1e6
+    reading = np.zeros(len(totals))  # it reads its clocks out after the last run
+    return Samples(totals, totals, ends - made.steps_ns / 1e6, ends, reading, variants)
+
+
+def _one(execution: Execution, ordered: list[np.ndarray]) -> float:
+    execution.run(ordered)
+    return execution.total_ns / 1e6
+
+
+def _measure(
+    execution: Execution,
+    ordered: list[np.ndarray],
+    runs: int,
+    progress: Callable[[int, int], None] | None,
+) -> Samples:
+    """Plain and profiled runs in turn."""
+    steps = len(execution.plan.steps)
+    taken = Samples(
+        np.zeros(runs), np.zeros(runs), np.zeros((runs, steps)), np.zeros((runs, steps)),
+        np.zeros(runs), [],
+    )  # fmt: skip
+    for run in range(runs):
+        taken.plain[run] = _one(execution, ordered)
+        taken.profiled[run] = _one(execution, ordered)
+        begin = time.perf_counter()
+        times = execution.times()
+        taken.starts[run] = [t.start_ns / 1e6 for t in times]
+        taken.ends[run] = [t.end_ns / 1e6 for t in times]
+        taken.reading[run] = (time.perf_counter() - begin) * 1e3
+        taken.variants = [t.variant for t in times]
+        if progress:
+            progress(run + 1, runs)
+    return taken
+
+
+def median_interval(times: np.ndarray) -> float | None:
+    """Half width of the 95 % confidence interval of the median, from order statistics
+    (binomial, normal approximation: ranks n/2 ± 0.98·√n)."""
+    n = len(times)
+    if n < FEWEST_RUNS:
+        return None
+    ordered = np.sort(times)
+    low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)))
+    high = min(n - 1, math.ceil(n / 2 + 0.98 * math.sqrt(n)))
+    return float(ordered[high] - ordered[low]) / 2
