@@ -22,8 +22,8 @@ from .rounding import SMALLEST, UNIT
 from .side import quant_of, to_float
 
 if TYPE_CHECKING:
-    from .compare import _Work
     from .comparison import LayerDifference
+    from .work import Work
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -65,14 +65,14 @@ def same_choices(
     return bool(np.all((at_a == at_b) | (margin <= slack_a + slack_b)))
 
 
-def chooses(work: _Work, value_b: str) -> bool:
+def chooses(work: Work, value_b: str) -> bool:
     """B's layer answers with places among scores that A has too."""
     choice = choice_of(work.pair_of[value_b].node_b, value_b)
     return choice is not None and choice.scores.name in work.known
 
 
 def judge_alone(
-    work: _Work, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
+    work: Work, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
 ) -> None:
     """Judges a layer of B that chooses among A's scores, `given` as B has them: a choice is right
     when its score and the right one's differ by no more than the two lose on the way to B."""
@@ -83,7 +83,7 @@ def judge_alone(
     row.tolerance = row.explained
 
 
-def right_in_whole_runs(work: _Work, values_b: Sequence[str], alone: Arrays, whole: Arrays) -> bool:
+def right_in_whole_runs(work: Work, values_b: Sequence[str], alone: Arrays, whole: Arrays) -> bool:
     """B's whole run chose these places as its layers alone do from its own scores, and none whose
     margin is larger than errors like those of all its scores explain: of normal ones with their
     root mean square, none of 10⁹ moves a margin by CARRIED times as much."""
@@ -102,7 +102,7 @@ def right_in_whole_runs(work: _Work, values_b: Sequence[str], alone: Arrays, who
     return True
 
 
-def _scores(work: _Work, pair: Pair, va: Arrays, vb: Arrays) -> tuple[np.ndarray, np.ndarray, int]:
+def _scores(work: Work, pair: Pair, va: Arrays, vb: Arrays) -> tuple[np.ndarray, np.ndarray, int]:
     """A's scores and B's as real numbers of one shape, and the axis along which B chooses."""
     choice = choice_of(pair.node_b, pair.name_b)
     assert choice is not None
@@ -114,7 +114,7 @@ def _scores(work: _Work, pair: Pair, va: Arrays, vb: Arrays) -> tuple[np.ndarray
     return s.astype(np.float64), t.astype(np.float64), choice.axis
 
 
-def _lost(work: _Work, scores: np.ndarray) -> np.ndarray:
+def _lost(work: Work, scores: np.ndarray) -> np.ndarray:
     """What each number loses at most where the coarser side stores it."""
     coarser = max(work.a.precision, work.b.precision, key=UNIT.__getitem__)
     return np.maximum(UNIT[coarser] * np.abs(scores), SMALLEST[coarser])

@@ -24,11 +24,11 @@ from .difference import difference
 from .judge import CARRIED, output_limit, within
 
 if TYPE_CHECKING:
-    from .compare import _Work
     from .comparison import Comparison, LayerDifference
+    from .work import Work
 
 
-def magnified(outputs: Sequence[str], result: Comparison, work: _Work) -> dict[str, str]:
+def magnified(outputs: Sequence[str], result: Comparison, work: Work) -> dict[str, str]:
     """Output → the layer that magnifies, for those `outputs` that it excuses."""
     limit = output_limit(result, work.a, work.b)
     found = {}
@@ -45,7 +45,7 @@ def magnified(outputs: Sequence[str], result: Comparison, work: _Work) -> dict[s
 class _WayBack:
     """From an output to the values that are within the limit."""
 
-    def __init__(self, result: Comparison, work: _Work, limit: float) -> None:
+    def __init__(self, result: Comparison, work: Work, limit: float) -> None:
         self.work, self.limit = work, limit
         self.rows = {r.value_b: r for r in result.layers}
         self.over: list[LayerDifference] = []
