@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from lite_engine.ops import all_ops, get_op
+from lite_engine.ops.activation import FUSABLE
 
 from .tiny import check, isas, run_step
 
@@ -32,13 +34,45 @@ def test_unary_of_positive_numbers(op, isa):
     check(op, "f32_unary", [x], isas=[isa])
 
 
-@pytest.mark.parametrize("isa", isas())
-@pytest.mark.parametrize(
-    "op", ["Exp", "Tanh", "Sigmoid", "Erf", "Relu", "Softplus", "Log", "Sqrt", "Floor"]
+SPECIAL = np.array(
+    [0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 88, -88, 104, 1e30, -1e30], np.float32
 )
-def test_special_numbers(op, isa):
-    x = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 88, -88, 104, 1e30, -1e30], np.float32)
-    check(op, "f32_unary", [x], isas=[isa], threads=[1])
+
+
+@pytest.mark.parametrize(
+    "op", [o.name for o in all_ops() if any(k.name == "f32_unary" for k in o.kernels)]
+)
+def test_special_numbers(op):
+    """Every unary operator gives NaN and infinities where its definition does."""
+    attrs = {k: v for k, v in get_op(op).attrs.items() if v is not None}
+    bounds = [np.array(b, np.float32) for b in (-1.5, 2.25)] if op == "Clip" else []
+    at = {"min": 1, "max": 2} if bounds else {}
+    with np.errstate(all="ignore"):
+        check(op, "f32_unary", [SPECIAL, *bounds], attrs, as_attrs=at, isas=isas(), threads=[1])
+
+
+@pytest.mark.parametrize("op", ["Min", "Max", "PRelu"])
+def test_binary_of_special_numbers(op):
+    numbers = np.resize(SPECIAL, 2 * SPECIAL.size)
+    with np.errstate(all="ignore"):
+        for a in (numbers, np.roll(numbers, 1), np.full(22, np.nan, np.float32)):
+            check(op, "f32_binary", [a, np.ones_like(a)], isas=isas(), threads=[1])
+            check(op, "f32_binary", [np.ones_like(a), a], isas=isas(), threads=[1])
+
+
+@pytest.mark.parametrize("name", FUSABLE)
+def test_fused_activation_of_special_numbers(name):
+    """A bias of them under zero weights: sums that every kernel's way of adding leaves alone."""
+    attrs = {"activation": name, "activation_params": [-0.5, 6.0] if name == "Clip" else []}
+    count = SPECIAL.size
+    x = np.zeros((1, count, 8, 9), np.float32)
+    with np.errstate(all="ignore"):
+        for way, group, k in [("gemm", 1, 1), ("gemm", 1, 3), ("depthwise", count, 3)]:
+            w = np.zeros((count, count // group, k, k), np.float32)
+            more = {**attrs, "group": group, "pads": [k // 2] * 4}
+            check("Conv", f"f32_conv2d_{way}", [x, w, SPECIAL], more, channels_last=[0],
+                  constant=(1, 2), isas=isas(), threads=[1])  # fmt: skip
+        check("Add", "f32_binary", [x[0, 0, 0, :1], SPECIAL], attrs, isas=isas(), threads=[1])
 
 
 @pytest.mark.parametrize("isa", isas())

@@ -97,6 +97,31 @@ def test_global_pool(op, isa):
         check(op, "f32_pool", [normal(*shape)], channels_last=[0], isas=[isa], threads=[1, 3])
 
 
+WINDOWS = [
+    {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
+    {"kernel_shape": [2, 2]}, {"kernel_shape": [5, 5]},
+]  # fmt: skip
+
+
+def test_extremes_keep_nan():
+    """Wherever in a window or row it stands, alone or beside infinities."""
+    for channels in (3, 70):
+        x = normal(1, channels, 9, 11)
+        flat = x.reshape(-1)
+        flat[rng.permutation(flat.size)[: flat.size // 10]] = np.nan
+        flat[rng.permutation(flat.size)[: flat.size // 20]] = -np.inf
+        for attrs in WINDOWS:
+            check("MaxPool", "f32_pool", [x], attrs, channels_last=[0], isas=isas(), threads=[1])
+        check("GlobalMaxPool", "f32_pool", [x], channels_last=[0], isas=isas(), threads=[1])
+        for axes in ([1], [3], [2, 3]):
+            for op in ("ReduceMax", "ReduceMin"):
+                inputs = [x, np.array(axes)]
+                check(op, "f32_reduce", inputs, as_attrs={"axes": 1}, isas=isas(), threads=[1])
+        for attrs in ({"axis": 3}, {"axis": 1, "select_last_index": 1}):
+            for op in ("ArgMax", "ArgMin"):
+                check(op, "any_arg", [x], attrs, threads=[1])
+
+
 @pytest.mark.parametrize("isa", isas())
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "GlobalAveragePool"])
 def test_pool_of_shorts(op, isa):
@@ -106,6 +131,7 @@ def test_pool_of_shorts(op, isa):
              ((1, 100, 23, 21), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]})]
     for shape, attrs in [((2, 33, 7, 7), {})] if op.startswith("Global") else cases:
         x = bf16_to_f32(f32_to_bf16(normal(*shape)))
+        x[0, 0, 0, 1] = np.nan
         case = make_case(op, "bf16_pool", [x], attrs, channels_last=[0])
         for threads in (1, 3):
             (bits,) = run_step(op, "bf16_pool", [shorts(case.inputs[0])], [shorts(case.wanted[0])],

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lite_engine.backends.opencl.device import BUILD_OPTIONS, KERNELS
+from lite_engine.backends.opencl.launch import FUNCTIONS, function_options
 from lite_engine.backends.opencl.steps import kernel_names
 from lite_engine.ir import DType, Graph
-from lite_engine.ops import all_ops
+from lite_engine.ops import all_ops, get_op
 
-from tests.opencl.tiny import check, single
+from tests.native.tiny import reference
+from tests.opencl.tiny import check, device, single
 from tests.small_models import Builder
 
 pytestmark = pytest.mark.opencl
@@ -163,6 +166,7 @@ CASES: dict[str, list[Graph]] = {
         single("Mul", (20, 700), some(700)),
         single("Sub", (3, 1, 5), some(4, 1)), single("Div", (3, 5), np.float32(3)),
         single("PRelu", IMAGE, some(6, 1, 1)), pair("Add", (2, 3, 4), (2, 3, 4)),
+        pair("Max", (2, 3, 4), (2, 3, 4)), single("Min", IMAGE, some(6, 1, 1)),
     ],
     "cast": [cast("i32"), cast("u8")],
     "copy_relayout": [
@@ -195,10 +199,14 @@ CASES: dict[str, list[Graph]] = {
 }  # fmt: skip
 
 
+#: Kernels whose sums go over the same numbers as the definition's: NaN comes out where it has it.
+NAN_IN_PLACE = ("unary", "binary", "pool", "reduce", "arg", "softmax", "conv2d_depthwise", "rnn")
+
+
 @pytest.mark.parametrize("kernel", CASES)
 def test_kernel(kernel: str) -> None:
     for graph in CASES[kernel]:
-        plan = check(graph).plan
+        plan = check(graph, special=kernel in NAN_IN_PLACE).plan
         assert kernel in {s.kernel for s in plan.steps}, (kernel, [s.kernel for s in plan.steps])
 
 
@@ -217,6 +225,33 @@ def test_every_kernel_of_the_registry_has_a_case() -> None:
     named = {k.name for op in all_ops() for k in op.kernels if k.backend == "opencl"}
     assert named <= kernel_names()
     assert named <= set(CASES)
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_functions_of_nan_and_infinities(width: int) -> None:
+    """Every function of one number, in one program, of numbers and of vectors."""
+    numbers = [0, -0.0, np.inf, -np.inf, np.nan, 88, -88, 0.4, -0.4, 3, -3, 7, -7, 2, -1, 1]
+    x = np.array(numbers, np.float32)
+    names = [n for n in FUNCTIONS if n != "GeluTanh"]
+    body = ""
+    for row, name in enumerate(names):
+        params = [v for v in get_op(name).attrs.values() if isinstance(v, float)]
+        options = function_options(name, params)
+        body += f"\n#undef ACT\n#undef ACT_A\n#undef ACT_B\n{options}\nROW({row})"
+    row = "for (int i = 0; i < 16; i += V) { FV v = LDV(x, i); STV(y, 16 * (k) + i, ACT(v)); }"
+    source = f"#define V {width}\n" + (KERNELS / "common.h").read_text()
+    source += f"#define ROW(k) {row}\n"
+    source += f"kernel void functions(global const float *x, global float *y) {{{body}\n}}"
+    own = device()
+    program = own.cl.Program(own.context, source).build(list(BUILD_OPTIONS))
+    got = np.empty((len(names), x.size), np.float32)
+    y = own.buffer(got.nbytes)
+    program.functions(own.queue, (1,), None, own.buffer(x.nbytes, x), y)
+    own.cl.enqueue_copy(own.queue, got, y)
+    for name, found in zip(names, got):
+        with np.errstate(all="ignore"):
+            (wanted,) = reference(name, [x], {})
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,10 @@ def check(
     images: bool = False,
     precision: str = "fp32",
     tolerance: float | None = None,
+    special: bool = False,
 ) -> Execution:
-    """Outputs of the graph on a device against the reference; every operator must run there."""
+    """Outputs of the graph on a device against the reference; every operator must run there.
+    `special` also of inputs with NaN and infinities."""
     plan = make_plan(graph, "opencl", precision=precision)
     nodes = [s for s in plan.steps if s.op != "Relayout"]
     elsewhere = [f"{s.name}: {s.why}" for s in nodes if s.backend != "opencl"]
@@ -56,7 +58,28 @@ def check(
     feeds = list(random_feeds(graph).values())
     wanted = Execution(make_plan(graph, "reference"), threads=1).run(feeds)
     allowed = TOLERANCE[precision] if tolerance is None else tolerance
-    for value, y, exact in zip(graph.outputs, execution.run(feeds), wanted, strict=True):
+    _agree(graph, execution.run(feeds), wanted, allowed, precision)
+    if special:
+        feeds = [_with_special(x) for x in feeds]
+        with np.errstate(all="ignore"):
+            wanted = Execution(make_plan(graph, "reference"), threads=1).run(feeds)
+        for y, exact in zip(execution.run(feeds), wanted, strict=True):
+            np.testing.assert_allclose(y, exact, rtol=1e-4, atol=1e-5)
+    return execution
+
+
+def _with_special(x: np.ndarray) -> np.ndarray:
+    """NaN and infinities among the numbers, one in six."""
+    out, rng = x.copy(), np.random.default_rng(3)
+    at = rng.permutation(x.size)[: -(-x.size // 6)]
+    out.reshape(-1)[at] = rng.choice([np.nan, np.inf, -np.inf], at.size)
+    return out
+
+
+def _agree(
+    graph: Graph, got: list[np.ndarray], wanted: list[np.ndarray], allowed: float, precision: str
+) -> None:
+    for value, y, exact in zip(graph.outputs, got, wanted, strict=True):
         assert (y.shape, y.dtype) == (exact.shape, exact.dtype), value.name
         worst = np.unravel_index(np.argmax(np.abs(1.0 * y - exact)), y.shape) if y.size else ()
         error = np.linalg.norm(1.0 * y - exact) / (np.linalg.norm(1.0 * exact) + 1e-12)
@@ -64,4 +87,3 @@ def check(
             f"{graph.name} {y.shape} {precision}: error {error:.2e}, worst at {worst}: "
             f"{y[worst]} instead of {exact[worst]}"
         )
-    return execution

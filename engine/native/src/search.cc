@@ -63,7 +63,7 @@ bool prepare_arg(Step& step, Env& env) {
   return true;
 }
 
-// Like NumPy, the first NaN is the extreme.
+// Like NumPy, the first (or last) NaN is the extreme.
 template <class T>
 int64_t extreme(const State& s, const Tensor& x, int64_t i) {
   const uint8_t* from = series(s, x, i);
@@ -75,7 +75,7 @@ int64_t extreme(const State& s, const Tensor& x, int64_t i) {
     load(x.dtype, from + a * stride, s.inner, n, chunk);
     for (int k = 0; k < n; ++k) {
       const bool better = s.largest ? chunk[k] > best : chunk[k] < best;
-      const bool nan = chunk[k] != chunk[k] && best == best;
+      const bool nan = chunk[k] != chunk[k] && (s.last || best == best);
       if ((a | k) == 0 || better || nan || (s.last && chunk[k] == best)) {
         best = chunk[k];
         where = a + k;

@@ -29,8 +29,8 @@ _OPERATORS = {
     "Sub": "((p)-(q))",
     "Mul": "((p)*(q))",
     "Div": "((p)/(q))",
-    "Min": "fmin(p,q)",
-    "Max": "fmax(p,q)",
+    "Min": "MINIMUM(p,q)",
+    "Max": "MAXIMUM(p,q)",
     "Pow": "pow(p,q)",
     "PRelu": "((p)<0.0f?(p)*(q):(p))",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +65,13 @@ class Image:
 #: Unary functions as OpenCL expressions of x; a and b are the step's constants.
 FUNCTIONS = {
     "Identity": "(x)",
-    "Relu": "fmax((x),0.0f)",
-    "Clip": "fmin(fmax((x),ACT_A),ACT_B)",
+    "Relu": "AT_LEAST(x,0.0f)",
+    "Clip": "AT_MOST(AT_LEAST(x,ACT_A),ACT_B)",
     "LeakyRelu": "((x)<0.0f?ACT_A*(x):(x))",
     "Sigmoid": "SIGMOID(x)",
     "Tanh": "tanh(x)",
-    "HardSigmoid": "clamp(ACT_A*(x)+ACT_B,0.0f,1.0f)",
-    "HardSwish": "((x)*clamp((x)/6.0f+0.5f,0.0f,1.0f))",
+    "HardSigmoid": "UNIT(ACT_A*(x)+ACT_B)",
+    "HardSwish": "((x)*UNIT((x)/6.0f+0.5f))",
     "Silu": "((x)*SIGMOID(x))",
     "Gelu": "(0.5f*(x)*(1.0f+erf((x)*0.70710678f)))",
     "GeluTanh": "(0.5f*(x)*(1.0f+tanh(0.79788456f*((x)+0.044715f*(x)*(x)*(x)))))",
@@ -89,11 +90,10 @@ FUNCTIONS = {
     "Floor": "floor(x)",
     "Ceil": "ceil(x)",
     "Round": "rint(x)",
-    "Sign": "sign(x)",
+    "Sign": "((x)!=(x)?(x):sign(x))",
     "Sin": "sin(x)",
     "Cos": "cos(x)",
 }
-_INFINITY = 3.4e38
 #: Elements that a work-item of a CPU should at least move.
 CPU_RUN = 4096
 
@@ -133,12 +133,17 @@ def function_options(name: str, params: list[Any]) -> str:
         name, params = "GeluTanh", []
     if name == "Clip":
         low, high = (*params, None, None)[:2]
-        params = [-_INFINITY if low is None else low, _INFINITY if high is None else high]
-    numbers = [p for p in params if not isinstance(p, str)]
-    constants = [float(min(max(p, -_INFINITY), _INFINITY)) for p in numbers]
+        params = [-math.inf if low is None else low, math.inf if high is None else high]
+    numbers = [float(p) for p in params if not isinstance(p, str)]
     lines = [f"#define ACT(x) {FUNCTIONS[name]}"]
-    lines += [f"#define ACT_{letter} {value!r}f" for letter, value in zip("AB", constants)]
+    lines += [f"#define ACT_{letter} {_literal(v)}" for letter, v in zip("AB", numbers)]
     return "\n".join(lines)
+
+
+def _literal(value: float) -> str:
+    if abs(value) > np.finfo(np.float32).max:
+        return "INFINITY" if value > 0 else "(-INFINITY)"
+    return f"{value!r}f"
 
 
 def activation_options(step: Step) -> str:

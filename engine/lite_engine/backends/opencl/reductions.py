@@ -19,21 +19,21 @@ from .steps import builds
 _FOLDS = {
     "ReduceSum": ("0.0f", "((s)+(v))", "(s)"),
     "ReduceMean": ("0.0f", "((s)+(v))", "((s)/(n))"),
-    "ReduceMax": ("-INFINITY", "fmax(s,v)", "(s)"),
-    "ReduceMin": ("INFINITY", "fmin(s,v)", "(s)"),
+    "ReduceMax": ("-INFINITY", "MAXIMUM(s,v)", "(s)"),
+    "ReduceMin": ("INFINITY", "MINIMUM(s,v)", "(s)"),
     "ReduceProd": ("1.0f", "((s)*(v))", "(s)"),
     "ReduceL1": ("0.0f", "((s)+fabs(v))", "(s)"),
     "ReduceL2": ("0.0f", "((s)+(v)*(v))", "sqrt(s)"),
     "ReduceSumSquare": ("0.0f", "((s)+(v)*(v))", "(s)"),
     "GlobalAveragePool": ("0.0f", "((s)+(v))", "((s)/(n))"),
-    "GlobalMaxPool": ("-INFINITY", "fmax(s,v)", "(s)"),
+    "GlobalMaxPool": ("-INFINITY", "MAXIMUM(s,v)", "(s)"),
 }
 #: How two partial results are joined where it is not their sum.
 _MERGES = {
-    "ReduceMax": "fmax(s,t)",
-    "ReduceMin": "fmin(s,t)",
+    "ReduceMax": "MAXIMUM(s,t)",
+    "ReduceMin": "MINIMUM(s,t)",
     "ReduceProd": "((s)*(t))",
-    "GlobalMaxPool": "fmax(s,t)",
+    "GlobalMaxPool": "MAXIMUM(s,t)",
 }
 #: Below so many outputs one work-item each leaves a GPU idle.
 _FEW_OUTPUTS = 1 << 16

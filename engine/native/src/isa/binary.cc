@@ -24,12 +24,11 @@ struct MulOp {
 struct DivOp {
   static LITE_INLINE F of(F a, F b) { return a / b; }
 };
-// NaN of either operand wins, as in NumPy.
 struct MinOp {
-  static LITE_INLINE F of(F a, F b) { return select(a == a, min(a, b), a); }
+  static LITE_INLINE F of(F a, F b) { return minimum(a, b); }
 };
 struct MaxOp {
-  static LITE_INLINE F of(F a, F b) { return select(a == a, max(a, b), a); }
+  static LITE_INLINE F of(F a, F b) { return maximum(a, b); }
 };
 struct PReluOp {
   static LITE_INLINE F of(F a, F b) { return select(a < splat(0.0f), a * b, a); }

@@ -27,7 +27,7 @@ LITE_INLINE void pool_pixel(const PoolShape& s, const Real* x, Real* y, const Po
     else return Wide{};
   };
   const auto add = [](Sum sum, F v) __attribute__((always_inline)) {
-    if constexpr (Max) return max(sum, v);
+    if constexpr (Max) return maximum(sum, v);
     else return sum + widen(v);
   };
   const auto result = [&](Sum sum) __attribute__((always_inline)) {
@@ -73,14 +73,21 @@ LITE_INLINE float scale_of(const PoolWindow& p) {
 }
 
 #if defined(__aarch64__)
-constexpr int kLineVectors = 4, kLine = kLineVectors * kLanes;
+constexpr int kLineVectors = 4;
 LITE_INLINE void load_line(const Real* p, F* to) {
   const F(&line)[kLineVectors] = *reinterpret_cast<const F(*)[kLineVectors]>(p);
   asm("ldp %q0, %q1, [%2]" : "=w"(to[0]), "=w"(to[1]) : "r"(p), "m"(line));
   asm("ldp %q0, %q1, [%2, 32]" : "=w"(to[2]), "=w"(to[3]) : "r"(p), "m"(line));
 }
+#else
+constexpr int kLineVectors = 2;
+LITE_INLINE void load_line(const Real* p, F* to) {
+  LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) to[i] = load(p + i * kLanes);
+}
+#endif
+constexpr int kLine = kLineVectors * kLanes;
 
-// 3x3 maxima at stride 2, a cache line of channels of every pixel: a column's maximum serves two of them.
+// 3x3 maxima at stride 2, some vectors of channels of every pixel: a column's maximum serves two of them.
 LITE_INLINE void max_line(const PoolShape& s, const Real* x, Real* y, int64_t count) {
   const Real* below = x + s.dilation[0] * s.in_row;
   const Real* bottom = below + s.dilation[0] * s.in_row;
@@ -91,7 +98,7 @@ LITE_INLINE void max_line(const PoolShape& s, const Real* x, Real* y, int64_t co
     load_line(below, more);
     load_line(bottom, last);
     LITE_UNROLL for (int i = 0; i < kLineVectors; ++i)
-      most[i] = max(max(most[i], more[i]), last[i]);
+      most[i] = maximum(maximum(most[i], more[i]), last[i]);
     x += pixel;
     below += pixel;
     bottom += pixel;
@@ -100,15 +107,14 @@ LITE_INLINE void max_line(const PoolShape& s, const Real* x, Real* y, int64_t co
   column(left);
   for (; count > 0; --count, y += s.out_pixel) {
     column(middle);
-    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) left[i] = max(left[i], middle[i]);
+    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) left[i] = maximum(left[i], middle[i]);
     column(right);
     LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) {
-      store(y + i * kLanes, max(left[i], right[i]));
+      store(y + i * kLanes, maximum(left[i], right[i]));
       left[i] = right[i];
     }
   }
 }
-#endif
 
 // Pixels [begin, end) of a row whose windows are those of `first`, each one stride further.
 template <bool Max, int K>
@@ -118,12 +124,10 @@ void pool_inside(const PoolShape& s, const Real* x, Real* y, const PoolWindow& f
   const int64_t step = s.stride[1] * s.in_pixel;
   x += first.from;
   y += first.to;
-#if defined(__aarch64__)
   if (Max && K == 3 && s.stride[1] == 2 && s.dilation[1] == 1) {
     for (; c0 + kLine <= c1; c0 += kLine) max_line(s, x + c0, y + c0, count);
     if (c0 == c1) return;
   }
-#endif
   for (int64_t i = 0; i < count; ++i, x += step, y += s.out_pixel)
     pool_pixel<Max, K>(s, x, y, first, c0, c1, scale);
 }

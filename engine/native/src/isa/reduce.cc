@@ -37,8 +37,8 @@ template <Fold fold>
 LITE_INLINE F combine(F acc, F v) {
   switch (fold) {
     case Fold::kSum: return acc + v;
-    case Fold::kMax: return select(v == v, max(acc, v), v);
-    case Fold::kMin: return select(v == v, min(acc, v), v);
+    case Fold::kMax: return maximum(acc, v);
+    case Fold::kMin: return minimum(acc, v);
     case Fold::kProduct: return acc * v;
   }
   return acc;

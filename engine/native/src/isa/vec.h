@@ -9,6 +9,7 @@
 //                data, weights and sums of kernels written in it follow
 //   load, store  need no alignment; the _part forms touch the first n lanes only (0 <= n <= kLanes)
 //   min, max     return the second operand when either is NaN: keep the data there
+//   minimum, maximum  NaN of either operand wins, as in NumPy
 //   round        to nearest, ties to even, as to_int does
 #pragma once
 
@@ -243,6 +244,14 @@ LITE_INLINE I to_int(F v) {
 }
 #endif
 #endif
+#endif
+
+#if defined(__ARM_NEON)
+LITE_INLINE F minimum(F a, F b) { return min(a, b); }
+LITE_INLINE F maximum(F a, F b) { return max(a, b); }
+#else
+LITE_INLINE F minimum(F a, F b) { return select(b == b, min(b, a), b); }
+LITE_INLINE F maximum(F a, F b) { return select(b == b, max(b, a), b); }
 #endif
 
 LITE_INLINE float sum(F v) {

@@ -1,4 +1,4 @@
-// Index of the first (or last, -DLAST) largest value; SIGN -1 finds the smallest.
+// Index of the first (or last, -DLAST) largest value; SIGN -1 finds the smallest. NaN is the extreme.
 kernel void arg(global const T *x, global long *y, int outer, int n, int inner) {
   const int i = get_global_id(0);
   if (i >= outer * inner) return;
@@ -8,9 +8,9 @@ kernel void arg(global const T *x, global long *y, int outer, int n, int inner) 
   for (int k = 1; k < n; ++k) {
     const float v = SIGN * LD(x, at + k * inner);
 #ifdef LAST
-    if (v >= best) { best = v; where = k; }
+    if (v >= best || v != v) { best = v; where = k; }
 #else
-    if (v > best) { best = v; where = k; }
+    if (v > best || (v != v && best == best)) { best = v; where = k; }
 #endif
   }
   y[i] = where;

@@ -26,7 +26,7 @@ kernel void pool(global const T *x, global T *y, int total, int H, int W, int C,
       ++count;
 #endif
 #else
-      s = fmax(s, v);
+      s = MAXIMUM(s, v);
 #endif
     }
   }

@@ -26,8 +26,8 @@ LITE_INLINE void pool_block(const PoolShape& s, const uint16_t* x, uint16_t* y, 
         touches(from, 2 * __builtin_popcount(lanes));
         const __m512i pairs = _mm512_maskz_loadu_epi16(lanes, from);
         const F even = (F)_mm512_slli_epi32(pairs, 16), rest = (F)_mm512_and_si512(pairs, odd);
-        sum[2 * n] = kMax ? max(sum[2 * n], even) : sum[2 * n] + even;
-        sum[2 * n + 1] = kMax ? max(sum[2 * n + 1], rest) : sum[2 * n + 1] + rest;
+        sum[2 * n] = kMax ? maximum(sum[2 * n], even) : sum[2 * n] + even;
+        sum[2 * n + 1] = kMax ? maximum(sum[2 * n + 1], rest) : sum[2 * n + 1] + rest;
       }
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
     __m512 low = (__m512)sum[2 * n], high = (__m512)sum[2 * n + 1];
