@@ -12,6 +12,7 @@ import pytest
 from lite_engine.ir import from_text
 from lite_engine.model_file import optimize, read_model
 from lite_engine.ops import infer_types
+from lite_engine.quantize import Calibration
 from lite_workbench.cli import main
 from lite_workbench.quantizing import FastRun
 
@@ -105,7 +106,7 @@ def test_an_interrupted_calibration_goes_on(files, tmp_path, monkeypatch, capsys
 
     monkeypatch.setattr(FastRun, "__call__", press)
     words = [*files, "--method", "minmax", "--resume", str(state)]
-    assert main(words) == 1
+    assert main(words) == 130
     assert f"stopped after 3 samples; the same command goes on from {state}" in (
         capsys.readouterr().err
     )
@@ -115,3 +116,18 @@ def test_an_interrupted_calibration_goes_on(files, tmp_path, monkeypatch, capsys
     assert len(calls) == 7 + 5 + 2
     for a, b in zip(made.graph.constants(), whole.graph.constants(), strict=True):
         assert np.array_equal(a.const, b.const)
+
+
+def test_ctrl_c_after_the_calibration_ends_at_once_and_keeps_it(files, tmp_path, monkeypatch):
+    state, calls = tmp_path / "state.npz", []
+
+    def press(self, graph, feeds, taps=(), run=FastRun.__call__):
+        calls.append(graph)
+        if len(calls) == 6:  # five samples were seen, the sixth is held back for the judgement
+            signal.raise_signal(signal.SIGINT)
+        return run(self, graph, feeds, taps)
+
+    monkeypatch.setattr(FastRun, "__call__", press)
+    assert main([*files, "--method", "minmax", "--resume", str(state)]) == 130
+    assert len(calls) == 6 and not (tmp_path / "int8.lite").exists()
+    assert Calibration.load(state).samples == 5

@@ -1,7 +1,8 @@
 """The `lite` command.
 
-Exit codes: 0 good, 1 the thing asked for failed or fell short, 2 wrong usage. Errors are one line
-`error: …`; a traceback only with LITE_DEBUG=1. `--json -` prints one document and nothing else.
+Exit codes: 0 good, 1 the thing asked for failed or fell short, 2 wrong usage, 130 Ctrl-C. Errors
+are one line `error: …`; a traceback only with LITE_DEBUG=1. `--json -` prints one document and
+nothing else.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, 2)
     except LiteError as error:
         return _fail(error, 1)
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"error: {str(error) or 'interrupted'}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()

@@ -144,11 +144,13 @@ def quantize(
     progress: Progress | None = None,
     cancel: Callable[[], bool] | None = None,
     resume: Calibration | None = None,
+    calibrated: Callable[[Calibration], None] | None = None,
     curve: Curve | None = None,
     force: bool = False,
 ) -> Quantised:
     """An optimised float graph and samples → a quantised graph, compared with its parent.
 
+    `calibrated` is called with the calibration, whole or cancelled, before anything is made of it.
     With a `curve` all its points are evaluated that it does not hold yet. Raises CalibrationError
     when the samples cannot be used, no point is as small as `options.max_bytes`, or the result
     falls short of `options.threshold_db` and `force` is not set.
@@ -165,6 +167,8 @@ def quantize(
         parent, Samples(samples, parent), run=run, progress=progress, cancel=cancel, resume=resume,
         limit=options.limit,
     )  # fmt: skip
+    if calibrated is not None:
+        calibrated(calibration)
     out = Quantised(parent, calibration, options)
     if calibration.cancelled:
         return out

@@ -155,7 +155,6 @@ def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
 
 
 def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
-    from lite_engine.errors import CalibrationError
     from lite_engine.quantize import Calibration, Curve, quantize
 
     from ..quantizing import FastRun, calibration, float_graph, model_of
@@ -163,19 +162,22 @@ def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
     options = _repeated(args.repeat) if args.repeat else _options(args)
     state = Path(args.resume) if args.resume else None
     run, graph = FastRun(), float_graph(model)
-    with _interrupted(state is not None) as cancel:
+    with _interrupted(state is not None) as (cancel, end):
+
+        def keep(seen: Calibration) -> None:
+            if state:
+                seen.save(state)
+            end()
+            if cancel is not None and cancel():
+                raise KeyboardInterrupt(
+                    f"stopped after {seen.samples} samples; the same command goes on from {state}"
+                )
+
         made = quantize(
             graph, calibration(graph, args.calibration), options, run=run, force=args.force,
             cancel=cancel, resume=Calibration.load(state) if state and state.exists() else None,
-            curve=Curve(args.trade_off) if args.trade_off else None,
+            calibrated=keep, curve=Curve(args.trade_off) if args.trade_off else None,
         )  # fmt: skip
-    if state:
-        made.calibration.save(state)
-    if made.graph is None:
-        raise CalibrationError(
-            f"stopped after {made.calibration.samples} samples; the same command goes on from "
-            f"{state}"
-        )
     if args.analyze:
         _analyze(made, run, args.analyze)
     quantised = model_of(made.graph, model)
@@ -245,17 +247,22 @@ def _repeated(text: str) -> Any:
 
 
 @contextmanager
-def _interrupted(wanted: bool) -> Iterator[Callable[[], bool] | None]:
-    """A question whether Ctrl-C was pressed meanwhile. Unless wanted: None, the usual Ctrl-C."""
+def _interrupted(wanted: bool) -> Iterator[tuple[Callable[[], bool] | None, Callable[[], None]]]:
+    """A question whether Ctrl-C was pressed meanwhile, and what gives Ctrl-C back its usual meaning
+    before the block ends. Unless wanted, Ctrl-C has its usual meaning all the time."""
     if not wanted or threading.current_thread() is not threading.main_thread():
-        yield None
+        yield None, lambda: None
         return
     pressed = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: pressed.set())
-    try:
-        yield pressed.is_set
-    finally:
+
+    def end() -> None:
         signal.signal(signal.SIGINT, before)
+
+    try:
+        yield pressed.is_set, end
+    finally:
+        end()
 
 
 def _analyze(made: Any, run: Any, path: str) -> None:
