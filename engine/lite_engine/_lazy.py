@@ -4,7 +4,8 @@
 
 A `.lite` file runs without the operators, the planner and the importers; with every package
 importing all of itself, starting would take three times as long.
-Records on that way are named tuples: a frozen dataclass takes eight times as long to make.
+Records on that way are named tuples or plain classes: making a dataclass takes three times as long
+as a named tuple and forty times as long as a class.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .errors import UsageError
 
@@ -18,13 +18,14 @@ BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
 MAX_THREADS = 256
 
 
-class Setting(NamedTuple):
+class Setting:
     """One variable: how to read it, what it means when it is unset."""
 
-    name: str
-    default: Any
-    parse: Callable[[str], Any]
-    help: str
+    def __init__(self, name: str, default: Any, parse: Callable[[str], Any], help: str) -> None:
+        self.name = name
+        self.default = default
+        self.parse = parse
+        self.help = help
 
     def value(self) -> Any:
         text = os.environ.get(self.name, "")

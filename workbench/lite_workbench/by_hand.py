@@ -159,7 +159,7 @@ def from_file(model: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
                 moved[layer] = host_target() if word == "cpu" else word
             else:
                 kept.setdefault(target, {})[layer] = word
-    whole = replace(model, overrides=kept)
+    whole = model.but(overrides=kept)
     if not model.graphs:
         return {FLOAT: whole}, moved, []
     targets = [t for t in model.targets if model.precision(t) == "int8"]

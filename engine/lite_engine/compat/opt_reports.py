@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import LiteError
-from ..files import write_file
-from ..importers._file import map_file
+from ..files import map_file, write_file
 from ..importers.naive_buffer.container import read_nb
 from ..importers.paddle.program import Program
 

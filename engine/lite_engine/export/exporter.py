@@ -142,7 +142,7 @@ def _write_model(model: Model, folder: Path, target: str) -> Path:
     except OSError as error:
         raise LiteError(f"{folder}: cannot be made ({error.strerror})") from None
     if not model.targets:
-        model = Model(**{**vars(model), "targets": [target]})
+        model = model.but(targets=[target])
     made = model.save(folder / f"{model.name}.lite")
     note = read_model(made).metadata.get("notes", {}).get(target)
     if note:

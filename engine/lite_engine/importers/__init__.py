@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LiteError, ModelFormatError, ShapeError
-from ._file import head
+from ..files import head
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape

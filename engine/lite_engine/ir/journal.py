@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
@@ -22,12 +21,12 @@ class Entry(NamedTuple):
         return f"{self.rule}: {' + '.join(self.nodes)}{after}"
 
 
-@dataclass(eq=False, repr=False)
 class Journal:
     """Entries in order, and the size of the graph before and after each pass."""
 
-    entries: list[Entry] = field(default_factory=list)
-    passes: list[dict[str, Any]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.passes: list[dict[str, Any]] = []
 
     def rewrote(self, rule: str, nodes: tuple[str, ...], result: tuple[str, ...] = ()) -> None:
         self.entries.append(Entry(rule, "rewrote", tuple(nodes), tuple(result)))

@@ -21,8 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import LiteError, ModelFormatError, VersionError
-from ..files import writing
-from ..importers._file import map_file
+from ..files import map_file, writing
 
 MAGIC = b"LITE\r\n\x1a\n"
 VERSION = 1

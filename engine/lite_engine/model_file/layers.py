@@ -4,7 +4,6 @@ another kernel. Stored with the target, honoured wherever the file runs."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -48,7 +47,7 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
                     f"layer {layer}: {word!r} is not one of {', '.join((*PLACES, *FLOATS))}, plan, "
                     f"or a kernel ({', '.join(kernels) or 'there is none'})"
                 )
-    return replace(model, overrides=_filled(overrides), tuning=_filled(tuning))
+    return model.but(overrides=_filled(overrides), tuning=_filled(tuning))
 
 
 def parse_layers(texts: Iterable[str], targets: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,10 @@ if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape, Value
 
 
-@dataclass(eq=False, repr=False)
+#: Of each target, what was chosen for which layers.
+Choices = dict[str, dict[str, str]]
+
+
 class Model:
     """What `.lite` holds. `targets` is the order of preference, empty for "any".
 
@@ -28,16 +30,33 @@ class Model:
     of `tuning` under "opencl/DEVICE" are what was measured on a device (backends/opencl/tuning.py).
     """
 
-    source: Graph | Callable[[], Graph]
-    targets: list[str] = field(default_factory=list)
-    precisions: dict[str, str] = field(default_factory=dict)
-    tuning: dict[str, dict[str, str]] = field(default_factory=dict)
-    metadata: dict[str, Any] = field(default_factory=dict)
-    journal: Journal = field(default_factory=Journal)
-    needs: Needs = field(default_factory=Needs)
-    path: Path | None = None
-    graphs: Mapping[str, Graph] = field(default_factory=dict)
-    overrides: dict[str, dict[str, str]] = field(default_factory=dict)
+    def __init__(
+        self,
+        source: Graph | Callable[[], Graph],
+        targets: Iterable[str] = (),
+        precisions: Mapping[str, str] | None = None,
+        tuning: Choices | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        journal: Journal | None = None,
+        needs: Needs | None = None,
+        path: Path | None = None,
+        graphs: Mapping[str, Graph] | None = None,
+        overrides: Choices | None = None,
+    ) -> None:
+        self.source = source
+        self.targets = list(targets)
+        self.precisions = dict(precisions or {})
+        self.tuning = tuning or {}
+        self.metadata = dict(metadata or {})
+        self.journal = journal or Journal()
+        self.needs = needs or Needs()
+        self.path = path
+        self.graphs = graphs or {}
+        self.overrides = overrides or {}
+
+    def but(self, **changes: Any) -> Model:
+        """The same model with other values of these attributes."""
+        return Model(**{**vars(self), **changes})
 
     @property
     def graph(self) -> Graph:
@@ -182,8 +201,7 @@ def retarget(
     check_int8(model.graph_in("int8"), given)
     carried = {k: v for k, v in model.metadata.items() if k not in ("notes", "engine")}
     return _without_idle_graphs(
-        replace(
-            model,
+        model.but(
             targets=names,
             precisions={**kept, **given},
             tuning={t: v for t, v in model.tuning.items() if t.partition("/")[0] in names},
@@ -209,13 +227,13 @@ def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
         return optimize_graph(copy)
 
     graphs = {p: fixed(g) for p, g in model.graphs.items()}
-    made = replace(model, source=fixed(model.graph), graphs=graphs)
+    made = model.but(source=fixed(model.graph), graphs=graphs)
 
-    def kept(choices: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    def kept(choices: Choices) -> Choices:
         graph_of = {t: made.graph_in(model.precision(t)) for t in model.targets}
         return {t: of_graph(v, graph_of[t]) if t in graph_of else v for t, v in choices.items()}
 
-    return replace(made, overrides=kept(model.overrides), tuning=kept(model.tuning))
+    return made.but(overrides=kept(model.overrides), tuning=kept(model.tuning))
 
 
 def with_int8(model: Model, quantised: Graph, targets: str | Sequence[str]) -> Model:
@@ -240,7 +258,7 @@ def with_int8(model: Model, quantised: Graph, targets: str | Sequence[str]) -> M
         {t: of_graph(v, quantised) if t in names else v for t, v in table.items()}
         for table in (model.overrides, model.tuning)
     ]
-    made = replace(model, precisions=precisions, graphs=graphs, overrides=kept[0], tuning=kept[1])
+    made = model.but(precisions=precisions, graphs=graphs, overrides=kept[0], tuning=kept[1])
     return _without_idle_graphs(made)
 
 
@@ -254,8 +272,8 @@ def _without_idle_graphs(model: Model) -> Model:
     used = {p: g for p, g in model.graphs.items() if p in asked}
     if used and all(p in used for p in asked):
         first, *_ = asked
-        return replace(model, source=used.pop(first), graphs=used)
-    return replace(model, graphs=used)
+        return model.but(source=used.pop(first), graphs=used)
+    return model.but(graphs=used)
 
 
 def open_model(model: str | Path | Model | Graph) -> Model:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import LiteError, ModelFormatError
-from ..importers._file import head
+from ..files import head
 from ..ir import Entry, Journal
 from ._container import MAGIC, read_container
 from .layers import FLOATS, PLACES
@@ -106,7 +106,8 @@ def _model(meta: dict[str, Any], graph: Callable[[], Graph]) -> Model:
     bad += [p for p in meta["precisions"].values() if p not in PRECISIONS]
     if bad:
         raise ModelFormatError(f"target or precision {bad[0]!r} is not known")
-    journal = Journal(passes=list(meta["journal"]["passes"]))
+    journal = Journal()
+    journal.passes.extend(meta["journal"]["passes"])
     for e in meta["journal"]["entries"]:
         journal.entries.append(
             Entry(e["rule"], e["action"], tuple(e["nodes"]), tuple(e["result"]), e["reason"])

@@ -7,10 +7,8 @@ file needs, and the backend can hold the file's precision; all of it is known be
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from .. import settings
@@ -34,19 +32,25 @@ def host_target() -> str:
 Reason = tuple[str, bool, str]
 
 
-@dataclass(eq=False, repr=False)
 class Decision:
     """The chosen backend and, for each candidate in order, its reason; layers that are computed
     otherwise than planned, with what was chosen for them; what is known of `placement`, layers on
     OpenCL or on the CPU. Candidates behind the chosen one are
     `untried`: they are looked at when the reasons are asked for (finding OpenCL takes a while)."""
 
-    backend: str = ""
-    precision: str = "fp32"
-    tried: list[Reason] = field(default_factory=list)
-    layers: dict[str, str] = field(default_factory=dict)
-    placement: str = ""
-    untried: list[Callable[[], Reason]] = field(default_factory=list)
+    def __init__(
+        self,
+        backend: str = "",
+        precision: str = "fp32",
+        tried: Sequence[Reason] = (),
+        layers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.backend = backend
+        self.precision = precision
+        self.tried = list(tried)
+        self.layers = dict(layers or {})
+        self.placement = ""
+        self.untried: list[Callable[[], Reason]] = []
 
     @property
     def reasons(self) -> list[Reason]:
@@ -205,6 +209,8 @@ def _features(target: str, device: Device | None) -> Sequence[str] | None:
 
 def _convert(model: Model, *more: str) -> str:
     """The command that makes a fitting file."""
+    from shlex import quote
+
     targets = ",".join(dict.fromkeys([*model.targets, *more]))
     file = str(model.path or model.name)
     out = file if file.endswith(".lite") else f"{model.name}.lite"

@@ -14,7 +14,7 @@ import platform
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +63,9 @@ class _StepInfo(ctypes.Structure):
     )
 
 
-class _MemoryInfo(ctypes.Structure):
+class MemoryInfo(ctypes.Structure):
+    """What a program takes: `weight_bytes` are those it reads; wall time of its last run."""
+
     _fields_ = (
         ("arena_bytes", ctypes.c_size_t),
         ("packed_bytes", ctypes.c_size_t),
@@ -73,38 +75,28 @@ class _MemoryInfo(ctypes.Structure):
     )
 
 
-class TensorInfo(NamedTuple):
+class TensorInfo:
     """A tensor of a loaded program, number `tensor`; `dims` are physical."""
 
-    tensor: int
-    name: str
-    dtype: DType
-    role: str
-    dims: tuple[int, ...]
-    nbytes: int
+    def __init__(self, tensor: int, raw: _TensorInfo) -> None:
+        self.tensor = tensor
+        self.name: str = raw.name.decode(errors="replace")
+        self.dtype = _DTYPES[raw.dtype - 1]
+        self.role = _ROLES[raw.role - 1]
+        self.dims: tuple[int, ...] = tuple(raw.dims[: raw.rank])
+        self.nbytes: int = raw.bytes
 
 
-class StepInfo(NamedTuple):
+class StepInfo:
     """A step of a loaded program; `variant` is the full kernel name, instruction set included."""
 
-    name: str
-    op: str
-    kernel: str
-    variant: str
-    start_ns: int
-    end_ns: int
-
-
-class MemoryInfo(NamedTuple):
-    arena_bytes: int
-    packed_bytes: int
-    scratch_bytes: int
-    weight_bytes: int
-
-    @property
-    def peak_bytes(self) -> int:
-        """What running the program takes beside the weights of the file."""
-        return self.arena_bytes + self.packed_bytes + self.scratch_bytes
+    def __init__(self, raw: _StepInfo) -> None:
+        self.name: str = raw.name.decode(errors="replace")
+        self.op: str = raw.op.decode(errors="replace")
+        self.kernel: str = raw.kernel.decode()
+        self.variant: str = raw.variant.decode()
+        self.start_ns: int = raw.start_ns
+        self.end_ns: int = raw.end_ns
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +153,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_program_find": (number, pointer, text),
         "lite_program_tensor": (number, pointer, number, ctypes.POINTER(_TensorInfo)),
         "lite_program_step": (number, pointer, number, ctypes.POINTER(_StepInfo)),
-        "lite_program_memory": (None, pointer, ctypes.POINTER(_MemoryInfo)),
+        "lite_program_memory": (None, pointer, ctypes.POINTER(MemoryInfo)),
         "lite_program_bind": (number, pointer, number, pointer, size),
         "lite_program_data": (pointer, pointer, number),
         "lite_program_tap": (number, pointer, number, number, text, size),
@@ -295,14 +287,7 @@ class NativeProgram:
         raw = _TensorInfo()
         if self._lib.lite_program_tensor(self._handle, index, ctypes.byref(raw)):
             raise IndexError(f"tensor {index} does not exist")
-        return TensorInfo(
-            index,
-            raw.name.decode(errors="replace"),
-            _DTYPES[raw.dtype - 1],
-            _ROLES[raw.role - 1],
-            tuple(raw.dims[: raw.rank]),
-            raw.bytes,
-        )
+        return TensorInfo(index, raw)
 
     def tensors(self) -> list[TensorInfo]:
         return [self._info(i) for i in range(self._lib.lite_program_num_tensors(self._handle))]
@@ -373,32 +358,19 @@ class NativeProgram:
         out, raw = [], _StepInfo()
         for i in range(self._lib.lite_program_num_steps(self._handle)):
             self._lib.lite_program_step(self._handle, i, ctypes.byref(raw))
-            out.append(
-                StepInfo(
-                    raw.name.decode(errors="replace"),
-                    raw.op.decode(errors="replace"),
-                    raw.kernel.decode(),
-                    raw.variant.decode(),
-                    raw.start_ns,
-                    raw.end_ns,
-                )
-            )
+            out.append(StepInfo(raw))
         return out
 
     def step_times_ns(self) -> list[int]:
         """Duration of each step in the last run."""
         return [s.end_ns - s.start_ns for s in self.steps()]
 
-    def _memory(self) -> _MemoryInfo:
-        raw = _MemoryInfo()
+    def memory(self) -> MemoryInfo:
+        raw = MemoryInfo()
         self._lib.lite_program_memory(self._handle, ctypes.byref(raw))
         return raw
 
     @property
     def run_ns(self) -> int:
         """Wall time of the last run."""
-        return int(self._memory().run_ns)
-
-    def memory(self) -> MemoryInfo:
-        raw = self._memory()
-        return MemoryInfo(raw.arena_bytes, raw.packed_bytes, raw.scratch_bytes, raw.weight_bytes)
+        return int(self.memory().run_ns)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelFormatError, ShapeError, UnsupportedOperatorError
+from ...files import head, map_file
 from ...ir import DType, Graph, Shape, Value, format_shape
 from .._emit import Emitter
-from .._file import head, map_file
 from . import layers_pointwise, layers_ssd
 from .layers import LAYERS, Call
 from .model import Net, attach_weights, read_net, read_prototxt

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ...files import head, map_file
 from ...ir import Graph, Shape
-from .._file import head, map_file
 from ..paddle.builder import build
 from ..paddle.program import Program
 from .container import META_VERSIONS, looks_like_nb, read_header, read_nb

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelFormatError
+from ...files import head, map_file
 from ...ir import Graph
-from .._file import head, map_file
 from .._protobuf import Buffer, Message
 from .reader import ModelReader
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...files import inside, map_file
 from ...ir import Dim, DType, Shape
-from .._file import inside, map_file
 from .._protobuf import Buffer, Message
 
 #: TensorProto.DataType → DType.

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ModelFormatError
+from ...files import inside, map_file
 from ...ir import DType
-from .._file import inside, map_file
 from .._protobuf import Buffer, Message
 from .program_desc import tensor_desc
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...files import head, map_file
 from ...ir import DType, Graph, Value
 from .._emit import Emitter, name_open_sizes
-from .._file import head, map_file
 from .._protobuf import Message
 from . import ops_basic, ops_control, ops_nn
 from ._translate import OPS, Nodes

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import LiteError, ModelFormatError
+from ...files import map_file
 from ...ir import DType
-from .._file import map_file
 from .._protobuf import Message
 from .bundle import Bundle
 from .functions import Flat, Ref, split_ref

@@ -12,9 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 from ...errors import UnsupportedOperatorError
+from ...files import head, map_file
 from ...ir import Graph, Value
 from .._emit import Emitter
-from .._file import head, map_file
 from . import ops_basic, ops_control, ops_custom, ops_nn
 from ._translate import Tensors, find, translate
 from .metadata import read_metadata
