@@ -100,11 +100,11 @@ def threads(asked: int | None = None) -> int:
 
 def misspelt() -> list[str]:
     """One line for each set LITE_* variable that is not a setting."""
-    import difflib
-
     lines = []
     for name in sorted(os.environ):
         if name.startswith("LITE_") and name not in SETTINGS and not name.startswith(OTHERS):
+            import difflib
+
             near = difflib.get_close_matches(name, SETTINGS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SETTINGS)}"
             lines.append(f"{name} is not a setting; {hint}")

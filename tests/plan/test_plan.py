@@ -79,6 +79,22 @@ def test_live_storage_does_not_overlap(graph) -> None:
             assert apart or a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
 
 
+def test_what_a_band_hands_on_lies_behind_the_rest() -> None:
+    """Only a tapped run writes it: in between, it would keep pages of the others apart."""
+    b = Builder((1, 8, 80, 80))
+    y = b.x
+    for i in range(5):
+        y = b.conv(y, 8 if i == 0 else 32, 32, 1, name=f"c{i}")
+    plan = make_plan(b.done(b.add("GlobalAveragePool", y)), "cpu")
+    assert [s.attrs.get("band") for s in plan.steps] == [None, *[1] * 6]
+    inside = {plan.tensor_of[f"c{i}"] for i in range(5)}
+    spans = lifetimes(plan)
+    rest = sum(s.size for s in spans.values() if s.tensor not in inside)
+    for span in spans.values():
+        end = plan.tensors[span.tensor].offset + span.size
+        assert span.tensor in inside or end <= rest
+
+
 def test_override_cuts_the_plan_into_segments() -> None:
     plan = make_plan(classifier(), "cpu", overrides={"pw": "reference"})
     segments = cut(plan)

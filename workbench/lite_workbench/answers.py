@@ -92,10 +92,11 @@ def answer_of(
 ) -> Answer:
     """`answer` with the model's own labels; integers with a scale are turned into what they stand
     for."""
-    quants = {v.name: v.quant for v in model.graph.outputs}
+    whole = any(a.dtype.kind in "iu" for a in outputs.values())  # only then the graph is needed
+    quants = {v.name: v.quant for v in model.graph.outputs} if whole else {}
     real = {n: _real(a, quants.get(n)) for n, a in outputs.items()}
     known = model.metadata.get("labels", ()) if labels is None else labels
-    return answer(real, list(known), size=_picture_size(model, feeds), **options)
+    return answer(real, list(known), size=_picture_size(feeds), **options)
 
 
 def _real(array: np.ndarray, quant: Any) -> np.ndarray:
@@ -104,10 +105,10 @@ def _real(array: np.ndarray, quant: Any) -> np.ndarray:
     return (array.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
 
 
-def _picture_size(model: Any, feeds: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
+def _picture_size(feeds: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
     """(height, width) of the first input that is an image."""
-    shape = feeds[model.graph.inputs[0].name].shape if feeds else ()
-    if len(shape) != 4:
+    shape = next((a.shape for a in feeds.values() if a.ndim == 4), None)
+    if shape is None:
         return None
     height, width = shape[1:3] if shape[3] in (1, 3) else shape[2:]
     return int(height), int(width)

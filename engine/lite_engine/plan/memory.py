@@ -98,7 +98,8 @@ def assign_offsets(plan: Plan) -> None:
     """Writes `offset` of every arena tensor and `plan.arena_bytes`."""
     spans = list(lifetimes(plan).values())
     placed: list[Span] = []
-    for span in sorted(spans, key=lambda s: (-s.size, s.first, s.tensor)):
+    inside = _inside_bands(plan)
+    for span in sorted(spans, key=lambda s: (s.tensor in inside, -s.size, s.first, s.tensor)):
         span.offset = _best_fit(span, placed)
         placed.append(span)
         plan.tensors[span.tensor].offset = span.offset
@@ -108,6 +109,17 @@ def assign_offsets(plan: Plan) -> None:
             tensor.offset = _alias_offset(plan, tensor)
             if tensor.role != "output":  # a model output may be a view of anything
                 tensor.role = plan.root(tensor.index).role
+
+
+def _inside_bands(plan: Plan) -> set[int]:
+    """What a band's steps hand on to each other. A run that taps none of it writes windows of some
+    rows instead, so that these bytes of the arena stay untouched; behind all others they share
+    no huge page with them, and take no memory."""
+    return {
+        step.outputs[0]
+        for step, after in zip(plan.steps, plan.steps[1:])
+        if "band" in step.attrs and step.attrs["band"] == after.attrs.get("band")
+    }
 
 
 def _alias_offset(plan: Plan, tensor: PlanTensor) -> int:

@@ -16,11 +16,13 @@ from ..model_file import Model
 from ..preprocess import Preprocess, guess, is_image
 
 
-def read_feeds(model: Model, files: Sequence[str | Path]) -> dict[str, np.ndarray]:
-    """`X.npy`, `X.npz`, `X.wav`, an image, each optionally as `name=file`. Raises UsageError,
-    ShapeError."""
+def read_feeds(
+    model: Model, files: Sequence[str | Path], names: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
+    """`X.npy`, `X.npz`, `X.wav`, an image, each optionally as `name=file`. With the inputs' `names`
+    arrays are read without the graph. Raises UsageError, ShapeError."""
     feeds: dict[str, np.ndarray] = {}
-    waiting = [v.name for v in model.graph.inputs]
+    waiting = list(names) or [v.name for v in model.graph.inputs]
     for item in files:
         name, path = _named(str(item), waiting)
         kind = path.suffix.lower()
@@ -32,18 +34,19 @@ def read_feeds(model: Model, files: Sequence[str | Path]) -> dict[str, np.ndarra
         target = name or next((n for n in waiting if n not in feeds), None)
         if target is None:
             raise UsageError(f"{path}: the model has only {len(waiting)} inputs")
-        value = next((v for v in model.graph.inputs if v.name == target), None)
-        if value is None:
-            raise UsageError(f"no input is called {target!r}; inputs: {', '.join(waiting)}")
-        if is_image(path):
-            feeds[target] = image_feed(model, value, path)
-        elif kind == ".wav":
-            feeds[target] = sound_feed(value, path)
-        elif kind == ".npy":
+        if kind == ".npy":
             feeds[target] = read_array(path)
+        elif is_image(path):
+            feeds[target] = image_feed(model, _input(model, target), path)
+        elif kind == ".wav":
+            feeds[target] = sound_feed(_input(model, target), path)
         else:
             raise UsageError(f"{path}: an input is an image, a .npy, .npz or .wav file")
     return feeds
+
+
+def _input(model: Model, name: str) -> Value:
+    return next(v for v in model.graph.inputs if v.name == name)
 
 
 def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:

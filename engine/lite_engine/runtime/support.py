@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..errors import LiteError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..ops import find_op, get_op, specialise
@@ -293,11 +295,13 @@ def _fix(op: str, target: str) -> str:
 
 def _duplicates(graph: Graph) -> list[list[str]]:
     """Names of constants of at least 1 kB whose bytes are equal."""
-    by_bytes: dict[bytes, list[str]] = {}
-    for value in graph.constants():
-        if value.const is not None and value.const.nbytes >= 1024:
-            key = str(value.const.dtype).encode() + value.const.tobytes()
-            by_bytes.setdefault(key, []).append(value.name)
+    large = [(v.name, v.const) for v in graph.constants() if v.const is not None]
+    large = [(name, const) for name, const in large if const.nbytes >= 1024]
+    of_size = Counter((const.dtype, const.nbytes) for _, const in large)
+    by_bytes: dict[tuple[np.dtype, bytes], list[str]] = {}
+    for name, const in large:
+        if of_size[const.dtype, const.nbytes] > 1:
+            by_bytes.setdefault((const.dtype, const.tobytes()), []).append(name)
     return [names for names in by_bytes.values() if len(names) > 1]
 
 

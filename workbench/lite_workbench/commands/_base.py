@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from lite_engine.errors import UsageError
 from lite_engine.files import write_file
@@ -21,8 +20,7 @@ PREPROCESS_HELP = (
 )
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """One verb. `call(args)` returns a result; `show(result, args)` is its text;
     `code(result, args)` its exit code (0 good, 1 the thing asked for failed or fell short)."""
 

@@ -131,7 +131,8 @@ def _call(args: argparse.Namespace) -> RunResult:
         predictor = Predictor(model, args.backend, device=find_device(args.device), **options)
     elif args.backend != "auto" or args.device != "local":
         raise UsageError("--tune picks the backend here; leave out --backend and --device")
-    feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
+    names = predictor.input_names if predictor else ()
+    feeds = read_feeds(model, args.input, names) if args.input else random_feeds(model.graph)
     if predictor is None:
         from lite_engine.runtime.fastest import fastest
 
