@@ -2,7 +2,7 @@
 // precision bf16 each of input, residual and output may be bf16.
 //
 // Precision bf16 rounds inputs and weights (one part). The kernels named bf16x2 split each into a high and
-// a low bf16, x = h + l + e with |e| <= 2^-16 |x|, and adds h*h', h*l' and l*h' (two parts): Henry,
+// a low bf16, x = h + l + e with |e| <= 2^-16 |x|, and add h*h', h*l' and l*h' (two parts): Henry,
 // Tang, Heinecke 2019, "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision
 // Computations". A product is off by 4.6e-6 of itself (root mean square), sums at random: the largest
 // error over the output's root mean square is 2e-5 to 3e-5, that of Winograd's F(4,3). An infinity
