@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 from lite_engine import Predictor, optimize, settings
-from lite_engine.runtime import host_target, usability
+from lite_engine.runtime import host_target
 from lite_engine.runtime.export import chrome_trace, layers_csv, netron_attachment
 from lite_engine.runtime.memory_map import memory_map
 from lite_engine.runtime.profile import profile
@@ -81,8 +81,6 @@ def test_tensors_of_the_memory_map_do_not_overlap(measured) -> None:
 
 @pytest.mark.opencl
 def test_buffers_of_the_device_are_in_the_map() -> None:
-    if not usability("opencl").usable:
-        pytest.skip(usability("opencl").reason)
     graph = classifier()
     predictor = Predictor(optimize(graph), "opencl")
     plan = predictor.plan({"x": image(graph)["x"].shape})

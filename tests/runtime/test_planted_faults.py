@@ -11,7 +11,7 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.model_file import Model
 from lite_engine.plan.faults import KINDS
-from lite_engine.runtime import host_target, usability
+from lite_engine.runtime import host_target
 from lite_engine.runtime.compare import Side, bisect, compare
 
 from tests.runtime.kernel_faults import plant_in_plan, plant_in_source
@@ -46,11 +46,6 @@ def trusted(fused: bool) -> Side:
     return Side(Predictor(model(fused), "reference"))
 
 
-def usable(backend: str) -> None:
-    if backend != host_target() and not usability(backend).usable:
-        pytest.skip(usability(backend).reason)
-
-
 def name_of(layer: str, fused: bool) -> str:
     graph = model(fused).graph
     return next(n.name for n in graph.nodes if layer in n.sources or n.name == layer)
@@ -58,7 +53,6 @@ def name_of(layer: str, fused: bool) -> str:
 
 def found(backend: str, layer: str, kind: str, fused: bool) -> None:
     """With the product's own faults."""
-    usable(backend)
     name = name_of(layer, fused)
     named(Side(Predictor(model(fused), backend, threads=1, faults={name: kind})), name, kind, fused)
 
@@ -108,7 +102,6 @@ def test_in_a_kernel_of_this_cpu(layer, kind, fused, monkeypatch) -> None:
 @pytest.mark.parametrize("precision", ["fp32", pytest.param("fp16", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("layer", "kind", "fused"), IN_KERNELS)
 def test_in_an_opencl_kernel(layer, kind, fused, precision, monkeypatch) -> None:
-    usable("opencl")
     plant_in_source(monkeypatch, name_of(layer, fused), kind)
     b = Side(Predictor(model(fused), "opencl", precision=precision))
     named(b, name_of(layer, fused), kind, fused)
@@ -117,7 +110,6 @@ def test_in_an_opencl_kernel(layer, kind, fused, precision, monkeypatch) -> None
 @pytest.mark.arm
 @pytest.mark.parametrize(("layer", "kind", "fused"), FEW_PLANS)
 def test_in_a_kernel_of_emulated_arm(layer, kind, fused, monkeypatch) -> None:
-    usable("arm")
     plant_in_plan(monkeypatch, name_of(layer, fused), kind)
     named(Side(Predictor(model(fused), "arm", threads=1)), name_of(layer, fused), kind, fused)
 

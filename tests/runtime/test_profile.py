@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize, settings
 from lite_engine.ir import DType, Graph, Value
-from lite_engine.runtime import host_target, usability
+from lite_engine.runtime import host_target
 from lite_engine.runtime.profile import Profile, profile
 from lite_engine.runtime.roof import Roof
 
@@ -89,8 +89,6 @@ def test_integers_are_called_so() -> None:
 
 @pytest.mark.opencl
 def test_a_layer_on_the_cpu_is_under_no_roof_of_the_device(tmp_path) -> None:
-    if not usability("opencl").usable:
-        pytest.skip(usability("opencl").reason)
     graph = classifier()
     predictor = Predictor(optimize(graph), "opencl", overrides={"wide": "cpu"})
     with settings.override(LITE_CACHE_DIR=str(tmp_path)):

@@ -13,7 +13,7 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.errors import BackendUnavailableError, ModelFormatError
 from lite_engine.model_file import Model
-from lite_engine.runtime import host_target, usability
+from lite_engine.runtime import host_target
 from lite_engine.runtime.compare import Side, compare
 from lite_engine.runtime.inputs import random_feeds
 from lite_engine.runtime.originals import SUFFIXES, open_original
@@ -103,8 +103,6 @@ def test_no_false_alarm(name, pair, request, tmp_path) -> None:
             except (BackendUnavailableError, ModelFormatError) as error:
                 pytest.skip(str(error))
             continue
-        if not usability(backend).usable:
-            pytest.skip(usability(backend).reason)
         sides.append(Side(Predictor(model, backend, precision=precision), f"{backend} {precision}"))
     result = compare(*sides, random_feeds(model.graph))
     assert result.agrees, result.verdict
