@@ -8,7 +8,6 @@ from typing import Any
 
 #: What rounding explains between two sides, by the coarser precision (relative L2).
 USUAL = {"fp32": 1e-3, "fp16": 1e-2, "bf16": 5e-2, "int8": 5e-2}
-BLOCK_OF_REST = "model"
 
 
 def graph_data(graph: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -172,7 +172,3 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
         if name not in by_name:
             raise ModelFormatError(f"no input is called {name!r}; inputs: {', '.join(by_name)}")
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
-
-
-def formats() -> Sequence[str]:
-    return FORMATS

@@ -51,7 +51,6 @@ class PlanTensor:
     alias_of: int | None = None
     alias_offset: int = 0
     space: str = "host"
-    halo_value: int = 0
     shape_known: bool = True
     short: bool = False
 
@@ -116,11 +115,6 @@ class Step:
     flops: int = 0
     bytes: int = 0
     in_place: bool = False
-
-    @property
-    def is_overhead(self) -> bool:
-        """Copies, layout changes: rows that the model did not ask for."""
-        return self.op in ("Relayout", "Copy")
 
 
 @dataclass
