@@ -1,4 +1,4 @@
-"""The words that a Session and its parts speak: backends, and the versions of a model."""
+"""The words that a Session and its parts speak: backends, versions of a model, counts, files."""
 
 from pathlib import Path
 
@@ -6,6 +6,11 @@ BACKENDS = ("x86", "arm", "opencl", "reference")
 FLOAT, INT8, MIXED = "float", "int8", "mixed"
 #: A version with the precision of single layers set by hand.
 CUSTOM = "custom"
+
+
+def plural(count: int, word: str) -> str:
+    """1 layer, 2 layers"""
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def stem_of(path: Path) -> str:

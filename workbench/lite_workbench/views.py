@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from typing import Any
 
+from .names import plural
+
 #: What rounding explains between two sides, by the coarser precision (relative L2).
 USUAL = {"fp32": 1e-3, "fp16": 1e-2, "bf16": 5e-2, "int8": 5e-2}
 
@@ -195,5 +197,5 @@ def roof_of(profile: Any) -> dict | None:
     if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):
         return None
     return {"gflops": roof["gflops"], "gbytes_per_s": roof["gbytes_per_s"],
-            "what": roof.get("what", f"{profile.threads} threads"),
+            "what": roof.get("what", plural(profile.threads, "thread")),
             "integer_gops": roof.get("integer_gops", 0.0)}  # fmt: skip

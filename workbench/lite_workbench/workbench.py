@@ -12,6 +12,7 @@ from lite_widgets import WorkbenchView
 
 from . import views
 from .jobs import Job
+from .names import plural
 from .notebook import cells_of
 from .session import Session, open_session
 from .steps import STEPS, step_class
@@ -146,7 +147,7 @@ class Workbench(WorkbenchView):
             self.code.cells = cells_of(self.session.code)
 
     def _inserted(self, count: int) -> None:
-        cells = f"{count} cell{'s' * (count != 1)} inserted below"
+        cells = f"{plural(count, 'cell')} inserted below"
         self.top.note = cells if count else "copied; paste it into a cell"
 
 
@@ -167,7 +168,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     if session.runs:
         said = {run.text for run in session.runs.values()}
         count = len(session.runs)
-        text = f"{count} backend{'s' * (count > 1)}"
+        text = plural(count, "backend")
         states["Run"] = ("done", text) if len(said) == 1 else ("attention", "answers differ")
     if session.profiles:
         last = next(reversed(session.profiles.values()))
@@ -183,4 +184,4 @@ def _compared(comparison: Any) -> tuple[str, str]:
     if comparison.agrees:
         return "done", "all agree"
     wrong = sum(not row.within for row in comparison.layers)
-    return "attention", f"{wrong} wrong layer{'s' * (wrong > 1)}" if wrong else "outputs differ"
+    return "attention", plural(wrong, "wrong layer") if wrong else "outputs differ"

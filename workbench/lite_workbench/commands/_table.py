@@ -35,11 +35,6 @@ def count_text(number: float, what: str = "") -> str:
     return f"{number:g} {what}".rstrip()
 
 
-def plural(count: int, word: str) -> str:
-    """1 layer, 2 layers"""
-    return f"{count} {word}{'' if count == 1 else 's'}"
-
-
 def bytes_text(number: float) -> str:
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if abs(number) >= size:

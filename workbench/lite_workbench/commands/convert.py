@@ -9,7 +9,7 @@ from typing import Any
 
 from lite_engine.errors import UsageError
 
-from ..names import stem_of, with_ending
+from ..names import plural, stem_of, with_ending
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -19,7 +19,7 @@ from ._base import (
     wants_json_only,
     write_json,
 )
-from ._table import bytes_text, plural
+from ._table import bytes_text
 
 #: Networks with more multiply-accumulates take minutes where the target's CPU is emulated.
 EMULATED_MACS = 1_000_000_000

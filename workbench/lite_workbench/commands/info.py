@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..names import plural
 from ._base import Command, add_json, add_model, wants_json_only, write_json
-from ._table import bytes_text, clip, count_text, plural, table
+from ._table import bytes_text, clip, count_text, table
 
 _NAMES = 6  # weights named in one line
 

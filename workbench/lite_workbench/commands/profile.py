@@ -10,6 +10,7 @@ from typing import Any
 
 from lite_engine.files import write_file
 
+from ..names import plural
 from ._base import (
     Command,
     add_backend,
@@ -195,10 +196,9 @@ def _summary(result: Any) -> list[str]:
 
     total, memory = result.total_ms, result.memory_map.get("peak")
     lines = [_instructions(result)] if result.instructions else [
-        f"{result.model} on {result.backend} ({result.precision}, {result.threads} threads, "
-        f"{result.environment['cpu']}): median {total['median']:.3f} ms, min {total['min']:.3f}, "
-        f"p90 {total['p90']:.3f}, p99 {total['p99']:.3f} over {result.runs} runs; first run "
-        f"{result.first_run_ms:.1f} ms",
+        f"{_whose(result)}: median {total['median']:.3f} ms, min {total['min']:.3f}, "
+        f"p90 {total['p90']:.3f}, p99 {total['p99']:.3f} over {plural(result.runs, 'run')}; "
+        f"first run {result.first_run_ms:.1f} ms",
         f"layers add up to {result.sum_ms:.3f} ms, {result.unexplained_ms:+.3f} ms outside them; "
         f"timed runs take {result.profiled_ms:.3f} ms, reading the clocks out "
         f"{result.overhead_ms:.3f} ms more{unranked(result)}",
@@ -232,12 +232,17 @@ def _clock_and_heat(told: dict[str, Any]) -> str:
     return "processor: " + "; ".join(parts) if parts else ""
 
 
+def _whose(result: Any) -> str:
+    """Which model, and what ran it how."""
+    how = f"{result.precision}, {plural(result.threads, 'thread')}, {result.environment['cpu']}"
+    return f"{result.model} on {result.backend} ({how})"
+
+
 def _instructions(result: Any) -> str:
     counts, macs = result.instructions, sum(x.macs for x in result.layers)
     each = f" ({counts['run'] / macs:.3f} per multiply-add)" if macs else ""
     return (
-        f"{result.model} on {result.backend} ({result.precision}, {result.threads} thread, "
-        f"{result.environment['cpu']}): {counts['run']:,} instructions a run{each}, "
+        f"{_whose(result)}: {counts['run']:,} instructions a run{each}, "
         f"{counts['first_result']:,} from the start of the runner to the first result"
     )
 

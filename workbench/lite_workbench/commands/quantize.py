@@ -15,6 +15,7 @@ from typing import Any
 
 from lite_engine.files import write_file
 
+from ..names import plural
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -26,7 +27,7 @@ from ._base import (
     wants_json_only,
     write_json,
 )
-from ._table import bytes_text, plural, table
+from ._table import bytes_text, table
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
 

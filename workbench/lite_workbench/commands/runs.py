@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
+from ..names import plural
 from ._base import Command, add_json, wants_json_only, write_json
 from ._table import clip, table
 
@@ -89,8 +90,9 @@ def _profile(value: Any) -> str:
     tag = f" [{run.tag}]" if run.tag else ""
     return "\n".join(
         [
-            f"run {run.id}{tag}: {run.model} on {run.backend} ({run.precision}, {run.threads} "
-            f"threads, {run.machine}), {run.when}: median {run.median_ms:.3f} ms; slowest layers",
+            f"run {run.id}{tag}: {run.model} on {run.backend} ({run.precision}, "
+            f"{plural(run.threads, 'thread')}, {run.machine}), {run.when}: "
+            f"median {run.median_ms:.3f} ms; slowest layers",
             table(head, rows, right=(0, 3, 4)),
         ]
     )

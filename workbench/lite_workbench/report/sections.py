@@ -30,6 +30,7 @@ from lite_widgets import (
 )
 
 from .. import views
+from ..names import plural
 from .page import Section, answer
 
 #: How many layers of a comparison carry their picture: the worst ones.
@@ -173,11 +174,11 @@ def _advice(found: list[Any]) -> list[DataTable]:
 
 def _sentence(profile: Any) -> str:
     total = profile.total_ms
-    said = f"{profile.precision}, {profile.threads} threads: "
+    said = f"{profile.precision}, {plural(profile.threads, 'thread')}: "
     if profile.times_meaningful:
         said += (
-            f"median {views.milliseconds(total['median'])} over {profile.runs} runs, 90 % within "
-            f"{views.milliseconds(total['p90'])}; first run "
+            f"median {views.milliseconds(total['median'])} over {plural(profile.runs, 'run')}, "
+            f"90 % within {views.milliseconds(total['p90'])}; first run "
             f"{views.milliseconds(profile.first_run_ms)}."
         )
     elif counts := profile.instructions:

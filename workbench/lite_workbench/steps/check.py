@@ -7,6 +7,7 @@ from typing import Any
 from lite_widgets import DataTable, TypeSummary, columns
 
 from .. import views
+from ..names import plural
 from ._base import Step, button
 
 
@@ -39,4 +40,4 @@ class CheckStep(Step):
 
 
 def _hints(info: Any) -> str:
-    return f"{len(info.hints)} hint{'s' * (len(info.hints) != 1)}"
+    return plural(len(info.hints), "hint")

@@ -25,6 +25,7 @@ from lite_widgets import (
 )
 
 from .. import by_hand, views
+from ..names import plural
 from ._base import Step, backend_options, button, stack
 
 RUNS = 20
@@ -142,8 +143,8 @@ class ProfileStep(Step):
         self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))
         self.tabs.badge("Copies", str(count) if count else "")
-        threads = f"{profile.threads} thread{'s' * (profile.threads != 1)}"
-        self.header.note = f"{threads} · {profile.runs} runs"
+        threads, runs = plural(profile.threads, "thread"), plural(profile.runs, "run")
+        self.header.note = f"{threads} · {runs}"
         where = f"{profile.environment.get('cpu', '')} · {self.session.path.name}"
         for widget in (self.chart, self.graph, self.table):
             widget.caption = where

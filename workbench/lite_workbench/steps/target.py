@@ -6,6 +6,7 @@ from typing import Any
 
 from lite_widgets import DoctorCards, Form
 
+from ..names import plural
 from ._base import Step, button
 
 _CHECK = {"x86": "CPU engine", "opencl": "OpenCL", "arm": "ARM emulator"}
@@ -93,7 +94,7 @@ class TargetStep(Step):
         self.header.buttons = [
             button("add", "Add a board…"),
             button("again", "Check all again"),
-            button("use", f"Use {count} target{'s' * (count != 1)}", primary=True,
+            button("use", f"Use {plural(count, 'target')}", primary=True,
                    disabled=not count),
         ]  # fmt: skip
 
