@@ -105,10 +105,12 @@ def test_a_profile_is_kept_with_its_advice(session: lw.Session) -> None:
     assert kept.to_dict() == made.to_dict()
     row = {"name": made.layers[0].name}
     session.advice["x86"] = [
-        Advice("some-rule", [row["name"]], "it is slow", "do less", 0.5, "lite profile m", "more()")
-    ]
+        Advice("some-rule", [row["name"]], "it is slow", "do less", 0.5, "lite profile m",
+               "session.override('conv', 'reference')")
+    ]  # fmt: skip
     shown = advice_for(session.advice["x86"], row)
-    assert shown["code"] == "more()" and "up to 500 µs less: `lite profile m`" in shown["text"]
+    assert shown["button"] == "Try it" and "'conv'" in shown["code"]
+    assert "up to 500 µs less: `lite profile m`" in shown["text"]
     assert advice_for(session.advice["x86"], {"name": "another"}) is None
 
 

@@ -107,6 +107,18 @@ def test_profile_selects_everywhere(session: lw.Session) -> None:
     assert max(t["offset"] + t["bytes"] for t in memory["tensors"]) <= memory["arena_bytes"]
 
 
+def test_a_profile_keeps_its_version(session: lw.Session) -> None:
+    session.profile("x86", runs=2)
+    names = {n.name for n in session.predictor("x86").graph.nodes}
+    session.quantize(np.load(lw.shipped("digits_held_back.npz"))["images"][:4], limit=4)
+    step = lw.Workbench(session, step="Profile").step("Profile")
+    assert {n["name"] for n in step.graph.graph["nodes"]} == names
+    assert step.header.note.startswith("float · ")
+    assert step.header.buttons[-1]["label"] == "Profile int8"
+    session.use("float")
+    assert step.header.buttons[-1]["label"] == "Run again"
+
+
 def test_an_error_is_told_in_place(session: lw.Session, tmp_path: Path) -> None:
     bench = lw.Workbench(session, step="Run")
     run = bench.step("Run")

@@ -68,6 +68,7 @@ class Session(Observable):
         self.image: Any = None
         self.runs: dict[str, Run] = {}
         self.profiles: dict[str, Any] = {}
+        self._profiled: dict[str, tuple[str, Any]] = {}
         self.advice: dict[str, list[Any]] = {}
         self.comparisons: dict[tuple[str, str], Any] = {}
         self.quantization: Any = None
@@ -279,10 +280,16 @@ class Session(Observable):
             History().add(made, str(self.path))
             self.profiles.pop(predictor.backend, None)  # the newest is last
             self.profiles[predictor.backend] = made
+            self._profiled[predictor.backend] = self.version, predictor
             self.history.append(made)
         self.remember(f"profile = session.profile(backend={predictor.backend!r}, runs={runs})")
         self.notify("profile", made)
         return made
+
+    def profiled(self, backend: str) -> tuple[str, Any]:
+        """The version and the Predictor that the backend's profile is of, though another version
+        may be chosen by now. Raises KeyError for a backend that was not profiled."""
+        return self._profiled[backend]
 
     def advise(self, profile: Any, plan: Any) -> list[Any]:
         """What could be faster, with the commands that try it."""

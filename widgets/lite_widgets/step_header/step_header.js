@@ -15,7 +15,7 @@ export default widget({
           class="sel"
           data-set="${x.name}"
           data-focus="set-${x.name}"
-          aria-label="${x.label || x.name}"
+          aria-label="${x.says || x.label || x.name}"
         >
           ${x.options.map(
             ([v, text]) =>

@@ -126,7 +126,7 @@ def _profiles(session: Any, prefix: str) -> Iterator[Section]:
         others = [p for n, p in session.profiles.items() if n != backend]
         baseline = views.profile_data(others[0]) if others else None
         link = f"{prefix}{backend}"
-        predictor = session.predictor(backend)
+        _, predictor = session.profiled(backend)
         shared = {"profile": data, "link": link}
         graph = views.graph_data(predictor.graph)
         roof = views.roof_of(profile)

@@ -64,10 +64,10 @@ class ProfileStep(Step):
         self.link(self.chart, self.graph, self.table, self.roofline, self.types, self.memory,
                   self.copies, self.matrix, self.changes)  # fmt: skip
         self.on(self.notice, "quantize", lambda _: self.go("Quantize"))
-        self._advice: dict[str, dict] = {}
         self.on(self.chart, "run", lambda _: self.measure())
         self.follow("profile", lambda profile: self._fill(profile))
         self.follow("job", lambda job: self._ended(job))
+        self.follow("versions", lambda _: self._buttons())
         self.follow("selected", lambda _: self._inspect())
         self.show(
             self.line, self.chart, columns(self.graph, self.tabs, kind="graph"), self.inspector
@@ -96,12 +96,19 @@ class ProfileStep(Step):
             self.guard(self.measure)
 
     def _buttons(self) -> None:
-        """One way to begin, and what it takes; afterwards to repeat it."""
-        known = self.backend in self.session.profiles
+        """One way to begin, and what it takes; afterwards to repeat it, or to measure the version
+        that was chosen meanwhile."""
+        session, known = self.session, self.session.profiles.get(self.backend)
+        what = "Profile"
+        if known is not None:
+            version, _ = session.profiled(self.backend)
+            what = "Run again" if version == session.version else f"Profile {session.version}"
+            of = f"{version} · " if len(session.versions) > 1 else ""
+            threads, runs = plural(known.threads, "thread"), plural(known.runs, "run")
+            self.header.note = f"{of}{threads} · {runs}"
         self.header.buttons = [
-            button("save", "Export…", disabled=not known),
-            button("run", "Run again" if known else "Profile", primary=True),
-        ]
+            button("save", "Export…", disabled=known is None), button("run", what, primary=True)
+        ]  # fmt: skip
         if not self.chart.profile:
             self.chart.status = {
                 "kind": "empty", "title": "Nothing measured yet", "button": "Profile",
@@ -128,7 +135,7 @@ class ProfileStep(Step):
         data = views.profile_data(profile)
         others = [p for n, p in self.session.profiles.items() if n != profile.backend]
         baseline = views.profile_data(others[-1]) if others else None
-        predictor = self.session.predictor(self.backend)
+        _, predictor = self.session.profiled(self.backend)
         shapes = {n: a.shape for n, a in (self.session.feeds or {}).items()}
         self.graph.graph = views.graph_data(predictor.graph)
         for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
@@ -138,13 +145,10 @@ class ProfileStep(Step):
             widget.baseline = baseline
         roof = views.roof_of(profile)
         self.roofline.roof = self.inspector.roof = self.chart.roof = roof
-        self._advice = self._advise(profile, predictor.plan(shapes))
         self.memory.memory = views.memory_data(predictor.plan(shapes))
         self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))
         self.tabs.badge("Copies", str(count) if count else "")
-        threads, runs = plural(profile.threads, "thread"), plural(profile.runs, "run")
-        self.header.note = f"{threads} · {runs}"
         where = f"{profile.environment.get('cpu', '')} · {self.session.path.name}"
         for widget in (self.chart, self.graph, self.table):
             widget.caption = where
@@ -186,7 +190,6 @@ class ProfileStep(Step):
             self.inspector.override_backend = now["backend"]
             self.inspector.override_precision = now["precision"]
             self.inspector.also = also
-            self.inspector.advice = self._advice.get(row["name"])
             self.inspector.measured = None
             self.inspector.advice = advice_for(self.session.advice.get(self.backend, []), row)
             self.inspector.layer = row
@@ -237,17 +240,6 @@ class ProfileStep(Step):
                 self.session.selected = by_hand.counterparts(known, home, graph)[:1]
 
     # ---- advice, and the difference to another run
-
-    def _advise(self, profile: Any, plan: Any) -> dict[str, dict]:
-        """{layer: advice for the inspector}."""
-        found: dict[str, dict] = {}
-        for a in self.session.advise(profile, plan):
-            tried = _override_of(a.code)
-            said = {"text": f"{a.evidence}; {a.advice}.", "button": "Try it" if tried else "",
-                    "code": a.code}  # fmt: skip
-            for layer in a.layers:
-                found.setdefault(layer, said)
-        return found
 
     def _advised(self, payload: dict) -> None:
         tried = _override_of(payload["code"])
@@ -307,4 +299,5 @@ def advice_for(advice: list[Any], row: dict) -> dict | None:
         return None
     gain = f", up to {1e3 * found.gain_ms:.0f} µs less" if found.gain_ms else ""
     text = f"{found.evidence}; {found.advice}{gain}: `{found.command}`"
-    return {"text": text, "button": "Add to the code" if found.code else "", "code": found.code}
+    tried = "Try it" if _override_of(found.code) else ""
+    return {"text": text, "button": tried, "code": found.code}
