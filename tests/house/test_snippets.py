@@ -21,6 +21,8 @@ import pytest
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 INDENTED = re.compile(r"^    (lite |python |pytest |make ).*$", re.M)
 INLINE = re.compile(r"`((?:lite|python -m|make) [^`]+)`")
+OPTION = re.compile(r"`(--[a-z][a-z0-9_-]*)[^`]*`")
+ADDED = re.compile(r"add_argument\(\s*\"(--[a-z0-9_-]+)\"")
 TARGET = re.compile(r"^([a-z-]+):.*##", re.M)
 #: Stands for what the reader puts in.
 GAP = re.compile(r"…|\bVERB\b|\|")
@@ -73,6 +75,26 @@ def test_commands_are_understood(page: Path, root: Path) -> None:
             assert module, command
             if module.submodule_search_locations:
                 assert importlib.util.find_spec(f"{words[2]}.__main__"), command
+
+
+def test_options_that_are_named_exist(root: Path) -> None:
+    from lite_workbench.commands import available, get_command, parser_for
+
+    known = {o for v in available() for o in parser_for(get_command(v))._option_string_actions}
+    for file in (root / "benchmarks").rglob("*.py"):
+        known.update(ADDED.findall(file.read_text()))
+    for page in pages():
+        assert set(OPTION.findall(page.read_text())) <= known, page.name
+
+
+def test_counts_of_operators_are_those_of_the_importers(root: Path) -> None:
+    import lite_engine.importers.paddle  # noqa: F401  fills its table
+    from lite_engine.importers.caffe.layers import LAYERS
+    from lite_engine.importers.paddle.registry import known_types
+
+    text = (root / "docs" / "formats.md").read_text()
+    assert f"{len(known_types())} operators |" in text
+    assert f"{len(LAYERS)} types |" in text
 
 
 @pytest.mark.parametrize("page", pages(), ids=page_id)
