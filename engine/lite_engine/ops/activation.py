@@ -1,4 +1,4 @@
-"""Unary activations. Each is an operator and may be fused as `activation` of another."""
+"""Activations. The unary ones are operators that may be fused as `activation` of another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..ir import TypeInfo
 from ._conditions import attr
 from ._core import Cost, OpDef, define_op, get_op
-from ._helpers import float_kernels, same_type, typed
+from ._helpers import float_kernels, same_type, typed, wide
 
 #: Operators that may be fused as the `activation` attribute of another one.
 FUSABLE = (
@@ -170,3 +170,27 @@ def apply_activation(name: str, params: Sequence[float], y: np.ndarray) -> np.nd
     attrs = dict(zip(op.attrs, params)) if len(params) else dict(op.attrs)
     assert op._reference is not None
     return np.asarray(op._reference(y, **attrs))
+
+
+# ---- of two inputs; never fused
+
+swiglu = define_op(
+    "SwiGLU", inputs="a b", attrs={"alpha": 1.0}, layout="elementwise", source="ONNX SwiGLU-28"
+)
+swiglu.infer(same_type)
+swiglu.reference(lambda a, b, *, alpha: (a * _sigmoid(alpha * wide(a)) * b).astype(a.dtype))
+swiglu.cost(lambda a, b, **_: Cost(flops=13 * a.size))
+
+bias_gelu = define_op(
+    "BiasGelu",
+    inputs="x bias",
+    attrs={"approximate": "none"},
+    source="com.microsoft BiasGelu-1, FastGelu-1",
+)
+bias_gelu.infer(same_type)
+
+
+@bias_gelu.reference
+def _(x: np.ndarray, bias: np.ndarray, *, approximate: str) -> np.ndarray:
+    """y = gelu(x + bias)"""
+    return _gelu(x + bias, approximate).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Attention and what surrounds it: rotary embedding, gated activations, linear attention."""
+"""Attention and rotary embedding."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import Cost, define_op
 from ._helpers import same_type, wide
-from .activation import _gelu, _sigmoid
 from .softmax import softmax
 
 Array = np.ndarray
@@ -35,7 +34,7 @@ attention = define_op(
 )
 
 
-def _heads_type(x: TypeInfo, heads: int | None) -> tuple[Dim, Dim, Dim, Dim]:
+def heads_type(x: TypeInfo, heads: int | None) -> tuple[Dim, Dim, Dim, Dim]:
     """(batch, heads, length, size) of a rank-4 input or a packed rank-3 one."""
     if x.rank == 4:
         return x.dims  # type: ignore[return-value]
@@ -60,9 +59,9 @@ def _(
     n_outputs: int,
     **_: Any,
 ) -> list[TypeInfo]:
-    batch, heads, rows, _size = _heads_type(q, q_num_heads)
-    kv_heads, columns, k_size = _heads_type(k, kv_num_heads)[1:]
-    v_size = _heads_type(v, kv_num_heads)[3]
+    batch, heads, rows, _size = heads_type(q, q_num_heads)
+    kv_heads, columns, k_size = heads_type(k, kv_num_heads)[1:]
+    v_size = heads_type(v, kv_num_heads)[3]
     past = past_key.dims[2] if past_key is not None else 0
     total = past + columns if isinstance(past, int) and isinstance(columns, int) else None
     if q.rank == 3:
@@ -75,7 +74,7 @@ def _(
     return [y, present_key, present_value, q.with_shape((batch, heads, rows, total))][:n_outputs]
 
 
-def _split_heads(x: Array, heads: int | None) -> Array:
+def split_heads(x: Array, heads: int | None) -> Array:
     """(B,L,H·S) → (B,H,L,S)"""
     if x.ndim == 4:
         return x
@@ -142,9 +141,9 @@ def _(
     """softmax(cap(q·kᵀ·scale) + bias)·v per head; k and v heads are shared by groups of q heads"""
     packed, dtype = q.ndim == 3, q.dtype
     q, k, v = (
-        _split_heads(q, q_num_heads),
-        _split_heads(k, kv_num_heads),
-        _split_heads(v, kv_num_heads),
+        split_heads(q, q_num_heads),
+        split_heads(k, kv_num_heads),
+        split_heads(v, kv_num_heads),
     )
     offset = np.zeros(q.shape[0], np.int64)
     if past_key is not None and past_value is not None:
@@ -192,10 +191,10 @@ def _(
     kv_num_heads: int | None,
     **__: Any,
 ) -> Cost:
-    batch, heads, rows, size = (int(d or 0) for d in _heads_type(q, q_num_heads))  # type: ignore[call-overload]
-    columns = int(_heads_type(k, kv_num_heads)[2] or 0)  # type: ignore[call-overload]
+    batch, heads, rows, size = (int(d or 0) for d in heads_type(q, q_num_heads))  # type: ignore[call-overload]
+    columns = int(heads_type(k, kv_num_heads)[2] or 0)  # type: ignore[call-overload]
     columns += int(past_key.dims[2] or 0) if past_key is not None else 0  # type: ignore[call-overload]
-    v_size = int(_heads_type(v, kv_num_heads)[3] or 0)  # type: ignore[call-overload]
+    v_size = int(heads_type(v, kv_num_heads)[3] or 0)  # type: ignore[call-overload]
     scores = batch * heads * rows * columns
     return Cost(macs=scores * (size + v_size), flops=12 * scores)
 
@@ -223,7 +222,7 @@ def _(
     rotary_embedding_dim: int,
 ) -> Array:
     """Turns pairs of each head's first `rotary_embedding_dim` elements by their position's angle"""
-    heads = _split_heads(x, num_heads)  # (B,H,L,S)
+    heads = split_heads(x, num_heads)  # (B,H,L,S)
     width = rotary_embedding_dim or heads.shape[-1]
     cos, sin = (c if positions is None else c[positions] for c in (cos, sin))  # (B,L,width/2)
     cos, sin = cos[:, None], sin[:, None]
@@ -242,196 +241,3 @@ def _(
 
 
 rotary.cost(lambda x, *_, **__: Cost(flops=3 * x.size))
-
-# ---- gated activations
-
-swiglu = define_op(
-    "SwiGLU", inputs="a b", attrs={"alpha": 1.0}, layout="elementwise", source="ONNX SwiGLU-28"
-)
-swiglu.infer(same_type)
-swiglu.reference(lambda a, b, *, alpha: (a * _sigmoid(alpha * wide(a)) * b).astype(a.dtype))
-swiglu.cost(lambda a, b, **_: Cost(flops=13 * a.size))
-
-# ---- linear attention
-
-linear_attention = define_op(
-    "LinearAttention",
-    inputs="query key value past_state? decay? beta?",
-    outputs="y present_state",
-    attrs={
-        "chunk_size": 64, "kv_num_heads": REQUIRED, "q_num_heads": REQUIRED, "scale": 0.0,
-        "update_rule": "gated_delta",
-    },
-    source="ONNX LinearAttention-27",
-)  # fmt: skip
-
-
-@linear_attention.infer
-def _(
-    q: TypeInfo,
-    k: TypeInfo,
-    v: TypeInfo,
-    past: TypeInfo | None,
-    *_: Any,
-    q_num_heads: int,
-    kv_num_heads: int,
-    n_outputs: int,
-    **__: Any,
-) -> list[TypeInfo]:
-    batch, _heads, steps, d_k = _heads_type(k, kv_num_heads)
-    d_v = _heads_type(v, kv_num_heads)[3]
-    width = q_num_heads * d_v if isinstance(d_v, int) else None
-    state = TypeInfo(past.dtype if past is not None else q.dtype, (batch, kv_num_heads, d_k, d_v))
-    return [q.with_shape((batch, steps, width)), state][:n_outputs]
-
-
-@linear_attention.reference
-def _(
-    query: Array,
-    key: Array,
-    value: Array,
-    past: Array | None,
-    decay: Array | None,
-    beta: Array | None,
-    *,
-    chunk_size: int,
-    kv_num_heads: int,
-    q_num_heads: int,
-    scale: float,
-    update_rule: str,
-    n_outputs: int,
-) -> Any:
-    """S ← e^g·S + β·k⊗(v − (e^g·S)ᵀk) step by step; o = scale·Sᵀq.
-
-    Rule linear has neither g nor β, gated has g, delta β, gated_delta both.
-    """
-    q, k, v = (
-        wide(_split_heads(x, n))
-        for x, n in ((query, q_num_heads), (key, kv_num_heads), (value, kv_num_heads))
-    )
-    group = q_num_heads // kv_num_heads
-    factor = scale or 1 / math.sqrt(q.shape[-1])
-    batch, heads, steps, d_k = k.shape
-    state = (
-        np.zeros((batch, heads, d_k, v.shape[-1]), k.dtype) if past is None else wide(past).copy()
-    )
-    y = np.zeros((batch, q_num_heads, steps, v.shape[-1]), k.dtype)
-    gates = None
-    if decay is not None and "gated" in update_rule:
-        gates = np.exp(wide(decay)).reshape(batch, steps, heads, -1)
-    for t in range(steps):
-        if gates is not None:
-            state = state * gates[:, t, :, :, None]
-        kt, vt = k[:, :, t], v[:, :, t]
-        if "delta" in update_rule:
-            rate = (
-                np.ones((batch, 1)) if beta is None else wide(beta).reshape(batch, steps, -1)[:, t]
-            )
-            vt = rate[..., None] * (vt - np.einsum("bhkv,bhk->bhv", state, kt))
-        state = state + kt[..., :, None] * vt[..., None, :]
-        y[:, :, t] = factor * np.einsum("bhkv,bhk->bhv", np.repeat(state, group, 1), q[:, :, t])
-    packed = y.transpose(0, 2, 1, 3).reshape(batch, steps, -1).astype(query.dtype)
-    return [packed, state.astype(query.dtype if past is None else past.dtype)][:n_outputs]
-
-
-causal_conv = define_op(
-    "CausalConvWithState",
-    inputs="x weight bias? past_state?",
-    outputs="y present_state",
-    attrs={"activation": "none"},
-    source="ONNX CausalConvWithState-27",
-)
-
-
-@causal_conv.infer
-def _(
-    x: TypeInfo,
-    weight: TypeInfo,
-    bias: TypeInfo | None,
-    past: TypeInfo | None,
-    *,
-    n_outputs: int,
-    **_: Any,
-) -> list[TypeInfo]:
-    taps = weight.dims[2]
-    state = x.with_shape((*x.dims[:2], taps - 1 if isinstance(taps, int) else None))
-    return [same_type(x), state][:n_outputs]
-
-
-@causal_conv.reference
-def _(
-    x: Array,
-    weight: Array,
-    bias: Array | None,
-    past: Array | None,
-    *,
-    activation: str,
-    n_outputs: int,
-) -> Any:
-    """Depthwise convolution over past positions only; the state is the last k − 1 positions"""
-    taps = weight.shape[2]
-    before = np.zeros((*x.shape[:2], taps - 1), x.dtype) if past is None else past
-    joined = np.concatenate([before, x], 2)
-    y = sum(
-        wide(joined[:, :, i : i + x.shape[2]]) * wide(weight[:, 0, i])[:, None] for i in range(taps)
-    )
-    y = y if bias is None else y + bias[:, None]
-    y = y * _sigmoid(y) if activation in ("silu", "swish") else y
-    return [np.asarray(y).astype(x.dtype), joined[:, :, joined.shape[2] - taps + 1 :]][:n_outputs]
-
-
-# ---- fused forms of onnxruntime
-
-bias_gelu = define_op(
-    "BiasGelu",
-    inputs="x bias",
-    attrs={"approximate": "none"},
-    source="com.microsoft BiasGelu-1, FastGelu-1",
-)
-bias_gelu.infer(same_type)
-
-
-@bias_gelu.reference
-def _(x: Array, bias: Array, *, approximate: str) -> Array:
-    """y = gelu(x + bias)"""
-    return _gelu(x + bias, approximate).astype(x.dtype)
-
-
-skip_layer_norm = define_op(
-    "SkipLayerNormalization",
-    inputs="x skip gamma beta? bias?",
-    outputs="y mean inv_std_var sum",
-    attrs={"epsilon": 1e-12},
-    source="com.microsoft SkipLayerNormalization-1",
-)
-
-
-@skip_layer_norm.infer
-def _(x: TypeInfo, *_: Any, n_outputs: int, **__: Any) -> list[TypeInfo]:
-    stats = TypeInfo(DType.F32, (*x.dims[:-1], 1))
-    return [same_type(x), stats, stats, same_type(x)][:n_outputs]
-
-
-@skip_layer_norm.reference
-def _(
-    x: Array,
-    skip: Array,
-    gamma: Array,
-    beta: Array | None,
-    bias: Array | None,
-    *,
-    epsilon: float,
-    n_outputs: int,
-) -> Any:
-    """LayerNormalization of x + skip + bias over the last axis"""
-    total = wide(x) + skip + (0 if bias is None else bias)
-    mean = total.mean(-1, keepdims=True)
-    inverse = 1 / np.sqrt(np.square(total - mean).mean(-1, keepdims=True) + epsilon)
-    y = (total - mean) * inverse * gamma + (0 if beta is None else beta)
-    outs = [
-        y.astype(x.dtype),
-        mean.astype(np.float32),
-        inverse.astype(np.float32),
-        total.astype(x.dtype),
-    ]
-    return outs[:n_outputs]
