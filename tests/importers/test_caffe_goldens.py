@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from lite_engine.importers import load
 from lite_engine.passes import optimize_graph
+from lite_engine.plan import make_plan
 
 from tests.importers.golden_runs import Golden, run_graph
 
@@ -15,6 +16,7 @@ def test_priors_fold_away(models_dir):
     graph = optimize_graph(load(models_dir / "caffe/yufacedetectnet-open-v1.prototxt"))
     ops = {n.op for n in graph.nodes}
     assert "DetectionOutput" in ops and not {"PriorBox", "Shape"} & ops
+    assert {s.backend for s in make_plan(graph, "cpu").steps} == {"cpu"}
 
 
 def test_ultraface_agrees_with_onnx_and_tflite(models_dir):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from lite_engine.importers import load
 from lite_engine.passes import optimize_graph
+from lite_engine.plan import make_plan
 
 from tests.importers.golden_runs import Golden, run_graph
 
@@ -78,6 +79,8 @@ def test_ssd_known_result(models_dir):
     _, classes, scores, _ = _run(golden, optimize_graph(graph))
     found = [graph.metadata["labels"][int(c)] for c in classes[0]]
     assert found[:4] == ["bicycle", "car", "cat", "person"]
+    plan = make_plan(optimize_graph(graph), "cpu")
+    assert {s.backend for s in plan.steps} == {"cpu"}  # a device runs it to the end
     np.testing.assert_allclose(scores[0, :4], [0.738, 0.668, 0.633, 0.523], atol=1e-3)
 
 

@@ -18,6 +18,7 @@ from . import (
     test_compute_f32,
     test_compute_int8,
     test_data_kernels,
+    test_detection,
     test_elementwise,
     test_float_kernels,
     test_quant_kernels,
@@ -33,6 +34,7 @@ MODULES = (
     test_data_kernels,
     test_recurrent,
     test_search_kernels,
+    test_detection,
 )
 
 

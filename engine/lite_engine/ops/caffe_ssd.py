@@ -143,6 +143,14 @@ def _(
     return np.array(rows, np.float32).reshape(1, 1, -1, 7)
 
 
+detection_output.kernel(
+    "cpu",
+    "f32_detection_output",
+    when=lambda node, types: node.attrs.get("keep_top_k", -1) > -1
+    or "without keep_top_k the number of rows depends on data",
+)
+
+
 def _detect(
     image: int,
     offsets: np.ndarray,

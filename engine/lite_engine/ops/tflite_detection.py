@@ -65,6 +65,9 @@ def _(
     return out_boxes, out_classes, out_scores, np.array([min(len(found), slots)], np.float32)
 
 
+detection.kernel("cpu", "f32_detection_postprocess")
+
+
 def decode_boxes(boxes: np.ndarray, anchors: np.ndarray, scales: list[float]) -> np.ndarray:
     """Offsets (A,4) against centre-size anchors (A,4) → corners (A,4) y0,x0,y1,x1."""
     centre = boxes[:, :2] / np.asarray(scales[:2], np.float32) * anchors[:, 2:] + anchors[:, :2]
