@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import lite_workbench as lw
 import numpy as np
@@ -205,6 +206,21 @@ def test_a_failed_job_keeps_its_error(session: lw.Session) -> None:
     with pytest.raises(LiteError, match="no version"):
         job.wait(10)
     assert isinstance(errors[0], LiteError)
+
+
+def test_quantizing_can_be_cancelled_after_its_last_sample(session: lw.Session) -> None:
+    images = np.load(lw.shipped("digits_held_back.npz"))["images"][:4]
+    totals: list[int] = []
+
+    def told(_: str, job: Any) -> None:
+        totals.append(job.total)
+        if max(totals) and not job.total:
+            job.cancel()
+
+    session.observe(told, "job")
+    with pytest.raises(Cancelled, match=r"^Quantizing was cancelled$"):
+        session.start("Quantizing", lambda: session.quantize(images, limit=4)).wait(30)
+    assert list(session.versions) == ["float"] and session.quantization is None
 
 
 def test_profile_can_be_cancelled(session: lw.Session) -> None:

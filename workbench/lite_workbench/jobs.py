@@ -17,7 +17,8 @@ class Cancelled(LiteError):
 class Job:
     """One piece of work. `state` is "running", "done", "failed" or "cancelled".
 
-    The work calls ``progress(done, total)``, which raises Cancelled once `cancel` was called.
+    The work calls ``progress(done, total)`` or `heed`, which raise Cancelled once `cancel` was
+    called.
     `on_change(job)` is called on the working thread, at most ten times a second.
     """
 
@@ -50,9 +51,15 @@ class Job:
             raise self.error
         return self.result
 
-    def progress(self, done: int, total: int) -> None:
+    def heed(self) -> None:
+        """Where there is nothing to count. Raises Cancelled."""
         if self._stop.is_set():
-            raise Cancelled(f"{self.title} was cancelled after {self.done} of {self.total}")
+            after = f" after {self.done} of {self.total}" if self.total else ""
+            raise Cancelled(f"{self.title} was cancelled{after}")
+
+    def progress(self, done: int, total: int) -> None:
+        """Nothing to count any more: 0, 0. Raises Cancelled."""
+        self.heed()
         self.done, self.total = done, total
         now = time.monotonic()
         if now - self._told >= 0.1 or done == total:
@@ -110,6 +117,11 @@ class Work:
         """The running job's; work that was called directly has none to tell."""
         if self._now is not None:
             self._now.progress(done, total)
+
+    def heed(self) -> None:
+        """`Job.heed` of what runs."""
+        if self._now is not None:
+            self._now.heed()
 
 
 def duration(seconds: float) -> str:

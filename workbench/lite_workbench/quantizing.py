@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,15 @@ TIMED_RUNS = 15
 
 
 class FastRun:
-    """`lite_engine.quantize`'s Run on a Predictor; keeps the last few graphs planned."""
+    """`lite_engine.quantize`'s Run on a Predictor; keeps the last few graphs planned. `before` is
+    called before each run, and may end the work by what it raises."""
 
-    def __init__(self, backend: str = "auto") -> None:
-        self.backend = backend
+    def __init__(self, backend: str = "auto", before: Callable[[], None] = lambda: None) -> None:
+        self.backend, self.before = backend, before
         self._kept: list[tuple[Any, Any]] = []
 
     def __call__(self, graph: Any, feeds: Any, taps: Sequence[str] = ()) -> dict[str, np.ndarray]:
+        self.before()
         return self.predictor(graph).run(feeds, taps=taps)
 
     def predictor(self, graph: Any) -> Any:
@@ -80,8 +82,9 @@ def quantize(
     options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
     graph = float_graph(parent)
     made = calibrate(
-        graph, calibration(graph, images), options, run=FastRun(), progress=session.progress
-    )
+        graph, calibration(graph, images), options, run=FastRun(before=session.heed),
+        progress=session.progress, calibrated=lambda _: session.progress(0, 0),
+    )  # fmt: skip
     return Quantization(made, method, list(keep)), model_of(made.graph, parent)
 
 
@@ -152,8 +155,8 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
     scheme = replace(made.options.scheme, keep_float=frozenset())
     feeds = made.held[:4]
     ranking = sensitivity(
-        made.parent, made.ranges, scheme, feeds, run=FastRun(), biases=made.biases,
-        progress=session.progress,
+        made.parent, made.ranges, scheme, feeds, run=FastRun(before=session.heed),
+        biases=made.biases, progress=session.progress,
     )  # fmt: skip
     quantization.layers = [
         {"name": row["name"], "cost": 100 * 10 ** (-row["output_sqnr_db"] / 20)} for row in ranking

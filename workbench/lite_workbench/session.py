@@ -110,6 +110,10 @@ class Session(Observable):
         """Long methods report here; raises Cancelled when the job was cancelled."""
         self._work.progress(done, total)
 
+    def heed(self) -> None:
+        """Long methods ask here where they cannot count; raises Cancelled like `progress`."""
+        self._work.heed()
+
     def _told(self, job: Job) -> None:
         self.notify("job", job)
         if job.state == "failed":
