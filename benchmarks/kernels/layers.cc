@@ -59,11 +59,14 @@ struct Buffer {
   }
 };
 
+// Activations as they are without parameters, which the layers' lines do not have.
 double apply(const std::string& act, double v) {
   if (act == "Relu") return v > 0 ? v : 0;
-  if (act == "Relu6") return v < 0 ? 0 : v > 6 ? 6 : v;
   if (act == "HardSwish") return v * fmin(fmax(v / 6 + 0.5, 0), 1);
+  if (act == "HardSigmoid") return fmin(fmax(0.2 * v + 0.5, 0), 1);
+  if (act == "LeakyRelu") return v > 0 ? v : 0.01 * v;
   if (act == "Sigmoid") return 1 / (1 + exp(-v));
+  if (act == "Silu") return v / (1 + exp(-v));
   return v;
 }
 
@@ -122,7 +125,6 @@ void work(void* context, int thread) {
     w.barrier->wait(w.threads);
   }
 }
-
 
 }  // namespace
 
@@ -202,13 +204,16 @@ int main(int argc, char** argv) {
     char error[256] = "";
     Env env{};
     env.threads = threads;
-    detect_cpu(max_isa, &env.cpu);
+    if (!detect_cpu(max_isa, &env.cpu)) {
+      fprintf(stderr, "error: --isa %s is none of: %s\n", max_isa, isa_text());
+      return 1;
+    }
     detect_caches(&env.l1_bytes, &env.l2_bytes);
     env.allocator = &allocator;
     env.error = error;
     env.error_bytes = sizeof error;
     const char* isa;
-    step.kernel = find_kernel(l.kernel, max_isa, &step, &env, &isa);
+    step.kernel = find_kernel(l.kernel, env.cpu, &step, &env, &isa);
     if (!step.kernel) {
       printf("no kernel %s\n", l.kernel);
       return 1;
