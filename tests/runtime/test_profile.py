@@ -10,10 +10,11 @@ import pytest
 from lite_engine import Predictor, optimize, settings
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.runtime import host_target
+from lite_engine.runtime.export import layers_csv
 from lite_engine.runtime.profile import Profile, profile
 from lite_engine.runtime.roof import Roof
 
-from tests.small_models import classifier, image
+from tests.small_models import Builder, classifier, image
 
 KEYS = {
     "model",
@@ -85,6 +86,21 @@ def test_integers_are_called_so() -> None:
     graph.outputs = [graph.add("QuantizeLinear", [*graph.inputs, scale, zero], {}).output]
     predictor = Predictor(graph, host_target(), threads=1)
     assert profile(predictor, image(classifier()), runs=1, roof=False).precision == "int8"
+
+
+@pytest.mark.cpu
+def test_sizes_that_depend_on_data_are_open() -> None:
+    """A count of what is not zero gives ?; a scalar stays one."""
+    b = Builder((2, 3), "open")
+    found = b.add("NonZero", b.x)
+    rows = b.add("Transpose", found, perm=[1, 0])
+    graph = b.done(rows, b.add("ReduceSum", b.x, keepdims=0))
+    result = profile(Predictor(graph, host_target(), threads=1), {"x": np.ones((2, 3), np.float32)},
+                     runs=1, roof=False)  # fmt: skip
+    shapes = {x.op: (x.input_shapes, x.output_shapes) for x in result.layers}
+    assert shapes["Transpose"] == ([[2, None]], [[None, 2]])
+    assert shapes["ReduceSum"][1] == [[]]
+    assert "2x?,?x2," in layers_csv(result)
 
 
 @pytest.mark.opencl

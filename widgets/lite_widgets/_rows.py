@@ -36,7 +36,9 @@ _FAMILIES = (
 _CHUNK = 12
 
 
-def family(op: str, kernel: str = "", shapes: Sequence[Sequence[int]] = ()) -> str:
+def family(
+    op: str, kernel: str = "", shapes: Sequence[Sequence[int | None] | None] = ()
+) -> str:
     """Return the type that an operator is counted under: "Conv 1×1", "MatMul", … or its name.
 
     `shapes` are those of its inputs: a convolution's data, then its weights (O, I/groups, k…), with
@@ -45,12 +47,13 @@ def family(op: str, kernel: str = "", shapes: Sequence[Sequence[int]] = ()) -> s
     found = next((name for pattern, name in _FAMILIES if re.search(pattern, op.lower())), op)
     if found != "Conv":
         return found
-    weights = next((list(s) for s in shapes[1:] if len(s) >= 3), None)
+    weights = next((list(s) for s in shapes[1:] if s and len(s) >= 3), None)
     if weights is None:
         depthwise = bool(re.search(r"depthwise|(^|_)dw\d?", kernel.lower()))
         pointwise = bool(re.search(r"1x1|pointwise", kernel.lower()))
     else:
-        depthwise = weights[1] == 1 and weights[0] > 1 and shapes[0][1] > 1
+        channels = next(iter((shapes[0] or ())[1:2]), None)
+        depthwise = weights[1] == 1 and weights[0] != 1 and channels != 1
         pointwise = all(size == 1 for size in weights[2:])
     return "Depthwise conv" if depthwise else "Conv 1×1" if pointwise else "Conv"
 

@@ -34,8 +34,8 @@ class ProfileLayer(TypedDict):
     backend: str
     kernel: str
     why: str
-    input_shapes: list[list[int]]
-    output_shapes: list[list[int]]
+    input_shapes: list[list[int | None] | None]  # None: depends on data
+    output_shapes: list[list[int | None] | None]
     dtype: str
     median_ms: float
     min_ms: float

@@ -311,6 +311,7 @@ class Lowering:
             row_major(len(dims)),
             "arena",
             shape_known=known,
+            open_shape=value.shape,
         )
         return self.pool.register(value, HOST, self.pool.add(tensor))
 

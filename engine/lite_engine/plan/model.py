@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import DType, Node, Value
+from ..ir import DType, Node, Shape, Value
 
 ROLES = ("input", "output", "weight", "arena")
 ALIGNMENT = 64
@@ -35,7 +35,8 @@ class PlanTensor:
     `data` is set for
     weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
     `short`: float32 values that are kept in bf16 (plan/storage).
-    `shape_known` is False for a value whose shape depends on data: its `dims` are then empty.
+    `shape_known` is False for a value whose shape depends on data: its `dims` are then empty, and
+    `open_shape` is what is known of it.
     """
 
     index: int
@@ -52,6 +53,7 @@ class PlanTensor:
     alias_offset: int = 0
     space: str = "host"
     shape_known: bool = True
+    open_shape: Shape | None = None
     short: bool = False
 
     def __post_init__(self) -> None:
@@ -65,6 +67,15 @@ class PlanTensor:
         for physical, logical in enumerate(self.layout):
             out[logical] = self.dims[physical]
         return tuple(out)
+
+    @property
+    def known_shape(self) -> list[int | None] | None:
+        """Logical dimensions, None for those that depend on data, and for an unknown rank."""
+        if self.shape_known:
+            return list(self.shape)
+        if self.open_shape is None:
+            return None
+        return [d if isinstance(d, int) else None for d in self.open_shape]
 
     @property
     def size(self) -> int:

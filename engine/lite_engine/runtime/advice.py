@@ -232,15 +232,15 @@ def _channels_and_tile(case: _Case) -> Iterator[Advice]:
     vectors wide, and the last one is left out where it has no channel."""
     for row in case.profile.layers:
         tile = re.search(r"_(\d+)x(\d+)$", row.kernel)
-        if not tile or row.op != "Conv" or row.share < WORTH_SHARE or not row.output_shapes:
+        if not tile or row.op != "Conv" or row.share < WORTH_SHARE:
             continue
         if not re.search("gemm|3x3|winograd", row.kernel):
             continue
         if row.backend != "cpu":
             continue
-        channels, width = row.output_shapes[0][1], int(tile[2]) // 2
+        channels, width = _channels(row.output_shapes), int(tile[2]) // 2
         padded = -(-channels // width) * width
-        waste = 1 - channels / padded
+        waste = 1 - channels / padded if channels else 0
         if waste < 0.15:
             continue
         yield Advice(
@@ -253,16 +253,23 @@ def _channels_and_tile(case: _Case) -> Iterator[Advice]:
         )  # fmt: skip
 
 
+def _channels(shapes: list[list[int | None] | None]) -> int:
+    """Of the first of a convolution's inputs or outputs; 0 where they are not known."""
+    first = shapes[0] if shapes else None
+    return (first[1] or 0) if first and len(first) > 1 else 0
+
+
 def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
     """The first convolution has three channels: little work per byte for a GPU."""
     first = next((r for r in case.profile.layers if r.op == "Conv"), None)
     if first is None or first.backend != "opencl" or first.share < 2 * WORTH_SHARE:
         return
-    if not first.input_shapes or first.input_shapes[0][1] > 4:
+    channels = _channels(first.input_shapes)
+    if not 0 < channels <= 4:
         return
     yield Advice(
         "first-layer", [first.name],
-        f"{first.name} reads {first.input_shapes[0][1]} channels and takes "
+        f"{first.name} reads {channels} channels and takes "
         f"{100 * first.share:.0f} % of the time on the device",
         "let the CPU compute it", first.median_ms / 2,
         case.verb("convert", f"-o tried.lite --layer opencl:{shlex.quote(first.name)}=cpu")

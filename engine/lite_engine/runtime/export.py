@@ -6,11 +6,13 @@ import csv
 import io
 from typing import Any
 
+from ..ir import format_shape
 from .profile import Profile
 
 
 def layers_csv(profile: Profile) -> str:
-    """Layers as CSV text, shapes as 1x3x224x224, several values separated by semicolons."""
+    """Layers as CSV text, shapes as 1x3x224x224 (? where a size depends on data), several values
+    separated by semicolons."""
     out = io.StringIO()
     rows = profile.to_dict()["layers"]
     writer = csv.DictWriter(out, list(rows[0]) if rows else ["index"], lineterminator="\n")
@@ -19,12 +21,16 @@ def layers_csv(profile: Profile) -> str:
         flat = dict(row)
         flat["sources"] = ";".join(row["sources"])
         for key in ("input_shapes", "output_shapes"):
-            flat[key] = ";".join("x".join(map(str, s)) for s in row[key])
+            flat[key] = ";".join(_plain_shape(s) for s in row[key])
         flat["span_ms"] = ";".join(f"{t:.6f}" for t in row["span_ms"])
         if row["copy"]:
             flat["copy"] = f"{row['copy']['source']} to {row['copy']['target']}"
         writer.writerow(flat)
     return out.getvalue()
+
+
+def _plain_shape(shape: list[int | None] | None) -> str:
+    return format_shape(None if shape is None else tuple(shape)).replace("×", "x")
 
 
 def chrome_trace(profile: Profile) -> dict[str, Any]:

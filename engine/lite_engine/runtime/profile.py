@@ -38,7 +38,8 @@ class LayerTime:
     FEWEST_RUNS); `share` of the layers' sum; rates from the operator's own cost; `roof_fraction`
     how near its roof it comes (1 at best, None without a measured roof), `bound_by` which one.
     `instructions` were executed in one run (under emulation only). `span_ms` is start and end in
-    the run nearest to the median. `copy` is set for rows that only move data."""
+    the run nearest to the median. `copy` is set for rows that only move data. In shapes None stands
+    for what depends on data: a size, or all of them."""
 
     index: int
     name: str
@@ -47,8 +48,8 @@ class LayerTime:
     backend: str
     kernel: str
     why: str
-    input_shapes: list[list[int]]
-    output_shapes: list[list[int]]
+    input_shapes: list[list[int | None] | None]
+    output_shapes: list[list[int | None] | None]
     dtype: str
     median_ms: float
     min_ms: float
@@ -274,7 +275,7 @@ def _row(
     median = float(np.median(times))
     seconds = median / 1e3
     shapes = [
-        [list(plan.tensors[i].shape) for i in ports if i >= 0]
+        [plan.tensors[i].known_shape for i in ports if i >= 0]
         for ports in (step.inputs, step.outputs)
     ]
     read = {plan.root(i).index for i in step.inputs if i >= 0}

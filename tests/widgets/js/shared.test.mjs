@@ -26,6 +26,10 @@ test("numbers: three significant digits, a true minus, a dash for what is missin
   assert.equal(format.signed(-0.5, 1), "−0.5");
   assert.equal(format.bytes(1024), "1\u202fkB");
   assert.equal(format.shape([1, 88, 12, 160]), "1×88×12×160");
+  assert.deepEqual(
+    [[null, 4], [], null, undefined].map(format.shape),
+    ["?×4", "scalar", "*", "–"],
+  );
 });
 
 test("text on every fill has at least 4.5 to 1", () => {

@@ -48,7 +48,13 @@ export function count(v) {
   return v >= 1e4 ? (v / 1e3).toFixed(0) + THIN + "k" : String(v);
 }
 
-export const shape = (dims) => (dims && dims.length ? dims.join("\u00d7") : NONE);
+/** 1×3×?; ? depends on data, * of an unknown rank. */
+export const shape = (dims) =>
+  dims === undefined
+    ? NONE
+    : dims === null
+      ? "*"
+      : dims.map((d) => d ?? "?").join("\u00d7") || "scalar";
 
 export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 

@@ -23,10 +23,6 @@ def table(
     return "\n".join([line(list(headers)), rule, *(line(r) for r in cells)])
 
 
-def shape_text(shape: Sequence[int] | None) -> str:
-    return "×".join(map(str, shape)) if shape else "scalar"
-
-
 def count_text(number: float, what: str = "") -> str:
     """1234567 → 1.23 M; with `what`: 1.23 MMACs, 12 MACs"""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):

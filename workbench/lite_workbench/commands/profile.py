@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lite_engine.files import write_file
+from lite_engine.ir import format_shape
 
 from ..names import plural
 from ._base import (
@@ -22,7 +23,7 @@ from ._base import (
     wants_json_only,
     write_json,
 )
-from ._table import bytes_text, clip, shape_text, table
+from ._table import bytes_text, clip, table
 
 
 @dataclass
@@ -42,6 +43,10 @@ class Profiled:
         """DESIGN's profile JSON with "advice", "run" and "placement"."""
         own = {"advice": [a.to_dict() for a in self.advice], "run": self.run}
         return {**self.profile.to_dict(), **own, "placement": self.placement}
+
+
+def _first_shape(shapes: list[list[int | None] | None]) -> str:
+    return "".join(format_shape(None if s is None else tuple(s)) for s in shapes[:1])
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -148,7 +153,7 @@ def _show(result: Any, args: argparse.Namespace) -> str:
             clip(x.name, 36),
             x.op,
             *columns(x, result).values(),
-            shape_text(x.output_shapes[0] if x.output_shapes else None),
+            _first_shape(x.output_shapes),
             x.kernel,
             clip(x.why, 44),
             clip(" + ".join(x.sources), 44),
