@@ -3,12 +3,19 @@
 // The bf16 kernels keep floats in memory. Where there are products of bf16 pairs, phase 0 rounds the
 // input, [image][row][pixel][group][pairs]; elsewhere they compute in float.
 #include "tap_gemm.h"
+#if !defined(LITE_HALVES) && !defined(LITE_PAIRS)
+#include "row_gemm.h"
+#define LITE_BY_ROW
+#endif
 
 namespace lite::LITE_ISA {
 namespace {
 
 struct State {
   TapGemm gemm;
+#if defined(LITE_BY_ROW)
+  RowGemm row;               // in its place, where `row.weights` is set
+#endif
   int32_t residual;          // input added before the activation, or -1
   PixelView input;           // that is rounded to bf16
   int64_t groups, group_in;
@@ -118,6 +125,18 @@ bool prepare_direct(Step& step, Env& env) {
 }
 #endif
 
+#if defined(LITE_BY_ROW)
+bool prepare_row(Step& step, Env& env, RowGemm row, const float* bias, float beta) {
+  float* b = static_cast<float*>(env.allocate(static_cast<size_t>(row.n + 1) * sizeof(float)));
+  if (!b) return env.out_of_memory();
+  for (int64_t i = 0; bias && i < row.n; ++i) b[i] = bias[i] * beta;
+  row.bias = b;
+  static_cast<State*>(step.state)->row = row;
+  set_variant(step, "%s__" LITE_ISA_NAME "_row", step.kernel->name);
+  return true;
+}
+#endif
+
 // Gemm: y[M,N] = activation(alpha * a[M,K] * b + beta * c), b constant: [N,K] (transB) or [K,N].
 // c constant: one value per column, or one for all; a full [M,N] one (beta 1) may be computed.
 bool prepare_gemm(Step& step, Env& env) {
@@ -167,6 +186,10 @@ bool prepare_gemm(Step& step, Env& env) {
     return env.fail("c must be a constant of %lld values or one, or [M,N] with beta 1",
                     static_cast<long long>(n));
   }
+#if defined(LITE_BY_ROW)
+  if (m == 1 && trans_b && alpha == 1.0f && state->residual < 0)
+    return prepare_row(step, env, {b->as<float>(), nullptr, k, n, s.activation}, bias, beta);
+#endif
   const WeightView w{b->as<float>(), 0, trans_b ? k : 1, trans_b ? 1 : n, 0, 0, alpha, k};
   if (!count_pairs(step, env, state, &s) ||
       !prepare_tap_gemm(s, w, bias, beta, env, &state->gemm)) {
@@ -183,6 +206,10 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   if (phase == 0)
     return round_input(state, x, static_cast<uint16_t*>(step.shared), thread, threads);
   x = static_cast<const float*>(step.shared);
+#endif
+#if defined(LITE_BY_ROW)
+  if (state.row.weights)
+    return run_row_gemm(state.row, x, step.outputs[0]->as<float>(), thread, threads);
 #endif
   run_tap_gemm(state.gemm, x, step.outputs[0]->as<Real>(),
                state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>(), thread,
