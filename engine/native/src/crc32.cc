@@ -60,7 +60,7 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(uint32_t c, const u
   const auto load = [](const uint8_t* at) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
   };
-  const __m128i by_1024 = _mm_set_epi64x(0x1e88ef372, 0x14a7fe880);
+  const __m128i by_1024 = _mm_set_epi64x(0x14a7fe880, 0x1e88ef372);
   const __m128i by_128 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
   __m128i lane[8];
   for (int i = 0; i < 8; ++i) lane[i] = load(p + 16 * i);
