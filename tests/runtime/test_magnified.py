@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.ir import DType
 from lite_engine.quantize import Options, quantize
 from lite_engine.runtime import host_target
 from lite_engine.runtime.compare import Side, compare
@@ -114,6 +115,43 @@ def test_one_wrong_class_is_found_unless_it_is_a_tie(op: str) -> None:
         row = next(x for x in result.layers if x.value_b == name)
         assert 0 < row.isolated["rel_l2"] < 1e-2  # 8 roundoffs of bfloat16 are 3e-2
         assert row.explained == (row.isolated["rel_l2"] if right else 0)
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "TopK"])
+def test_places_of_whole_runs_are_judged_by_scores_too(op: str) -> None:
+    """Scores with errors of 1e-3: a margin of them is rounding, class 19 in place of 20 at a margin
+    of 1 is not, although fewer of 256 places are wrong."""
+    b = Builder((1, 21, 16, 16), op)
+    y = b.add("Mul", b.x, b.scalar(2.0), name="scores")
+    more = [b.ints(1)] if op == "TopK" else []
+    node = b.graph.add(op, [y, *more], {"axis": 1}, name="best", outputs=2 if more else 1)
+    after = b.add("Cast", node.outputs[-1], to=DType.F32, name="after")
+    model = optimize(b.done(*node.outputs, after))
+    name = node.outputs[-1].name
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((1, 21, 16, 16)).astype(np.float32)
+    x[0, 20, 5, 5], x[0, 19, 5, 5] = 9, 8
+    x[0, 20, 7, 7], x[0, 19, 7, 7] = 9, 8.999
+    for at, right in ((None, True), (7, True), (5, False)):
+        sides = [Side(Predictor(model, host_target(), threads=1), n) for n in "ab"]
+        values = sides[1].values
+
+        def spoiled(feeds, names, at=at, values=values):
+            out = {n: v.copy() for n, v in values(feeds, names).items()}
+            scores = next((n for n in out if out[n].shape == x.shape), None)
+            if scores:
+                out[scores] += 1e-3 * rng.standard_normal(x.shape).astype(np.float32)
+            if at:
+                out[name][0, 0, at, at] = out[after.name][0, 0, at, at] = 19
+            return out
+
+        sides[1].values = spoiled
+        result = compare(*sides, {"x": x}, isolated=False)
+        row = next(r for r in result.layers if r.value_b == name)
+        assert row.isolated is None and row.within == right, result.verdict
+        if at == 7:  # what reads a place that fell another way is run alone
+            row = next(r for r in result.layers if r.name == "after")
+            assert row.rel_l2 > row.tolerance and row.within and row.isolated["rel_l2"] == 0
 
 
 def test_a_fault_where_most_is_clipped_is_named() -> None:

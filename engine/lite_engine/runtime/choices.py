@@ -78,15 +78,36 @@ def judge_alone(
     when its score and the right one's differ by no more than the two lose on the way to B."""
     s, t, axis = _scores(work, pair, va, given)
     x, y = work.real(pair, va[pair.name_a], alone)
-    row.within = same_choices(s, axis, x, y, np.maximum(_lost(work, s), np.abs(t - s)))
-    row.explained = difference(x, y).rel_l2 if row.within else 0.0
+    right = same_choices(s, axis, x, y, np.maximum(_lost(work, s), np.abs(t - s)))
+    _judged(row, x, y, right)
+
+
+def judge_in_whole_runs(
+    work: Work, pair: Pair, row: LayerDifference, va: Arrays, vb: Arrays
+) -> None:
+    """Judges the places of B's whole run, where its layer was not run alone: those are right that
+    no larger margin parts from A's than errors like those of all scores explain."""
+    s, t, axis = _scores(work, pair, va, vb)
+    x, y = work.real(pair, va[pair.name_a], vb[pair.name_b])
+    slack = np.maximum(_lost(work, s), _explained_margin(s, t) / 2)
+    _judged(row, x, y, same_choices(s, axis, x, y, slack))
+
+
+def _judged(row: LayerDifference, x: np.ndarray, y: np.ndarray, right: bool) -> None:
+    row.within = right
+    row.explained = difference(x, y).rel_l2 if right else 0.0
     row.tolerance = row.explained
+
+
+def _explained_margin(s: np.ndarray, t: np.ndarray) -> float:
+    """What errors like those of all scores explain: of normal ones with their root mean square,
+    none of 10⁹ moves a margin by CARRIED times as much."""
+    return CARRIED * float(np.sqrt(np.mean(np.square(t - s))))
 
 
 def right_in_whole_runs(work: Work, values_b: Sequence[str], alone: Arrays, whole: Arrays) -> bool:
     """B's whole run chose these places as its layers alone do from its own scores, and none whose
-    margin is larger than errors like those of all its scores explain: of normal ones with their
-    root mean square, none of 10⁹ moves a margin by CARRIED times as much."""
+    margin is larger than errors like those of all its scores explain."""
     pairs = [work.pair_of[name] for name in values_b]
     names = [n for p in pairs for n in (p.name_a, *work.reads(p.name_b).values())]
     va = work.values_a(names) if names else {}
@@ -94,10 +115,9 @@ def right_in_whole_runs(work: Work, values_b: Sequence[str], alone: Arrays, whol
         s, t, axis = _scores(work, pair, va, whole)
         x, y = work.real(pair, va[pair.name_a], whole[pair.name_b])
         _, own = work.real(pair, va[pair.name_a], alone[pair.name_b])
-        margin = CARRIED * float(np.sqrt(np.mean(np.square(t - s))))
         if not same_choices(t, axis, own, y, _lost(work, t)):
             return False
-        if not same_choices(s, axis, x, y, margin / 2):
+        if not same_choices(s, axis, x, y, _explained_margin(s, t) / 2):
             return False
     return True
 
@@ -120,4 +140,11 @@ def _lost(work: Work, scores: np.ndarray) -> np.ndarray:
     return np.maximum(UNIT[coarser] * np.abs(scores), SMALLEST[coarser])
 
 
-__all__ = ["choice_of", "chooses", "judge_alone", "right_in_whole_runs", "same_choices"]
+__all__ = [
+    "choice_of",
+    "chooses",
+    "judge_alone",
+    "judge_in_whole_runs",
+    "right_in_whole_runs",
+    "same_choices",
+]

@@ -95,7 +95,7 @@ def _compared(
     if whole:
         result.outputs, result.outputs_alone = work.outputs()
         result.unaligned = len(b.value_names()) - len(work.pairs)
-    if work.tolerance is None and work.isolated and all(x.within for x in rows):
+    if work.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
         result.magnified = magnified(apart(result, a, b), result, work)
     result.runs = work.runs
     judge(result, a, b, work.feeds)

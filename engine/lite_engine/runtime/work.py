@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import LiteError, UsageError
 from ..ir import Node, Value, format_shape
 from .alignment import Pair, align, closure
-from .choices import chooses, judge_alone
+from .choices import chooses, judge_alone, judge_in_whole_runs
 from .comparison import LayerDifference
 from .difference import channel_map, difference, histogram
 from .judge import CARRIED, floor_of, other_integers, tolerance_of, within
@@ -48,6 +48,7 @@ class Work:
         self.model_name = own.predictor.model.name
         self.runs = 0
         self._found = False
+        self._fallen: set[str] = set()  # B's places that rounding explains, and what reads them
         self._kernels = _kernels(b, self.feeds_b)
         self.pair_of = {p.name_b: p for p in self.pairs}
         self.known = {p.name_b: p.name_a for p in self.pairs}
@@ -56,13 +57,17 @@ class Work:
 
     def rows(self, window: Sequence[Pair], first: int) -> list[LayerDifference]:
         """Differences of these values, from one run of each side and one of the layers alone."""
-        inputs = self._inputs(window) if self.isolated else {}
+        judged = self.tolerance is None and isinstance(self.b, Side)
+        choices = [p for p in window if judged and chooses(self, p.name_b)]
+        scores = {} if self.isolated or not choices else self._inputs(choices)
+        inputs = self._inputs(window) if self.isolated else scores
         names_a = list(dict.fromkeys([p.name_a for p in window] + list(inputs.values())))
+        names_b = list(dict.fromkeys([p.name_b for p in window] + list(scores)))
         va = self.a.values(self.feeds, [n for n in names_a if n not in self.feeds])
-        vb = self.b.values(self.feeds_b, [p.name_b for p in window])
+        vb = self.b.values(self.feeds_b, [n for n in names_b if n not in self.feeds_b])
         self._last = va, vb
         self.runs += 2
-        given = self._given(inputs, va)
+        given = self._given(inputs, va) if self.isolated else {}
         alone = self._run_alone(window, given) if self.isolated else {}
         rows = [
             self._row(first + i, pair, va, vb, alone.get(pair.name_b))
@@ -70,9 +75,15 @@ class Work:
         ]
         if self.tolerance is None:
             self._excuse(window, rows, va, {**vb, **alone})
-            for pair, row in zip(window, rows, strict=True):
-                if pair.name_b in alone and chooses(self, pair.name_b):
-                    judge_alone(self, pair, row, {**self.feeds, **va}, given, alone[pair.name_b])
+            known_a, known_b = {**self.feeds, **va}, {**self.feeds_b, **vb}
+            for pair in choices:
+                row = rows[window.index(pair)]
+                if pair.name_b in alone:
+                    judge_alone(self, pair, row, known_a, given, alone[pair.name_b])
+                elif not self.isolated:
+                    judge_in_whole_runs(self, pair, row, known_a, known_b)
+                    self._fallen |= {pair.name_b} if row.within and row.rel_l2 else set()
+            self._judge_followers(window, rows, va, vb)
         for pair, row in zip(window, rows, strict=True):
             first_wrong = not (row.within or self._found)
             if first_wrong or row.name in self.detail:
@@ -82,6 +93,28 @@ class Work:
                 row.detail = detail_of(x, y, own)
             self._found = self._found or first_wrong
         return rows
+
+    def _judge_followers(
+        self, window: Sequence[Pair], rows: list[LayerDifference], va: Arrays, vb: Arrays
+    ) -> None:
+        """Layers over tolerance after places that fell another way, which whole runs say nothing
+        of: B's are run alone."""
+        if not self._fallen:
+            return
+        for pair, row in zip(window, rows, strict=True):
+            if row.rel_l2 and any(name in self._fallen for name in self.reads(pair.name_b)):
+                self._fallen.add(pair.name_b)
+        over = {p.name_b: p for p, row in zip(window, rows, strict=True)
+                if not row.within and p.name_b in self._fallen}  # fmt: skip
+        if not over:
+            return
+        inputs = self._inputs(list(over.values()))
+        given = self._given(inputs, self.values_a(list(inputs.values())))
+        alone = self._run_alone(list(over.values()), given)
+        for i, row in enumerate(rows):
+            if row.value_b in over:
+                pair = over[row.value_b]
+                rows[i] = self._row(row.index, pair, va, vb, alone.get(row.value_b))
 
     def differing(self, probes: Sequence[Pair]) -> int | None:
         """Which of these values of two whole runs is the first that differs by more than rounding
