@@ -56,8 +56,9 @@ class Album:
         return Image.open(io.BytesIO(shot)).convert("RGB")
 
     def keep(self, name: str) -> None:
+        # One round of k-means brings flat areas back to their own colours.
         flat = self.picture().quantize(
-            COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
         )
         flat.save(self.folder / f"{name}.png", optimize=True)
 
