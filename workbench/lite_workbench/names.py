@@ -1,4 +1,4 @@
-"""The words that a Session and its parts speak: backends, versions of a model, counts, files."""
+"""The words that a Session and its parts speak: backends, versions of a model, its files."""
 
 from pathlib import Path
 
@@ -6,11 +6,6 @@ BACKENDS = ("x86", "arm", "opencl", "reference")
 FLOAT, INT8, MIXED = "float", "int8", "mixed"
 #: A version with the precision of single layers set by hand.
 CUSTOM = "custom"
-
-
-def plural(count: int, word: str) -> str:
-    """1 layer, 2 layers"""
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def stem_of(path: Path) -> str:

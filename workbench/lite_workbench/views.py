@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import Any
 
-from .names import plural
+from .words import milliseconds, number, plural
 
 #: What rounding explains between two sides, by the coarser precision (relative L2).
 USUAL = {"fp32": 1e-3, "fp16": 1e-2, "bf16": 5e-2, "int8": 5e-2}
@@ -167,28 +166,12 @@ def memory_data(plan: Any) -> dict[str, Any]:
     return {**made, "arena_bytes": max(1, made["arena_bytes"] + made["device_bytes"])}
 
 
-def number(value: float, unit: str = "") -> str:
-    """1234567 → "1.23 M"."""
-    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= size:
-            return f"{value / size:.3g} {letter}{unit}"
-    return f"{value:.3g} {unit}".rstrip()
-
-
 def total_text(profile: Any) -> str:
     """A whole run: its median time, or its executed instructions where times mean nothing."""
     if profile.times_meaningful:
         return milliseconds(profile.total_ms["median"])
     counts = profile.instructions
     return f"{number(counts['run'])} instructions" if counts else "no times"
-
-
-def milliseconds(value: float) -> str:
-    """Three significant digits."""
-    if not value or not math.isfinite(value):
-        return "–"
-    digits = max(0, 2 - math.floor(math.log10(value)))
-    return f"{value:.{digits}f} ms"
 
 
 def roof_of(profile: Any) -> dict | None:

@@ -12,12 +12,12 @@ from lite_widgets import WorkbenchView
 
 from . import views
 from .jobs import Job
-from .names import plural
 from .notebook import cells_of
 from .session import Session, open_session
 from .steps import STEPS, step_class
 from .steps._base import Step, _running_loop
 from .steps.check import CheckStep
+from .words import plural
 
 #: how long nothing changes before the saved notebook's picture is drawn anew
 PICTURE_S = 0.5

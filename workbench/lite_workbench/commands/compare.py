@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ..names import plural
+from ..words import plural
 from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
 from ._table import clip, table
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from lite_engine.errors import UsageError
 
-from ..names import plural, stem_of, with_ending
+from ..names import stem_of, with_ending
+from ..words import number, plural
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -19,7 +20,6 @@ from ._base import (
     wants_json_only,
     write_json,
 )
-from ._table import bytes_text
 
 #: Networks with more multiply-accumulates take minutes where the target's CPU is emulated.
 EMULATED_MACS = 1_000_000_000
@@ -227,7 +227,7 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
     lines = [str(e) for e in result.model.journal.entries] if args.journal else []
     targets = ", ".join(f"{t} {result.model.precision(t)}" for t in result.model.targets)
     lines.append(
-        f"wrote {result.path} ({bytes_text(result.path.stat().st_size)}): {targets}; "
+        f"wrote {result.path} ({number(result.path.stat().st_size, 'B')}): {targets}; "
         f"{plural(result.source_layers, 'layer')} became {len(result.model.graph.nodes)}"
     )
     lines += result.loss_lines()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..words import number
 from ._base import Command, add_json, wants_json_only, write_json
-from ._table import bytes_text, table
+from ._table import table
 
 _MARK = {"done": "+", "failed": "-", "skipped": " ", "running": "…"}
 
@@ -60,7 +61,7 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     else:
         lines.append(f"{result.device} does not work: {result.error}")
     for key, value in result.environment.items():
-        lines.append(f"    {key}: {bytes_text(value) if key.endswith('_bytes') else value}")
+        lines.append(f"    {key}: {number(value, 'B') if key.endswith('_bytes') else value}")
     return "\n".join(lines)
 
 

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..words import number
 from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
-from ._table import bytes_text, table
+from ._table import table
 
 RUNS = 10
 
@@ -69,10 +70,10 @@ def _show(result: Any, args: argparse.Namespace) -> str:
         write_json(result.to_dict(), args.json)
         if wants_json_only(args):
             return ""
-    rows = [[file, bytes_text(size), what_is(file)] for file, size in result.sizes.items()]
+    rows = [[file, number(size, "B"), what_is(file)] for file, size in result.sizes.items()]
     total = sum(result.sizes.values())
     lines = [table(["file", "size", "what"], rows, right=(1,)), ""]
-    lines.append(f"wrote {result.folder} for {result.target}: {bytes_text(total)}")
+    lines.append(f"wrote {result.folder} for {result.target}: {number(total, 'B')}")
     if result.kernels:
         lines.append(f"kernels kept: {', '.join(result.kernels)}")
     return "\n".join(lines)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..names import plural
+from ..words import number, plural
 from ._base import Command, add_json, add_model, wants_json_only, write_json
-from ._table import bytes_text, clip, count_text, table
+from ._table import clip, table
 
 _NAMES = 6  # weights named in one line
 
@@ -48,13 +48,13 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         write_json(info.to_dict(), args.json)
         if wants_json_only(args):
             return ""
-    macs = "MACs not known" if info.macs is None else count_text(info.macs, "MACs")
+    macs = "MACs not known" if info.macs is None else number(info.macs, "MACs")
     if info.assumed and info.macs is not None:
         sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
         macs += f" at {sizes}"
     lines = [
         f"{info.name} ({info.format}): {plural(len(info.layers), 'layer')}, "
-        f"{count_text(info.params)} parameters, {bytes_text(info.weight_bytes)} of weights, {macs}",
+        f"{number(info.params)} parameters, {number(info.weight_bytes, 'B')} of weights, {macs}",
         *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
         *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
         *(f"  target  {_target(t)}" for t in info.targets),
@@ -81,9 +81,9 @@ def _show(info: Any, args: argparse.Namespace) -> str:
                 clip(x.name, 40),
                 x.op,
                 x.output,
-                count_text(x.params),
-                bytes_text(x.weight_bytes),
-                "–" if x.macs is None else count_text(x.macs),
+                number(x.params),
+                number(x.weight_bytes, "B"),
+                "–" if x.macs is None else number(x.macs),
             ]
             for x in info.layers
         ]

@@ -11,7 +11,7 @@ from typing import Any
 from lite_engine.files import write_file
 from lite_engine.ir import format_shape
 
-from ..names import plural
+from ..words import number, plural
 from ._base import (
     Command,
     add_backend,
@@ -23,7 +23,7 @@ from ._base import (
     wants_json_only,
     write_json,
 )
-from ._table import bytes_text, clip, table
+from ._table import clip, table
 
 
 @dataclass
@@ -220,8 +220,8 @@ def _summary(result: Any) -> list[str]:
         )
     if told := _clock_and_heat(result.environment):
         lines.append(told)
-    sizes = ", ".join(f"{k} {bytes_text(v)}" for k, v in result.memory.items())
-    lines.append(f"memory: {sizes}; process peak {bytes_text(result.peak_memory_bytes)}")
+    sizes = ", ".join(f"{k} {number(v, 'B')}" for k, v in result.memory.items())
+    lines.append(f"memory: {sizes}; process peak {number(result.peak_memory_bytes, 'B')}")
     if memory:
         lines.append(f"arena: {memory['text']}")
     return lines

@@ -15,7 +15,7 @@ from typing import Any
 
 from lite_engine.files import write_file
 
-from ..names import plural
+from ..words import number, plural
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -27,7 +27,7 @@ from ._base import (
     wants_json_only,
     write_json,
 )
-from ._table import bytes_text, table
+from ._table import table
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
 
@@ -287,8 +287,8 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
             return ""
     size = result.path.stat().st_size
     wrote = (
-        f"wrote {result.path} ({bytes_text(size)}; the float weights are "
-        f"{bytes_text(result.float_bytes)})"
+        f"wrote {result.path} ({number(size, 'B')}; the float weights are "
+        f"{number(result.float_bytes, 'B')})"
     )
     guard = result.facts.get("guard")
     if not guard:

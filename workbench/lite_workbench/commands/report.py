@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..words import number
 from ._base import Command, parse_shape
-from ._table import bytes_text
 
 
 @dataclass
@@ -86,7 +86,7 @@ def _backends(wanted: str, session: Any) -> list[str]:
 
 
 def _show(result: Written, args: argparse.Namespace) -> str:
-    lines = [f"wrote {result.path} ({bytes_text(result.path.stat().st_size)})"]
+    lines = [f"wrote {result.path} ({number(result.path.stat().st_size, 'B')})"]
     for session in result.sessions:
         for backend, profile in session.profiles.items():
             lines.append(

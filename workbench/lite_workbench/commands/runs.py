@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from ..names import plural
+from ..words import plural
 from ._base import Command, add_json, wants_json_only, write_json
 from ._table import clip, table
 

@@ -30,7 +30,7 @@ from lite_widgets import (
 )
 
 from .. import views
-from ..names import plural
+from ..words import milliseconds, number, plural
 from .page import Section, answer
 
 #: How many layers of a comparison carry their picture: the worst ones.
@@ -68,8 +68,8 @@ def _model(session: Any, prefix: str) -> Iterator[Section]:
     ports += [[f"output `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.outputs]
     big = [
         ["layers", str(len(info.layers)), "", "as in the file"],
-        ["parameters", *_split(views.number(info.params)), ""],
-        ["work", *_split(views.number(info.macs or 0)), "multiply-adds"],
+        ["parameters", *number(info.params).partition(" ")[::2], ""],
+        ["work", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
     ]
     facts = FactsCard(title=info.name, big=big, facts=[["Format", info.format], *ports])
     types = TypeSummary(profile=views.work_data(info), columns="cost", title="Where the work is")
@@ -177,13 +177,13 @@ def _sentence(profile: Any) -> str:
     said = f"{profile.precision}, {plural(profile.threads, 'thread')}: "
     if profile.times_meaningful:
         said += (
-            f"median {views.milliseconds(total['median'])} over {plural(profile.runs, 'run')}, "
-            f"90 % within {views.milliseconds(total['p90'])}; first run "
-            f"{views.milliseconds(profile.first_run_ms)}."
+            f"median {milliseconds(total['median'])} over {plural(profile.runs, 'run')}, "
+            f"90 % within {milliseconds(total['p90'])}; first run "
+            f"{milliseconds(profile.first_run_ms)}."
         )
     elif counts := profile.instructions:
         said += (
-            f"{views.total_text(profile)} a run, {views.number(counts['first_result'])} from the "
+            f"{views.total_text(profile)} a run, {number(counts['first_result'])} from the "
             "start of the runner to the first result."
         )
     else:
@@ -291,8 +291,3 @@ def _quantization(session: Any, prefix: str) -> Iterator[Section]:
         f"{prefix}quantization", "How small the numbers may be",
         f"Method {made.method}; layers kept in float: {kept}.", widgets,
     )  # fmt: skip
-
-
-def _split(text: str) -> list[str]:
-    value, _, unit = text.partition(" ")
-    return [value, unit]

@@ -7,7 +7,7 @@ from typing import Any
 from lite_widgets import DataTable, TypeSummary, columns
 
 from .. import views
-from ..names import plural
+from ..words import plural
 from ._base import Step, button
 
 

@@ -10,6 +10,7 @@ from lite_engine.files import write_file
 from lite_widgets import BundleList, SourceCode, columns
 
 from ..names import BACKENDS
+from ..words import number
 from ._base import Step, button
 
 _PYTHON = """from lite_engine import Predictor
@@ -120,7 +121,7 @@ class DeployStep(Step):
             write_file(folder / "labels.txt", self._labels())
         self._weigh()
         size = _bytes_in(folder)
-        self.tell("done", f"**Wrote** `{folder}/`: {size / 1e6:.2f} MB")
+        self.tell("done", f"**Wrote** `{folder}/`: {number(size, 'B')}")
 
     def _weigh(self) -> None:
         """The files that were written take the place of what was estimated."""

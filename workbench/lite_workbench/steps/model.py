@@ -9,6 +9,7 @@ from lite_widgets import DropZone, FactsCard, GraphView, NetronView, Tabbed, col
 
 from .. import views
 from ..inputs import save_upload
+from ..words import number
 from ._base import Step, button
 
 #: Larger files are not sent to the page for netron.
@@ -38,8 +39,8 @@ class ModelStep(Step):
             title=info.name,
             big=[
                 ["layers", str(len(info.layers)), "", "as in the file"],
-                ["parameters", *_split(views.number(info.params)), ""],
-                ["work", *_split(views.number(info.macs or 0)), "multiply-adds"],
+                ["parameters", *number(info.params).partition(" ")[::2], ""],
+                ["work", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
             ],
             facts=[["Format", info.format], *ports, ["Folder", str(self.session.path.parent)]],
         )
@@ -72,8 +73,3 @@ class ModelStep(Step):
                 self.opened(path)
             except LiteError as error:
                 self.tell_error(error, where="")  # it names its file, which is not the open one
-
-
-def _split(text: str) -> list[str]:
-    value, _, unit = text.partition(" ")
-    return [value, unit]

@@ -25,7 +25,7 @@ from lite_widgets import (
 )
 
 from .. import by_hand, views
-from ..names import plural
+from ..words import plural
 from ._base import Step, backend_options, button, stack
 
 RUNS = 20

@@ -6,7 +6,7 @@ from typing import Any
 
 from lite_widgets import DoctorCards, Form
 
-from ..names import plural
+from ..words import plural
 from ._base import Step, button
 
 _CHECK = {"x86": "CPU engine", "opencl": "OpenCL", "arm": "ARM emulator"}

@@ -1,0 +1,26 @@
+"""Counts, sizes and times as a person reads them."""
+
+from __future__ import annotations
+
+import math
+
+
+def plural(count: int, word: str) -> str:
+    """1 layer, 2 layers"""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def number(value: float, unit: str = "") -> str:
+    """1234567 → 1.23 M; with a unit 1.23 MB, 12 B."""
+    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {letter}{unit}"
+    return f"{value:.3g} {unit}".rstrip()
+
+
+def milliseconds(value: float) -> str:
+    """Three significant digits."""
+    if not value or not math.isfinite(value):
+        return "–"
+    digits = max(0, 2 - math.floor(math.log10(value)))
+    return f"{value:.{digits}f} ms"
