@@ -231,4 +231,8 @@ def test_convolutions_are_counted_by_their_weights():
         "one channel, not depthwise"
     )
     assert family("QLinearConv", "", [data, [], [], [16, 8, 1, 1], [16]]) == "Conv 1×1"
+    assert [family(op) for op in ("QLinearAdd", "QLinearSigmoid", "QLinearMatMul")] == [
+        "Elementwise", "Activation", "MatMul",
+    ]  # fmt: skip
+    assert {family(op) for op in ("QuantizeLinear", "DequantizeLinear")} == {"Quantize"}
     assert family("Conv", "f32_conv2d_depthwise__neon_3x3") == "Depthwise conv"

@@ -45,6 +45,11 @@ ODD = {
     "an operator that nothing has": (
         [helper.make_node("Foo", ["x"], ["y"])], {"x": [1, 3]}, "y", {},
     ),
+    "a layer of two outputs": (
+        [helper.make_node("Split", ["x"], ["a", "b"], name="split", axis=1),
+         helper.make_node("Exp", ["a"], ["c"]), helper.make_node("Relu", ["b"], ["d"]),
+         helper.make_node("Mul", ["c", "d"], ["y"])], {"x": [1, 4]}, "y", {},
+    ),
 }  # fmt: skip
 
 

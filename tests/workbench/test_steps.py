@@ -15,6 +15,7 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 import lite_workbench as lw
 import numpy as np
 from lite_engine import settings
+from lite_engine.errors import CalibrationError
 from lite_workbench.jobs import duration
 from lite_workbench.steps import STEPS, step_class
 from lite_workbench.workbench import step_states
@@ -117,6 +118,16 @@ def test_a_profile_keeps_its_version(session: lw.Session) -> None:
     assert step.header.buttons[-1]["label"] == "Profile int8"
     session.use("float")
     assert step.header.buttons[-1]["label"] == "Run again"
+
+
+def test_integers_are_not_quantized_again(session: lw.Session) -> None:
+    images = np.load(lw.shipped("digits_held_back.npz"))["images"][:4]
+    session.quantize(images, limit=4)
+    made = lw.open(session.export("int8.lite"))
+    with pytest.raises(CalibrationError, match="computes in integers already"):
+        made.quantize(images)
+    step = step_class("Quantize")(made)
+    assert step.header.buttons == [] and step.trade.status["title"] == "In integers already"
 
 
 def test_an_error_is_told_in_place(session: lw.Session, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ _FAMILIES = (
     (r"depthwise|dwconv", "Depthwise conv"),
     (r"deconv|transposeconv|convtranspose", "Transposed conv"),
     (r"conv", "Conv"),
+    (r"quantize(linear)?$|calib", "Quantize"),
     (r"matmul|gemm|fullyconnected|^fc$|linear|^mul_fc$|einsum", "MatMul"),
     (r"pool|reduce", "Pool"),
     (r"norm|lrn", "Norm"),
@@ -25,9 +26,11 @@ _FAMILIES = (
         r"|resize|upsample|interp|layout|shape|stack|space|depth",
         "Layout",
     ),
-    (r"relu|sigmoid|swish|tanh|softmax|gelu|elu|activation|clip|softplus|mish", "Activation"),
-    (r"quantize|calib", "Quantize"),
-    (r"box|nms|prior|yolo|roi|topk|argmax|nonmax", "Detection"),
+    (
+        r"relu|sigmoid|swish|tanh|softmax|gelu|elu|activation|clip|softplus|mish|lookup",
+        "Activation",
+    ),
+    (r"detect|box|nms|prior|yolo|roi|topk|argmax|nonmax", "Detection"),
     (
         r"add|sub|mul|div|pow|sqrt|exp|log|max|min|abs|neg|elementwise|scale|sum|where|equal",
         "Elementwise",
@@ -44,7 +47,8 @@ def family(
     `shapes` are those of its inputs: a convolution's data, then its weights (O, I/groups, k…), with
     scales between them when they are integers. Without them the kernel's name has to say it.
     """
-    found = next((name for pattern, name in _FAMILIES if re.search(pattern, op.lower())), op)
+    plain = op.lower().removeprefix("qlinear")  # ONNX's integer twin of an operator
+    found = next((name for pattern, name in _FAMILIES if re.search(pattern, plain)), op)
     if found != "Conv":
         return found
     weights = next((list(s) for s in shapes[1:] if s and len(s) >= 3), None)

@@ -7,7 +7,7 @@ Changes are told as ``(what, value)``: "versions", "targets", "input", "run", "p
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -333,12 +333,14 @@ class Session(Observable):
         layer: str,
         alone_after: str | None = None,
         pair: tuple[str, str] | None = None,
+        outputs: Collection[str] = (),
     ) -> np.ndarray:
         """A layer's output on one side; `alone_after` names the side that feeds it (isolated).
-        `pair` is the comparison that the sides belong to (default: the chosen version)."""
+        `pair` is the comparison that the sides belong to (default: the chosen version). Of a layer
+        with several outputs it is the first, or the first that is in `outputs`."""
         feeds = self._input(None)
         with self._busy:
-            return self._sides.values(layer, side, alone_after, pair, feeds)
+            return self._sides.values(layer, side, alone_after, pair, feeds, outputs)
 
     # ---- changing single layers
 

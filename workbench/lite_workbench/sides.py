@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +62,7 @@ class Sides:
         alone_after: str | None,
         pair: tuple[str, str] | None,
         feeds: Mapping[str, np.ndarray],
+        outputs: Collection[str] = (),
     ) -> np.ndarray:
         """See `Session.values`. Raises UsageError."""
         from lite_engine.runtime.compare import Side
@@ -69,7 +70,7 @@ class Sides:
         used = self.used(pair or (side, alone_after or side))
         predictor = used[side]
         node = layer_of(predictor.graph, layer)
-        name = node.outputs[0].name
+        name = next((v.name for v in node.outputs if v.name in outputs), node.outputs[0].name)
         if alone_after is None:
             return predictor.run(feeds, taps=[name])[name]
         reads = [v.name for v in node.inputs if v is not None and v.const is None]

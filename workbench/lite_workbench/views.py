@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from .words import milliseconds, number, plural
@@ -151,10 +152,32 @@ def comparison_data(comparison: Any, precisions: tuple[str, str]) -> dict[str, A
     usual = max(USUAL[p] for p in precisions)
     data["usual_tolerance"] = usual
     data["outputs_agree"] = not data["outputs_apart"]
+    data["layers"] = _worst_outputs(data["layers"])
     for row in data["layers"]:
         row["block"] = block(row["name"])
     _continue_blocks(data["layers"])
     return data
+
+
+def _worst_outputs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row per layer: of one with several outputs (Split, LSTM, TopK) the worst."""
+    worst: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["name"] not in worst or _badness(row) > _badness(worst[row["name"]]):
+            worst[row["name"]] = row
+    return list(worst.values())
+
+
+def compared_outputs(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What the two sides call the output that a row is about."""
+    return row["value_a"], row["value_b"]
+
+
+def _badness(row: dict[str, Any]) -> tuple[bool, float, float]:
+    """Wrong by itself first, then by its own error, then by what it carries."""
+    own = row["isolated"] or row
+    errors = [math.inf if r["rel_l2"] is None else r["rel_l2"] for r in (own, row)]
+    return not row["within"], errors[0], errors[1]
 
 
 def memory_data(plan: Any) -> dict[str, Any]:

@@ -183,5 +183,5 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
 def _compared(comparison: Any) -> tuple[str, str]:
     if comparison.agrees:
         return "done", "all agree"
-    wrong = sum(not row.within for row in comparison.layers)
+    wrong = len({row.name for row in comparison.layers if not row.within})
     return "attention", plural(wrong, "wrong layer") if wrong else "outputs differ"

@@ -11,7 +11,7 @@ from .post_training import Options, Quantised, quantize
 from .prepare import prepare
 from .samples import Samples, read_samples
 from .scheme import Scheme
-from .select import conversions, integer_nodes, named_layers
+from .select import conversions, in_integers, integer_nodes, named_layers
 from .static import quantize_static
 from .statistics import Statistics
 from .weight_only import quantize_weights
@@ -33,6 +33,7 @@ __all__ = [
     "choose",
     "conversions",
     "equalize",
+    "in_integers",
     "integer_nodes",
     "judge",
     "named_layers",

@@ -29,7 +29,7 @@ from .prepare import prepare
 from .rounding import adaptive_rounding, nearest, sum_preserving
 from .samples import Feed, Samples, read_samples
 from .scheme import Rounding, Scheme
-from .select import conversions, integer_nodes, named_layers
+from .select import conversions, in_integers, integer_nodes, named_layers
 from .static import quantize_static
 
 #: Of this many samples one is held back for the comparison, at most HELD_MAX.
@@ -152,11 +152,15 @@ def quantize(
 
     `calibrated` is called with the calibration, whole or cancelled, before anything is made of it.
     With a `curve` all its points are evaluated that it does not hold yet. Raises CalibrationError
-    when the samples cannot be used, no point is as small as `options.max_bytes`, or the result
-    falls short of `options.threshold_db` and `force` is not set.
+    when the model is in integers already, the samples cannot be used, no point is as small as
+    `options.max_bytes`, or the result falls short of `options.threshold_db` and `force` is not set.
     """
     options = options or Options()
     parent = prepare(graph)
+    if in_integers(parent):
+        raise CalibrationError(
+            "the model computes in integers already; quantize the float model it was made from"
+        )
     if options.scheme.keep_float:
         kept = named_layers(parent, options.scheme.keep_float)
         options = replace(options, scheme=replace(options.scheme, keep_float=kept))

@@ -50,6 +50,12 @@ def why_float(node: Node, keep: frozenset[str] = frozenset()) -> str:
     return f"{node.op} has no integer form"
 
 
+def in_integers(graph: Graph) -> bool:
+    """Does the graph compute in integers, with no convolution or product left that could?"""
+    quantised = any(n.op.startswith(("QLinear", "QuantizeLinear")) for n in graph.nodes)
+    return quantised and all(why_float(n) for n in graph.nodes if n.op in WEIGHTED)
+
+
 def _why_not_weighted(node: Node) -> str:
     weight, bias = node.inputs[1], node.input(2)
     if weight is None or weight.const is None:

@@ -241,8 +241,9 @@ def _evidence(
     answers: dict[str, dict[str, Any]] = {}
     for row in order[:PICTURES]:
         alone = row["isolated"] is not None
-        one = session.values(a, row["name"], pair=(a, b))
-        two = session.values(b, row["name"], alone_after=a if alone else None, pair=(a, b))
+        of: dict[str, Any] = {"pair": (a, b), "outputs": views.compared_outputs(row)}
+        one = session.values(a, row["name"], **of)
+        two = session.values(b, row["name"], alone_after=a if alone else None, **of)
         if one.shape != two.shape or not one.size:
             continue
         pane = DifferencePane(a=a, b=b, tolerance=data["usual_tolerance"])

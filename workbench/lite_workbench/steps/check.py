@@ -35,7 +35,7 @@ class CheckStep(Step):
         info = session.info  # type: ignore[attr-defined]
         missing = {s.op for s in info.support if not s.supported}
         if missing:
-            return "attention", f"{len(missing)} ops elsewhere"
+            return "attention", f"{len(missing)} elsewhere"
         return "done", _hints(info) if info.hints else "all supported"
 
 

@@ -131,9 +131,10 @@ class CompareStep(Step):
                 self.pane.kind = "isolated" if own or not carried else "accumulated"
                 self.pane.layer = {**row, "kernel": row.get("kernel_b", "")}
         a, b = self.pair
-        first = self.session.values(a, row["name"], pair=self.pair)
+        of: dict[str, Any] = {"pair": self.pair, "outputs": views.compared_outputs(row)}
+        first = self.session.values(a, row["name"], **of)
         alone = a if self.pane.kind == "isolated" else None
-        second = self.session.values(b, row["name"], alone_after=alone, pair=self.pair)
+        second = self.session.values(b, row["name"], alone_after=alone, **of)
         self.pane.show(first, second, **({} if fresh else {"channel": self.pane.channel}))
 
     def _over(self, figures: dict | None) -> bool:

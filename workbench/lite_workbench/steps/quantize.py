@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from lite_engine.quantize import in_integers
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
+from ..names import FLOAT
 from ._base import Step, button
 
 #: Samples that calibrate from the page: more change little and take longer.
@@ -15,6 +17,10 @@ LIMIT = 24
 _NOT_YET = {
     "kind": "empty", "title": "Not quantized yet", "button": "Quantize", "action": "start",
     "text": "Calibrates on the samples, then measures versions of the model: about 1 min.",
+}  # fmt: skip
+_INTEGERS = {
+    "kind": "empty", "title": "In integers already",
+    "text": "To choose other ranges or layers, open the float model that this was made from.",
 }  # fmt: skip
 _NO_SAMPLES = {"kind": "empty", "title": "Not quantized yet", "text": "There are no samples yet."}
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
@@ -63,6 +69,11 @@ class QuantizeStep(Step):
         self._buttons()
 
     def _buttons(self) -> None:
+        read = self.session.versions.get(FLOAT, self.session)
+        if in_integers(read.graph):
+            self.header.selects, self.header.buttons = [], []
+            self.trade.status = _INTEGERS
+            return
         points = bool(self.trade.points)
         no_samples = not self.header.values.get("samples")
         self.header.buttons = [
