@@ -73,6 +73,11 @@ def bytes_text(value: float | None) -> str:
     return f"{value / 1e3:.0f} kB" if value >= 1e3 else f"{value:.0f} B"
 
 
+def tail(name: str, most: int = 34) -> str:
+    """Return a long name by its end, which tells it from its neighbours."""
+    return name if len(name) <= most else f"\N{HORIZONTAL ELLIPSIS}{name[1 - most:]}"
+
+
 class Picture:
     """An SVG drawing that grows by marks; ``str(picture)`` is the file."""
 

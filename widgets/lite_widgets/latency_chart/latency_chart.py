@@ -6,7 +6,7 @@ import traitlets as t
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, SOFT, Picture, nice, number, ramp
+from .._svg import INK, SOFT, Picture, nice, number, ramp, tail
 
 _LEFT, _TOP, _STATIC = 48, 30, (760, 230)
 
@@ -61,11 +61,12 @@ class LatencyChart(LiteWidget):
             )  # fmt: skip
         for i in sorted(five):
             x, line = _LEFT + (i + 0.5) * step, y(values[i]) - 6
-            label = f"{rows[i]['name']} {number(values[i])}"
+            label = f"{tail(rows[i]['name'], 24)} {number(values[i])}"
+            half = 3.1 * len(label)
             while any(abs(x - a) < 3.2 * len(label) + 40 and abs(line - b) < 12 for a, b in taken):
                 line -= 12
             taken.append((x, line))
-            picture.text(min(max(x, _LEFT + 50), width - 60), max(line, 26), label,
+            picture.text(min(max(x, _LEFT + half), width - half), max(line, 26), label,
                          anchor="middle", fill=INK)  # fmt: skip
         picture.line(_LEFT, bottom, width - 10, bottom, SOFT)
         picture.brackets([row["block"] for row in rows], _LEFT, step, bottom + 4)

@@ -3,13 +3,16 @@ import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { log } from "../_shared/scale.js";
 import { encode, inIntegers, intensity, isCopy, limitOf, roofPart, rowTip } from "../_shared/encode.js";
-import { fixed, ms, THIN } from "../_shared/format.js";
+import { fixed, ms, tail, THIN } from "../_shared/format.js";
 import { empty, keyed } from "../_shared/parts.js";
 
 const LEFT = 48,
   RIGHT = 16,
   TOP = 24,
   BOTTOM = 36;
+/** Of a label: how wide a letter is at most, and how many letters its time takes. */
+const LETTER = 6.6,
+  TIME_LETTERS = 9;
 
 /** [{row, x, y, roof, part}]: part is the share of its own roof that a layer reaches. */
 export function points(profile, roof) {
@@ -95,6 +98,8 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const xOf = top.map((p) => X(p.x));
   const leftward = Math.max(...xOf, 0) + 184 > right; // no room beside them: write to the left
   const labelX = leftward ? Math.min(...xOf) - 34 : Math.max(...xOf, 0) + 34;
+  const room = (leftward ? labelX : width - labelX) - 4;
+  const letters = Math.max(8, Math.floor(room / LETTER) - TIME_LETTERS);
   let last = -99;
   const labels = top.map((p) => {
     last = Math.max(clampY(p.y) - 8, last + 15);
@@ -110,7 +115,7 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
         x="${labelX}"
         y="${last + 4}"
         text-anchor="${leftward ? "end" : "start"}"
-        >${p.row.name} ${ms(p.row.median_ms)}${THIN}ms</text
+        >${tail(p.row.name, letters)} ${ms(p.row.median_ms)}${THIN}ms</text
       >`;
   });
   const slopeAt = Math.sqrt(startX * knee);

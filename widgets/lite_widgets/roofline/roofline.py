@@ -7,7 +7,7 @@ import math
 import traitlets as t
 
 from .._base import LiteWidget, Plain
-from .._svg import INK, SOFT, Picture, number, ramp
+from .._svg import INK, SOFT, Picture, number, ramp, tail
 
 _LEFT, _TOP, _SIZE = 48, 24, (600, 380)
 
@@ -84,9 +84,10 @@ class Roofline(LiteWidget):
         for row in sorted(rows[:5], key=lambda r: -r["gflops"]):
             at = (x(intensity(row)), y(row["gflops"]))
             line = max(at[1], line + 14)
-            label = min(at[0] + 40, right - 130)
+            label = min(at[0] + 40, right - 190)
             picture.line(*at, label - 4, line - 4, SOFT)
-            picture.text(label, line, f"{row['name']} {number(row['median_ms'])} ms", fill=INK)
+            name = tail(row["name"], 22)
+            picture.text(label, line, f"{name} {number(row['median_ms'])} ms", fill=INK)
         picture.text((_LEFT + right) / 2, height - 4, "FLOP per byte", anchor="middle", fill=SOFT)
         picture.text(_LEFT, 12, "GFLOP/s; area: time")
         return str(picture)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traitlets as t
 
 from .._base import LiteWidget, PlainList
-from .._svg import ACCENT, INK, SOFT, Picture
+from .._svg import ACCENT, INK, SOFT, Picture, tail
 
 
 class SensitivityList(LiteWidget):
@@ -31,7 +31,7 @@ class SensitivityList(LiteWidget):
         top = max(shown[0]["cost"], 1e-9)
         for i, row in enumerate(shown):
             y = 8 + 22 * i
-            picture.text(150, y + 12, row["name"][-24:], anchor="end", fill=INK)
+            picture.text(150, y + 12, tail(row["name"], 24), anchor="end", fill=INK)
             fill = ACCENT if row["name"] in self.kept else SOFT
             picture.rect(158, y + 4, 340 * (row["cost"] or 0) / top, 8, fill)
             picture.text(550, y + 12, f"{row['cost']:.2f}", anchor="end")
