@@ -97,9 +97,11 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const top = shown.slice(0, 3).sort((a, b) => Y(a.y) - Y(b.y));
   const xOf = top.map((p) => X(p.x));
   const leftward = Math.max(...xOf, 0) + 184 > right; // no room beside them: write to the left
-  const labelX = leftward ? Math.min(...xOf) - 34 : Math.max(...xOf, 0) + 34;
-  const room = (leftward ? labelX : width - labelX) - 4;
-  const letters = Math.max(8, Math.floor(room / LETTER) - TIME_LETTERS);
+  const labelX = leftward
+    ? Math.max(Math.min(...xOf) - 34, LEFT + LETTER * 24) // beside the axis, not on it
+    : Math.max(...xOf, 0) + 34;
+  const room = leftward ? labelX - LEFT : width - labelX;
+  const letters = Math.min(28, Math.max(8, Math.floor(room / LETTER) - TIME_LETTERS));
   let last = -99;
   const labels = top.map((p) => {
     last = Math.max(clampY(p.y) - 8, last + 15);
