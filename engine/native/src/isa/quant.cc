@@ -81,15 +81,17 @@ __attribute__((noinline)) void to_integer(const float* x, int n, float scale, fl
     const F low = splat(-512 * scale), high = splat(512 * scale);
     const auto bytes = [&](const float* from) __attribute__((always_inline)) {
       I v[4];
-      // Images come from far, 4 KiB ahead.
-      LITE_UNROLL for (int q = 0; q < 4; ++q) prefetch_l1(from + 1024 + q * kLanes);
       LITE_UNROLL for (int q = 0; q < 4; ++q)
         v[q] = to_int(divide(min(high, at_least(low, load(from + q * kLanes))), s));
       return narrow(v[0], v[1], v[2], v[3], shift) ^ splat_byte(flip);
     };
     uint8_t* y = t.data + at;
     int i = 0;
-    for (; i + 4 * kLanes <= n; i += 4 * kLanes) store_bytes(y + i, bytes(x + i));
+    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+      // Images come from far, 4 KiB ahead.
+      LITE_UNROLL for (int q = 0; q < 4; ++q) prefetch_l1(x + i + 1024 + q * kLanes);
+      store_bytes(y + i, bytes(x + i));
+    }
     if (i < n) {
       float rest[4 * kLanes] = {};
       memcpy(rest, x + i, (n - i) * sizeof(float));
