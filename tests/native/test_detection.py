@@ -60,3 +60,52 @@ def test_caffe(shared, code):
         sets = 1 if shared else classes
         inputs = [moves(images, boxes * sets * 4), scores(images, boxes * classes), priors]
         check("DetectionOutput", "f32_detection_output", inputs, attrs)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("normalized", [0, 1])
+def test_paddle(normalized, per_class):
+    for images, boxes, classes, keep, most, eta, background in [
+        (1, 40, 4, 20, 15, 1.0, 0), (2, 30, 3, -1, -1, 0.9, -1), (1, 6, 2, 300, 400, 1.0, 5),
+        (2, 5, 1, 10, 10, 1.0, 0),
+    ]:  # fmt: skip
+        attrs = {
+            "background_label": background, "score_threshold": 0.2, "nms_top_k": most,
+            "keep_top_k": keep, "nms_threshold": 0.6, "nms_eta": eta, "normalized": normalized,
+            "padded": 1,
+        }  # fmt: skip
+        sets = (classes,) if per_class else ()
+        low = rng.integers(0, 6, (images, boxes, *sets, 2))
+        corners = np.concatenate([low, low + rng.integers(-1, 7, low.shape)], -1)
+        inputs = [corners.astype(np.float32), scores(images, classes, boxes)]
+        check("multiclass_nms", "f32_multiclass_nms", inputs, attrs, n_outputs=3)
+
+
+@pytest.mark.parametrize("aware", [0, 1])
+@pytest.mark.parametrize("sizes", [np.int32, np.float32])
+def test_yolo_box(aware, sizes):
+    for images, anchor, classes, h, w, clip, scale in [
+        (1, [10, 13, 16, 30, 33, 23], 3, 4, 5, 1, 1.0), (2, [7, 9], 1, 3, 3, 0, 1.05),
+    ]:  # fmt: skip
+        attrs = {
+            "anchors": anchor, "class_num": classes, "conf_thresh": 0.4, "downsample_ratio": 8,
+            "clip_bbox": clip, "scale_x_y": scale, "iou_aware": aware, "iou_aware_factor": 0.4,
+        }  # fmt: skip
+        x = moves(images, len(anchor) // 2 * (classes + 5 + aware), h, w)
+        size = np.array([[50, 40], [20, 33]][:images], sizes)
+        check("yolo_box", "f32_yolo_box", [x, size], attrs, n_outputs=2)
+
+
+@pytest.mark.parametrize("normalized", [0, 1])
+def test_box_coder(normalized):
+    low = rng.integers(0, 6, (7, 2))
+    prior = np.concatenate([low, low + 3], 1).astype(np.float32)
+    for rows, columns, axis in [(3, 7, 0), (7, 2, 1)]:
+        for variance, given in [
+            (np.full((7, 4), 0.2, np.float32), []), (None, [0.1, 0.1, 0.2, 0.2]), (None, []),
+            (np.full(4, 0.3, np.float32), []),
+        ]:  # fmt: skip
+            attrs = {"code_type": "decode_center_size", "box_normalized": normalized, "axis": axis,
+                     "variance": given}  # fmt: skip
+            inputs = [prior, variance, moves(rows, columns, 4)]
+            check("box_coder", "f32_box_coder", inputs, attrs)

@@ -11,6 +11,7 @@ import numpy as np
 from .._version import __version__
 from ..errors import LiteError
 from ..ir import DType, Graph, to_text
+from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, write_container
@@ -93,7 +94,7 @@ def cpu_plans(model: Model, target: str) -> dict[str, Plan]:
         features["HALF"] = None
     return {
         f"{section}.{target}": make_plan(
-            model.graph_in(computed(target, precision)),
+            fixed_rows(model.graph_in(computed(target, precision))),
             "cpu",
             precision=computed(target, precision, have),
             tuning=model.tuning.get(target),

@@ -87,6 +87,7 @@ class OpDef:
     source: str
     doc: str
     tolerance: float
+    of_shapes: bool = False
     kernels: list[KernelRef] = field(default_factory=list)
     _infer: Infer | None = None
     _reference: Reference | None = None
@@ -160,10 +161,6 @@ class OpDef:
         return name in self.packed_inputs
 
     @property
-    def min_inputs(self) -> int:
-        return sum(1 for n in self.inputs if not n.endswith("?") and not n.startswith("*"))
-
-    @property
     def is_variadic(self) -> bool:
         return bool(self.inputs) and self.inputs[-1].startswith("*")
 
@@ -207,8 +204,9 @@ class OpDef:
                     f"{where}: {self.name} takes {len(self.inputs)} inputs, got {len(args)}"
                 )
             args += [None] * (len(self.inputs) - len(args))
-        for i in range(self.min_inputs):
-            if i >= len(args) or args[i] is None:
+        for i, name in enumerate(self.inputs):
+            needed = not name.endswith("?") and not name.startswith("*")
+            if needed and (i >= len(args) or args[i] is None):
                 raise ShapeError(f"{where}: {self.name} needs its input {self.input_name(i)!r}")
         return args
 
@@ -312,12 +310,13 @@ def define_op(
     source: str = "",
     doc: str = "",
     tolerance: float = 1e-4,
+    of_shapes: bool = False,
 ) -> OpDef:
     """Registers an operator. `inputs` is a list of words: `x`, `b?` optional, `*xs` variadic.
 
     `axis_attrs` and `per_axis_attrs` are what a change of layout must remap: names of attributes or
     of attr_inputs. `tolerance` is the relative L2 error that a float32 kernel may have against the
-    reference.
+    reference. `of_shapes`: its inputs' shapes decide the result, so that it folds with them.
     """
     if name in _REGISTRY:
         raise ValueError(f"operator {name} is defined twice")
@@ -336,6 +335,7 @@ def define_op(
         source,
         doc,
         tolerance,
+        of_shapes,
     )
     _REGISTRY[name] = op
     return op

@@ -53,8 +53,8 @@ def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
 def fold_constants(graph: Graph, keep: Container[str] = ()) -> int:
     """Replaces nodes whose inputs are all constant by constants; returns how many.
 
-    A Shape of a static value counts as constant. Works in one pass, in order. Operators named in
-    `keep` stay.
+    What reads static shapes only counts as constant. Works in one pass, in order. Operators named
+    in `keep` stay.
     """
     folded = 0
     for node in list(graph.nodes):
@@ -72,17 +72,25 @@ def _foldable(node: Node) -> list[np.ndarray | None] | None:
     """The arrays to fold a node with, None when it is not constant."""
     if node.op in _RANDOM or any(True for _ in node.subgraphs()):
         return None
-    if node.op in ("Shape", "Size"):
-        value = node.input(0)
-        if value is not None and value.dtype is not None and value.type.is_static:
-            dims = tuple(d for d in value.shape or () if isinstance(d, int))
-            return [np.broadcast_to(np.zeros((), value.dtype.np), dims)]
-        return None
+    if get_op(node.op, node.name).of_shapes:
+        return _of_their_shapes(node)
     arrays = [None if v is None else v.const for v in node.inputs]
     if any(v is not None and a is None for v, a in zip(node.inputs, arrays)):
         return None
     if get_op(node.op, node.name)._reference is None:
         return None
+    return arrays
+
+
+def _of_their_shapes(node: Node) -> list[np.ndarray | None] | None:
+    """Zeros, held once each, in the place of inputs of known shapes."""
+    arrays: list[np.ndarray | None] = []
+    for value in node.inputs:
+        if value is not None and (value.dtype is None or not value.type.is_static):
+            return None
+        dims = () if value is None else tuple(d for d in value.shape or () if isinstance(d, int))
+        zeros = None if value is None else np.zeros((), value.type.dtype.np)
+        arrays.append(None if zeros is None else np.broadcast_to(zeros, dims))
     return arrays
 
 

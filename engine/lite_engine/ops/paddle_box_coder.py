@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
+from ._conditions import attr
 from ._core import define_op
 from ._helpers import same_type
 
@@ -58,6 +59,9 @@ def _(
     middle, extent = t[..., :2] * size + centre, np.exp(t[..., 2:]) * size
     out = np.concatenate([middle - extent / 2, middle + extent / 2 - extra], axis=-1)
     return np.asarray(out, target.dtype)
+
+
+box_coder.kernel("cpu", "f32_box_coder", when=attr("code_type", "decode_center_size"))
 
 
 box_clip = define_op("box_clip", inputs="boxes im_info", source="Paddle box_clip")

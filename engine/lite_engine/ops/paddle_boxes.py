@@ -81,6 +81,9 @@ def _(x: np.ndarray, img_size: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np
     return boxes.astype(x.dtype), scores.reshape(n, -1, classes).astype(x.dtype)
 
 
+yolo_box.kernel("cpu", "f32_yolo_box")
+
+
 prior_box = define_op(
     "prior_box",
     inputs="x image",
@@ -91,6 +94,7 @@ prior_box = define_op(
         "offset": 0.5, "min_max_aspect_ratios_order": 0,
     },
     source="Paddle prior_box",
+    of_shapes=True,
 )  # fmt: skip
 
 
@@ -162,6 +166,7 @@ density_prior_box = define_op(
         "flatten_to_2d": 0,
     },
     source="Paddle density_prior_box",
+    of_shapes=True,
 )  # fmt: skip
 
 
@@ -204,6 +209,7 @@ anchor_generator = define_op(
         "variances": [0.1, 0.1, 0.2, 0.2], "offset": 0.5,
     },
     source="Paddle anchor_generator",
+    of_shapes=True,
 )  # fmt: skip
 
 

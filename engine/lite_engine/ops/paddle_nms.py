@@ -1,11 +1,14 @@
-"""Suppression of overlapping boxes. Names and semantics are Paddle's; sizes depend on the data."""
+"""Suppression of overlapping boxes. Names and semantics are Paddle's; sizes depend on the data,
+except where `padded` asks for as many rows as there can be (passes/fixed_rows)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._core import define_op
 from .paddle_box_coder import iou
@@ -30,14 +33,29 @@ multiclass_nms = define_op(
     "multiclass_nms",
     inputs="boxes scores",
     outputs="out index count",
-    attrs={**_COMMON, "nms_threshold": 0.3, "nms_eta": 1.0},
+    attrs={**_COMMON, "nms_threshold": 0.3, "nms_eta": 1.0, "padded": 0},
     source="Paddle multiclass_nms, multiclass_nms2, multiclass_nms3",
 )
 
 
 @multiclass_nms.infer
 def _(boxes: TypeInfo, scores: TypeInfo, **attrs: Any) -> list[TypeInfo]:
-    return _rows(scores)
+    out, index, count = _rows(scores)
+    if not attrs["padded"]:
+        return [out, index, count]
+    if scores.rank != 3 or not scores.is_static:
+        raise ShapeError("padded rows need scores of a known shape (N,C,M)")
+    most = _most_rows(scores.shape or (), attrs)
+    return [out.with_shape((most, 6)), index.with_shape((most, 1)), count]
+
+
+def _most_rows(scores: Sequence[Any], attrs: Mapping[str, Any]) -> int:
+    """Rows that scores (N, C, M) can give."""
+    images, classes, boxes = (int(d) for d in scores)
+    if -1 < attrs["nms_top_k"] < boxes:
+        boxes = attrs["nms_top_k"]
+    found = boxes * (classes - (0 <= attrs["background_label"] < classes))
+    return images * (min(found, attrs["keep_top_k"]) if attrs["keep_top_k"] > -1 else found)
 
 
 def keep_by_overlap(
@@ -89,10 +107,24 @@ def _one_image(boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]) -> 
 
 @multiclass_nms.reference
 def _(boxes: np.ndarray, scores: np.ndarray, **attrs: Any) -> list[np.ndarray]:
-    """boxes (N, M, 4), scores (N, C, M) → rows (K, 6), indices (K, 1), rows per image (N,)"""
-    return _collect(
-        [_one_image(b, s, attrs) for b, s in zip(boxes, scores)], boxes.shape[1], boxes.dtype
-    )
+    """boxes (N, M, 4) or (N, M, C, 4), scores (N, C, M) → rows (K, 6), indices (K, 1), rows per
+    image (N,). `padded`: K is the most there can be, and rows of label and index −1 end them."""
+    images = [_one_image(b, s, attrs) for b, s in zip(boxes, scores)]
+    rows, index, counts = _collect(images, boxes.shape[1], boxes.dtype)
+    if not attrs["padded"]:
+        return [rows, index, counts]
+    missing = ((0, _most_rows(scores.shape, attrs) - len(rows)), (0, 0))
+    rows, index = np.pad(rows, missing), np.pad(index, missing, constant_values=-1)
+    rows[counts.sum() :, 0] = -1
+    return [rows, index, counts]
+
+
+multiclass_nms.kernel(
+    "cpu",
+    "f32_multiclass_nms",
+    when=lambda node, types: bool(node.attrs.get("padded"))
+    or "the number of its rows depends on data",
+)
 
 
 def _collect(images: list[list[list[float]]], boxes: int, dtype: np.dtype) -> list[np.ndarray]:

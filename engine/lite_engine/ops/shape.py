@@ -216,7 +216,9 @@ def _(x: np.ndarray, *, perm: list[int]) -> np.ndarray:
 
 # ---- shapes as values
 
-shape = define_op("Shape", inputs="x", attrs={"start": 0, "end": None}, source="ONNX Shape-25")
+shape = define_op(
+    "Shape", inputs="x", attrs={"start": 0, "end": None}, source="ONNX Shape-25", of_shapes=True
+)
 
 
 @shape.infer
@@ -242,7 +244,7 @@ def _(x: np.ndarray, *, start: int, end: int | None) -> np.ndarray:
 
 shape.cost(lambda x, **_: _FREE)
 
-size = define_op("Size", inputs="x", source="ONNX Size-25")
+size = define_op("Size", inputs="x", source="ONNX Size-25", of_shapes=True)
 size.infer(lambda x: TypeInfo(DType.I64, ()))
 size.reference(lambda x: np.array(x.size, np.int64))
 size.cost(lambda x: _FREE)

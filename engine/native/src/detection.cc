@@ -1,5 +1,6 @@
 // What ends an SSD detector: boxes decoded, those that overlap a better one dropped, the best put into
-// slots of a fixed number. TFLite_Detection_PostProcess and Caffe's DetectionOutput with keep_top_k.
+// slots of a fixed number. TFLite_Detection_PostProcess, Caffe's DetectionOutput with keep_top_k and
+// Paddle's multiclass_nms, padded.
 //
 // One thread does it: some thousand boxes, of which a threshold leaves few. Equal scores keep their
 // order, so that every machine gives the same rows; a NaN score is no candidate.
@@ -28,6 +29,9 @@ struct State {
   int64_t images, candidates, background, code;
   bool shared, encoded;
   float iou, threshold;
+  // Paddle
+  float extra;  // of a box in whole pixels, which includes its last one
+  double overlap, eta;
 };
 
 // Of one thread, in its scratch.
@@ -128,6 +132,16 @@ int64_t suppress(const Room& r, int64_t n, float iou, int64_t limit) {
     if (free) r.kept[count++] = r.order[i];
   }
   return count;
+}
+
+// Puts what was found into the order in which it was: by label, then by falling score.
+void in_order(Room* r) {
+  for (int64_t i = 1; i < r->count; ++i) {
+    const Found f = r->found[i];
+    int64_t at = i;
+    for (; at > 0 && r->found[at - 1].order > f.order; --at) r->found[at] = r->found[at - 1];
+    r->found[at] = f;
+  }
 }
 
 // Keeps the best `slots`; the first found of equals.
@@ -322,13 +336,7 @@ float* caffe_rows(const State& s, const float* moves, const float* scores, const
     const int64_t kept = suppress(r, n, s.iou, n);
     for (int64_t k = 0; k < kept; ++k) offer(s, &r, {r.scores[r.kept[k]], c, r.kept[k], order++});
   }
-  // In the order they were found: by label, then by falling score.
-  for (int64_t i = 1; i < r.count; ++i) {
-    const Found f = r.found[i];
-    int64_t at = i;
-    for (; at > 0 && r.found[at - 1].order > f.order; --at) r.found[at] = r.found[at - 1];
-    r.found[at] = f;
-  }
+  in_order(&r);
   int32_t decoded = -1;
   for (int64_t i = 0; i < r.count; ++i, row += 7) {
     const Found& f = r.found[i];
@@ -356,7 +364,118 @@ void run_caffe(const Step& step, int, int, int, void* scratch) {
                      step.inputs[2]->as<float>(), image, room_in(s, scratch), row);
 }
 
+// ---- multiclass_nms: boxes (N,M,4) or (N,M,C,4), scores (N,C,M); rows label, score, corners
+
+bool prepare_paddle(Step& step, Env& env) {
+  const Tensor *boxes = input_of(step, 0), *scores = input_of(step, 1);
+  if (!is_floats(boxes) || !is_floats(scores) || scores->rank != 3 || boxes->rank < 3 ||
+      boxes->rank > 4 || !attr_int(step, "padded", 0))
+    return env.fail("needs f32 boxes (N,M,4) and scores (N,C,M), and padded rows");
+  State* s = static_cast<State*>(env.allocate(sizeof(State)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  s->images = scores->dims[0];
+  s->classes = scores->dims[1];
+  s->boxes = scores->dims[2];
+  s->shared = boxes->rank == 3;
+  if (boxes->dims[0] != s->images || boxes->dims[1] != s->boxes || last_dim(*boxes) != 4 ||
+      (!s->shared && boxes->dims[2] != s->classes) || s->boxes >= INT32_MAX ||
+      s->classes > INT32_MAX)
+    return env.fail("boxes and scores do not fit each other");
+  s->background = attr_int(step, "background_label", 0);
+  s->candidates = attr_int(step, "nms_top_k", -1);
+  s->threshold = static_cast<float>(attr_float(step, "score_threshold", 0));
+  s->overlap = attr_float(step, "nms_threshold", 0.3);
+  s->eta = attr_float(step, "nms_eta", 1);
+  s->extra = attr_int(step, "normalized", 1) ? 0.0f : 1.0f;
+  int64_t most = s->candidates > -1 && s->candidates < s->boxes ? s->candidates : s->boxes;
+  most *= s->classes - (s->background >= 0 && s->background < s->classes);
+  const int64_t keep = attr_int(step, "keep_top_k", -1);
+  s->slots = keep > -1 && keep < most ? keep : most;
+  const Tensor *rows = output_of(step, 0), *index = output_of(step, 1), *count = output_of(step, 2);
+  int64_t total;
+  if (__builtin_mul_overflow(s->images, 6 * s->slots, &total)) return env.fail("too many rows");
+  if (!holds(rows, total) ||
+      (index && (index->dtype != DType::kI32 || index->size != total / 6)) ||
+      (count && (count->dtype != DType::kI32 || count->size != s->images)))
+    return env.fail("outputs do not fit the rows that there can be");
+  size_t bytes;
+  if (!room_bytes(s, &bytes)) return env.fail("too many boxes");
+  step.scratch_bytes = bytes;
+  return true;
+}
+
+float paddle_area(const float* b, float extra) {
+  const float w = b[2] - b[0], h = b[3] - b[1];
+  return w < 0 || h < 0 ? 0.0f : (w + extra) * (h + extra);
+}
+
+float paddle_overlap(const float* a, const float* b, float extra) {
+  const float x0 = larger(a[0], b[0]), y0 = larger(a[1], b[1]);
+  const float x1 = smaller(a[2], b[2]), y1 = smaller(a[3], b[3]);
+  float inner = larger(x1 - x0 + extra, 0.0f) * larger(y1 - y0 + extra, 0.0f);
+  if (x1 < x0 || y1 < y0) inner = 0;
+  const float whole = paddle_area(a, extra) + paddle_area(b, extra) - inner;
+  return whole > 0 ? inner / whole : 0.0f;
+}
+
+// Greedy; the threshold shrinks by eta while it is above one half.
+int64_t suppress_paddle(const State& s, const Room& r, const float* boxes, int64_t stride,
+                        int64_t n) {
+  double threshold = s.overlap;
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    float worst = -INFINITY;
+    for (int64_t k = 0; k < count; ++k)
+      worst = larger(worst, paddle_overlap(boxes + stride * r.kept[k], boxes + stride * r.order[i],
+                                           s.extra));
+    if (worst > static_cast<float>(threshold)) continue;
+    r.kept[count++] = r.order[i];
+    if (s.eta < 1 && threshold > 0.5) threshold *= s.eta;
+  }
+  return count;
+}
+
+void run_paddle(const Step& step, int, int, int, void* scratch) {
+  const State& s = *static_cast<const State*>(step.state);
+  const Tensor *rows = output_of(step, 0), *index = output_of(step, 1), *count = output_of(step, 2);
+  const int64_t sets = s.shared ? 1 : s.classes, stride = 4 * sets;
+  int64_t at = 0;
+  for (int64_t image = 0; image < s.images; ++image) {
+    const float* boxes = step.inputs[0]->as<float>() + image * s.boxes * stride;
+    const float* scores = step.inputs[1]->as<float>() + image * s.classes * s.boxes;
+    Room r = room_in(s, scratch);
+    int64_t order = 0;
+    for (int32_t c = 0; c < s.classes; ++c) {
+      if (c == s.background) continue;
+      const float* own = scores + c * s.boxes;
+      int64_t n = by_score(own, s.boxes, exceeds, s.threshold, r.order);
+      if (s.candidates > -1 && s.candidates < n) n = s.candidates;
+      const int64_t kept = suppress_paddle(s, r, boxes + (s.shared ? 0 : 4 * c), stride, n);
+      for (int64_t k = 0; k < kept; ++k) offer(s, &r, {own[r.kept[k]], c, r.kept[k], order++});
+    }
+    in_order(&r);
+    for (int64_t i = 0; i < r.count; ++i, ++at) {
+      const Found& f = r.found[i];
+      if (rows) {
+        float* row = rows->as<float>() + 6 * at;
+        row[0] = static_cast<float>(f.label);
+        row[1] = f.score;
+        memcpy(row + 2, boxes + stride * f.box + (s.shared ? 0 : 4 * int64_t{f.label}), 16);
+      }
+      if (index) index->as<int32_t>()[at] = static_cast<int32_t>(image * s.boxes + f.box);
+    }
+    if (count) count->as<int32_t>()[image] = static_cast<int32_t>(r.count);
+  }
+  for (int64_t i = at; rows && i < rows->size / 6; ++i) {
+    memset(rows->as<float>() + 6 * i, 0, 24);
+    rows->as<float>()[6 * i] = -1;
+  }
+  for (int64_t i = at; index && i < index->size; ++i) index->as<int32_t>()[i] = -1;
+}
+
 const Kernel kDetection[] = {
+    {"multiclass_nms", "f32_multiclass_nms", prepare_paddle, run_paddle, kOneThread},
     {"TFLite_Detection_PostProcess", "f32_detection_postprocess", prepare_tflite, run_tflite,
      kOneThread},
     {"DetectionOutput", "f32_detection_output", prepare_caffe, run_caffe, kOneThread},
