@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.ops._helpers import symbol_quotient, window_output
+from lite_engine.ir import DType, TypeInfo
+from lite_engine.ops import get_op
+from lite_engine.ops._helpers import symbol_product, symbol_quotient, window_output
 
 WINDOWS = [(3, 1, 2, 1), (3, 2, 2, 1), (1, 1, 0, 1), (5, 3, 1, 1), (3, 1, 4, 2), (2, 2, 0, 1)]
 
@@ -33,3 +35,46 @@ def test_one_form() -> None:
 
 def test_digits_do_not_pile_up() -> None:
     assert symbol_quotient("H//1099511627776", 0, 2) is None
+
+
+def test_multiples() -> None:
+    """Twice a size halves to it, and windows of stride 1 leave it."""
+    twice = symbol_product("(H+1)//2", 2)
+    assert twice == "2*((H+1)//2)"
+    assert symbol_product(twice, 3) == "6*((H+1)//2)"
+    assert window_output(twice, 3, 1, 2, 1) == twice
+    assert window_output(twice, 3, 2, 2, 1) == "(H+1)//2"
+    assert window_output(twice, 3, 3, 2, 1) is None
+    for size in range(1, 40):
+        half = (size + 1) // 2
+        assert (2 * half + 2 - 3) // 2 + 1 == half
+    assert symbol_product("H", 1) == "H" and symbol_product("2*(H)", 1 << 50) is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "wanted"), [(2.0, "2*(H)"), (1.0, "H"), (0.5, "H//2"), (0.25, "H//4"), (1.5, None)]
+)
+def test_resized(scale: float, wanted: str | None) -> None:
+    scales = np.array([1, 1, scale, scale], np.float32)
+    x, known = TypeInfo(DType.F32, (1, 3, "H", 8)), TypeInfo(DType.F32, (4,), scales)
+    y = get_op("Resize")._infer(x, None, known, None, **get_op("Resize").attrs)
+    assert y.shape == (1, 3, wanted, int(8 * scale))
+    for size in range(1, 50):
+        if wanted:
+            assert eval(wanted.replace("H", str(size))) == int(np.floor(size * scale))
+
+
+def test_transposed_convolution() -> None:
+    """Twice the size where kernel, stride and pads make exactly that."""
+    op = get_op("ConvTranspose")
+    x = TypeInfo(DType.F32, (1, 8, "H", 5))
+    for k, pads, wanted in ((2, [0] * 4, "2*(H)"), (4, [1] * 4, "2*(H)"), (3, [1] * 4, None)):
+        w = TypeInfo(DType.F32, (8, 4, k, k))
+        y = op._infer(x, w, None, **{**op.attrs, "strides": [2, 2], "pads": pads})
+        assert y.shape == (1, 4, wanted, 8 + k - sum(pads[:2]))
+
+
+def test_joined() -> None:
+    """Beside the joined axis sizes are the same: what one of them knows holds for all."""
+    xs = [TypeInfo(DType.F32, (1, c, d)) for c, d in ((2, None), (3, "H"), (1, None))]
+    assert get_op("Concat")._infer(*xs, axis=1).shape == (1, 6, "H")

@@ -101,14 +101,21 @@ def window_output(
 
 
 _QUOTIENT = re.compile(r"\(?(?P<base>.+?)(?P<plus>[+-]\d+)?\)?(?://(?P<over>\d+))?")
+_MULTIPLE = re.compile(r"(?P<times>[1-9]\d{0,8})\*\((?P<symbol>.+)\)")
 _LARGEST = 1 << 40  # beyond sizes of tensors: a damaged file's digits do not pile up
 
 
 def symbol_quotient(symbol: str, plus: int, over: int) -> Dim:
     """⌊(symbol + plus)/over⌋ as a symbol of one form, `(H+plus)//over`: equal text, equal size.
 
-    ⌊(⌊(H+a)/b⌋ + c)/d⌋ = ⌊(H + a + b·c)/(b·d)⌋ for positive b and d.
+    ⌊(⌊(H+a)/b⌋ + c)/d⌋ = ⌊(H + a + b·c)/(b·d)⌋ for positive b and d, and of a multiple
+    ⌊(k·m·H + c)/k⌋ = m·H for 0 ≤ c < k.
     """
+    if multiple := _MULTIPLE.fullmatch(symbol):
+        times = int(multiple["times"])
+        if times % over or not 0 <= plus < over:
+            return None
+        return multiple["symbol"] if times == over else f"{times // over}*({multiple['symbol']})"
     found = _QUOTIENT.fullmatch(symbol)
     if found is None:
         return None
@@ -120,6 +127,13 @@ def symbol_quotient(symbol: str, plus: int, over: int) -> Dim:
     if over == 1:
         return text
     return f"({text})//{over}" if plus else f"{text}//{over}"
+
+
+def symbol_product(symbol: str, times: int) -> Dim:
+    """`symbol` times a whole number, as `2*(H//2)`."""
+    if multiple := _MULTIPLE.fullmatch(symbol):
+        symbol, times = multiple["symbol"], times * int(multiple["times"])
+    return None if times > _LARGEST else symbol if times == 1 else f"{times}*({symbol})"
 
 
 def same_type(x: TypeInfo, *_: object, **__: object) -> TypeInfo:

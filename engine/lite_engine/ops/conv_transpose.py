@@ -11,7 +11,7 @@ from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
 from ._core import Cost, define_op
-from ._helpers import float_kernels, product, wide
+from ._helpers import float_kernels, product, symbol_product, wide
 from .activation import apply_activation
 
 conv_transpose = define_op(
@@ -68,9 +68,15 @@ def transposed_window(
         return {"strides": strides, "dilations": dilations, "pads": pads, "out": wanted}
     if attrs["auto_pad"] == "VALID":
         pads = [0] * (2 * n)
-    out = [None if f is None else f - pads[i] - pads[n + i] for i, f in enumerate(full)]
-    if any(o is not None and o < 1 for o in out):
+    out: list[Dim] = [
+        None if f is None else f - pads[i] - pads[n + i] for i, f in enumerate(full)
+    ]
+    if any(isinstance(o, int) and o < 1 for o in out):
         raise ShapeError(f"pads {pads} leave nothing of the output")
+    for i, (d, s) in enumerate(zip(sizes, strides)):
+        more = extra[i] + (kernel[i] - 1) * dilations[i] + 1 - s - pads[i] - pads[n + i]
+        if isinstance(d, str) and more == 0:
+            out[i] = symbol_product(d, s)
     return {"strides": strides, "dilations": dilations, "pads": pads, "out": out}
 
 

@@ -10,7 +10,15 @@ from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, attr, rank
 from ._core import Cost, define_op
-from ._helpers import float_kernels, known_ints, normalise_axes, unknown_dims, wide
+from ._helpers import (
+    float_kernels,
+    known_ints,
+    normalise_axes,
+    symbol_product,
+    symbol_quotient,
+    unknown_dims,
+    wide,
+)
 
 resize = define_op(
     "Resize",
@@ -35,6 +43,16 @@ resize = define_op(
 )
 
 
+def _scaled(size: str | None, scale: float) -> Dim:
+    """⌊size · scale⌋ of an open size, where the scale is a whole number or a part of one."""
+    if size is None or scale == 1:
+        return size
+    if scale == int(scale):
+        return symbol_product(size, int(scale))
+    parts = round(1 / scale)
+    return symbol_quotient(size, 0, parts) if 1 / parts == scale else None
+
+
 def resize_plan(
     dims: tuple[Dim, ...],
     scales: list[float] | None,
@@ -55,7 +73,7 @@ def resize_plan(
             if not s > 0:
                 raise ShapeError(f"scale {s}")
             d = dims[axis]
-            out[axis] = int(np.floor(d * s)) if isinstance(d, int) else d if s == 1 else None
+            out[axis] = int(np.floor(d * s)) if isinstance(d, int) else _scaled(d, s)
             factor[axis] = float(s)
         return out, factor
     assert sizes is not None

@@ -155,7 +155,7 @@ def _(*xs: TypeInfo, axis: int) -> TypeInfo:
                 continue
             if isinstance(d, int) and isinstance(out[i], int) and d != out[i]:
                 raise ShapeError(f"axis {i} is {out[i]} and {d}")
-            out[i] = d if isinstance(d, int) else out[i]
+            out[i] = d if isinstance(d, int) or out[i] is None else out[i]
     parts = [x.dims[at] for x in xs]
     out[at] = sum(parts) if all(isinstance(d, int) for d in parts) else None  # type: ignore[arg-type]
     return xs[0].with_shape(tuple(out))
