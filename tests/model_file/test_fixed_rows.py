@@ -8,6 +8,7 @@ from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.runtime import host_target
+from lite_engine.runtime.support import model_info
 
 pytestmark = pytest.mark.cpu
 
@@ -43,6 +44,11 @@ def detector() -> Graph:
     for value, name in zip(g.outputs, ("rows", "index", "count")):
         value.name = name
     return g
+
+
+def test_every_operator_is_supported_there():
+    rows = model_info(detector(), "detector", ("x86", "arm")).support
+    assert [(r.op, r.target, r.reason) for r in rows if not r.supported] == []
 
 
 def test_a_program_gives_the_rows_and_then_none(tmp_path):

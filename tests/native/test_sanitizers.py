@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.cpu, pytest.mark.slow]
 
 MODULES = [
     ["compute_f32"],
-    ["compute_int8", "data_kernels", "search_kernels"],
+    ["compute_int8", "data_kernels", "detection", "search_kernels"],
     ["elementwise", "float_kernels", "quant_kernels", "recurrent", "bands", "allocation"],
 ]
 TOO_SHORT = """

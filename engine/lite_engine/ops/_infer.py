@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import LiteError, ShapeError
 from ..ir import DType, Graph, Node, Shape, TypeInfo, Value
-from ._core import get_op
+from ._core import find_op, get_op
 
 #: A constant made by folding may not be larger than this unless it replaces larger inputs.
 FOLD_LIMIT_BYTES = 1 << 24
@@ -72,7 +72,8 @@ def _foldable(node: Node) -> list[np.ndarray | None] | None:
     """The arrays to fold a node with, None when it is not constant."""
     if node.op in _RANDOM or any(True for _ in node.subgraphs()):
         return None
-    if get_op(node.op, node.name).of_shapes:
+    op = find_op(node.op)  # one that nothing has is told of later
+    if op is not None and op.of_shapes:
         return _of_their_shapes(node)
     arrays = [None if v is None else v.const for v in node.inputs]
     if any(v is not None and a is None for v, a in zip(node.inputs, arrays)):

@@ -13,6 +13,7 @@ from ..errors import LiteError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..ops import find_op, get_op, specialise
 from ..passes import optimize_graph
+from ..passes.fixed_rows import fixed_rows
 from ..plan import kernels_for
 
 _UNKNOWN = "the operator is not known"
@@ -208,7 +209,7 @@ def support_table(
 
     The file's nodes and the optimised ones find each other by their sources.
     """
-    ready = optimize_graph(graph)
+    ready = fixed_rows(optimize_graph(graph))  # as in the program for a device
     try:
         ready = specialise(ready, assumed)
     except LiteError:
