@@ -174,6 +174,20 @@ def test_conv(kernel, x, out_c, k, options, isa):
         close(got, want, limit_of(kernel, isa))
 
 
+def test_threads_take_what_others_leave():
+    """Large products are cut finer than by threads; whoever takes a piece, it is the same."""
+    op, inputs, attrs, want = conv_case(GEMM, (1, 30, 31, 96), 100, (1, 1), {})
+    assert inputs[0].nbytes + want.nbytes > 512 << 10  # kLargeBytes of src/prepare.cc
+    results = [
+        run_step(op, GEMM, inputs, [np.full(want.shape, np.nan, np.float32)], attrs,
+                 constant=(1, 2), threads=threads)[0]
+        for threads in (1, 2, 3, 7, 64)
+    ]  # fmt: skip
+    close(results[0], want)
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+
+
 @pytest.mark.skipif("amx" not in native.isas(), reason="this processor has no AMX")
 @pytest.mark.parametrize(("kernel", "x", "out_c", "k", "options"), cases(TILED))
 def test_amx_takes_what_suits_it(kernel, x, out_c, k, options):

@@ -150,6 +150,7 @@ struct Step {
   Tensor* const* outputs;  // nullptr for an output that nobody wants
   const Attr* attrs;
 
+  int32_t shares;        // of each thread, set by the runtime for kDivisible kernels, else 1
   bool one_thread;       // set by the runtime: the first thread runs it alone, as the only one
   int32_t phases;        // 1 by default; a barrier follows each
   size_t scratch_bytes;  // per thread, handed to run as `scratch`
@@ -213,6 +214,7 @@ enum : uint32_t {
   kInPlace = 4,    // an output may start where an input of the same byte size starts
   kOneThread = 8,  // run is called by one thread only, with thread 0 of threads 1
   kOverlaps = 16,  // inputs may lie inside outputs and the other way round (views of one buffer)
+  kDivisible = 32, // run may be called for more shares than there are threads, several by one thread
 };
 
 struct Kernel {

@@ -84,12 +84,23 @@ bool check_places(lite_program* p, const Step& step) {
 
 // Waiting for the other threads takes about as long as touching this much.
 constexpr size_t kSmallBytes = 16 << 10;
+// Steps that touch more are cut finer than by threads: who is done takes what others have left.
+constexpr size_t kLargeBytes = 512 << 10;
+constexpr int kShares = 4;
 
-bool is_small(const Step& step) {
+size_t touched_bytes(const Step& step) {
   size_t bytes = 0;
   for (int i = 0; i < step.num_inputs; ++i) bytes += step.inputs[i] ? step.inputs[i]->bytes : 0;
   for (int i = 0; i < step.num_outputs; ++i) bytes += step.outputs[i] ? step.outputs[i]->bytes : 0;
-  return bytes <= kSmallBytes && !asks_for_rows(step);
+  return bytes;
+}
+
+bool is_small(const Step& step) {
+  return touched_bytes(step) <= kSmallBytes && !asks_for_rows(step);
+}
+
+bool is_divided(const Step& step, int threads) {
+  return step.kernel->flags & kDivisible && threads > 1 && touched_bytes(step) > kLargeBytes;
 }
 
 bool prepare_step(lite_program* p, Step& step) {
@@ -106,7 +117,8 @@ bool prepare_step(lite_program* p, Step& step) {
   if (!check_places(p, step)) return false;
   set_variant(step, "%s__%s", kernel.name, isa);
   step.one_thread = kernel.flags & kOneThread || is_small(step);
-  env.threads = step.one_thread ? 1 : p->threads;
+  step.shares = is_divided(step, p->threads) ? kShares : 1;
+  env.threads = step.one_thread ? 1 : p->threads * step.shares;
   if (!kernel.prepare(step, env)) {
     if (!*env.error) env.fail("kernel refused the step");
     return false;

@@ -80,6 +80,18 @@ void run_phase(const Step& step, int phase, int thread, int threads, void* scrat
   step.kernel->run(step, phase, thread, threads, scratch);
 }
 
+// One thread's own shares of a phase, then what is left of the others': a core that is slow, or has
+// other work, keeps nobody waiting for more than a share. `before`: shares of earlier phases.
+void run_shares(lite_program* p, const Step& step, int phase, int thread, int64_t before,
+                void* scratch) {
+  for (int i = 0; i < p->threads; ++i) {
+    const int owner = (thread + i) % p->threads;
+    for (int64_t k; (k = p->shares[owner].take(before, step.shares)) >= 0;)
+      run_phase(step, phase, owner * step.shares + static_cast<int>(k),
+                p->threads * step.shares, scratch);
+  }
+}
+
 struct Run {
   lite_program* program;
   int64_t start_ns;
@@ -90,6 +102,7 @@ void run_thread(void* context, int thread) {
   lite_program* p = run.program;
   const int threads = p->threads;
   void* scratch = p->scratch + thread * p->scratch_bytes;
+  int64_t shares_before = 0;
   for (int i = 0; i < p->program.num_steps; ++i) {
     const Step& step = p->program.steps[i];
     const Band& band = p->bands[i];
@@ -115,7 +128,12 @@ void run_thread(void* context, int thread) {
       if (threads > 1 && !next_too) p->barrier.wait(threads);
     } else {
       for (int phase = 0; phase < step.phases; ++phase) {
-        run_phase(step, phase, thread, threads, scratch);
+        if (step.shares == 1) {
+          run_phase(step, phase, thread, threads, scratch);
+        } else {
+          run_shares(p, step, phase, thread, shares_before, scratch);
+          shares_before += step.shares;
+        }
         if (threads > 1) p->barrier.wait(threads);
       }
     }
@@ -152,6 +170,7 @@ bool run_steps(lite_program* p) {
   }
   place_tensors(p);
   if (p->num_early_taps) copy_taps(p, -1);
+  for (int i = 0; i < p->threads; ++i) p->shares[i].taken.store(0, std::memory_order_relaxed);
   Run run{p, now_ns()};
   if (pool) {
     run_on_pool(pool, run_thread, &run);

@@ -41,6 +41,7 @@ struct lite_program {
   int64_t* end_ns;         // per step, from the start of the run
   int64_t run_ns;
   lite::Barrier barrier;
+  lite::ShareCounter shares[lite::kMaxThreads];
   lite::Mapping file;      // where its weights lie
 };
 

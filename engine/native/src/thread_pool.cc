@@ -89,6 +89,13 @@ void Barrier::wait(int threads) {
   generation.set(now + 1);
 }
 
+int64_t ShareCounter::take(int64_t before, int count) {
+  int64_t at = taken.load(std::memory_order_relaxed);
+  while (at < before + count)
+    if (taken.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) return at - before;
+  return -1;
+}
+
 struct Worker {
   ThreadPool* pool;
   int thread;

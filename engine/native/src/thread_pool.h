@@ -24,6 +24,14 @@ struct Barrier {
   void wait(int threads);
 };
 
+// The shares of one thread, over all phases of a run: those before `taken` are done or under way.
+struct ShareCounter {
+  std::atomic<int64_t> taken;
+  char apart[64 - sizeof(std::atomic<int64_t>)];  // threads count on cache lines of their own
+  // The next of the `count` shares that follow the first `before`; -1: none is left.
+  int64_t take(int64_t before, int count);
+};
+
 struct ThreadPool;
 
 // Takes an idle pool of that size from the process's stock, or starts one; nullptr when threads

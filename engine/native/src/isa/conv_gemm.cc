@@ -226,15 +226,16 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
 }
 #endif
 
+constexpr uint32_t kConvFlags = kAcceptsPitch | kAcceptsHalo | kDivisible;
 const Kernel kConvGemm[] = {
 #if defined(LITE_HALVES)
-    {"Conv", "f16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+    {"Conv", "f16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
 #else
-    {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
+    {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags},
     {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
 #if !defined(LITE_PAIRS)
-    {"Conv", "f32_conv2d_gemm", prepare_conv, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+    {"Conv", "f32_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Conv", "f32_conv2d_3x3", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
