@@ -62,6 +62,12 @@ def test_caffe(shared, code):
         check("DetectionOutput", "f32_detection_output", inputs, attrs)
 
 
+def crowded(*shape):
+    """Corners on a small grid; some boxes have none or less than no extent."""
+    low = rng.integers(0, 6, (*shape, 2))
+    return np.concatenate([low, low + rng.integers(-1, 7, low.shape)], -1).astype(np.float32)
+
+
 @pytest.mark.parametrize("per_class", [False, True])
 @pytest.mark.parametrize("normalized", [0, 1])
 def test_paddle(normalized, per_class):
@@ -75,10 +81,39 @@ def test_paddle(normalized, per_class):
             "padded": 1,
         }  # fmt: skip
         sets = (classes,) if per_class else ()
-        low = rng.integers(0, 6, (images, boxes, *sets, 2))
-        corners = np.concatenate([low, low + rng.integers(-1, 7, low.shape)], -1)
-        inputs = [corners.astype(np.float32), scores(images, classes, boxes)]
+        inputs = [crowded(images, boxes, *sets), scores(images, classes, boxes)]
         check("multiclass_nms", "f32_multiclass_nms", inputs, attrs, n_outputs=3)
+
+
+@pytest.mark.parametrize("gaussian", [0, 1])
+@pytest.mark.parametrize("normalized", [0, 1])
+def test_matrix(normalized, gaussian):
+    for images, boxes, classes, keep, most, background in [
+        (1, 40, 4, 20, 15, 0), (2, 30, 3, -1, -1, -1), (1, 6, 2, 300, 400, 5), (2, 5, 1, 10, 10, 0),
+    ]:  # fmt: skip
+        attrs = {
+            "background_label": background, "score_threshold": 0.2, "nms_top_k": most,
+            "keep_top_k": keep, "post_threshold": 0.1, "use_gaussian": gaussian,
+            "gaussian_sigma": 1.5, "normalized": normalized, "padded": 1,
+        }  # fmt: skip
+        inputs = [crowded(images, boxes), scores(images, classes, boxes)]
+        check("matrix_nms", "f32_matrix_nms", inputs, attrs, n_outputs=3)
+
+
+@pytest.mark.parametrize("centred", [0, 1])
+def test_onnx(centred):
+    for images, boxes, classes, most, iou, least in [
+        (1, 40, 4, 10, 0.4, 0.2), (2, 30, 1, 99, 0.0, -1.0), (1, 6, 3, 2, 1.0, None),
+        (1, 5, 2, 3, None, 2.0),
+    ]:  # fmt: skip
+        attrs = {"center_point_box": centred, "padded": 1}
+        inputs = [crowded(images, boxes), scores(images, classes, boxes), np.array([most]),
+                  None if iou is None else np.array([iou], np.float32),
+                  None if least is None else np.array([least], np.float32)]  # fmt: skip
+        names = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
+        given = {n: i for i, n in enumerate(names, 2) if inputs[i] is not None}
+        kernel = "f32_non_max_suppression"
+        check("NonMaxSuppression", kernel, inputs, attrs, as_attrs=given)
 
 
 @pytest.mark.parametrize("aware", [0, 1])

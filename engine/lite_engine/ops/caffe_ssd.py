@@ -10,7 +10,7 @@ from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._core import REQUIRED, Cost, define_op
 from ._helpers import known_ints
-from .tflite_detection import suppress
+from .suppression import best_first, suppress
 
 prior_box = define_op(
     "PriorBox",
@@ -169,18 +169,11 @@ def _detect(
             at = 0 if attrs["share_location"] else label
             corners = decode(offsets[:, at], anchors, variances, attrs)
         column = scores[:, label]
-        candidates = np.flatnonzero(column > attrs["confidence_threshold"])
-        candidates = candidates[np.argsort(-column[candidates], kind="stable")]
+        order = best_first(column, column > attrs["confidence_threshold"])
         if attrs["nms_top_k"] > -1:
-            candidates = candidates[: attrs["nms_top_k"]]
-        kept = suppress(
-            corners[candidates],
-            column[candidates],
-            -np.inf,
-            attrs["nms_threshold"],
-            len(candidates),
-        )
-        found += [(float(column[candidates[k]]), label, corners[candidates[k]]) for k in kept]
+            order = order[: attrs["nms_top_k"]]
+        kept = suppress(corners, order, attrs["nms_threshold"], len(order))
+        found += [(float(column[k]), label, corners[k]) for k in kept]
     if -1 < attrs["keep_top_k"] < len(found):
         found = sorted(found, key=lambda f: -f[0])[: attrs["keep_top_k"]]
         found.sort(key=lambda f: f[1])

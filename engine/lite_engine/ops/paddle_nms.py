@@ -12,19 +12,24 @@ from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._core import define_op
 from .paddle_box_coder import iou
+from .suppression import best_first, has_fixed_rows
 
 _COMMON = {
     "background_label": 0, "score_threshold": 0.0, "nms_top_k": -1, "keep_top_k": -1,
-    "normalized": 1,
+    "normalized": 1, "padded": 0,
 }  # fmt: skip
 
 
-def _rows(scores: TypeInfo) -> list[TypeInfo]:
+def _rows(scores: TypeInfo, attrs: Mapping[str, Any]) -> list[TypeInfo]:
     """Types of (label, score, box) rows, their indices and their number per image."""
-    images = scores.dims[0] if scores.rank == 3 else None
+    rows, images = None, scores.dims[0] if scores.rank == 3 else None
+    if attrs["padded"]:
+        if scores.rank != 3 or not scores.is_static:
+            raise ShapeError("padded rows need scores of a known shape (N,C,M)")
+        rows = _most_rows(scores.shape or (), attrs)
     return [
-        TypeInfo(DType.F32, (None, 6)),
-        TypeInfo(DType.I32, (None, 1)),
+        TypeInfo(DType.F32, (rows, 6)),
+        TypeInfo(DType.I32, (rows, 1)),
         TypeInfo(DType.I32, (images,)),
     ]
 
@@ -33,20 +38,14 @@ multiclass_nms = define_op(
     "multiclass_nms",
     inputs="boxes scores",
     outputs="out index count",
-    attrs={**_COMMON, "nms_threshold": 0.3, "nms_eta": 1.0, "padded": 0},
+    attrs={**_COMMON, "nms_threshold": 0.3, "nms_eta": 1.0},
     source="Paddle multiclass_nms, multiclass_nms2, multiclass_nms3",
 )
 
 
 @multiclass_nms.infer
 def _(boxes: TypeInfo, scores: TypeInfo, **attrs: Any) -> list[TypeInfo]:
-    out, index, count = _rows(scores)
-    if not attrs["padded"]:
-        return [out, index, count]
-    if scores.rank != 3 or not scores.is_static:
-        raise ShapeError("padded rows need scores of a known shape (N,C,M)")
-    most = _most_rows(scores.shape or (), attrs)
-    return [out.with_shape((most, 6)), index.with_shape((most, 1)), count]
+    return _rows(scores, attrs)
 
 
 def _most_rows(scores: Sequence[Any], attrs: Mapping[str, Any]) -> int:
@@ -77,8 +76,7 @@ def keep_by_overlap(
 
 def _best(scores: np.ndarray, threshold: float, count: int) -> np.ndarray:
     """Indices above the threshold, best first, at most `count` (−1: all)."""
-    candidates = np.flatnonzero(scores > threshold)
-    order = candidates[np.argsort(-scores[candidates], kind="stable")]
+    order = best_first(scores, scores > threshold)
     return order[:count] if count > -1 else order
 
 
@@ -110,28 +108,24 @@ def _(boxes: np.ndarray, scores: np.ndarray, **attrs: Any) -> list[np.ndarray]:
     """boxes (N, M, 4) or (N, M, C, 4), scores (N, C, M) → rows (K, 6), indices (K, 1), rows per
     image (N,). `padded`: K is the most there can be, and rows of label and index −1 end them."""
     images = [_one_image(b, s, attrs) for b, s in zip(boxes, scores)]
-    rows, index, counts = _collect(images, boxes.shape[1], boxes.dtype)
-    if not attrs["padded"]:
-        return [rows, index, counts]
-    missing = ((0, _most_rows(scores.shape, attrs) - len(rows)), (0, 0))
-    rows, index = np.pad(rows, missing), np.pad(index, missing, constant_values=-1)
-    rows[counts.sum() :, 0] = -1
-    return [rows, index, counts]
+    return _collect(images, boxes, scores, attrs)
 
 
-multiclass_nms.kernel(
-    "cpu",
-    "f32_multiclass_nms",
-    when=lambda node, types: bool(node.attrs.get("padded"))
-    or "the number of its rows depends on data",
-)
+multiclass_nms.kernel("cpu", "f32_multiclass_nms", when=has_fixed_rows)
 
 
-def _collect(images: list[list[list[float]]], boxes: int, dtype: np.dtype) -> list[np.ndarray]:
-    flat = [[*r[:6], i * boxes + r[6]] for i, rows in enumerate(images) for r in rows]
+def _collect(
+    images: list[list[list[float]]], boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]
+) -> list[np.ndarray]:
+    flat = [[*r[:6], i * boxes.shape[1] + r[6]] for i, rows in enumerate(images) for r in rows]
     table = np.asarray(flat, np.float64).reshape(-1, 7)
+    rows, index = table[:, :6].astype(boxes.dtype), table[:, 6:].astype(np.int32)
     counts = np.asarray([len(rows) for rows in images], np.int32)
-    return [table[:, :6].astype(dtype), table[:, 6:].astype(np.int32), counts]
+    if attrs["padded"]:
+        missing = ((0, _most_rows(scores.shape, attrs) - len(rows)), (0, 0))
+        rows, index = np.pad(rows, missing), np.pad(index, missing, constant_values=-1)
+        rows[counts.sum() :, 0] = -1
+    return [rows, index, counts]
 
 
 matrix_nms = define_op(
@@ -145,7 +139,7 @@ matrix_nms = define_op(
 
 @matrix_nms.infer
 def _(boxes: TypeInfo, scores: TypeInfo, **attrs: Any) -> list[TypeInfo]:
-    return _rows(scores)
+    return _rows(scores, attrs)
 
 
 def _decayed(boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
@@ -162,7 +156,8 @@ def _decayed(boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]) -> np
 
 @matrix_nms.reference
 def _(boxes: np.ndarray, scores: np.ndarray, **attrs: Any) -> list[np.ndarray]:
-    """boxes (N, M, 4), scores (N, C, M) → rows (K, 6) best first, indices (K, 1), counts (N,)"""
+    """boxes (N, M, 4), scores (N, C, M) → rows (K, 6) best first, indices (K, 1), counts (N,);
+    `padded` as of multiclass_nms"""
     images = []
     for own, table in zip(boxes, scores):
         rows: list[list[float]] = []
@@ -175,4 +170,7 @@ def _(boxes: np.ndarray, scores: np.ndarray, **attrs: Any) -> list[np.ndarray]:
                     rows.append([label, score, *own[i], i])
         rows.sort(key=lambda r: -r[1])
         images.append(rows[: attrs["keep_top_k"]] if attrs["keep_top_k"] > -1 else rows)
-    return _collect(images, boxes.shape[1], boxes.dtype)
+    return _collect(images, boxes, scores, attrs)
+
+
+matrix_nms.kernel("cpu", "f32_matrix_nms", when=has_fixed_rows)

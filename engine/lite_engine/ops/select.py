@@ -1,4 +1,4 @@
-"""Choosing and ordering: TopK, Unique, CumSum, CumProd, NonMaxSuppression."""
+"""Choosing and ordering: TopK, Unique, CumSum, CumProd."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
-from ._core import Cost, OpDef, define_op
+from ._core import OpDef, define_op
 from ._helpers import COUNTED, known_ints, normalise_axis, same_type
 
 top_k = define_op(
@@ -105,64 +105,3 @@ def _cumulative(name: str, ufunc: np.ufunc, start: int, source: str) -> OpDef:
 
 _cumulative("CumSum", np.add, 0, "ONNX CumSum-14")
 _cumulative("CumProd", np.multiply, 1, "ONNX CumProd-26")
-
-nms = define_op(
-    "NonMaxSuppression",
-    inputs="boxes scores max_output_boxes_per_class? iou_threshold? score_threshold?",
-    attrs={"center_point_box": 0},
-    source="ONNX NonMaxSuppression-11",
-)
-nms.infer(lambda boxes, *_, **__: TypeInfo(DType.I64, (None, 3)))
-nms.cost(lambda boxes, scores, *_, **__: Cost(flops=16 * scores.size))
-
-
-def corners(boxes: np.ndarray, center_point_box: int) -> np.ndarray:
-    """(n,4) boxes as (low, low, high, high) of both axes."""
-    if center_point_box:
-        middle, half = boxes[:, :2], boxes[:, 2:] / 2
-        return np.concatenate([middle - half, middle + half], 1)
-    low = np.minimum(boxes[:, :2], boxes[:, 2:])
-    return np.concatenate([low, np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
-
-
-def overlap(box: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union of one box (4,) with others (n,4); 0 for empty ones."""
-    low = np.maximum(box[:2], others[:, :2])
-    high = np.minimum(box[2:], others[:, 2:])
-    shared = np.prod(np.maximum(high - low, 0), 1)
-    total = np.prod(box[2:] - box[:2]) + np.prod(others[:, 2:] - others[:, :2], 1) - shared
-    return np.where(total > 0, shared / np.where(total > 0, total, 1), 0)
-
-
-def suppress(boxes: np.ndarray, order: np.ndarray, limit: int, threshold: float) -> list[int]:
-    """Indices kept of `order` (best first): at most `limit`, none overlapping a better one."""
-    kept: list[int] = []
-    while len(order) and len(kept) < limit:
-        best, rest = int(order[0]), order[1:]
-        kept.append(best)
-        order = rest[overlap(boxes[best], boxes[rest]) <= threshold]
-    return kept
-
-
-@nms.reference
-def _(
-    boxes: np.ndarray,
-    scores: np.ndarray,
-    most: np.ndarray | None,
-    iou: np.ndarray | None,
-    least: np.ndarray | None,
-    *,
-    center_point_box: int,
-) -> np.ndarray:
-    """boxes (B,N,4), scores (B,C,N) → (n,3) of batch, class, box: greedy, best score first"""
-    limit = 0 if most is None else int(most.ravel()[0])
-    threshold = 0.0 if iou is None else float(iou.ravel()[0])
-    out = []
-    for b in range(boxes.shape[0]):
-        square = corners(boxes[b], center_point_box)
-        for c in range(scores.shape[1]):
-            order = np.argsort(-scores[b, c], kind="stable")
-            if least is not None:
-                order = order[scores[b, c, order] > float(least.ravel()[0])]
-            out += [(b, c, i) for i in suppress(square, order, limit, threshold)]
-    return np.array(out, np.int64).reshape(-1, 3)

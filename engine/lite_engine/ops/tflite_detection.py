@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import TypeInfo
 from ._core import REQUIRED, Cost, define_op
+from .suppression import best_first, suppress
 
 detection = define_op(
     "TFLite_Detection_PostProcess",
@@ -75,35 +76,15 @@ def decode_boxes(boxes: np.ndarray, anchors: np.ndarray, scales: list[float]) ->
     return np.concatenate([centre - half, centre + half], 1).astype(np.float32)
 
 
-def suppress(
-    corners: np.ndarray, scores: np.ndarray, threshold: float, iou: float, limit: int
-) -> list[int]:
-    """Greedy non-maximum suppression: indices by falling score, at most `limit`."""
-    order = np.flatnonzero(scores >= threshold)
-    order = order[np.argsort(-scores[order], kind="stable")]
-    areas = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
-    kept: list[int] = []
-    while len(order) and len(kept) < limit:
-        best, order = int(order[0]), order[1:]
-        kept.append(best)
-        top = np.maximum(corners[order, :2], corners[best, :2])
-        bottom = np.minimum(corners[order, 2:], corners[best, 2:])
-        shared = np.prod(np.maximum(bottom - top, 0), axis=1)
-        union = areas[order] + areas[best] - shared
-        overlap = np.where((areas[order] > 0) & (areas[best] > 0), shared / union, 0)
-        order = order[overlap <= iou]
-    return kept
+def _thinned(corners: np.ndarray, scores: np.ndarray, limit: int, attrs: Any) -> list[int]:
+    """Boxes that reach the threshold and overlap no better one, by falling score."""
+    order = best_first(scores, scores >= attrs["score_threshold"])
+    return suppress(corners, order, attrs["iou_threshold"], limit)
 
 
 def _fast(corners: np.ndarray, scores: np.ndarray, attrs: Any) -> list[tuple[float, int, int]]:
     """Suppression on each anchor's best score; then its best classes."""
-    kept = suppress(
-        corners,
-        scores.max(axis=1),
-        attrs["score_threshold"],
-        attrs["iou_threshold"],
-        attrs["max_detections"],
-    )
+    kept = _thinned(corners, scores.max(axis=1), attrs["max_detections"], attrs)
     found = []
     for anchor in kept:
         best = np.argsort(-scores[anchor], kind="stable")[: attrs["max_classes_per_detection"]]
@@ -116,13 +97,7 @@ def _regular(corners: np.ndarray, scores: np.ndarray, attrs: Any) -> list[tuple[
     found = [
         (float(scores[anchor, label]), anchor, label)
         for label in range(scores.shape[1])
-        for anchor in suppress(
-            corners,
-            scores[:, label],
-            attrs["score_threshold"],
-            attrs["iou_threshold"],
-            attrs["detections_per_class"],
-        )
+        for anchor in _thinned(corners, scores[:, label], attrs["detections_per_class"], attrs)
     ]
     found.sort(key=lambda f: -f[0])
     return found[: attrs["max_detections"]]

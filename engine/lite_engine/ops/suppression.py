@@ -1,0 +1,109 @@
+"""Suppression of boxes that overlap a better one: ONNX's NonMaxSuppression, and what others of that
+kind share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import DType, TypeInfo
+from ._core import Cost, define_op
+from ._helpers import known_ints
+
+
+def best_first(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Indices of the scores that a mask chooses, best first; equal ones keep their order."""
+    order = np.flatnonzero(chosen)
+    return order[np.argsort(-scores[order], kind="stable")]
+
+
+def suppress(corners: np.ndarray, order: np.ndarray, iou: float, limit: int) -> list[int]:
+    """Greedy: of the boxes (A,4) low, low, high, high in `order` those that overlap no better one
+    by more than `iou`, at most `limit`. Boxes without area overlap nothing."""
+    areas = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
+    kept: list[int] = []
+    while len(order) and len(kept) < limit:
+        best, order = int(order[0]), order[1:]
+        kept.append(best)
+        low = np.maximum(corners[order, :2], corners[best, :2])
+        high = np.minimum(corners[order, 2:], corners[best, 2:])
+        shared = np.prod(np.maximum(high - low, 0), axis=1)
+        whole = areas[order] + areas[best] - shared
+        solid = (areas[order] > 0) & (areas[best] > 0)
+        order = order[np.where(solid, shared / np.where(solid, whole, 1), 0) <= iou]
+    return kept
+
+
+nms = define_op(
+    "NonMaxSuppression",
+    inputs="boxes scores max_output_boxes_per_class? iou_threshold? score_threshold?",
+    attrs={"center_point_box": 0, "padded": 0},
+    attr_inputs=("max_output_boxes_per_class", "iou_threshold", "score_threshold"),
+    source="ONNX NonMaxSuppression-11; `padded` (passes/fixed_rows): as many rows as there can be",
+)
+
+
+@nms.infer
+def _(boxes: TypeInfo, scores: TypeInfo, most: TypeInfo | None = None, *_: Any, padded: int,
+      **attrs: Any) -> TypeInfo:  # fmt: skip
+    limit = [0] if most is None else known_ints(most)
+    rows = None
+    if padded and limit is not None and scores.rank == 3 and scores.is_static:
+        rows = _most_rows(scores.shape or (), limit[0])
+    return TypeInfo(DType.I64, (rows, 3))
+
+
+def _most_rows(scores: Any, limit: int) -> int:
+    """Rows that scores (B, C, N) can give."""
+    return int(scores[0]) * int(scores[1]) * max(0, min(limit, int(scores[2])))
+
+
+nms.cost(lambda boxes, scores, *_, **__: Cost(flops=16 * scores.size))
+
+
+def to_corners(boxes: np.ndarray, center_point_box: int) -> np.ndarray:
+    """(n,4) boxes as (low, low, high, high) of both axes."""
+    if center_point_box:
+        middle, half = boxes[:, :2], boxes[:, 2:] / 2
+        return np.concatenate([middle - half, middle + half], 1)
+    low = np.minimum(boxes[:, :2], boxes[:, 2:])
+    return np.concatenate([low, np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
+
+
+@nms.reference
+def _(
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    most: np.ndarray | None,
+    iou: np.ndarray | None,
+    least: np.ndarray | None,
+    *,
+    center_point_box: int,
+    padded: int,
+) -> np.ndarray:
+    """boxes (B,N,4), scores (B,C,N) → (n,3) of batch, class, box: greedy, best score first.
+    `padded`: n is the most there can be, and rows of −1 end them. A NaN score is no candidate."""
+    limit = 0 if most is None else int(most.ravel()[0])
+    threshold = 0.0 if iou is None else float(iou.ravel()[0])
+    out = []
+    for b in range(boxes.shape[0]):
+        corners = to_corners(boxes[b], center_point_box)
+        for c in range(scores.shape[1]):
+            own = scores[b, c]
+            high = own == own if least is None else own > float(least.ravel()[0])
+            found = suppress(corners, best_first(own, high), threshold, limit)
+            out += [(b, c, i) for i in found]
+    rows = np.array(out, np.int64).reshape(-1, 3)
+    if padded:
+        missing = _most_rows(scores.shape, limit) - len(rows)
+        rows = np.pad(rows, ((0, missing), (0, 0)), constant_values=-1)
+    return rows
+
+
+def has_fixed_rows(node: Any, types: Any) -> bool | str:
+    """Condition of kernels whose outputs have as many rows as there can be."""
+    return bool(node.attrs.get("padded")) or "the number of its rows depends on data"
+
+
+nms.kernel("cpu", "f32_non_max_suppression", when=has_fixed_rows)
