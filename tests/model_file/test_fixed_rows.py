@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
+from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
+from lite_engine.model_file import read_model, with_outputs
 from lite_engine.runtime import host_target
 from lite_engine.runtime.support import model_info
 
@@ -46,29 +48,89 @@ def detector() -> Graph:
     return g
 
 
-def test_every_operator_is_supported_there():
-    rows = model_info(detector(), "detector", ("x86", "arm")).support
+def last(op: str) -> Graph:
+    """A graph of one suppression."""
+    g = Graph(op)
+    g.inputs = [Value("boxes", DType.F32, (2, 30, 4)), Value("scores", DType.F32, (2, 3, 30))]
+    inputs: list[Value | None] = list(g.inputs)
+    attrs, outputs = {"score_threshold": 0.6, "nms_top_k": 20, "keep_top_k": 100}, 3
+    if op == "NonMaxSuppression":
+        inputs += [g.constant(np.array(v)) for v in ([5], np.float32([0.4]), np.float32([0.8]))]
+        attrs, outputs = {}, 1
+    g.outputs = list(g.add(op, inputs, attrs, outputs=outputs).outputs)
+    for i, value in enumerate(g.outputs):
+        value.name = f"y{i}"
+    return g
+
+
+@pytest.mark.parametrize(
+    "graph", [detector(), last("matrix_nms"), last("NonMaxSuppression")], ids=lambda g: g.name
+)
+def test_every_operator_is_supported_there(graph):
+    rows = model_info(graph, graph.name, ("x86", "arm")).support
     assert [(r.op, r.target, r.reason) for r in rows if not r.supported] == []
+
+
+def run_alone(graph: Graph, feeds: dict, folder) -> list[np.ndarray]:
+    """Outputs of the program for this machine's CPU, run without Python."""
+    path = optimize(graph, targets=[host_target()]).save(folder / "m.lite")
+    words = [str(runner_path()), str(path), "--output", str(folder / "out")]
+    for name, x in feeds.items():
+        np.save(folder / f"{name}.npy", x)
+        words += ["--input", f"{name}={folder / name}.npy"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return [np.load(folder / "out" / f"{v.name}.npy") for v in graph.outputs]
+
+
+@pytest.mark.parametrize("op", ["matrix_nms", "NonMaxSuppression"])
+def test_what_was_found_comes_first(op, tmp_path):
+    graph, rng = last(op), np.random.default_rng(2)
+    low = rng.random((2, 30, 2), np.float32)
+    feeds = {"boxes": np.concatenate([low, low + 0.5], -1), "scores": rng.random((2, 3, 30))}
+    feeds = {name: x.astype(np.float32) for name, x in feeds.items()}
+    wanted = list(Predictor(optimize(graph), backend="reference").run(feeds).values())
+    got = run_alone(graph, feeds, tmp_path)
+    found = len(wanted[0])
+    assert 5 < found < len(got[0]) == {"matrix_nms": 80, "NonMaxSuppression": 30}[op]
+    for g, w in zip(got[:2], wanted):
+        np.testing.assert_allclose(g[:found], w, atol=1e-6)
+        assert (g[found:, 0] == -1).all()
+    assert np.array_equal(got[2:], wanted[2:])
+    exact = Predictor(tmp_path / "m.lite", host_target()).run(feeds)  # in Python no row is empty
+    assert [y.shape for y in exact.values()] == [w.shape for w in wanted]
 
 
 def test_a_program_gives_the_rows_and_then_none(tmp_path):
     graph = detector()
-    model = optimize(graph, targets=[host_target()])
-    path = model.save(tmp_path / "m.lite")
     rng = np.random.default_rng(5)
     feeds = {v.name: rng.random(v.shape, np.float32) for v in graph.inputs if v.name != "size"}
     feeds["size"] = np.array([[32, 32]], np.int32)
-    wanted, index, count = Predictor(str(path), backend="reference").run(feeds).values()
-    for name, x in feeds.items():
-        np.save(tmp_path / f"{name}.npy", x)
-    words = [str(runner_path()), str(path), "--output", str(tmp_path / "out")]
-    for name in feeds:
-        words += ["--input", f"{name}={tmp_path / name}.npy"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    rows, places, counted = (np.load(tmp_path / "out" / f"{v.name}.npy") for v in graph.outputs)
+    wanted, index, count = Predictor(optimize(graph), backend="reference").run(feeds).values()
+    rows, places, counted = run_alone(graph, feeds, tmp_path)
     n = int(count[0])
     assert 2 < n < 40 and counted.tolist() == [n] and rows.shape == (40, 6)
     np.testing.assert_allclose(rows[:n], wanted, atol=1e-5)
     assert np.array_equal(places[:n], index)
     assert (rows[n:, 0] == -1).all() and not rows[n:, 1:].any() and (places[n:] == -1).all()
+
+
+def test_a_suppression_that_others_read_can_be_the_end(tmp_path):
+    """As exporters write it: what was found picks boxes. The file says where to end instead."""
+    graph = last("NonMaxSuppression")
+    (nms,) = graph.nodes
+    boxes = graph.add("Sigmoid", [nms.inputs[0]], {}).output
+    nms.set_input(0, boxes)
+    graph.sort()
+    column = graph.add("Gather", [nms.output, graph.constant(np.array(2))], {"axis": 1}).output
+    graph.outputs = [graph.add("Gather", [boxes, column], {"axis": 1}).output]
+    model = optimize(graph, targets=[host_target()])
+    note = read_model(model.save(tmp_path / "whole.lite")).describe()[0]["note"]
+    assert note == (
+        "the runner without Python cannot run Gather, NonMaxSuppression; `lite convert --outputs "
+        f"{boxes.name},y0` ends before that"
+    )
+    ended = with_outputs(read_model(tmp_path / "whole.lite"), [boxes.name, "y0"])
+    assert read_model(ended.save(tmp_path / "ended.lite")).describe()[0]["note"] == ""
+    with pytest.raises(UsageError, match="nothing called 'y'; did you mean y0"):
+        with_outputs(model, ["y"])

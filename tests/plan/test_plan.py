@@ -148,3 +148,11 @@ def test_views_give_the_right_numbers() -> None:
     exact = Predictor(graph, "reference").run(feeds, taps=names)
     for name in names:
         np.testing.assert_allclose(native[name], exact[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_outputs_have_their_values_names_wherever_they_are_made() -> None:
+    graph = classifier()  # maps lie channels-last and are handed out row-major
+    graph.outputs += [n.output for n in graph.nodes if n.output not in graph.outputs]
+    for backend, precision in (("cpu", "fp32"), ("cpu", "fp16"), ("reference", "fp32")):
+        plan = make_plan(graph, backend, precision=precision)
+        assert [plan.tensors[i].name for i in plan.outputs] == [v.name for v in graph.outputs]

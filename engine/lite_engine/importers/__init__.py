@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LiteError, ModelFormatError, ShapeError
+from ..errors import LiteError, ModelFormatError, ShapeError, UsageError
 from ..files import head
 
 if TYPE_CHECKING:
@@ -172,3 +173,18 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
         if name not in by_name:
             raise ModelFormatError(f"no input is called {name!r}; inputs: {', '.join(by_name)}")
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
+
+
+def end_at(graph: Graph, names: Sequence[str]) -> None:
+    """Makes these values (or what layers of these names give) the outputs and drops what they do
+    not need, inputs too. Raises UsageError for a name that the graph does not have."""
+    values = {v.name: [v] for n in graph.nodes for v in n.outputs}
+    values = {**{n.name: n.outputs for n in graph.nodes}, **values}
+    for name in names:
+        if name not in values:
+            near = difflib.get_close_matches(name, values, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists the layers"
+            raise UsageError(f"the model computes nothing called {name!r}; {hint}")
+    graph.outputs = list(dict.fromkeys(v for name in names for v in values[name]))
+    if graph.remove_unread():
+        graph.inputs = [v for v in graph.inputs if v.readers]

@@ -1,7 +1,16 @@
 """Models on disk: `.lite` reading and writing."""
 
 from .layers import parse_layers, with_layers
-from .model import Model, open_model, optimize, parse_targets, retarget, with_int8, with_shapes
+from .model import (
+    Model,
+    open_model,
+    optimize,
+    parse_targets,
+    retarget,
+    with_int8,
+    with_outputs,
+    with_shapes,
+)
 from .precision import computed, parse_precisions
 from .reader import is_lite, read_model
 
@@ -18,5 +27,6 @@ __all__ = [
     "retarget",
     "with_int8",
     "with_layers",
+    "with_outputs",
     "with_shapes",
 ]

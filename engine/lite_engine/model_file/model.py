@@ -199,7 +199,7 @@ def retarget(
     given = parse_precisions(precision, names) if precision else {}
     kept = {t: p for t, p in model.precisions.items() if t in names}
     check_int8(model.graph_in("int8"), given)
-    carried = {k: v for k, v in model.metadata.items() if k not in ("notes", "engine")}
+    carried = {k: v for k, v in model.metadata.items() if k not in ("notes", "engine", "padded")}
     return _without_idle_graphs(
         model.but(
             targets=names,
@@ -216,18 +216,29 @@ def with_shapes(model: Model, shapes: Mapping[str, Shape]) -> Model:
 
     Raises ModelFormatError for an unknown input, ShapeError for a size that does not fit.
     """
-    if not shapes:
-        return model
     from ..importers import fix_shapes
+
+    return _rebuilt(model, lambda graph: fix_shapes(graph, shapes)) if shapes else model
+
+
+def with_outputs(model: Model, names: Sequence[str]) -> Model:
+    """The model up to these values or layers. Raises UsageError for an unknown name."""
+    from ..importers import end_at
+
+    return _rebuilt(model, lambda graph: end_at(graph, names)) if names else model
+
+
+def _rebuilt(model: Model, change: Callable[[Graph], None]) -> Model:
+    """The same model with a change of its graphs, which are optimised again."""
     from ..passes import optimize_graph
 
-    def fixed(graph: Graph) -> Graph:
+    def changed(graph: Graph) -> Graph:
         copy = graph.copy()
-        fix_shapes(copy, shapes)
+        change(copy)
         return optimize_graph(copy)
 
-    graphs = {p: fixed(g) for p, g in model.graphs.items()}
-    made = model.but(source=fixed(model.graph), graphs=graphs)
+    graphs = {p: changed(g) for p, g in model.graphs.items()}
+    made = model.but(source=changed(model.graph), graphs=graphs)
 
     def kept(choices: Choices) -> Choices:
         graph_of = {t: made.graph_in(model.precision(t)) for t in model.targets}

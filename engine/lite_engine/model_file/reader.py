@@ -117,7 +117,12 @@ def _model(meta: dict[str, Any], graph: Callable[[], Graph]) -> Model:
         list(meta["targets"]),
         dict(meta["precisions"]),
         {k: dict(v) for k, v in meta["tuning"].items()},
-        {**meta["metadata"], "notes": meta["notes"], "engine": meta["engine"]},
+        {
+            **meta["metadata"],
+            "notes": meta["notes"],
+            "engine": meta["engine"],
+            "padded": meta.get("padded", False),
+        },
         journal,
         overrides={t: _words(v) for t, v in meta.get("overrides", {}).items()},
     )

@@ -16,6 +16,7 @@ from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, write_container
 from .derived import derive
+from .ending import native_ends
 from .model import Model
 from .needs import needs_of, to_bytes
 from .precision import OR_FP32, PRECISIONS, computed
@@ -44,6 +45,7 @@ def write_model(model: Model, path: Path) -> Path:
     held = len(pool.blobs)  # what graphs refer to; programs may add more
     programs: dict[str, bytes] = {}
     notes: dict[str, str] = {}
+    padded = False
     for target in model.targets:
         if target in CPU_TARGETS:
             try:
@@ -54,8 +56,12 @@ def write_model(model: Model, path: Path) -> Path:
             missing = _python_only(plans[f"PROG.{target}"])
             if missing:
                 notes[target] = f"the runner without Python cannot run {', '.join(missing)}"
+                graph = model.graph_in(computed(target, model.precision(target)))
+                if ends := native_ends(graph, plans[f"PROG.{target}"]):
+                    notes[target] += f"; `lite convert --outputs {','.join(ends)}` ends before that"
                 continue
             programs |= {tag: encode(plan, pool) for tag, plan in plans.items()}
+            padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)
     meta = {
         "name": model.name,
         "engine": __version__,
@@ -65,6 +71,7 @@ def write_model(model: Model, path: Path) -> Path:
         "tuning": model.tuning,
         "overrides": model.overrides,
         "notes": notes,
+        **({"padded": True} if padded else {}),
         "metadata": _plain(model.metadata),
         "journal": model.journal.to_dict(),
     }

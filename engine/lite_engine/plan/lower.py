@@ -367,7 +367,13 @@ class Lowering:
                 )
             )
             index = out
-        self.plan.tensors[index].role = "output"
+        tensor = self.plan.tensors[index]
+        tensor.role = "output"
+        if tensor.name != value.name:  # callers know it by the value's name
+            made = self.plan.tensors[self.plan.tensor_of[value.name]]
+            if made.role == "arena":
+                made.name = f"{value.name}:inner"
+            tensor.name = value.name
         self.plan.outputs.append(index)
 
 

@@ -13,9 +13,6 @@ from ..backends.cpu.native import NativeFile, NativeProgram
 from ..errors import LiteError
 from ..model_file import Model
 
-#: The planner gives the outputs that it had to copy this ending (plan/lower.py).
-OUTPUT_SUFFIX = ":output"
-
 
 class StoredProgram:
     """Arrays in, arrays out, in the model's own shapes. Not for two threads at once."""
@@ -24,13 +21,15 @@ class StoredProgram:
         self._program = program
         self._types = {i.name: (i.dims, i.dtype.np) for i in program.inputs}
         self.input_names = list(self._types)
-        self.output_names = [o.name.removesuffix(OUTPUT_SUFFIX) for o in program.outputs]
+        self.output_names = [o.name for o in program.outputs]
 
     @classmethod
     def open(cls, model: Model, *, threads: int) -> StoredProgram | None:
         """None when the file has no program that this engine would have made: another version
-        wrote it, or the runtime does not take it; the graph is then planned anew."""
-        if model.path is None or model.metadata.get("engine") != __version__:
+        wrote it, it pads its rows (passes/fixed_rows), or the runtime does not take it; the graph
+        is then planned anew."""
+        made_by, padded = (model.metadata.get(key) for key in ("engine", "padded"))
+        if model.path is None or made_by != __version__ or padded:
             return None
         try:
             return cls(NativeProgram.of_file(NativeFile(model.path), threads=threads))

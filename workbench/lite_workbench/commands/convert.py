@@ -99,6 +99,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="computes a layer otherwise: on cpu, opencl or reference, in fp32, fp16 or bf16, or "
         "with a kernel; plan takes it back",
     )  # fmt: skip
+    parser.add_argument(
+        "--outputs", default="", metavar="NAMES",
+        help="values or layers, by commas, that the model shall end with; what follows is left out",
+    )  # fmt: skip
     parser.add_argument("--labels", metavar="FILE", help="labels that travel with the model")
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--journal", action="store_true", help="shows every rewrite and refusal")
@@ -110,7 +114,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Converted:
-    from lite_engine.importers import load
+    from lite_engine.importers import end_at, load
     from lite_engine.model_file import (
         is_lite,
         optimize,
@@ -121,16 +125,20 @@ def _call(args: argparse.Namespace) -> Converted:
         retarget,
         with_int8,
         with_layers,
+        with_outputs,
         with_shapes,
     )
 
     source, metadata = Path(args.model), _metadata(args)
     targets, known = parse_targets(args.targets), None
+    ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
-        known = with_shapes(read_model(source), dict(args.shape))
+        known = with_outputs(with_shapes(read_model(source), dict(args.shape)), ends)
         graph, targets = known.graph, targets or known.targets
     else:
         graph = load(source, params=args.params, shapes=dict(args.shape))
+        if ends:
+            end_at(graph, ends)
         targets = targets or ["x86", "arm", "opencl"]
     precision = parse_precisions(args.precision or "", targets) if args.precision else {}
     made = _int8_later(args, [t for t, p in precision.items() if p == "int8"])
