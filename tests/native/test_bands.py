@@ -71,6 +71,19 @@ def test_against_the_reference(small, graph) -> None:
                 np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * scale, err_msg=isa)
 
 
+@pytest.mark.parametrize("graph", [separable(), dense()], ids=lambda g: g.name)
+def test_who_computes_a_row_changes_nothing(small, graph) -> None:
+    """More threads than processors: some come late, and others take the rows they have left."""
+    plan = make_plan(graph, "cpu")
+    feeds = image(graph)
+    inputs = [feeds[v.name] for v in graph.inputs]
+    (alone,) = load(plan, threads=1).run(inputs)
+    program = load(plan, threads=7)
+    for _ in range(60):
+        (together,) = program.run(inputs)
+        np.testing.assert_array_equal(together, alone)
+
+
 def test_a_tap_inside_a_band_sees_the_whole_tensor(small) -> None:
     graph = dense()
     feeds = image(graph)

@@ -80,7 +80,7 @@ bool choose_rows(const lite_program& p, Band* band) {
   const int64_t room = static_cast<int64_t>(p.env.l2_bytes);
   const int64_t mine = round_up((height + p.threads - 1) / p.threads, grain);
   int64_t rows = grain;
-  if (hold(p.program, band, rows) > room / 4) return false;
+  if (height > INT32_MAX || hold(p.program, band, rows) > room / 4) return false;
   while (rows < mine && hold(p.program, band, rows + grain) <= room / 8) rows += grain;
   const int64_t passes = (mine + rows - 1) / rows;
   const int64_t used = hold(p.program, band, round_up((mine + passes - 1) / passes, grain));
@@ -189,7 +189,12 @@ void produce(Stage* stages, int k, int64_t keep, int64_t end, void* scratch) {
 
 }  // namespace
 
-void run_band(const lite_program* p, const Band& band, int thread, int64_t* ns) {
+void divide_band(lite_program* p, const Band& band) {
+  const Step& last = p->program.steps[band.first + band.count - 1];
+  divide_work(p->queues, p->threads, last.outputs[0]->dims[1], last.rows.grain);
+}
+
+void run_band(lite_program* p, const Band& band, int thread, int64_t* ns) {
   uint8_t* scratch = p->scratch + thread * p->scratch_bytes;
   Stage stages[kMaxBandSteps];
   const int last = band.count - 1;
@@ -205,13 +210,16 @@ void run_band(const lite_program* p, const Band& band, int thread, int64_t* ns) 
                  row_bytes(out),
                  ns + k};
   }
-  int64_t row, end;
-  share(stages[last].step->outputs[0]->dims[1], stages[last].step->rows.grain, thread, p->threads,
-        &row, &end);
-  for (stages[last].done = row; row < end;) {
-    const int64_t to = row + band.rows < end ? row + band.rows : end;
-    produce(stages, last, 0, to, scratch);
-    row = to;
+  const int64_t grain = stages[last].step->rows.grain;
+  for (int64_t at = 0;;) {
+    const Units rows = take_work(p->queues, p->threads, thread, band.rows, grain);
+    if (rows.begin == rows.end) return;
+    // Elsewhere: nothing of what lies in the windows is of use.
+    if (rows.begin != at)
+      for (int k = 0; k <= last; ++k) stages[k].base = stages[k].done = 0;
+    stages[last].done = rows.begin;
+    produce(stages, last, 0, rows.end, scratch);
+    at = rows.end;
   }
 }
 

@@ -28,8 +28,11 @@ bool prepare_bands(lite_program*);
 // Whether a band may run now: nobody taps what lies inside.
 bool is_open(const lite_program*, const Band&);
 
-// One thread's rows of the last step. ns: time spent in each step.
-void run_band(const lite_program*, const Band&, int thread, int64_t* ns);
+// Divides the rows of a band's last step among the threads' queues.
+void divide_band(lite_program*, const Band&);
+
+// One thread's rows of the last step, then what others have left. ns: time spent in each step.
+void run_band(lite_program*, const Band&, int thread, int64_t* ns);
 
 int64_t now_ns();
 

@@ -85,7 +85,7 @@ bool check_places(lite_program* p, const Step& step) {
 // Waiting for the other threads takes about as long as touching this much.
 constexpr size_t kSmallBytes = 16 << 10;
 // Steps that touch more are cut finer than by threads: who is done takes what others have left.
-constexpr size_t kLargeBytes = 512 << 10;
+constexpr size_t kLargeBytes = 128 << 10;
 constexpr int kShares = 4;
 
 size_t touched_bytes(const Step& step) {

@@ -66,10 +66,17 @@ void copy_taps(lite_program* p, int step) {
     if (p->tapped[i] && p->tap_step[i] == step) copy_dense(p->program.tensors[i], p->taps[i]);
 }
 
+// All threads meet; last() is called once, before any of them goes on.
+template <class Last>
+void meet(lite_program* p, Last last) {
+  if (p->threads > 1) p->barrier.wait(p->threads, last);
+  else last();
+}
+
 void copy_taps_after(lite_program* p, int step, int thread) {
   if (p->step_taps[step] == 0) return;
   if (thread == 0) copy_taps(p, step);
-  if (p->threads > 1) p->barrier.wait(p->threads);
+  meet(p, [] {});
 }
 
 void run_phase(const Step& step, int phase, int thread, int threads, void* scratch) {
@@ -81,15 +88,38 @@ void run_phase(const Step& step, int phase, int thread, int threads, void* scrat
 }
 
 // One thread's own shares of a phase, then what is left of the others': a core that is slow, or has
-// other work, keeps nobody waiting for more than a share. `before`: shares of earlier phases.
-void run_shares(lite_program* p, const Step& step, int phase, int thread, int64_t before,
-                void* scratch) {
-  for (int i = 0; i < p->threads; ++i) {
-    const int owner = (thread + i) % p->threads;
-    for (int64_t k; (k = p->shares[owner].take(before, step.shares)) >= 0;)
-      run_phase(step, phase, owner * step.shares + static_cast<int>(k),
-                p->threads * step.shares, scratch);
+// other work, keeps nobody waiting for more than a share.
+void run_shares(lite_program* p, const Step& step, int phase, int thread, void* scratch) {
+  for (Units u; (u = take_work(p->queues, p->threads, thread, 1, 1)).begin < u.end;)
+    run_phase(step, phase, static_cast<int>(u.begin), p->threads * step.shares, scratch);
+}
+
+bool is_band(const lite_program* p, int step) {
+  return p->bands[step].count && is_open(p, p->bands[step]);
+}
+
+// Before any thread begins with a step, or one of its phases.
+void divide_step(lite_program* p, int i) {
+  if (i >= p->program.num_steps) return;
+  const Step& step = p->program.steps[i];
+  if (is_band(p, i)) divide_band(p, p->bands[i]);
+  else if (step.shares > 1) divide_work(p->queues, p->threads, p->threads * step.shares, 1);
+}
+
+// The steps of a band took turns: their times are laid one after the other, each as long as its part
+// of what all threads spent.
+void lay_times(lite_program* p, const Band& band, int64_t start_ns, int64_t end_ns) {
+  double spent[kMaxBandSteps] = {}, all = 0, before = 0;
+  for (int k = 0; k < band.count; ++k) {
+    for (int thread = 0; thread < p->threads; ++thread) spent[k] += p->times[thread].ns[k];
+    all += spent[k];
   }
+  for (int k = 0; k + 1 < band.count; ++k) {
+    before += spent[k];
+    const double part = all > 0 ? before / all : 0;
+    p->end_ns[band.first + k] = start_ns + static_cast<int64_t>((end_ns - start_ns) * part);
+  }
+  p->end_ns[band.first + band.count - 1] = end_ns;
 }
 
 struct Run {
@@ -100,44 +130,35 @@ struct Run {
 void run_thread(void* context, int thread) {
   const Run& run = *static_cast<Run*>(context);
   lite_program* p = run.program;
-  const int threads = p->threads;
+  const int count = p->program.num_steps;
   void* scratch = p->scratch + thread * p->scratch_bytes;
-  int64_t shares_before = 0;
-  for (int i = 0; i < p->program.num_steps; ++i) {
+  for (int i = 0; i < count; ++i) {
     const Step& step = p->program.steps[i];
-    const Band& band = p->bands[i];
-    if (band.count && is_open(p, band)) {
-      const int64_t start_ns = now_ns() - run.start_ns;
-      int64_t ns[kMaxBandSteps];
-      run_band(p, band, thread, ns);
-      if (threads > 1) p->barrier.wait(threads);
+    if (is_band(p, i)) {
+      const Band& band = p->bands[i];
+      run_band(p, band, thread, p->times[thread].ns);
+      meet(p, [&] {
+        lay_times(p, band, i ? p->end_ns[i - 1] : 0, now_ns() - run.start_ns);
+        divide_step(p, i + band.count);
+      });
       i += band.count - 1;
+    } else if (step.one_thread) {
       if (thread == 0) {
-        // The steps took turns: their times are laid one after the other, waiting behind the last.
-        int64_t at = start_ns;
-        for (int k = 0; k + 1 < band.count; ++k) p->end_ns[band.first + k] = at += ns[k];
+        for (int phase = 0; phase < step.phases; ++phase) run_phase(step, phase, 0, 1, scratch);
         p->end_ns[i] = now_ns() - run.start_ns;
       }
-      copy_taps_after(p, i, thread);
-      continue;
-    }
-    if (step.one_thread) {
-      if (thread == 0)
-        for (int phase = 0; phase < step.phases; ++phase) run_phase(step, phase, 0, 1, scratch);
-      const bool next_too = i + 1 < p->program.num_steps && p->program.steps[i + 1].one_thread;
-      if (threads > 1 && !next_too) p->barrier.wait(threads);
+      const bool next_too = i + 1 < count && p->program.steps[i + 1].one_thread;
+      if (!next_too) meet(p, [&] { divide_step(p, i + 1); });
     } else {
       for (int phase = 0; phase < step.phases; ++phase) {
-        if (step.shares == 1) {
-          run_phase(step, phase, thread, threads, scratch);
-        } else {
-          run_shares(p, step, phase, thread, shares_before, scratch);
-          shares_before += step.shares;
-        }
-        if (threads > 1) p->barrier.wait(threads);
+        if (step.shares > 1) run_shares(p, step, phase, thread, scratch);
+        else run_phase(step, phase, thread, p->threads, scratch);
+        meet(p, [&] {
+          p->end_ns[i] = now_ns() - run.start_ns;
+          divide_step(p, phase + 1 < step.phases ? i : i + 1);
+        });
       }
     }
-    if (thread == 0) p->end_ns[i] = now_ns() - run.start_ns;
     copy_taps_after(p, i, thread);
   }
 }
@@ -170,7 +191,7 @@ bool run_steps(lite_program* p) {
   }
   place_tensors(p);
   if (p->num_early_taps) copy_taps(p, -1);
-  for (int i = 0; i < p->threads; ++i) p->shares[i].taken.store(0, std::memory_order_relaxed);
+  divide_step(p, 0);
   Run run{p, now_ns()};
   if (pool) {
     run_on_pool(pool, run_thread, &run);

@@ -15,6 +15,12 @@ struct Mapping {
   size_t bytes;
 };
 
+// What a thread spent in each step of the band that runs.
+struct ThreadTimes {
+  int64_t ns[kMaxBandSteps];
+  char apart[64];  // threads write to cache lines of their own
+};
+
 }  // namespace lite
 
 struct lite_program {
@@ -41,7 +47,8 @@ struct lite_program {
   int64_t* end_ns;         // per step, from the start of the run
   int64_t run_ns;
   lite::Barrier barrier;
-  lite::ShareCounter shares[lite::kMaxThreads];
+  lite::WorkQueue queues[lite::kMaxThreads];  // of the step, phase or band that runs
+  lite::ThreadTimes times[lite::kMaxThreads];
   lite::Mapping file;      // where its weights lie
 };
 

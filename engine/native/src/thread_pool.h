@@ -17,20 +17,43 @@ struct Signal {
   void wait_while(int);
 };
 
-// Reusable barrier for a fixed number of threads.
+// Reusable barrier for a fixed number of threads. last() is called by the thread that comes last,
+// before any of them goes on.
 struct Barrier {
   std::atomic<int> arrived{0};
   Signal generation;
-  void wait(int threads);
+
+  template <class Last>
+  void wait(int threads, Last last) {
+    const int now = generation.value.load(std::memory_order_relaxed);
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < threads) {
+      generation.wait_while(now);
+      return;
+    }
+    last();
+    arrived.store(0, std::memory_order_relaxed);
+    generation.set(now + 1);
+  }
 };
 
-// The shares of one thread, over all phases of a run: those before `taken` are done or under way.
-struct ShareCounter {
-  std::atomic<int64_t> taken;
-  char apart[64 - sizeof(std::atomic<int64_t>)];  // threads count on cache lines of their own
-  // The next of the `count` shares that follow the first `before`; -1: none is left.
-  int64_t take(int64_t before, int count);
+// Units of work from `begin` on, before `end`.
+struct Units {
+  int64_t begin, end;
 };
+
+// What one thread has left to do: fewer than 2^32 units. It takes them from the front; a thread that
+// has none left takes the later half. Both ends change together, so that no unit is taken twice.
+struct WorkQueue {
+  std::atomic<uint64_t> left;
+  char apart[64 - sizeof(std::atomic<uint64_t>)];  // threads write to cache lines of their own
+};
+
+// Gives each thread an even share of `total` units; boundaries are multiples of `grain`.
+void divide_work(WorkQueue* queues, int threads, int64_t total, int64_t grain);
+
+// The next units for a thread, at most `most` (a multiple of the grain): its own, then what others
+// have left; begin == end when nothing is.
+Units take_work(WorkQueue* queues, int threads, int thread, int64_t most, int64_t grain);
 
 struct ThreadPool;
 

@@ -294,7 +294,7 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
 }
 
 const Kernel kInt8Conv[] = {
-    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
+    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
     {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
     {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, suits},
 };
