@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lite_engine.ir import DType, Graph, Journal, Value
+from lite_engine.ops import infer_types
 from lite_engine.passes.drop_identity import drop_identity
 from lite_engine.passes.fold_constants import fold_constants
-from lite_engine.passes.fold_shapes import fold_shapes
+from lite_engine.passes.fold_shapes import _compute, fold_shapes
+from lite_engine.passes.fuse_conv_affine import fuse_conv_bias
 
 
 def test_constants_fold(bench):
@@ -94,6 +97,112 @@ def test_arithmetic_on_sizes(bench):
         """,
     )
     assert new.nodes[0].op == "Expand" and new.nodes[0].inputs[1].const.tolist() == [4, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("op", "p", "q", "known"),
+    [
+        ("Add", "N", 0, "N"), ("Add", 0, "N", "N"), ("Sub", "N", 0, "N"), ("Sub", 0, "N", None),
+        ("Mul", "N", 1, "N"), ("Mul", 1, "N", "N"), ("Div", "N", 1, "N"), ("Div", 1, "N", None),
+        ("Mul", "N", 0, None), ("Add", "N", 1, None), ("Div", -7, 2, -3), ("Div", 7, 0, None),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_a_result(op, p, q, known):
+    assert _compute(op, p, q) == known
+
+
+def test_part_of_a_shape(bench):
+    _, new, _, _ = bench.apply(
+        fold_shapes,
+        """
+        input x: f32[N,6,4]
+        "tail": t = Shape(x) {start=-2, end=3}
+        "y": y = Expand(x, t)
+        output y
+        """,
+    )
+    assert new.nodes[0].inputs[1].const.tolist() == [6, 4]
+
+
+@pytest.mark.parametrize("rest", [12, 0])
+def test_zeros_of_a_computed_target(bench, rest):
+    """0 copies, whether it was computed or put for a symbol."""
+    text = """
+        input x: f32[N,12]
+        const first: i64[1] = [0]
+        const one: i64[1] = [1]
+        const rest: i64[1] = [{}]
+        "shape": s = Shape(x)
+        "n": n = Slice(s, first, one)
+        "cat": t = Concat(n, rest) {{axis=0}}
+        "y": y = Reshape(x, t){}
+        output y
+    """
+    expected = """
+        input x: f32[N,12]
+        const t: i64[2] = [0, 12]
+        "y": y = Reshape(x, t)
+        output y
+    """
+    bench.rewrites(fold_shapes, text.format(rest, ""), expected)
+    _, new, _, _ = bench.apply(fold_shapes, text.format(rest, " {allowzero=1}"))
+    assert [n.op for n in new.nodes] == ["Shape", "Slice", "Concat", "Reshape"]
+
+
+#: Nodes that look as if they changed nothing, and do.
+NO_IDENTITIES = {
+    "fewer axes": "Reshape(a, zeros)",
+    "read backwards": "Slice(a, last, first, axis, back)",
+    "another scale": 'Resize(a, _, scales) {mode="linear"}',
+    "cut out": 'Resize(a, box, ones) {coordinate_transformation_mode="tf_crop_and_resize"}',
+    "padded": "MaxPool(a) {kernel_shape=[1, 1], pads=[1, 0, 0, 0]}",
+}
+
+
+@pytest.mark.parametrize("case", NO_IDENTITIES)
+def test_what_only_looks_like_an_identity_stays(bench, case):
+    bench.ignores(
+        drop_identity,
+        f"""
+        input x: f32[1,2,5,1]
+        const zeros: i64[3] = [0, 0, 0]
+        const last: i64[1] = [4]
+        const first: i64[1] = [-9]
+        const axis: i64[1] = [2]
+        const back: i64[1] = [-1]
+        const scales: f32[4] = [1, 1, 1.1, 1]
+        const ones: f32[4] = [1, 1, 1, 1]
+        const box: f32[8] = [0, 0, 0.5, 0, 1, 1, 1, 1]
+        "a": a = Relu(x)
+        "i": i = {NO_IDENTITIES[case]}
+        "y": y = Neg(i)
+        output y
+        """,
+    )
+
+
+def _either(*branches):
+    """An If over the values `c` = Conv(x) and `y` = c + k whose branches hand out some of them."""
+    graph = Graph("g", [Value("x", DType.F32, (1, 1, 2, 2)), Value("first", DType.BOOL, ())])
+    weight = graph.constant(np.ones((1, 1, 1, 1), np.float32))
+    c = graph.add("Conv", [graph.inputs[0], weight], name="c").output
+    y = graph.add("Add", [c, graph.constant(np.full((1, 1, 1, 1), 3, np.float32))], name="y").output
+    parts = [Graph(name, outputs=[{"c": c, "y": y}[name]]) for name in branches]
+    attrs = dict(zip(("then_branch", "else_branch"), parts, strict=True))
+    graph.outputs = [graph.add("If", [graph.inputs[1]], attrs, name="z").output]
+    return graph
+
+
+def test_what_a_branch_hands_out_is_read():
+    """No reader list names it."""
+    graph = _either("y", "c")
+    assert graph.remove_unread() == 0
+    infer_types(graph)
+    journal = Journal()
+    assert fuse_conv_bias(graph, journal) == 0
+    assert "output of the model" in journal.entries[0].reason
+    graph.outputs = [graph.inputs[0]]
+    assert graph.remove_unread() == 3 and not graph.nodes
 
 
 IDENTITIES = [

@@ -67,6 +67,16 @@ def test_grouped_transposed_scale(bench):
     )
 
 
+@pytest.mark.parametrize("step", [fuse_conv_bias, fuse_conv_scale, fuse_conv_batch_norm])
+def test_what_follows_a_residual_stays(bench, step):
+    """It is meant for the sum, not for the convolution alone."""
+    call = {"fuse-conv-bias": "Add(c, k)", "fuse-conv-scale": "Mul(c, k)"}
+    call = call.get(step.name, "BatchNormalization(c, v, v, v, v)")
+    more = "input r: f32[1,8,6,6]\nconst k: f32[8,1,1] = rand\nconst v: f32[8] = pos\nconst w"
+    text = CONV.replace("(x, w, b)", "(x, w, b, r)").replace("const w", more)
+    bench.ignores(step, f'{text}"next": y = {call}\noutput y')
+
+
 def test_per_row_constant_is_no_bias(bench):
     bench.refuses(
         fuse_conv_bias,

@@ -8,7 +8,7 @@ from .._lazy import lazily
 
 if TYPE_CHECKING:
     from .dtype import DType
-    from .graph import Graph, Node, Value, captured, copy_graph, node_reads, walk
+    from .graph import Graph, Node, Value, captured, copy_graph, handed_out, node_reads, walk
     from .journal import Entry, Journal
     from .text import from_text, to_text
     from .types import Dim, QuantParams, Shape, TypeInfo, format_shape
@@ -29,6 +29,7 @@ __all__ = [
     "copy_graph",
     "format_shape",
     "from_text",
+    "handed_out",
     "node_reads",
     "to_text",
     "verify",
@@ -37,7 +38,9 @@ __all__ = [
 
 _WHERE = {
     "dtype": ("DType",),
-    "graph": ("Graph", "Node", "Value", "captured", "copy_graph", "node_reads", "walk"),
+    "graph": (
+        "Graph", "Node", "Value", "captured", "copy_graph", "handed_out", "node_reads", "walk",
+    ),
     "journal": ("Entry", "Journal"),
     "text": ("from_text", "to_text"),
     "types": ("Dim", "QuantParams", "Shape", "TypeInfo", "format_shape"),

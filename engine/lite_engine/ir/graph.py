@@ -296,9 +296,11 @@ class Graph:
 
     def remove_unread(self) -> int:
         """Drops nodes whose outputs nobody reads; returns how many."""
-        count = 0
+        count, handed = 0, {id(v) for v in self.outputs}
         for node in reversed(list(self.nodes)):
-            if not any(v.readers or self.is_output(v) for v in node.outputs):
+            if any(v.readers or id(v) in handed for v in node.outputs):
+                handed |= handed_out(node)
+            else:
                 self.remove(node)
                 count += 1
         return count
@@ -315,6 +317,15 @@ def node_reads(node: Node) -> Iterator[Value]:
         for inner in sub.nodes:
             yield from node_reads(inner)
         yield from sub.outputs
+
+
+def handed_out(node: Node) -> set[int]:
+    """Ids of the values that the node's subgraphs have as outputs: no reader list names those."""
+    found: set[int] = set()
+    for _, sub in node.subgraphs():
+        found.update(id(v) for v in sub.outputs)
+        found.update(*map(handed_out, sub.nodes))
+    return found
 
 
 def captured(node: Node) -> list[Value]:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import LiteError
-from ..ir import Graph, Journal, Node, Value, verify, walk
+from ..ir import Graph, Journal, Node, Value, handed_out, verify
 from ..ops import find_op, infer_node, infer_types
 
 COMMUTATIVE = ("Add", "Mul", "Max", "Min")
@@ -340,12 +340,5 @@ def infer_new(nodes: Sequence[Node]) -> None:
 
 
 def captured_outputs(graph: Graph) -> set[int]:
-    """Ids of values that a subgraph hands out directly: no reader list names those."""
-    found: set[int] = set()
-
-    def visit(node: Node) -> None:
-        for _, sub in node.subgraphs():
-            found.update(id(v) for v in sub.outputs)
-
-    walk(graph, visit)
-    return found
+    """Ids of values that a subgraph hands out directly."""
+    return set().union(*map(handed_out, graph.nodes))

@@ -174,8 +174,6 @@ def _fold_reshape(graph: Graph, node: Node, known: dict[int, Elements]) -> bool:
             target.append(-1)
     if target.count(-1) > 1 or all(isinstance(e, int) for e in elements):
         return False
-    if 0 in [e for e in elements if isinstance(e, int)]:
-        return False  # a true zero would be read as "copy"
     array = np.array(target, np.int64)
     node.set_input(1, constant_like(graph, array, shape, "shape"))
     return True

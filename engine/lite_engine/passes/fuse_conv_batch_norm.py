@@ -45,8 +45,8 @@ def foldable(conv: Node) -> Skip | None:
         return skip("the weight is not constant", conv)
     if bias is not None and bias.const is None:
         return skip("the bias is not constant", conv)
-    if conv.attrs.get("activation") or conv.input(3) is not None:
-        return skip("an activation or residual comes between", conv)
+    if conv.attrs.get("activation"):
+        return skip("an activation comes between", conv)
     return None
 
 
