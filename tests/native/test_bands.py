@@ -122,9 +122,27 @@ def test_what_a_band_reads_is_not_overwritten(small) -> None:
         assert read not in spans or spans[read].last >= steps[-1].index
 
 
-def test_tensors_with_two_readers_and_outputs_stay_whole(small) -> None:
-    b = Builder((1, 8, 20, 20))
+@pytest.mark.parametrize("other", ["MaxPool", "Reshape", "output", "batch"])
+def test_tensors_that_others_see_stay_whole(small, other) -> None:
+    """A second reader, one through a view, the caller; and rows of several images."""
+    b = Builder((2 if other == "batch" else 1, 8, 20, 20))
     y = b.conv(b.x, 8, 8, 1, name="first")
-    z = b.conv(y, 8, 8, 1, name="second")
-    plan = make_plan(b.done(b.add("MaxPool", y, kernel_shape=[2, 2]), z), "cpu")
+    outputs = [b.conv(y, 8, 8, 1, name="second")]
+    if other == "MaxPool":
+        outputs.append(b.add("MaxPool", y, kernel_shape=[2, 2]))
+    elif other == "Reshape":
+        flat = b.add("Reshape", y, b.ints(1, 8, 400))
+        outputs.append(b.add("ReduceMax", flat, b.ints(2)))
+    elif other == "output":
+        outputs.append(y)
+    plan = make_plan(b.done(*outputs), "cpu")
     assert not any("band" in s.attrs for s in plan.steps)
+
+
+def test_only_what_is_larger_than_the_cache_is_worth_it() -> None:
+    """Tensors of 1 MB between layers are, of half as much are not; nor are large weights."""
+    for side, channels, worth in ((90, 32, True), (60, 32, False), (35, 256, False)):
+        b = Builder((1, 8, side, side))
+        y = b.conv(b.conv(b.x, 8, channels, 1), channels, channels, 3, name="second")
+        plan = make_plan(b.done(b.add("GlobalAveragePool", y)), "cpu")
+        assert ("band" in next(s for s in plan.steps if s.name == "second").attrs) == worth

@@ -7,6 +7,7 @@ import pytest
 from lite_engine import Predictor
 from lite_engine.errors import ShapeError
 from lite_engine.ir import DType
+from lite_engine.model_file import Model
 from lite_engine.plan import Plan, cut, lifetimes, make_plan
 from lite_engine.runtime import host_target
 
@@ -139,15 +140,60 @@ def test_pieces_of_a_join_are_views() -> None:
     assert plan.root(second.index) is whole and second.pitch == 32
 
 
+def test_a_chain_in_place_is_one_storage() -> None:
+    b = Builder((1, 8, 8, 8))
+    y = first = b.conv(b.x, 8, 8, 1)
+    for i, op in enumerate(("Sigmoid", "Tanh", "Neg")):
+        y = b.add(op, y, name=f"act{i}")
+    plan = make_plan(b.done(b.conv(y, 8, 8, 1)), "cpu")
+    home = plan.tensor_of[first.name]
+    assert [plan.root(plan.tensor_of[f"act{i}"]).index for i in range(3)] == [home] * 3
+
+
+def twice():
+    """The same piece twice in a join."""
+    b = Builder((1, 8, 9, 9), "twice")
+    y = b.conv(b.x, 8, 4, 1, name="piece")
+    y = b.add("Concat", y, b.conv(b.x, 8, 3, 1), y, name="join", axis=1)
+    return b.done(b.conv(y, 11, 5, 1, name="last"))
+
+
+def shuffled():
+    """Pieces of a cut joined in another order."""
+    b = Builder((1, 8, 9, 9), "shuffled")
+    y = b.conv(b.x, 8, 12, 1, name="whole")
+    parts = b.graph.add("Split", [y, b.ints(5, 7)], {"axis": 1}, outputs=2, name="cut").outputs
+    y = b.add("Concat", *reversed(parts), name="join", axis=1)
+    return b.done(b.conv(y, 12, 5, 1, name="last"))
+
+
+def early():
+    """An output that looks at what the next layers read, long before the end."""
+    b = Builder((4, 8), "early")
+    y = b.add("MatMul", b.x, b.weights(8, 8), name="first")
+    seen = b.add("Reshape", y, b.ints(8, 4), name="seen")
+    for i in range(4):
+        y = b.add("MatMul", y, b.weights(8, 8), name=f"m{i}")
+    return b.done(seen, y)
+
+
 @pytest.mark.cpu
-def test_views_give_the_right_numbers() -> None:
-    graph = joined()
-    feeds = image(graph)
+@pytest.mark.parametrize(
+    "graph", [joined(), twice(), shuffled(), early(), classifier()], ids=lambda g: g.name
+)
+def test_storage_gives_the_right_numbers(graph) -> None:
+    """Natively with taps and without, and with each layer in turn on another backend."""
+    feeds, model = image(graph), Model(graph)  # no pass changes it
     names = [v.name for n in graph.nodes for v in n.outputs]
-    native = Predictor(graph, host_target(), threads=2).run(feeds, taps=names)
-    exact = Predictor(graph, "reference").run(feeds, taps=names)
-    for name in names:
-        np.testing.assert_allclose(native[name], exact[name], rtol=1e-4, atol=1e-5, err_msg=name)
+    exact = Predictor(model, "reference").run(feeds, taps=names)
+    predictor = Predictor(model, host_target(), threads=2)
+    found = [predictor.run(feeds, taps=names), predictor.run(feeds)]
+    for node in graph.nodes:
+        mixed = Predictor(model, host_target(), threads=1, overrides={node.name: "reference"})
+        found.append(mixed.run(feeds))
+    for outputs in found:
+        for name, array in outputs.items():
+            np.testing.assert_allclose(array, exact[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
 def test_outputs_have_their_values_names_wherever_they_are_made() -> None:

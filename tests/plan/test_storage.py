@@ -11,9 +11,9 @@ from lite_engine.runtime import host_target
 from tests.small_models import Builder, image
 
 
-def graph():
+def graph(side: int = 64):
     """A stem, a depthwise layer, a join; one value that an operator in float32 reads too."""
-    b = Builder((1, 3, 64, 64), "shorts")
+    b = Builder((1, 3, side, side), "shorts")
     y = b.conv(b.x, 3, 32, 3, name="stem")
     left = b.conv(y, 32, 32, 3, group=32, activation="Relu", name="dw")
     right = b.conv(y, 32, 16, 1, name="pw")
@@ -32,6 +32,30 @@ def test_values_that_every_step_takes_in_bf16_are_stored_so():
     assert [s.kernel for s in plan.steps if s.name in ("dw", "pool", "gate")] == [
         "bf16_conv2d_depthwise", "bf16_pool", "f32_unary"]  # fmt: skip
     assert not any(t.short for t in make_plan(graph(), "cpu").tensors)
+
+
+def test_a_step_counts_the_bytes_that_it_moves():
+    plain, short = (make_plan(graph(), "cpu", precision=p) for p in ("fp32", "bf16"))
+    for before, after in zip(plain.steps, short.steps, strict=True):
+        halved = [short.tensors[i] for i in (*after.inputs, *after.outputs)]
+        saved = sum(2 * int(np.prod(t.dims)) for t in halved if t.short)
+        assert before.bytes - after.bytes == saved, after.name
+
+
+def test_what_stays_in_floats():
+    """A kernel that takes one type for all it touches, beside a value that must be a float; the
+    network's outputs, one of them a view; values that fit the first-level cache."""
+    b = Builder((1, 1, 128, 128))
+    y = b.conv(b.x, 1, 4, 3, name="stem")
+    y = b.add("MaxPool", y, kernel_shape=[1, 1], name="pool")
+    y = b.add("Sigmoid", y)
+    one, two = (b.conv(y, 4, 1, 1, name=name) for name in ("one", "two"))
+    seen = b.add("Reshape", two, b.ints(1, 128, 128))
+    plan = make_plan(b.done(one, seen), "cpu", precision="bf16")
+    assert "bf16_conv2d_gemm" in {s.kernel for s in plan.steps}
+    assert not any(t.short for t in plan.tensors)
+    assert [s.kernel for s in plan.steps if s.name == "pool"] == ["f32_pool"]
+    assert not any(t.short for t in make_plan(graph(16), "cpu", precision="bf16").tensors)
 
 
 def test_taps_are_floats_and_close():

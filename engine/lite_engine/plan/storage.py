@@ -28,10 +28,9 @@ def store_shorts(plan: Plan) -> None:
     taking = {step.index: _taking(step) for step in plan.steps}
     values = {step.index: _values(plan, step) for step in plan.steps}
     owners = {at: {plan.root(i).index for i in found} for at, found in values.items()}
-    ports = {*plan.inputs, *plan.outputs}
     refused = {i for at, own in owners.items() if taking[at] is None for i in own}
     chosen = {i for own in owners.values() for i in own if i not in refused}
-    chosen = {i for i in chosen if _may_shrink(plan.tensors[i], parts[i], ports)}
+    chosen = {i for i in chosen if _may_shrink(plan.tensors[i], parts[i])}
     whole = [owners[at] for at, ref in taking.items() if ref is not None and not ref.mixed]
     while dropped := {i for own in whole if not own <= chosen for i in own & chosen}:
         chosen -= dropped
@@ -70,7 +69,7 @@ def _values(plan: Plan, step: Step) -> list[int]:
     ]
 
 
-def _may_shrink(owner: PlanTensor, parts: list[PlanTensor], ports: set[int]) -> bool:
+def _may_shrink(owner: PlanTensor, parts: list[PlanTensor]) -> bool:
     return owner.nbytes >= _SMALL_BYTES and all(
-        t.role == "arena" and t.dtype is DType.F32 and t.index not in ports for t in parts
+        t.role == "arena" and t.dtype is DType.F32 for t in parts
     )
