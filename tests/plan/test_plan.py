@@ -181,13 +181,18 @@ def early():
 @pytest.mark.parametrize(
     "graph", [joined(), twice(), shuffled(), early(), classifier()], ids=lambda g: g.name
 )
-def test_storage_gives_the_right_numbers(graph) -> None:
-    """Natively with taps and without, and with each layer in turn on another backend."""
+def test_storage_gives_the_right_numbers(graph, tmp_path) -> None:
+    """Natively with taps and without, by a file's own program, and with each layer in turn on
+    another backend."""
     feeds, model = image(graph), Model(graph)  # no pass changes it
     names = [v.name for n in graph.nodes for v in n.outputs]
     exact = Predictor(model, "reference").run(feeds, taps=names)
     predictor = Predictor(model, host_target(), threads=2)
-    found = [predictor.run(feeds, taps=names), predictor.run(feeds)]
+    stored = Model(graph, [host_target()]).save(tmp_path / "m.lite")
+    found = [
+        predictor.run(feeds, taps=names), predictor.run(feeds),
+        Predictor(stored, host_target()).run(feeds),
+    ]  # fmt: skip
     for node in graph.nodes:
         mixed = Predictor(model, host_target(), threads=1, overrides={node.name: "reference"})
         found.append(mixed.run(feeds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine._native import runner_path
 from lite_engine.errors import ModelFormatError, ShapeError
 from lite_engine.model_file import open_model
 from lite_engine.runtime import host_target
@@ -43,6 +45,18 @@ def test_stored_program_gives_what_planning_gives(saved, image) -> None:
     reference = Predictor(saved, "reference").run(image)
     for name, array in fast.items():
         np.testing.assert_allclose(array, reference[name], rtol=1e-4, atol=1e-5)
+
+
+def test_outputs_are_called_as_in_the_model(tmp_path) -> None:
+    """Brought to another order, seen through a view, the input itself: in Python and without."""
+    b = Builder((1, 3, 6, 6))
+    mask = b.conv(b.x, 3, 5, 3, name="mask")
+    graph = b.done(mask, b.add("GlobalAveragePool", mask, name="pool"), b.x)
+    path = optimize(graph, targets=[host_target()]).save(tmp_path / "m.lite")
+    outputs = Predictor(path, host_target()).run(random_image(graph))
+    assert list(outputs) == ["mask", "pool", "x"] and outputs["mask"].shape == (1, 5, 6, 6)
+    told = subprocess.run([runner_path(), path, "--info"], capture_output=True, check=True).stdout
+    assert [o["name"] for o in json.loads(told)["outputs"]] == ["mask", "pool", "x"]
 
 
 def test_starting_imports_neither_importers_nor_operators_nor_planner(saved, image) -> None:
