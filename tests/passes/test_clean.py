@@ -149,6 +149,26 @@ def test_zeros_of_a_computed_target(bench, rest):
     assert [n.op for n in new.nodes] == ["Shape", "Slice", "Concat", "Reshape"]
 
 
+def test_one_size_stays_a_scalar(bench):
+    """What torchvision's windows are padded with: 7 - height % 7, whose % is folded later."""
+    _, new, _, _ = bench.apply(
+        fold_shapes,
+        """
+        input x: f32[1,3,56,58]
+        const at: i64[] = [2]
+        const seven: i64[] = [7]
+        const first: i64[1] = [0]
+        "shape": s = Shape(x)
+        "height": h = Gather(s, at)
+        "rest": r = Mod(h, seven) {fmod=0}
+        "lift": u = Unsqueeze(r, first)
+        "e": y = Reshape(u, first) {allowzero=0}
+        output y
+        """,
+    )
+    assert new.nodes[0].op == "Mod" and new.nodes[0].inputs[0].const.shape == ()
+
+
 #: Nodes that look as if they changed nothing, and do.
 NO_IDENTITIES = {
     "fewer axes": "Reshape(a, zeros)",

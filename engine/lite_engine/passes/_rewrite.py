@@ -93,4 +93,4 @@ def product(dims: Sequence[int]) -> int:
 def constant_like(graph: Graph, array: np.ndarray, like: Value | None, stem: str) -> Value:
     """A new constant named after the one it comes from."""
     name = graph.unique((like.name if like is not None else stem) + "'")
-    return graph.constant(np.ascontiguousarray(array), name)
+    return graph.constant(np.asarray(array, order="C"), name)  # ascontiguousarray has no rank 0
