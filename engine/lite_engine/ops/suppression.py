@@ -21,17 +21,24 @@ def best_first(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 def suppress(corners: np.ndarray, order: np.ndarray, iou: float, limit: int) -> list[int]:
     """Greedy: of the boxes (A,4) low, low, high, high in `order` those that overlap no better one
     by more than `iou`, at most `limit`. Boxes without area overlap nothing."""
-    areas = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
+    # by columns, best first: what a kept box is held against is one stretch of memory
+    top, left, bottom, right = np.ascontiguousarray(corners[order].T)
+    areas = (bottom - top) * (right - left)
+    stands = np.ones(len(order), bool)
     kept: list[int] = []
-    while len(order) and len(kept) < limit:
-        best, order = int(order[0]), order[1:]
-        kept.append(best)
-        low = np.maximum(corners[order, :2], corners[best, :2])
-        high = np.minimum(corners[order, 2:], corners[best, 2:])
-        shared = np.prod(np.maximum(high - low, 0), axis=1)
-        whole = areas[order] + areas[best] - shared
-        solid = (areas[order] > 0) & (areas[best] > 0)
-        order = order[np.where(solid, shared / np.where(solid, whole, 1), 0) <= iou]
+    for i in range(len(order)):
+        if len(kept) >= limit:
+            break
+        if not stands[i]:
+            continue
+        kept.append(int(order[i]))
+        rest = slice(i + 1, None)
+        high = np.minimum(bottom[rest], bottom[i]) - np.maximum(top[rest], top[i])
+        wide = np.minimum(right[rest], right[i]) - np.maximum(left[rest], left[i])
+        shared = np.maximum(high, 0) * np.maximum(wide, 0)
+        whole = areas[rest] + areas[i] - shared
+        solid = (areas[rest] > 0) & (areas[i] > 0)
+        stands[rest] &= np.where(solid, shared / np.where(solid, whole, 1), 0) <= iou
     return kept
 
 
