@@ -199,3 +199,19 @@ def test_parts_of_one_are_rounded_relative_to_one() -> None:
     assert not within(off, 1e-4, floor_of(other, "fp32"))
     assert not within(difference(x, x + np.float32(1e-5)), 1e-4, floor_of(node, "fp32"))
     assert within(difference(x, x.astype(np.float16)), 1e-4, floor_of(other, "fp16"))
+
+
+def test_sums_of_halves_below_the_smallest_normal_number() -> None:
+    """Every partial sum is off by up to half a step there, however near the products are."""
+    b = Builder((1, 128, 3, 3), "c")
+    node = b.done(b.conv(b.x, 128, 1, 3)).nodes[0]
+    rng = np.random.default_rng(3)
+    x, w = ((rng.standard_normal((500, 128 * 9)) * 5e-4).astype(np.float16) for _ in range(2))
+    products = x.astype(np.float32) * w  # a fused multiply-add rounds no product
+    halves = np.zeros(len(products), np.float16)
+    for column in products.T:
+        halves = (halves + column).astype(np.float16)
+    off = difference(products.astype(np.float64).sum(1).astype(np.float32), halves)
+    assert not within(off, 4e-3)  # what fp16 may be off where numbers are normal
+    assert within(off, 4e-3, floor_of(node, "fp16"))
+    assert floor_of(node, "fp16") < 1e-5 and floor_of(node, "bf16") < 1e-37

@@ -44,6 +44,7 @@ CASES = {
     "rounding": (samples.comparison(), 1e-4),
     "blind": (samples.comparison(), 0.5),
     "agrees": (_case([(1e-5, 1e-5, 0), (1e-5, 2e-5, 0)]), 1e-2),
+    "same": (_case([(0.0, 0.0, 0), (0.0, 0.0, 0)]), 1e-2),
     "adds-up": (_case([(1e-3, 1e-3, 0), (9e-3, 3e-2, 0)]), 1e-2),
     "explained": (_explained(), 1e-2),
     "overflow of b": (_overflow("nan_b"), 1e-2),
@@ -56,7 +57,8 @@ CASES = {
 def test_case(case):
     comparison, tolerance = CASES[case]
     said = verdict(comparison, tolerance, judge(comparison, tolerance))
-    wanted = {"explained": "agrees", "overflow of a": "guilty", "overflow of b": "guilty"}
+    wanted = {"explained": "agrees", "same": "agrees",
+              "overflow of a": "guilty", "overflow of b": "guilty"}  # fmt: skip
     assert said["case"] == wanted.get(case, case)
     if "overflow" in case:
         assert said["layer"] == "l1" and "not numbers" in said["text"]
@@ -82,16 +84,23 @@ def test_javascript_says_the_same():
         "const cases = JSON.parse(process.argv[1]);"
         "console.log(JSON.stringify(cases.map(([c, t]) => {"
         " const j = judge(c, t); const v = verdict(c, t, j);"
-        " return [v.case, v.kind, v.text, j.first, j.own, j.layers.map((l) => l.state)]; })));"
+        " return [v.case, v.kind, v.text, j.first, j.own, j.layers.map((l) => l.state),"
+        " v.detail]; })));"
     )
     cases = list(CASES.values())
     done = subprocess.run(
         ["node", "--input-type=module", "-e", script, json.dumps(cases)],
         capture_output=True, text=True, timeout=30, check=True,
     )  # fmt: skip
-    for (comparison, tolerance), said in zip(cases, json.loads(done.stdout), strict=True):
+    details = {}
+    for name, (comparison, tolerance), said in zip(
+        CASES, cases, json.loads(done.stdout), strict=True
+    ):
+        details[name] = said.pop()
         judged = judge(comparison, tolerance)
         ours = verdict(comparison, tolerance, judged)
         states = [layer["state"] for layer in judged["layers"]]
         assert said == [ours["case"], ours["kind"], ours["text"], judged["first"], judged["own"],
                         states]  # fmt: skip
+    assert details["agrees"] == "By itself l0 is off most, by 1.0e−5 (tolerance 1.0e−2)."
+    assert details["same"] == "Given the same input, every layer gives the same values."

@@ -13,6 +13,7 @@ from ..backends.reference import evaluate
 from ..ir import Graph, Node
 from ..ops import find_op
 from ..quantize.guard import THRESHOLD_DB
+from ..quantize.select import WEIGHTED, weight_axis
 from .alignment import Pair
 from .difference import Difference, difference
 from .rounding import SMALLEST, UNIT, one_sided
@@ -64,9 +65,22 @@ def other_integers(pair: Pair) -> bool:
 
 def floor_of(node: Node | None, precision: str) -> float:
     """|a−b| that says nothing, however small the numbers are: a step of the smallest that the
-    precision holds, and the roundings of a part of one."""
+    precision holds, in fp16 of every partial sum, and the roundings of a part of one."""
     op = node.attrs.get("activation") or node.op if node is not None else ""
-    return max(SMALLEST[precision], ROUNDINGS * UNIT[precision] if op in PARTS_OF_ONE else 0.0)
+    step = SMALLEST[precision]
+    if precision == "fp16" and node is not None:
+        step *= max(1.0, 2 * math.sqrt(_terms(node)))
+    return max(step, ROUNDINGS * UNIT[precision] if op in PARTS_OF_ONE else 0.0)
+
+
+def _terms(node: Node) -> int:
+    """Products in each sum of a layer with weights. Kernels may add them up in the type that they
+    store: below the smallest normal number each sum is off by up to half a step, 1/√12 of one in
+    the mean, and 2√terms steps are 7 standard deviations of them all."""
+    weight = node.inputs[1] if node.op in WEIGHTED and len(node.inputs) > 1 else None
+    if weight is None or weight.const is None:
+        return 0
+    return int(weight.const.size // max(1, weight.const.shape[weight_axis(node)]))
 
 
 def within(d: Difference, tolerance: float, floor: float = 0.0, peak: float = 0.0) -> bool:
@@ -140,13 +154,22 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
             f"{'; '.join(result.outputs_alone)}"
         )
     else:
-        told = (x.rel_l2 for x in result.layers if x.max_abs > CARRIED * x.floor)
-        told = (x for x in told if math.isfinite(x))
-        worst = max(told, default=0.0)
         result.verdict = (
-            f"{result.a} and {result.b} agree: largest error {worst:.1e}{_loses_most(result)}"
+            f"{result.a} and {result.b} agree{_furthest(result)}{_loses_most(result)}"
             f"{_magnified(result)}"
         )
+
+
+def _furthest(result: Comparison) -> str:
+    """How far whole runs come apart, and where."""
+    if not any(x.max_abs for x in result.layers):
+        return " in every value"
+    told = [x for x in result.layers if math.isfinite(x.rel_l2)]
+    told = [x for x in told if x.max_abs > CARRIED * x.floor]
+    if not told:
+        return " up to the smallest steps of their numbers"
+    worst = max(told, key=lambda x: x.rel_l2)
+    return f": whole runs are at most {worst.rel_l2:.1e} apart, at {worst.name}"
 
 
 def _error(figures: Mapping[str, Any], result: Comparison) -> str:

@@ -132,7 +132,6 @@ export function verdict(comparison, tolerance, judged) {
         : m,
     null,
   );
-  const largestError = largest && error(largest.iso ?? largest.acc);
   if (comparison.outputs_agree === false) {
     return {
       case: "blind",
@@ -141,9 +140,7 @@ export function verdict(comparison, tolerance, judged) {
       text:
         `No layer is over a tolerance of ${error(tolerance)}, but the outputs still differ` +
         (comparison.outputs_note ? `: ${comparison.outputs_note}` : "."),
-      detail: largest
-        ? `The largest error is ${largestError}, at ${largest.name}. ${usualSays}`
-        : usualSays,
+      detail: largest ? `${largestSays(largest)}. ${usualSays}` : usualSays,
     };
   }
   return {
@@ -151,8 +148,18 @@ export function verdict(comparison, tolerance, judged) {
     kind: "done",
     layer: null,
     text: `${a} and ${b} agree on all ${n} layers.`,
-    detail: largest
-      ? `The largest error is ${largestError}, at ${largest.name} (tolerance ${error(tolerance)}).`
-      : "",
+    detail: largest ? `${largestSays(largest, ` (tolerance ${error(tolerance)})`)}.` : "",
   };
+}
+
+/** The layer that is furthest off, by itself where that is known, else in whole runs. */
+function largestSays(layer, against = "") {
+  const off = layer.iso ?? layer.acc;
+  if (layer.iso !== null)
+    return off
+      ? `By itself ${layer.name} is off most, by ${error(off)}${against}`
+      : "Given the same input, every layer gives the same values";
+  return off
+    ? `The whole runs differ most at ${layer.name}, by ${error(off)}${against}`
+    : "The whole runs give the same values";
 }
