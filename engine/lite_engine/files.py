@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,3 +78,30 @@ def write_file(path: str | Path, content: str | bytes) -> Path:
     with writing(path) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
     return Path(path)
+
+
+@contextmanager
+def filling(folder: str | Path) -> Iterator[Path]:
+    """A folder whose files become those of `folder` when the block ends; what else is there stays.
+
+    Raises LiteError when they cannot be written. Whatever ends the block early, nothing of it is
+    left behind and a folder that was there stays as it was.
+    """
+    target = Path(os.path.realpath(folder))
+    was_there = target.is_dir()
+    part = (target if was_there else target.parent) / f".lite-{os.getpid()}-{next(_numbers)}.part"
+    try:
+        try:
+            part.mkdir(parents=True)
+            yield part
+            if was_there:
+                for path in [p for p in part.rglob("*") if p.is_file()]:
+                    place = target / path.relative_to(part)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    path.replace(place)
+            else:
+                part.rename(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise LiteError(f"{folder}: cannot be written ({error.strerror or error})") from None

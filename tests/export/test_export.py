@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
-from lite_engine.errors import TargetMismatchError, UsageError
+from lite_engine.errors import LiteError, TargetMismatchError, UsageError
 from lite_engine.export import export_model
 from lite_engine.export.trim import SOURCES, short_list
 from lite_engine.runtime import host_target
@@ -151,6 +151,29 @@ def test_refusals(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize("was_there", [False, True])
+def test_a_folder_is_whole_or_as_it_was(tmp_path, was_there):
+    """Stopped while the report is being made, when all else is written."""
+    model, out = optimize(classifier(), targets=[host_target()]), tmp_path / "out"
+    if was_there:
+        out.mkdir()
+        (out / "README.md").write_text("mine")
+
+    def stop(made):
+        assert (made.folder / "README.md").is_file()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export_model(model, out, host_target(), more=stop)
+    assert [p.name for p in tmp_path.rglob("*")] == (["out", "README.md"] if was_there else [])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LiteError, match="cannot be written"):
+        export_model(model, tmp_path / "file", host_target())
+    made = export_model(model, out, host_target(), more=lambda m: (m.folder / "x").write_text("x"))
+    assert made.folder == out and made.sizes["x"] == 1
+    assert (out / "README.md").stat().st_size == made.sizes["README.md"] > 4
+
+
 def test_the_command(tmp_path, capsys):
     model = optimize(classifier(), targets=["x86", "arm"]).save(tmp_path / "m.lite")
     out = tmp_path / "out"
@@ -165,6 +188,7 @@ def test_the_command(tmp_path, capsys):
         assert f"| `{file}` | {files[file] / 1e3:.1f} kB | " in readme
     report = (out / "report.html").read_text()
     assert report.startswith("<!doctype html") and host_target() in report
+    assert "/.lite-" not in report  # the name it had while it was filled
     assert main([*arguments[:-2], "--no-report", "-o", str(tmp_path / "b")]) == 0
     assert not (tmp_path / "b" / "report.html").exists()
 

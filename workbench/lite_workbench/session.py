@@ -445,9 +445,10 @@ class Session(Observable):
 
             from .report import write_report
 
-            made = export_model(model, Path(path), target)
-            write_report([self], made.folder / "report.html")
-            made.weigh()
+            made = export_model(
+                model, Path(path), target,
+                more=lambda part: write_report([self], part.folder / "report.html"),
+            )  # fmt: skip
         args = f", target={target!r}" if target else ""
         args += f", int8={self.int8_targets!r}" if self.int8_targets else ""
         self.remember(f"session.export({str(path)!r}{args})")

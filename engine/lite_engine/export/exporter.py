@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .._native import header_path, library_path, runner_path
-from ..errors import LiteError, TargetMismatchError, UsageError
-from ..files import write_file
+from ..errors import TargetMismatchError, UsageError
+from ..files import filling, write_file
 from ..model_file import Model, read_model
 from .trim import Trimmed, trim
 
@@ -48,10 +49,6 @@ class Exported:
     sizes: dict[str, int]
     kernels: list[str] = field(default_factory=list)
 
-    def weigh(self) -> None:
-        """Reads the sizes again, after more was put into the folder."""
-        self.sizes = sizes_of(self.folder)
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "folder": str(self.folder),
@@ -75,10 +72,16 @@ def what_is(file: str) -> str:
     return _WHAT.get(file, kind)
 
 
-def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bool = False
-                 ) -> Exported:  # fmt: skip
-    """Fills `folder` (made when missing, files of an earlier export replaced). A folder that was
-    made here goes when something fails.
+def export_model(
+    model: Model,
+    folder: Path,
+    target: str = "arm",
+    *,
+    trimmed: bool = False,
+    more: Callable[[Exported], None] | None = None,
+) -> Exported:
+    """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all;
+    `more` adds files of its own before anybody sees it.
 
     Raises UsageError for an unknown target, TargetMismatchError when the model has no program for
     it, BackendUnavailableError when its runner was not built, LiteError when writing fails.
@@ -86,18 +89,18 @@ def export_model(model: Model, folder: Path, target: str = "arm", *, trimmed: bo
     if target not in ARCHITECTURES:
         raise UsageError(f"target {target!r} is not one of {', '.join(ARCHITECTURES)}")
     if model.targets and target not in model.targets:
-        more = ",".join([*model.targets, target])
+        also = ",".join([*model.targets, target])
         raise TargetMismatchError(
             f"{model.name} was converted for {', '.join(model.targets)}, not {target}; "
-            f"run `lite convert {model.path or 'MODEL'} --targets {more}`"
+            f"run `lite convert {model.path or 'MODEL'} --targets {also}`"
         )
-    was_there = folder.exists()
-    try:
-        return _fill(model, folder, target, trimmed)
-    except BaseException:
-        if not was_there:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with filling(folder) as part:
+        made = _fill(model, part, target, trimmed)
+        if more is not None:
+            more(made)
+            made.sizes = sizes_of(part)
+    made.folder = folder
+    return made
 
 
 def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
@@ -108,21 +111,18 @@ def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
     if trimmed:
         cut = trim(model, target)
         runner, library = cut.runner, cut.library
-    try:
-        _copy(runner, folder / "bin" / "lite_run", executable=True)
-        _copy(library, folder / "lib" / "liblite_runtime.so")
-        _copy(header_path(), folder / "include" / "lite_runtime.h")
-        names = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}
-        for template, place in _FILES.items():
-            names["@SIZES@"] = _listed(folder)
-            text = (_TEMPLATES / template).read_text(encoding="utf-8")
-            for mark, value in names.items():
-                text = text.replace(mark, value)
-            path = folder / place
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_file(path, text)
-    except OSError as error:
-        raise LiteError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    _copy(runner, folder / "bin" / "lite_run", executable=True)
+    _copy(library, folder / "lib" / "liblite_runtime.so")
+    _copy(header_path(), folder / "include" / "lite_runtime.h")
+    names = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}
+    for template, place in _FILES.items():
+        names["@SIZES@"] = _listed(folder)
+        text = (_TEMPLATES / template).read_text(encoding="utf-8")
+        for mark, value in names.items():
+            text = text.replace(mark, value)
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, text)
     return Exported(folder, target, sizes_of(folder), cut.kernels if cut else [])
 
 
@@ -137,16 +137,11 @@ def _listed(folder: Path) -> str:
 
 def _write_model(model: Model, folder: Path, target: str) -> Path:
     """The model's file in the folder, checked to hold a program for the target."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LiteError(f"{folder}: cannot be made ({error.strerror})") from None
     if not model.targets:
         model = model.but(targets=[target])
     made = model.save(folder / f"{model.name}.lite")
     note = read_model(made).metadata.get("notes", {}).get(target)
     if note:
-        made.unlink()
         fix = "" if "; " in note else "; run the .lite file there with Python, from a wheel"
         raise TargetMismatchError(f"{model.name} cannot run on a device alone: {note}{fix}")
     return made

@@ -34,14 +34,16 @@ def _call(args: argparse.Namespace) -> Any:
     from lite_engine.export import export_model
 
     model = load_model(args)
-    made = export_model(model, Path(args.output), args.target, trimmed=args.trim)
-    if args.report:
-        _report(made, f"{model.name}.lite")
-    return made
+    return export_model(
+        model, Path(args.output), args.target, trimmed=args.trim,
+        more=(lambda made: _report(made, Path(args.output) / f"{model.name}.lite"))
+        if args.report else None,
+    )  # fmt: skip
 
 
-def _report(made: Any, file: str) -> None:
-    """report.html of the exported file: profiles of what runs here, the target's CPU first."""
+def _report(made: Any, place: Path) -> None:
+    """report.html of the exported file, which will be at `place`: profiles of what runs here, the
+    target's CPU first."""
     from lite_engine.runtime import usability
 
     from ..session import open_session
@@ -54,13 +56,14 @@ def _report(made: Any, file: str) -> None:
             file=sys.stderr,
         )
         return
-    session = open_session(made.folder / file)
+    session = open_session(made.folder / place.name)
+    for model in (session, *session.versions.values()):
+        model.path = place  # what the report calls it
     for backend in (made.target, "opencl"):
         if backend in session.targets and usability(backend).usable:
             emulated = session.predictor(backend).emulated
             session.profile(backend, runs=1 if emulated else RUNS)
     write_report([session], made.folder / "report.html")
-    made.weigh()
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:
