@@ -219,3 +219,18 @@ def test_npz_and_stacked_arrays(network, samples, tmp_path):
 def test_missing_input_is_named(network):
     with pytest.raises(Exception, match="no value for input x"):
         reference_run(network, {})
+
+
+def test_what_a_relu_made_zero_counts_as_zero():
+    """Half of its output lies in the bin above 0, whose middle it is not."""
+    x = np.concatenate([np.zeros(900), np.full(100, 7.9)]).astype(np.float32)
+    s = statistics_of(x)
+    width = 2 * s.edge / BINS
+    assert s.centres[BINS // 2] == 0 and s.centres[BINS // 2 + 1] == pytest.approx(1.5 * width)
+    assert (s.centres * s.counts).sum() / 1000 == pytest.approx(0.79, abs=width / 10)
+
+
+def test_hist_leaves_half_of_its_share_outside_at_each_end():
+    s = statistics_of(np.linspace(-1, 1, 10001, dtype=np.float32))
+    low, high = range_of(s, "hist")
+    assert high == pytest.approx(0.9997, abs=1e-4) and low == pytest.approx(-high, abs=1e-4)

@@ -24,6 +24,7 @@ from lite_engine.quantize import (
 from lite_engine.quantize.bias_correction import _shift, corrected_biases
 from lite_engine.quantize.rounding import adaptive_rounding, nearest, preserve_sums
 from lite_engine.quantize.scheme import activation_params, weight_scale
+from lite_engine.quantize.static import unrounded
 
 RNG = np.random.default_rng(3)
 
@@ -313,3 +314,68 @@ def test_the_mean_shift_of_a_transposed_convolution():
     want = reference_run(graph, {"x": x})["y"].mean(axis=(0, 2, 3))
     got = _shift(graph.nodes[0], error, mean)
     np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_what_leaves_the_integers_is_not_clipped(calibrated):
+    """The last integer layer takes all that was seen, those before it what the method says."""
+    parent, _, ranges, scheme = calibrated
+    tight = {name: (0.5 * low, 0.5 * high) for name, (low, high) in ranges.values.items()}
+    graph = quantize_static(parent, Ranges(tight, ranges.seen), scheme)
+    low, high = ranges.seen["l"]
+    assert float(graph.find("l.q").quant.scale) == pytest.approx((high - low) / 255)
+    low, high = tight["c0"]
+    assert float(graph.find("c0.q").quant.scale) == pytest.approx((high - low) / 255)
+
+
+@pytest.mark.parametrize("group, whole", [(1, True), (4, False)])
+def test_only_kernels_that_add_hand_their_sums_over(group, whole):
+    """Those of depthwise convolutions add nothing: their output is rounded."""
+    graph = from_text(f"""graph "g" {{
+      input x: f32[1,4,5,5]
+      const w: f32[4,{4 // group},1,1] = [{", ".join("1" for _ in range(16 // group))}]
+      "r": r = Relu(x)
+      "c": c = Conv(r, w) {{group={group}}}
+      "y": y = Add(c, r)
+      output y
+    }}""")
+    infer_types(graph)
+    found = unrounded(graph, {"r", "c", "y"})
+    assert found == ({id(graph.find("c"))} if whole else set())
+
+
+def test_inputs_of_a_join_keep_their_resolution():
+    """A narrow one does not take the scale of a joined value many times as wide."""
+    graph = from_text("""graph "g" {
+      input x: f32[1,1,4,4]
+      const w: f32[1,1,1,1] = [1]
+      const v: f32[1,1,1,1] = [2]
+      "a": a = Conv(x, w)
+      "b": b = Conv(x, v)
+      "y": y = Concat(a, b) {axis=1}
+      "z": z = Conv(y, k)
+      const k: f32[1,2,1,1] = [1, 1]
+      output z
+    }""".replace('      const k: f32[1,2,1,1] = [1, 1]\n', "").replace(
+        '      "a"', '      const k: f32[1,2,1,1] = [1, 1]\n      "a"'))  # fmt: skip
+    infer_types(graph)
+    wide = (-8.0, 8.0)
+    for own, shared in ((4.0, True), (0.5, False)):
+        narrow = (-own, own)
+        ranges = Ranges({"x": wide, "a": narrow, "b": wide, "y": wide, "z": wide})
+        scale = float(quantize_static(graph, ranges).find("a.q").quant.scale)
+        assert scale == pytest.approx((16 if shared else 2 * own) / 255)
+
+
+def test_a_gate_in_integers_is_fed_by_its_data():
+    """Of an operator with one stream of data its first input must be in integers."""
+    graph = from_text("""graph "g" {
+      input x: f32[1,2,4,4]
+      const w: f32[2,2,1,1] = [1, 0, 0, 1]
+      "c": c = Conv(x, w)
+      "low": low = ReduceMin(c) {keepdims=0}
+      "act": a = Clip(x, low)
+      "d": y = Conv(a, w)
+      output y
+    }""")
+    infer_types(graph)
+    assert integer_nodes(graph)[0] == {"c", "d"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,12 +13,17 @@ from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import Model
 from lite_engine.plan.faults import KINDS
+from lite_engine.quantize.guard import THRESHOLD_DB
 from lite_engine.runtime import compare as module
 from lite_engine.runtime import host_target
+from lite_engine.runtime.alignment import _left_by, align
+from lite_engine.runtime.choices import choice_of, same_choices
 from lite_engine.runtime.compare import Side, bisect, compare
 from lite_engine.runtime.difference import channel_map, difference, histogram
+from lite_engine.runtime.judge import output_limit
+from lite_engine.runtime.rounding import explained
 
-from tests.small_models import attention, classifier, image
+from tests.small_models import Builder, attention, classifier, image
 
 LAYERS = ("stem", "dw", "pw", "wide")
 
@@ -221,3 +227,70 @@ def test_where_the_difference_lies() -> None:
     a[:, :, 0, 0], b[:, :, 0, 0] = np.inf, np.inf  # the same on both sides is no difference
     assert channel_map(a, b)["per_channel"] == [0, 0, 1, 0]
     assert histogram(a, b)["zero"] == 57 and sum(histogram(a, b)["counts"]) == 3
+
+
+def test_outputs_may_carry_ten_times_what_a_layer_may() -> None:
+    """No more, however right each layer is by itself, unless values are rounded to steps."""
+    a, b = sides(classifier())
+
+    def limit(*own: float, quantised: bool = False) -> float:
+        rows = [SimpleNamespace(isolated={"rel_l2": x}, within=True, quantised=quantised)
+                for x in own]  # fmt: skip
+        return output_limit(SimpleNamespace(layers=rows), a, b)
+
+    assert limit() == pytest.approx(10 * (1e-4 + 8 * 2**-24))
+    assert limit(3e-3, 4e-3) == pytest.approx(10 * 5e-3)
+    assert limit(1e-5, quantised=True) == pytest.approx(10 ** (-THRESHOLD_DB / 20))
+    assert limit(1.0) == limit(0.0, quantised=True)
+
+
+def test_a_choice_is_an_index_of_the_scores() -> None:
+    b = Builder((2, 5))
+    graph = b.graph
+    top = graph.add("TopK", [b.x, b.ints(2)], {"axis": -1}, outputs=2, name="top")
+    assert choice_of(top, top.outputs[0].name) is None  # values are numbers as any
+    assert choice_of(top, top.outputs[1].name).scores is b.x
+    scores = np.array([[1.0, 2.0, 2.01, 0.0]])
+    for other, right in ((2, True), (1, True), (0, False), (4, False), (-1, False)):
+        assert same_choices(scores, 1, [[2]], [[other]], 0.01) == right
+
+
+def test_an_overflow_is_no_rounding() -> None:
+    """A layer that half precision cannot hold is not excused by it, whoever computes it."""
+
+    class Half(Side):
+        precision = "fp16"
+
+    b = Builder((1, 8))
+    graph = b.done(b.add("Mul", b.add("Mul", b.x, b.scalar(0.3), name="fits"), b.scalar(1e6),
+                         name="over"))  # fmt: skip
+    one, other = (kind(Predictor(Model(graph), "reference")) for kind in (Side, Half))
+    pairs, feeds = align(one, other), image(graph)
+    found = explained(pairs, pairs, one, other, (feeds, feeds))
+    assert 0 < found["fits"].rel_l2 < 2**-10 and found["over"].rel_l2 == 0
+
+
+def test_infinity_is_not_not_a_number() -> None:
+    a, b = np.array([np.inf, np.nan, 1.0, -np.inf]), np.array([np.nan, np.nan, 1.0, -np.inf])
+    d = difference(a, b)
+    assert (d.nan_a, d.nan_b, d.worst) == (1, 1, (0,)) and d.broken
+    assert not difference(b, b.copy()).broken
+
+
+def test_where_in_a_picture() -> None:
+    a = np.zeros((1, 3, 4, 5), np.float32)
+    b = a.copy()
+    b[0, 2, 1, 4] = 7
+    found = channel_map(a, b)
+    assert found["channel"] == 2 and found["per_channel"] == [0, 0, 7]
+    assert found["per_row"] == [0, 7, 0, 0] and found["per_column"] == [0, 0, 0, 0, 7]
+
+
+def test_what_a_layer_leaves_behind() -> None:
+    """Of an activation in two layers the first one leaves the convolution's value."""
+    b = Builder((1, 4))
+    first, second = (b.add(op, b.x, name=op) for op in ("Relu", "Neg"))
+    second.producer.inputs = [first]
+    first.producer.sources, second.producer.sources = ("conv", "swish"), ("swish",)
+    b.done(second)
+    assert [_left_by(v.producer) for v in (first, second)] == ["conv", "swish"]

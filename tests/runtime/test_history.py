@@ -101,3 +101,9 @@ def test_two_notebooks_at_once(tmp_path) -> None:
         worker.join(60)
     assert [w.exitcode for w in workers] == [0, 0]
     assert len(History(path).list(limit=100)) == 40
+
+
+def test_a_tag_used_again_names_the_newest(tmp_path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    runs = [history.add(made_up([float(i + 1)]), tag="mine") for i in range(3)]
+    assert history.get("mine")[0].id == runs[-1]

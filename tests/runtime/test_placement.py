@@ -83,3 +83,12 @@ def test_placed_here(monkeypatch) -> None:
     exact = Predictor(graph, "reference").run(feeds)
     for name, y in predictor.run(feeds).items():
         assert np.allclose(y, exact[name], rtol=1e-4, atol=1e-5)
+
+
+def test_inputs_and_outputs_of_the_network_lie_on_the_host() -> None:
+    graph, times = chain(), {f"layer{i}": (1.0, 2.0) for i in range(5)}
+    for side, wanted in (("opencl", 5 + 2 * 10), ("cpu", 10)):
+        sides = {f"layer{i}": side for i in range(5)}
+        assert cost_ms(graph, sides, times, DEAR) == wanted
+    middle = {f"layer{i}": "opencl" if i == 2 else "cpu" for i in range(5)}
+    assert cost_ms(graph, middle, times, DEAR) == 9 + 2 * 10

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize, settings
+from lite_engine.backends import Samples as RunnerSamples
 from lite_engine.ir import DType, Graph, Value
+from lite_engine.plan import make_plan
 from lite_engine.runtime import host_target
+from lite_engine.runtime.doubts import doubts
 from lite_engine.runtime.export import layers_csv
+from lite_engine.runtime.measured import measure_there, median_interval
+from lite_engine.runtime.memory_map import memory_map
 from lite_engine.runtime.profile import Profile, profile
 from lite_engine.runtime.roof import Roof
 
+from tests.runtime.profiles import made_up
 from tests.small_models import Builder, classifier, image
 
 KEYS = {
@@ -147,3 +156,70 @@ def test_clock_and_heat_around_the_runs(monkeypatch) -> None:
     said = " ".join(result.warnings)
     assert "throttling likely: 90 °C" in said
     assert "the clock is at 2.00 of 3.00 GHz (it fell during the run: throttling)" in said
+
+
+def test_the_interval_of_a_median_holds_it_in_95_of_100_cases() -> None:
+    """Of n runs those between ranks l and h hold the median unless fewer than l or at least h of
+    them lie below it: a binomial."""
+    assert median_interval(np.arange(5.0)) is None
+    for n in range(6, 50):
+        apart = int(2 * median_interval(2.0 ** np.random.default_rng(n).permutation(n)))
+        low, high = (apart & -apart).bit_length(), apart.bit_length() + 1  # 2^h - 2^l, ranks from 1
+        held = sum(math.comb(n, k) for k in range(low, high)) / 2**n
+        assert 0.94 < held < 0.99, n
+
+
+def test_times_of_a_device_are_milliseconds() -> None:
+    """Nanoseconds of the runner, its steps laid end to end."""
+    steps = np.array([[1_000_000, 3_000_000], [2_000_000, 2_000_000]])
+    execution = SimpleNamespace(
+        measure=lambda ordered, runs, warmup: RunnerSamples(
+            steps, np.array([4_500_000, 4_250_000]), 9_000_000, {"governor": "paper"}, ["hot"]
+        ),
+        times=lambda: [SimpleNamespace(variant=v) for v in "ab"],
+        memory=lambda: {"arena": 64, "weights": 36},
+    )
+    device = SimpleNamespace(target=lambda: "arm", name="board")
+    made = measure_there(execution, [], 2, 0, device)
+    assert made.first_ms == 9 and made.samples.plain.tolist() == [4.5, 4.25]
+    assert made.samples.starts.tolist() == [[0, 1], [0, 2]]
+    assert made.samples.ends.tolist() == [[1, 4], [2, 4]]
+    assert made.samples.variants == ["a", "b"] and made.peak_bytes == 100
+    assert made.conditions == {"cpu": "arm of board", "governor": "paper"}
+    assert made.warnings == ["hot"]
+
+
+def test_what_a_profile_is_not_trusted_in() -> None:
+    quiet = made_up([1.0, 2.0])
+    assert doubts(quiet) == []
+    slow = made_up([1.0, 2.0], total_ms={"median": 3.1, "min": 3.0, "p90": 1.5 * 3.1})
+    assert [s.partition(" the median")[0] for s in doubts(slow)] == [
+        "noisy: one run in ten took 1.50 times"
+    ]
+    torn = made_up([1.0, 2.0], sum_ms=4.0, total_ms={"median": 4.0, "min": 4.0, "p90": 4.0})
+    assert len(doubts(torn)) == 1 and "own medians add up to 3.000 ms only" in doubts(torn)[0]
+
+
+def test_a_roof_is_the_best_of_its_measurements() -> None:
+    one, two = Roof(5.0, 2.0, 9.0, "one"), Roof(4.0, 3.0, 8.0, "two", integer_gops=7.0)
+    best = one.better(two)
+    assert (best.gflops, best.gbytes_per_s, best.cache_gbytes_per_s) == (5.0, 3.0, 9.0)
+    assert best.integer_gops == 7.0
+    assert best.measured == 2 and best.better(two).measured == 3  # MEASURED ends it
+
+
+@pytest.mark.parametrize("overrides", [{}, {"pw": "cpu"}], ids=["whole", "cut"])
+@pytest.mark.parametrize("backend", ["cpu", "opencl"])
+def test_what_lives_at_one_step_lies_apart(backend, overrides) -> None:
+    """Arena and device buffers, also of several segments; the peak is what a count gives."""
+    made = memory_map(make_plan(classifier(), backend, overrides=overrides))
+    end = made["arena_bytes"] + made["device_bytes"]
+    live = []
+    for step in range(len(made["steps"])):
+        here = [t for t in made["tensors"] if t["first"] <= step <= t["last"]]
+        spans = sorted((t["offset"], t["offset"] + t["bytes"]) for t in here)
+        assert all(a[1] <= b[0] for a, b in pairwise(spans)) and spans[-1][1] <= end
+        live.append(sum(t["bytes"] for t in here))
+    peak = made["peak"]
+    assert peak["live_bytes"] == max(live) == sum(t["bytes"] for t in peak["tensors"])
+    assert peak["name"] == made["steps"][live.index(max(live))]
