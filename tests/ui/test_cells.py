@@ -47,7 +47,7 @@ def test_insert_as_cells_and_export_notebook(lab: Any, server: Any) -> None:
         "s.convert(targets=['x86'])\n"
         "s.run('digits.png', backend='x86')\n"
         "s.quantize('digits_held_back.npz', limit=12)\n"
-        "s.override(s.float_model.graph.nodes[0].name, precision='fp32')\n"
+        "s.override(s.base_model.graph.nodes[0].name, precision='fp32')\n"
         "s.profile(backend='x86', runs=2); s.compare('x86', 'reference')\n"
         "s.export('digits_walk.lite')"
     )

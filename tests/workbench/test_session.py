@@ -115,10 +115,12 @@ def test_a_profile_is_kept_with_its_advice(session: lw.Session) -> None:
     assert advice_for(session.advice["x86"], {"name": "another"}) is None
 
 
-def test_quantized_version(session: lw.Session) -> None:
+def test_quantized_version(session: lw.Session, tmp_path: Path) -> None:
     digits = np.load(lw.shipped("digits_held_back.npz"))
     quantization = session.quantize(digits["images"][:20], limit=16)
     assert session.version == "int8" and quantization.verdict.passed
+    given = lw.open(session.export(tmp_path / "int8.lite"))  # it holds nothing else
+    assert list(given.versions) == [given.version] == ["as given"]
     assert session.run(lw.shipped("digits.png"), backend="x86").text == "7"
     session.use("float")
     assert session.run(backend="x86").version == "float"
@@ -288,7 +290,7 @@ def test_cells_show_what_was_assigned() -> None:
 
 
 def test_precision_of_single_layers(session: lw.Session) -> None:
-    first, second = [n.name for n in session.float_model.graph.nodes if n.op == "Conv"][:2]
+    first, second = [n.name for n in session.base_model.graph.nodes if n.op == "Conv"][:2]
     with pytest.raises(UsageError, match=r"session\.quantize"):
         session.override(first, precision="int8")
     assert session.version == "float" and session.by_hand.overrides == {}
@@ -301,7 +303,7 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
             s for n in session.versions[version].graph.nodes if n.op == "QLinearConv"
             for s in n.sources
         }  # fmt: skip
-        nodes = session.float_model.graph.nodes
+        nodes = session.base_model.graph.nodes
         return {n.name for n in nodes if n.name in (first, second) and sources & set(n.sources)}
 
     assert integers("int8") == {first, second}
@@ -321,7 +323,7 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
     assert placed and set(placed.values()) == {"reference"}
     rows = {r.name: r.backend for r in session.profile("x86", runs=2).layers}
     assert all(rows[name] == "reference" for name in placed)
-    softmax = session.float_model.graph.nodes[-1].name
+    softmax = session.base_model.graph.nodes[-1].name
     with pytest.raises(UsageError, match="cannot compute in int8"):
         session.override(softmax, precision="int8")
     assert session.by_hand.precisions == {first: "int8"}, "a refused change changes nothing"

@@ -186,7 +186,7 @@ def test_precision_and_backend_of_selected_layers(session: lw.Session) -> None:
     bench = lw.Workbench(session, step="Profile")
     settle(session)
     step = bench.step("Profile")
-    convs = [n.name for n in session.float_model.graph.nodes if n.op == "Conv"]
+    convs = [n.name for n in session.base_model.graph.nodes if n.op == "Conv"]
     session.selected = convs[:2]
     assert step.inspector.precisions == ["int8"] and step.inspector.also == convs[:1]
     click(step.inspector, "measure", layers=convs[:1], backend="", precision="int8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
 
-from .names import BACKENDS, CUSTOM, FLOAT, INT8
+from .names import BACKENDS, CUSTOM, FLOAT, GIVEN, INT8
 
 if TYPE_CHECKING:
     from .session import Session
@@ -36,7 +36,7 @@ class ByHand:
         self.overrides: dict[str, str] = {}
         self.verdict: Any = None
         self._precisions: dict[str, str] = {}
-        self._base = FLOAT
+        self._base = ""
 
     @property
     def precisions(self) -> dict[str, str]:
@@ -47,7 +47,7 @@ class ByHand:
         """`overrides` by the node names of a version."""
         session = self._session
         model = session.model if version is None else session.versions[version]
-        home = session.float_model.graph
+        home = session.base_model.graph
         return {
             node: backend
             for layer, backend in self.overrides.items()
@@ -62,7 +62,7 @@ class ByHand:
             raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
         names = float_layers(layers, self._session)
         # a float version has no integers to leave: "fp32" is then a word of the plan
-        within = precision == "fp32" and self._session.is_float
+        within = precision == "fp32" and self._session.is_base
         word = backend or (precision if within else None)
         self._set_precision(names, None if within else precision)
         for name in names:
@@ -105,7 +105,7 @@ def layer_of(graph: Any, name: str) -> Any:
 
 def float_layers(names: Iterable[str], session: Session) -> list[str]:
     """The float version's names of layers of the chosen version. Raises UsageError."""
-    home, graph = session.float_model.graph, session.model.graph
+    home, graph = session.base_model.graph, session.model.graph
     wanted = list(names)
     known = {n.name for n in graph.nodes} | {n.name for n in home.nodes}
     for name in wanted:
@@ -119,7 +119,7 @@ def float_layers(names: Iterable[str], session: Session) -> list[str]:
 
 def held(session: Session, layer: str) -> dict[str, str]:
     """{"backend", "precision"} that a layer of the chosen version was set to, "" as planned."""
-    home, graph = session.float_model.graph, session.model.graph
+    home, graph = session.base_model.graph, session.model.graph
     names = counterparts([layer], graph, home)
     words = [session.by_hand.overrides[n] for n in names if n in session.by_hand.overrides]
     own = [session.by_hand.precisions[n] for n in names if n in session.by_hand.precisions]
@@ -134,14 +134,14 @@ def choices(session: Session, layer: str, backend: str) -> list[str]:
     from lite_engine.quantize import integer_nodes
 
     made = session.quantization
-    graph = made.made.parent if made is not None else session.float_model.graph
+    graph = made.made.parent if made is not None else session.base_model.graph
     home = session.model.graph
     able, _ = integer_nodes(graph)
     found = counterparts([layer], home, graph)
     integer = bool(able.intersection(found))
-    if session.is_float and session.model.precision(backend) == "fp32":
+    if session.is_base and session.model.precision(backend) == "fp32":
         return ["int8"] if integer else []
-    return list(PRECISIONS) if integer else ["fp32"] if session.is_float else []
+    return list(PRECISIONS) if integer else ["fp32"] if session.is_base else []
 
 
 def from_file(model: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
@@ -149,6 +149,7 @@ def from_file(model: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
     set by hand, and the targets that are int8 beside others in float."""
     from lite_engine.model_file import Model, retarget
     from lite_engine.model_file.layers import PLACES
+    from lite_engine.model_file.precision import is_quantised
     from lite_engine.runtime import host_target
 
     moved: dict[str, str] = {}
@@ -161,7 +162,7 @@ def from_file(model: Any) -> tuple[dict[str, Any], dict[str, str], list[str]]:
                 kept.setdefault(target, {})[layer] = word
     whole = model.but(overrides=kept)
     if not model.graphs:
-        return {FLOAT: whole}, moved, []
+        return {GIVEN if is_quantised(model.graph) else FLOAT: whole}, moved, []
     targets = [t for t in model.targets if model.precision(t) == "int8"]
     floats = retarget(whole, precision=dict.fromkeys(targets, "fp32"))
     integers: Model = retarget(whole, precision=dict.fromkeys(model.targets, "int8"))
@@ -208,7 +209,7 @@ def requantize(session: Session, base: str, precisions: Mapping[str, str]) -> tu
 
     if session.quantization is None:
         raise UsageError("nothing is calibrated yet; session.quantize(images) comes first")
-    made, home = session.quantization.made, session.float_model.graph
+    made, home = session.quantization.made, session.base_model.graph
     parent, scheme = made.parent, made.options.scheme
 
     def nodes(precision: str) -> set[str]:
@@ -216,7 +217,7 @@ def requantize(session: Session, base: str, precisions: Mapping[str, str]) -> tu
         return set(counterparts(layers, home, parent))
 
     wanted = nodes("int8")
-    if base == FLOAT:
+    if base == session.base:
         kept = {n.name for n in parent.nodes} - wanted
     else:
         own = session.quantization.kept
@@ -234,4 +235,4 @@ def requantize(session: Session, base: str, precisions: Mapping[str, str]) -> tu
         keep_float=scheme.keep_float,
     )  # fmt: skip
     verdict.require()
-    return model_of(graph, session.versions[FLOAT]), verdict
+    return model_of(graph, session.base_model), verdict

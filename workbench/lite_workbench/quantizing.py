@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .answers import answer_of
-from .names import FLOAT
 
 if TYPE_CHECKING:
     from .session import Session
@@ -78,7 +77,7 @@ def quantize(
     from lite_engine.quantize import Options, Scheme
     from lite_engine.quantize import quantize as calibrate
 
-    parent = session.versions[FLOAT]
+    parent = session.base_model
     options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
     graph = float_graph(parent)
     made = calibrate(
@@ -151,7 +150,7 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
     if session.quantization is None:
         raise UsageError("nothing is quantized yet; session.quantize(images) comes first")
     quantization = session.quantization
-    made, parent = quantization.made, session.versions[FLOAT]
+    made, parent = quantization.made, session.base_model
     scheme = replace(made.options.scheme, keep_float=frozenset())
     feeds = made.held[:4]
     ranking = sensitivity(

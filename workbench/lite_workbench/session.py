@@ -20,7 +20,7 @@ from .boards import Boards
 from .by_hand import ByHand, from_file, layer_of, to_ship
 from .changes import Change, measure_change
 from .jobs import Job, Work
-from .names import FLOAT, INT8, MIXED, stem_of, with_ending
+from .names import FLOAT, GIVEN, INT8, MIXED, stem_of, with_ending
 from .predictors import Predictors
 from .sides import Sides
 
@@ -29,8 +29,9 @@ class Session(Observable):
     """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
 
     path       the file; `graph` as read, `info` what `lite info` says about it.
-    versions   name → Model: "float" after `convert`, "int8" or "mixed" after `quantize`, "custom"
-               after the precision of a layer was set by hand.
+    versions   name → Model: "float" (`base`; "as given" where the file holds integers) after
+               `convert`, "int8" or "mixed" after `quantize`, "custom" after the precision of a
+               layer was set by hand.
     version    the chosen one. targets, precision: what was converted for.
     runs, profiles (by backend), comparisons (by pair), advice (by backend): the last of
                each; history: all profiles, which `lite runs` also keeps.
@@ -45,6 +46,7 @@ class Session(Observable):
     def __init__(self, path: str | Path, *, shapes: Mapping[str, Any] | None = None) -> None:
         from lite_engine.importers import load
         from lite_engine.model_file import is_lite, read_model, with_shapes
+        from lite_engine.model_file.precision import is_quantised
         from lite_engine.runtime.support import model_info
 
         super().__init__()
@@ -53,7 +55,6 @@ class Session(Observable):
         self.versions: dict[str, Any] = {}
         self.by_hand = ByHand(self)
         self.int8_targets: list[str] = []
-        self.version = FLOAT
         self.precision: dict[str, str] = {}
         self.targets: list[str] = []
         if is_lite(self.path):
@@ -63,6 +64,9 @@ class Session(Observable):
             self.precision = dict(model.precisions)
         else:
             self.graph = load(self.path, shapes=self.shapes)
+        #: the version that `convert` makes
+        self.base = GIVEN if is_quantised(self.graph) else FLOAT
+        self.version = self.base
         self.info = model_info(self.graph, self.path.name)
         self.feeds: dict[str, np.ndarray] | None = None
         self.image: Any = None
@@ -145,7 +149,7 @@ class Session(Observable):
             model = optimize(self.graph, targets=names, precision=precision)
             model.path = self.path
             self.targets, self.precision = list(model.targets), dict(model.precisions)
-            self.set_version(FLOAT, model)
+            self.set_version(self.base, model)
         suffix = "" if precision == "fp32" else f", precision={precision!r}"
         self.remember(f"session.convert(targets={names!r}{suffix})")
         return model
@@ -167,9 +171,9 @@ class Session(Observable):
         self._predictors.forget()
 
     @property
-    def is_float(self) -> bool:
-        """Does the chosen version compute in floats only?"""
-        return self.version == FLOAT
+    def is_base(self) -> bool:
+        """Is the chosen version the file's, neither quantised nor set by hand here?"""
+        return self.version == self.base
 
     def use(self, version: str) -> None:
         """Chooses the version that runs, profiles and is exported. Raises UsageError."""
@@ -187,11 +191,11 @@ class Session(Observable):
         return self.versions[self.version]
 
     @property
-    def float_model(self) -> Any:
-        """The float version; converts for every target when there is none."""
-        if FLOAT not in self.versions:
+    def base_model(self) -> Any:
+        """The version that others are made from; converts for every target when there is none."""
+        if self.base not in self.versions:
             self.convert()
-        return self.versions[FLOAT]
+        return self.versions[self.base]
 
     def quantize(
         self,
@@ -205,7 +209,7 @@ class Session(Observable):
         from .quantizing import quantize
 
         with self._busy:
-            self.float_model  # noqa: B018  quantizing starts from it
+            self.base_model  # noqa: B018  quantizing starts from it
             made, model = quantize(self, images, method, keep_float, limit)
             self.quantization = made
             self.set_version(MIXED if keep_float else INT8, model)

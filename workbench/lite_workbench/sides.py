@@ -9,7 +9,7 @@ import numpy as np
 from lite_engine.errors import UsageError
 
 from .by_hand import layer_of
-from .names import BACKENDS, FLOAT
+from .names import BACKENDS
 
 if TYPE_CHECKING:
     from .session import Session
@@ -49,7 +49,7 @@ class Sides:
         """What each side computes in: "int8" for a quantised version, else its storage."""
         used = self.used(pair)
         # By the name and not by `meant`: the version may be gone by now.
-        plain = (*BACKENDS, "auto", FLOAT)
+        plain = (*BACKENDS, "auto", self._session.base)
         a, b = (
             used[name].precision if name.partition("@")[0] in plain else "int8" for name in pair
         )

@@ -160,8 +160,8 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     states["Check"] = CheckStep.result(session)
     if session.targets:
         states["Target"] = ("done", f"{len(session.targets)} targets")
-    if "float" in session.versions:
-        states["Convert"] = ("done", f"{len(session.versions['float'].graph.nodes)} layers")
+    if session.base in session.versions:
+        states["Convert"] = ("done", f"{len(session.base_model.graph.nodes)} layers")
     if session.quantization is not None:
         verdict = session.quantization.verdict
         states["Quantize"] = ("done", f"{verdict.sqnr_db:.0f} dB")

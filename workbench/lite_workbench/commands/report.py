@@ -71,7 +71,7 @@ def _measured(model: str, args: argparse.Namespace) -> Any:
     if args.calibration:
         session.quantize(args.calibration)
         session.explore()
-        session.use("float")
+        session.use(session.base)
     return session
 
 

@@ -108,7 +108,7 @@ def _conversion(session: Any, prefix: str) -> Iterator[Section]:
             height=460,
         )
         targets = ", ".join(f"{t} {model.precision(t)}" for t in model.targets) or "any target"
-        name = "" if version == "float" else f" ({version})"
+        name = "" if version == session.base else f" ({version})"
         yield Section(
             f"{prefix}conversion-{version}", f"Conversion{name}",
             f"{len(session.graph.nodes)} layers became {len(model.graph.nodes)}, for {targets}.",

@@ -52,8 +52,8 @@ class CompareStep(Step):
         return host_target(), other
 
     def _choices(self) -> list[str]:
-        versions = [v for v in self.session.versions if v != "float" or len(self._names()) > 1]
-        return ["x86", "opencl", "arm", "reference", *(versions if len(versions) > 1 else [])]
+        versions = self._names() if len(self._names()) > 1 else []
+        return ["x86", "opencl", "arm", "reference", *versions]
 
     def _names(self) -> list[str]:
         return list(self.session.versions)

@@ -41,7 +41,7 @@ class ConvertStep(Step):
         self.link(self.graph)
         self.follow("versions", lambda _: self._fill())
         self.show(self.graph, columns(self.facts, self.journal, kind="third"))
-        if "float" in self.session.versions:
+        if self.session.base in self.session.versions:
             self._fill()
         elif not self.busy:
             self._convert()
@@ -56,7 +56,7 @@ class ConvertStep(Step):
 
     def _fill(self) -> None:
         session = self.session
-        model = session.versions["float"]
+        model = session.base_model
         rewrites = [e for e in model.journal.entries if e.action == "rewrote"]
         refusals = len(model.journal.entries) - len(rewrites)
         self.facts.big = [

@@ -233,7 +233,7 @@ class ProfileStep(Step):
         """Another precision may have given the layers other names."""
         names = {row["name"] for row in self.table.profile["layers"]}
         if not names.intersection(layers):
-            home, graph = self.session.float_model.graph, self.session.model.graph
+            home, graph = self.session.base_model.graph, self.session.model.graph
             wanted = set(layers)
             known = wanted.intersection(n.name for n in home.nodes)
             if known:

@@ -9,7 +9,6 @@ from typing import Any
 from lite_engine.quantize import in_integers
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
-from ..names import FLOAT
 from ._base import Step, button
 
 #: Samples that calibrate from the page: more change little and take longer.
@@ -69,7 +68,7 @@ class QuantizeStep(Step):
         self._buttons()
 
     def _buttons(self) -> None:
-        read = self.session.versions.get(FLOAT, self.session)
+        read = self.session.versions.get(self.session.base, self.session)
         if in_integers(read.graph):
             self.header.selects, self.header.buttons = [], []
             self.trade.status = _INTEGERS
