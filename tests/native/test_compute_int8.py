@@ -98,6 +98,9 @@ TILED: list[tuple] = [
     (GEMM, (1, 16, 15, 64), 96, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
     (GEMM, (1, 40, 42, 3), 64, (7, 7), {"pads": [3, 3, 3, 3], "strides": [2, 2]}, U8, I8, U8),
     (GEMM, (1, 30, 30, 16), 32, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
+    (GEMM, (1, 20, 21, 32), 48, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
+    (GEMM, (2, 18, 17, 28), 32, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}, I8, I8, I8),
+    (GEMM, (1, 16, 17, 21), 33, (5, 5), {"pads": [2, 0, 2, 4], "residual": U8}, U8, I8, U8),
     (GEMM, (1, 12, 12, 128), 128, (3, 3), {"group": 2, "pads": [1, 1, 1, 1]}, U8, I8, U8),
     (GEMM, (1, 20, 18, 64), 64, (5, 1), {"pads": [2, 0, 2, 0], "activation": "Clip",
                                          "activation_params": [-0.5, 9]}, U8, I8, I8),
@@ -261,6 +264,33 @@ def test_amx_takes_what_suits_it(case):
     plan = one_step_plan("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs, (3, 8))
     (step,) = load(plan).steps()
     assert step.variant.startswith("i8_conv2d_gemm__amx_")
+
+
+@pytest.mark.skipif("amx" not in native.isas(), reason="this processor has no AMX")
+@pytest.mark.parametrize("case", [
+    (GEMM, (1, 130, 340, 32), 33, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8}, U8, I8, U8),
+    (GEMM, (3, 81, 199, 32), 16, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}, I8, I8, U8),
+], ids=["rows", "images"])  # fmt: skip
+def test_large_copies_are_made_in_parts(case):
+    """Copies of the whole input would leave the second-level cache (2 MiB where AMX is)."""
+    inputs, attrs, want = int_conv_case(*case)
+    outputs = [np.zeros_like(want)]
+    plan = one_step_plan("QLinearConv", GEMM, inputs, outputs, attrs, (3, 8))
+    assert load(plan).memory().scratch_bytes < inputs[0].nbytes
+    for threads in (1, 3):
+        (got,) = run_step("QLinearConv", GEMM, inputs, outputs, attrs, constant=(3, 8),
+                          threads=threads)
+        assert np.array_equal(got, want)
+
+
+def test_threads_take_what_others_leave():
+    case = (GEMM, (1, 40, 41, 48), 70, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8)
+    inputs, attrs, want = int_conv_case(*case)
+    assert inputs[0].nbytes + want.nbytes > 128 << 10  # kLargeBytes of src/prepare.cc
+    for threads in (2, 3, 7, 64):
+        (got,) = run_step("QLinearConv", GEMM, inputs, [np.zeros_like(want)], attrs,
+                          constant=(3, 8), threads=threads)
+        assert np.array_equal(got, want)
 
 
 @pytest.mark.parametrize("isa", native.isas())

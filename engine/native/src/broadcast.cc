@@ -104,4 +104,19 @@ bool next_piece(BroadcastWalk* walk) {
   return true;
 }
 
+bool next_rows(BroadcastWalk* walk, int64_t* rows) {
+  if (!next_piece(walk)) return false;
+  const Broadcast& plan = *walk->plan;
+  *rows = 1;
+  if (plan.pieces > 1 || plan.rank < 2) return true;
+  const int axis = plan.rank - 2;
+  const int64_t left = walk->end - walk->next, follow = plan.count[axis] - 1 - walk->index[axis];
+  const int64_t more = left < follow ? left : follow;
+  for (int i = 0; i < plan.operands; ++i) walk->row[i] += more * plan.stride[i][axis];
+  walk->index[axis] += more;
+  walk->next += more;
+  *rows += more;
+  return true;
+}
+
 }  // namespace lite

@@ -33,5 +33,8 @@ struct BroadcastWalk {
 };
 void start_walk(const Broadcast&, int thread, int threads, BroadcastWalk*);
 bool next_piece(BroadcastWalk*);
+// The next piece and, where pieces are whole rows, all of this thread's that follow it in the axis
+// before the last.
+bool next_rows(BroadcastWalk*, int64_t* rows);
 
 }  // namespace lite

@@ -18,51 +18,57 @@ void map_each(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
 #if defined(__x86_64__)
 // Two shuffles answer the lower and the upper half of the table; the top bit of x chooses.
 __attribute__((target("avx512f,avx512bw,avx512vbmi"))) void map_vbmi(const uint8_t* table,
-                                                                     const uint8_t* x, uint8_t* y,
-                                                                     int64_t n) {
+                                                                     const uint8_t* x, int64_t ldx,
+                                                                     uint8_t* y, int64_t ldy,
+                                                                     int64_t n, int64_t rows) {
   __m512i t[4];
   for (int i = 0; i < 4; ++i) t[i] = _mm512_loadu_si512(table + 64 * i);
-  for (int64_t i = 0; i < n; i += 64) {
-    const __mmask64 inside = n - i < 64 ? ~0ull >> (64 - (n - i)) : ~0ull;
-    touches(x + i, n - i < 64 ? n - i : 64);
-    touches(y + i, n - i < 64 ? n - i : 64);
-    const __m512i v = _mm512_maskz_loadu_epi8(inside, x + i);
-    const __m512i low = _mm512_permutex2var_epi8(t[0], v, t[1]);
-    const __m512i high = _mm512_permutex2var_epi8(t[2], v, t[3]);
-    _mm512_mask_storeu_epi8(y + i, inside,
-                            _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(v), high));
-  }
+  for (int64_t row = 0; row < rows; ++row, x += ldx, y += ldy)
+    for (int64_t i = 0; i < n; i += 64) {
+      const __mmask64 inside = n - i < 64 ? ~0ull >> (64 - (n - i)) : ~0ull;
+      touches(x + i, n - i < 64 ? n - i : 64);
+      touches(y + i, n - i < 64 ? n - i : 64);
+      const __m512i v = _mm512_maskz_loadu_epi8(inside, x + i);
+      const __m512i low = _mm512_permutex2var_epi8(t[0], v, t[1]);
+      const __m512i high = _mm512_permutex2var_epi8(t[2], v, t[3]);
+      _mm512_mask_storeu_epi8(y + i, inside,
+                              _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(v), high));
+    }
 }
 #elif defined(__aarch64__)
 // Four look-ups in 64 entries; an index outside leaves what was found before.
-void map_neon(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
+void map_neon(const uint8_t* table, const uint8_t* x, int64_t ldx, uint8_t* y, int64_t ldy,
+              int64_t n, int64_t rows) {
   uint8x16x4_t t[4];
   for (int i = 0; i < 4; ++i) t[i] = vld1q_u8_x4(table + 64 * i);
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    const uint8x16_t v = vld1q_u8(x + i), next = vdupq_n_u8(64);
-    uint8x16_t found = vqtbl4q_u8(t[0], v), at = v;
-    for (int k = 1; k < 4; ++k) {
-      at = vsubq_u8(at, next);
-      found = vqtbx4q_u8(found, t[k], at);
+  for (int64_t row = 0; row < rows; ++row, x += ldx, y += ldy) {
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+      const uint8x16_t v = vld1q_u8(x + i), next = vdupq_n_u8(64);
+      uint8x16_t found = vqtbl4q_u8(t[0], v), at = v;
+      for (int k = 1; k < 4; ++k) {
+        at = vsubq_u8(at, next);
+        found = vqtbx4q_u8(found, t[k], at);
+      }
+      vst1q_u8(y + i, found);
     }
-    vst1q_u8(y + i, found);
+    map_each(table, x + i, y + i, n - i);
   }
-  map_each(table, x + i, y + i, n - i);
 }
 #endif
 
 }  // namespace
 
-void map_bytes(const uint8_t* table, const uint8_t* x, uint8_t* y, int64_t n) {
+void map_rows(const uint8_t* table, const uint8_t* x, int64_t ldx, uint8_t* y, int64_t ldy, int64_t n,
+              int64_t rows) {
 #if defined(__x86_64__)
   static const bool shuffles =
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi");
-  if (shuffles) return map_vbmi(table, x, y, n);
+  if (shuffles) return map_vbmi(table, x, ldx, y, ldy, n, rows);
 #elif defined(__aarch64__)
-  return map_neon(table, x, y, n);
+  return map_neon(table, x, ldx, y, ldy, n, rows);
 #endif
-  map_each(table, x, y, n);
+  for (int64_t row = 0; row < rows; ++row) map_each(table, x + row * ldx, y + row * ldy, n);
 }
 
 }  // namespace lite

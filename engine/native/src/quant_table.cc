@@ -27,11 +27,6 @@ int32_t number_of(int byte, DType type) {
   return type == DType::kI8 ? static_cast<int8_t>(byte) : byte;
 }
 
-void map(const Table& table, const uint8_t* x, int64_t stride, uint8_t* y, int64_t n) {
-  if (stride == 1) return map_bytes(table.answer, x, y, n);
-  for (int64_t i = 0; i < n; ++i) y[i] = table.answer[x[i * stride]];
-}
-
 // ---- QLookup, QLinearSigmoid, QLinearLeakyRelu
 
 struct TableState {
@@ -80,11 +75,20 @@ bool prepare_table(Step& step, Env& env) {
 
 void run_table(const Step& step, int, int thread, int threads, void*) {
   const TableState& s = *static_cast<const TableState*>(step.state);
+  const uint8_t* answer = s.table.answer;
+  const int last = s.plan.rank - 1;
+  const int64_t stride = s.plan.stride[1][last];
+  const int64_t ldx = last ? s.plan.stride[1][last - 1] : 0;
+  const int64_t ldy = last ? s.plan.stride[0][last - 1] : 0;
   BroadcastWalk walk;
-  const int64_t stride = s.plan.stride[1][s.plan.rank - 1];
-  for (start_walk(s.plan, thread, threads, &walk); next_piece(&walk);)
-    map(s.table, step.inputs[0]->data + walk.at[1], stride, step.outputs[0]->data + walk.at[0],
-        walk.length);
+  int64_t rows;
+  for (start_walk(s.plan, thread, threads, &walk); next_rows(&walk, &rows);) {
+    const uint8_t* x = step.inputs[0]->data + walk.at[1];
+    uint8_t* y = step.outputs[0]->data + walk.at[0];
+    if (stride == 1) map_rows(answer, x, ldx, y, ldy, walk.length, rows);
+    else
+      for (int64_t row = 0; row < rows; ++row) memset(y + row * ldy, answer[x[row * ldx]], walk.length);
+  }
 }
 
 // ---- QLinearConcat: y_scale, y_zero_point, then x, its scale and zero point for every input
@@ -152,7 +156,8 @@ void run_concat(const Step& step, int, int thread, int threads, void*) {
     while (begin < end) {
       const int64_t outer = begin / piece.row, inner = begin % piece.row;
       const int64_t left = piece.row - inner, n = left < end - begin ? left : end - begin;
-      map(piece.table, x + begin, 1, step.outputs[0]->data + outer * s.row + piece.at + inner, n);
+      map_rows(piece.table.answer, x + begin, 0,
+               step.outputs[0]->data + outer * s.row + piece.at + inner, 0, n, 1);
       begin += n;
     }
   }

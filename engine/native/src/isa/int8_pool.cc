@@ -53,7 +53,8 @@ LITE_INLINE I pool_lanes(const State& s, const uint8_t* x, const PoolWindow& p, 
   return whole_byte(mean, static_cast<float>(s.y_zero));
 }
 
-// Largest bytes of a window for the channels that fill whole registers; returns the next channel.
+// Largest bytes of a window for the channels that fill whole registers, or with masks for all; returns
+// the next channel.
 int64_t max_bytes(const State& s, const uint8_t* x, uint8_t* y, const PoolWindow& p, int64_t c,
                   int64_t end) {
   const int64_t down = s.shape.dilation[0] * s.shape.in_row;
@@ -66,6 +67,16 @@ int64_t max_bytes(const State& s, const uint8_t* x, uint8_t* y, const PoolWindow
         acc = max(acc, load_bytes(x + ky * down + kx * right + c) ^ flip);
     store_bytes(y + c, acc ^ flip);
   }
+#if defined(__AVX512BW__)
+  if (const int rest = static_cast<int>(end - c); rest > 0) {
+    B acc{};
+    for (int64_t ky = p.ky0; ky < p.ky1; ++ky)
+      for (int64_t kx = p.kx0; kx < p.kx1; ++kx)
+        acc = max(acc, load_bytes(x + ky * down + kx * right + c, rest) ^ flip);
+    store_bytes(y + c, acc ^ flip, rest);
+    c = end;
+  }
+#endif
   return c;
 }
 

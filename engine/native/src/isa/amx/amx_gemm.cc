@@ -72,16 +72,13 @@ bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, Amx
     if (kw == 1 && stride_x > 1 && s.pad[1] == 0) g->source_column = stride_x, stride_x = 1;
     const int64_t width = (s.in.w + g->source_column - 1) / g->source_column;
     const int64_t narrow = round_up(g->group_bytes, 4);
-    const bool joined = kw > 1 && s.dilation[1] == 1 && g->groups == 1 && kw * narrow <= 64;
-    g->taps = static_cast<int32_t>(joined ? kh : kh * kw);
-    if (joined) {
-      g->k_tiles = 1;
-      g->k_bytes = static_cast<int32_t>(kw * narrow);
-      g->padded = narrow;
-    } else {
-      split_depth(g->group_bytes, false, &g->k_tiles, &g->k_bytes);
-      g->padded = int64_t{g->k_tiles} * g->k_bytes;
-    }
+    split_depth(g->group_bytes, false, &g->k_tiles, &g->k_bytes);
+    g->padded = int64_t{g->k_tiles} * g->k_bytes;
+    int32_t row_tiles, row_bytes;
+    split_depth(kw * narrow, false, &row_tiles, &row_bytes);
+    g->joined = s.dilation[1] == 1 && g->groups == 1 && row_tiles < kw * g->k_tiles;
+    if (g->joined) g->k_tiles = row_tiles, g->k_bytes = row_bytes, g->padded = narrow;
+    g->taps = static_cast<int32_t>(g->joined ? kh : kh * kw);
     g->pixel = g->groups * g->padded;
     // Rows of tiles must not share sets of the first-level cache.
     if (element_bytes == 2 && g->pixel % 512 == 0) g->pixel += 64;
@@ -137,6 +134,19 @@ void plan_chunks(int64_t rows, AmxGemm* g) {
   g->image = g->planes * g->plane + round_up((g->source_left + 1) * g->pixel, 64);
 }
 
+bool outgrows_cache(const AmxGemm& g, const ConvShape& s, const Env& env) {
+  return g.copied && s.out.images * s.out.h >= 4 * env.threads &&
+         static_cast<double>(operand_bytes(g)) > 0.6 * static_cast<double>(env.l2_bytes);
+}
+
+int64_t rows_per_chunk(const AmxGemm& g, const ConvShape& s, const Env& env) {
+  const double row = static_cast<double>(g.row * g.parts * s.stride[0]);
+  const int64_t room = static_cast<int64_t>(0.3 * static_cast<double>(env.l2_bytes) / row);
+  const int64_t mine = (s.out.h + env.threads - 1) / env.threads;
+  const int64_t passes = room < 1 ? mine : (mine + room - 1) / room;
+  return (mine + passes - 1) / passes;
+}
+
 AmxGemm chunk_of(const AmxGemm& g, int64_t image, int64_t begin, int64_t rows) {
   AmxGemm c = g;
   c.source.images = 1;
@@ -170,11 +180,10 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
   const int64_t kw = s.kernel[1], steps = int64_t{g->taps} * g->k_tiles;
   int64_t* offsets = static_cast<int64_t*>(env.allocate((steps + 1) * sizeof(int64_t)));
   if (!offsets) return env.out_of_memory();
-  const bool joined = g->padded < g->k_bytes;
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t tap = i % g->taps, k = i / g->taps;
-    const int64_t ky = (joined ? tap : tap / kw) * s.dilation[0];
-    const int64_t kx = (joined ? 0 : tap % kw) * s.dilation[1];
+    const int64_t ky = (g->joined ? tap : tap / kw) * s.dilation[0];
+    const int64_t kx = (g->joined ? 0 : tap % kw) * s.dilation[1];
     offsets[i] = ky % g->planes * g->plane + ky / g->planes * g->row + kx * g->pixel + k * g->k_bytes;
   }
   g->offsets = offsets;

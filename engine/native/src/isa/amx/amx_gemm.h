@@ -44,6 +44,7 @@ struct AmxGemm {
   int64_t reach_rows;                // rows of the source that an output sees
   uint64_t used_planes;              // bit per plane; all beyond 64
   int64_t padded;                    // bytes of one group in a copied pixel
+  bool joined;                       // a row of taps is one run of bytes: three of 32 are two tiles
   int64_t lda;                       // bytes from one output slot to the next
   int64_t slots;                     // slots per row of outputs, out.w of them outputs
   int64_t total;                     // slots of an image, or of a chunk
@@ -78,6 +79,11 @@ LITE_INLINE const uint8_t* fetch_ahead(const uint8_t* ahead, int32_t lines) {
 // need `vector_share` of the products, are faster. `by_rows` leaves the rows of an image apart.
 bool plan_amx(ConvShape s, int element_bytes, bool in_place, const Env& env, AmxGemm* g,
               int parts = 1, double vector_share = 1, bool by_rows = false);
+// Whether a copy of everything would leave the second-level cache before it is read: each thread
+// should copy some rows at a time.
+bool outgrows_cache(const AmxGemm& g, const ConvShape& s, const Env& env);
+// Rows per chunk, of a plan by rows: as many as take a third of that cache, equal ones.
+int64_t rows_per_chunk(const AmxGemm& g, const ConvShape& s, const Env& env);
 // Copies `rows` rows of outputs at a time. After plan_amx with `by_rows`.
 void plan_chunks(int64_t rows, AmxGemm* g);
 // `rows` rows of outputs of one image, from `begin` on, as a convolution of their own.
@@ -116,7 +122,6 @@ LITE_INLINE void store_sums(void* to, int tiles, int vectors) {
 template <class Element, class At>
 LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At at, int part = 0) {
   constexpr int64_t kIn4 = 4 / sizeof(Element);
-  const bool joined = g.taps * g.k_tiles * g.k_bytes > 0 && g.padded < g.k_bytes;
   const int64_t channels = g.padded / static_cast<int64_t>(sizeof(Element));
   for (int64_t group = 0; group < g.groups; ++group)
     for (int64_t p = 0; p < g.panels; ++p) {
@@ -130,10 +135,11 @@ LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At a
           Element* w = panel + (tile * rows + k % rows) * columns * kIn4;
           for (int64_t i = 0; i < kIn4; ++i) {
             const int64_t e = k * kIn4 + i;
-            const int64_t kx = joined ? e / channels : tap % kernel_w;
-            const int64_t ky = joined ? tap : tap / kernel_w;
-            const int64_t c = joined ? e % channels : e;
-            for (int64_t n = 0; c < g.in_c && n < columns && n0 + n < g.out_c; ++n)
+            const int64_t kx = g.joined ? e / channels : tap % kernel_w;
+            const int64_t ky = g.joined ? tap : tap / kernel_w;
+            const int64_t c = g.joined ? e % channels : e;
+            if (c >= g.in_c || kx >= kernel_w) continue;  // packed weights are zeros
+            for (int64_t n = 0; n < columns && n0 + n < g.out_c; ++n)
               w[n * kIn4 + i] = at(group, n0 + n, c, ky, kx);
           }
         }
@@ -246,6 +252,41 @@ LITE_INLINE void for_each_block(const AmxGemm& g, const uint8_t* operand, int th
     }
   }
   if (pending) finish(before, which ^ 1);
+}
+
+// Output rows [begin, end) of an image, chunk by chunk: copy(chunk, operand, thread, threads), then
+// multiply(chunk, operand, thread).
+template <class Copy, class Multiply>
+void run_chunks(const AmxGemm& g, int64_t image, int64_t begin, int64_t end, uint8_t* operand,
+                Copy copy, Multiply multiply) {
+  const int64_t passes = (end - begin + g.chunk_rows - 1) / g.chunk_rows;
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    int64_t from, to;
+    share(end - begin, 1, static_cast<int>(pass), static_cast<int>(passes), &from, &to);
+    const AmxGemm chunk = chunk_of(g, image, begin + from, to - from);
+    copy(chunk, operand, 0, 1);
+    multiply(chunk, operand, 0);
+  }
+}
+
+// One thread's share of a phase: of the copy, or in the last phase of the products, where `x` is the
+// input's first byte. Tiles are set.
+template <class Copy, class Multiply>
+void run_amx(const AmxGemm& g, const Step& step, int phase, int thread, int threads, void* scratch,
+             const uint8_t* x, Copy copy, Multiply multiply) {
+  uint8_t* copied = static_cast<uint8_t*>(step.shared) + g.copy_at;
+  if (phase == 0 && g.copied && !g.chunk_rows) copy(g, copied, thread, threads);
+  if (phase + 1 < step.phases) return;
+  if (!g.chunk_rows) return multiply(g, g.copied ? copied : x, thread);
+  const int64_t height = g.out.h;
+  int64_t row, end;
+  share(g.source.images * height, 1, thread, threads, &row, &end);
+  while (row < end) {
+    const int64_t image = row / height, first = image * height;
+    const int64_t last = end < first + height ? end : first + height;
+    run_chunks(g, image, row - first, last - first, static_cast<uint8_t*>(scratch), copy, multiply);
+    row = last;
+  }
 }
 
 }  // namespace lite::LITE_ISA

@@ -24,7 +24,6 @@ namespace {
 // A convolution: the only one, or one remainder of a transposed one.
 struct Part {
   AmxGemm gemm;
-  int64_t rows;              // of outputs, of all images
   const float* bias;         // [group][panels * kAmxColumns]
 };
 
@@ -98,25 +97,15 @@ bool suits_transposed(const Step& step, Env& env) {
   return count > 0;
 }
 
-// Whether each thread should copy rows of its own: where a copy of everything would leave the
-// second-level cache before it is read, and where threads share rows evenly, since what one thread
-// writes the others would have to fetch from its cache. Large weights are better shared by panels.
-bool prefers_rows(const AmxGemm& g, const ConvShape& s, const Env& env) {
+// Whether each thread should copy rows of its own: also where threads share rows evenly, since what
+// one thread writes the others would have to fetch from its cache. Large weights are better shared by
+// panels.
+bool prefers_chunks(const AmxGemm& g, const ConvShape& s, const Env& env) {
+  if (outgrows_cache(g, s, env)) return true;
   const int64_t rows = s.out.images * s.out.h, most = (rows + env.threads - 1) / env.threads;
-  const double l2 = static_cast<double>(env.l2_bytes);
-  if (!g.copied) return false;
-  if (rows >= 4 * env.threads && static_cast<double>(operand_bytes(g)) > 0.6 * l2) return true;
-  return env.threads > 1 && most * env.threads * 7 <= rows * 8 &&
-         static_cast<double>(g.groups * g.group_weight_bytes) <= 0.6 * l2;
-}
-
-// Rows per chunk, of a plan by rows: as many as take a third of that cache, equal ones.
-int64_t rows_per_chunk(const AmxGemm& g, const ConvShape& s, const Env& env) {
-  const double row = static_cast<double>(g.row * g.parts * s.stride[0]);
-  const int64_t room = static_cast<int64_t>(0.3 * static_cast<double>(env.l2_bytes) / row);
-  const int64_t mine = (s.out.h + env.threads - 1) / env.threads;
-  const int64_t passes = room < 1 ? mine : (mine + room - 1) / room;
-  return (mine + passes - 1) / passes;
+  return g.copied && env.threads > 1 && most * env.threads * 7 <= rows * 8 &&
+         static_cast<double>(g.groups * g.group_weight_bytes) <=
+             0.6 * static_cast<double>(env.l2_bytes);
 }
 
 // The bf16 nearest to each of 16 floats, as floats.
@@ -184,12 +173,11 @@ bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& s
   AmxGemm& g = part->gemm;
   const bool short_x = static_cast<const State*>(step.state)->shorts.x;
   plan<kParts>(s, short_x, env, false, &g);
-  if (by_rows || prefers_rows(g, s, env)) {
+  if (by_rows || prefers_chunks(g, s, env)) {
     plan<kParts>(s, short_x, env, true, &g);
     if (g.copied) plan_chunks(rows_per_chunk(g, s, env), &g);
   }
   if (!finish_plan(s, 2, step, env, &g)) return false;
-  part->rows = s.out.images * s.out.h;
   const int64_t columns = g.groups * g.panels * kAmxColumns;
   uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
   float* bias = static_cast<float*>(env.allocate((columns + kLanes) * 4));
@@ -423,18 +411,18 @@ void multiply(const State& state, const AmxGemm& g, const float* bias, const uin
       });
 }
 
-// Output rows [begin, end) of an image, chunk by chunk.
+// `copy` and `multiply` of a step, for run_amx and run_chunks.
 template <int kParts>
-void run_chunks(const State& state, const Part& part, int64_t image, int64_t begin, int64_t end,
-                const Places& at, uint8_t* operand) {
-  const int64_t most = part.gemm.chunk_rows, passes = (end - begin + most - 1) / most;
-  for (int64_t pass = 0; pass < passes; ++pass) {
-    int64_t from, to;
-    share(end - begin, 1, static_cast<int>(pass), static_cast<int>(passes), &from, &to);
-    const AmxGemm chunk = chunk_of(part.gemm, image, begin + from, to - from);
-    copy<kParts>(state, chunk, at.x, operand, 0, 1);
-    multiply<kParts>(state, chunk, part.bias, operand, at, 0);
-  }
+LITE_INLINE auto copies(const State& state, const Places& at) {
+  return [&](const AmxGemm& g, uint8_t* operand, int thread, int threads) {
+    copy<kParts>(state, g, at.x, operand, thread, threads);
+  };
+}
+template <int kParts>
+LITE_INLINE auto multiplies(const State& state, const Part& part, const Places& at) {
+  return [&](const AmxGemm& g, const uint8_t* operand, int thread) {
+    multiply<kParts>(state, g, part.bias, operand, at, thread);
+  };
 }
 
 template <int kParts>
@@ -442,43 +430,28 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
   const Places at{step.inputs[0]->data, step.outputs[0]->data,
                   state.has_residual ? step.inputs[3]->data : nullptr};
+  const bool last = phase + 1 == step.phases;
   for (int32_t i = 0; i < state.parts; ++i) {
     const Part& part = state.part[i];
-    const AmxGemm& g = part.gemm;
-    uint8_t* copied = static_cast<uint8_t*>(step.shared) + g.copy_at;
-    if (phase == 0 && g.copied && !g.chunk_rows)
-      copy<kParts>(state, g, at.x, copied, thread, threads);
-    if (phase + 1 < step.phases) continue;
-    set_tiles(g);
-    if (!g.chunk_rows) {
-      const uint8_t* operand = g.copied ? copied : at.x + 2 * g.source.origin;
-      multiply<kParts>(state, g, part.bias, operand, at, thread);
-      continue;
-    }
-    int64_t row, end;
-    share(part.rows, 1, thread, threads, &row, &end);
-    for (int64_t height = part.rows / g.source.images; row < end;) {
-      const int64_t image = row / height, first = image * height;
-      const int64_t last = end < first + height ? end : first + height;
-      run_chunks<kParts>(state, part, image, row - first, last - first, at,
-                         static_cast<uint8_t*>(scratch));
-      row = last;
-    }
+    if (last) set_tiles(part.gemm);
+    run_amx(part.gemm, step, phase, thread, threads, scratch, at.x + 2 * part.gemm.source.origin,
+            copies<kParts>(state, at), multiplies<kParts>(state, part, at));
   }
-  if (phase + 1 == step.phases) release_tiles();
+  if (last) release_tiles();
 }
 
 template <int kParts>
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  const AmxGemm& g = state.part->gemm;
+  const Part& part = *state.part;
   const Places at{r.input, r.output, state.has_residual ? step.inputs[3]->data : nullptr};
-  set_tiles(g);
-  if (g.copied) {
-    run_chunks<kParts>(state, *state.part, 0, r.begin, r.end, at, static_cast<uint8_t*>(scratch));
+  set_tiles(part.gemm);
+  if (part.gemm.copied) {
+    run_chunks(part.gemm, 0, r.begin, r.end, static_cast<uint8_t*>(scratch),
+               copies<kParts>(state, at), multiplies<kParts>(state, part, at));
   } else {
-    const AmxGemm rows = rows_of(g, r.begin, r.end - r.begin);
-    multiply<kParts>(state, rows, state.part->bias, at.x + 2 * rows.source.origin, at, 0);
+    const AmxGemm rows = rows_of(part.gemm, r.begin, r.end - r.begin);
+    multiply<kParts>(state, rows, part.bias, at.x + 2 * rows.source.origin, at, 0);
   }
   release_tiles();
 }

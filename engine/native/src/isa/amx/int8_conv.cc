@@ -39,9 +39,13 @@ bool suits(const Step& step, Env& env) {
 }
 
 bool prepare_part(const ConvShape& s, const IntWeightView& view, const int32_t* bias_in,
-                  const QuantParams& quant, Step& step, Env& env, Part* part) {
+                  const QuantParams& quant, bool by_rows, Step& step, Env& env, Part* part) {
   AmxGemm& g = part->gemm;
   plan_amx(s, 1, true, env, &g);
+  if (by_rows || outgrows_cache(g, s, env)) {
+    plan_amx(s, 1, true, env, &g, 1, 1, true);
+    if (g.copied) plan_chunks(rows_per_chunk(g, s, env), &g);
+  }
   if (!finish_plan(s, 1, step, env, &g)) return false;
   const int64_t columns = g.groups * g.panels * kAmxColumns, join = s.groups / g.groups;
   uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
@@ -84,11 +88,14 @@ bool prepare(Step& step, Env& env) {
   if (!count) return false;
   state->part = static_cast<Part*>(env.allocate(static_cast<size_t>(count) * sizeof(Part)));
   if (!state->part) return env.out_of_memory();
+  const bool by_rows = asks_for_rows(step) && count == 1 && !s.transposed && s.conv.out.images == 1;
+  if (by_rows) step.rows = row_map(s.conv, 1);
   for (int64_t i = 0; i < count; ++i) {
     ConvShape shape;
     IntWeightView w;
     if (int_part(s, i, &shape, &w) &&
-        !prepare_part(shape, w, s.bias, state->quant, step, env, &state->part[state->parts++])) {
+        !prepare_part(shape, w, s.bias, state->quant, by_rows, step, env,
+                      &state->part[state->parts++])) {
       return false;
     }
   }
@@ -232,33 +239,36 @@ LITE_INLINE void copy_pixels(const AmxGemm& g, const uint8_t* from, uint8_t* to,
     }
 }
 
-void copy_part(const AmxGemm& g, const Step& step, int32_t x_zero, int thread, int threads) {
-  const uint8_t* x = step.inputs[0]->data;
+// Where a step's bytes lie.
+struct Places {
+  const uint8_t* x;
+  uint8_t* y;
+  const uint8_t* residual;          // or nullptr
+};
+
+void copy(const AmxGemm& g, const uint8_t* x, int32_t x_zero, uint8_t* operand, int thread,
+          int threads) {
   copy_planes(
-      g, static_cast<uint8_t*>(step.shared) + g.copy_at, thread, threads,
+      g, operand, thread, threads,
       [&](int64_t from, uint8_t* to, int64_t pixels) { copy_pixels(g, x + from, to, pixels); },
       [&](uint8_t* to, int64_t pixels) { memset(to, x_zero, pixels * g.pixel); });
 }
 
-void multiply_part(const Part& part, const Step& step, const QuantParams& q, int thread) {
-  const AmxGemm& g = part.gemm;
-  const uint8_t* operand = g.copied ? static_cast<const uint8_t*>(step.shared) + g.copy_at
-                                    : step.inputs[0]->data + g.source.origin;
-  const Residual& r = q.residual;
+void multiply(const Part& part, const AmxGemm& g, const QuantParams& q, const uint8_t* operand,
+              const Places& at, int thread) {
   const uint8_t flip = q.y_signed ? 0x80 : 0;
   Finish f;
   f.zero = q.y_zero + flip;
   f.low = static_cast<uint8_t>(q.low + flip);
   f.high = static_cast<uint8_t>(q.high + flip);
   f.flip = flip;
-  f.residual = r.input < 0 ? nullptr : step.inputs[r.input]->data;
-  f.addend = addend_of(r);
-  f.y = step.outputs[0]->data;
+  f.residual = at.residual;
+  f.addend = addend_of(q.residual);
+  f.y = at.y;
   if (!f.residual) set_blocks<kNothing>(&f);
   else if (f.addend.rounded) set_blocks<kToIntegers>(&f);
   else set_blocks<kToSums>(&f);
   Sums sums[2];
-  set_tiles(g);
   for_each_block(
       g, operand, thread,
       [&](const AmxBlock& b, const uint8_t* a, const uint8_t* w, int tiles, int vectors)
@@ -280,21 +290,56 @@ void multiply_part(const Part& part, const Step& step, const QuantParams& q, int
         f.block[b.columns > kLanes](f, b, sums[which],
                                     part.scale + (b.group * g.panels + b.panel) * kAmxColumns);
       });
+}
+
+// `copy` and `multiply` of a step, for run_amx and run_chunks.
+LITE_INLINE auto copies(const State& state, const Places& at) {
+  return [&](const AmxGemm& g, uint8_t* operand, int thread, int threads) {
+    copy(g, at.x, state.quant.x_zero, operand, thread, threads);
+  };
+}
+LITE_INLINE auto multiplies(const State& state, const Part& part, const Places& at) {
+  return [&](const AmxGemm& g, const uint8_t* operand, int thread) {
+    multiply(part, g, state.quant, operand, at, thread);
+  };
+}
+
+const uint8_t* residual_of(const Step& step, const State& state) {
+  const int32_t input = state.quant.residual.input;
+  return input < 0 ? nullptr : step.inputs[input]->data;
+}
+
+void run(const Step& step, int phase, int thread, int threads, void* scratch) {
+  const State& state = *static_cast<const State*>(step.state);
+  const Places at{step.inputs[0]->data, step.outputs[0]->data, residual_of(step, state)};
+  const bool last = phase + 1 == step.phases;
+  for (int32_t i = 0; i < state.parts; ++i) {
+    const Part& part = state.part[i];
+    if (last) set_tiles(part.gemm);
+    run_amx(part.gemm, step, phase, thread, threads, scratch, at.x + part.gemm.source.origin,
+            copies(state, at), multiplies(state, part, at));
+  }
+  if (last) release_tiles();
+}
+
+void run_rows(const Step& step, const RowRange& r, void* scratch) {
+  const State& state = *static_cast<const State*>(step.state);
+  const Part& part = *state.part;
+  const Places at{r.input, r.output, residual_of(step, state)};
+  set_tiles(part.gemm);
+  if (part.gemm.copied) {
+    run_chunks(part.gemm, 0, r.begin, r.end, static_cast<uint8_t*>(scratch), copies(state, at),
+               multiplies(state, part, at));
+  } else {
+    const AmxGemm rows = rows_of(part.gemm, r.begin, r.end - r.begin);
+    multiply(part, rows, state.quant, at.x + rows.source.origin, at, 0);
+  }
   release_tiles();
 }
 
-void run(const Step& step, int phase, int thread, int threads, void*) {
-  const State& state = *static_cast<const State*>(step.state);
-  const bool copy = phase + 1 < step.phases;
-  for (int32_t i = 0; i < state.parts; ++i) {
-    const Part& part = state.part[i];
-    if (!copy) multiply_part(part, step, state.quant, thread);
-    else if (part.gemm.copied) copy_part(part.gemm, step, state.quant.x_zero, thread, threads);
-  }
-}
-
 const Kernel kInt8Conv[] = {
-    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
+    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits,
+     run_rows},
     {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
     {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, suits},
 };
