@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.ir import DType, TypeInfo
-from lite_engine.ops import get_op
+from lite_engine.errors import ShapeError
+from lite_engine.ir import DType, TypeInfo, from_text
+from lite_engine.ops import get_op, specialise
 from lite_engine.ops._helpers import symbol_product, symbol_quotient, window_output
 
 WINDOWS = [(3, 1, 2, 1), (3, 2, 2, 1), (1, 1, 0, 1), (5, 3, 1, 1), (3, 1, 4, 2), (2, 2, 0, 1)]
@@ -78,3 +79,9 @@ def test_joined() -> None:
     """Beside the joined axis sizes are the same: what one of them knows holds for all."""
     xs = [TypeInfo(DType.F32, (1, c, d)) for c, d in ((2, None), (3, "H"), (1, None))]
     assert get_op("Concat")._infer(*xs, axis=1).shape == (1, 6, "H")
+
+
+def test_what_is_open_is_asked_for_in_the_inputs_own_rank() -> None:
+    graph = from_text('graph "g" {\ninput x: f32[batch,30]\noutput x\n}')
+    with pytest.raises(ShapeError, match=r"--shape x:\?x30 \(a number for each \?\)"):
+        specialise(graph)

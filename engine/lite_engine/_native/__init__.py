@@ -6,7 +6,8 @@
     include/lite_runtime.h           its C interface
     liblite_count.so                 counts instructions under qemu-user (not on AArch64)
 
-A wheel carries them; in a source tree `make native` and `make native-arm` put them here.
+A wheel carries them (those for AArch64 where it was built beside a cross compiler); in a source
+tree `make native` and `make native-arm` put them here.
 """
 
 from __future__ import annotations
@@ -59,5 +60,7 @@ def _existing(path: Path, what: str, arch: str) -> Path:
     if path.is_file():
         return path
     build = "make native" if arch == host_arch() else _BUILD.get(arch)
-    fix = f"run `{build}` in a source tree, or install a wheel" if build else "it is not supported"
+    fix = "it is not supported"
+    if build:
+        fix = f"run `{build}` in a source tree, or install a wheel that carries it"
     raise BackendUnavailableError(f"the {what} for {arch} is not at {path}; {fix}")

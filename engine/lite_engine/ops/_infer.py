@@ -136,9 +136,10 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
         if given is not None:
             value.shape = check_shape(value, tuple(given))
         if value.dtype is None or not value.type.is_static:
+            sizes = "x".join(str(d) if isinstance(d, int) else "?" for d in value.shape or "????")
             raise ShapeError(
                 f"input {value.name} has shape {value.type if value.dtype else '?'}; "
-                f"fix it with --shape {value.name}:1x3x224x224 (your numbers)"
+                f"fix it with --shape {value.name}:{sizes} (a number for each ?)"
             )
     waiting = list(reversed(out.nodes))
     while waiting:
