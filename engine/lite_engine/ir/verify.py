@@ -17,6 +17,7 @@ def verify(graph: Graph, after: str = "") -> None:
     members = {id(n) for n in graph.nodes}
     names: dict[str, Value] = {}
     node_names: set[str] = set()
+    readers: dict[int, set[int]] = {}  # a constant may be read by thousands
     for node in graph.nodes:
         if node.name in node_names:
             fail(f"two nodes are called {node.name!r}")
@@ -26,7 +27,11 @@ def verify(graph: Graph, after: str = "") -> None:
             if local and id(value) not in defined:
                 fail(f"{node.name} reads {value.name} before it is made")
         for given in node.inputs:
-            if given is not None and node not in given.readers:
+            if given is None:
+                continue
+            if id(given) not in readers:
+                readers[id(given)] = {id(r) for r in given.readers}
+            if id(node) not in readers[id(given)]:
                 fail(f"{given.name} does not list its reader {node.name}")
         for value in node.outputs:
             if value.producer is not node:

@@ -7,6 +7,7 @@ default filled in, so a reference reads like the formula.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -219,7 +220,7 @@ class OpDef:
             )
         attrs = self.filled_attrs(node)
         args = self.arguments(types, node.name)
-        if "n_outputs" in inspect.signature(self._infer).parameters:
+        if _takes_count(self._infer):
             attrs["n_outputs"] = len(node.outputs)
         try:
             out = self._infer(*args, **attrs)
@@ -263,6 +264,12 @@ class OpDef:
             2 * stated.macs + stated.flops,
             moved if stated.bytes is None else stated.bytes,
         )
+
+
+@functools.cache
+def _takes_count(fn: Infer) -> bool:
+    """Whether a function wants the number of outputs the node has."""
+    return "n_outputs" in inspect.signature(fn).parameters
 
 
 def bf16_to_f32(bits: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 import numpy as np
 
@@ -56,14 +56,14 @@ def fold_constants(graph: Graph, keep: Container[str] = ()) -> int:
     What reads static shapes only counts as constant. Works in one pass, in order. Operators named
     in `keep` stay.
     """
-    folded = 0
+    folded, nested = 0, _nested(graph)
     for node in list(graph.nodes):
         arrays = None if node.op in keep else _foldable(node)
         if arrays is None:
             continue
         if _grows(node, arrays):
             continue
-        _make_constant(graph, node, run_node(node, arrays))
+        _make_constant(graph, node, run_node(node, arrays), nested)
         folded += 1
     return folded
 
@@ -105,23 +105,30 @@ def _grows(node: Node, arrays: list[np.ndarray | None]) -> bool:
     return after > max(FOLD_LIMIT_BYTES, before)
 
 
-def _make_constant(graph: Graph, node: Node, arrays: list[np.ndarray]) -> None:
-    old = list(node.outputs)
-    for value, array in zip(old, arrays, strict=False):
+def _make_constant(
+    graph: Graph, node: Node, arrays: list[np.ndarray], nested: Iterable[Graph]
+) -> None:
+    for value, array in zip(list(node.outputs), arrays, strict=False):
         array = np.asarray(array, order="C")
         const = Value(value.name, value.dtype, const=array, quant=value.quant)
         if value.dtype is not DType.BF16:
             const.dtype = DType.of(array)
-        graph.replace_uses(value, const)
-        _replace_in_subgraphs(graph, value, const)
+        _replace(graph, nested, value, const)
     graph.remove(node)
 
 
-def _replace_in_subgraphs(graph: Graph, old: Value, new: Value) -> None:
-    for node in graph.nodes:
-        for _, sub in node.subgraphs():
-            sub.replace_uses(old, new)
-            _replace_in_subgraphs(sub, old, new)
+def _nested(graph: Graph) -> list[Graph]:
+    """All graphs that a graph's nodes hold, at any depth."""
+    own = [sub for node in graph.nodes for _, sub in node.subgraphs()]
+    return own + [inner for sub in own for inner in _nested(sub)]
+
+
+def _replace(graph: Graph, nested: Iterable[Graph], old: Value, new: Value) -> None:
+    """`new` for `old` everywhere; a value knows its readers in nested graphs, which may also hand
+    it out."""
+    graph.replace_uses(old, new)
+    for sub in nested:
+        sub.replace_uses(old, new)
 
 
 def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -141,10 +148,10 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 f"input {value.name} has shape {value.type if value.dtype else '?'}; "
                 f"fix it with --shape {value.name}:{sizes} (a number for each ?)"
             )
-    waiting = list(reversed(out.nodes))
+    waiting, nested = list(reversed(out.nodes)), _nested(out)
     while waiting:
         node = waiting.pop()
-        if node.op == "If" and (taken := _inline_branch(out, node)) is not None:
+        if node.op == "If" and (taken := _inline_branch(out, node, nested)) is not None:
             waiting.extend(reversed(taken))
             continue
         for value in node.outputs:
@@ -163,12 +170,12 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
             value.dtype, value.shape = info.dtype, info.shape
         arrays = _foldable(node)
         if arrays is not None and not _grows(node, arrays):
-            _make_constant(out, node, run_node(node, arrays))
+            _make_constant(out, node, run_node(node, arrays), nested)
     out.remove_unread()
     return out
 
 
-def _inline_branch(graph: Graph, node: Node) -> list[Node] | None:
+def _inline_branch(graph: Graph, node: Node, nested: Iterable[Graph]) -> list[Node] | None:
     """An If whose condition is constant: the taken branch's nodes in its place, None otherwise."""
     condition = node.input(0)
     if condition is None or condition.const is None or condition.const.size != 1:
@@ -184,8 +191,7 @@ def _inline_branch(graph: Graph, node: Node) -> list[Node] | None:
                 value.name = graph.unique(value.name)
     graph.nodes[at:at] = branch.nodes
     for old, new in zip(list(node.outputs), branch.outputs):
-        graph.replace_uses(old, new)
-        _replace_in_subgraphs(graph, old, new)
+        _replace(graph, nested, old, new)
     graph.remove(node)
     return list(branch.nodes)
 
