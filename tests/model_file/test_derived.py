@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
+from lite_engine.model_file import Model
 from lite_engine.model_file._container import read_container
 from lite_engine.quantize import quantize_weights
+from lite_engine.runtime import host_target
 
-from tests.small_models import classifier, image
+from tests.small_models import Builder, classifier, image
 
 
 @pytest.mark.cpu
@@ -32,6 +34,21 @@ def test_runner_expands_integer_weights(bits, tmp_path: Path) -> None:
     exact = Predictor(path, "reference").run(feeds)["prob"]
     found = np.load(tmp_path / "out" / "prob.npy")
     np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("zero", [0, 5])
+def test_only_symmetric_integers_are_expanded(zero, tmp_path: Path) -> None:
+    """A row says scale times integer: with a zero point the file holds floats."""
+    b = Builder((2, 8))
+    q = b.graph.constant(np.arange(-32, 32, dtype=np.int8).reshape(8, 8))
+    w = b.add("DequantizeLinear", q, b.scalar(0.5), b.graph.constant(np.int8(zero)))
+    graph = b.done(b.add("MatMul", b.x, w, name="y"))
+    path = Model(graph, [host_target()]).save(tmp_path / "m.lite")
+    assert ("WDERIVE" in read_container(path)) == (zero == 0)
+    found = Predictor(path, host_target()).run(image(graph))["y"]
+    wanted = image(graph)["x"] @ (0.5 * (q.const.astype(np.float32) - zero))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.cpu

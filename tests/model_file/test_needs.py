@@ -47,14 +47,15 @@ def test_damage(data):
 
 @pytest.mark.parametrize(
     ("needs", "good"),
-    [("0.1.0", True), ("0.0.9", True), ("0.1.1", False), ("0.2", False), ("10.0.0rc1", False)],
+    [("0.9.0", True), ("0.8.10", True), ("0.9.1", False), ("0.10", False), ("10.0.0rc1", False)],
 )
 def test_versions(needs, good):
+    """By numbers, not by letters."""
     if good:
-        Needs(needs).check_engine("m", "0.1.0")
+        Needs(needs).check_engine("m", "0.9.0")
     else:
-        with pytest.raises(VersionError, match=f"m needs engine {needs} .* this is 0.1.0; run"):
-            Needs(needs).check_engine("m", "0.1.0")
+        with pytest.raises(VersionError, match=f"m needs engine {needs} .* this is 0.9.0; run"):
+            Needs(needs).check_engine("m", "0.9.0")
 
 
 @pytest.mark.cpu

@@ -10,7 +10,7 @@ rng = np.random.default_rng(19)
 
 
 def scores(*shape):
-    """In steps of an eighth: many are equal; a few are no numbers."""
+    """In steps of an eighth: many are equal, also to the thresholds; a few are no numbers."""
     x = (rng.integers(0, 9, shape) / 8).astype(np.float32)
     flat = x.reshape(-1)
     flat[rng.permutation(x.size)[: x.size // 50]] = np.nan
@@ -31,7 +31,8 @@ def anchors(count):
 @pytest.mark.parametrize("regular", [False, True])
 @pytest.mark.parametrize("boxes, columns, most", [(1, 1, 3), (40, 4, 10), (150, 7, 100)])
 def test_tflite(boxes, columns, most, regular):
-    for per_box, per_class, least, iou in [(1, 100, 0.2, 0.6), (3, 2, -1.0, 0.3), (2, 4, 2.0, 0.5)]:
+    cases = [(1, 100, 0.875, 0.6), (3, 2, -1.0, 0.3), (2, 4, 2.0, 0.5)]
+    for per_box, per_class, least, iou in cases:
         attrs = {
             "max_detections": most, "max_classes_per_detection": per_box,
             "detections_per_class": per_class, "num_classes": max(columns - 1, 1),
@@ -52,7 +53,7 @@ def test_caffe(shared, code):
         attrs = {
             "num_classes": classes, "share_location": shared, "background_label": 0,
             "code_type": code, "variance_encoded": encoded, "nms_threshold": 0.4,
-            "nms_top_k": most, "keep_top_k": keep, "confidence_threshold": 0.2,
+            "nms_top_k": most, "keep_top_k": keep, "confidence_threshold": 0.25,
         }  # fmt: skip
         place = anchors(boxes)
         corners = np.concatenate([place[:, :2], place[:, :2] + place[:, 2:]], 1)
@@ -76,7 +77,7 @@ def test_paddle(normalized, per_class):
         (2, 5, 1, 10, 10, 1.0, 0),
     ]:  # fmt: skip
         attrs = {
-            "background_label": background, "score_threshold": 0.2, "nms_top_k": most,
+            "background_label": background, "score_threshold": 0.25, "nms_top_k": most,
             "keep_top_k": keep, "nms_threshold": 0.6, "nms_eta": eta, "normalized": normalized,
             "padded": 1,
         }  # fmt: skip
@@ -92,7 +93,7 @@ def test_matrix(normalized, gaussian):
         (1, 40, 4, 20, 15, 0), (2, 30, 3, -1, -1, -1), (1, 6, 2, 300, 400, 5), (2, 5, 1, 10, 10, 0),
     ]:  # fmt: skip
         attrs = {
-            "background_label": background, "score_threshold": 0.2, "nms_top_k": most,
+            "background_label": background, "score_threshold": 0.25, "nms_top_k": most,
             "keep_top_k": keep, "post_threshold": 0.1, "use_gaussian": gaussian,
             "gaussian_sigma": 1.5, "normalized": normalized, "padded": 1,
         }  # fmt: skip
@@ -103,7 +104,7 @@ def test_matrix(normalized, gaussian):
 @pytest.mark.parametrize("centred", [0, 1])
 def test_onnx(centred):
     for images, boxes, classes, most, iou, least in [
-        (1, 40, 4, 10, 0.4, 0.2), (2, 30, 1, 99, 0.0, -1.0), (1, 6, 3, 2, 1.0, None),
+        (1, 40, 4, 10, 0.4, 0.25), (2, 30, 1, 99, 0.0, -1.0), (1, 6, 3, 2, 1.0, None),
         (1, 5, 2, 3, None, 2.0),
     ]:  # fmt: skip
         attrs = {"center_point_box": centred, "padded": 1}

@@ -150,6 +150,13 @@ def test_memory_rules():
     plan.arena_bytes += 64
     with pytest.raises(ModelFormatError, match="overwrites input"):
         load(plan)
+    plan = chain("Neg", "Relu")
+    small = plan.tensors[1]
+    large = replace(small, index=len(plan.tensors), name="large", dims=(99, *small.dims[1:]),
+                    pitch=small.dims[-1], alias_of=small.index)  # fmt: skip
+    plan.tensors.append(large)
+    with pytest.raises(ModelFormatError, match="'large': lies outside"):
+        load(plan)
     plan = one_step_plan("Relu", "f32_unary", [X], [X], constant=[0])
     plan.steps[0].outputs = [0]
     with pytest.raises(ModelFormatError, match="is a weight or an input"):

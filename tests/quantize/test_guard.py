@@ -12,6 +12,7 @@ from lite_engine.quantize import (
     Curve,
     Options,
     Scheme,
+    Statistics,
     analyze,
     calibrate,
     choose,
@@ -23,7 +24,7 @@ from lite_engine.quantize import (
     sensitivity,
     trade_off,
 )
-from lite_engine.quantize.analyze import output_errors
+from lite_engine.quantize.analyze import _clipped, output_errors
 from lite_engine.quantize.metrics import Error
 
 
@@ -146,6 +147,24 @@ def test_trade_off_goes_from_integers_to_floats_and_resumes(calibrated, samples)
     assert points[0]["size_bytes"] < points[-1]["size_bytes"]
     again = Scheme.from_dict(points[1]["scheme"])
     assert again == replace(scheme, keep_float=frozenset(ranking[:1]))
+    whole = sum(v.const.nbytes for n in parent.nodes for v in n.inputs if v and v.is_const)
+    integers = [n.inputs[1].const for n in parent.nodes if n.op in ("Conv", "Gemm")]
+    assert points[0]["size_bytes"] == whole - sum(w.nbytes - w.size for w in integers)
+    assert points[-1]["size_bytes"] == whole
+
+
+def test_layers_that_stay_float_anyway_stay_so_along_a_curve(calibrated, samples):
+    parent, _, ranges, scheme = calibrated
+    kept = replace(scheme, keep_float=frozenset({"stem"}))
+    points = trade_off(parent, ranges, kept, ["fc"], [{"x": samples[0]}])
+    assert [p["scheme"]["keep_float"] for p in points] == [["stem"], ["fc", "stem"]]
+
+
+def test_what_a_range_clips_counts_at_both_ends():
+    s = Statistics()
+    s.update(np.linspace(-1, 1, 10000, dtype=np.float32))
+    for low, high, share in ((-1, 1, 0), (-0.5, 1, 0.25), (-1, 0.5, 0.25), (-0.8, 0.6, 0.3)):
+        assert _clipped(s, low, high) == pytest.approx(share, abs=1e-3)
 
 
 def test_budgets():
