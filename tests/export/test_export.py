@@ -24,6 +24,23 @@ from tests.small_models import classifier, image
 pytestmark = pytest.mark.cpu
 
 
+def test_a_folder_that_was_made_for_nothing_goes(tmp_path, monkeypatch) -> None:
+    """And one that was there stays, with what is in it."""
+    model = optimize(classifier(), targets=[host_target()])
+    monkeypatch.setattr("lite_engine.export.exporter._copy", _full_disk)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "mine.txt").write_text("kept")
+    for name in ("old", "new"):
+        with pytest.raises(LiteError, match="cannot be written"):
+            export_model(model, tmp_path / name, host_target())
+    assert [p.name for p in tmp_path.iterdir()] == ["old"]
+    assert (tmp_path / "old" / "mine.txt").read_text() == "kept"
+
+
+def _full_disk(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
 def run(*command, **options) -> str:
     done = subprocess.run(
         [str(c) for c in command], capture_output=True, text=True, timeout=120, **options

@@ -94,6 +94,84 @@ def test_data_format_nchw_needs_no_transpose(imported):
     np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
+@pytest.mark.parametrize("kernel, stride", [(3, 2), (2, 3)])
+def test_transposed_convolution_of_an_open_size(imported, kernel, stride):
+    """VALID gives in·stride + max(kernel − stride, 0): every input adds its filter there."""
+    w = RNG.standard_normal((kernel, kernel, 4, 3)).astype(np.float32)  # (kh,kw,O,C)
+    graph = imported([
+        placeholder("x", (2, 6, 7, 3)), placeholder("size", (4,), np.int32), const("w", w),
+        node("y", "Conv2DBackpropInput", "size", "w", "x", strides=[1, stride, stride, 1],
+             padding="VALID"),
+    ])  # fmt: skip
+    more = max(kernel - stride, 0)
+    wanted = np.zeros((2, 6 * stride + more, 7 * stride + more, 4))
+    for i, j in np.ndindex(6, 7):
+        patch = np.einsum("nc,hwoc->nhwo", X[:, i, j], w)
+        at = slice(i * stride, i * stride + kernel), slice(j * stride, j * stride + kernel)
+        wanted[:, at[0], at[1]] += patch
+    size = np.array(wanted.shape, np.int32)
+    np.testing.assert_allclose(run(graph, x=X, size=size)["y"], wanted, atol=1e-4)
+
+
+def taps(size: int, new: int, half_pixel: bool) -> np.ndarray:
+    """(new, size) weights of a bicubic resize: a = −1/2 without what lies outside, or the old form,
+    a = −3/4 with the border repeated. Source: Keys 1981, TensorFlow's resize_bicubic_op.cc."""
+    a = -0.5 if half_pixel else -0.75
+    out = np.zeros((new, size))
+    for i in range(new):
+        at = (i + 0.5) * size / new - 0.5 if half_pixel else i * size / new
+        for t in range(int(np.floor(at)) - 1, int(np.floor(at)) + 3):
+            d = abs(t - at)
+            near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+            weight = near if d <= 1 else a * (d**3 - 5 * d**2 + 8 * d - 4)
+            if 0 <= t < size or not half_pixel:
+                out[i, min(max(t, 0), size - 1)] += weight
+    return out / out.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("half_pixel", [False, True])
+def test_resize(imported, half_pixel):
+    graph = imported([
+        placeholder("x", X.shape), const("size", np.array([9, 4], np.int32)),
+        *(node(name, name, "x", "size", half_pixel_centers=half_pixel)
+          for name in ("ResizeBicubic", "ResizeNearestNeighbor")),
+    ])  # fmt: skip
+    found = run(graph, x=X)
+    by = [taps(6, 9, half_pixel), taps(7, 4, half_pixel)]
+    wanted = np.einsum("ih,jw,nhwc->nijc", *by, X)
+    np.testing.assert_allclose(found["ResizeBicubic"], wanted, atol=1e-5)
+    half = 0.5 if half_pixel else 0
+    rows, columns = (((np.arange(new) + half) * old / new).astype(int) for old, new in ((6, 9),
+                     (7, 4)))  # fmt: skip
+    np.testing.assert_array_equal(found["ResizeNearestNeighbor"], X[:, rows][:, :, columns])
+
+
+def test_formulas(imported):
+    """What has no ONNX operator of just that meaning."""
+    whole = np.array([7, -7, 6, -6, 0], np.int32)
+    by = np.array([2, 2, -4, -4, 3], np.int32)
+    real, zero = np.array([3.0, -1.0, 0.0], np.float32), np.array([0.0, 2.0, 0.0], np.float32)
+    graph = imported([
+        placeholder("x", X.shape), placeholder("a", (5,), np.int32), placeholder("p", (3,)),
+        const("b", by), const("q", zero),
+        const("sizes", np.array([2, -1, 1], np.int32)), const("axis", np.array(1, np.int32)),
+        node("lrn", "LRN", "x", depth_radius=1, bias=2.0, alpha=0.5, beta=0.75),
+        node("floor", "FloorDiv", "a", "b"), node("mod", "FloorMod", "a", "b"),
+        node("safe", "DivNoNan", "p", "q"),
+        node("parts", "SplitV", "x", "sizes", "axis", num_split=3),
+        *(node(f"part{i}", "Identity", f"parts:{i}") for i in range(3)),
+    ])  # fmt: skip
+    found = run(graph, x=X, a=whole, p=real)
+    squares = np.pad(X**2, [(0, 0)] * 3 + [(1, 1)])
+    near = squares[..., :-2] + squares[..., 1:-1] + squares[..., 2:]
+    np.testing.assert_allclose(found["lrn"], X / (2 + 0.5 * near) ** 0.75, rtol=1e-5)
+    np.testing.assert_array_equal(found["floor"], whole // by)
+    np.testing.assert_array_equal(found["mod"], whole % by)
+    np.testing.assert_array_equal(found["safe"], [0, -0.5, 0])
+    for i, part in enumerate(np.split(X, [2, 5], axis=1)):
+        np.testing.assert_array_equal(found.get(f"part{i}", found.get(f"parts:{i}")), part)
+
+
 def test_dilated_convolution_in_blocks(imported):
     """SpaceToBatch → VALID convolution → BatchToSpace is one dilated convolution."""
     graph = imported([

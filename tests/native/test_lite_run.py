@@ -41,6 +41,31 @@ def run(runner, *arguments):
     )
 
 
+@pytest.mark.cpu
+def test_what_a_section_holds_is_checked(tmp_path):
+    """One bit of the weights, which no other check could see."""
+    runner, target = command("host")
+    weights = {"WINDEX": [bytes(16)], "WEIGHTS": [bytes(64)]}
+    model = write(tmp_path / "m.lite", chain("Neg"), target, **weights)
+    assert run(runner, model, "--info").returncode == 0
+    data = bytearray(model.read_bytes())
+    row = data.index(b"WEIGHTS\0")
+    data[int.from_bytes(data[row + 8 : row + 16], "little") + 5] ^= 1
+    model.write_bytes(data)
+    done = run(runner, model, "--info")
+    assert done.returncode == 1 and "is damaged (checksum)" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("word", ["sse", "se2", "neo", "2"])
+def test_a_part_of_a_features_name_is_no_feature(word, tmp_path):
+    runner, target = command("host")
+    needs = {"NEEDS": [f"engine 0.1.0\n{target} {word}\n".encode()]}
+    done = run(runner, write(tmp_path / "m.lite", chain("Neg"), target, **needs), "--info")
+    assert done.returncode == 1 and f"needs a CPU with {word}" in done.stderr
+
+
 @pytest.mark.parametrize("where", TARGETS)
 def test_whole_run(where, tmp_path):
     runner, target = command(where)
