@@ -76,6 +76,33 @@ def test_round_trip(graph: Graph, tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".m.nb*"))
 
 
+WINDOWS = {
+    "conv": ("Conv", {"pads": [0, 1, 2, 3], "strides": [2, 1]}),
+    "deconv": ("ConvTranspose", {"pads": [0, 1, 1, 0], "strides": [2, 2]}),
+    "maximum": ("MaxPool", {"pads": [0, 1, 1, 2], "strides": [1, 2]}),
+    "counted": ("AveragePool", {"pads": [1, 0, 1, 2], "count_include_pad": 1}),
+    "not counted": ("AveragePool", {"pads": [1, 0, 1, 2]}),
+    "rounded up": ("AveragePool", {"strides": [2, 2], "ceil_mode": 1}),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_round_trip(name: str, tmp_path: Path) -> None:
+    """Padding of each side by itself, and what an average divides by."""
+    op, attrs = WINDOWS[name]
+    graph = Graph("g", [Value("x", DType.F32, (1, 4, 8, 9))])
+    inputs, attrs = [graph.inputs[0]], {**attrs, "kernel_shape": [3, 3]}
+    rng = np.random.default_rng(1)
+    if "Conv" in op:
+        inputs.append(graph.constant(rng.normal(size=(4, 4, 3, 3)).astype(np.float32)))
+    graph.outputs = [graph.add(op, inputs, attrs, name="y").output]
+    infer_types(graph)
+    x = {"x": rng.normal(size=(1, 4, 8, 9)).astype(np.float32)}
+    (wanted,) = run_graph(graph, x).values()
+    (found,) = run_graph(load(write_nb(graph, tmp_path / "m.nb")), x).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_same_graph_same_bytes(graph: Graph, tmp_path: Path) -> None:
     one = write_nb(graph, tmp_path / "a.nb", targets=["arm"]).read_bytes()
     assert one == write_nb(graph, tmp_path / "b.nb", targets=["arm"]).read_bytes()

@@ -56,6 +56,14 @@ def test_scale(tmp_path: Path, after: bool) -> None:
     assert np.allclose(y, x * 2 + 0.5 if after else (x + 0.5) * 2)
 
 
+def test_two_scales_in_one(tmp_path: Path) -> None:
+    """As Paddle-Lite's optimiser writes them: the second after the first, then the activation."""
+    x = normal(2, 3)
+    (y,) = run_one(tmp_path, "scale", {"x": x}, {"X": "x"}, {"Out": "y"}, scale=2.0, bias=0.5,
+                   fuse_scaleact=True, scale1=-3.0, bias1=0.25, activation_type="relu")  # fmt: skip
+    assert np.allclose(y, np.maximum((x * 2 + 0.5) * -3 + 0.25, 0))
+
+
 def test_defaults_that_newer_paddle_drops(tmp_path: Path) -> None:
     x = normal(2, 3) * 8
     for kind, wanted in [

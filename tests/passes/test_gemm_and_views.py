@@ -49,6 +49,18 @@ def test_gemm_absorbs_a_constant_per_column(bench, op, weight, attrs):
     )
 
 
+@pytest.mark.parametrize("op", ["Add", "Mul"])
+def test_gemm_keeps_its_factors(bench, op):
+    """alpha stays the product's; beta goes into the bias, which is then added as it is."""
+    base = "input x: f32[3,4]\nconst w: f32[4,5] = rand\nconst b: f32[5] = rand\n"
+    bench.rewrites(
+        fuse_gemm_affine,
+        base + 'const k: f32[5] = pos\n"g": g = Gemm(x, w, b) {alpha=0.5, beta=3.0}\n'
+        f'"y": y = {op}(g, k)\noutput y',
+        base + '"g": y = Gemm(x, w, b) {alpha=0.5}\noutput y',
+    )
+
+
 def test_activation_moves_before_the_view(bench):
     base = "input x: f32[6,4]\nconst s: i64[3] = [2, 3, 5]\n" + W
     bench.rewrites(
