@@ -349,3 +349,15 @@ def test_what_was_not_measured_offers_to_begin(session: lw.Session) -> None:
 )
 def test_time_left(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_a_fold_of_thousands_is_a_short_row(session: lw.Session) -> None:
+    nodes = tuple(f"Constant_{i}" for i in range(4464))
+    session.base_model.journal.rewrote("fold-constants", nodes)
+    row = step_class("Convert")(session).journal.rows[-1]
+    assert row["nodes"].startswith("Constant_0 + Constant_1 + ")
+    assert row["nodes"].endswith(" + Constant_11 and 4452 more")
+
+
+def test_one_target_is_one_target(session: lw.Session) -> None:
+    assert step_states(session)["Target"] == ("done", "1 target")

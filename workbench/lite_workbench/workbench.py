@@ -159,7 +159,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     states["Model"] = ("done", shape)
     states["Check"] = CheckStep.result(session)
     if session.targets:
-        states["Target"] = ("done", f"{len(session.targets)} targets")
+        states["Target"] = ("done", plural(len(session.targets), "target"))
     if session.base in session.versions:
         states["Convert"] = ("done", f"{len(session.base_model.graph.nodes)} layers")
     if session.quantization is not None:

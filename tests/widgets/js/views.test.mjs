@@ -141,3 +141,8 @@ test("timing: what the layers do not explain is the rest, never hidden", async (
   assert.ok(sentence(long).includes("the rest is 7.34\u202fms between"));
   assert.ok(sentence({ ...profile, emulated: true }).includes("mean nothing"));
 });
+
+test("results: bars of scores beyond 1 differ by their lengths", async () => {
+  const { fullScore } = await at("result_card/result_card");
+  assert.deepEqual([fullScore([]), fullScore([{ score: 0.7 }, {}]), fullScore([{ score: 0.4 }, { score: 8 }])], [1, 1, 8]);
+});

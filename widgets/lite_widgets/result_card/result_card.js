@@ -43,6 +43,9 @@ export function textSvg(items) {
   </svg>`;
 }
 
+/** What a full bar stands for: 1, or the best score of a model that gives no probabilities. */
+export const fullScore = (items) => Math.max(1, ...items.map((i) => i.score ?? 0));
+
 const topTable = (items) =>
   html`<table>
     <tbody>
@@ -50,7 +53,7 @@ const topTable = (items) =>
         (i) =>
           html`<tr>
             <td class="cut${i.bad ? " bad" : ""}">${i.label}</td>
-            <td>${bar(i.score ?? 0, i.bad ? "var(--bad)" : "var(--accent)", 160)}</td>
+            <td>${bar((i.score ?? 0) / fullScore(items), i.bad ? "var(--bad)" : "var(--accent)", 160)}</td>
             <td class="num">${fixed(i.score, 3)}</td>
           </tr>`,
       )}

@@ -30,7 +30,7 @@ from lite_widgets import (
 )
 
 from .. import views
-from ..words import milliseconds, number, plural
+from ..words import listed, milliseconds, number, plural
 from .page import Section, answer
 
 #: How many layers of a comparison carry their picture: the worst ones.
@@ -86,7 +86,7 @@ def _conversion(session: Any, prefix: str) -> Iterator[Section]:
         entries = model.journal.entries
         done = [e for e in entries if e.action == "rewrote"]
         rows = [
-            {"rule": e.rule, "what": e.action, "nodes": " + ".join(e.nodes), "why": e.reason}
+            {"rule": e.rule, "what": e.action, "nodes": listed(e.nodes), "why": e.reason}
             for e in entries
         ]
         journal = DataTable(

@@ -7,6 +7,7 @@ from typing import Any
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
+from ..words import listed
 from ._base import Step, button
 
 PRECISIONS = [["fp32", "fp32"], ["fp16", "fp16"]]
@@ -66,7 +67,7 @@ class ConvertStep(Step):
         targets = ", ".join(f"{t} {model.precision(t)}" for t in model.targets)
         self.facts.facts = [["Targets", targets], ["One file", "serves all of them"]]
         self.journal.rows = [
-            {"rule": e.rule, "what": e.action, "nodes": " + ".join(e.nodes), "why": e.reason}
+            {"rule": e.rule, "what": e.action, "nodes": listed(e.nodes), "why": e.reason}
             for e in model.journal.entries
         ]
         self.graph.graph = views.graph_data(model.graph)
