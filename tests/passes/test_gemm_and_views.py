@@ -70,6 +70,15 @@ def test_activation_moves_before_the_view(bench):
     )
 
 
+def test_the_order_of_transposes_counts(bench):
+    bench.rewrites(
+        merge_transposes,
+        'input x: f32[2,3,4]\n"a": a = Transpose(x) {perm=[1, 2, 0]}\n'
+        '"b": y = Transpose(a) {perm=[1, 0, 2]}\noutput y',
+        'input x: f32[2,3,4]\n"b": y = Transpose(x) {perm=[2, 1, 0]}\noutput y',
+    )
+
+
 def test_transposes_compose(bench):
     bench.rewrites(
         merge_transposes,

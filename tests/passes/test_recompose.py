@@ -135,6 +135,31 @@ def test_layer_norm_over_the_first_axis_stays(bench):
     bench.refuses(recompose_layer_norm, text.replace("[-1]", "[1]"), "does not normalise the last")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("ReduceMean(p, last)", "ReduceMean(p, last) {keepdims=0}", "drops its axes"),
+        ("ReduceMean(p, last)", "ReduceMean(p, both)", "does not normalise the last axes"),
+    ],
+)
+def test_layer_norm_whose_parts_do_not_fit_stays(bench, old, new, reason):
+    """On a square both broadcast, to other numbers."""
+    text = """
+        input x: f32[5,5]
+        const last: i64[1] = [-1]
+        const both: i64[2] = [0, 1]
+        const eps: f32[] = [0.0001]
+    """ + CENTRE + '"p": p = Mul(c, c)\n' + STD + '"y": y = Div(c, r)\noutput y'  # fmt: skip
+    assert bench.apply(recompose_layer_norm, text)[3] == 1
+    bench.refuses(recompose_layer_norm, text.replace(old, new), reason)
+
+
+def test_activation_that_adds_an_axis_stays(bench):
+    text = 'input x: f32[4]\nconst k: f32[1,1] = [0]\n"y": y = Max(x, k)\noutput y'
+    relu = next(p for p in recompose_activations if p.name == "recompose-relu")
+    bench.refuses(relu, text, "widens the shape")
+
+
 def test_rms_norm(bench):
     bench.rewrites(
         recompose_rms_norm,
