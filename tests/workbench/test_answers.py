@@ -8,6 +8,7 @@ from lite_engine.errors import UsageError
 from lite_engine.preprocess import Preprocess
 from lite_workbench.answers import answer
 from lite_workbench.pictures import suppress
+from lite_workbench.words import milliseconds, number
 
 
 def test_post_processed_boxes_are_turned() -> None:
@@ -48,10 +49,27 @@ def test_labels_that_do_not_fit_are_said() -> None:
 
 
 def test_suppression_keeps_other_classes() -> None:
-    boxes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 0.2]], np.float32)
+    boxes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 0.9]], np.float32)
     scores, classes = np.array([0.5, 0.9, 0.8]), np.array([1, 1, 2])
     assert suppress(boxes, classes, scores, 0.3) == [1, 2]
     assert suppress(boxes[:0], classes[:0], scores[:0], 0.3) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0, "B", "0 B"), (12, "B", "12 B"), (999.4, "", "999"), (999.7, "B", "1 kB"),
+        (1_234_567, "", "1.23 M"), (999_600, "B", "1 MB"), (2.5e12, "", "2.5 T"),
+    ],
+)  # fmt: skip
+def test_a_number_has_three_digits(value, unit, text) -> None:
+    assert number(value, unit) == text
+
+
+def test_milliseconds_have_three_digits() -> None:
+    times = (0.01234, 0.5, 1.234, 12.34, 1234.4, 0.0, float("nan"))
+    wanted = ["0.0123 ms", "0.500 ms", "1.23 ms", "12.3 ms", "1234 ms", "–", "–"]
+    assert [milliseconds(t) for t in times] == wanted
 
 
 def test_shares_of_a_mask() -> None:

@@ -19,7 +19,8 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 def number(value: float, unit: str = "") -> str:
     """1234567 → 1.23 M; with a unit 1.23 MB, 12 B."""
-    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+    value = float(f"{value:.3g}")  # first: 999.7 is 1 k
+    for letter, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= size:
             return f"{value / size:.3g} {letter}{unit}"
     return f"{value:.3g} {unit}".rstrip()
