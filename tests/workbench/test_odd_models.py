@@ -45,6 +45,10 @@ ODD = {
     "an operator that nothing has": (
         [helper.make_node("Foo", ["x"], ["y"])], {"x": [1, 3]}, "y", {},
     ),
+    "such an operator on constants": (
+        [helper.make_node("Foo", ["k"], ["f"]), helper.make_node("Add", ["x", "f"], ["y"])],
+        {"x": [1, 3]}, "y", {"k": [-1, 0, 1]},
+    ),
     "a layer of two outputs": (
         [helper.make_node("Split", ["x"], ["a", "b"], name="split", axis=1),
          helper.make_node("Exp", ["a"], ["c"]), helper.make_node("Relu", ["b"], ["d"]),

@@ -72,15 +72,15 @@ def _foldable(node: Node) -> list[np.ndarray | None] | None:
     """The arrays to fold a node with, None when it is not constant."""
     if node.op in _RANDOM or any(True for _ in node.subgraphs()):
         return None
-    op = find_op(node.op)  # one that nothing has is told of later
-    if op is not None and op.of_shapes:
+    op = find_op(node.op)
+    if op is None:
+        return None  # one that nothing has is told of later
+    if op.of_shapes:
         return _of_their_shapes(node)
     arrays = [None if v is None else v.const for v in node.inputs]
     if any(v is not None and a is None for v, a in zip(node.inputs, arrays)):
         return None
-    if get_op(node.op, node.name)._reference is None:
-        return None
-    return arrays
+    return None if op._reference is None else arrays
 
 
 def _of_their_shapes(node: Node) -> list[np.ndarray | None] | None:

@@ -148,8 +148,9 @@ class Tensors:
         assert quant is not None and dtype is not None
         info = np.iinfo(dtype.np)
         zero = quant.zero_point
-        if ((zero < info.min) | (zero > info.max)).any():
-            raise ModelFormatError(f"tflite: {tensor.name} has zero point {zero} in {dtype}")
+        outside = zero[(zero < info.min) | (zero > info.max)]
+        if outside.size:
+            raise ModelFormatError(f"tflite: {tensor.name} has zero point {outside[0]} in {dtype}")
         if len(quant.scale) == 1:
             return QuantParams(
                 np.array(quant.scale[0], np.float32), np.array(zero[0], dtype.np), None
