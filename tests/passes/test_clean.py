@@ -169,6 +169,36 @@ def test_one_size_stays_a_scalar(bench):
     assert new.nodes[0].op == "Mod" and new.nodes[0].inputs[0].const.shape == ()
 
 
+def test_what_folds_tells_the_shape_of_what_follows(bench):
+    """A computed target fixes a Reshape, whose sizes are asked again: one pass folds both."""
+    new = bench.rewrites(
+        fold_constants,
+        """
+        input x: f32[2,3,4]
+        const at: i64[1] = [0]
+        const rest: i64[1] = [12]
+        "shape": s = Shape(x)
+        "n": n = Gather(s, at)
+        "to": t = Concat(n, rest) {axis=0}
+        "flat": f = Reshape(x, t)
+        "again": a = Shape(f)
+        "wide": w = Gather(a, at)
+        "to2": u = Concat(rest, w) {axis=0}
+        "y": y = Reshape(f, u)
+        output y
+        """,
+        """
+        input x: f32[2,3,4]
+        const t: i64[2] = [2, 12]
+        const u: i64[2] = [12, 2]
+        "flat": f = Reshape(x, t)
+        "y": y = Reshape(f, u)
+        output y
+        """,
+    )
+    assert new.outputs[0].shape == (12, 2)
+
+
 #: Nodes that look as if they changed nothing, and do.
 NO_IDENTITIES = {
     "fewer axes": "Reshape(a, zeros)",

@@ -32,15 +32,19 @@ def infer_types(graph: Graph, *, strict: bool = False) -> None:
     What cannot be inferred keeps the type it has; `strict` raises instead.
     """
     for node in graph.nodes:
-        try:
-            types = infer_node(node)
-        except LiteError:
-            if strict:
-                raise
-            continue
-        for value, info in zip(node.outputs, types, strict=False):
-            value.dtype = info.dtype
-            value.shape = _refine(value.shape, info.shape)
+        _write_types(node, strict)
+
+
+def _write_types(node: Node, strict: bool = False) -> None:
+    try:
+        types = infer_node(node)
+    except LiteError:
+        if strict:
+            raise
+        return
+    for value, info in zip(node.outputs, types, strict=False):
+        value.dtype = info.dtype
+        value.shape = _refine(value.shape, info.shape)
 
 
 def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
@@ -53,11 +57,13 @@ def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
 def fold_constants(graph: Graph, keep: Container[str] = ()) -> int:
     """Replaces nodes whose inputs are all constant by constants; returns how many.
 
-    What reads static shapes only counts as constant. Works in one pass, in order. Operators named
-    in `keep` stay.
+    What reads static shapes only counts as constant. Works in one pass, in order; what was folded
+    tells shapes of what follows, and those fold again. Operators named in `keep` stay.
     """
     folded, nested = 0, _nested(graph)
     for node in list(graph.nodes):
+        if folded and any(v.dtype is None or not v.type.is_static for v in node.outputs):
+            _write_types(node)
         arrays = None if node.op in keep else _foldable(node)
         if arrays is None:
             continue
