@@ -234,3 +234,11 @@ def test_hist_leaves_half_of_its_share_outside_at_each_end():
     s = statistics_of(np.linspace(-1, 1, 10001, dtype=np.float32))
     low, high = range_of(s, "hist")
     assert high == pytest.approx(0.9997, abs=1e-4) and low == pytest.approx(-high, abs=1e-4)
+
+
+def test_zeros_move_no_threshold_of_kl():
+    """Every threshold represents them: what a ReLU cut off says nothing about the rest."""
+    x = np.abs(np.random.default_rng(5).standard_normal(20000)).astype(np.float32) ** 2
+    alone, among = (statistics_of(a) for a in (x, np.concatenate([x, np.zeros(15000, np.float32)])))
+    assert range_of(alone, "kl")[1] < alone.high
+    assert range_of(among, "kl") == pytest.approx(range_of(alone, "kl"), rel=0.1)

@@ -22,7 +22,7 @@ from lite_engine.quantize import (
     reference_run,
 )
 from lite_engine.quantize.bias_correction import _shift, corrected_biases
-from lite_engine.quantize.rounding import adaptive_rounding, nearest, preserve_sums
+from lite_engine.quantize.rounding import _rows, adaptive_rounding, nearest, preserve_sums
 from lite_engine.quantize.scheme import activation_params, weight_scale
 from lite_engine.quantize.static import unrounded
 
@@ -379,3 +379,28 @@ def test_a_gate_in_integers_is_fed_by_its_data():
     }""")
     infer_types(graph)
     assert integer_nodes(graph)[0] == {"c", "d"}
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_rows_are_what_a_convolution_multiplies(group):
+    """Each axis with its own stride, dilation and padding; positions come in any order."""
+    rng = np.random.default_rng(4)
+    w = rng.standard_normal((6, 4 // group, 3, 2)).astype(np.float32)
+    graph = from_text(
+        f"""graph "g" {{
+  input x: f32[1,4,11,10]
+  const w: f32[6,{4 // group},3,2] = @0
+  "c": y = Conv(x, w) {{group={group}, strides=[1, 2], dilations=[2, 3], pads=[1, 0, 2, 3]}}
+  output y
+}}""",
+        [w],
+    )
+    infer_types(graph)
+    x = rng.standard_normal((1, 4, 11, 10)).astype(np.float32)
+    rows = _rows(graph.nodes[0], x, rng)
+    found = np.concatenate([r @ f.reshape(6 // group, -1).T for r, f in zip(
+        rows, w.reshape(group, 6 // group, -1), strict=True)], axis=1)  # fmt: skip
+    wanted = reference_run(graph, {"x": x})["y"][0].reshape(6, -1).T
+    assert found.shape == wanted.shape
+    for a, b in zip(*(m[np.argsort(m[:, 0])] for m in (found, wanted)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)

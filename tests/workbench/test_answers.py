@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.errors import UsageError
+from lite_engine.ir import QuantParams
 from lite_engine.preprocess import Preprocess
-from lite_workbench.answers import answer
+from lite_workbench.answers import _real, answer
 from lite_workbench.pictures import suppress
+from lite_workbench.views import _worst_outputs
 from lite_workbench.words import milliseconds, number
 
 
@@ -70,6 +72,21 @@ def test_milliseconds_have_three_digits() -> None:
     times = (0.01234, 0.5, 1.234, 12.34, 1234.4, 0.0, float("nan"))
     wanted = ["0.0123 ms", "0.500 ms", "1.23 ms", "12.3 ms", "1234 ms", "–", "–"]
     assert [milliseconds(t) for t in times] == wanted
+
+
+def test_integers_are_what_they_stand_for() -> None:
+    array, quant = np.array([[0, 3, 5]], np.uint8), QuantParams(np.float32(0.5), np.uint8(3))
+    assert _real(array, quant).tolist() == [[-1.5, 0, 1]]
+    assert _real(array, None) is array
+
+
+def test_the_worst_output_stands_for_its_layer() -> None:
+    def row(name, own, carried=0.0, within=True):
+        return {"name": name, "rel_l2": carried, "isolated": {"rel_l2": own}, "within": within}
+
+    rows = [row("a", 0.1), row("a", 0.3), row("a", 0.2), row("b", 0.9), row("b", 0.1, within=False),
+            row("c", 0.1, 0.5), row("c", 0.1, 0.4), row("d", None), row("d", 9.0)]  # fmt: skip
+    assert _worst_outputs(rows) == [rows[1], rows[4], rows[5], rows[7]]
 
 
 def test_shares_of_a_mask() -> None:
