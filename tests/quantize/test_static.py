@@ -349,14 +349,13 @@ def test_inputs_of_a_join_keep_their_resolution():
       input x: f32[1,1,4,4]
       const w: f32[1,1,1,1] = [1]
       const v: f32[1,1,1,1] = [2]
+      const k: f32[1,2,1,1] = [1, 1]
       "a": a = Conv(x, w)
       "b": b = Conv(x, v)
       "y": y = Concat(a, b) {axis=1}
       "z": z = Conv(y, k)
-      const k: f32[1,2,1,1] = [1, 1]
       output z
-    }""".replace('      const k: f32[1,2,1,1] = [1, 1]\n', "").replace(
-        '      "a"', '      const k: f32[1,2,1,1] = [1, 1]\n      "a"'))  # fmt: skip
+    }""")
     infer_types(graph)
     wide = (-8.0, 8.0)
     for own, shared in ((4.0, True), (0.5, False)):
@@ -364,21 +363,6 @@ def test_inputs_of_a_join_keep_their_resolution():
         ranges = Ranges({"x": wide, "a": narrow, "b": wide, "y": wide, "z": wide})
         scale = float(quantize_static(graph, ranges).find("a.q").quant.scale)
         assert scale == pytest.approx((16 if shared else 2 * own) / 255)
-
-
-def test_a_gate_in_integers_is_fed_by_its_data():
-    """Of an operator with one stream of data its first input must be in integers."""
-    graph = from_text("""graph "g" {
-      input x: f32[1,2,4,4]
-      const w: f32[2,2,1,1] = [1, 0, 0, 1]
-      "c": c = Conv(x, w)
-      "low": low = ReduceMin(c) {keepdims=0}
-      "act": a = Clip(x, low)
-      "d": y = Conv(a, w)
-      output y
-    }""")
-    infer_types(graph)
-    assert integer_nodes(graph)[0] == {"c", "d"}
 
 
 @pytest.mark.parametrize("group", [1, 2])
