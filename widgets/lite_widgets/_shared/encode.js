@@ -12,7 +12,7 @@ export const valueOf = (profile) =>
 
 export const unitOf = (profile) => (profile.emulated ? "M instr." : "ms");
 
-export const COLOUR_WORDS = {
+const COLOUR_WORDS = {
   time: "time",
   type: "layer type",
   backend: "backend",

@@ -10,7 +10,7 @@ const over = (value, nan, tolerance) =>
 export const notNumbers = (figures) => (figures?.nan_a || 0) + (figures?.nan_b || 0);
 
 /** Tolerance of one layer: an operator may have its own. */
-export const toleranceOf = (row, tolerance, byOp) =>
+const toleranceOf = (row, tolerance, byOp) =>
   byOp && byOp[row.op] !== undefined ? byOp[row.op] : tolerance;
 
 /** {op: tolerance}: each operator's own where the line stands at `usual`, moved along with it. */

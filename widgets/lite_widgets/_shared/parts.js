@@ -102,7 +102,7 @@ export const shareBar = (ratio, fill = "var(--ink2)") =>
     ><span class="num">${ratio > 0 ? percent(100 * ratio) : "–"}</span></span
   >`;
 
-export const fixLine = (code) =>
+const fixLine = (code) =>
   html`<div class="fix">
     <span>${code}</span
     ><button type="button" data-copy="${code}" data-focus="copy-${code}">Copy</button>

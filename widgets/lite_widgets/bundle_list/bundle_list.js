@@ -4,7 +4,7 @@ import { widget } from "../_shared/view.js";
 import { bytes } from "../_shared/format.js";
 import { bar, button } from "../_shared/parts.js";
 
-export const included = (items, chosen) => items.filter((i) => i.fixed || chosen.includes(i.id));
+const included = (items, chosen) => items.filter((i) => i.fixed || chosen.includes(i.id));
 
 export default widget({
   name: "bundle",

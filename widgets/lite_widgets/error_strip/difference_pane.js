@@ -196,7 +196,7 @@ function moveLens(c, x, y) {
     mark.setAttribute(name, v);
 }
 
-export function channelStrip(channels, current, { width, dark, explained }) {
+function channelStrip(channels, current, { width, dark, explained }) {
   const shown = channels.slice(0, MOST_CHANNELS);
   const most = Math.max(...shown.map((v) => v ?? 0), explained || 0, 1e-30);
   const perRow = Math.max(1, Math.min(shown.length, Math.floor(width / 9)));
@@ -227,7 +227,7 @@ export function channelStrip(channels, current, { width, dark, explained }) {
   </svg>`;
 }
 
-export function histogramSvg({ limit, counts }, { width, height = 136, explained, label }) {
+function histogramSvg({ limit, counts }, { width, height = 136, explained, label }) {
   const top = 22,
     bottom = height - 30,
     right = width - 8;

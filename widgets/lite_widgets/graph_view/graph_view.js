@@ -10,7 +10,7 @@ import { graphStyle } from "./graph_style.js";
 import { Pane } from "./pane.js";
 
 /** First view: the two costliest blocks; in a comparison, the block of the first divergence. */
-export function defaultOpen(blocks, style) {
+function defaultOpen(blocks, style) {
   const all = blocks.reduce((a, b) => a + b.nodes.length, 0);
   if (all <= 16) return blocks.map((b) => b.path);
   if (style.judged) {

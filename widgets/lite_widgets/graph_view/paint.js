@@ -10,7 +10,7 @@ const visible = (range) => (thing) => {
   return y1 >= range[0] && y0 <= range[1];
 };
 
-export const nodeLabel = (node) => node.label || lastPart(node.name) || node.op;
+const nodeLabel = (node) => node.label || lastPart(node.name) || node.op;
 
 /**
  * `range` is [y0, y1] in layout units. `style`: fill(node) hex, text(node), border(node) width,

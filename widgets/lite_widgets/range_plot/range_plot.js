@@ -26,7 +26,7 @@ export function clipped(layer) {
 
 const round = (v) => fixed(v, Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2);
 
-export function rangeSvg(layer, { width, height = 156 }) {
+function rangeSvg(layer, { width, height = 156 }) {
   const { low, high, counts, clip_low: a, clip_high: b, method } = layer;
   const top = 22,
     bottom = height - 32,
@@ -72,7 +72,7 @@ export function rangeSvg(layer, { width, height = 156 }) {
   </svg>`;
 }
 
-export function weightSvg(weights, { width, height = 96 }) {
+function weightSvg(weights, { width, height = 96 }) {
   const top = 6,
     bottom = height - 22,
     right = width - RIGHT,

@@ -8,7 +8,7 @@ import { bar, dot } from "../_shared/parts.js";
 const wrong = (x, y, text) =>
   html`<text x="${x}" y="${y}" text-anchor="middle" class="tbad">${text}</text>`;
 
-export function textSvg(items) {
+function textSvg(items) {
   const step = 37,
     width = Math.max(480, 30 + items.length * step);
   const marks = items.map((item, i) => {

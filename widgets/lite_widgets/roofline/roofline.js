@@ -31,7 +31,7 @@ export function points(profile, roof) {
 const decades = (lo, hi) =>
   Array.from({ length: Math.floor(hi) - Math.ceil(lo) + 1 }, (_, i) => 10 ** (Math.ceil(lo) + i));
 
-export function rooflineSvg(all, { width, height, roof, e, hidden }) {
+function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const off = new Set(hidden);
   const shown = all.filter((p) => !off.has(p.row.type));
   // sorted, slowest first: what takes next to no time must not stretch the axes
