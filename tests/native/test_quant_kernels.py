@@ -96,6 +96,14 @@ def test_pools(op, dtype):
 
 
 @BYTES
+@pytest.mark.parametrize("shape", [(1, 8, 5, 37), (2, 16, 6, 22), (1, 32, 3, 9), (1, 16, 2, 2)])
+def test_largest_of_squares(shape, dtype):
+    """2x2 pixels of few channels: several windows in a register."""
+    check("MaxPool", "i8_pool", [whole(shape, dtype)], {"kernel_shape": [2, 2], "strides": [2, 2]},
+          channels_last=[0], tolerance=0, isas=isas())
+
+
+@BYTES
 def test_functions_of_one_number(dtype):
     every = np.arange(256).astype(dtype).reshape(4, 64)
     for op, attrs in (("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.1})):

@@ -80,8 +80,55 @@ int64_t max_bytes(const State& s, const uint8_t* x, uint8_t* y, const PoolWindow
   return c;
 }
 
+#if defined(__AVX512BW__)
+// Whether windows are 2x2 pixels of 8, 16 or 32 bytes, side by side: a register holds several.
+bool in_squares(const PoolShape& s) {
+  const bool narrow = s.c == 8 || s.c == 16 || s.c == 32;
+  return s.max && narrow && s.in_pixel == s.c && s.out_pixel == s.c && s.kernel[0] == 2 &&
+         s.kernel[1] == 2 && s.stride[0] == 2 && s.stride[1] == 2 && s.dilation[0] == 1 &&
+         s.dilation[1] == 1 && s.pad[0] == 0 && s.pad[1] == 0 && 2 * s.out_h <= s.h &&
+         2 * s.out_w <= s.w;
+}
+
+// Largest bytes of `count` windows: of the upper and the lower row, then of even and odd pixels.
+void max_squares(const State& s, const uint8_t* x, uint8_t* y, int64_t count) {
+  const int64_t c = s.shape.c, quads = c / 8;
+  alignas(64) int64_t even[8], odd[8];
+  for (int64_t i = 0; i < 8; ++i) {
+    even[i] = i / quads * 2 * quads + i % quads;
+    odd[i] = even[i] + quads;
+  }
+  const __m512i pick_even = _mm512_load_si512(even), pick_odd = _mm512_load_si512(odd);
+  const B flip = splat_byte(s.flip);
+  for (int64_t left = count * c; left > 0; left -= 64, x += 128, y += 64) {
+    const auto read = [&](int64_t at) {
+      const int64_t n = 2 * left - at < 64 ? 2 * left - at : 64;
+      if (n <= 0) return B{};
+      const uint8_t* from = x + at;
+      return max(load_bytes(from, static_cast<int>(n)) ^ flip,
+                 load_bytes(from + s.shape.in_row, static_cast<int>(n)) ^ flip);
+    };
+    const __m512i a = (__m512i)read(0), b = (__m512i)read(64);
+    const B largest = max((B)_mm512_permutex2var_epi64(a, pick_even, b),
+                          (B)_mm512_permutex2var_epi64(a, pick_odd, b));
+    store_bytes(y, largest ^ flip, static_cast<int>(left < 64 ? left : 64));
+  }
+}
+#endif
+
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& s = *static_cast<const State*>(step.state);
+#if defined(__AVX512BW__)
+  if (in_squares(s.shape)) {
+    for_each_row(s.shape, s.shape.c, thread, threads,
+                 [&](int64_t image, int64_t oy, int64_t begin, int64_t end, int64_t, int64_t) {
+                   const PoolWindow p = pool_window(s.shape, image, oy, begin);
+                   max_squares(s, step.inputs[0]->data + p.from, step.outputs[0]->data + p.to,
+                               end - begin);
+                 });
+    return;
+  }
+#endif
   for_each_window(s.shape, kLanes, thread, threads,
                   [&](const PoolWindow& p, int64_t c, int64_t end) {
                     const uint8_t* x = step.inputs[0]->data + p.from;

@@ -204,7 +204,9 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
       step.phases = 2;
     }
   }
-  // Weights of a panel stay in the first-level cache, or the pixels of a few blocks do; weights that
+  // Bytes added to few weights: all panels of a few blocks follow each other, so that whole lines of
+  // the residual are read and of the output written at once.
+  // Else weights of a panel stay in the first-level cache, or the pixels of a few blocks do; weights that
   // the second-level cache does not hold beside the pixels are read once.
   const double weights = static_cast<double>(g->groups * g->group_weight_bytes);
   const double block = g->parts * static_cast<double>(g->copied ? g->image : g->total * g->lda) /
@@ -214,7 +216,8 @@ bool finish_plan(const ConvShape& s, int element_bytes, Step& step, Env& env, Am
   const bool small_panel = !floats && static_cast<double>(g->panel_bytes) <= 0.5 * l1;
   const bool streamed = weights > (floats ? 0.3 : 0.6) * l2;
   const double room = small_panel || streamed ? 0.4 * l2 : 0.5 * l1;
-  const double fit = room / block;
+  const bool whole_lines = !floats && s.has_residual && g->taps == 1 && weights <= 0.05 * l2;
+  const double fit = whole_lines ? 2 : room / block;
   g->group_blocks = fit < 1 ? 1 : fit > 1e6 ? 1000000 : static_cast<int32_t>(fit);
   const double tile_cost = 4 * (step_cost(*g) * static_cast<double>(steps) + 80);
   g->grid = choose_grid(env.threads, g->source.images * g->blocks, g->groups * g->panels, tile_cost,
