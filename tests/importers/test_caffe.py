@@ -164,6 +164,8 @@ LAYERS = {
     'type: "Power" power_param { power: 2 }': X**2,
     'type: "Clip" clip_param { min: -0.5 max: 0.25 }': np.clip(X, -0.5, 0.25),
     'type: "Threshold" threshold_param { threshold: 0.1 }': (X > 0.1).astype(np.float32),
+    'type: "Pooling" pooling_param { kernel_size: 2 stride: 2 round_mode: FLOOR }':
+        X[:, :, :4, :4].reshape(1, 2, 2, 2, 2, 2).max((3, 5)),
     'type: "Permute" permute_param { order: 0 order: 2 order: 3 order: 1 }':
         X.transpose(0, 2, 3, 1),
     'type: "Flatten"': X.reshape(1, -1),

@@ -388,3 +388,27 @@ def test_rows_are_what_a_convolution_multiplies(group):
     assert found.shape == wanted.shape
     for a, b in zip(*(m[np.argsort(m[:, 0])] for m in (found, wanted)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_a_gemm_either_way_round(transposed):
+    """Its output channels are the columns of the weight, or the rows of a transposed one: 20 loud
+    and quiet ones keep a scale each, and their mean shift."""
+    rng = np.random.default_rng(6)
+    w = (rng.standard_normal((16, 20)) * np.logspace(-3, 3, 20)).astype(np.float32)
+    stored = np.ascontiguousarray(w.T) if transposed else w
+    text = f"""graph "g" {{
+      input x: f32[2,16]
+      const w: f32[{",".join(map(str, stored.shape))}] = @0
+      "g": y = Gemm(x, w) {{transB={transposed}}}
+      output y
+    }}"""
+    graph = from_text(text, [stored])
+    infer_types(graph)
+    small = quantize_weights(graph)
+    assert small.find("w.scale").const.shape == (20,)
+    steps = np.abs(w).max(axis=0) / 127
+    q = small.find("w.q").const
+    assert (np.abs((q.T if transposed else q) * steps - w) < 1.01 * steps).all()
+    error, mean = 0.01 * stored, rng.standard_normal(16)
+    np.testing.assert_allclose(_shift(graph.nodes[0], error, mean), mean @ (0.01 * w), rtol=1e-4)

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import traitlets as t
 from lite_widgets._base import LiteWidget
+from lite_widgets._rows import row_value
+from lite_widgets._svg import error_text
 
 from tests.widgets import samples
 from tests.widgets.showcase import showcase
@@ -236,3 +238,10 @@ def test_convolutions_are_counted_by_their_weights():
     ]  # fmt: skip
     assert {family(op) for op in ("QuantizeLinear", "DequantizeLinear")} == {"Quantize"}
     assert family("Conv", "f32_conv2d_depthwise__neon_3x3") == "Depthwise conv"
+
+
+def test_errors_and_bars_are_written_in_their_units():
+    texts = {None: "–", 0: "0", 0.079: "7.9e−2", 0.5: "0.5", 12.4: "12", 1234: "1.2e3"}
+    assert {v: error_text(v) for v in texts} == texts
+    row = {"median_ms": 1.5, "instructions": 2_500_000}
+    assert (row_value(row), row_value(row, emulated=True), row_value({})) == (1.5, 2.5, 0)
