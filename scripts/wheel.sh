@@ -3,6 +3,8 @@
 #
 #   scripts/wheel.sh                    this machine
 #   scripts/wheel.sh aarch64 [FOLDER]   AArch64 Linux, cross-built
+#
+# ARM_RUNNER=OFF leaves the AArch64 runner out of a wheel for x86-64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 arch=${1:-$(uname -m)}
@@ -11,7 +13,7 @@ export PATH=$PWD/.venv/bin:$PATH
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 
-options=("-Cbuild-dir=build/wheel-$arch")
+options=("-Cbuild-dir=build/wheel-$arch" "-Ccmake.define.LITE_ARM_RUNNER=${ARM_RUNNER:-ON}")
 if [ "$arch" != "$(uname -m)" ]; then
   if [ "$arch" != aarch64 ]; then echo "error: cannot cross-build for $arch" >&2; exit 2; fi
   # Without this variable the wheel would silently carry this machine's tag.
