@@ -17,51 +17,100 @@ void copy_row(const T* from, T* to, const CopyAxis& axis) {
   }
 }
 
-typedef uint32_t Four __attribute__((vector_size(16)));
-typedef uint32_t FourAnywhere __attribute__((vector_size(16), aligned(4), may_alias));
+// 16 bytes of elements. low() and high() interleave the halves of two.
+template <class T>
+struct Lanes;
 
-// Four pixels of two or three planes. Each shuffle takes two elements of either operand, which is
-// one instruction everywhere.
-template <int kPlanes>
-LITE_INLINE void interleave_four(const uint32_t* from, int64_t plane, uint32_t* to) {
-  Four in[kPlanes], out[kPlanes];
-  for (int x = 0; x < kPlanes; ++x)
-    in[x] = *reinterpret_cast<const FourAnywhere*>(from + x * plane);
-  if constexpr (kPlanes == 2) {
-    out[0] = LITE_SHUFFLE(Four, in[0], in[1], 0, 4, 1, 5);
-    out[1] = LITE_SHUFFLE(Four, in[0], in[1], 2, 6, 3, 7);
-  } else {
-    const Four even = LITE_SHUFFLE(Four, in[0], in[1], 0, 2, 4, 6);   // a0 a2 b0 b2
-    const Four odd = LITE_SHUFFLE(Four, in[1], in[2], 1, 3, 5, 7);    // b1 b3 c1 c3
-    const Four mixed = LITE_SHUFFLE(Four, in[2], in[0], 0, 2, 5, 7);  // c0 c2 a1 a3
-    out[0] = LITE_SHUFFLE(Four, even, mixed, 0, 2, 4, 6);
-    out[1] = LITE_SHUFFLE(Four, odd, even, 0, 2, 5, 7);
-    out[2] = LITE_SHUFFLE(Four, mixed, odd, 1, 3, 5, 7);
+template <>
+struct Lanes<uint8_t> {
+  typedef uint8_t V __attribute__((vector_size(16)));
+  static LITE_INLINE V low(V a, V b) {
+    return LITE_SHUFFLE(V, a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   }
-  for (int x = 0; x < kPlanes; ++x) *reinterpret_cast<FourAnywhere*>(to + 4 * x) = out[x];
+  static LITE_INLINE V high(V a, V b) {
+    return LITE_SHUFFLE(V, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  }
+};
+template <>
+struct Lanes<uint16_t> {
+  typedef uint16_t V __attribute__((vector_size(16)));
+  static LITE_INLINE V low(V a, V b) { return LITE_SHUFFLE(V, a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
+  static LITE_INLINE V high(V a, V b) { return LITE_SHUFFLE(V, a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+};
+template <>
+struct Lanes<uint32_t> {
+  typedef uint32_t V __attribute__((vector_size(16)));
+  static LITE_INLINE V low(V a, V b) { return LITE_SHUFFLE(V, a, b, 0, 4, 1, 5); }
+  static LITE_INLINE V high(V a, V b) { return LITE_SHUFFLE(V, a, b, 2, 6, 3, 7); }
+};
+
+template <class T>
+constexpr int kCount = 16 / sizeof(T);
+
+template <class T>
+LITE_INLINE typename Lanes<T>::V load_lanes(const T* from) {
+  typename Lanes<T>::V v;
+  memcpy(&v, from, sizeof v);
+  return v;
 }
 
-typedef uint8_t Bytes __attribute__((vector_size(16)));
-typedef uint8_t BytesAnywhere __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint16_t Shorts __attribute__((vector_size(16)));
+// kCount<T> pixels of two planes.
+template <class T>
+LITE_INLINE void interleave_pair(const T* from, int64_t plane, T* to) {
+  const auto a = load_lanes(from), b = load_lanes(from + plane);
+  const auto low = Lanes<T>::low(a, b), high = Lanes<T>::high(a, b);
+  memcpy(to, &low, sizeof low);
+  memcpy(to + kCount<T>, &high, sizeof high);
+}
+
+// Four pixels of three planes. Each shuffle takes two elements of either operand, which is one
+// instruction everywhere.
+LITE_INLINE void interleave_four(const uint32_t* from, int64_t plane, uint32_t* to) {
+  typedef Lanes<uint32_t>::V Four;
+  Four in[3], out[3];
+  for (int x = 0; x < 3; ++x) in[x] = load_lanes(from + x * plane);
+  const Four even = LITE_SHUFFLE(Four, in[0], in[1], 0, 2, 4, 6);   // a0 a2 b0 b2
+  const Four odd = LITE_SHUFFLE(Four, in[1], in[2], 1, 3, 5, 7);    // b1 b3 c1 c3
+  const Four mixed = LITE_SHUFFLE(Four, in[2], in[0], 0, 2, 5, 7);  // c0 c2 a1 a3
+  out[0] = LITE_SHUFFLE(Four, even, mixed, 0, 2, 4, 6);
+  out[1] = LITE_SHUFFLE(Four, odd, even, 0, 2, 5, 7);
+  out[2] = LITE_SHUFFLE(Four, mixed, odd, 1, 3, 5, 7);
+  for (int x = 0; x < 3; ++x) memcpy(to + 4 * x, &out[x], sizeof out[x]);
+}
+
+// A square of kCount<T> rows and columns, turned: to interleave the upper with the lower half of its
+// rows moves the top bit of each element's index to the bottom, often enough rows become columns.
+template <class T>
+LITE_INLINE void turn_square(const T* from, int64_t ld_from, T* to, int64_t ld_to) {
+  constexpr int kRows = kCount<T>;
+  typename Lanes<T>::V a[kRows], b[kRows];
+  for (int i = 0; i < kRows; ++i) a[i] = load_lanes(from + i * ld_from);
+  for (int round = 1; round < kRows; round *= 2) {
+    for (int i = 0; i < kRows / 2; ++i) {
+      b[2 * i] = Lanes<T>::low(a[i], a[i + kRows / 2]);
+      b[2 * i + 1] = Lanes<T>::high(a[i], a[i + kRows / 2]);
+    }
+    memcpy(a, b, sizeof a);
+  }
+  for (int i = 0; i < kRows; ++i) memcpy(to + i * ld_to, &a[i], sizeof a[i]);
+}
+
+typedef Lanes<uint8_t>::V Bytes;
+typedef Lanes<uint16_t>::V Shorts;
 typedef uint64_t Longs __attribute__((vector_size(16)));
 
 // Sixteen pixels of three planes of bytes: as four bytes each, of which two pixels at a time lose the
 // fourth. Writes two bytes more than theirs.
 LITE_INLINE void interleave_sixteen(const uint8_t* from, int64_t plane, uint8_t* to) {
   Bytes in[3];
-  for (int x = 0; x < 3; ++x) in[x] = *reinterpret_cast<const BytesAnywhere*>(from + x * plane);
+  for (int x = 0; x < 3; ++x) in[x] = load_lanes(from + x * plane);
   const Bytes none{};
-  const Bytes ab[2] = {
-      LITE_SHUFFLE(Bytes, in[0], in[1], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-      LITE_SHUFFLE(Bytes, in[0], in[1], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
-  const Bytes c[2] = {
-      LITE_SHUFFLE(Bytes, in[2], none, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-      LITE_SHUFFLE(Bytes, in[2], none, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
+  const Bytes ab[2] = {Lanes<uint8_t>::low(in[0], in[1]), Lanes<uint8_t>::high(in[0], in[1])};
+  const Bytes c[2] = {Lanes<uint8_t>::low(in[2], none), Lanes<uint8_t>::high(in[2], none)};
   for (int half = 0; half < 2; ++half) {
     const Shorts low = (Shorts)ab[half], high = (Shorts)c[half];
-    const Longs four[2] = {(Longs)LITE_SHUFFLE(Shorts, low, high, 0, 8, 1, 9, 2, 10, 3, 11),
-                           (Longs)LITE_SHUFFLE(Shorts, low, high, 4, 12, 5, 13, 6, 14, 7, 15)};
+    const Longs four[2] = {(Longs)Lanes<uint16_t>::low(low, high),
+                           (Longs)Lanes<uint16_t>::high(low, high)};
     for (int i = 0; i < 2; ++i) {
       const Longs two = (four[i] & 0xffffff) | (four[i] >> 8 & 0xffffff000000);
       for (int j = 0; j < 2; ++j, to += 6) {
@@ -77,9 +126,13 @@ template <int kPlanes, class T>
 void interleave(const T* from, T* to, const CopyAxis& slow, const CopyAxis& fast) {
   const int64_t count = slow.count, step = slow.to, plane = fast.from;
   int64_t i = 0;
-  if constexpr (sizeof(T) == 4 && kPlanes <= 3) {
+  if constexpr (sizeof(T) <= 4 && kPlanes == 2) {
+    for (; step == kPlanes && i + kCount<T> <= count; i += kCount<T>)
+      interleave_pair(from + i, plane, to + i * kPlanes);
+  }
+  if constexpr (sizeof(T) == 4 && kPlanes == 3) {
     for (; step == kPlanes && i + 4 <= count; i += 4)
-      interleave_four<kPlanes>(from + i, plane, to + i * kPlanes);
+      interleave_four(from + i, plane, to + i * kPlanes);
   }
   if constexpr (sizeof(T) == 1 && kPlanes == 3) {
     for (; step == kPlanes && i + 16 < count; i += 16)
@@ -102,6 +155,14 @@ void copy_turned(const T* from, T* to, const CopyAxis& slow, const CopyAxis& fas
     const int64_t i_end = i + kBlock < slow.count ? i + kBlock : slow.count;
     for (int64_t j = 0; j < fast.count; j += kBlock) {
       const int64_t j_end = j + kBlock < fast.count ? j + kBlock : fast.count;
+      if constexpr (sizeof(T) <= 4) {
+        if (slow.from == 1 && fast.to == 1 && i_end - i == kBlock && j_end - j == kBlock) {
+          for (int64_t y = i; y < i_end; y += kCount<T>)
+            for (int64_t x = j; x < j_end; x += kCount<T>)
+              turn_square(from + y + x * fast.from, fast.from, to + y * slow.to + x, slow.to);
+          continue;
+        }
+      }
       for (int64_t y = i; y < i_end; ++y)
         for (int64_t x = j; x < j_end; ++x)
           to[y * slow.to + x * fast.to] = from[y * slow.from + x * fast.from];
