@@ -64,6 +64,17 @@ def share(text: str) -> float:
     return part
 
 
+def percent(text: str) -> float:
+    """A percentage of 0 or more. Raises argparse's error."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage like 5")
+    return number
+
+
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     """`name:1x3x224x224` → name, dims. Raises argparse's error."""
     name, _, dims = text.rpartition(":")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..words import plural
-from ._base import Command, add_json, wants_json_only, write_json
+from ._base import Command, add_json, percent, wants_json_only, write_json
 from ._table import clip, table
 
 
@@ -31,6 +31,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", "diff", "tag"))
     parser.add_argument("names", nargs="*", metavar="RUN", help="a number, or a tag")
     parser.add_argument("--model", metavar="NAME", help="only this model's runs")
+    parser.add_argument(
+        "--fail-above", type=percent, metavar="P",
+        help="with diff: exit code 1 when the second run takes over P % longer",
+    )  # fmt: skip
     parser.add_argument("--limit", type=int, default=50, metavar="N", help="newest runs (50)")
     add_json(parser)
 
@@ -45,6 +49,8 @@ def _call(args: argparse.Namespace) -> Runs:
         what = {0: "no names", 1: "one run", 2: "two names"}[needs]
         example = {"list": "", "show": " 12", "diff": " 12 15", "tag": " 12 before"}[args.verb]
         raise UsageError(f"`lite runs {args.verb}{example}` takes {what}; got {len(args.names)}")
+    if args.fail_above is not None and args.verb != "diff":
+        raise UsageError("--fail-above judges a difference: `lite runs diff 12 15 --fail-above 5`")
     if args.limit < 1:
         raise UsageError("--limit must be at least 1")
     history = History()
@@ -65,7 +71,21 @@ def _show(result: Runs, args: argparse.Namespace) -> str:
         if wants_json_only(args):
             return ""
     shown = {"list": _list, "show": _profile, "diff": diff_text, "tag": _profile}
-    return shown[result.verb](result.value)
+    text = shown[result.verb](result.value)
+    if args.fail_above is None:
+        return text
+    grown = _growth(result.value)
+    verdict = "over" if grown > args.fail_above else "within"
+    return f"{text}\n{grown:+.1f} %: {verdict} the {args.fail_above:g} % that were asked for"
+
+
+def _growth(change: Any) -> float:
+    """How much longer the second run took, in percent."""
+    return 100 * (change.after_ns / max(change.before_ns, 1) - 1)
+
+
+def _code(result: Runs, args: argparse.Namespace) -> int:
+    return int(args.fail_above is not None and _growth(result.value) > args.fail_above)
 
 
 def _list(runs: Any) -> str:
@@ -115,4 +135,4 @@ def diff_text(change: Any) -> str:
     return "\n".join([table(head, rows, right=(2, 3, 4)), *told])
 
 
-COMMAND = Command("runs", _configure, _call, _show)
+COMMAND = Command("runs", _configure, _call, _show, _code)
