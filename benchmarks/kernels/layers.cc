@@ -122,7 +122,7 @@ void work(void* context, int thread) {
   const Work& w = *static_cast<Work*>(context);
   for (int phase = 0; phase < w.phases; ++phase) {
     w.step->kernel->run(*w.step, phase, thread, w.threads, (*w.scratch)[thread]);
-    w.barrier->wait(w.threads);
+    w.barrier->wait(w.threads, [] {});
   }
 }
 
