@@ -33,7 +33,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="only this model's runs")
     parser.add_argument(
         "--fail-above", type=percent, metavar="P",
-        help="with diff: exit code 1 when the second run takes over P % longer",
+        help="with diff: exit code 1 when the second run takes over P %% longer",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, default=50, metavar="N", help="newest runs (50)")
     add_json(parser)
