@@ -19,12 +19,8 @@ bool prepare(Step& step, Env& env) {
   if (!is_floats(boxes) || !is_floats(scores) || boxes->rank != 3 || scores->rank != 3 || !y ||
       y->dtype != DType::kI64 || !attr_int(step, "padded", 0))
     return env.fail("needs f32 boxes (B,N,4) and scores (B,C,N), and padded i64 rows");
-  State* s = static_cast<State*>(env.allocate(sizeof(State)));
+  State* s = state_of<State>(step, env, *scores);
   if (!s) return env.out_of_memory();
-  step.state = s;
-  s->images = scores->dims[0];
-  s->classes = scores->dims[1];
-  s->boxes = scores->dims[2];
   if (boxes->dims[0] != s->images || boxes->dims[1] != s->boxes || boxes->dims[2] != 4 ||
       s->boxes >= INT32_MAX)
     return env.fail("boxes and scores do not fit each other");

@@ -26,12 +26,8 @@ bool prepare(Step& step, Env& env) {
   if (!is_floats(boxes) || !is_floats(scores) || scores->rank != 3 || boxes->rank < 3 ||
       boxes->rank > 4 || !attr_int(step, "padded", 0))
     return env.fail("needs f32 boxes (N,M,4) and scores (N,C,M), and padded rows");
-  State* s = static_cast<State*>(env.allocate(sizeof(State)));
+  State* s = state_of<State>(step, env, *scores);
   if (!s) return env.out_of_memory();
-  step.state = s;
-  s->images = scores->dims[0];
-  s->classes = scores->dims[1];
-  s->boxes = scores->dims[2];
   s->shared = boxes->rank == 3;
   s->matrix = strcmp(step.op, "matrix_nms") == 0;
   if (boxes->dims[0] != s->images || boxes->dims[1] != s->boxes || last_dim(*boxes) != 4 ||

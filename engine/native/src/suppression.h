@@ -20,6 +20,18 @@ struct Candidates {
   int64_t boxes, classes, slots;
 };
 
+// A new state for scores (images, classes, boxes); nullptr when there is no memory.
+template <class State>
+LITE_INLINE State* state_of(Step& step, Env& env, const Tensor& scores) {
+  State* s = static_cast<State*>(env.allocate(sizeof(State)));
+  if (!s) return nullptr;
+  step.state = s;
+  s->images = scores.dims[0];
+  s->classes = scores.dims[1];
+  s->boxes = scores.dims[2];
+  return s;
+}
+
 // Of one thread, in its scratch.
 struct Room {
   float* corners;  // (boxes, 4)
