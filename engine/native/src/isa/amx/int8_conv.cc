@@ -39,10 +39,10 @@ bool suits(const Step& step, Env& env) {
 }
 
 bool prepare_part(const ConvShape& s, const IntWeightView& view, const int32_t* bias_in,
-                  const QuantParams& quant, bool by_rows, Step& step, Env& env, Part* part) {
+                  const QuantParams& quant, Step& step, Env& env, Part* part) {
   AmxGemm& g = part->gemm;
   plan_amx(s, 1, true, env, &g);
-  if (by_rows || outgrows_cache(g, s, env)) {
+  if (outgrows_cache(g, s, env)) {
     plan_amx(s, 1, true, env, &g, 1, 1, true);
     if (g.copied) plan_chunks(rows_per_chunk(g, s, env), &g);
   }
@@ -88,14 +88,11 @@ bool prepare(Step& step, Env& env) {
   if (!count) return false;
   state->part = static_cast<Part*>(env.allocate(static_cast<size_t>(count) * sizeof(Part)));
   if (!state->part) return env.out_of_memory();
-  const bool by_rows = asks_for_rows(step) && count == 1 && !s.transposed && s.conv.out.images == 1;
-  if (by_rows) step.rows = row_map(s.conv, 1);
   for (int64_t i = 0; i < count; ++i) {
     ConvShape shape;
     IntWeightView w;
     if (int_part(s, i, &shape, &w) &&
-        !prepare_part(shape, w, s.bias, state->quant, by_rows, step, env,
-                      &state->part[state->parts++])) {
+        !prepare_part(shape, w, s.bias, state->quant, step, env, &state->part[state->parts++])) {
       return false;
     }
   }
@@ -239,13 +236,6 @@ LITE_INLINE void copy_pixels(const AmxGemm& g, const uint8_t* from, uint8_t* to,
     }
 }
 
-// Where a step's bytes lie.
-struct Places {
-  const uint8_t* x;
-  uint8_t* y;
-  const uint8_t* residual;          // or nullptr
-};
-
 void copy(const AmxGemm& g, const uint8_t* x, int32_t x_zero, uint8_t* operand, int thread,
           int threads) {
   copy_planes(
@@ -254,17 +244,19 @@ void copy(const AmxGemm& g, const uint8_t* x, int32_t x_zero, uint8_t* operand, 
       [&](uint8_t* to, int64_t pixels) { memset(to, x_zero, pixels * g.pixel); });
 }
 
-void multiply(const Part& part, const AmxGemm& g, const QuantParams& q, const uint8_t* operand,
-              const Places& at, int thread) {
+// Of the whole part, or of a chunk of it.
+void multiply(const Part& part, const AmxGemm& g, const Step& step, const QuantParams& q,
+              const uint8_t* operand, int thread) {
+  const int32_t residual = q.residual.input;
   const uint8_t flip = q.y_signed ? 0x80 : 0;
   Finish f;
   f.zero = q.y_zero + flip;
   f.low = static_cast<uint8_t>(q.low + flip);
   f.high = static_cast<uint8_t>(q.high + flip);
   f.flip = flip;
-  f.residual = at.residual;
+  f.residual = residual < 0 ? nullptr : step.inputs[residual]->data;
   f.addend = addend_of(q.residual);
-  f.y = at.y;
+  f.y = step.outputs[0]->data;
   if (!f.residual) set_blocks<kNothing>(&f);
   else if (f.addend.rounded) set_blocks<kToIntegers>(&f);
   else set_blocks<kToSums>(&f);
@@ -292,54 +284,27 @@ void multiply(const Part& part, const AmxGemm& g, const QuantParams& q, const ui
       });
 }
 
-// `copy` and `multiply` of a step, for run_amx and run_chunks.
-LITE_INLINE auto copies(const State& state, const Places& at) {
-  return [&](const AmxGemm& g, uint8_t* operand, int thread, int threads) {
-    copy(g, at.x, state.quant.x_zero, operand, thread, threads);
-  };
-}
-LITE_INLINE auto multiplies(const State& state, const Part& part, const Places& at) {
-  return [&](const AmxGemm& g, const uint8_t* operand, int thread) {
-    multiply(part, g, state.quant, operand, at, thread);
-  };
-}
-
-const uint8_t* residual_of(const Step& step, const State& state) {
-  const int32_t input = state.quant.residual.input;
-  return input < 0 ? nullptr : step.inputs[input]->data;
-}
-
 void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
-  const Places at{step.inputs[0]->data, step.outputs[0]->data, residual_of(step, state)};
+  const uint8_t* x = step.inputs[0]->data;
   const bool last = phase + 1 == step.phases;
   for (int32_t i = 0; i < state.parts; ++i) {
     const Part& part = state.part[i];
     if (last) set_tiles(part.gemm);
-    run_amx(part.gemm, step, phase, thread, threads, scratch, at.x + part.gemm.source.origin,
-            copies(state, at), multiplies(state, part, at));
+    run_amx(
+        part.gemm, step, phase, thread, threads, scratch, x + part.gemm.source.origin,
+        [&](const AmxGemm& g, uint8_t* operand, int share, int shares) {
+          copy(g, x, state.quant.x_zero, operand, share, shares);
+        },
+        [&](const AmxGemm& g, const uint8_t* operand, int share) {
+          multiply(part, g, step, state.quant, operand, share);
+        });
   }
   if (last) release_tiles();
 }
 
-void run_rows(const Step& step, const RowRange& r, void* scratch) {
-  const State& state = *static_cast<const State*>(step.state);
-  const Part& part = *state.part;
-  const Places at{r.input, r.output, residual_of(step, state)};
-  set_tiles(part.gemm);
-  if (part.gemm.copied) {
-    run_chunks(part.gemm, 0, r.begin, r.end, static_cast<uint8_t*>(scratch), copies(state, at),
-               multiplies(state, part, at));
-  } else {
-    const AmxGemm rows = rows_of(part.gemm, r.begin, r.end - r.begin);
-    multiply(part, rows, state.quant, at.x + rows.source.origin, at, 0);
-  }
-  release_tiles();
-}
-
 const Kernel kInt8Conv[] = {
-    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits,
-     run_rows},
+    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
     {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
     {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, suits},
 };
