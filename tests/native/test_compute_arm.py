@@ -83,11 +83,12 @@ def test_bands(graph, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("isa", ["neon", "neondot", "neoni8mm"])
 def test_integer_kernels(isa, tmp_path):
-    cases = [int8.int_conv_case(*c) for c in int8.CONVS]
+    convolutions = int8.CONVS + int8.EXACT
+    cases = [int8.int_conv_case(*c) for c in convolutions]
     plans = [
         one_step_plan("QLinearConv", c[0], inputs, [np.zeros_like(want)], attrs,
                       range(len(inputs)))
-        for c, (inputs, attrs, want) in zip(int8.CONVS, cases)
+        for c, (inputs, attrs, want) in zip(convolutions, cases)
     ]
     transposed = [int8.int_deconv_case(*c) for c in int8.DECONVS]
     plans += [
@@ -95,6 +96,10 @@ def test_integer_kernels(isa, tmp_path):
                       range(len(inputs)))
         for inputs, attrs, want in transposed
     ]
-    results = run_on_arm(merged(plans), tmp_path, isa)
+    profile = tmp_path / "profile.json"
+    results = run_on_arm(merged(plans), tmp_path, isa, options=["--profile", str(profile)])
+    taken = [s["variant"].split("__")[0] for s in json.loads(profile.read_text())["steps"]]
+    exact = taken[len(int8.CONVS) : len(convolutions)]
+    assert exact == ["i8_conv2d_winograd43" if isa == "neon" else int8.GEMM] * len(int8.EXACT)
     for got, (_, _, want) in zip(results, cases + transposed, strict=True):
         assert np.array_equal(got, want)

@@ -109,6 +109,18 @@ TILED: list[tuple] = [
     (GEMM, (1, 2, 30, 64), 64, (3, 3), {"pads": [3, 3, 3, 3]}, U8, I8, U8),
 ]
 
+# Large enough for Winograd's F(4,3): whole tiles and parts of them, edges without padding and with
+# more than the kernel asks for, channels that fill no register, several images, residuals.
+EXACT: list[tuple] = [
+    (GEMM, (1, 16, 16, 64), 64, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
+    (GEMM, (1, 19, 18, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}, I8, I8, I8),
+    (GEMM, (2, 17, 21, 61), 75, (3, 3), {"pads": [0, 2, 1, 3], "y_zero": 0}, U8, I8, U8),
+    (GEMM, (1, 22, 23, 96), 100, (3, 3), {}, I8, I8, U8),
+    (GEMM, (1, 24, 20, 64), 70, (3, 3), {"pads": [1, 1, 1, 1], "residual": I8}, U8, I8, I8),
+    (GEMM, (1, 20, 19, 64), 64, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 9,
+                                         "residual_zero": 0, "y_zero": 0}, U8, I8, U8),
+]
+
 # x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type: taps that overlap, gaps
 # between them, cut edges, groups; the last ones are large enough for AMX, read in place or copied.
 DECONVS: list[tuple] = [
@@ -207,13 +219,50 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
 
 
 @pytest.mark.parametrize("isa", native.isas())
-@pytest.mark.parametrize("case", CONVS + TILED, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}")
+@pytest.mark.parametrize("case", CONVS + TILED + EXACT, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}")
 def test_qlinear_conv(case, isa):
     inputs, attrs, want = int_conv_case(*case)
     for threads in (1, 3):
         (got,) = run_step("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs,
                           constant=(3, 8), threads=threads, max_isa=isa)
         assert np.array_equal(got, want)
+
+
+WINOGRAD = [isa for isa in native.isas() if isa in ("sse2", "avx2", "avx512", "avx512vnni")]
+
+
+def kernel_of(inputs, attrs, want, isa) -> str:
+    plan = one_step_plan("QLinearConv", GEMM, inputs, [np.zeros_like(want)], attrs, (3, 8))
+    (step,) = load(plan, max_isa=isa).steps()
+    return step.variant.partition("__")[0]
+
+
+@pytest.mark.parametrize("isa", WINOGRAD)
+@pytest.mark.parametrize("case", EXACT, ids=lambda c: "x".join(map(str, c[1])))
+def test_winograd_takes_what_suits_it(case, isa):
+    inputs, attrs, want = int_conv_case(*case)
+    assert kernel_of(inputs, attrs, want, isa) == "i8_conv2d_winograd43"
+
+
+@pytest.mark.parametrize("isa", WINOGRAD)
+@pytest.mark.parametrize(("channels", "name"), [(115, "winograd43"), (116, "gemm")])
+def test_winograd_is_exact_up_to_its_largest_sums(channels, name, isa):
+    """255 * 127 * 9 * 115 is the last below 2**25, which is as far as 576-fold sums reach."""
+    x = np.full((1, 16, 16, channels), 255, U8)
+    x[0, ::7] = x[0, :, ::5] = 0
+    w = np.full((64, channels, 3, 3), 127, I8)
+    w[1::2] = -127
+    sums = conv(x.astype(np.int64), w.astype(np.int64), pads=[1, 1, 1, 1])
+    quant = {"x_scale": 1.0, "x_zero_point": 0, "w_scale": [1.0], "w_zero_point": [0],
+             "y_scale": 3e5, "y_zero_point": 0}
+    want = requantise(sums, np.float32(1) / np.float32(3e5), 0, I8)
+    attrs = {"pads": [1, 1, 1, 1], **quant}
+    inputs = [x, None, None, w, None, None, None, None, np.zeros(64, np.int32)]
+    assert kernel_of(inputs, attrs, want, isa) == f"i8_conv2d_{name}"
+    (got,) = run_step("QLinearConv", GEMM, inputs, [np.zeros_like(want)], attrs, constant=(3, 8),
+                      max_isa=isa)
+    assert np.array_equal(got, want)
+    assert got.min() < -100 and got.max() > 100
 
 
 def int_deconv_case(x_dims, out_c, k, options, x_type, w_type, y_type):

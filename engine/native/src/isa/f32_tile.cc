@@ -138,25 +138,10 @@ void tile(const Tile& t) {
 
 }  // namespace
 
-#define LITE_TILES_4(v, p) tile<1, v, p>, tile<2, v, p>, tile<3, v, p>, tile<4, v, p>
-#define LITE_TILES_6(v, p) LITE_TILES_4(v, p), tile<5, v, p>, tile<6, v, p>
-#define LITE_TILES_8(v, p) LITE_TILES_6(v, p), tile<7, v, p>, tile<8, v, p>
-#define LITE_TILES_14(v, p)                                                      \
-  LITE_TILES_8(v, p), tile<9, v, p>, tile<10, v, p>, tile<11, v, p>, tile<12, v, p>, \
-      tile<13, v, p>, tile<14, v, p>
-#if defined(__AVX512F__)
-#define LITE_TILES LITE_TILES_14
-#elif defined(__AVX2__)
-#define LITE_TILES LITE_TILES_6
-#elif defined(__SSE2__)
-#define LITE_TILES LITE_TILES_4
-#else
-#define LITE_TILES LITE_TILES_8
-#endif
-
+#define LITE_TILE(rows, vectors, prefetch) tile<rows, vectors, prefetch>
 const TileFn kTile[2][2][kTileRows] = {
-    {{LITE_TILES(1, false)}, {LITE_TILES(2, false)}},
-    {{LITE_TILES(1, true)}, {LITE_TILES(2, true)}},
+    {{LITE_HEIGHTS(LITE_TILE, 1, false)}, {LITE_HEIGHTS(LITE_TILE, 2, false)}},
+    {{LITE_HEIGHTS(LITE_TILE, 1, true)}, {LITE_HEIGHTS(LITE_TILE, 2, true)}},
 };
 
 }  // namespace lite::LITE_ISA

@@ -27,6 +27,26 @@ constexpr int kTileRows = 4;
 constexpr int kTileRows = 8;
 #endif
 
+// make(rows, ...) for every height of such a tile.
+#define LITE_HEIGHTS_4(make, ...) \
+  make(1, __VA_ARGS__), make(2, __VA_ARGS__), make(3, __VA_ARGS__), make(4, __VA_ARGS__)
+#define LITE_HEIGHTS_6(make, ...) \
+  LITE_HEIGHTS_4(make, __VA_ARGS__), make(5, __VA_ARGS__), make(6, __VA_ARGS__)
+#define LITE_HEIGHTS_8(make, ...) \
+  LITE_HEIGHTS_6(make, __VA_ARGS__), make(7, __VA_ARGS__), make(8, __VA_ARGS__)
+#define LITE_HEIGHTS_14(make, ...)                                                         \
+  LITE_HEIGHTS_8(make, __VA_ARGS__), make(9, __VA_ARGS__), make(10, __VA_ARGS__),          \
+      make(11, __VA_ARGS__), make(12, __VA_ARGS__), make(13, __VA_ARGS__), make(14, __VA_ARGS__)
+#if defined(__AVX512F__)
+#define LITE_HEIGHTS LITE_HEIGHTS_14
+#elif defined(__AVX2__)
+#define LITE_HEIGHTS LITE_HEIGHTS_6
+#elif defined(__SSE2__)
+#define LITE_HEIGHTS LITE_HEIGHTS_4
+#else
+#define LITE_HEIGHTS LITE_HEIGHTS_8
+#endif
+
 // Where products are of bf16 pairs (AVX512-BF16), two numbers take the place of a float in A and in
 // W, and every k below is one of pairs; sums and C are floats. A pair of W lies together.
 // With LITE_HALVES all of A, W and C are halves.

@@ -264,26 +264,11 @@ void row_sums(const IntTile& t, int rows, int32_t* sums) {
 
 const RowSumsFn kRowSums[2] = {row_sums<false>, row_sums<true>};
 
-#define LITE_TILES_4(f, v) tile<f, 1, v>, tile<f, 2, v>, tile<f, 3, v>, tile<f, 4, v>
-#define LITE_TILES_6(f, v) LITE_TILES_4(f, v), tile<f, 5, v>, tile<f, 6, v>
-#define LITE_TILES_8(f, v) LITE_TILES_6(f, v), tile<f, 7, v>, tile<f, 8, v>
-#define LITE_TILES_14(f, v)                                                          \
-  LITE_TILES_8(f, v), tile<f, 9, v>, tile<f, 10, v>, tile<f, 11, v>, tile<f, 12, v>, \
-      tile<f, 13, v>, tile<f, 14, v>
-#if defined(__AVX512F__)
-#define LITE_TILES LITE_TILES_14
-#elif defined(__AVX2__)
-#define LITE_TILES LITE_TILES_6
-#elif defined(__SSE2__)
-#define LITE_TILES LITE_TILES_4
-#else
-#define LITE_TILES LITE_TILES_8
-#endif
-
+#define LITE_TILE(rows, flip, vectors) tile<flip, rows, vectors>
 // int16 operands are never flipped.
 const IntTileFn kIntTile[2][2][kTileRows] = {
-    {{LITE_TILES(false, 1)}, {LITE_TILES(false, 2)}},
-    {{LITE_TILES(kBytes, 1)}, {LITE_TILES(kBytes, 2)}},
+    {{LITE_HEIGHTS(LITE_TILE, false, 1)}, {LITE_HEIGHTS(LITE_TILE, false, 2)}},
+    {{LITE_HEIGHTS(LITE_TILE, kBytes, 1)}, {LITE_HEIGHTS(LITE_TILE, kBytes, 2)}},
 };
 
 }  // namespace lite::LITE_ISA

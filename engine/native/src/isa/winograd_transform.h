@@ -50,19 +50,21 @@ struct F43 {
       {1. / 4, 0, 0},           {-1. / 6, -1. / 6, -1. / 6}, {-1. / 6, 1. / 6, -1. / 6},
       {1. / 24, 1. / 12, 1. / 6}, {1. / 24, -1. / 12, 1. / 6}, {0, 0, 1}};
   static constexpr int kWeightOf[6] = {0, 1, 2, 3, 4, 5};
-  static LITE_INLINE void input(const F* d, F* o) {
+  template <class V>
+  static LITE_INLINE void input(const V* d, V* o) {
     // In this order nearly every product is added in place.
-    const F r = d[4] - d[2], s = 2 * (d[3] - d[1]);
+    const V r = d[4] - d[2], s = 2 * (d[3] - d[1]);
     o[3] = r + s;
     o[4] = r - s;
     o[0] = r + 4 * (d[0] - d[2]);
     o[5] = (d[5] - d[3]) - 2 * s;
-    const F p = d[4] - 4 * d[2], q = d[3] - 4 * d[1];
+    const V p = d[4] - 4 * d[2], q = d[3] - 4 * d[1];
     o[1] = p + q;
     o[2] = p - q;
   }
-  static LITE_INLINE void output(const F* t, F* o) {
-    const F a = t[1] + t[2], b = t[1] - t[2], c = t[3] + t[4], d = t[3] - t[4];
+  template <class V>
+  static LITE_INLINE void output(const V* t, V* o) {
+    const V a = t[1] + t[2], b = t[1] - t[2], c = t[3] + t[4], d = t[3] - t[4];
     o[0] = t[0] + a + c;
     o[3] = (t[5] + b) + 8 * d;
     o[1] = b + 2 * d;

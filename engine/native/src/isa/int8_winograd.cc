@@ -1,0 +1,227 @@
+// 3x3 stride-1 integer convolution by Winograd's F(4,3) in both directions, exact: a quarter of the
+// products, of 16-bit numbers.
+//
+// With Bt, G and At of Lavin & Gray 2015, and G taken 24 times, which makes it whole numbers, either
+// direction gives 24 times the sums. What the transforms of bytes give, |Bt d B| <= 10 * 10 * 255 and
+// |G g Gt| <= 12 * 12 * 128, fits into 16 bits; for that the last row of G is taken 12 times, and its
+// products are doubled. Sums of products need more than 32 bits and are kept modulo 2^32: 576-fold
+// sums, which times 9^-1 (modulo 2^32) are 64-fold ones. Where the sums are below 2^25 (suits()), these
+// are exact, and the scale takes the 64. The integers are those of isa/int8_conv.cc.
+//
+// A block of tiles (4x4 output pixels) at a time, as many as the register tile has rows:
+//   V[point][tile][channel]           input transform, int16
+//   M[point][tile][column]            V[point] U[point] for one panel of U, int32
+//   Y = At M A                        output transform, then the end of every integer tile
+// Weights are transformed once: U[panel][point][channels / kPair][column][kPair].
+#include "int8_winograd_tiles.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+struct Products {
+  const int16_t* a;
+  ptrdiff_t lda;                   // elements
+  const int16_t* w;
+  ptrdiff_t groups;                // of kPair products
+  int32_t* c;
+  ptrdiff_t ldc;
+  const int16_t* prefetch;         // as far as `w` reaches
+};
+using ProductsFn = void (*)(const Products&);
+
+LITE_INLINE void multiply(I& acc, const int16_t* a, const int16_t* w) {
+#if defined(__x86_64__)
+  int32_t pair;
+  I b;
+  memcpy(&pair, a, sizeof pair);
+  memcpy(&b, w, sizeof b);
+#if defined(__AVX512VNNI__)
+  asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(splat(pair)), "v"(b));  // NOTE: see int8_tile.cc
+#elif defined(__AVX512F__)
+  acc += (I)_mm512_madd_epi16((__m512i)splat(pair), (__m512i)b);
+#elif defined(__AVX2__)
+  acc += (I)_mm256_madd_epi16((__m256i)splat(pair), (__m256i)b);
+#else
+  acc += (I)_mm_madd_epi16((__m128i)splat(pair), (__m128i)b);
+#endif
+#else
+  acc = (I)vmlal_n_s16((int32x4_t)acc, vld1_s16(w), *a);
+#endif
+}
+
+template <int kRows, int kVectors>
+void products(const Products& t) {
+  I acc[kRows][kVectors] = {};
+  constexpr int kStep = kVectors * kLanes * kPair;
+  const int16_t *a = t.a, *w = t.w, *ahead = t.prefetch;
+  const ptrdiff_t lda = t.lda;
+#pragma GCC unroll 2
+  for (ptrdiff_t k = t.groups; k > 0; --k, a += kPair, w += kStep, ahead += kStep) {
+    for (int line = 0; line < kStep; line += 32) prefetch_l2(ahead + line);
+    LITE_UNROLL for (int m = 0; m < kRows; ++m)
+      LITE_UNROLL for (int n = 0; n < kVectors; ++n)
+        multiply(acc[m][n], a + m * lda, w + n * kLanes * kPair);
+  }
+  LITE_UNROLL for (int m = 0; m < kRows; ++m)
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) store(t.c + m * t.ldc + n * kLanes, acc[m][n]);
+}
+
+#define LITE_PRODUCTS(rows, vectors) products<rows, vectors>
+constexpr ProductsFn kProductsOf[2][kTileRows] = {{LITE_HEIGHTS(LITE_PRODUCTS, 1)},
+                                                  {LITE_HEIGHTS(LITE_PRODUCTS, 2)}};
+
+#if defined(__AVX512VNNI__) || !defined(__x86_64__)
+constexpr double kProductCost = 1;
+#else
+constexpr double kProductCost = 2;         // and an addition
+#endif
+#if defined(__x86_64__)
+constexpr double kByteCost = 0.1;          // of weights from beyond the second-level cache
+#else
+constexpr double kByteCost = 0.3;
+#endif
+
+// Vector operations, more or less: those of a transform stand for its loads and stores too.
+double plain_cost(const ConvShape& s) {
+  const double pixels = static_cast<double>(s.out.images * s.out.h * s.out.w);
+  return pixels * 9 * static_cast<double>(s.in.c) / kDepth * kProductCost *
+         static_cast<double>((s.out.c + kLanes - 1) / kLanes);
+}
+double transformed_cost(const ConvShape& s, size_t l2_bytes) {
+  const int64_t tiles = s.out.images * ((s.out.h + 3) / 4) * ((s.out.w + 3) / 4);
+  const double vectors_in = static_cast<double>((s.in.c + kNarrow - 1) / kNarrow);
+  const double vectors_out = static_cast<double>((s.out.c + kLanes - 1) / kLanes);
+  const double products = 1.2 * kAll * static_cast<double>(s.in.c) / kPair * kProductCost * vectors_out;
+  const double tile = products + 400 * vectors_in + 300 * vectors_out;
+  // Each block reads all weights, which may have to come from beyond the second-level cache.
+  const double weight_bytes = 2.0 * kAll * static_cast<double>(s.in.c) * kLanes * vectors_out;
+  const double blocks = static_cast<double>((tiles + kTileRows - 1) / kTileRows);
+  const double reading = weight_bytes > 0.7 * static_cast<double>(l2_bytes) ? kByteCost * weight_bytes : 0;
+  return static_cast<double>(tiles) * tile + blocks * reading;
+}
+
+bool suits(const Step& step, Env& env) {
+  IntShape s;
+  if (!read_int_shape(step, env, &s) || s.transposed ||
+      !weights_are_centred(step, *s.w.tensor, s.w_name)) {
+    return false;
+  }
+  const ConvShape& c = s.conv;
+  if (s.b && (s.b->dtype != DType::kI32 || s.b->size != c.out.c)) return false;
+  for (int i = 0; i < 2; ++i)
+    if (c.kernel[i] != 3 || c.stride[i] != 1 || c.dilation[i] != 1) return false;
+  if (c.groups != 1 || transformed_cost(c, env.l2_bytes) > plain_cost(c)) return false;
+  const int8_t* w = reinterpret_cast<const int8_t*>(s.w.tensor->data);
+  for (int64_t n = 0; n < c.out.c; ++n) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < 9 * c.in.c; ++i, ++w) sum += *w < 0 ? -*w : *w;
+    const int64_t bias = s.bias ? s.bias[n] : 0;
+    if (255 * sum + (bias < 0 ? -bias : bias) >= 1 << 25) return false;
+  }
+  return true;
+}
+
+bool prepare(Step& step, Env& env) {
+  IntShape s;
+  Winograd* w = static_cast<Winograd*>(env.allocate(sizeof(Winograd)));
+  if (!w) return env.out_of_memory();
+  step.state = w;
+  if (!read_int_shape(step, env, &s) || !read_int_params(step, env, s, &w->quant)) return false;
+  const ConvShape& c = s.conv;
+  w->in = c.in;
+  w->out = c.out;
+  w->residual = c.residual;
+  w->pad[0] = c.pad[0], w->pad[1] = c.pad[1];
+  w->channels = c.in.c;
+  w->row_elems = (c.in.c + kNarrow - 1) / kNarrow * kNarrow;
+  w->tiles_h = (c.out.h + kSide - 1) / kSide;
+  w->tiles_w = (c.out.w + kSide - 1) / kSide;
+  w->tiles = w->tiles_h * w->tiles_w * c.out.images;
+  w->panels = panel_count(c.out.c);
+  w->point_elems = (c.in.c + kPair - 1) / kPair * kPair * kTileColumns;
+  const int64_t weight_elems = w->panels * kAll * w->point_elems;
+  const int64_t columns = w->panels * kTileColumns;
+  int16_t* weights = static_cast<int16_t*>(env.allocate(weight_elems * 2 + 64));
+  int32_t* bias = static_cast<int32_t*>(env.allocate(columns * 4 + 64));
+  float* scale = static_cast<float*>(env.allocate(columns * 4 + 64));
+  if (!weights || !bias || !scale) return env.out_of_memory();
+  transform_weights(s, *w, weights);
+  for (int64_t n = 0; n < c.out.c; ++n) {
+    bias[n] = s.bias ? static_cast<int32_t>(kFold * static_cast<uint32_t>(s.bias[n])) : 0;
+    scale[n] = w->quant.scale[n] / 64;
+  }
+  w->weights = weights;
+  w->bias = bias;
+  w->scale = scale;
+  const double weight_bytes = 2.0 * static_cast<double>(weight_elems);
+  w->grid = choose_grid(env.threads, (w->tiles + kTileRows - 1) / kTileRows, w->panels,
+                        static_cast<double>(kAll * w->channels) / kPair * kTileRows,
+                        static_cast<double>(w->tiles * w->row_elems) * 400 / kNarrow,
+                        weight_bytes / 16);
+  step.scratch_bytes = kAll * static_cast<size_t>(2 * v_elems(*w) + 4 * kSumElems + c.in.c);
+  set_variant(step, "i8_conv2d_winograd43__" LITE_ISA_NAME "_%dx%d", kTileRows, kTileColumns);
+  return true;
+}
+
+void run(const Step& step, int, int thread, int, void* scratch) {
+  const Winograd& w = *static_cast<const Winograd*>(step.state);
+  const GridPart part = part_of(w.grid, w.tiles, 1, w.panels, thread);
+  const uint8_t* x = step.inputs[0]->data;
+  uint8_t* y = step.outputs[0]->data + w.out.origin;
+  const Residual& r = w.quant.residual;
+  const uint8_t* residual = r.input >= 0 ? step.inputs[r.input]->data + w.residual.origin : nullptr;
+  int16_t* v = static_cast<int16_t*>(scratch);
+  int32_t* m = reinterpret_cast<int32_t*>(v + kAll * v_elems(w));
+  uint8_t* patch = reinterpret_cast<uint8_t*>(m + kAll * kSumElems);
+  IntTile to;
+  to.zero = w.quant.y_zero + (w.quant.y_signed ? 128 : 0);
+  to.flip = w.quant.y_signed ? 0x80 : 0;
+  to.low = static_cast<uint8_t>(w.quant.low + to.flip);
+  to.high = static_cast<uint8_t>(w.quant.high + to.flip);
+  to.addend = addend_of(r);
+  to.ldc = w.out.pixel;
+  to.ldr = w.residual.pixel;
+  to.half_c = kHalfRows * to.ldc;
+  to.half_r = kHalfRows * to.ldr;
+  Products p;
+  p.lda = w.row_elems;
+  p.groups = (w.channels + kPair - 1) / kPair;
+  p.ldc = kTileColumns;
+  const TileSplit split = split_rows(part.end - part.begin);
+  for (int64_t j = 0; j < split.tiles; ++j) {
+    const int64_t first = part.begin + tile_begin(split, j), count = tile_rows(split, j);
+    for (int64_t i = 0; i < count; ++i)
+      transform_input(w, x, tile_at(w, first + i), patch, v + i * w.row_elems, v_elems(w));
+    for (int64_t panel = part.panel_begin; panel < part.panel_end; ++panel) {
+      const int64_t n0 = panel * kTileColumns, left = w.out.c - n0;
+      to.columns = static_cast<int32_t>(left < kTileColumns ? left : kTileColumns);
+      to.scale = w.scale + n0;
+      const int vectors = tile_vectors(to.columns);
+      p.a = v;
+      p.w = w.weights + panel * kAll * w.point_elems;
+      p.c = m;
+      for (int i = 0; i < kAll; ++i, p.a += v_elems(w), p.w += w.point_elems, p.c += kSumElems) {
+        p.prefetch = p.w + w.point_elems;
+        kProductsOf[vectors - 1][count - 1](p);
+      }
+      const auto write = vectors == 2 ? transform_output<2> : transform_output<1>;
+      for (int64_t i = 0; i < count; ++i) {
+        const TileAt at = tile_at(w, first + i);
+        to.c = y + at.image * w.out.image + at.y * w.out.row + at.x * w.out.pixel + n0;
+        to.residual = residual ? residual + at.image * w.residual.image + at.y * w.residual.row +
+                                     at.x * w.residual.pixel + n0
+                               : nullptr;
+        write(w, m + i * kTileColumns, n0, at, to);
+      }
+    }
+  }
+}
+
+const Kernel kInt8Winograd[] = {
+    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
+};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(int8_winograd, kInt8Winograd)

@@ -1,0 +1,198 @@
+// Tiles of bytes into the domain of F(4,3) and back, in whole numbers: see int8_winograd.cc.
+#pragma once
+
+#include "conv_strips.h"
+#include "int8_finish.h"
+#include "int8_shape.h"
+#include "tap_gemm.h"
+#include "winograd_transform.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+constexpr int kPoints = F43::kPoints, kAll = kPoints * kPoints, kSide = F43::kOutputs;
+// Numbers whose products are summed in one lane.
+#if defined(__x86_64__)
+constexpr int kPair = 2;
+#else
+constexpr int kPair = 1;
+#endif
+constexpr int kNarrow = 2 * kLanes;        // lanes of 16 bits
+typedef int16_t S __attribute__((vector_size(2 * kNarrow)));
+typedef uint8_t NarrowBytes __attribute__((vector_size(kNarrow)));
+typedef int8_t NarrowSigned __attribute__((vector_size(kNarrow)));
+
+// Outputs come out kFold times; 9 * kNinth = 1 modulo 2^32.
+constexpr int32_t kFold = 576, kNinth = 954437177;
+
+struct Winograd {
+  QuantParams quant;
+  PixelView in, out, residual;
+  int64_t pad[2];
+  int64_t channels, row_elems;             // row_elems: of V, from one tile to the next
+  int64_t tiles_h, tiles_w, tiles;         // of all images
+  int64_t panels, point_elems;             // point_elems: of a panel, from one point to the next
+  const int16_t* weights;
+  const int32_t* bias;                     // panels * kTileColumns, kFold times
+  const float* scale;                      // the same, of 64-fold sums
+  ThreadGrid grid;
+};
+
+struct TileAt {
+  int64_t image, y, x;                     // first output pixel
+};
+LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile) {
+  const int64_t per_image = w.tiles_h * w.tiles_w, image = tile / per_image;
+  const int64_t rest = tile - image * per_image, y = rest / w.tiles_w;
+  return {image, y * kSide, (rest - y * w.tiles_w) * kSide};
+}
+
+// Of one point of a block: a cache line more, for points that are written together lie in few cache sets
+// where their distance is a power of two.
+int64_t v_elems(const Winograd& w) { return kTileRows * w.row_elems + kNarrow; }
+constexpr int64_t kSumElems = kTileRows * kTileColumns + kLanes;
+
+int32_t weight_factor(int point, int tap) {
+  return static_cast<int32_t>(F43::kWeights[point][tap] * (point == kPoints - 1 ? 12 : 24));
+}
+
+void transform_weights(const IntShape& s, const Winograd& w, int16_t* out) {
+  const int64_t columns_out = s.conv.out.c;
+  const auto one = [&](int64_t n, int64_t c, int16_t* to, int64_t next) {
+    int32_t g[3][3], half[kPoints][3];
+    for (int y = 0; y < 3; ++y)
+      for (int x = 0; x < 3; ++x)
+        g[y][x] = centred_weight(w.quant, *s.w.tensor, n,
+                                 s.w.origin + n * s.w.out + c * s.w.in + y * s.w.y + x * s.w.x);
+    for (int i = 0; i < kPoints; ++i)
+      for (int x = 0; x < 3; ++x)
+        half[i][x] = weight_factor(i, 0) * g[0][x] + weight_factor(i, 1) * g[1][x] +
+                     weight_factor(i, 2) * g[2][x];
+    for (int i = 0; i < kPoints; ++i)
+      for (int j = 0; j < kPoints; ++j, to += next)
+        *to = static_cast<int16_t>(weight_factor(j, 0) * half[i][0] +
+                                   weight_factor(j, 1) * half[i][1] +
+                                   weight_factor(j, 2) * half[i][2]);
+  };
+  for (int64_t n = 0; n < columns_out; ++n) {
+    const int64_t panel = n / kTileColumns, columns = panel_columns(columns_out, panel);
+    int16_t* to = out + panel * kAll * w.point_elems + n % kTileColumns * kPair;
+    for (int64_t c = 0; c < w.channels; ++c)
+      one(n, c, to + c / kPair * kPair * columns + c % kPair, w.point_elems);
+  }
+}
+
+// kNarrow bytes, or the first n of them, as the numbers that they are.
+template <bool kSigned>
+LITE_INLINE S widen_narrow(const uint8_t* p) {
+#if defined(__AVX512BW__)
+  // NOTE: gcc 12 would make two halves of a conversion.
+  const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return (S)(kSigned ? _mm512_cvtepi8_epi16(v) : _mm512_cvtepu8_epi16(v));
+#else
+  NarrowBytes v;
+  memcpy(&v, p, sizeof v);
+  return kSigned ? __builtin_convertvector((NarrowSigned)v, S) : __builtin_convertvector(v, S);
+#endif
+}
+template <bool kSigned>
+LITE_INLINE S widen_narrow(const uint8_t* p, int n) {
+  uint8_t whole[kNarrow] = {};
+  copy_columns(whole, p, n);
+  return widen_narrow<kSigned>(whole);
+}
+
+// 6x6 pixels from x on into V, whose points lie `stride` elements apart. Of the zero point, which is
+// the same in all pixels, 36 times itself is in the point (1, 1) and nothing in the others.
+template <bool kSigned>
+void transform_patch(const uint8_t* x, int64_t row, int64_t pixel, int64_t channels, int32_t zero,
+                     int16_t* v, int64_t stride) {
+  const uint8_t* rows[kPoints];
+  LITE_UNROLL for (int i = 0; i < kPoints; ++i) rows[i] = x + i * row;
+  const auto vector = [&](int64_t c, auto read) __attribute__((always_inline)) {
+    S t[kPoints][kPoints];
+    LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+      S d[kPoints], o[kPoints];
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(rows[i] + j * pixel + c);
+      F43::input(d, o);
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i) t[i][j] = o[i];
+    }
+    int16_t* to = v + c;
+    LITE_UNROLL for (int i = 0; i < kPoints; ++i) {
+      S o[kPoints];
+      F43::input(t[i], o);
+      if (i == 1) o[1] -= static_cast<int16_t>(36 * zero);
+      LITE_UNROLL for (int j = 0; j < kPoints; ++j, to += stride) memcpy(to, &o[j], sizeof o[j]);
+    }
+  };
+  int64_t c = 0;
+  for (; c + kNarrow <= channels; c += kNarrow)
+    vector(c, [&](const uint8_t* q) __attribute__((always_inline)) { return widen_narrow<kSigned>(q); });
+  const int tail = static_cast<int>(channels - c);
+  if (tail)
+    vector(c, [&](const uint8_t* q) __attribute__((always_inline)) {
+      return widen_narrow<kSigned>(q, tail);
+    });
+}
+
+// `patch`: room for a tile's input with the border that it has beyond the image.
+void transform_input(const Winograd& w, const uint8_t* x, TileAt at, uint8_t* patch, int16_t* v,
+                     int64_t stride) {
+  const auto transform = w.quant.x_signed ? transform_patch<true> : transform_patch<false>;
+  const int64_t y0 = at.y - w.pad[0], x0 = at.x - w.pad[1], c = w.channels;
+  const uint8_t* from = x + w.in.origin + at.image * w.in.image + y0 * w.in.row + x0 * w.in.pixel;
+  if (y0 >= 0 && x0 >= 0 && y0 + kPoints <= w.in.h && x0 + kPoints <= w.in.w)
+    return transform(from, w.in.row, w.in.pixel, c, w.quant.x_zero, v, stride);
+  memset(patch, w.quant.x_zero, kAll * c);
+  const int64_t first = x0 < 0 ? -x0 : 0, last = w.in.w - x0 < kPoints ? w.in.w - x0 : kPoints;
+  for (int64_t i = 0; i < kPoints; ++i) {
+    if (y0 + i < 0 || y0 + i >= w.in.h) continue;
+    for (int64_t j = first; j < last; ++j)
+      memcpy(patch + (i * kPoints + j) * c, from + i * w.in.row + j * w.in.pixel, c);
+  }
+  transform(patch, kPoints * c, c, c, w.quant.x_zero, v, stride);
+}
+
+// The first kPixels of a row of pixels.
+template <int kPixels, int kVectors>
+LITE_INLINE void finish_pixels(const IntTile& to, const I (&sums)[kSide][kVectors]) {
+  I first[kPixels][kVectors];
+  memcpy(first, sums, sizeof first);
+  finish(to, first);
+}
+
+// The tile at `at`, from output channel n0 on; `to`: where its first pixel goes.
+template <int kVectors>
+void transform_output(const Winograd& w, const int32_t* products, int64_t n0, TileAt at, IntTile to) {
+  const int64_t rows = w.out.h - at.y < kSide ? w.out.h - at.y : kSide;
+  const int64_t pixels = w.out.w - at.x < kSide ? w.out.w - at.x : kSide;
+  const int32_t* bias = w.bias + n0;
+  I t[kVectors][kSide][kPoints];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n)
+    LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
+      I d[kPoints], o[kSide];
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i)
+        d[i] = load(products + (i * kPoints + j) * kSumElems + n * kLanes);
+      if (j == 1) d[1] += load(bias + n * kLanes);    // the point (1, 1) counts once in every output
+      d[kPoints - 1] *= 2;
+      F43::output(d, o);
+      LITE_UNROLL for (int i = 0; i < kSide; ++i) t[n][i][j] = j + 1 < kPoints ? o[i] : 2 * o[i];
+    }
+  for (int64_t i = 0; i < rows; ++i, to.c += w.out.row) {
+    I sums[kSide][kVectors];
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+      I o[kSide];
+      F43::output(t[n][i], o);
+      LITE_UNROLL for (int j = 0; j < kSide; ++j)
+        sums[j][n] = o[j] * kNinth;
+    }
+    if (pixels == 4) finish(to, sums);
+    else if (pixels == 3) finish_pixels<3>(to, sums);
+    else if (pixels == 2) finish_pixels<2>(to, sums);
+    else finish_pixels<1>(to, sums);
+    if (to.residual) to.residual += w.residual.row;
+  }
+}
+
+}  // namespace
+}  // namespace lite::LITE_ISA
