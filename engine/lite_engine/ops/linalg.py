@@ -37,9 +37,12 @@ def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list
         if len(found) != rank:
             raise ShapeError(f"term {term!r} for rank {rank}")
         inputs.append(found)
-    if arrow:
-        return inputs, labels(right, widest)
     every = [label for term in inputs for label in term]
+    if arrow:
+        output = labels(right, widest)
+        if len(set(output)) != len(output) or not set(output) <= set(every):
+            raise ShapeError(f"equation {equation!r}: its output needs axes of its inputs, once")
+        return inputs, output
     once = sorted(label for label in set(every) if every.count(label) == 1 and label[0] != ".")
     return inputs, [*(f".{i}" for i in reversed(range(widest))), *once]
 

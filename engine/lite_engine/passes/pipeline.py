@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir import Graph, Journal
 from ._core import Pass, run_passes
 from .decompose_batch_norm import decompose_batch_norm
+from .decompose_einsum import decompose_einsum
 from .decompose_halves import decompose_halves
 from .drop_duplicates import drop_duplicates
 from .drop_identity import drop_identity
@@ -37,6 +38,7 @@ from .recompose_shuffles import recompose_shuffles
 CLEAN: list[Pass] = [
     fold_constants,
     fold_shapes,
+    decompose_einsum,
     fold_constants,
     drop_identity,
     drop_duplicates,
