@@ -219,7 +219,9 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
 
 
 @pytest.mark.parametrize("isa", native.isas())
-@pytest.mark.parametrize("case", CONVS + TILED + EXACT, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}")
+@pytest.mark.parametrize(
+    "case", CONVS + TILED + EXACT, ids=lambda c: f"{c[0]}-{'x'.join(map(str, c[1]))}"
+)
 def test_qlinear_conv(case, isa):
     inputs, attrs, want = int_conv_case(*case)
     for threads in (1, 3):
