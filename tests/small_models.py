@@ -81,3 +81,16 @@ def image(graph: Graph, batch: int = 1) -> dict[str, np.ndarray]:
     """Seeded input of a graph of this module."""
     shape = [batch if isinstance(d, str) else d for d in graph.inputs[0].shape]
     return {"x": np.random.default_rng(3).standard_normal(shape).astype(np.float32)}
+
+
+def class_token() -> Graph:
+    """PyTorch's vision transformer in small: Expand and Reshape read shapes that are computed from
+    an open batch."""
+    b = Builder(("N", 6, 4), "class_token")
+    batch = b.add("Gather", b.add("Shape", b.x), b.ints(0), axis=0, name="batch")
+    shape = b.add("Concat", batch, b.ints(1, 4), axis=0, name="shape")
+    token = b.add("Expand", b.weights(1, 1, 4), shape, name="token")
+    y = b.add("Concat", token, b.x, axis=1, name="with_token")
+    y = b.add("MatMul", y, b.weights(4, 5), name="mix")
+    rows = b.add("Concat", batch, b.ints(35), axis=0, name="rows")
+    return b.done(b.add("Reshape", y, rows, name="flat"))

@@ -23,7 +23,7 @@ from lite_engine.runtime.difference import channel_map, difference, histogram
 from lite_engine.runtime.judge import output_limit
 from lite_engine.runtime.rounding import explained
 
-from tests.small_models import Builder, attention, classifier, image
+from tests.small_models import Builder, attention, class_token, classifier, image
 
 LAYERS = ("stem", "dw", "pw", "wide")
 
@@ -41,6 +41,22 @@ def test_no_false_alarm(graph) -> None:
     result = compare(*sides(graph), image(graph))
     assert result.agrees and result.first_divergence is None
     assert "agree" in result.verdict
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("kind", [None, "swap_channels"])
+def test_shapes_that_are_computed_from_an_open_batch(kind) -> None:
+    """What a known batch makes constant is no value of a run: it is fed to nothing and tapped by
+    nothing. Layers that are compared are those that run, and a fault is named."""
+    model = optimize(class_token())
+    feeds = {"x": np.random.default_rng(1).standard_normal((2, 6, 4)).astype(np.float32)}
+    faults = {"mix": kind} if kind else None
+    a, b = Side(Predictor(model, "reference")), Side(
+        Predictor(model, host_target(), threads=1, faults=faults)
+    )
+    result = compare(a, b, feeds)
+    assert [x.name for x in result.layers] == ["with_token", "mix", "flat"]
+    assert (result.first_divergence or {}).get("name") == (faults and "mix")
 
 
 @pytest.mark.cpu

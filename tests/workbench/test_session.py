@@ -11,7 +11,7 @@ from typing import Any
 import lite_workbench as lw
 import numpy as np
 import pytest
-from lite_engine import LiteError, Predictor
+from lite_engine import LiteError, Predictor, optimize
 from lite_engine.errors import UsageError
 from lite_engine.runtime.advice import Advice
 from lite_workbench import by_hand
@@ -20,6 +20,8 @@ from lite_workbench.inputs import feeds_of, save_upload
 from lite_workbench.jobs import Cancelled
 from lite_workbench.notebook import cells_of
 from lite_workbench.steps.profile import advice_for
+
+from tests.small_models import class_token
 
 pytestmark = pytest.mark.cpu
 
@@ -83,6 +85,15 @@ def test_planted_fault_is_found_and_moved_away(session: lw.Session) -> None:
     assert session.compare("x86", "reference").agrees
     session.override(layer, None)
     assert not session.compare("x86", "reference").agrees
+
+
+def test_a_layer_alone_where_the_batch_is_open(tmp_path: Path) -> None:
+    """Flat reads a shape that is computed from the batch, which no run makes."""
+    session = lw.open(optimize(class_token()).save(tmp_path / "m.lite"))
+    session.set_input({"x": np.ones((2, 6, 4), np.float32)})
+    session.compare("reference", "x86")
+    alone = session.values("x86", "flat", alone_after="reference", pair=("reference", "x86"))
+    np.testing.assert_allclose(alone, session.values("x86", "mix").reshape(2, 35), rtol=1e-5)
 
 
 def test_selection_is_a_table(session: lw.Session) -> None:

@@ -68,12 +68,12 @@ class Sides:
         from lite_engine.runtime.compare import Side
 
         used = self.used(pair or (side, alone_after or side))
-        predictor = used[side]
-        node = layer_of(predictor.graph, layer)
+        own = Side(used[side]).at(feeds)
+        node = layer_of(own.graph, layer)
         name = next((v.name for v in node.outputs if v.name in outputs), node.outputs[0].name)
         if alone_after is None:
-            return predictor.run(feeds, taps=[name])[name]
+            return used[side].run(feeds, taps=[name])[name]
         reads = [v.name for v in node.inputs if v is not None and v.const is None]
         inner = [r for r in reads if r not in feeds]
         source = used[alone_after].run(feeds, taps=inner)
-        return Side(predictor).isolated([node], {**feeds, **source})[name]
+        return own.isolated([node], {**feeds, **source})[name]

@@ -134,8 +134,7 @@ def _windows(work: Work, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
 
 
 def _sized(work: Work, pairs: Sequence[Pair]) -> list[tuple[Pair, int]]:
-    """Layers and the bytes of their values; without values that became constant when shapes were
-    known."""
+    """Layers and the bytes of their values; without values that no plan holds."""
     plans = [
         side.predictor.plan({n: x.shape for n, x in feeds.items()})
         for side, feeds in ((work.a, work.feeds), (work.b, work.feeds_b))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, QuantParams, Value
-from ..ops import find_op
+from ..ops import find_op, specialise
 from .predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.
@@ -72,6 +72,14 @@ class Side:
         self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
     ) -> dict[str, np.ndarray]:
         return self.predictor.run(feeds, taps=names)
+
+    def at(self, feeds: Mapping[str, np.ndarray]) -> Side:
+        """The same at the sizes of these inputs. Values that the sizes decide (a Shape's, and what
+        is computed of it) are constants of its graph: no run makes them."""
+        if all(v.type.is_static for v in self.graph.inputs):
+            return self
+        graph = specialise(self.graph, {name: x.shape for name, x in feeds.items()})
+        return Side(self.predictor.like(graph), self.label)
 
     def isolated(
         self, nodes: Sequence[Node], known: Mapping[str, np.ndarray]

@@ -28,8 +28,7 @@ class Work:
         self, a: Valued, b: Valued, feeds: Mapping[str, Any], tolerance: float | None,
         isolated: bool, detail: set[str],
     ) -> None:  # fmt: skip
-        self.a, self.b, self.tolerance, self.detail = a, b, tolerance, detail
-        self.pairs = align(a, b)
+        self.tolerance, self.detail = tolerance, detail
         own = next(s for s in (a, b) if isinstance(s, Side))
         self.inputs = _same_inputs(a, b)
         if not isinstance(a, Side):
@@ -44,12 +43,15 @@ class Work:
                 other = theirs[self.inputs[value.name]]
                 x = to_float(fitted(self.feeds[value.name], other.shape), quant_of(value))
                 self.feeds_b[other.name] = to_integer(x, other)
+        self.a = a.at(self.feeds) if isinstance(a, Side) else a
+        self.b = b.at(self.feeds_b) if isinstance(b, Side) else b
+        self.pairs = align(self.a, self.b)
         self.isolated = isolated and isinstance(b, Side)
         self.model_name = own.predictor.model.name
         self.runs = 0
         self._found = False
         self._fallen: set[str] = set()  # B's places that rounding explains, and what reads them
-        self._kernels = _kernels(b, self.feeds_b)
+        self._kernels = _kernels(self.b, self.feeds_b)
         self.pair_of = {p.name_b: p for p in self.pairs}
         self.known = {p.name_b: p.name_a for p in self.pairs}
         self.known |= {name_b: name_a for name_a, name_b in self.inputs.items()}
