@@ -20,7 +20,7 @@ constexpr bool kHalves = true;
 constexpr bool kHalves = false;
 #endif
 // Weights of four taps for a block: bytes for dot products, else pairs of int16.
-#if defined(__AVX512VNNI__) || defined(__ARM_FEATURE_DOTPROD)
+#if defined(LITE_VNNI) || defined(__ARM_FEATURE_DOTPROD)
 constexpr int kQuadWeights = 4 * kBlock;
 constexpr bool kFlipSigned = !kDotSigned;   // which inputs are flipped by 128
 typedef int8_t TapWeight;
@@ -61,9 +61,8 @@ LITE_INLINE I load_lanes(const void* p) {
 
 // acc += the four products of every lane. `w` is vector `i` of a quad's weights.
 LITE_INLINE I dot_four(I acc, I x, const TapWeight* w) {
-#if defined(__AVX512VNNI__)
-  const I b = load_lanes(w);
-  asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(b));
+#if defined(LITE_VNNI)
+  dot_bytes(acc, x, load_lanes(w));
   return acc;
 #elif defined(__ARM_FEATURE_DOTPROD)
   return (I)vdotq_s32((int32x4_t)acc, (int8x16_t)x, (int8x16_t)load_lanes(w));

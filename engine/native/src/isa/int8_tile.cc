@@ -4,11 +4,8 @@
 namespace lite::LITE_ISA {
 namespace {
 
-#if defined(__AVX512VNNI__)
-LITE_INLINE void dot(I& acc, I x, I w) {
-  // NOTE: gcc 12 copies the accumulators of _mm512_dpbusd_epi32 around and spills them.
-  asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(x), "v"(w));
-}
+#if defined(LITE_VNNI)
+LITE_INLINE void dot(I& acc, I x, I w) { dot_bytes(acc, x, w); }
 #elif defined(__AVX512F__)
 LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm512_madd_epi16((__m512i)x, (__m512i)w); }
 #elif defined(__AVX2__)
@@ -236,7 +233,7 @@ void tile(const IntTile& t) {
 
 template <bool kFlip>
 void row_sums(const IntTile& t, int rows, int32_t* sums) {
-#if defined(__AVX512VNNI__) || defined(__ARM_FEATURE_DOTPROD)
+#if defined(LITE_VNNI) || defined(__ARM_FEATURE_DOTPROD)
   const I ones = splat(0x01010101);
   const B flip = splat_byte(kFlip ? 0x80 : 0);
   const int64_t bytes = t.groups * kDepth, rest = bytes % (4 * kLanes);

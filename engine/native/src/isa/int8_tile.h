@@ -3,7 +3,7 @@
 //   clamp(round(float(sum) * scale + float(r - residual_zero) * residual_scale) + zero)
 //
 // What an operand looks like depends on the instructions there are:
-//   AVX512-VNNI   activations as unsigned bytes, read in place; 4 products per lane (vpdpbusd)
+//   VNNI          activations as unsigned bytes, read in place; 4 products per lane (vpdpbusd)
 //   AArch64 i8mm  activations as they are; 8 products for 2 rows x 2 columns (smmla, usmmla)
 //   AArch64 dot   activations as signed bytes, read in place; 4 products per lane (sdot)
 //   x86 without   activations copied as int16 minus zero point; 2 products per lane (pmaddwd)
@@ -19,7 +19,12 @@
 
 namespace lite::LITE_ISA {
 
-#if defined(__AVX512VNNI__)
+// Of 512 bits, or of 256 bits without the rest of AVX-512.
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define LITE_VNNI
+#endif
+
+#if defined(LITE_VNNI)
 constexpr bool kBytes = true, kDotSigned = false;
 constexpr int kDepth = 4;
 typedef int8_t IntWeight;
@@ -52,6 +57,22 @@ constexpr int kOperandBytes = sizeof(Operand);
 constexpr bool kEitherSign = true;
 #else
 constexpr bool kEitherSign = false;
+#endif
+
+#if defined(LITE_VNNI)
+#if defined(__AVX512VNNI__)
+#define LITE_DOT(name) name
+#else
+#define LITE_DOT(name) "%{vex%} " name
+#endif
+// acc += the sum of four products of unsigned with signed bytes, and of two of 16-bit numbers.
+// NOTE: gcc 12 copies the accumulators of _mm512_dpbusd_epi32 around and spills them.
+LITE_INLINE void dot_bytes(I& acc, I x, I w) {
+  asm(LITE_DOT("vpdpbusd %2, %1, %0") : "+v"(acc) : "v"(x), "v"(w));
+}
+LITE_INLINE void dot_shorts(I& acc, I x, I w) {
+  asm(LITE_DOT("vpdpwssd %2, %1, %0") : "+v"(acc) : "v"(x), "v"(w));
+}
 #endif
 
 // Whether the second half of a tile's rows may lie elsewhere: two image rows of seven pixels.

@@ -35,8 +35,8 @@ LITE_INLINE void multiply(I& acc, const int16_t* a, const int16_t* w) {
   I b;
   memcpy(&pair, a, sizeof pair);
   memcpy(&b, w, sizeof b);
-#if defined(__AVX512VNNI__)
-  asm("vpdpwssd %2, %1, %0" : "+v"(acc) : "v"(splat(pair)), "v"(b));  // NOTE: see int8_tile.cc
+#if defined(LITE_VNNI)
+  dot_shorts(acc, splat(pair), b);
 #elif defined(__AVX512F__)
   acc += (I)_mm512_madd_epi16((__m512i)splat(pair), (__m512i)b);
 #elif defined(__AVX2__)
@@ -70,7 +70,7 @@ void products(const Products& t) {
 constexpr ProductsFn kProductsOf[2][kTileRows] = {{LITE_HEIGHTS(LITE_PRODUCTS, 1)},
                                                   {LITE_HEIGHTS(LITE_PRODUCTS, 2)}};
 
-#if defined(__AVX512VNNI__) || !defined(__x86_64__)
+#if defined(LITE_VNNI) || !defined(__x86_64__)
 constexpr double kProductCost = 1;
 #else
 constexpr double kProductCost = 2;         // and an addition
