@@ -127,15 +127,23 @@ def _short(text: str) -> dict[str, Any]:
     return out
 
 
-def open_image(path: str | Path) -> Any:
-    """A PIL image. Raises UsageError when the file is not an image."""
-    from PIL import Image
+def open_image(source: str | Path | bytes, name: str = "") -> Any:
+    """A PIL image of a file, or of a file's bytes. Raises UsageError, naming the file (or `name`),
+    when it is not an image."""
+    import io
 
+    from PIL import Image, UnidentifiedImageError
+
+    data = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        picture = Image.open(path)
+        picture = Image.open(data)
         picture.load()
     except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise UsageError(f"{path}: not an image that can be read ({error})") from None
+        given = name or ("these bytes" if isinstance(source, bytes) else source)
+        # PIL's own words for it name the object that it read
+        known = isinstance(error, UnidentifiedImageError)
+        why = "of no known kind, or damaged" if known else error
+        raise UsageError(f"{given}: not an image that can be read ({why})") from None
     return picture
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -22,6 +23,15 @@ def test_scripts_can_run(root):
         assert os.access(script, os.X_OK), f"{name} is not executable"
         subprocess.run(["bash", "-n", script], check=True)
     assert 'exec "$@"' in (root / "binder" / "start").read_text()
+
+
+def test_every_program_opens_lesson_1(root):
+    """`jupyter lab` takes LabApp's address before the server's."""
+    text = (root / "binder" / "postBuild").read_text()
+    config = json.loads(text.partition("<< 'END'\n")[2].partition("\nEND")[0])
+    opens = {app: config[app]["default_url"] for app in ("ServerApp", "LabApp")}
+    assert set(opens.values()) == {"/lab/tree/notebooks/01_first_walk.ipynb"}
+    assert (root / "notebooks" / "01_first_walk.ipynb").exists()
 
 
 def test_requirements_are_the_repository_with_known_extras(root):

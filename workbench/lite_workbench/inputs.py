@@ -27,7 +27,7 @@ def is_guessed(model: Any) -> bool:
 def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     """(feeds, PNG bytes of the picture or b""). `source`: path, image bytes, (H,W,C) array, feeds,
     or None for seeded random numbers. Raises UsageError, ShapeError."""
-    from lite_engine.preprocess import is_image
+    from lite_engine.preprocess import is_image, open_image
     from lite_engine.runtime.inputs import image_feed, random_feeds, read_feeds
 
     if source is None:
@@ -35,11 +35,11 @@ def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     if isinstance(source, Mapping):
         return {name: np.asarray(array) for name, array in source.items()}, b""
     if isinstance(source, (str, Path)):
-        picture = png(_open(Path(source).read_bytes())) if _is_picture(source, is_image) else b""
+        picture = png(open_image(source)) if _is_picture(source, is_image) else b""
         return read_feeds(model, [source]), picture
     value = model.graph.inputs[0]
     if isinstance(source, (bytes, bytearray, memoryview)):
-        source = np.asarray(_open(bytes(source)).convert("RGB"))
+        source = np.asarray(open_image(bytes(source)).convert("RGB"))
     if isinstance(source, np.ndarray) and source.dtype == np.uint8 and source.ndim in (2, 3):
         return {value.name: image_feed(model, value, source)}, png(source)
     if isinstance(source, np.ndarray):
@@ -51,17 +51,6 @@ def _is_picture(source: str | Path, is_image: Any) -> bool:
     if not Path(source).exists():
         raise UsageError(f"{source}: no such file")
     return bool(is_image(source))
-
-
-def _open(data: bytes) -> Any:
-    from PIL import Image
-
-    try:
-        picture = Image.open(io.BytesIO(data))
-        picture.load()
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise UsageError(f"not an image that can be read ({error})") from None
-    return picture
 
 
 def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { escape, html } from "../../../widgets/lite_widgets/_shared/markup.js";
 import * as format from "../../../widgets/lite_widgets/_shared/format.js";
 import * as colour from "../../../widgets/lite_widgets/_shared/colour.js";
-import { fit, linear, log, nice, runs, ticks } from "../../../widgets/lite_widgets/_shared/scale.js";
+import { brackets, fit, linear, log, nice, runs, ticks } from "../../../widgets/lite_widgets/_shared/scale.js";
 import { afterClick, afterKey } from "../../../widgets/lite_widgets/_shared/selection.js";
 import { bins, span } from "../../../widgets/lite_widgets/_shared/overview.js";
 import { float32 } from "../../../widgets/lite_widgets/_shared/float32.js";
@@ -94,4 +94,12 @@ test("float32 reads views whose offset is not aligned", () => {
 test("a long name keeps its end", () => {
   const { tail } = format;
   assert.deepEqual([tail("b3/dw"), tail(`${"x".repeat(60)}/dw`, 8)], ["b3/dw", "…xxxx/dw"]);
+});
+
+test("a bracket has its whole name, or enough of it to be told", () => {
+  const named = (block, step) =>
+    String(brackets([{ block }, { block }], { left: 0, step, y: 0 })).match(/>([^<>]+)<\/text>/)?.[1];
+  assert.equal(named("part 12", 30), "part 12");
+  assert.equal(named("part 12", 14), undefined); // not "pa…"
+  assert.equal(named("layers/block_13_expand", 30), "block_13…");
 });

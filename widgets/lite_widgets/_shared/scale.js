@@ -54,13 +54,16 @@ export function fit(text, width, charWidth = 6) {
   return room >= 4 ? text.slice(0, room - 1) + "…" : "";
 }
 
-/** Brackets with block names under a model-order axis. */
+/** Brackets with block names under a model-order axis: a name of which little would be left is not
+ * written, "par…" says nothing. */
 export function brackets(rows, { left, step, y }) {
   return join(
     runs(rows, (r) => r.block).map(({ key, first, last }) => {
       const x0 = left + first * step + 1.5,
         x1 = left + (last + 1) * step - 1.5;
-      const label = fit(lastPart(key), x1 - x0 + 2);
+      const name = lastPart(key),
+        cut = fit(name, x1 - x0 - 2);
+      const label = cut === name || cut.length >= 8 ? cut : "";
       if (x1 - x0 < 2) return html``;
       return html`<path class="bracket" d="M${x0} ${y}v3H${x1}v-3" />${
           label &&

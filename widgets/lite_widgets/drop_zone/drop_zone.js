@@ -51,6 +51,7 @@ function note(c, text) {
 
 function preview(c, file) {
   const image = c.root.querySelector("img");
+  image.onerror = () => (image.hidden = true); // the run says what is wrong with it
   if (c.local.url) URL.revokeObjectURL(c.local.url);
   image.src = c.local.url = URL.createObjectURL(file);
   image.hidden = false;

@@ -28,7 +28,7 @@ export default widget({
               aria-label="${s.name}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}"
             >
               ${ICONS[s.state]}<span class="nm">${s.name}</span
-              ><span class="rs">${s.result || ""}</span>
+              ><span class="rs" title="${s.result || ""}">${s.result || ""}</span>
             </button>
           </li>`,
       )}

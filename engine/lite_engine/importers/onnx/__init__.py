@@ -51,6 +51,11 @@ def open(path: Path, **_: Any) -> Graph:
     except ModelFormatError as error:
         if str(path) in str(error):
             raise
+        if str(error).startswith("protobuf:"):
+            why = str(error).partition(";")[0]
+            error = ModelFormatError(
+                f"not an ONNX model, or a damaged one ({why}); copy or download it again, as binary"
+            )
         raise ModelFormatError(f"{path}: {error}") from None
     graph.name = graph.name or path.stem
     return graph
