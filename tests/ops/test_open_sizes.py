@@ -85,3 +85,40 @@ def test_what_is_open_is_asked_for_in_the_inputs_own_rank() -> None:
     graph = from_text('graph "g" {\ninput x: f32[batch,30]\noutput x\n}')
     with pytest.raises(ShapeError, match=r"--shape x:\?x30 \(a number for each \?\)"):
         specialise(graph)
+
+
+@pytest.mark.parametrize(
+    ("dims", "target", "wanted"),
+    [
+        (("N", 64, 7, 7), [0, -1], 3136),
+        ((197, "N", 768), [-1, 768], "197*(N)"),
+        ((197, "12*(N)", 64), [-1, 768], "197*(N)"),
+        (("197*(N)", 768), [197, -1, 768], "N"),
+        (("N", 14, 14), [0, -1, 7, 7], 4),
+        (("N", 8), [-1, 16], "N//2"),
+        (("N", 6), [-1, 4], None),
+        (("N", "T", 64), [-1, 64], None),
+        (("N", None, 64), [0, -1, 16], None),
+        ((None, 64), [0, -1], 64),
+    ],
+)
+def test_what_a_reshape_leaves(dims: tuple, target: list[int], wanted: int | str | None) -> None:
+    """−1 beside open sizes is what it is for the numbers that fill it."""
+    shape = TypeInfo(DType.I64, (len(target),), np.array(target, np.int64))
+    y = get_op("Reshape")._infer(TypeInfo(DType.F32, dims), shape, allowzero=0)
+    found = y.shape[target.index(-1)]
+    assert found == wanted
+    for n in (4, 12):
+        if wanted is not None and None not in dims:
+            numbers = [eval(str(d), {"N": n}) for d in dims]
+            x = np.empty(numbers, np.bool_)
+            filled = [numbers[i] if d == 0 else d for i, d in enumerate(target)]
+            assert x.reshape(filled).shape[target.index(-1)] == eval(str(found), {"N": n})
+
+
+def test_a_slice_to_the_last() -> None:
+    """`x[:, 0:]` keeps an open size, `x[:, 1:]` does not."""
+    for start, wanted in ((0, "T"), (1, None)):
+        ends = [np.array([v], np.int64) for v in (start, (1 << 63) - 1, 1, 1)]
+        given = [TypeInfo(DType.I64, (1,), v) for v in ends]
+        assert get_op("Slice")._infer(TypeInfo(DType.F32, (2, "T")), *given).shape == (2, wanted)

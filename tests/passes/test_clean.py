@@ -104,7 +104,12 @@ def test_arithmetic_on_sizes(bench):
     [
         ("Add", "N", 0, "N"), ("Add", 0, "N", "N"), ("Sub", "N", 0, "N"), ("Sub", 0, "N", None),
         ("Mul", "N", 1, "N"), ("Mul", 1, "N", "N"), ("Div", "N", 1, "N"), ("Div", 1, "N", None),
-        ("Mul", "N", 0, None), ("Add", "N", 1, None), ("Div", -7, 2, -3), ("Div", 7, 0, None),
+        ("Mul", "N", 0, None), ("Add", "N", 1, "N+1"), ("Add", -1, "N", None), ("Sub", 1, 1, 0),
+        ("Sub", "N", 1, None),
+        ("Sub", "N", "N", 0), ("Mul", 12, "N", "12*(N)"), ("Div", "12*(N)", 4, "3*(N)"),
+        ("Div", "N", 2, "N//2"), ("Div", "N", -2, None), ("Mul", "N", "M", None),
+        ("Equal", "N", -1, 0), ("Equal", "N", "N", 1), ("Equal", "N", 1, None),
+        ("Equal", None, None, None), ("Equal", 3, 3, 1), ("Div", -7, 2, -3), ("Div", 7, 0, None),
     ],
 )  # fmt: skip
 def test_what_is_known_of_a_result(op, p, q, known):
@@ -150,11 +155,12 @@ def test_zeros_of_a_computed_target(bench, rest):
 
 
 def test_one_size_stays_a_scalar(bench):
-    """What torchvision's windows are padded with: 7 - height % 7, whose % is folded later."""
+    """What torchvision's windows are padded with: 7 - height % 7, which no open size hides."""
     _, new, _, _ = bench.apply(
         fold_shapes,
         """
-        input x: f32[1,3,56,58]
+        input x: f32[1,3,58,56]
+        input z: f32[1]
         const at: i64[] = [2]
         const seven: i64[] = [7]
         const first: i64[1] = [0]
@@ -162,11 +168,12 @@ def test_one_size_stays_a_scalar(bench):
         "height": h = Gather(s, at)
         "rest": r = Mod(h, seven) {fmod=0}
         "lift": u = Unsqueeze(r, first)
-        "e": y = Reshape(u, first) {allowzero=0}
+        "e": y = Expand(z, u)
         output y
         """,
     )
-    assert new.nodes[0].op == "Mod" and new.nodes[0].inputs[0].const.shape == ()
+    assert [n.op for n in new.nodes] == ["Expand"]
+    assert new.nodes[0].inputs[1].const.tolist() == [2]
 
 
 def test_what_folds_tells_the_shape_of_what_follows(bench):
@@ -304,3 +311,123 @@ def test_mean_of_tiny_number_is_not_neutral(bench):
     )
     bench.ignores(drop_identity, text)
     assert np.float32(1.00001) != 1
+
+
+#: torchvision's ViT: (n, -1, -1), where -1 keeps a size; behind the Expand all sizes are known.
+TOKENS = """
+    input x: f32[batch,4,6]
+    const token: f32[1,1,6] = rand
+    const zero: i64[] = [0]
+    const one: i64[] = [1]
+    const first: i64[1] = [0]
+    const keep: i64[2] = [-1, -1]
+    const none: i64[3] = [-1, -1, -1]
+    const ones: i64[3] = [1, 1, 1]
+    const heads: i64[] = [2]
+    const rest: i64[1] = [3]
+    const five: i64[1] = [5]
+    "shape": s = Shape(x)
+    "batch": n = Gather(s, zero)
+    "lift": u = Unsqueeze(n, first)
+    "cat": t = Concat(u, keep) {axis=0}
+    "is": e = Equal(t, none)
+    "where": w = Where(e, ones, t)
+    "tokens": c = Expand(token, w)
+    "all": a = Concat(c, x) {axis=1}
+    "turn": q = Transpose(a) {perm=[1, 0, 2]}
+"""
+
+
+def test_a_token_for_each_of_an_open_batch(bench):
+    """Shapes computed from what an Expand gives fold in the same pass."""
+    heads = TOKENS + """
+    "again": s2 = Shape(q)
+    "pick": n2 = Gather(s2, one)
+    "times": m = Mul(n2, heads)
+    "high": h = Unsqueeze(m, first)
+    "to": v = Concat(five, h, rest) {axis=0}
+    "y": y = Reshape(q, v)
+    output y
+    """
+    folded = TOKENS.replace("e = Equal(t, none)", "e2 = Equal(t, none)") + """
+    const v: i64[3] = [5, -1, 3]
+    "y": y = Reshape(q, v)
+    output y
+    """
+    folded = folded.replace('    "is": e2 = Equal(t, none)\n', "").replace(
+        "const none: i64[3] = [-1, -1, -1]", "const e: bool[3] = [0, 1, 1]"
+    )
+    new = bench.rewrites(fold_shapes, heads, folded)
+    assert new.outputs[0].shape == (5, "2*(batch)", 3)
+
+
+def test_halves_of_a_shuffled_map(bench):
+    """torchvision's ShuffleNet: chunk() as sizes; each Slice tells the next one's channels."""
+    sizes = """
+    "shape{0}": s{0} = Shape({1})
+    "channels{0}": c{0} = Gather(s{0}, one)
+    "more{0}": m{0} = Add(c{0}, one)
+    "half{0}": h{0} = Div(m{0}, two)
+    "left{0}": l{0} = Slice({1}, zero, h{0}, one)
+    """
+    text = """
+    input x: f32[batch,8,3]
+    const zero: i64[1] = [0]
+    const one: i64[1] = [1]
+    const two: i64[1] = [2]
+    {}
+    output l2
+    """
+    new = bench.apply(fold_shapes, text.format(sizes.format(1, "x") + sizes.format(2, "l1")))[1]
+    assert [n.op for n in new.nodes] == ["Slice", "Slice"]
+    assert new.outputs[0].shape == ("batch", 2, 3)
+
+
+@pytest.mark.parametrize("inputs", ["x, zero, yes", "x, some, no", "x, some", "x"])
+def test_dropout_that_drops_nothing(bench, inputs):
+    """PyTorch's stochastic depth of rate 0 is exported in training mode."""
+    bench.rewrites(
+        drop_identity,
+        f"""
+        input x: f32[2,3]
+        const zero: f32[] = [0]
+        const some: f32[] = [0.5]
+        const yes: bool[] = [1]
+        const no: bool[] = [0]
+        "drop": d = Dropout({inputs})
+        "y": y = Relu(d)
+        output y
+        """,
+        """
+        input x: f32[2,3]
+        "y": y = Relu(x)
+        output y
+        """,
+    )
+
+
+def test_dropout_in_training_stays(bench):
+    bench.ignores(
+        drop_identity,
+        """
+        input x: f32[2,3]
+        const some: f32[] = [0.5]
+        const yes: bool[] = [1]
+        "drop": y = Dropout(x, some, yes)
+        output y
+        """,
+    )
+
+
+def test_equal_open_sizes_are_equal(bench):
+    """A Reshape between equal sizes goes, one between unknown ones stays."""
+    text = """
+        input x: f32[{0},4]
+        const to: i64[2] = [-1, 4]
+        "same": s = Reshape(x, to)
+        "y": y = Relu(s)
+        output y
+    """
+    new = bench.apply(drop_identity, text.format("N"))[1]
+    assert [n.op for n in new.nodes] == ["Relu"]
+    bench.ignores(drop_identity, text.format("?"))

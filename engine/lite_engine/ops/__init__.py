@@ -14,7 +14,17 @@ from ._core import (
     find_op,
     get_op,
 )
-from ._infer import check_shape, fold_constants, infer_node, infer_types, run_node, specialise
+from ._infer import (
+    check_shape,
+    fold_constants,
+    fold_node,
+    infer_node,
+    infer_outputs,
+    infer_types,
+    nested_graphs,
+    run_node,
+    specialise,
+)
 
 for _module in pkgutil.iter_modules(__path__):
     if not _module.name.startswith("_"):
@@ -31,9 +41,12 @@ __all__ = [
     "define_op",
     "find_op",
     "fold_constants",
+    "fold_node",
     "get_op",
     "infer_node",
+    "infer_outputs",
     "infer_types",
+    "nested_graphs",
     "run_node",
     "specialise",
 ]

@@ -136,6 +136,14 @@ def symbol_product(symbol: str, times: int) -> Dim:
     return None if times > _LARGEST else symbol if times == 1 else f"{times}*({symbol})"
 
 
+def split_symbol(dim: Dim) -> tuple[int, str | None]:
+    """(times, symbol) of a size: 12*(N) is (12, "N"), a number has the symbol "", None is None."""
+    if isinstance(dim, int):
+        return dim, ""
+    multiple = None if dim is None else _MULTIPLE.fullmatch(dim)
+    return (int(multiple["times"]), multiple["symbol"]) if multiple else (1, dim)
+
+
 def same_type(x: TypeInfo, *_: object, **__: object) -> TypeInfo:
     """Inference of an operator whose output looks like its first input."""
     return TypeInfo(x.dtype, x.shape)

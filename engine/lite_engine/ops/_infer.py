@@ -32,10 +32,11 @@ def infer_types(graph: Graph, *, strict: bool = False) -> None:
     What cannot be inferred keeps the type it has; `strict` raises instead.
     """
     for node in graph.nodes:
-        _write_types(node, strict)
+        infer_outputs(node, strict)
 
 
-def _write_types(node: Node, strict: bool = False) -> None:
+def infer_outputs(node: Node, strict: bool = False) -> None:
+    """Writes dtype and shape of a node's outputs, as `infer_types` does."""
     try:
         types = infer_node(node)
     except LiteError:
@@ -60,18 +61,25 @@ def fold_constants(graph: Graph, keep: Container[str] = ()) -> int:
     What reads static shapes only counts as constant. Works in one pass, in order; what was folded
     tells shapes of what follows, and those fold again. Operators named in `keep` stay.
     """
-    folded, nested = 0, _nested(graph)
+    folded, nested = 0, nested_graphs(graph)
     for node in list(graph.nodes):
         if folded and any(v.dtype is None or not v.type.is_static for v in node.outputs):
-            _write_types(node)
-        arrays = None if node.op in keep else _foldable(node)
-        if arrays is None:
-            continue
-        if _grows(node, arrays):
-            continue
-        _make_constant(graph, node, run_node(node, arrays), nested)
-        folded += 1
+            infer_outputs(node)
+        if node.op not in keep and fold_node(graph, node, nested):
+            folded += 1
     return folded
+
+
+def fold_node(graph: Graph, node: Node, nested: Iterable[Graph]) -> bool:
+    """Replaces a node whose inputs are all constant by constants; False when it has to stay.
+
+    `nested` are `nested_graphs(graph)`, found once for all nodes.
+    """
+    arrays = _foldable(node)
+    if arrays is None or _grows(node, arrays):
+        return False
+    _make_constant(graph, node, run_node(node, arrays), nested)
+    return True
 
 
 def _foldable(node: Node) -> list[np.ndarray | None] | None:
@@ -123,10 +131,10 @@ def _make_constant(
     graph.remove(node)
 
 
-def _nested(graph: Graph) -> list[Graph]:
+def nested_graphs(graph: Graph) -> list[Graph]:
     """All graphs that a graph's nodes hold, at any depth."""
     own = [sub for node in graph.nodes for _, sub in node.subgraphs()]
-    return own + [inner for sub in own for inner in _nested(sub)]
+    return own + [inner for sub in own for inner in nested_graphs(sub)]
 
 
 def _replace(graph: Graph, nested: Iterable[Graph], old: Value, new: Value) -> None:
@@ -154,7 +162,7 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 f"input {value.name} has shape {value.type if value.dtype else '?'}; "
                 f"fix it with --shape {value.name}:{sizes} (a number for each ?)"
             )
-    waiting, nested = list(reversed(out.nodes)), _nested(out)
+    waiting, nested = list(reversed(out.nodes)), nested_graphs(out)
     while waiting:
         node = waiting.pop()
         if node.op == "If" and (taken := _inline_branch(out, node, nested)) is not None:
@@ -174,9 +182,7 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
             raise ShapeError(f"{error}; the model does not fit these input shapes") from None
         for value, info in zip(node.outputs, types, strict=False):
             value.dtype, value.shape = info.dtype, info.shape
-        arrays = _foldable(node)
-        if arrays is not None and not _grows(node, arrays):
-            _make_constant(out, node, run_node(node, arrays), nested)
+        fold_node(out, node, nested)
     out.remove_unread()
     return out
 

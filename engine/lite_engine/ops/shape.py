@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from ._helpers import (
     normalise_axes,
     product,
     same_type,
+    split_symbol,
+    symbol_product,
+    symbol_quotient,
     unknown_dims,
 )
 
@@ -75,15 +79,23 @@ def _reshaped(dims: tuple[Dim, ...] | None, wanted: list[int], allowzero: int) -
     out[at] = None
     if dims is None:
         return tuple(out)
-    # symbols on both sides cancel: (N,64,7,7) to (0,-1) is (N,3136)
-    left, right = list(dims), [d for i, d in enumerate(out) if i != at]
-    for symbol in [d for d in right if not isinstance(d, int) and d in left]:
-        left.remove(symbol)
-        right.remove(symbol)
-    if all(isinstance(d, int) for d in (*left, *right)):
-        rest = product(right)
-        out[at] = product(left) // rest if rest else 0
+    copied = [i for i, d in enumerate(wanted) if d == 0 and not allowzero]
+    left = [d for i, d in enumerate(dims) if i not in copied]
+    out[at] = _filled(left, math.prod(d for d in wanted if d > 0 or (d == 0 and allowzero)))
     return tuple(out)
+
+
+def _filled(dims: Sequence[Dim], over: int) -> Dim:
+    """Elements of `dims` over a number: (64,7,7) over 1 is 3136, (9,N,8) over 4 is 18*(N)."""
+    pairs = [split_symbol(d) for d in dims]
+    times, symbols = math.prod(n for n, _ in pairs), [s for _, s in pairs if s != ""]
+    if not symbols:
+        return times // over if over else 0
+    if len(symbols) > 1 or symbols[0] is None or not over or not times:
+        return None
+    if times % over == 0:
+        return symbol_product(symbols[0], times // over)
+    return symbol_quotient(symbols[0], 0, over // times) if over % times == 0 else None
 
 
 @reshape.infer

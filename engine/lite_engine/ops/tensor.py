@@ -30,6 +30,10 @@ slice_op = define_op(
 )  # fmt: skip
 
 
+#: An end that no size reaches: exporters write it for "to the last".
+_NO_END = (1 << 31) - 1
+
+
 def slices_of(
     rank: int,
     starts: list[int] | None,
@@ -66,7 +70,7 @@ def _(
         return x.with_shape(tuple(None if i in gone else d for i, d in enumerate(x.dims)))
     out: list[Dim] = []
     for d, s in zip(x.dims, slices_of(x.rank, *given)):
-        if s == slice(None):
+        if s == slice(None) or (s.start == 0 and s.stop >= _NO_END and s.step == 1):
             out.append(d)
         else:
             out.append(len(range(*s.indices(d))) if isinstance(d, int) else None)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..ir import DType, Graph, Journal, Node, Value
 from ._core import graph_pass, is_number
-from ._rewrite import bypass, static_shape
+from ._rewrite import bypass, same_shape
 
 
 @graph_pass("drop-identity")
@@ -46,8 +46,11 @@ def _always(node: Node) -> bool:
 
 
 def _dropout(node: Node) -> bool:
-    training = node.input(2)
-    return training is None or (training.const is not None and not training.const.any())
+    """Not in training mode, or with nothing to drop."""
+    ratio, training = node.input(1), node.input(2)
+    return training is None or any(
+        v is not None and v.const is not None and not v.const.any() for v in (ratio, training)
+    )
 
 
 def _cast(node: Node) -> bool:
@@ -60,18 +63,15 @@ def _cast(node: Node) -> bool:
     )
 
 
-def _same_static_shape(node: Node) -> bool:
+def _keeps_shape(node: Node) -> bool:
     value = node.inputs[0]
-    if value is None:
-        return False
-    shape = static_shape(value)
-    return shape is not None and shape == static_shape(node.output)
+    return value is not None and same_shape(value, node.output)
 
 
 def _reshape(node: Node) -> bool:
     """Equal shapes, or a target that copies every dimension."""
     value, target = node.inputs[0], node.input(1)
-    if _same_static_shape(node):
+    if _keeps_shape(node):
         return True
     if target is None or target.const is None or value is None or value.shape is None:
         return False
@@ -92,7 +92,7 @@ def _pad(node: Node) -> bool:
 def _slice(node: Node) -> bool:
     steps = node.input(4)
     forward = steps is None or (steps.const is not None and bool((steps.const == 1).all()))
-    return forward and _same_static_shape(node)
+    return forward and _keeps_shape(node)
 
 
 def _single(node: Node) -> bool:
@@ -103,7 +103,7 @@ def _resize(node: Node) -> bool:
     ordinary = node.attrs.get("coordinate_transformation_mode") != "tf_crop_and_resize"
     scales = node.input(2)
     fitting = scales is None or scales.const is None or bool((scales.const == 1).all())
-    return ordinary and fitting and _same_static_shape(node)
+    return ordinary and fitting and _keeps_shape(node)
 
 
 def _pool(node: Node) -> bool:
@@ -138,11 +138,11 @@ _CHECKS: dict[str, Callable[[Node], bool | Value | None]] = {
     "Dropout": _dropout,
     "Cast": _cast,
     "Reshape": _reshape,
-    "Expand": _same_static_shape,
-    "Flatten": _same_static_shape,
-    "Squeeze": _same_static_shape,
-    "Unsqueeze": _same_static_shape,
-    "Tile": _same_static_shape,
+    "Expand": _keeps_shape,
+    "Flatten": _keeps_shape,
+    "Squeeze": _keeps_shape,
+    "Unsqueeze": _keeps_shape,
+    "Tile": _keeps_shape,
     "Transpose": _transpose,
     "Pad": _pad,
     "Slice": _slice,

@@ -10,13 +10,15 @@ at that place.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..ir import Dim, DType, Graph, Journal, Node, Value
+from ..errors import ShapeError
+from ..ir import Dim, DType, Graph, Journal, Node, Shape, Value
+from ..ops import fold_node, infer_outputs, nested_graphs
+from ..ops._helpers import broadcast_shapes, symbol_product, symbol_quotient
 from ._core import graph_pass
 from ._rewrite import constant_like
+from .fold_constants import KEEP
 
 Elements = list[Dim]
 LIMIT_ELEMS = 64
@@ -25,25 +27,37 @@ LIMIT_ELEMS = 64
 @graph_pass("fold-shapes")
 def fold_shapes(graph: Graph, journal: Journal) -> int:
     known: dict[int, Elements] = {}
-    count = 0
-    for node in graph.nodes:
+    count, nested = 0, nested_graphs(graph)
+    for node in list(graph.nodes):
+        infer_outputs(node)  # with what was found out about the nodes before it
+        if node.op not in KEEP and fold_node(graph, node, nested):
+            journal.rewrote("fold-shapes", (node.name,))
+            count += 1
+            continue
         elements = _evaluate(node, known)
         if elements is not None and len(elements) <= LIMIT_ELEMS:
             known[id(node.output)] = elements
         if node.op == "Reshape" and _fold_reshape(graph, node, known):
+            infer_outputs(node)
             journal.rewrote("fold-shapes", (node.name,), (node.name,))
             count += 1
-    for node in list(graph.nodes):
-        out = node.output
-        numbers = known.get(id(out))
-        if numbers is None or not out.readers or graph.is_output(out):
-            continue
-        if all(isinstance(e, int) for e in numbers) and out.dtype is not None:
-            array = np.array(numbers, out.dtype.np).reshape(() if _is_scalar(out) else (-1,))
-            graph.replace_uses(out, constant_like(graph, array, out, "shape"))
+        if node.op in _SHAPED:
+            node.output.shape = _told(node, known)
+        if _replace_by_numbers(graph, node.output, known.get(id(node.output))):
             journal.rewrote("fold-shapes", (node.name,))
             count += 1
     return count
+
+
+def _replace_by_numbers(graph: Graph, out: Value, elements: Elements | None) -> bool:
+    """A constant in the place of a value whose elements are all known."""
+    if elements is None or out.dtype is None or not out.readers or graph.is_output(out):
+        return False
+    if not all(isinstance(e, int) for e in elements):
+        return False
+    array = np.array(elements, out.dtype.np).reshape(() if _is_scalar(out) else (-1,))
+    graph.replace_uses(out, constant_like(graph, array, out, "shape"))
+    return True
 
 
 def _is_scalar(value: Value) -> bool:
@@ -54,7 +68,7 @@ def _elements(value: Value | None, known: dict[int, Elements]) -> Elements | Non
     if value is None:
         return None
     if value.const is not None:
-        if value.const.dtype.kind not in "iu" or value.const.size > LIMIT_ELEMS:
+        if value.const.dtype.kind not in "iub" or value.const.size > LIMIT_ELEMS:
             return None
         return [int(v) for v in value.const.ravel()]
     return known.get(id(value))
@@ -122,26 +136,60 @@ def _slice(node: Node, known: dict[int, Elements]) -> Elements | None:
 
 def _arithmetic(node: Node, known: dict[int, Elements]) -> Elements | None:
     a, b = _elements(node.inputs[0], known), _elements(node.inputs[1], known)
-    if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
-        return None
-    width = max(len(a), len(b))
-    pairs = zip(a * (width // len(a)), b * (width // len(b)))
-    return [_compute(node.op, p, q) for p, q in pairs]
+    pairs = None if a is None or b is None else _paired([a, b])
+    return None if pairs is None else [_compute(node.op, p, q) for p, q in pairs]
 
 
-def _compute(op: str, p: Any, q: Any) -> Dim:
+def _compute(op: str, p: Dim, q: Dim) -> Dim:
     if isinstance(p, int) and isinstance(q, int):
-        if op == "Add":
-            return p + q
-        if op == "Sub":
-            return p - q
-        if op == "Mul":
-            return p * q
-        return int(p / q) if q else None  # ONNX integer division truncates
-    neutral = 0 if op in ("Add", "Sub") else 1
-    if q == neutral:
+        return _number(op, p, q)
+    if op == "Equal":
+        return _equal(p, q)
+    if op in ("Add", "Mul") and isinstance(p, int):
+        p, q = q, p
+    if q == (0 if op in ("Add", "Sub") else 1):
         return p
-    return q if p == neutral and op in ("Add", "Mul") else None
+    if isinstance(p, str) and isinstance(q, int) and q > 0:  # what stays is no less than 0
+        if op == "Add":
+            return symbol_quotient(p, q, 1)
+        if op == "Mul":
+            return symbol_product(p, q)
+        if op == "Div":
+            return symbol_quotient(p, 0, q)
+    return 0 if op == "Sub" and p is not None and p == q else None
+
+
+def _number(op: str, p: int, q: int) -> Dim:
+    if op == "Div":  # ONNX integer division truncates
+        return int(p / q) if q else None
+    return {"Add": p + q, "Sub": p - q, "Mul": p * q, "Equal": int(p == q)}[op]
+
+
+def _equal(p: Dim, q: Dim) -> Dim:
+    """1, 0 or None; a size is never negative."""
+    if p is None or q is None:
+        return None
+    if p == q:
+        return 1
+    return 0 if any(isinstance(e, int) and e < 0 for e in (p, q)) else None
+
+
+def _where(node: Node, known: dict[int, Elements]) -> Elements | None:
+    parts = [_elements(value, known) for value in node.inputs]
+    if any(part is None for part in parts):
+        return None
+    choices = _paired([part for part in parts if part is not None])
+    if choices is None:
+        return None
+    return [(p if c else q) if c is not None or p == q else None for c, p, q in choices]
+
+
+def _paired(parts: list[Elements]) -> list[tuple[Dim, ...]] | None:
+    """Element by element, those of one element repeated; None where lengths do not fit."""
+    width = max(map(len, parts))
+    if any(len(part) not in (1, width) for part in parts):
+        return None
+    return list(zip(*(part * (width // len(part)) for part in parts)))
 
 
 _HANDLERS = {
@@ -154,8 +202,31 @@ _HANDLERS = {
     "Gather": _gather,
     "Concat": _concat,
     "Slice": _slice,
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), _arithmetic),
+    "Where": _where,
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Equal"), _arithmetic),
 }
+
+#: Operators whose output's shape is a value: where it is among the inputs.
+_SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
+
+
+def _told(node: Node, known: dict[int, Elements]) -> Shape | None:
+    """The output's shape, with what is known of the elements of the shape asked for."""
+    data, elements = node.inputs[0], _elements(node.input(_SHAPED[node.op]), known)
+    found = node.output.shape
+    if elements is None or data is None or node.attrs.get("allowzero", 0):
+        return found
+    wanted: Shape | None = tuple(elements)
+    if node.op == "Expand":
+        try:
+            wanted = broadcast_shapes(data.shape, wanted)
+        except ShapeError:
+            return found  # what does not fit is told where the model runs
+    elif node.op == "Reshape":  # its inference knows what 0 and −1 stand for
+        wanted = tuple(None if e in (0, -1) else e for e in elements)
+    if wanted is None or found is None:
+        return found if wanted is None else wanted
+    return tuple(w if f is None else f for f, w in zip(found, wanted))
 
 
 def _fold_reshape(graph: Graph, node: Node, known: dict[int, Elements]) -> bool:
