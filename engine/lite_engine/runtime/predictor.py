@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -28,6 +31,31 @@ if TYPE_CHECKING:  # a stored program runs without these
 T = TypeVar("T")
 PLANS_KEPT = 4
 
+#: One lock per Predictor. A fork waits for the runs of other threads: in the child nobody would
+#: ever end them, and what they had begun to write would be half written.
+_turns: weakref.WeakSet[Any] = weakref.WeakSet()
+_forking = threading.Lock()
+_held: list[Any] = []
+
+
+def _before_fork() -> None:
+    _forking.acquire()
+    _held.extend(_turns)
+    for turn in _held:
+        turn.acquire()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+    _forking.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
+
 
 class Predictor:
     """Runs a model: a `.lite` path, a Model, or a Graph.
@@ -36,7 +64,7 @@ class Predictor:
     decide when it is auto. `overrides` (layer → backend or precision) and `tuning` (layer →
     kernel) go before what the file says of its target; `faults` spoils layers on purpose
     (plan/faults.py), `device` runs the CPU steps elsewhere. A new set of input shapes makes (and
-    caches) a new plan.
+    caches) a new plan. Threads may share one: their runs take turns.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, and, for a
     layer that is not in the graph, UsageError.
     """
@@ -60,6 +88,8 @@ class Predictor:
         self.precision = self.decision.precision
         self.threads = settings.threads(threads)
         self.device = device
+        self._turn = threading.RLock()
+        _turns.add(self._turn)
         self._given = dict(overrides or {}), dict(tuning or {})
         for layer in {**self._given[0], **self._given[1], **(faults or {})}:
             layer_called(self.graph, layer)
@@ -131,7 +161,10 @@ class Predictor:
                 f"got a {type(feeds).__name__}"
             )
         given = {**(feeds or {}), **named}
-        wanted = list(taps)
+        with self._turn:
+            return self._in_turn(given, list(taps))
+
+    def _in_turn(self, given: Mapping[str, Any], wanted: list[str]) -> dict[str, np.ndarray]:
         checked = settings.get("LITE_CHECK") and self.backend != "reference"
         if self._stored and not wanted and not checked and self._stored.fits(given):
             return self._stored.run(given)
