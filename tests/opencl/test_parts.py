@@ -53,6 +53,16 @@ def test_a_part_beside_a_whole() -> None:
     assert (ran(execution, "cut"), ran(execution, "joined")) == (0, 1)
 
 
+# Two directions of a recurrent network: each joins its steps, and is a part of what joins both.
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("tiles", [False, True])
+def test_a_join_that_is_a_part_of_a_join(axis: int, tiles: bool) -> None:
+    b = Builder((2, 3, 6))
+    parts = [b.add(op, b.x) for op in ("Relu", "Tanh", "Sigmoid")]
+    ones = [b.add("Concat", *order, axis=axis) for order in (parts, parts[::-1])]
+    check(b.done(b.add("Neg", b.add("Concat", *ones, axis=2))), tiles=tiles)
+
+
 @pytest.mark.parametrize(
     "variant, first, kernel, precision",
     [

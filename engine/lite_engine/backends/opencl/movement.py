@@ -153,17 +153,23 @@ def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
     widths = [math.prod(x.dims[axis:]) for x in inputs]
     places = np.cumsum([0, *widths])
     left = [i for i, x in enumerate(inputs) if x.size and x.alias_of != y.index]
+    # y may be a part of another Concat: its rows then lie further apart
+    pitch_y, y_at = place(y, y.dims[-1])
+    strides_y = [s * pitch_y for s in strides_of(y.dims[:-1])] + [1]
+    inner = math.prod(y.dims[axis + 1 :])
     while left:
         i = left.pop(0)
         x, at = inputs[i], int(places[i])
-        if left[:1] == [i + 1] and all(_in_rows(inputs[j], widths[j]) for j in (i, i + 1)):
+        even = pitch_y == y.dims[-1]
+        if even and left[:1] == [i + 1] and all(_in_rows(inputs[j], widths[j]) for j in (i, i + 1)):
             left.pop(0)
             pair = x, inputs[i + 1]
             out.append(_joined(device, pair, y, widths[i : i + 2], rows, [pitch, at]))
             continue
         pitch_x, x_at = place(x, x.dims[-1])
         strides = [s * pitch_x for s in strides_of(x.dims[:-1])] + [1]
-        out.append(strided_copy(device, x, y, x.dims, strides, strides_of(y.dims), x_at, at))
+        at = y_at + at // inner * strides_y[axis]
+        out.append(strided_copy(device, x, y, x.dims, strides, strides_y, x_at, at))
     return out
 
 
