@@ -57,6 +57,32 @@ def test_what_only_the_whole_run_gets_wrong_is_not() -> None:
     assert all(x.within for x in result.layers)
 
 
+def test_a_fault_of_whole_runs_is_named_and_is_no_rounding() -> None:
+    """Four layers; the second one's value is overwritten in B's whole run, and the layers after it
+    are true to that."""
+    g = Builder((1, 4, 8, 8), "chain")
+    y = g.x
+    for op in ("Tanh", "Sigmoid", "Neg", "Exp"):
+        y = g.add(op, y, name=op.lower())
+    model = optimize(g.done(y))
+    a, b = (Side(Predictor(model, "reference"), label) for label in "ab")
+    feeds = {"x": np.random.default_rng(2).standard_normal((1, 4, 8, 8)).astype(np.float32)}
+    names = [n.outputs[0].name for n in model.graph.nodes]
+    whole = b.values
+
+    def spoiled(feeds, _):
+        values = dict(whole(feeds, names))
+        values["sigmoid"] = values["sigmoid"][:, ::-1]
+        values["neg"] = -values["sigmoid"]
+        values["exp"] = np.exp(values["neg"])
+        return values
+
+    b.values = spoiled
+    result = compare(a, b, feeds)
+    assert not result.agrees and all(x.within for x in result.layers)
+    assert "in b's whole run sigmoid (Sigmoid) makes other numbers" in result.verdict
+
+
 def test_a_choice_at_a_margin_is_not_excused() -> None:
     """A few scores that only the whole run spoils are within the limit of all of them together."""
     a, b, feeds = ties()

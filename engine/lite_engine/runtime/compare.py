@@ -15,7 +15,7 @@ from ..errors import UsageError
 from .alignment import Pair
 from .comparison import Comparison, LayerDifference
 from .judge import apart, judge
-from .magnified import magnified
+from .magnified import magnified, wrong_in_whole_runs
 from .side import Side, Valued
 from .work import Work
 
@@ -97,8 +97,15 @@ def _compared(
         result.unaligned = len(b.value_names()) - len(work.pairs)
     if work.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
         result.magnified = magnified(apart(result, a, b), result, work)
-    result.runs = work.runs
     judge(result, a, b, work.feeds)
+    unexplained = result.outputs_apart and work.isolated and not result.first_divergence
+    if unexplained and (row := wrong_in_whole_runs(result, work)) is not None:
+        result.verdict = (
+            f"no layer is wrong by itself, but in {b.label}'s whole run {row.name} ({row.op}) "
+            "makes other numbers of the same inputs than alone: a fault of its plan or driver, "
+            "no rounding"
+        )
+    result.runs += work.runs
     return result
 
 

@@ -23,6 +23,10 @@ from .choices import chooses, right_in_whole_runs
 from .difference import difference
 from .judge import CARRIED, output_limit, within
 
+#: Layers that are looked at for a fault of whole runs: the first one over its limit, unless its
+#: error is just what its inputs carry.
+SUSPECTS = 8
+
 if TYPE_CHECKING:
     from .comparison import Comparison, LayerDifference
     from .work import Work
@@ -96,6 +100,21 @@ class _WayBack:
         )
 
 
+def wrong_in_whole_runs(result: Comparison, work: Work) -> LayerDifference | None:
+    """The first layer over its limit that makes other numbers in B's whole run than alone, of the
+    same inputs: something in that run overwrites or misplaces them. None where it makes the same,
+    and errors only add up."""
+    over = [r for r in result.layers if not within(r, CARRIED * r.tolerance, CARRIED * r.floor)]
+    suspects = [r for r in over if not chooses(work, r.value_b)][:SUSPECTS]
+    alone, whole = work.again([r.value_b for r in suspects]) if suspects else ({}, {})
+    for row in suspects:
+        if row.value_b in alone:
+            d = difference(whole[row.value_b], alone[row.value_b])
+            if not within(d, row.tolerance, row.floor):
+                return row
+    return None
+
+
 def _magnifies(row: LayerDifference, given: Sequence[LayerDifference]) -> bool:
     """More than rounding adds up to in a whole model (CARRIED), in norm or at the worst place."""
     norm = max((x.rel_l2 for x in given), default=0.0)
@@ -108,4 +127,4 @@ def _peak(row: LayerDifference) -> float:
     return row.max_abs / largest if largest else 0.0
 
 
-__all__ = ["magnified"]
+__all__ = ["magnified", "wrong_in_whole_runs"]
