@@ -17,6 +17,7 @@ from lite_engine.model_file.precision import is_quantised
 from lite_engine.passes import optimize_graph
 from lite_engine.quantize import quantize, quantize_weights
 from lite_engine.runtime import host_target
+from lite_engine.runtime.profile import profile
 from lite_workbench.cli import main
 
 from tests.small_models import attention, classifier, image
@@ -146,3 +147,23 @@ def test_the_command(root: Path, tmp_path, capsys):
     assert main(["doctor", out]) == 0
     assert f"target {HERE}: int8: " in capsys.readouterr().out
     assert main(["run", source, "--precision", "int8"]) == 2
+
+
+@pytest.mark.cpu
+def test_integers_that_came_with_the_file_are_told(quantised, tmp_path, capsys):
+    """A quantised file converted in fp32 is an int8 model wherever a person reads of it; one whose
+    weights alone are integers is not."""
+    targets = [HERE, "opencl"]
+    path = optimize(quantised, targets=targets, precision="opencl=fp16").save(tmp_path / "q.lite")
+    model, feeds = read_model(path), image(classifier())
+    assert model.precisions == {"opencl": "fp16"}, "what the rest is stored in"
+    assert [t["precision"] for t in model.describe()] == ["int8", "int8 and fp16"]
+    predictor = Predictor(path, HERE)
+    assert predictor.explain().startswith(f"runs on {HERE} (int8)\n")
+    assert profile(predictor, feeds, runs=1).precision == "int8"
+    np.savez(tmp_path / "x.npz", **feeds)
+    given = ["--input", str(tmp_path / "x.npz"), "--backend", HERE]
+    assert main(["run", str(path), "-v", *given]) == 0
+    assert f"runs on {HERE} (int8)" in "".join(capsys.readouterr())
+    light = optimize(quantize_weights(optimize(attention()).graph), targets=[HERE])
+    assert is_quantised(light.graph) and light.told_precision(HERE) == "fp32"

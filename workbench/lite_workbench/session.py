@@ -268,7 +268,7 @@ class Session(Observable):
             ms = (time.perf_counter() - began) * 1e3
             said = answer_of(predictor.model, feeds, outputs)
             used = version or self.version
-            made = Run(predictor.backend, predictor.precision, used, outputs, said, ms)
+            made = Run(predictor.backend, predictor.told_precision, used, outputs, said, ms)
             self.runs[predictor.backend] = made
         self._remember_call("run", image, predictor.backend)
         self.notify("run", made)

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..ir import Journal
 from .layers import of_graph
 from .needs import Needs
-from .precision import TARGETS, check_int8, parse_precisions
+from .precision import TARGETS, check_int8, parse_precisions, told
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape, Value
@@ -81,6 +81,11 @@ class Model:
     def precision(self, target: str) -> str:
         return self.precisions.get(target, "fp32")
 
+    def told_precision(self, target: str) -> str:
+        """What people read of a target: int8 for a model whose integers came with its file, too."""
+        precision = self.precision(target)
+        return told(self.graph_in(precision), precision)
+
     def graph_in(self, precision: str) -> Graph:
         """The graph that is computed in a precision."""
         own = precision in self.graphs  # graphs are read on use: not both
@@ -95,7 +100,7 @@ class Model:
         return [
             {
                 "target": t,
-                "precision": self.precision(t),
+                "precision": self.told_precision(t),
                 "layers": len(self.graph_in(self.precision(t)).nodes),
                 "set": {**self.tuning.get(t, {}), **self.overrides.get(t, {})},
                 "tuned_devices": sum(k.startswith(f"{t}/") for k in self.tuning),
@@ -111,7 +116,7 @@ class Model:
         return write_model(self, Path(path))
 
     def __repr__(self) -> str:
-        targets = ", ".join(f"{t} {self.precision(t)}" for t in self.targets) or "any target"
+        targets = ", ".join(f"{t} {self.told_precision(t)}" for t in self.targets) or "any target"
         return f"<Model {self.name}: {len(self.graph.nodes)} layers, {targets}>"
 
 

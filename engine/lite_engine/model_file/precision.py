@@ -66,6 +66,15 @@ def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
         )
 
 
+def told(graph: Graph, precision: str) -> str:
+    """What people read of a graph in a precision: int8 where layers hold integers, with the
+    half precision of the others beside it. Integers that are weights alone are not computed in."""
+    integer = [n for n in graph.nodes if n.op.startswith("QLinear") or n.op in _INTEGER]
+    if precision == "int8" or all(n.op == "DequantizeLinear" for n in integer):
+        return precision
+    return "int8" if precision == "fp32" else f"int8 and {precision}"
+
+
 def is_quantised(graph: Graph) -> bool:
     """Some of its layers hold integers that stand for real numbers."""
     return any(n.op in _INTEGER or n.op.startswith("QLinear") for n in graph.nodes)

@@ -58,8 +58,9 @@ class Decision:
             self.tried.append(self.untried.pop(0)())
         return self.tried
 
-    def __str__(self) -> str:
-        lines = [f"runs on {self.backend} ({self.precision})"]
+    def text(self, precision: str) -> str:
+        """The choice and its reasons; `precision` as people read it."""
+        lines = [f"runs on {self.backend} ({precision})"]
         for name, good, reason in self.reasons:
             lines.append(f"  {'+' if good else '-'} {name}: {reason}")
         lines += [f"  layers: {self.placement}"] if self.placement else []

@@ -17,7 +17,7 @@ from .. import settings
 from ..errors import BackendUnavailableError, ShapeError, UsageError
 from ..model_file import Model, computed, open_model
 from ..model_file.layers import layer_called, of_graph
-from ..model_file.precision import PRECISIONS
+from ..model_file.precision import PRECISIONS, told
 from .choice import Decision, choose, host_target, precision_on, usability
 from .stored import StoredProgram
 
@@ -127,6 +127,11 @@ class Predictor:
         return self.model.graph_in(self.precision)
 
     @property
+    def told_precision(self) -> str:
+        """What people read of it: int8 for a model whose integers came with its file, too."""
+        return told(self.graph, self.precision)
+
+    @property
     def input_names(self) -> list[str]:
         if self._stored:
             return self._stored.input_names
@@ -140,7 +145,7 @@ class Predictor:
 
     def explain(self) -> str:
         """Why this backend: each candidate with its reason."""
-        return str(self.decision)
+        return self.decision.text(self.told_precision)
 
     # ---- running
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
-from ..model_file.precision import is_quantised
 from ..plan import Plan, Step
 from .answer import Answer
 from .doubts import doubts
@@ -189,7 +188,7 @@ def _profile(
         overhead_ms=float(np.median(taken.reading)),
         peak_memory_bytes=measured.peak_bytes,
         runs=runs,
-        precision="int8" if is_quantised(predictor.graph) else predictor.precision,
+        precision=predictor.told_precision,
         sum_ms=sum_ms,
         unexplained_ms=total["median"] - sum_ms,
         profiled_ms=float(np.median(taken.profiled)),

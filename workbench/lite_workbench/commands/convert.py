@@ -233,7 +233,7 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
         if wants_json_only(args):
             return ""
     lines = [str(e) for e in result.model.journal.entries] if args.journal else []
-    targets = ", ".join(f"{t} {result.model.precision(t)}" for t in result.model.targets)
+    targets = ", ".join(f"{t} {result.model.told_precision(t)}" for t in result.model.targets)
     lines.append(
         f"wrote {result.path} ({number(result.path.stat().st_size, 'B')}): {targets}; "
         f"{plural(result.source_layers, 'layer')} became {len(result.model.graph.nodes)}"

@@ -107,7 +107,7 @@ def _conversion(session: Any, prefix: str) -> Iterator[Section]:
             source_graph=None if session.graph is model.graph else views.graph_data(session.graph),
             height=460,
         )
-        targets = ", ".join(f"{t} {model.precision(t)}" for t in model.targets) or "any target"
+        targets = ", ".join(f"{t} {model.told_precision(t)}" for t in model.targets) or "any target"
         name = "" if version == session.base else f" ({version})"
         yield Section(
             f"{prefix}conversion-{version}", f"Conversion{name}",
