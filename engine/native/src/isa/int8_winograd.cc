@@ -38,11 +38,11 @@ LITE_INLINE void multiply(I& acc, const int16_t* a, const int16_t* w) {
 #if defined(LITE_VNNI)
   dot_shorts(acc, splat(pair), b);
 #elif defined(__AVX512F__)
-  acc += (I)_mm512_madd_epi16((__m512i)splat(pair), (__m512i)b);
+  acc = (I)((U)acc + (U)_mm512_madd_epi16((__m512i)splat(pair), (__m512i)b));
 #elif defined(__AVX2__)
-  acc += (I)_mm256_madd_epi16((__m256i)splat(pair), (__m256i)b);
+  acc = (I)((U)acc + (U)_mm256_madd_epi16((__m256i)splat(pair), (__m256i)b));
 #else
-  acc += (I)_mm_madd_epi16((__m128i)splat(pair), (__m128i)b);
+  acc = (I)((U)acc + (U)_mm_madd_epi16((__m128i)splat(pair), (__m128i)b));
 #endif
 #else
   acc = (I)vmlal_n_s16((int32x4_t)acc, vld1_s16(w), *a);

@@ -19,11 +19,12 @@ constexpr int kPair = 1;
 #endif
 constexpr int kNarrow = 2 * kLanes;        // lanes of 16 bits
 typedef int16_t S __attribute__((vector_size(2 * kNarrow)));
+typedef uint32_t U __attribute__((vector_size(4 * kLanes)));   // sums modulo 2^32
 typedef uint8_t NarrowBytes __attribute__((vector_size(kNarrow)));
 typedef int8_t NarrowSigned __attribute__((vector_size(kNarrow)));
 
 // Outputs come out kFold times; 9 * kNinth = 1 modulo 2^32.
-constexpr int32_t kFold = 576, kNinth = 954437177;
+constexpr uint32_t kFold = 576, kNinth = 954437177;
 
 struct Winograd {
   QuantParams quant;
@@ -167,13 +168,13 @@ void transform_output(const Winograd& w, const int32_t* products, int64_t n0, Ti
   const int64_t rows = w.out.h - at.y < kSide ? w.out.h - at.y : kSide;
   const int64_t pixels = w.out.w - at.x < kSide ? w.out.w - at.x : kSide;
   const int32_t* bias = w.bias + n0;
-  I t[kVectors][kSide][kPoints];
+  U t[kVectors][kSide][kPoints];
   LITE_UNROLL for (int n = 0; n < kVectors; ++n)
     LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
-      I d[kPoints], o[kSide];
+      U d[kPoints], o[kSide];
       LITE_UNROLL for (int i = 0; i < kPoints; ++i)
-        d[i] = load(products + (i * kPoints + j) * kSumElems + n * kLanes);
-      if (j == 1) d[1] += load(bias + n * kLanes);    // the point (1, 1) counts once in every output
+        d[i] = (U)load(products + (i * kPoints + j) * kSumElems + n * kLanes);
+      if (j == 1) d[1] += (U)load(bias + n * kLanes);    // the point (1, 1) counts once in every output
       d[kPoints - 1] *= 2;
       F43::output(d, o);
       LITE_UNROLL for (int i = 0; i < kSide; ++i) t[n][i][j] = j + 1 < kPoints ? o[i] : 2 * o[i];
@@ -181,10 +182,9 @@ void transform_output(const Winograd& w, const int32_t* products, int64_t n0, Ti
   for (int64_t i = 0; i < rows; ++i, to.c += w.out.row) {
     I sums[kSide][kVectors];
     LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
-      I o[kSide];
+      U o[kSide];
       F43::output(t[n][i], o);
-      LITE_UNROLL for (int j = 0; j < kSide; ++j)
-        sums[j][n] = o[j] * kNinth;
+      LITE_UNROLL for (int j = 0; j < kSide; ++j) sums[j][n] = (I)(o[j] * kNinth);
     }
     if (pixels == 4) finish(to, sums);
     else if (pixels == 3) finish_pixels<3>(to, sums);
