@@ -14,11 +14,14 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 import numpy as np
-from lite_engine import settings
+from lite_engine import optimize, settings
 from lite_engine.errors import CalibrationError
+from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.jobs import duration
 from lite_workbench.steps import STEPS, step_class
 from lite_workbench.workbench import step_states
+
+from tests.small_models import classifier
 
 pytestmark = pytest.mark.cpu
 
@@ -139,6 +142,35 @@ def test_an_error_is_told_in_place(session: lw.Session, tmp_path: Path) -> None:
         settle(session)
     assert run.notice.layout.display is None
     assert run.notice.what.startswith("**bad.png: not an image") and "<" not in run.notice.what
+
+
+def test_open_sizes_are_fixed_at_a_click(tmp_path: Path, monkeypatch: Any) -> None:
+    """The hint offers the sizes that it assumed; the walk goes on there and the code repeats it."""
+    monkeypatch.chdir(tmp_path)
+    bench = lw.Workbench(lw.open(optimize(classifier("N")).save("m.lite")), step="Check")
+    before, check = bench.session, bench.step("Check")
+    assert check.notice.actions == [["sizes", "Take x 1×3×20×20", False]]
+    click(check.notice, "sizes")
+    assert bench.session is not before and bench.current == "Check"
+    assert bench.session.graph.inputs[0].shape == (1, 3, 20, 20) and not bench.session.info.hints
+    assert bench.session.code[-1] == "session = lw.open('m.lite', shapes={'x': (1, 3, 20, 20)})"
+    assert bench.session.predictor("reference").run(random_feeds(bench.session.graph))
+
+
+def test_how_pixels_become_floats_is_chosen_and_travels(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    run = lw.Workbench(made, step="Run").step("Run")
+    picture = np.full((20, 20, 3), 255, np.uint8)
+    assert made.set_input(picture)["x"].max() == 1
+    run.header.values = {"pixels": "imagenet"}
+    np.testing.assert_allclose(made.set_input(picture)["x"][0, :, 0, 0],
+                               (255 - np.array([123.675, 116.28, 103.53]))
+                               / np.array([58.395, 57.12, 57.375]), rtol=1e-5)  # fmt: skip
+    assert made.code[-1] == "session.prepare('imagenet')"
+    again = lw.open(made.export("again.lite"))
+    assert not lw.Workbench(again, step="Run").step("Run").header.selects
+    np.testing.assert_array_equal(again.set_input(picture)["x"], made.feeds["x"])
 
 
 def test_another_model_replaces_the_session(session: lw.Session, tmp_path: Path) -> None:

@@ -86,7 +86,8 @@ class Session(Observable):
         self._sides = Sides(self)
         self._busy = threading.RLock()
         self._work = Work(self._told)
-        self.code = ["import lite_workbench as lw", f"session = lw.open({str(path)!r})"]
+        fixed = f", shapes={self.shapes!r}" if self.shapes else ""
+        self.code = ["import lite_workbench as lw", f"session = lw.open({str(path)!r}{fixed})"]
 
     @property
     def stem(self) -> str:
@@ -229,6 +230,17 @@ class Session(Observable):
         return made
 
     # ---- input
+
+    def prepare(self, how: str) -> None:
+        """How a picture becomes the input: what `--preprocess` takes, like "imagenet", "pm1,bgr" or
+        "mean=127,std=128". Every version keeps it, in its file too. Raises UsageError."""
+        from lite_engine.preprocess import Preprocess
+
+        made = Preprocess.parse(how).to_dict()
+        for model in (self.graph, *self.versions.values()):
+            model.metadata["preprocess"] = made
+        self.feeds, self.image = None, None
+        self.remember(f"session.prepare({how!r})")
 
     def set_input(self, source: Any = None) -> dict[str, np.ndarray]:
         """An image (path, bytes, array), a .npy or .npz, a feed; None: random numbers."""

@@ -65,7 +65,8 @@ class Workbench(WorkbenchView):
     def step(self, name: str) -> Step:
         """A screen by its name; makes it when it was not opened yet. Raises KeyError."""
         if name not in self._steps:
-            options = {"opened": self._replaced} if name == "Model" else {}
+            opens = {"Model": self._replaced, "Check": self._reopened}
+            options = {"opened": opens[name]} if name in opens else {}
             self._steps[name] = step_class(name)(self.session, go=self._go, **options)
         return self._steps[name]
 
@@ -74,6 +75,12 @@ class Workbench(WorkbenchView):
 
     def _replaced(self, path: Path) -> None:
         self.load(path)
+
+    def _reopened(self, session: Session) -> None:
+        """The same model, read in another way: the walk goes on at the same step."""
+        at = self.current
+        self.load(session)
+        self.current = at
 
     def _go(self, name: str) -> None:
         self.current = name

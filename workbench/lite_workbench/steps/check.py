@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_engine.ir import format_shape
 from lite_widgets import DataTable, TypeSummary, columns
 
 from .. import views
+from ..session import open_session
 from ..words import plural
 from ._base import Step, button
 
 
 class CheckStep(Step):
-    """Operators by target: supported, or why not and what then; where the work is."""
+    """Operators by target: supported, or why not and what then; where the work is. A click fixes
+    sizes that the file leaves open: the model is read again and given to `opened(session)`."""
 
     name = "Check"
     title = "Does it convert?"
+
+    def __init__(self, session: Any, *, opened: Any = None, **kwargs: Any) -> None:
+        self.opened = opened
+        super().__init__(session, **kwargs)
 
     def build(self) -> None:
         info = self.session.info
@@ -26,8 +33,18 @@ class CheckStep(Step):
         self.header.buttons = [button("next", "Choose targets", primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
         if info.hints:
-            self.tell("warn", f"**{_hints(info)}**", detail=" · ".join(info.hints))
+            sizes = ", ".join(f"{n} {format_shape(d)}" for n, d in info.assumed.items())
+            fixable = self.opened is not None and info.macs is not None and sizes
+            self.tell(
+                "warn", f"**{_hints(info)}**", detail=" · ".join(info.hints),
+                actions=[["sizes", f"Take {sizes}", False]] if fixable else [],
+            )  # fmt: skip
+            self.on(self.notice, "sizes", lambda _: self._fix_sizes())
         self.show(columns(self.table, self.types, kind="wide"))
+
+    def _fix_sizes(self) -> None:
+        fixed = {name: tuple(dims) for name, dims in self.session.info.assumed.items()}
+        self.opened(open_session(self.session.path, shapes={**self.session.shapes, **fixed}))
 
     @staticmethod
     def result(session: object) -> tuple[str, str]:

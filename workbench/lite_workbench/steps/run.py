@@ -9,10 +9,16 @@ from lite_engine.runtime import usability
 from lite_widgets import DropZone, ResultCard, columns
 
 from ..answers import Run, mark_different
-from ..inputs import GUESSED, is_guessed, save_upload
+from ..inputs import is_guessed, save_upload
 from ._base import Step, button
 
 _NAMES = {"opencl": "OpenCL"}
+#: How pixels may become floats, where the file does not say it.
+_PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
+_GUESSED = (
+    "the model does not say how its images were prepared: pixels were scaled to 0…1; Pixels above, "
+    "or session.prepare, says otherwise"
+)
 _FIRST = "Drop an image, or arrays (.npy, .npz); Run alone takes random numbers."
 
 
@@ -32,6 +38,9 @@ class RunStep(Step):
         self.cards = {name: ResultCard(backend=name, title=_title(name)) for name in self._sides()}
         for card in self.cards.values():
             card.status = {"kind": "empty", "title": "Not run yet", "text": _FIRST}
+        self._source: str | None = None
+        self._ask_pixels()
+        self.header.observe(lambda change: self.guard(lambda: self._prepare(change)), ["values"])
         self.header.buttons = [button("run", "Run", primary=True)]
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
@@ -52,6 +61,23 @@ class RunStep(Step):
 
     # ---- input
 
+    def _ask_pixels(self) -> None:
+        """The choice of how pixels become floats, for a model of one picture that does not say."""
+        graph, made = self.session.graph, self.session.versions.get(self.session.base)
+        known = "preprocess" in (made or graph).metadata
+        types = [v.type for v in graph.inputs if v.dtype and v.dtype.is_float]
+        pictures = [t for t in types if len(t.shape or ()) == 4]
+        if len(graph.inputs) == len(pictures) == 1 and not known:
+            label = {"name": "pixels", "label": "Pixels", "options": _PIXELS}
+            self.header.selects, self.header.values = [label], {"pixels": _PIXELS[0][0]}
+
+    def _prepare(self, change: dict) -> None:
+        how = change["new"].get("pixels")
+        if how and how != change["old"].get("pixels"):
+            self.session.prepare(how)
+            if self._source:
+                self._start(self._source)
+
     def _picture(self, name: str, data: bytes) -> None:
         self._start(str(save_upload(name, data)))
 
@@ -64,6 +90,7 @@ class RunStep(Step):
 
     def _start(self, source: str | None) -> None:
         session = self.session
+        self._source = source or self._source
 
         def work() -> None:
             first, *rest = self.cards
@@ -113,7 +140,7 @@ class RunStep(Step):
     def _judge(self, a: Run, b: Run) -> None:
         names = f"{_title(a.backend)} and {_title(b.backend)}"
         guessed = self.session.image and is_guessed(self.session.model)
-        doubt = f"About the picture: {GUESSED}." if guessed else ""
+        doubt = f"About the picture: {_GUESSED}." if guessed else ""
         if a.answer.kind == "values":
             self.tell("warn", doubt) if doubt else self.quiet()
         elif a.text == b.text:
