@@ -6,6 +6,11 @@
 
 Flag 1: the bytes (those that offset, size and crc32 are of) are a zlib stream of the section.
 
+A reader, this one and native/src/lite_file.cc, refuses another magic or version, more than 64
+sections, a table or section that does not end within the file, a section that starts within the
+table or not at a multiple of 64, two sections of one name, flags other than 1, flag 1 on others
+than META, GRAPH and GRAPH.n, and a section that it reads with another checksum.
+
 Sections: NEEDS (needs.py), META and GRAPH (JSON, compressed; GRAPH.1 and so on: META names the
 precision whose graph it is), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX (u64 offset in
 WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py), HALF.arm (the
@@ -120,26 +125,33 @@ def read_container(path: Path) -> Sections:
     magic, version, count = _HEAD.unpack(data[: _HEAD.size])
     if magic != MAGIC:
         raise ModelFormatError(f"{path}: not a .lite file; make one with `lite convert`")
-    if version > VERSION:
+    if version != VERSION:
         raise VersionError(
-            f"{path}: format version {version}, this engine reads up to {VERSION}; "
+            f"{path}: format version {version}, this engine reads {VERSION}; "
             "install a newer lite-workbench or convert the model again"
         )
-    if count > MAX_SECTIONS or _HEAD.size + count * _ROW.size > len(data):
+    table_end = _HEAD.size + count * _ROW.size
+    if count > MAX_SECTIONS or table_end > len(data):
         raise ModelFormatError(f"{path}: section table is damaged or cut off")
     sections = Sections(path)
     for i in range(count):
         start = _HEAD.size + i * _ROW.size
         raw, offset, size, crc, flags = _ROW.unpack(data[start : start + _ROW.size])
-        tag = raw.rstrip(b"\0").decode("ascii", "replace")
-        if offset % ALIGN or offset > len(data) or size > len(data) - offset or tag in sections:
-            raise ModelFormatError(
-                f"{path}: section {tag!r} lies outside the file, which is cut off or damaged; "
-                "copy or download it again"
-            )
+        tag = raw.rstrip(b"\0").decode("latin-1")
+        if tag in sections:
+            raise ModelFormatError(f"{path}: two sections {tag!r}; convert the model again")
         if flags & ~COMPRESSED:
             raise VersionError(
                 f"{path}: section {tag!r} is stored in a newer way; install a newer lite-workbench"
+            )
+        if flags and tag not in ("META", "GRAPH") and not tag.startswith("GRAPH."):
+            raise ModelFormatError(
+                f"{path}: section {tag!r} is compressed, which only text may be; convert again"
+            )
+        if offset % ALIGN or offset < table_end or size > len(data) - offset:
+            raise ModelFormatError(
+                f"{path}: section {tag!r} lies outside the file, which is cut off or damaged; "
+                "copy or download it again"
             )
         sections.add(tag, data[offset : offset + size], crc, flags)
     return sections

@@ -1,11 +1,11 @@
 // The .lite container, version 1 (written by lite_engine/model_file). Little-endian, memory-mapped.
 //
-//   header    char magic[8] = "LITE\r\n\x1a\n"; u32 version; u32 section_count (at most 256)
+//   header    char magic[8] = "LITE\r\n\x1a\n"; u32 version; u32 section_count
 //   table     section_count times: char tag[8] (padded with zeros), u64 offset, u64 size,
 //             u32 crc32 (of the bytes as they lie there, zlib's polynomial), u32 flags (1: a zlib
-//             stream; only GRAPH and META, which this runtime does not read)
-//   sections  each at a multiple of 64 bytes from the file's start, zero bytes between them; none
-//             overlaps the table or the end of the file; rows of equal sections share one
+//             stream)
+//   sections  each at a multiple of 64 bytes from the file's start, zero bytes between them; rows
+//             of equal sections share one
 //
 // Sections: NEEDS (text, lines "engine 0.1.0" and "arm neon": the oldest runtime and the CPU
 // features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple
@@ -13,7 +13,8 @@
 // integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose weight numbers are
 // rows of WINDEX); HALF.arm (the program for CPUs with fp16 arithmetic). Unknown sections are
 // skipped: newer writers may add some.
-// A reader refuses other versions, damaged checksums and anything that points outside.
+// What a reader refuses is said once, in model_file/_container.py; test_lite_limits.py holds both
+// readers to it.
 #include "crc32.h"
 #include "dispatch.h"
 #include "lite_derived.h"
@@ -30,7 +31,7 @@
 
 namespace {
 
-constexpr uint32_t kVersion = 1, kMaxSections = 256;
+constexpr uint32_t kVersion = 1, kMaxSections = 64, kCompressed = 1;
 constexpr char kMagic[8] = {'L', 'I', 'T', 'E', '\r', '\n', 0x1a, '\n'};
 
 struct Section {
@@ -122,6 +123,22 @@ bool read_table(lite_file* file, const char* path, char* error, size_t bytes) {
     const Section& s = file->sections[i];
     char tag[9] = {};
     memcpy(tag, s.tag, 8);
+    for (uint32_t j = 0; j < i; ++j) {
+      if (memcmp(file->sections[j].tag, s.tag, sizeof s.tag) == 0) {
+        fail(error, bytes, "%s: section %u has the name of an earlier one", path, i);
+        return false;
+      }
+    }
+    if (s.flags & ~kCompressed) {
+      fail(error, bytes, "%s: section %u is stored in a newer way; convert the model again", path, i);
+      return false;
+    }
+    const bool text = memcmp(s.tag, "META\0\0\0", 8) == 0 || memcmp(s.tag, "GRAPH\0\0", 8) == 0 ||
+                      memcmp(s.tag, "GRAPH.", 6) == 0;
+    if (s.flags && !text) {
+      fail(error, bytes, "%s: section %u is compressed, which only text may be", path, i);
+      return false;
+    }
     if (s.offset % 64 || s.offset < table_end || s.offset > file->size ||
         s.size > file->size - s.offset) {
       fail(error, bytes, "%s: section %u lies outside the file", path, i);
