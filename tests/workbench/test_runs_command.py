@@ -22,6 +22,25 @@ def test_a_run_that_takes_longer(percent, code, verdict, capsys) -> None:
     assert main(["runs", "diff", "after", "before", "--fail-above", percent]) == 0
 
 
+def test_emulated_runs_are_judged_by_instructions(capsys) -> None:
+    """Under emulation the second run takes half the time of the first and executes 20 % more."""
+    history = History()
+    for tag, ms, count in (("few", 2.0, 1000), ("many", 1.0, 1200)):
+        run = made_up([ms], device="emulated", times_meaningful=False,
+                      instructions={"run": count, "first_result": count})  # fmt: skip
+        run.layers[0].instructions = count - 100
+        history.add(run, "a.onnx", tag=tag)
+    history.add(made_up([1.0]), "a.onnx", tag="timed")
+    assert main(["runs", "diff", "few", "many", "--fail-above", "19"]) == 1
+    said = capsys.readouterr().out
+    assert "900 → 1,100" in said and "+20.0 %: over the 19 %" in said and " ms" not in said
+    assert main(["runs", "diff", "few", "many", "--fail-above", "21"]) == 0
+    assert main(["runs", "diff", "few", "timed", "--fail-above", "50"]) == 2
+    assert "an emulated run has no times" in capsys.readouterr().err
+    assert main(["runs", "list"]) == 0
+    assert "2.1" not in capsys.readouterr().out  # 2.0 ms and what is outside the layers
+
+
 @pytest.mark.parametrize(
     "words", [["list", "--fail-above", "5"], ["diff", "1", "2", "--fail-above", "-5"]]
 )

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from ..errors import UsageError
 from .alignment import plain_node
 from .profile import LayerTime, Profile
 
@@ -19,7 +20,8 @@ from .profile import LayerTime, Profile
 @dataclass
 class Change:
     """A group of layers on either side that computes the same part of the model. `kind`:
-    "changed", "new" (only after), "gone" (only before), "outside" (not in any layer)."""
+    "changed", "new" (only after), "gone" (only before), "outside" (not in any layer).
+    `instructions` were executed before and after, where both sides were emulated and count them."""
 
     name: str
     kind: str
@@ -29,6 +31,7 @@ class Change:
     before_ns: int
     after_ns: int
     kernels: list[str] = field(default_factory=list)
+    instructions: tuple[int, int] | None = None
 
     @property
     def delta_ns(self) -> int:
@@ -38,7 +41,9 @@ class Change:
 @dataclass
 class ProfileChange:
     """From one total to the other. The `changes` are sorted by contribution and their `delta_ns`
-    add up to `after_ns` − `before_ns` exactly. `warnings` say what the numbers do not mean."""
+    add up to `after_ns` − `before_ns` exactly. Where both sides were emulated, times mean nothing
+    and `instructions`, executed in one run before and after, are there and decide the order.
+    `warnings` say what the numbers do not mean."""
 
     a: str
     b: str
@@ -46,6 +51,20 @@ class ProfileChange:
     after_ns: int
     changes: list[Change]
     warnings: list[str] = field(default_factory=list)
+    instructions: tuple[int, int] | None = None
+    times_meaningful: bool = True
+
+    @property
+    def growth_percent(self) -> float:
+        """How much more the second run took: time, or executed instructions. Raises UsageError
+        where one of the two was emulated, or both without counts."""
+        if self.instructions is None and not self.times_meaningful:
+            raise UsageError(
+                f"{self.a} and {self.b} cannot be judged: an emulated run has no times; take two "
+                "emulated runs, which count executed instructions, or two of a device"
+            )
+        before, after = self.instructions or (self.before_ns, self.after_ns)
+        return 100 * (after / max(before, 1) - 1)
 
     def waterfall(self, most: int = 12) -> list[tuple[str, int]]:
         """(name, delta in ns) of the largest changes and one bar of the others."""
@@ -71,9 +90,21 @@ def changes(before: Profile, after: Profile) -> ProfileChange:
         Change("outside the layers", "outside", [], [], [], totals[0] - inside[0],
                totals[1] - inside[1])
     )  # fmt: skip
-    rows.sort(key=lambda c: -abs(c.delta_ns))
+    rows.sort(key=_size, reverse=True)
     labels = _labels(before, after)
-    return ProfileChange(*labels, totals[0], totals[1], rows, _warnings(before, after, rows))
+    counted = None
+    if before.instructions and after.instructions:
+        counted = before.instructions["run"], after.instructions["run"]
+    return ProfileChange(
+        *labels, totals[0], totals[1], rows, _warnings(before, after, rows), counted,
+        times_meaningful=before.times_meaningful and after.times_meaningful,
+    )  # fmt: skip
+
+
+def _size(change: Change) -> int:
+    if change.instructions is not None:
+        return abs(change.instructions[1] - change.instructions[0])
+    return abs(change.delta_ns)
 
 
 def align(
@@ -130,6 +161,8 @@ def _change(old: list[LayerTime], new: list[LayerTime]) -> Change:
     others = f" + {len(there) - 1} more" if len(there) > 1 else ""
     sources = dict.fromkeys(s for r in (*old, *new) for s in r.sources)
     kernels = [" + ".join(dict.fromkeys(r.kernel for r in side)) for side in (old, new) if side]
+    before, after = (sum(r.instructions or 0 for r in side) for side in (old, new))
+    counted = all(r.instructions is not None for r in (*old, *new))
     return Change(
         largest.name + others,
         "changed" if old and new else "new" if new else "gone",
@@ -139,6 +172,7 @@ def _change(old: list[LayerTime], new: list[LayerTime]) -> Change:
         sum(_ns(r.median_ms) for r in old),
         sum(_ns(r.median_ms) for r in new),
         kernels,
+        (before, after) if counted else None,
     )
 
 

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ._base import Command
 
@@ -45,6 +46,7 @@ def _call(args: argparse.Namespace) -> Opened:
     command = [
         sys.executable, "-m", "jupyterlab", path.name,
         f"--ServerApp.jpserver_extensions={{'{EXTENSION}': True}}",
+        f"--LabApp.default_url=/lab/tree/{quote(path.name)}",  # the address that it prints
     ]  # fmt: skip
     if args.port:
         command.append(f"--port={args.port}")

@@ -33,7 +33,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="only this model's runs")
     parser.add_argument(
         "--fail-above", type=percent, metavar="P",
-        help="with diff: exit code 1 when the second run takes over P %% longer",
+        help="with diff: exit code 1 when the second run takes over P %% longer or, emulated, "
+        "executes over P %% more instructions",
     )  # fmt: skip
     parser.add_argument("--limit", type=int, default=50, metavar="N", help="newest runs (50)")
     add_json(parser)
@@ -74,24 +75,19 @@ def _show(result: Runs, args: argparse.Namespace) -> str:
     text = shown[result.verb](result.value)
     if args.fail_above is None:
         return text
-    grown = _growth(result.value)
+    grown = result.value.growth_percent
     verdict = "over" if grown > args.fail_above else "within"
     return f"{text}\n{grown:+.1f} %: {verdict} the {args.fail_above:g} % that were asked for"
 
 
-def _growth(change: Any) -> float:
-    """How much longer the second run took, in percent."""
-    return 100 * (change.after_ns / max(change.before_ns, 1) - 1)
-
-
 def _code(result: Runs, args: argparse.Namespace) -> int:
-    return int(args.fail_above is not None and _growth(result.value) > args.fail_above)
+    return int(args.fail_above is not None and result.value.growth_percent > args.fail_above)
 
 
 def _list(runs: Any) -> str:
     rows = [
         [r.id, r.when, clip(r.model, 32), r.backend, r.precision, r.threads, r.device,
-         f"{r.median_ms:.3f}", r.tag]
+         "–" if r.device.startswith("emulated") else f"{r.median_ms:.3f}", r.tag]
         for r in runs
     ]  # fmt: skip
     if not rows:
@@ -120,6 +116,8 @@ def _profile(value: Any) -> str:
 
 def diff_text(change: Any) -> str:
     """The waterfall as a table: total, changes by contribution, total."""
+    if change.instructions is not None:
+        return _counts_text(change)
     rows = [["", change.a, "", "", f"{change.before_ns / 1e6:.6f}", ""]]
     for c in change.changes[:20]:
         pair = f"{c.before_ns / 1e6:.3f} → {c.after_ns / 1e6:.3f}"
@@ -133,6 +131,24 @@ def diff_text(change: Any) -> str:
     head = ["", "layers", "ms", "change ms", "total ms", "kernels"]
     told = [f"warning: {w}" for w in change.warnings]
     return "\n".join([table(head, rows, right=(2, 3, 4)), *told])
+
+
+def _counts_text(change: Any) -> str:
+    """The same in executed instructions, where times mean nothing."""
+    rows = [["", change.a, "", f"{change.instructions[0]:,}", ""]]
+    counted = [c for c in change.changes if c.instructions is not None]
+    layers = [c for c in counted if c.instructions[0] != c.instructions[1]]
+    for c in layers[:20]:
+        old, new = c.instructions
+        rows.append([c.kind, clip(c.name, 48), f"{new - old:+,}", f"{old:,} → {new:,}",
+                     clip(" / ".join(c.kernels), 60)])  # fmt: skip
+    if layers[20:]:
+        delta = sum(c.instructions[1] - c.instructions[0] for c in layers[20:])
+        rows.append(["", f"{len(layers) - 20} smaller changes", f"{delta:+,}", "", ""])
+    rows.append(["", change.b, "", f"{change.instructions[1]:,}", ""])
+    head = ["", "layers", "change", "executed instructions", "kernels"]
+    told = [f"warning: {w}" for w in change.warnings]
+    return "\n".join([table(head, rows, right=(2, 3)), *told])
 
 
 COMMAND = Command("runs", _configure, _call, _show, _code)
