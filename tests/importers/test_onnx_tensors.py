@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine import Predictor, load
 from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers._protobuf import Message
 from lite_engine.importers.onnx.tensors import TensorReader, read_type
@@ -14,6 +15,7 @@ from lite_engine.ops._core import bf16_to_f32, f32_to_bf16
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 NAMES = [
     "FLOAT",
@@ -103,3 +105,40 @@ def test_bfloat16_rounds_half_to_even() -> None:
     x = np.float32([1, 1 + 2**-8, 1 + 3 * 2**-8, 3.4e38, -0.0, np.inf, np.nan])
     y = bf16_to_f32(f32_to_bf16(x))
     np.testing.assert_array_equal(y, np.float32([1, 1, 1 + 2**-6, np.inf, -0.0, np.inf, np.nan]))
+
+
+def test_second_names_of_an_initialiser_are_one_value(tmp_path: Path) -> None:
+    """PyTorch shares equal initialisers through Identities, which branches may read too; one that
+    is an output keeps its name. Oracle: onnx's own evaluator."""
+    branches = {
+        f"{side}_branch": helper.make_graph(
+            [helper.make_node(op, ["w2", "w3"], [f"{side}_y"])],
+            side,
+            [],
+            [helper.make_tensor_value_info(f"{side}_y", TensorProto.FLOAT, [3])],
+        )
+        for side, op in (("then", "Add"), ("else", "Sub"))
+    }
+    nodes = [
+        helper.make_node("Identity", ["w"], ["w2"]),
+        helper.make_node("Identity", ["w2"], ["w3"]),
+        helper.make_node("If", ["yes"], ["b"], **branches),
+        helper.make_node("Mul", ["x", "b"], ["y"]),
+        helper.make_node("Identity", ["w3"], ["given"]),
+    ]
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [3]) for n in ("x", "y", "given")]
+    yes = helper.make_tensor_value_info("yes", TensorProto.BOOL, [])
+    w = numpy_helper.from_array(np.array([1, 2, 4], np.float32), "w")
+    graph = helper.make_graph(nodes, "shared", [values[0], yes], values[1:], [w])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "shared.onnx"
+    onnx.save(model, path)
+    made = load(path)
+    assert [n.op for n in made.nodes] == ["If", "Mul", "Identity"]
+    assert [v.name for v in made.outputs] == ["y", "given"]
+    for answer in (True, False):
+        feeds = {"x": np.array([3, 5, 7], np.float32), "yes": np.array(answer)}
+        wanted = ReferenceEvaluator(model).run(None, feeds)
+        got = Predictor(made, "reference").run(feeds)
+        for name, array in zip(("y", "given"), wanted):
+            np.testing.assert_array_equal(got[name], array)

@@ -62,6 +62,7 @@ class Scope:
     attrs: dict[str, Any] = field(default_factory=dict)  # a function's attribute values
     absent: set[str] = field(default_factory=set)  # a function's inputs that were not given
     depth: int = 0
+    ends: frozenset[str] | None = None  # a graph's outputs; None in a function
 
     def look_up(self, name: str) -> Value | None:
         scope: Scope | None = self
@@ -141,6 +142,7 @@ class ModelReader:
             attrs=outer.attrs if outer else {},
             prefix=outer.prefix if outer else "",
             path=outer.path if outer else "",
+            ends=frozenset(info.text(1) for info in proto.messages(12)),
         )
         self._initialisers(proto, scope)
         for info in proto.messages(11):
@@ -216,6 +218,8 @@ class ModelReader:
             attrs = dict(self._attributes(proto, scope, label))
             self._inline(function, proto, inputs, attrs, scope, label)
             return
+        if op == "Identity" and not domain and self._second_name(proto.texts(2), inputs, scope):
+            return
         outputs = [self._output(scope, name, hints) for name in proto.texts(2)]
         while len(outputs) > 1 and outputs[-1] is None:
             outputs.pop()
@@ -244,6 +248,17 @@ class ModelReader:
         emit = self._emitter(scope, call)
         upgrade(call, emit)
         emit(call.op, call.inputs, call.attrs, call.outputs)
+
+    def _second_name(self, names: list[str], inputs: list[Value | None], scope: Scope) -> bool:
+        """PyTorch shares equal initialisers through Identities: names of one value. One that is an
+        output of the graph stays a node, which has that name."""
+        value = inputs[0] if len(inputs) == 1 else None
+        if value is None or not value.is_const or len(names) != 1 or scope.ends is None:
+            return False
+        if names[0] in scope.ends or names[0] in scope.values:
+            return False
+        scope.values[names[0]] = value
+        return True
 
     def _emitter(self, scope: Scope, call: Call) -> Callable[..., Value]:
         """A function that appends a node, typed, and returns its first output."""
