@@ -91,7 +91,7 @@ double transformed_cost(const ConvShape& s, size_t l2_bytes) {
   const int64_t tiles = s.out.images * ((s.out.h + 3) / 4) * ((s.out.w + 3) / 4);
   const double vectors_in = static_cast<double>((s.in.c + kNarrow - 1) / kNarrow);
   const double vectors_out = static_cast<double>((s.out.c + kLanes - 1) / kLanes);
-  const double products = 1.2 * kAll * static_cast<double>(s.in.c) / kPair * kProductCost * vectors_out;
+  const double products = 1.27 * kAll * static_cast<double>(s.in.c) / kPair * kProductCost * vectors_out;
   const double tile = products + 400 * vectors_in + 300 * vectors_out;
   // Each block reads all weights, which may have to come from beyond the second-level cache.
   const double weight_bytes = 2.0 * kAll * static_cast<double>(s.in.c) * kLanes * vectors_out;
