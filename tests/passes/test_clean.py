@@ -431,3 +431,26 @@ def test_equal_open_sizes_are_equal(bench):
     new = bench.apply(drop_identity, text.format("N"))[1]
     assert [n.op for n in new.nodes] == ["Relu"]
     bench.ignores(drop_identity, text.format("?"))
+
+
+@pytest.mark.parametrize(
+    "node",
+    ["Mul(s, s)", "Mul(s, one)", "Equal(s, s)", "Where(b, s, s)", "Slice(t, none, none)"],
+)
+def test_shapes_without_numbers(bench, node):
+    """A part of a shape may be empty, and so may the limits of a Slice."""
+    graph = bench.graph(
+        f"""
+        input z: f32[N,3]
+        const one: i64[1] = [1]
+        const none: i64[0] = []
+        const b: bool[1] = [1]
+        "shape": s = Shape(z) {{start=2, end=2}}
+        "two": t = Shape(z)
+        "node": y = {node}
+        "twice": d = Identity(y)
+        output d
+        """
+    )
+    fold_shapes(graph, Journal())
+    assert graph.nodes

@@ -6,6 +6,9 @@ Each small integer tensor is followed element by element; an element is a number
 or unknown. A tensor of numbers becomes a constant. The shape of a Reshape may in addition hold one
 element that is not a number: −1 stands for it, or 0 where it is the same symbol as the input has
 at that place.
+
+What is found out gives shapes to Reshape, Expand and ConstantOfShape, so that the nodes behind them
+are worked out in the same sweep; nodes that read constants only fold on the way.
 """
 
 from __future__ import annotations
@@ -126,7 +129,9 @@ def _slice(node: Node, known: dict[int, Elements]) -> Elements | None:
     data = _elements(node.inputs[0], known)
     limits = [_elements(node.input(i), known) for i in (1, 2)]
     step = [1] if node.input(4) is None else _elements(node.input(4), known)
-    if data is None or _is_scalar_input(node) or None in limits or step is None:
+    if data is None or _is_scalar_input(node):
+        return None
+    if any(part is None or len(part) != 1 for part in (*limits, step)):
         return None
     start, stop, stride = limits[0][0], limits[1][0], step[0]  # type: ignore[index]
     if isinstance(start, int) and isinstance(stop, int) and isinstance(stride, int) and stride:
@@ -189,7 +194,7 @@ def _paired(parts: list[Elements]) -> list[tuple[Dim, ...]] | None:
     width = max(map(len, parts))
     if any(len(part) not in (1, width) for part in parts):
         return None
-    return list(zip(*(part * (width // len(part)) for part in parts)))
+    return list(zip(*(part if len(part) == width else part * width for part in parts)))
 
 
 _HANDLERS = {
