@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import time
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lite_engine.errors import LiteError, ModelFormatError
+from lite_engine import Predictor
+from lite_engine.backends.reference import run_graph
+from lite_engine.errors import LiteError, ModelFormatError, ShapeError
 from lite_engine.importers import load
 from lite_engine.importers import onnx as importer
 from lite_engine.ir import verify
-from lite_engine.ops import fold_constants, specialise
+from lite_engine.ops import fold_constants, get_op, specialise
+from lite_engine.passes import optimize_graph
+from lite_engine.runtime.support import model_info
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
@@ -117,6 +122,107 @@ def test_external_data_is_a_view(tmp_path: Path) -> None:
     np.testing.assert_array_equal(graph.find("w").const, wanted)
 
 
+def _floats(name: str, *shape: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+@pytest.mark.parametrize(
+    ("node", "shapes", "said"),
+    [
+        (
+            helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 1, 3]),
+            [(192,)],
+            "contradicts itself",
+        ),
+        (helper.make_node("Gemm", ["x", "w"], ["y"]), [(7,), (7, 3)], "contradicts itself"),
+        (helper.make_node("Trilu", ["x"], ["y"]), [(5,)], "rank 1, not 2 or more"),
+        (
+            helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], auto_pad="SAME"),
+            [(1, 1, 4, 4)],
+            "auto_pad 'SAME' is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER",
+        ),
+        (
+            helper.make_node("ConvTranspose", ["x", "w"], ["y"], auto_pad="same"),
+            [(1, 1, 4, 4), (1, 1, 3, 3)],
+            "auto_pad 'same' is none of",
+        ),
+        (
+            helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode="crd"),
+            [(1, 4, 2, 2)],
+            "mode 'crd' is none of DCR, CRD",
+        ),
+    ],
+)
+def test_what_can_never_run_is_told_at_once(
+    tmp_path: Path, node: onnx.NodeProto, shapes: list[tuple[int, ...]], said: str
+) -> None:
+    """A node that the sizes of its inputs, all known, or its own words do not fit: one line that
+    names it, not a traceback from the pass, cost or kernel that meets it first, nor an answer."""
+    inputs = [_floats(name, *shape) for name, shape in zip("xw", shapes)]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    (tmp_path / "m.onnx").write_bytes(_model([node], inputs, [output]))
+    graph = load(tmp_path / "m.onnx")
+    with pytest.raises(ShapeError, match=said) as told:
+        optimize_graph(graph)
+    assert str(told.value).startswith("y") and "\n" not in str(told.value)
+    (hint,) = model_info(graph, "m").hints  # `lite info` shows the rest
+    assert re.search(said, hint) or "does not fit" in hint
+
+
+def test_a_transpose_of_another_rank(tmp_path: Path) -> None:
+    """Sizes are open, so that nothing is known to be wrong before the passes."""
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["a"], perm=[0, 2, 1]),
+        helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+        helper.make_node("Relu", ["b"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    (tmp_path / "m.onnx").write_bytes(_model(nodes, [x], [y]))
+    with pytest.raises(ShapeError, match=r"^a \(Transpose of f32\[4\]\): axis 2 is outside"):
+        specialise(optimize_graph(load(tmp_path / "m.onnx")), {"x": (4,)})
+
+
+@pytest.mark.parametrize("op", ["Max", "Concat", "Einsum"])
+def test_a_gap_among_many_inputs(tmp_path: Path, op: str) -> None:
+    more = {"Concat": {"axis": 0}, "Einsum": {"equation": "i,i->i"}}.get(op, {})
+    node = helper.make_node(op, ["", "x"], ["y"], **more)
+    (tmp_path / "m.onnx").write_bytes(_model([node], [_floats("x", 3)], [_floats("y", 3)]))
+    with pytest.raises(ModelFormatError, match=f"^y: {op} has a gap among its inputs$"):
+        load(tmp_path / "m.onnx")
+
+
+def test_a_shift_has_two_directions(tmp_path: Path) -> None:
+    node = helper.make_node("BitShift", ["x", "w"], ["y"], direction="UP")
+    x, w, y = (helper.make_tensor_value_info(n, TensorProto.UINT8, [3]) for n in "xwy")
+    (tmp_path / "m.onnx").write_bytes(_model([node], [x, w], [y]))
+    with pytest.raises(ShapeError, match="direction 'UP' is none of LEFT, RIGHT"):
+        optimize_graph(load(tmp_path / "m.onnx"))
+
+
+def test_sizes_that_no_array_has(tmp_path: Path) -> None:
+    """Shape reads sizes alone; nothing may be made for the elements."""
+    node = helper.make_node("Shape", ["x"], ["y"])
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    (tmp_path / "m.onnx").write_bytes(_model([node], [_floats("x", 1 << 62, 1 << 62)], [y]))
+    fold_constants(load(tmp_path / "m.onnx"))
+
+
+def test_a_scan_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
+    """A step that changes the size of what it hands out, found while running."""
+    body = helper.make_graph(
+        [helper.make_node("NonZero", ["e"], ["n"])],
+        "b",
+        [helper.make_tensor_value_info("e", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("n", TensorProto.INT64, None)],
+    )
+    node = helper.make_node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, None)
+    (tmp_path / "m.onnx").write_bytes(_model([node], [_floats("x", 2, 2)], [y]))
+    with pytest.raises(ShapeError, match=r"^y \(Scan\): all input arrays must have the same"):
+        run_graph(load(tmp_path / "m.onnx"), [np.array([[1, 0], [1, 1]], np.float32)])
+
+
 def test_recursive_function() -> None:
     call = helper.make_node("F", ["a"], ["b"], domain="local")
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
@@ -196,3 +302,15 @@ def test_a_branch_that_is_no_graph(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(data)
     with pytest.raises(ModelFormatError, match="If's else_branch is not a graph"):
         load(tmp_path / "m.onnx")
+
+
+def test_what_a_reference_gives_is_what_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inputs that an operator's inference takes and its computation does not: one line."""
+    node = helper.make_node("Neg", ["x"], ["y"])
+    (tmp_path / "m.onnx").write_bytes(_model([node], [_floats("x", 3)], [_floats("y", 3)]))
+    predictor = Predictor(load(tmp_path / "m.onnx"), "reference")
+    monkeypatch.setattr(get_op("Neg"), "_reference", lambda x: np.outer(x, x))
+    with pytest.raises(ShapeError, match=r"^y \(Neg\) gives 3×3 where 3 elements are due"):
+        predictor.run(x=np.ones(3, np.float32))

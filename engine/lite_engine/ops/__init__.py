@@ -16,6 +16,7 @@ from ._core import (
 )
 from ._infer import (
     check_shape,
+    check_types,
     fold_constants,
     fold_node,
     infer_node,
@@ -38,6 +39,7 @@ __all__ = [
     "all_kernels",
     "all_ops",
     "check_shape",
+    "check_types",
     "define_op",
     "find_op",
     "fold_constants",

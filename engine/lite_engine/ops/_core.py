@@ -166,6 +166,11 @@ class OpDef:
         return bool(self.inputs) and self.inputs[-1].startswith("*")
 
     @property
+    def gapless(self) -> bool:
+        """Whether it takes any number of inputs of one kind, none of them absent."""
+        return self.inputs[:1] != () and self.inputs[0].startswith("*") and not self.has_subgraphs
+
+    @property
     def has_subgraphs(self) -> bool:
         return any(default is SUBGRAPH for default in self.attrs.values())
 
@@ -209,6 +214,8 @@ class OpDef:
             needed = not name.endswith("?") and not name.startswith("*")
             if needed and (i >= len(args) or args[i] is None):
                 raise ShapeError(f"{where}: {self.name} needs its input {self.input_name(i)!r}")
+        if self.gapless and any(a is None for a in args):
+            raise ShapeError(f"{where}: {self.name} has a gap among its inputs")
         return args
 
     # ---- use
@@ -253,12 +260,17 @@ class OpDef:
     def cost_of(
         self, node: Node, types: Sequence[TypeInfo | None], outs: Sequence[TypeInfo]
     ) -> Cost:
-        """Work of a node; one flop per output element when the operator states no cost."""
+        """Work of a node; one flop per output element when the operator states no cost. Raises
+        ShapeError where the types do not fit the operator."""
         moved = sum(t.nbytes for t in (*types, *outs) if t is not None and t.is_static)
         if self._cost is None:
             stated = Cost(flops=sum(t.size for t in outs if t.is_static))
         else:
-            stated = self._cost(*self.arguments(types, node.name), **self.filled_attrs(node))
+            args, attrs = self.arguments(types, node.name), self.filled_attrs(node)
+            try:
+                stated = self._cost(*args, **attrs)
+            except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+                raise ShapeError(f"{node.name} ({self.name}): {error}") from error
         return Cost(
             stated.macs,
             2 * stated.macs + stated.flops,

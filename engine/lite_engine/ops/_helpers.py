@@ -18,10 +18,19 @@ ANY = ",".join(DType)
 COUNTED = ANY.replace("u64,", "")
 
 
+AUTO_PADS = ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
 def float_kernels(op: OpDef, name: str, **more: Any) -> None:
     """Registers the CPU kernels f32_`name` and, for plans that store fp16, f16_`name`."""
     op.kernel("cpu", f"f32_{name}", **more)
     op.kernel("cpu", f"f16_{name}", dtype="f16", precision="f16", **more)
+
+
+def check_choice(name: str, given: str, *choices: str) -> None:
+    """Raises ShapeError for an attribute's word that the operator does not have."""
+    if given not in choices:
+        raise ShapeError(f"{name} {given!r} is none of {', '.join(filter(None, choices))}")
 
 
 def normalise_axis(axis: int, rank: int) -> int:
@@ -66,7 +75,9 @@ def window_pads(
     dilations: Sequence[int],
     auto_pad: str = "NOTSET",
 ) -> list[int]:
-    """Explicit pads [begin…, end…] of a sliding window; resolves ONNX auto_pad."""
+    """Explicit pads [begin…, end…] of a sliding window; resolves ONNX auto_pad. Raises
+    ShapeError."""
+    check_choice("auto_pad", auto_pad, *AUTO_PADS)
     n = len(sizes)
     if auto_pad in ("NOTSET", ""):
         return list(pads) if len(pads) else [0] * (2 * n)

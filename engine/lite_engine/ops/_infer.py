@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Mapping
 
 import numpy as np
 
-from ..errors import LiteError, ShapeError
+from ..errors import LiteError, ShapeError, UnsupportedOperatorError
 from ..ir import DType, Graph, Node, Shape, TypeInfo, Value
 from ._core import find_op, get_op
 
@@ -46,6 +47,23 @@ def infer_outputs(node: Node, strict: bool = False) -> None:
     for value, info in zip(node.outputs, types, strict=False):
         value.dtype = info.dtype
         value.shape = _refine(value.shape, info.shape)
+
+
+def check_types(graph: Graph) -> None:
+    """Raises ShapeError for a node that its inputs, whose sizes are all known, can never fit.
+
+    Where sizes are open others may fit, and a branch that is never taken need not. Operators that
+    nobody has are not told of here.
+    """
+    for node in graph.nodes:
+        known = all(v is None or (v.dtype is not None and v.type.is_static) for v in node.inputs)
+        if known and find_op(node.op) is not None and not any(True for _ in node.subgraphs()):
+            try:
+                infer_node(node)
+            except ShapeError as error:
+                raise ShapeError(f"{error}; the model contradicts itself") from None
+            except UnsupportedOperatorError:
+                continue  # told of in a table, with all others
 
 
 def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
@@ -104,6 +122,8 @@ def _of_their_shapes(node: Node) -> list[np.ndarray | None] | None:
         if value is not None and (value.dtype is None or not value.type.is_static):
             return None
         dims = () if value is None else tuple(d for d in value.shape or () if isinstance(d, int))
+        if math.prod(dims) > np.iinfo(np.intp).max:
+            return None  # sizes that no array has
         zeros = None if value is None else np.zeros((), value.type.dtype.np)
         arrays.append(None if zeros is None else np.broadcast_to(zeros, dims))
     return arrays

@@ -171,7 +171,16 @@ def _(q: Array, k: Array, v: Array, **attrs: Any) -> list[Array]:
 def run_control_flow(
     node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph
 ) -> list[Array]:
-    """Outputs of an If, Loop or Scan node. Raises ShapeError."""
+    """Outputs of an If, Loop, Scan or FlexAttention node. Raises ShapeError."""
+    try:
+        return _interpreted(node, inputs, run_subgraph)
+    except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
+        raise ShapeError(f"{node.name} ({node.op}): {error}") from error
+
+
+def _interpreted(
+    node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph
+) -> list[Array]:
     if node.op == "If":
         return _run_if(node, inputs, run_subgraph)
     if node.op == "Loop":

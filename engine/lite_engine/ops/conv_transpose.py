@@ -11,7 +11,7 @@ from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
 from ._core import Cost, define_op
-from ._helpers import float_kernels, product, symbol_product, wide
+from ._helpers import AUTO_PADS, check_choice, float_kernels, product, symbol_product, wide
 from .activation import apply_activation
 
 conv_transpose = define_op(
@@ -54,6 +54,7 @@ def transposed_window(
         for d, s, e, k, f in zip(sizes, strides, extra, kernel, dilations)
     ]
     wanted: list[Any] = list(attrs["output_shape"])[-n:] if attrs["output_shape"] else []
+    check_choice("auto_pad", attrs["auto_pad"], *AUTO_PADS)
     same = attrs["auto_pad"] in ("SAME_UPPER", "SAME_LOWER")
     if not wanted and same:
         wanted = [d * s if isinstance(d, int) else None for d, s in zip(sizes, strides)]
@@ -68,9 +69,7 @@ def transposed_window(
         return {"strides": strides, "dilations": dilations, "pads": pads, "out": wanted}
     if attrs["auto_pad"] == "VALID":
         pads = [0] * (2 * n)
-    out: list[Dim] = [
-        None if f is None else f - pads[i] - pads[n + i] for i, f in enumerate(full)
-    ]
+    out: list[Dim] = [None if f is None else f - pads[i] - pads[n + i] for i, f in enumerate(full)]
     if any(isinstance(o, int) and o < 1 for o in out):
         raise ShapeError(f"pads {pads} leave nothing of the output")
     for i, (d, s) in enumerate(zip(sizes, strides)):

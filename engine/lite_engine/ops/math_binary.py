@@ -11,7 +11,14 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._core import Cost, OpDef, define_op
-from ._helpers import COUNTED, bool_type, broadcast_shapes, float_kernels, product
+from ._helpers import (
+    COUNTED,
+    bool_type,
+    broadcast_shapes,
+    check_choice,
+    float_kernels,
+    product,
+)
 from .activation import apply_activation
 
 
@@ -110,7 +117,15 @@ _binary("Xor", np.logical_xor, "ONNX Xor-7")
 _binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18")
 _binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18")
 _binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18")
-_binary("BitShift", _shift, "ONNX BitShift-11", direction="LEFT")
+_bit_shift = _binary("BitShift", _shift, "ONNX BitShift-11", direction="LEFT")
+
+
+@_bit_shift.infer
+def _(a: TypeInfo, b: TypeInfo, *, direction: str) -> TypeInfo:
+    check_choice("direction", direction, "LEFT", "RIGHT")
+    return _broadcast_type(a, b)
+
+
 _binary(
     "SquaredDifference",
     lambda a, b: np.square(a - b),

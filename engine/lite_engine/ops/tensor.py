@@ -12,6 +12,7 @@ from ._conditions import all_of, attr, separate_axes
 from ._core import REQUIRED, Cost, define_op
 from ._helpers import (
     ANY,
+    check_choice,
     known_ints,
     normalise_axes,
     normalise_axis,
@@ -273,6 +274,7 @@ depth_to_space = define_op(
 
 @depth_to_space.infer
 def _(x: TypeInfo, *, blocksize: int, mode: str) -> TypeInfo:
+    check_choice("mode", mode, "DCR", "CRD")
     n, c, h, w = _four(x)
     b = blocksize
     if isinstance(c, int) and c % (b * b):
@@ -312,6 +314,7 @@ space_to_depth = define_op(
 
 @space_to_depth.infer
 def _(x: TypeInfo, *, blocksize: int, mode: str) -> TypeInfo:
+    check_choice("mode", mode, "DCR", "CRD")
     n, c, h, w = _four(x)
     b = blocksize
     if any(isinstance(d, int) and d % b for d in (h, w)):
@@ -337,7 +340,13 @@ space_to_depth.kernel("cpu", "copy_space_to_depth", dtype=ANY)
 trilu = define_op(
     "Trilu", inputs="x k?", attrs={"upper": 1}, attr_inputs=("k",), source="ONNX Trilu-14"
 )
-trilu.infer(same_type)
+
+
+@trilu.infer
+def _(x: TypeInfo, k: TypeInfo | None, *, upper: int) -> TypeInfo:
+    if x.shape is not None and x.rank < 2:
+        raise ShapeError(f"rank {x.rank}, not 2 or more")
+    return x
 
 
 @trilu.reference

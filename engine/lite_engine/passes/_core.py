@@ -23,7 +23,7 @@ import numpy as np
 
 from ..errors import LiteError
 from ..ir import Graph, Journal, Node, Value, handed_out, verify
-from ..ops import find_op, infer_node, infer_types
+from ..ops import check_types, find_op, infer_node, infer_types
 
 COMMUTATIVE = ("Add", "Mul", "Max", "Min")
 #: A constant counts as the number of a pattern when it differs by less than this, relatively.
@@ -288,9 +288,11 @@ def graph_pass(name: str) -> Callable[[Callable[[Graph, Journal], int]], Functio
 def run_passes(graph: Graph, passes: Sequence[Pass], journal: Journal) -> None:
     """Runs passes in order on `graph` itself; types, verifier and cost after each change.
 
-    Raises ShapeError naming the pass after which the graph was broken.
+    Raises ShapeError for a node that its inputs can never fit, and naming the pass after which
+    the graph was broken.
     """
     infer_types(graph)
+    check_types(graph)
     verify(graph, "reading")
     cost = graph_cost(graph)
     for step in passes:

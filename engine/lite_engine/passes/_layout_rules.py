@@ -27,6 +27,14 @@ class Moved:
     perms: list[Perm]
 
 
+def perm_of(node: Node) -> Perm:
+    """A Transpose's permutation; [] when it has none, or (a damaged file's) none of its input's
+    rank."""
+    perm, x = list(node.attrs.get("perm") or []), node.inputs[0]
+    fits = x is None or x.shape is None or len(x.shape) == len(perm)
+    return perm if fits and sorted(perm) == list(range(len(perm))) else []
+
+
 def inverse(perm: Sequence[int]) -> Perm:
     out = [0] * len(perm)
     for i, p in enumerate(perm):

@@ -25,7 +25,7 @@ import numpy as np
 from ..ir import Graph, Journal, Node, QuantParams, Value
 from ..ops import find_op
 from ._core import graph_pass, infer_new
-from ._layout_rules import Moved, Perm, inverse, moved_alone
+from ._layout_rules import Moved, Perm, inverse, moved_alone, perm_of
 from ._rewrite import bypass, constant_like
 
 _NAME = "layout-sink-transposes"
@@ -53,7 +53,7 @@ def behind(value: Value | None) -> tuple[Value, Perm] | None:
     node = None if value is None else value.producer
     if node is None or node.op != "Transpose" or node.inputs[0] is None:
         return None
-    perm = list(node.attrs.get("perm") or [])
+    perm = perm_of(node)
     return (node.inputs[0], perm) if perm else None
 
 
@@ -73,7 +73,10 @@ class _Walk:
         if inner is None:
             return
         x, first = inner
-        perm = [first[p] for p in node.attrs.get("perm") or range(len(first))[::-1]]
+        outer = perm_of(node) if node.attrs.get("perm") else list(range(len(first)))[::-1]
+        if len(outer) != len(first):
+            return  # a damaged file's
+        perm = [first[p] for p in outer]
         before = (node.inputs[0].producer.name, node.name)  # type: ignore[union-attr]
         if perm != list(range(len(perm))):
             node.inputs = (x,)  # type: ignore[assignment]
@@ -217,7 +220,7 @@ class _Walk:
     def to_view(self, node: Node) -> bool:
         """A Transpose that moves only axes of size 1 becomes a Reshape, or goes into the next."""
         x, out = node.inputs[0], node.output
-        perm = list(node.attrs.get("perm") or [])
+        perm = perm_of(node)
         if x is None or x.shape is None or not perm or not _is_view(x.shape, perm):
             return False
         dims = [x.shape[a] for a in perm]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir import Graph, Node
 from ._core import Match, P, Skip, no_match, rule, skip
+from ._layout_rules import perm_of
 from ._rewrite import static_shape
 
 _RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -21,13 +22,14 @@ class merge_transposes:
     patterns = [P("Transpose", P("Transpose", "x", name="before", shared=True))]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        if not m.before.attrs.get("perm") or not m.root.attrs.get("perm"):
+        first, second = perm_of(m.before), perm_of(m.root)
+        if not first or len(first) != len(second):
             return skip("a permutation is not given", m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
-        first = m.before.attrs["perm"]
-        perm = [first[q] for q in m.root.attrs["perm"]]
+        first = perm_of(m.before)
+        perm = [first[q] for q in perm_of(m.root)]
         return graph.replace([m.before, m.root], "Transpose", [m.x], {"perm": perm})
 
 
@@ -65,7 +67,7 @@ class fold_transpose_of_ones:
     patterns = [P("Transpose", "x")]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        shape, perm = static_shape(m.x), m.root.attrs.get("perm")
+        shape, perm = static_shape(m.x), perm_of(m.root)
         if shape is None or not perm:
             return no_match(m.root)
         long = [p for p in perm if shape[p] != 1]
@@ -76,6 +78,6 @@ class fold_transpose_of_ones:
     def rewrite(self, graph: Graph, m: Match) -> Node:
         shape = static_shape(m.x)
         assert shape is not None
-        target = [shape[p] for p in m.root.attrs["perm"]]
+        target = [shape[p] for p in perm_of(m.root)]
         value = graph.constant(np.array(target, np.int64), graph.unique(f"{m.root.name}.shape"))
         return graph.replace([m.root], "Reshape", [m.x, value])

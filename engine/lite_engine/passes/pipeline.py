@@ -90,7 +90,8 @@ def optimize_graph(
 ) -> Graph:
     """An optimised copy of a graph; `journal` receives every rewrite and refusal.
 
-    Raises ShapeError naming the pass when one breaks the graph.
+    Raises ShapeError for a node that its inputs can never fit, and naming the pass when one breaks
+    the graph.
     """
     out = graph.copy()
     run_passes(

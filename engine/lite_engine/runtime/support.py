@@ -197,7 +197,7 @@ def node_macs(node: Node) -> int | None:
     try:
         types = [None if v is None else v.type for v in node.inputs]
         return op.cost_of(node, types, [v.type for v in node.outputs]).macs
-    except (LiteError, TypeError):
+    except LiteError:
         return None
 
 
@@ -209,11 +209,12 @@ def support_table(
 
     The file's nodes and the optimised ones find each other by their sources.
     """
-    ready = fixed_rows(optimize_graph(graph))  # as in the program for a device
+    ready = graph
     try:
+        ready = fixed_rows(optimize_graph(graph))  # as in the program for a device
         ready = specialise(ready, assumed)
     except LiteError:
-        pass  # shapes stay open: each row says so
+        pass  # shapes stay open, or no passes apply: each row says so
     made: dict[str, list[Node]] = {}
     for node in ready.nodes:
         for source in _sources(node):

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import Graph, Node, Value, captured
+from ...errors import ShapeError
+from ...ir import Graph, Node, Value, captured, format_shape
 from ...ops import get_op
 from ...plan import PlanTensor, Segment, Step
 from ...plan.faults import apply_fault
@@ -85,6 +86,13 @@ class ReferenceExecutable:
         own = zip(step.node.inputs, logical)
         outer |= {id(v): a for v, a in own if v is not None and a is not None}
         results = evaluate(step.node, logical[:count], outer)
+        for index, result in zip(step.outputs, results, strict=False):
+            tensor = self.plan.tensors[index]
+            if index >= 0 and tensor.shape_known and result.size != tensor.size:
+                raise ShapeError(
+                    f"{step.name} ({step.op}) gives {format_shape(result.shape)} where "
+                    f"{tensor.size} elements are due: its inputs do not fit it"
+                )
         return [np.ascontiguousarray(r) if r.ndim else r for r in results]
 
     def times(self) -> list[StepTime]:
