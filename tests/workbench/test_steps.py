@@ -15,7 +15,7 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 import lite_workbench as lw
 import numpy as np
 from lite_engine import optimize, settings
-from lite_engine.errors import CalibrationError
+from lite_engine.errors import CalibrationError, UsageError
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.jobs import duration
 from lite_workbench.steps import STEPS, step_class
@@ -188,12 +188,14 @@ def test_deploy_writes_what_is_ticked(session: lw.Session, tmp_path: Path) -> No
     step = step_class("Deploy")(session)
     step.bundle.chosen = ["walk"]
     click(step.bundle, "write")
+    settle(session)
     assert {p.name for p in (tmp_path / "digits_bundle").iterdir()} == {
         "digits.lite", "digits_walk.ipynb"
     }  # fmt: skip
     assert "Wrote" in step.notice.what
     step.bundle.chosen = ["device", "labels"]
     click(step.bundle, "write")
+    settle(session)
     written = tmp_path / "digits_bundle"
     assert (written / "bin" / "lite_run").exists() and (written / "labels.txt").exists()
     assert set(step.code.sources) == {"Python", "C", "C++", "Java"}
@@ -298,6 +300,7 @@ def test_a_name_with_dots_stays_whole_and_sizes_are_those_written(tmp_path: Path
     step = step_class("Deploy")(session)
     step.bundle.chosen = ["walk"]
     click(step.bundle, "write")
+    settle(session)
     folder = tmp_path / "net_0.25_bundle"
     assert {p.name for p in folder.iterdir()} == {"net_0.25.lite", "net_0.25_walk.ipynb"}
     sizes = {item["file"]: item["bytes"] for item in step.bundle.items}
@@ -307,7 +310,9 @@ def test_a_name_with_dots_stays_whole_and_sizes_are_those_written(tmp_path: Path
     (tmp_path / "blocked").write_text("")
     monkeypatch.setattr(type(step), "folder", Path("blocked"))
     click(step.bundle, "write")
-    assert "blocked" in step.notice.what and "Errno" not in step.notice.what
+    with pytest.raises(UsageError):
+        settle(session)
+    assert step.notice.what == "**blocked is a file**" and "folder" in step.notice.detail
 
 
 def test_without_samples_it_says_where_to_put_them(tmp_path: Path, monkeypatch: Any) -> None:

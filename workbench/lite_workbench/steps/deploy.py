@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lite_engine.errors import BackendUnavailableError
+from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.export import Exported
 from lite_engine.files import write_file
 from lite_widgets import BundleList, SourceCode, columns
@@ -107,21 +107,32 @@ class DeployStep(Step):
 
     def _write(self) -> None:
         session, chosen, folder = self.session, self.bundle.chosen, self.folder
-        folder.mkdir(exist_ok=True)
-        if "device" in chosen:
-            session.export(folder, target=self.header.values["target"])
-            samples = {k: folder / "samples" / name for k, name in _SAMPLES.items()}
-            found = {k: p.read_text("utf-8") for k, p in samples.items() if p.exists()}
-            self.code.sources = {**self.code.sources, **found}
-        else:
-            session.export(folder / session.stem)
-        if "walk" in chosen:
-            session.notebook(folder / f"{session.stem}_walk")
-        if "labels" in chosen:
-            write_file(folder / "labels.txt", self._labels())
+        target, labels = self.header.values["target"], self._labels()
+
+        def work() -> None:
+            if folder.is_file():
+                raise UsageError(f"{folder} is a file; move it: the bundle is a folder")
+            folder.mkdir(exist_ok=True)
+            if "device" in chosen:
+                session.export(folder, target=target)
+            else:
+                session.export(folder / session.stem)
+            if "walk" in chosen:
+                session.notebook(folder / f"{session.stem}_walk")
+            if "labels" in chosen:
+                write_file(folder / "labels.txt", labels)
+            self.on_main(self._written)
+
+        self.start(f"Writing {folder}/", work)
+
+    def _written(self) -> None:
+        """The samples of the folder, what its files weigh, and that they are there."""
+        samples = {k: self.folder / "samples" / name for k, name in _SAMPLES.items()}
+        found = {k: p.read_text("utf-8") for k, p in samples.items() if p.exists()}
+        self.code.sources = {**self.code.sources, **found}
         self._weigh()
-        size = _bytes_in(folder)
-        self.tell("done", f"**Wrote** `{folder}/`: {number(size, 'B')}")
+        size = _bytes_in(self.folder)
+        self.tell("done", f"**Wrote** `{self.folder}/`: {number(size, 'B')}")
 
     def _weigh(self) -> None:
         """The files that were written take the place of what was estimated."""
