@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import zipfile
 from pathlib import Path
 
@@ -144,3 +146,14 @@ def test_counts_and_units(tmp_path, capsys) -> None:
     assert "1 layer, 0 parameters, 0 B of weights, 0 MACs\n" in told
     code, line = said(capsys, "quantize", path, "-o", tmp_path / "q.lite", "--weights-only", "int8")
     assert code == 1 and line == "no layer has float weights that can be stored as integers"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_a_terminal_that_cannot_write_a_sign(encoding: str, tmp_path: Path, monkeypatch) -> None:
+    """× on a terminal of plain letters, a file name whose bytes are no text on any: a mark."""
+    model = tmp_path / "m\udcff.onnx"
+    model.write_bytes(Path(MODEL).read_bytes())
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert main(["info", str(model)]) == 0
+    assert written.getvalue().startswith(b"m?.onnx (onnx): ")

@@ -7,6 +7,7 @@ nothing else.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ from .commands import VERBS, available, get_command, parser_for
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb and returns the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # it may lack ×, a file name may be no text
+        sys.stdout.reconfigure(errors="replace")
     try:
         for line in settings.misspelt():
             print(f"warning: {line}", file=sys.stderr)
