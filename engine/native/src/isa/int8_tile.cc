@@ -212,7 +212,10 @@ void tile(const IntTile& t) {
         w += kStep;
       }
 #else
-#if defined(__ARM_FEATURE_DOTPROD)
+#if !defined(__x86_64__) && !defined(__ARM_FEATURE_DOTPROD)
+      for (; k >= kFour; k -= kFour, a += kFour * kGroupBytes, w += kFour * kStep)
+        multiply_four(acc, a, lda, w);
+#elif defined(__ARM_FEATURE_DOTPROD)
       k = Pipeline<kFlip, kRows, kVectors>::run(acc, a, lda, w, k);
 #endif
       for (; k > 0; --k, a += kGroupBytes, w += kStep) {

@@ -75,6 +75,31 @@ LITE_INLINE void dot_shorts(I& acc, I x, I w) {
 }
 #endif
 
+#if !defined(__x86_64__) && !defined(__ARM_FEATURE_DOTPROD)
+// Plain NEON: acc += four int16 of every row of A, multiplied by lane, times four vectors of weights.
+// One by one they would go through a general register each.
+constexpr int kFour = 4;
+template <int kLane, int kRows, int kVectors>
+LITE_INLINE void multiply_lane(I (&acc)[kRows][kVectors], const int16x4_t (&x)[kRows],
+                               const int16_t* w) {
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+    const int16x4_t b = vld1_s16(w + (kLane * kVectors + n) * kLanes);
+    LITE_UNROLL for (int m = 0; m < kRows; ++m)
+      acc[m][n] = (I)vmlal_lane_s16((int32x4_t)acc[m][n], b, x[m], kLane);
+  }
+}
+template <int kRows, int kVectors>
+LITE_INLINE void multiply_four(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda,
+                               const int16_t* w) {
+  int16x4_t x[kRows];
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) memcpy(&x[m], a + m * lda, sizeof x[m]);
+  multiply_lane<0>(acc, x, w);
+  multiply_lane<1>(acc, x, w);
+  multiply_lane<2>(acc, x, w);
+  multiply_lane<3>(acc, x, w);
+}
+#endif
+
 // Whether the second half of a tile's rows may lie elsewhere: two image rows of seven pixels.
 #if defined(__AVX512F__)
 constexpr bool kFolds = true;

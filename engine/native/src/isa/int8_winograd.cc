@@ -18,49 +18,60 @@
 namespace lite::LITE_ISA {
 namespace {
 
+#if defined(__x86_64__)
+LITE_INLINE void dot_pair(I& acc, I x, I w) {
+#if defined(LITE_VNNI)
+  dot_shorts(acc, x, w);
+#elif defined(__AVX512F__)
+  acc = (I)((U)acc + (U)_mm512_madd_epi16((__m512i)x, (__m512i)w));
+#elif defined(__AVX2__)
+  acc = (I)((U)acc + (U)_mm256_madd_epi16((__m256i)x, (__m256i)w));
+#else
+  acc = (I)((U)acc + (U)_mm_madd_epi16((__m128i)x, (__m128i)w));
+#endif
+}
+#endif
+
 struct Products {
   const int16_t* a;
   ptrdiff_t lda;                   // elements
   const int16_t* w;
-  ptrdiff_t groups;                // of kPair products
+  ptrdiff_t groups;                // of kGroup products
   int32_t* c;
   ptrdiff_t ldc;
   const int16_t* prefetch;         // as far as `w` reaches
 };
 using ProductsFn = void (*)(const Products&);
 
-LITE_INLINE void multiply(I& acc, const int16_t* a, const int16_t* w) {
+// One group of channels of every row.
+template <int kRows, int kVectors>
+LITE_INLINE void multiply(I (&acc)[kRows][kVectors], const int16_t* a, ptrdiff_t lda,
+                          const int16_t* w) {
 #if defined(__x86_64__)
-  int32_t pair;
-  I b;
-  memcpy(&pair, a, sizeof pair);
-  memcpy(&b, w, sizeof b);
-#if defined(LITE_VNNI)
-  dot_shorts(acc, splat(pair), b);
-#elif defined(__AVX512F__)
-  acc = (I)((U)acc + (U)_mm512_madd_epi16((__m512i)splat(pair), (__m512i)b));
-#elif defined(__AVX2__)
-  acc = (I)((U)acc + (U)_mm256_madd_epi16((__m256i)splat(pair), (__m256i)b));
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+    int32_t pair;
+    memcpy(&pair, a + m * lda, sizeof pair);
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+      I b;
+      memcpy(&b, w + n * kLanes * kPair, sizeof b);
+      dot_pair(acc[m][n], splat(pair), b);
+    }
+  }
 #else
-  acc = (I)((U)acc + (U)_mm_madd_epi16((__m128i)splat(pair), (__m128i)b));
-#endif
-#else
-  acc = (I)vmlal_n_s16((int32x4_t)acc, vld1_s16(w), *a);
+  multiply_four(acc, reinterpret_cast<const uint8_t*>(a), lda * 2, w);
 #endif
 }
 
 template <int kRows, int kVectors>
 void products(const Products& t) {
   I acc[kRows][kVectors] = {};
-  constexpr int kStep = kVectors * kLanes * kPair;
+  constexpr int kStep = kVectors * kLanes * kGroup;
   const int16_t *a = t.a, *w = t.w, *ahead = t.prefetch;
   const ptrdiff_t lda = t.lda;
 #pragma GCC unroll 2
-  for (ptrdiff_t k = t.groups; k > 0; --k, a += kPair, w += kStep, ahead += kStep) {
+  for (ptrdiff_t k = t.groups; k > 0; --k, a += kGroup, w += kStep, ahead += kStep) {
     for (int line = 0; line < kStep; line += 32) prefetch_l2(ahead + line);
-    LITE_UNROLL for (int m = 0; m < kRows; ++m)
-      LITE_UNROLL for (int n = 0; n < kVectors; ++n)
-        multiply(acc[m][n], a + m * lda, w + n * kLanes * kPair);
+    multiply(acc, a, lda, w);
   }
   LITE_UNROLL for (int m = 0; m < kRows; ++m)
     LITE_UNROLL for (int n = 0; n < kVectors; ++n) store(t.c + m * t.ldc + n * kLanes, acc[m][n]);
@@ -138,7 +149,7 @@ bool prepare(Step& step, Env& env) {
   w->tiles_w = (c.out.w + kSide - 1) / kSide;
   w->tiles = w->tiles_h * w->tiles_w * c.out.images;
   w->panels = panel_count(c.out.c);
-  w->point_elems = (c.in.c + kPair - 1) / kPair * kPair * kTileColumns;
+  w->point_elems = (c.in.c + kGroup - 1) / kGroup * kGroup * kTileColumns;
   const int64_t weight_elems = w->panels * kAll * w->point_elems;
   const int64_t columns = w->panels * kTileColumns;
   int16_t* weights = static_cast<int16_t*>(env.allocate(weight_elems * 2 + 64));
@@ -185,7 +196,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   to.half_r = kHalfRows * to.ldr;
   Products p;
   p.lda = w.row_elems;
-  p.groups = (w.channels + kPair - 1) / kPair;
+  p.groups = (w.channels + kGroup - 1) / kGroup;
   p.ldc = kTileColumns;
   const TileSplit split = split_rows(part.end - part.begin);
   for (int64_t j = 0; j < split.tiles; ++j) {

@@ -11,11 +11,11 @@ namespace lite::LITE_ISA {
 namespace {
 
 constexpr int kPoints = F43::kPoints, kAll = kPoints * kPoints, kSide = F43::kOutputs;
-// Numbers whose products are summed in one lane.
+// Channels whose products are summed in one lane, and those that the products take at once.
 #if defined(__x86_64__)
-constexpr int kPair = 2;
+constexpr int kPair = 2, kGroup = 2;
 #else
-constexpr int kPair = 1;
+constexpr int kPair = 1, kGroup = 4;
 #endif
 constexpr int kNarrow = 2 * kLanes;        // lanes of 16 bits
 typedef int16_t S __attribute__((vector_size(2 * kNarrow)));
