@@ -183,6 +183,18 @@ def test_a_transpose_of_another_rank(tmp_path: Path) -> None:
         specialise(optimize_graph(load(tmp_path / "m.onnx")), {"x": (4,)})
 
 
+def test_a_concat_without_axis(tmp_path: Path) -> None:
+    """Behind Transposes, so that a pass asks for the axis before anything runs."""
+    nodes = [helper.make_node("Transpose", [x], [f"{x}t"], perm=[0, 2, 3, 1]) for x in "xw"]
+    nodes.append(helper.make_node("Concat", ["xt", "wt"], ["y"]))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    inputs = [_floats(name, 1, 2, 3, 4) for name in "xw"]
+    (tmp_path / "m.onnx").write_bytes(_model(nodes, inputs, [y]))
+    graph = optimize_graph(load(tmp_path / "m.onnx"))
+    with pytest.raises(LiteError, match="y: Concat needs attribute 'axis'"):
+        specialise(graph)
+
+
 @pytest.mark.parametrize("op", ["Max", "Concat", "Einsum"])
 def test_a_gap_among_many_inputs(tmp_path: Path, op: str) -> None:
     more = {"Concat": {"axis": 0}, "Einsum": {"equation": "i,i->i"}}.get(op, {})

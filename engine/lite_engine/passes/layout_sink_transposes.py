@@ -136,6 +136,8 @@ class _Walk:
         if standing and standing >= moving:
             return "an input as large as the transposed one is not transposed"
         attrs = dict(node.attrs)
+        if node.op == "Concat" and "axis" not in attrs:
+            return "a Concat has no axis"  # a damaged file's
         if node.op == "Concat":
             attrs["axis"] = perm[int(attrs["axis"]) % rank]
         inputs = [self._aligned(v, perm, node) for v in node.inputs]
