@@ -9,6 +9,30 @@ namespace lite::LITE_ISA {
 
 typedef uint8_t LaneBytes __attribute__((vector_size(kLanes)));
 
+#if defined(__aarch64__)
+// gcc 12 would move vectors of four bytes through general registers, byte by byte.
+LITE_INLINE uint8x8_t four_bytes(const uint8_t* p) {
+  uint32_t four;
+  memcpy(&four, p, sizeof four);
+  return vreinterpret_u8_u32(vdup_n_u32(four));
+}
+LITE_INLINE I widen(const uint8_t* p, uint8_t flip) {
+  return (I)vmovl_u16(vget_low_u16(vmovl_u8(veor_u8(four_bytes(p), vdup_n_u8(flip)))));
+}
+template <bool kSigned>
+LITE_INLINE I widen(const uint8_t* p) {
+  const uint8x8_t v = four_bytes(p);
+  if (kSigned) return (I)vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(v))));
+  return (I)vmovl_u16(vget_low_u16(vmovl_u8(v)));
+}
+// Numbers of 0 ... 255.
+LITE_INLINE void shorten(uint8_t* p, I v, uint8_t flip) {
+  const uint16x4_t two = vmovn_u32((uint32x4_t)v);
+  const uint8x8_t b = veor_u8(vmovn_u16(vcombine_u16(two, two)), vdup_n_u8(flip));
+  const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(b), 0);
+  memcpy(p, &four, sizeof four);
+}
+#else
 LITE_INLINE I widen(const uint8_t* p, uint8_t flip) {
   LaneBytes v;
   memcpy(&v, p, sizeof v);
@@ -20,15 +44,16 @@ LITE_INLINE I widen(const uint8_t* p) {
   typedef int8_t SignedBytes __attribute__((vector_size(kLanes)));
   LaneBytes v;
   memcpy(&v, p, sizeof v);
-  // NOTE: gcc 12 takes bytes apart one by one where it sees them come from memory.
-#if defined(__x86_64__)
-  asm("" : "+x"(v));
-#else
-  asm("" : "+w"(v));
-#endif
+  asm("" : "+x"(v));  // NOTE: gcc 12 takes bytes apart one by one where it sees them come from memory
   if (kSigned) return __builtin_convertvector((SignedBytes)v, I);
   return __builtin_convertvector(v, I);
 }
+// Numbers of 0 ... 255.
+LITE_INLINE void shorten(uint8_t* p, I v, uint8_t flip) {
+  const LaneBytes b = __builtin_convertvector(v, LaneBytes) ^ flip;
+  memcpy(p, &b, sizeof b);
+}
+#endif
 // The first n bytes; the other lanes are any number.
 LITE_INLINE I widen_part(const uint8_t* p, int n, uint8_t flip) {
 #if defined(__AVX512BW__)
@@ -40,11 +65,6 @@ LITE_INLINE I widen_part(const uint8_t* p, int n, uint8_t flip) {
   for (int i = 0; i < n; ++i) whole[i] = p[i];
   return widen(whole, flip);
 #endif
-}
-// Numbers of 0 ... 255.
-LITE_INLINE void shorten(uint8_t* p, I v, uint8_t flip) {
-  const LaneBytes b = __builtin_convertvector(v, LaneBytes) ^ flip;
-  memcpy(p, &b, sizeof b);
 }
 LITE_INLINE void shorten_part(uint8_t* p, I v, int n, uint8_t flip) {
 #if defined(__AVX512BW__)
