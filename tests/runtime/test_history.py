@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,17 @@ def test_kept_and_found(tmp_path) -> None:
 def test_an_unknown_run(tmp_path) -> None:
     with pytest.raises(UsageError, match="there is no run 7"):
         History(tmp_path / "runs.sqlite").get(7)
+
+
+@pytest.mark.parametrize("kept", ["", "null", "[]", '{"layers": [null]}', '{"layers": {"a": 1}}'])
+def test_a_damaged_run(tmp_path, kept: str) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    history.add(made_up([1.0]), "a.onnx")
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
+        db.execute("update runs set profile = ?", (kept,))
+        db.commit()
+    with pytest.raises(UsageError, match=r"^run 1 cannot be read any more \(.*keeps a new one$"):
+        history.get(1)
 
 
 def test_a_damaged_store_costs_nothing(tmp_path, caplog) -> None:

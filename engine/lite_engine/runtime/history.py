@@ -101,7 +101,8 @@ class History:
         return self._try(work, [])
 
     def get(self, run: int | str) -> tuple[Run, Profile]:
-        """By number, or the newest one with that tag. Raises UsageError when there is none."""
+        """By number, or the newest one with that tag. Raises UsageError when there is none
+        or what was kept is damaged."""
         number = str(run).isdigit()
         text = f"select {_COLUMNS}, profile from runs where {'id' if number else 'tag'} = ?"
 
@@ -114,8 +115,10 @@ class History:
             raise UsageError(f"there is no run {run!r}; `lite runs list` shows what is kept")
         try:
             return Run(*row[:-1]), Profile.from_dict(json.loads(row[-1]))
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"run {run} cannot be read any more ({error})") from None
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise UsageError(
+                f"run {run} cannot be read any more ({error}); `lite profile` keeps a new one"
+            ) from None
 
     # ---- the file
 
