@@ -368,6 +368,9 @@ def test_doctor_checks_a_file_on_a_named_device(model, tmp_path, monkeypatch, ca
     assert main(["doctor", other, "--device", "board"]) == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(f"- {other} on emulated:cortex-a53: ") and "lite convert" in first
+    assert main(["doctor", good]) == 0
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line == f"+ {good} here: runs on {host_target()} (fp32)"
 
 
 @pytest.mark.arm

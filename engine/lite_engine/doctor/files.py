@@ -8,6 +8,7 @@ from pathlib import Path
 from ..devices import Device, DeviceCheck, check_device
 from ..errors import LiteError
 from ..model_file import Model, read_model
+from ..model_file.precision import told
 from ..runtime.choice import choose, host_target, validity
 from .checks import Check
 
@@ -67,6 +68,8 @@ def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[C
 
 def _decision(model: Model, name: str, backend: str, device: Device | None = None) -> Check:
     try:
-        return Check(name, "good", str(choose(model, backend, device=device)))
+        decision = choose(model, backend, device=device)
     except LiteError as error:
         return Check(name, "bad", str(error))
+    precision = told(model.graph_in(decision.precision), decision.precision)
+    return Check(name, "good", decision.text(precision))
