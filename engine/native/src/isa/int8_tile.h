@@ -9,9 +9,9 @@
 //   x86 without   activations copied as int16 minus zero point; 2 products per lane (pmaddwd)
 //   NEON without  the same copy; 1 product per lane (smlal)
 // Bytes of the other signedness are flipped by 128 (0x80 exclusive or) as they are read, except where
-// instructions take either (kEitherSign); the zero point is folded into the bias of each tap window. Weights are centred as they are packed;
-// where bytes do not hold that, sum x (w - z) = sum x w - z sum x. Channels that do not fill whole groups are
-// copied, padded. All variants give the same integers.
+// instructions take either (kEitherSign); the zero point is folded into the bias of each tap window.
+// Weights are centred as they are packed; where bytes do not hold that, sum x (w - z) = sum x w - z sum x.
+// Channels that do not fill whole groups are copied, padded. All variants give the same integers.
 #pragma once
 
 #include "f32_tile.h"
