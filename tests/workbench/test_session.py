@@ -17,7 +17,7 @@ from lite_engine.runtime.advice import Advice
 from lite_workbench import by_hand
 from lite_workbench.answers import answer, mark_different
 from lite_workbench.inputs import feeds_of, save_upload
-from lite_workbench.jobs import Cancelled
+from lite_workbench.jobs import Cancelled, Job
 from lite_workbench.notebook import cells_of
 from lite_workbench.steps.profile import advice_for
 
@@ -210,6 +210,20 @@ def test_a_job_tells_and_can_be_cancelled(session: lw.Session) -> None:
         job.wait(10)
     assert states[0] == ("running", 0) and states[-1][0] == "cancelled"
     assert session.start("Short", lambda: 41).wait(10) == 41
+
+
+def test_what_is_left_is_of_what_is_counted_now(monkeypatch: Any) -> None:
+    """A second count says nothing of the first's pace, and no count before one more was done."""
+    now = [100.0]
+    monkeypatch.setattr("lite_workbench.jobs.time.monotonic", lambda: now[0])
+    job = Job("Counting", lambda _: None, lambda _: None)
+    left = []
+    for seconds, done, total in [(7, 1, 4), (2, 2, 4), (2, 3, 4), (90, 0, 0), (50, 1, 100),
+                                 (1, 2, 100), (1, 3, 100), (30, 0, 5), (4, 1, 5)]:  # fmt: skip
+        now[0] += seconds
+        job.progress(done, total)
+        left.append(job.left_s)
+    assert left == [None, 4, 2, None, None, 98, 97, None, 16]
 
 
 def test_a_failed_job_keeps_its_error(session: lw.Session) -> None:

@@ -30,7 +30,8 @@ class Job:
         self.error: BaseException | None = None
         self._work, self._on_change = work, on_change
         self._stop = threading.Event()
-        self._began = self._told = time.monotonic()
+        self._told = time.monotonic()
+        self._counted = self._told, 0  # when this count began, and at what
         self._thread = threading.Thread(target=self._run, name=f"lite {title}", daemon=True)
 
     def start(self) -> Job:
@@ -60,18 +61,22 @@ class Job:
     def progress(self, done: int, total: int) -> None:
         """Nothing to count any more: 0, 0. Raises Cancelled."""
         self.heed()
-        self.done, self.total = done, total
         now = time.monotonic()
+        if total != self.total or done < self.done:
+            self._counted = now, done
+        self.done, self.total = done, total
         if now - self._told >= 0.1 or done == total:
             self._told = now
             self._on_change(self)
 
     @property
     def left_s(self) -> float | None:
-        """Seconds left if the rest goes as fast as what is done."""
-        if not self.done or not self.total:
+        """Seconds left of what is counted now, if the rest goes as fast as what was done since
+        the count began; None before one more was done."""
+        began, first = self._counted
+        if self.done == first or not self.total:
             return None
-        return (time.monotonic() - self._began) / self.done * (self.total - self.done)
+        return (time.monotonic() - began) / (self.done - first) * (self.total - self.done)
 
     def to_dict(self) -> dict[str, Any]:
         """As `lite_widgets.TopBar.job` takes it."""

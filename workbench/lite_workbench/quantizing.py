@@ -167,6 +167,7 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
         own = replace(scheme, keep_float=frozenset(names))
         graph = quantize_static(made.parent, made.ranges, own, biases=made.biases)
         versions.append((names, model_of(graph, parent)))
+    session.progress(0, 0)  # measuring is not counted
     (texts, whole), *rest = _measured(
         [parent, *(model for _, model in versions)], made.held, session.threads
     )
