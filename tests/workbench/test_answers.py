@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.errors import UsageError
 from lite_engine.ir import QuantParams
-from lite_engine.preprocess import Preprocess
 from lite_workbench.answers import _real, answer
 from lite_workbench.pictures import suppress
 from lite_workbench.views import _worst_outputs
@@ -137,18 +135,6 @@ def test_where_the_blank_is(labels, classes, blank) -> None:
     assert letters[:2] == ["A", "B"]
     assert answer({"y": scores[None]}, labels).text == "AAB"
     assert answer({"y": scores.T[None]}, labels).text == "AAB"
-
-
-def test_short_forms_of_preprocessing() -> None:
-    spec = Preprocess.parse("mean=127,std=128,bgr,size=240x320")
-    assert (spec.mean, spec.std, spec.colour, spec.size) == ((127,), (128,), "bgr", (240, 320))
-    assert Preprocess.parse("imagenet").mean == (123.675, 116.28, 103.53)
-    assert Preprocess.parse('{"mean": [1], "std": [2]}').std == (2,)
-    fitted = Preprocess.parse("pm1").fitted((1, 48, 192, 3))
-    assert (fitted.layout, fitted.size) == ("nhwc", (48, 192))
-    for text in ("imagnet", "mean=x", "{", "std=0", "size=3"):
-        with pytest.raises(UsageError):
-            Preprocess.parse(text)
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (1, 4, 16, 16), (1, 1, 32, 32)])

@@ -169,8 +169,57 @@ def test_how_pixels_become_floats_is_chosen_and_travels(tmp_path: Path, monkeypa
                                / np.array([58.395, 57.12, 57.375]), rtol=1e-5)  # fmt: skip
     assert made.code[-1] == "session.prepare('imagenet')"
     again = lw.open(made.export("again.lite"))
-    assert not lw.Workbench(again, step="Run").step("Run").header.selects
+    shown = lw.Workbench(again, step="Run").step("Run").header.selects
+    assert [select["name"] for select in shown] == ["fit"], "how pixels become floats is known"
     np.testing.assert_array_equal(again.set_input(picture)["x"], made.feeds["x"])
+
+
+def test_how_a_picture_fits_is_chosen_in_either_step(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    bench = lw.Workbench(made, step="Run")
+    run, quantize = bench.step("Run"), bench.step("Quantize")
+    names = [select["name"] for select in quantize.header.selects]
+    assert names == ["method", "pixels", "fit"]
+    wide = np.zeros((10, 40, 3), np.uint8)
+    wide[:, :2] = wide[:, -2:] = 255  # a crop does not see them
+    run.header.values = {**run.header.values, "fit": "crop"}
+    assert made.code[-1] == "session.prepare('crop')" and made.set_input(wide)["x"].max() == 0
+    assert quantize.header.values["fit"] == "crop"
+    quantize.header.values = {**quantize.header.values, "pixels": "pm1"}
+    assert made.code[-1] == "session.prepare('pm1,crop')" and made.set_input(wide)["x"].max() == -1
+    assert run.header.values == {"pixels": "pm1", "fit": "crop"}
+    run.header.values = {"pixels": "pm1", "fit": "letterbox"}
+    x = made.set_input(wide)["x"]
+    assert x[0, 0, 0, 0] == np.float32(114 / 127.5 - 1) and x.max() > 0.5
+    run.header.values = {"pixels": "pm1", "fit": "stretch"}
+    assert made.code[-1] == "session.prepare('stretch')" and made.set_input(wide)["x"].min() == -1
+    made.prepare("imagenet,crop=0.9")
+    assert run.header.values == {"pixels": "imagenet", "fit": "crop=0.9"}
+    assert ["crop=0.9", "crop=0.9"] in run.header.selects[-1]["options"]
+
+
+def test_a_running_job_keeps_its_pictures(session: lw.Session) -> None:
+    go, run = threading.Event(), step_class("Run")(session)
+    job = session.start("Waiting", lambda: go.wait(10))
+    run.header.values = {"fit": "crop"}
+    assert "Waiting still runs" in run.notice.what and run.header.values["fit"] == "stretch"
+    assert "fit" not in session.metadata["preprocess"]
+    go.set()
+    job.wait(10)
+
+
+def test_a_file_s_damaged_preparation_is_said_anew(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph = classifier()
+    graph.metadata["preprocess"] = {"resize": 256}
+    made = lw.open(optimize(graph).save("m.lite"))
+    run = lw.Workbench(made, step="Run").step("Run")
+    picture = np.zeros((20, 20, 3), np.uint8)
+    with pytest.raises(UsageError, match="has no 'resize'"):
+        made.set_input(picture)
+    run.header.values = {**run.header.values, "pixels": "pm1"}
+    assert made.set_input(picture)["x"].max() == -1
 
 
 def test_another_model_replaces_the_session(session: lw.Session, tmp_path: Path) -> None:

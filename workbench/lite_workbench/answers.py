@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lite_engine.errors import UsageError
+from lite_engine.preprocess import Placement, Preprocess
 
 from .pictures import OVERLAP, THRESHOLD, find_boxes, find_mask
 from .regions import find_regions
@@ -49,12 +50,14 @@ def answer(
     *,
     top: int = TOP,
     size: tuple[int, int] | None = None,
+    placed: Placement | None = None,
     threshold: float = THRESHOLD,
     overlap: float = OVERLAP,
 ) -> Answer:
     """Reads the outputs by their shapes: a line of text (CTC), a classifier's vector, boxes,
-    classes of pixels, regions of a map; otherwise their ranges. `size` is the picture's (height,
-    width), for boxes in pixels."""
+    classes of pixels, regions of a map; otherwise their ranges. `size` is the input's (height,
+    width), for boxes in pixels; `placed` says where the picture lies in it, otherwise the input is
+    taken for the picture."""
     arrays = [np.asarray(a) for a in outputs.values()]
     if not all(a.size and not (a.dtype.kind == "f" and np.isnan(a).any()) for a in arrays):
         return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
@@ -72,14 +75,14 @@ def answer(
             return found
     boxes = find_boxes(outputs, labels, size, threshold, overlap)
     if boxes is not None:
-        return Answer("boxes", _listed([b["label"] for b in boxes]), boxes)
-    mask = find_mask(outputs, labels)
+        return Answer("boxes", _listed([b["label"] for b in boxes]), _on_picture(boxes, placed))
+    mask = find_mask(outputs, labels, placed)
     if mask is not None:
         said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in mask)
         return Answer("values", said, mask)
     regions = find_regions(outputs)
     if regions is not None:
-        return Answer("boxes", f"{len(regions)} regions", regions)
+        return Answer("boxes", f"{len(regions)} regions", _on_picture(regions, placed))
     return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
 
 
@@ -88,15 +91,28 @@ def answer_of(
     feeds: Mapping[str, np.ndarray],
     outputs: Mapping[str, np.ndarray],
     labels: Sequence[str] | None = None,
+    *,
+    picture: tuple[int, int] | None = None,
     **options: Any,
 ) -> Answer:
     """`answer` with the model's own labels; integers with a scale are turned into what they stand
-    for."""
+    for. `picture` is the (width, height) of the image that the input was made of."""
     whole = any(a.dtype.kind in "iu" for a in outputs.values())  # only then the graph is needed
     quants = {v.name: v.quant for v in model.graph.outputs} if whole else {}
     real = {n: _real(a, quants.get(n)) for n, a in outputs.items()}
     known = model.metadata.get("labels", ()) if labels is None else labels
-    return answer(real, list(known), size=_picture_size(feeds), **options)
+    size = _input_size(feeds)
+    placed = None
+    if picture is not None and size is not None:
+        placed = replace(Preprocess.of(model.metadata), size=size).placed(picture)
+    return answer(real, list(known), size=size, placed=placed, **options)
+
+
+def _on_picture(items: list[dict[str, Any]], placed: Placement | None) -> list[dict[str, Any]]:
+    """The boxes in parts of the picture instead of the input's."""
+    if placed is None:
+        return items
+    return [{**item, "box": placed.to_picture(item["box"]).tolist()} for item in items]
 
 
 def _real(array: np.ndarray, quant: Any) -> np.ndarray:
@@ -105,7 +121,7 @@ def _real(array: np.ndarray, quant: Any) -> np.ndarray:
     return (array.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
 
 
-def _picture_size(feeds: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
+def _input_size(feeds: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
     """(height, width) of the first input that is an image."""
     shape = next((a.shape for a in feeds.values() if a.ndim == 4), None)
     if shape is None:

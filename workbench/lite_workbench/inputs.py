@@ -21,7 +21,17 @@ GUESSED = (
 def is_guessed(model: Any) -> bool:
     """Does it take floats made of pixels, without a word about how?"""
     dtype = model.graph.inputs[0].dtype if model.graph.inputs else None
-    return "preprocess" not in model.metadata and dtype is not None and dtype.is_float
+    return not is_prepared(model.metadata) and dtype is not None and dtype.is_float
+
+
+def is_prepared(metadata: Mapping[str, Any]) -> bool:
+    """Does it say how pixels become numbers? What cannot be read says nothing."""
+    from lite_engine.preprocess import Preprocess
+
+    try:
+        return Preprocess.of(metadata).mean is not None
+    except UsageError:
+        return False
 
 
 def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
@@ -45,6 +55,13 @@ def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     if isinstance(source, np.ndarray):
         return {value.name: source}, b""
     raise UsageError(f"an input cannot be a {type(source).__name__}; give a file, image or array")
+
+
+def size_of(image: bytes | None) -> tuple[int, int] | None:
+    """(width, height) of a picture that `feeds_of` gave, if any."""
+    from lite_engine.preprocess import open_image
+
+    return open_image(image).size if image else None
 
 
 def _is_picture(source: str | Path, is_image: Any) -> bool:

@@ -1,6 +1,6 @@
 """Outputs that are about places in a picture: boxes, classes of pixels.
 
-Boxes are [x0, y0, x1, y1] as parts of the picture, 0…1.
+Boxes are [x0, y0, x1, y1] as parts of the model's input, 0…1; `Placement` knows the picture's.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from lite_engine.preprocess import Placement
 
 #: a box is shown from this score on; `lite run --threshold` changes it
 THRESHOLD = 0.4
@@ -31,7 +32,7 @@ def find_boxes(
     Read are TFLite's post-processing (boxes, classes, scores, count), rows of label, score and
     corners (Paddle's multiclass_nms, 6 columns; Caffe's DetectionOutput, 7), and (1,N,4) corners
     with (1,N,C) scores whose class 0 is the background; the last are thinned out here. `size` is
-    the picture's (height, width), for boxes in pixels.
+    the input's (height, width), for boxes in pixels.
     """
     arrays = [np.asarray(a) for a in outputs.values()]
     found = _post_processed(arrays)
@@ -123,22 +124,26 @@ def suppress(
     return kept
 
 
-def find_mask(outputs: Mapping[str, np.ndarray], labels: Sequence[str]) -> list[Item] | None:
+def find_mask(
+    outputs: Mapping[str, np.ndarray], labels: Sequence[str], placed: Placement | None = None
+) -> list[Item] | None:
     """The classes of an image of classes, or of class scores per pixel, with their shares of the
-    picture, largest first. None when no output is one."""
+    picture, or of the centre that was cut out, largest first. None when no output is one."""
     arrays = [np.asarray(a) for a in outputs.values()]
     alone = len(arrays) == 1  # beside others, planes of floats may be anything
     maps = [(a, _class_map(a)) for a in arrays if alone or a.dtype.kind in "iu"]
     array, classes = next(((a, m) for a, m in maps if m is not None), (None, None))
     if array is None or classes is None:
         return None
-    numbers, counts = np.unique(classes, return_counts=True)
+    seen = classes if placed is None else placed.part_of(classes)
+    what = "the picture" if placed is None or placed.whole else "the picture's centre"
+    numbers, counts = np.unique(seen, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return [
         {
             "label": _name(labels, int(numbers[i])),
             "shape": "×".join(map(str, array.shape)),
-            "text": f"{100 * counts[i] / classes.size:.1f} % of the picture",
+            "text": f"{100 * counts[i] / seen.size:.1f} % of {what}",
         }
         for i in order
     ]

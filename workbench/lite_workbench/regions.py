@@ -23,7 +23,7 @@ UNCLIP_RATIO = 1.5
 
 def find_regions(outputs: Mapping[str, np.ndarray]) -> list[dict[str, Any]] | None:
     """Regions of one map (1,1,H,W) or (1,H,W,1), largest first; `box` bounds the rectangle, as
-    parts of the picture. None for other outputs."""
+    parts of the input. None for other outputs."""
     array = _probability_map(outputs)
     if array is None:
         return None

@@ -1,6 +1,6 @@
 """Session: one model and everything that was done with it. Observable, with no UI in it.
 
-Changes are told as ``(what, value)``: "versions", "targets", "input", "run", "profile",
+Changes are told as ``(what, value)``: "versions", "targets", "prepared", "input", "run", "profile",
 "comparison", "overrides", "selected", "job", "code", "error".
 """
 
@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.preprocess import Preprocess
 
 from ._observe import Observable
 from .answers import Answer, Run
 from .boards import Boards
 from .by_hand import ByHand, from_file, layer_of, to_ship
 from .changes import Change, measure_change
+from .inputs import feeds_of, is_prepared, size_of
 from .jobs import Job, Work
 from .names import FLOAT, GIVEN, INT8, MIXED, stem_of, with_ending
 from .predictors import Predictors
@@ -29,6 +31,7 @@ class Session(Observable):
     """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
 
     path       the file; `graph` as read, `info` what `lite info` says about it.
+    pixels_known   does the file itself say how pixels become numbers?
     versions   name → Model: "float" (`base`; "as given" where the file holds integers) after
                `convert`, "int8" or "mixed" after `quantize`, "custom" after the precision of a
                layer was set by hand.
@@ -68,6 +71,7 @@ class Session(Observable):
         self.base = GIVEN if is_quantised(self.graph) else FLOAT
         self.version = self.base
         self.info = model_info(self.graph, self.path.name)
+        self.pixels_known = is_prepared(self.metadata)
         self.feeds: dict[str, np.ndarray] | None = None
         self.image: Any = None
         self.runs: dict[str, Run] = {}
@@ -172,6 +176,11 @@ class Session(Observable):
         self._predictors.forget()
 
     @property
+    def metadata(self) -> Any:
+        """What travels with the model: how pictures are prepared, labels."""
+        return self.versions.get(self.base, self.graph).metadata
+
+    @property
     def is_base(self) -> bool:
         """Is the chosen version the file's, neither quantised nor set by hand here?"""
         return self.version == self.base
@@ -232,20 +241,18 @@ class Session(Observable):
     # ---- input
 
     def prepare(self, how: str) -> None:
-        """How a picture becomes the input: what `--preprocess` takes, like "imagenet", "pm1,bgr" or
-        "mean=127,std=128". Every version keeps it, in its file too. Raises UsageError."""
-        from lite_engine.preprocess import Preprocess
-
-        made = Preprocess.parse(how).to_dict()
+        """How a picture becomes the input: what `--preprocess` takes, like "imagenet,crop" or
+        "mean=127,std=128"; "letterbox" alone leaves the model's numbers. Every version keeps it, in
+        its file too. Raises UsageError."""
+        made = Preprocess.parse(how, self.metadata.get("preprocess")).to_dict()
         for model in (self.graph, *self.versions.values()):
             model.metadata["preprocess"] = made
         self.feeds, self.image = None, None
         self.remember(f"session.prepare({how!r})")
+        self.notify("prepared", made)
 
     def set_input(self, source: Any = None) -> dict[str, np.ndarray]:
         """An image (path, bytes, array), a .npy or .npz, a feed; None: random numbers."""
-        from .inputs import feeds_of
-
         self.feeds, self.image = feeds_of(self.model, source)
         self.notify("input", source)
         return self.feeds
@@ -278,7 +285,7 @@ class Session(Observable):
             began = time.perf_counter()
             outputs = predictor.run(feeds)
             ms = (time.perf_counter() - began) * 1e3
-            said = answer_of(predictor.model, feeds, outputs)
+            said = answer_of(predictor.model, feeds, outputs, picture=size_of(self.image))
             used = version or self.version
             made = Run(predictor.backend, predictor.told_precision, used, outputs, said, ms)
             self.runs[predictor.backend] = made

@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import read_arrays
 from ..errors import CalibrationError, ShapeError, UsageError
 from ..ir import Graph, Value
-from ..preprocess import Preprocess, guess, is_image
+from ..preprocess import Preprocess, is_image
 
 Feed = dict[str, np.ndarray]
 
@@ -146,6 +146,4 @@ def _is_picture(item: Any, value: Value) -> bool:
 
 def _image(graph: Graph, value: Value, item: Any) -> np.ndarray:
     """An image through the model's own pre-processing (`metadata["preprocess"]`)."""
-    given = graph.metadata.get("preprocess")
-    shape = value.shape or ()
-    return (Preprocess.from_dict(given).fitted(shape) if given else guess(shape)).apply(item)
+    return Preprocess.of(graph.metadata).fitted(value.shape or ()).apply(item)

@@ -13,7 +13,7 @@ from ..arrays import read_array, read_arrays
 from ..errors import ShapeError, UsageError
 from ..ir import DType, Graph, Value
 from ..model_file import Model
-from ..preprocess import Preprocess, guess, is_image
+from ..preprocess import Preprocess, is_image
 
 
 def read_feeds(
@@ -60,17 +60,16 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
 
 
 def image_feed(model: Model, value: Value, image: str | Path | np.ndarray) -> np.ndarray:
-    """An image through the model's own pre-processing, quantised when the input is integer. Without
-    one, floats are pixels scaled to 0…1 and 8-bit integers the pixels themselves."""
-    given = model.metadata.get("preprocess")
-    shape = value.shape or ()
-    spec = Preprocess.from_dict(given).fitted(shape) if given else guess(shape)
+    """An image through the model's own pre-processing, quantised when the input is integer. Where
+    its numbers are not said, floats are pixels scaled to 0…1 and 8-bit integers the pixels
+    themselves."""
+    spec = Preprocess.of(model.metadata).fitted(value.shape or ())
     x = spec.apply(image)
     dtype = value.type.dtype
     if dtype.is_float:
         return x.astype(dtype.np)
     info = np.iinfo(dtype.np)
-    if not given:
+    if spec.mean is None:
         x = np.round(x * np.float32(255.0)) + info.min
     elif value.quant is not None:
         x = np.round(x / value.quant.scale) + value.quant.zero_point

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LiteError
+from ..errors import LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..ops import find_op, get_op, specialise
 from ..passes import optimize_graph
 from ..passes.fixed_rows import fixed_rows
 from ..plan import kernels_for
+from ..preprocess import Preprocess
 
 _UNKNOWN = "the operator is not known"
 TARGET_BACKEND = {"x86": "cpu", "arm": "cpu", "opencl": "opencl", "reference": "reference"}
@@ -140,9 +141,9 @@ def _with_sizes(graph: Graph) -> tuple[Graph | None, dict[str, tuple[int, ...]],
     (None, those sizes, why not) when none fits."""
     is_open = [v for v in graph.inputs if v.shape is not None and not v.type.is_static]
     sizes: tuple[tuple[int, int], ...] = _IMAGE_SIZES if is_open else _IMAGE_SIZES[:1]
-    stated = graph.metadata.get("preprocess", {}).get("size")
+    stated = _stated_size(graph)
     if stated and is_open:
-        sizes = ((int(stated[0]), int(stated[1])), *sizes)
+        sizes = (stated, *sizes)
     misfit = ""
     for size in sizes:
         assumed = {v.name: assumed_shape(v.shape or (), size) for v in is_open}
@@ -151,6 +152,13 @@ def _with_sizes(graph: Graph) -> tuple[Graph | None, dict[str, tuple[int, ...]],
         except LiteError as error:
             misfit = misfit or str(error)
     return None, {v.name: assumed_shape(v.shape or (), sizes[0]) for v in is_open}, misfit
+
+
+def _stated_size(graph: Graph) -> tuple[int, int] | None:
+    try:
+        return Preprocess.of(graph.metadata).size
+    except UsageError:
+        return None  # what a picture's preparation lacks is told to who gives a picture
 
 
 def assumed_shape(shape: Shape, size: tuple[int, int] = _IMAGE_SIZES[0]) -> tuple[int, ...]:

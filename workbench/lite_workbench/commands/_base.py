@@ -16,7 +16,8 @@ from lite_engine.files import write_file
 
 PREPROCESS_HELP = (
     "how an image becomes the input: imagenet, pm1 (-1…1), unit (0…1) or raw, with a colour, like "
-    "pm1,bgr; or mean=127,std=128,size=240x320; or JSON with mean, std, colour, layout, size"
+    "pm1,bgr, and with stretch (the default), crop, crop=224/256 or letterbox for a picture of "
+    "another shape; or mean=127,std=128,size=240x320; or JSON"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def _call(args: argparse.Namespace) -> Converted:
         with_shapes,
     )
 
-    source, metadata = Path(args.model), _metadata(args)
+    source = Path(args.model)
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
@@ -140,6 +141,7 @@ def _call(args: argparse.Namespace) -> Converted:
         if ends:
             end_at(graph, ends)
         targets = targets or ["x86", "arm", "opencl"]
+    metadata = _metadata(args, (known or graph).metadata)
     precision = parse_precisions(args.precision or "", targets) if args.precision else {}
     made = _int8_later(args, [t for t, p in precision.items() if p == "int8"])
     now = {t: p for t, p in precision.items() if t not in made}
@@ -214,7 +216,8 @@ def _int8_graph(model: Any, args: argparse.Namespace) -> Any:
     return calibrated(model, args.calibration).graph
 
 
-def _metadata(args: argparse.Namespace) -> dict[str, Any]:
+def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, Any]:
+    """What the arguments say beside what was `read` from the file. Raises UsageError."""
     from lite_engine.preprocess import Preprocess
 
     from ..answers import read_labels
@@ -223,7 +226,8 @@ def _metadata(args: argparse.Namespace) -> dict[str, Any]:
     if args.labels:
         out["labels"] = read_labels(args.labels)
     if args.preprocess:
-        out["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
+        known = read.get("preprocess")
+        out["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
     return out
 
 

@@ -106,10 +106,12 @@ def _show(info: Any, args: argparse.Namespace) -> str:
 
 
 def _carried(said: Any) -> str:
-    """Pictures' preparation, or labels, in one line."""
+    """Pictures' preparation, or labels, in one line; what is neither as it is."""
     if isinstance(said, dict):
         words = {k: ", ".join(map(str, v)) if isinstance(v, list) else v for k, v in said.items()}
         return "; ".join(f"{k} {v}" for k, v in words.items() if v not in (None, ""))
+    if not isinstance(said, list):
+        return clip(str(said), 60)
     return f"{len(said)}: {clip(', '.join(map(str, said[:20])), 60)}"
 
 

@@ -117,7 +117,8 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
 
     model = load_model(args)
     if args.preprocess:
-        model.metadata["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
+        known = model.metadata.get("preprocess")
+        model.metadata["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
         if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:

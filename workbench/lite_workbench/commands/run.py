@@ -124,7 +124,8 @@ def _call(args: argparse.Namespace) -> RunResult:
     labels = read_labels(args.labels) if args.labels else None
     model = load_model(args)
     if args.preprocess:
-        model.metadata["preprocess"] = Preprocess.parse(args.preprocess).to_dict()
+        known = model.metadata.get("preprocess")
+        model.metadata["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
     options = {"threads": args.threads, "precision": args.precision}
     predictor = None
     if not args.tune:  # before the inputs' types are read: a file's own program needs no graph
@@ -147,7 +148,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         predictor.explain(),
         outputs,
         taps,
-        _answer(model, feeds, outputs, labels, args) if args.input else Answer("values", ""),
+        _answer(model, feeds, outputs, labels, picture, args),
         picture,
         GUESSED if picture and is_guessed(model) else "",
     )
@@ -161,10 +162,13 @@ def _answer(
     feeds: dict[str, np.ndarray],
     outputs: dict[str, np.ndarray],
     labels: list[str] | None,
+    picture: tuple[int, int] | None,
     args: Any,
 ) -> Answer:
+    if not args.input:
+        return Answer("values", "")
     options = {"top": args.top, "threshold": args.threshold, "overlap": args.overlap}
-    return answer_of(model, feeds, outputs, labels, **options)
+    return answer_of(model, feeds, outputs, labels, picture=picture, **options)
 
 
 def _look(files: list[str]) -> tuple[int, int] | None:

@@ -10,12 +10,14 @@ from lite_engine.quantize import in_integers
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
 from ._base import Step, button
+from ._picture import choices, chosen, prepare
 
 #: Samples that calibrate from the page: more change little and take longer.
 LIMIT = 24
 _NOT_YET = {
     "kind": "empty", "title": "Not quantized yet", "button": "Quantize", "action": "start",
-    "text": "Calibrates on the samples, then measures versions of the model: about 1 min.",
+    "text": "Calibrates on the samples, then measures versions of the model; what the first two "
+    "samples take tells how long it calibrates.",
 }  # fmt: skip
 _INTEGERS = {
     "kind": "empty", "title": "In integers already",
@@ -33,6 +35,7 @@ class QuantizeStep(Step):
 
     def build(self) -> None:
         self._look()
+        self.header.observe(lambda _: self.guard(self._prepare), ["values"])
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "again", lambda _: self._look_again())
         self.on(self.header, "keep", lambda _: self._keep())
@@ -44,6 +47,7 @@ class QuantizeStep(Step):
         self.on(self.trade, "start", lambda _: self._run())
         self.trade.observe(lambda _: self._kept(), names=["best"])
         self.link(self.layers)
+        self.follow("prepared", lambda _: self._look_again())
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
         self.show(columns(self.trade, self.range, kind="wide"), self.layers)
@@ -53,14 +57,24 @@ class QuantizeStep(Step):
 
     def _look(self) -> None:
         """What there is to calibrate with."""
-        options = sources(self.session.path)
+        options, values = sources(self.session.path), self.header.values
+        known = values.get("samples") in [value for value, _ in options]
         clipping = [[m, m] for m in METHODS]
         self.header.selects = [
             *([{"name": "samples", "label": "Samples", "options": options}] if options else []),
             {"name": "method", "label": "Clipping", "options": clipping},
+            *choices(self.session),
         ]
-        method = self.header.values.get("method", METHODS[0])
-        self.header.values = {"samples": options[0][0] if options else "", "method": method}
+        self.header.values = {
+            "method": METHODS[0], **values, **chosen(self.session),
+            "samples": values["samples"] if known else options[0][0] if options else "",
+        }  # fmt: skip
+
+    def _prepare(self) -> None:
+        try:
+            prepare(self.session, self.header.values)
+        finally:
+            self.header.values = {**self.header.values, **chosen(self.session)}
 
     def _look_again(self) -> None:
         self.quiet()

@@ -11,10 +11,9 @@ from lite_widgets import DropZone, ResultCard, columns
 from ..answers import Run, mark_different
 from ..inputs import is_guessed, save_upload
 from ._base import Step, button
+from ._picture import choices, chosen, prepare
 
 _NAMES = {"opencl": "OpenCL"}
-#: How pixels may become floats, where the file does not say it.
-_PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
 _GUESSED = (
     "the model does not say how its images were prepared: pixels were scaled to 0…1; Pixels above, "
     "or session.prepare, says otherwise"
@@ -39,11 +38,12 @@ class RunStep(Step):
         for card in self.cards.values():
             card.status = {"kind": "empty", "title": "Not run yet", "text": _FIRST}
         self._source: str | None = None
-        self._ask_pixels()
-        self.header.observe(lambda change: self.guard(lambda: self._prepare(change)), ["values"])
+        self._ask()
+        self.header.observe(lambda _: self.guard(self._prepare), ["values"])
         self.header.buttons = [button("run", "Run", primary=True)]
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
+        self.follow("prepared", lambda _: self._ask())
         self.follow("run", self._answered)
         self.follow("error", lambda _: self._failed())
         self.show(self.drop, columns(*self.cards.values()))
@@ -61,22 +61,18 @@ class RunStep(Step):
 
     # ---- input
 
-    def _ask_pixels(self) -> None:
-        """The choice of how pixels become floats, for a model of one picture that does not say."""
-        graph, made = self.session.graph, self.session.versions.get(self.session.base)
-        known = "preprocess" in (made or graph).metadata
-        types = [v.type for v in graph.inputs if v.dtype and v.dtype.is_float]
-        pictures = [t for t in types if len(t.shape or ()) == 4]
-        if len(graph.inputs) == len(pictures) == 1 and not known:
-            label = {"name": "pixels", "label": "Pixels", "options": _PIXELS}
-            self.header.selects, self.header.values = [label], {"pixels": _PIXELS[0][0]}
+    def _ask(self) -> None:
+        """The choices of how a picture becomes the input, as they are now."""
+        self.header.selects = choices(self.session)
+        self.header.values = chosen(self.session) if self.header.selects else {}
 
-    def _prepare(self, change: dict) -> None:
-        how = change["new"].get("pixels")
-        if how and how != change["old"].get("pixels"):
-            self.session.prepare(how)
-            if self._source:
-                self._start(self._source)
+    def _prepare(self) -> None:
+        try:
+            changed = prepare(self.session, self.header.values)
+        finally:
+            self._ask()
+        if changed and self._source:
+            self._start(self._source)
 
     def _picture(self, name: str, data: bytes) -> None:
         self._start(str(save_upload(name, data)))

@@ -1,0 +1,55 @@
+"""How a picture becomes the input, as choices in a step's header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lite_engine.errors import UsageError
+from lite_engine.preprocess import PRESETS, Preprocess
+
+from ..session import Session
+
+#: How pixels become floats, where the file does not say it.
+_PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
+#: How a picture of another shape meets the input's size.
+_FITS = [["stretch", "stretch"], ["crop", "crop"], ["letterbox", "letterbox"]]
+
+
+def choices(session: Session) -> list[dict[str, Any]]:
+    """`StepHeader.selects` for a model of one picture."""
+    graph = session.graph
+    types = [v.type for v in graph.inputs if len(v.shape or ()) == 4 and v.dtype is not None]
+    if not len(types) == len(graph.inputs) == 1:
+        return []
+    fit = chosen(session)["fit"]
+    own = [] if fit in dict(_FITS) else [[fit, fit]]
+    fits = {"name": "fit", "label": "Fit", "options": [*_FITS, *own],
+            "says": "How a picture meets the input's size"}  # fmt: skip
+    if session.pixels_known or not types[0].dtype.is_float:
+        return [fits]
+    return [{"name": "pixels", "label": "Pixels", "options": _PIXELS}, fits]
+
+
+def chosen(session: Session) -> dict[str, str]:
+    """What the model says now, as `StepHeader.values`."""
+    try:
+        said = Preprocess.of(session.metadata)
+    except UsageError:
+        said = Preprocess()  # choosing says it anew
+    pixels = [k for k, v in PRESETS.items() if (v["mean"], v["std"]) == (said.mean, said.std)]
+    return {"pixels": pixels[0] if pixels else _PIXELS[0][0], "fit": said.fit_word}
+
+
+def prepare(session: Session, values: Mapping[str, str]) -> bool:
+    """Tells the session what was chosen; was anything new? Raises UsageError while a job runs,
+    which reads its pictures by what was chosen before."""
+    before = chosen(session)
+    pixels, fit = (values.get(k, before[k]) for k in ("pixels", "fit"))
+    if {"pixels": pixels, "fit": fit} == before:
+        return False
+    if session.job is not None and session.job.state == "running":
+        raise UsageError(f"{session.job.title} still runs; wait for it or cancel it")
+    words = [pixels] if pixels != before["pixels"] else []
+    session.prepare(",".join([*words, *([fit] if fit != "stretch" or not words else [])]))
+    return True
