@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from functools import cache
 
 import numpy as np
@@ -15,6 +16,9 @@ from tests.small_models import Builder, image
 from .tiny import isas, load
 
 pytestmark = pytest.mark.cpu
+
+#: A second-level cache in which bands pay, whatever this machine has.
+LARGE = 2 << 20
 
 
 def separable() -> Graph:
@@ -62,7 +66,7 @@ def test_against_the_reference(small, graph) -> None:
     inputs = [feeds[v.name] for v in graph.inputs]
     for isa in isas():
         for threads in (1, 2, 5):
-            program = load(plan, threads=threads, max_isa=isa)
+            program = load(plan, threads=threads, max_isa=isa, l2_bytes=LARGE)
             taken = {s.name for s in program.steps() if s.variant.endswith("_band")}
             assert taken <= marked and len(taken) > 3
             for value, got in zip(graph.outputs, program.run(inputs), strict=True):
@@ -77,18 +81,25 @@ def test_who_computes_a_row_changes_nothing(small, graph) -> None:
     plan = make_plan(graph, "cpu")
     feeds = image(graph)
     inputs = [feeds[v.name] for v in graph.inputs]
-    (alone,) = load(plan, threads=1).run(inputs)
-    program = load(plan, threads=7)
+    (alone,) = load(plan, threads=1, l2_bytes=LARGE).run(inputs)
+    program = load(plan, threads=7, l2_bytes=LARGE)
     for _ in range(60):
         (together,) = program.run(inputs)
         np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.skipif(platform.machine() == "aarch64", reason="small caches of x86")
+def test_no_bands_where_the_cache_is_small(small) -> None:
+    plan = make_plan(separable(), "cpu")
+    steps = load(plan, threads=1, l2_bytes=512 << 10).steps()
+    assert not any(s.variant.endswith("_band") for s in steps)
 
 
 def test_a_tap_inside_a_band_sees_the_whole_tensor(small) -> None:
     graph = dense()
     feeds = image(graph)
     plan = make_plan(graph, "cpu")
-    program = load(plan, threads=2)
+    program = load(plan, threads=2, l2_bytes=LARGE)
     free = program.run([feeds["x"]])
     for name in ("a", "pool"):
         program.tap(plan.tensors[plan.tensor_of[name]].name)
@@ -101,7 +112,7 @@ def test_a_tap_inside_a_band_sees_the_whole_tensor(small) -> None:
 
 def test_times_of_a_band_add_up(small) -> None:
     graph = dense()
-    program = load(make_plan(graph, "cpu"), threads=1)
+    program = load(make_plan(graph, "cpu"), threads=1, l2_bytes=LARGE)
     program.run([image(graph)["x"]])
     times = program.step_times_ns()
     assert all(t >= 0 for t in times)

@@ -94,6 +94,7 @@ def test_what_a_band_hands_on_lies_behind_the_rest() -> None:
     for span in spans.values():
         end = plan.tensors[span.tensor].offset + span.size
         assert span.tensor in inside or end <= rest
+        assert span.tensor not in inside or span.last == span.first + 1
 
 
 def test_override_cuts_the_plan_into_segments() -> None:

@@ -25,9 +25,11 @@ class Span:
 def lifetimes(plan: Plan) -> dict[int, Span]:
     """Storage owners in the arena → first and last step that touch them.
 
-    The last step of a band writes while the others still read.
+    The last step of a band writes while the others still read. What they hand on is in the arena
+    only when they run one after the other.
     """
     last_of_band = {s.attrs["band"]: s.index for s in plan.steps if "band" in s.attrs}
+    inside = _inside_bands(plan)
     spans: dict[int, Span] = {}
     for step in plan.steps:
         for index in (*step.outputs, *step.inputs):
@@ -38,7 +40,8 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
                 continue
             size = -(-max(root.nbytes, 1) // ALIGNMENT) * ALIGNMENT
             span = spans.setdefault(root.index, Span(root.index, size, step.index, step.index))
-            span.last = max(span.last, last_of_band.get(step.attrs.get("band"), step.index))
+            band = None if root.index in inside else step.attrs.get("band")
+            span.last = max(span.last, last_of_band.get(band, step.index))
     for index in plan.outputs:
         if plan.root(index).index in spans:
             spans[plan.root(index).index].last = len(plan.steps)

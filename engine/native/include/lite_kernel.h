@@ -152,9 +152,10 @@ struct Step {
 
   int32_t shares;        // of each thread, set by the runtime for kDivisible kernels, else 1
   bool one_thread;       // set by the runtime: the first thread runs it alone, as the only one
+  bool by_rows;          // set by the runtime: asked to compute some rows too (Kernel::run_rows)
   int32_t phases;        // 1 by default; a barrier follows each
   size_t scratch_bytes;  // per thread, handed to run as `scratch`
-  RowMap rows;           // of kernels with run_rows, for steps that asks_for_rows
+  RowMap rows;           // of kernels with run_rows, where by_rows
   size_t shared_bytes;   // one block for all threads of the step
   void* shared;          // that block, set by the runtime before the first run
   void* state;           // the kernel's own, from env.allocate
@@ -168,8 +169,6 @@ double attr_float(const Step&, const char* name, double otherwise);  // an int i
 const char* attr_string(const Step&, const char* name, const char* otherwise);
 const int64_t* attr_ints(const Step&, const char* name, int* count);
 const double* attr_floats(const Step&, const char* name, int* count);
-// Whether the program asks that this step and its neighbours pass over an image band by band.
-LITE_INLINE bool asks_for_rows(const Step& s) { return attr_int(s, "band", 0) > 0; }
 LITE_INLINE Tensor* input_of(const Step& s, int i) {
   return i < s.num_inputs ? s.inputs[i] : nullptr;
 }

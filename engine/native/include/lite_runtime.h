@@ -37,6 +37,7 @@ typedef struct {
   const char* max_isa;        /* highest instruction set to use ("avx2"), NULL: no limit */
   int64_t fail_allocation;    /* tests: the n-th allocation (1, 2, ...) fails; 0: none */
   int64_t memory_limit_bytes; /* arena, packed weights and scratch together; 0: no limit */
+  int64_t l2_bytes;           /* tests: second-level cache to prepare for; 0: this machine's */
 } lite_options;
 
 typedef struct {

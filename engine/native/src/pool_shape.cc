@@ -113,7 +113,7 @@ bool prepare_pool(Step& step, Env& env) {
   if (!s) return env.out_of_memory();
   step.state = s;
   if (!read_pool(step, env, s)) return false;
-  if (asks_for_rows(step) && s->n == 1)
+  if (step.by_rows && s->n == 1)
     step.rows = {s->stride[0], s->pad[0], (s->kernel[0] - 1) * s->dilation[0] + 1, 1};
   return true;
 }

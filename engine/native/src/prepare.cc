@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bands.h"
 #include "dispatch.h"
 #include "runtime.h"
 
@@ -96,7 +97,7 @@ size_t touched_bytes(const Step& step) {
 }
 
 bool is_small(const Step& step) {
-  return touched_bytes(step) <= kSmallBytes && !asks_for_rows(step);
+  return touched_bytes(step) <= kSmallBytes && !step.by_rows;
 }
 
 bool is_divided(const Step& step, int threads) {
@@ -106,6 +107,7 @@ bool is_divided(const Step& step, int threads) {
 bool prepare_step(lite_program* p, Step& step) {
   Env& env = p->env;
   const char* isa = "";
+  step.by_rows = bands_pay(env) && attr_int(step, "band", 0) > 0;
   step.kernel = find_kernel(step.variant, env.cpu, &step, &env, &isa);
   if (!step.kernel) return env.fail("kernel '%s' is not in this library", step.variant);
   const Kernel& kernel = *step.kernel;

@@ -138,6 +138,7 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
                                                   : 0;
   p->buffers.limit_bytes = p->memory.limit_bytes;
   detect_caches(&p->env.l1_bytes, &p->env.l2_bytes);
+  if (wanted.l2_bytes > 0) p->env.l2_bytes = static_cast<size_t>(wanted.l2_bytes);
   snprintf(p->max_isa, sizeof p->max_isa, "%s", wanted.max_isa ? wanted.max_isa : "");
   bool good = detect_cpu(p->max_isa, &p->env.cpu);
   if (!good)

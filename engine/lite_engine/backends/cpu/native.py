@@ -36,6 +36,7 @@ class _Options(ctypes.Structure):
         ("max_isa", ctypes.c_char_p),
         ("fail_allocation", ctypes.c_int64),
         ("memory_limit_bytes", ctypes.c_int64),
+        ("l2_bytes", ctypes.c_int64),
     )
 
 
@@ -214,7 +215,8 @@ class NativeProgram:
 
     `data` is what `plan.program.encode` made, `weights` the blobs of its table. Raises
     ModelFormatError when the runtime refuses it. `max_isa` lowers the instruction set;
-    `fail_allocation` makes the n-th allocation fail (tests).
+    for tests, `fail_allocation` makes the n-th allocation fail, and `l2_bytes` is a second-level
+    cache to prepare for in place of this machine's.
     """
 
     def __init__(
@@ -227,6 +229,7 @@ class NativeProgram:
         max_isa: str | None = None,
         memory_limit_bytes: int = 0,
         fail_allocation: int = 0,
+        l2_bytes: int = 0,
     ) -> None:
         # The runtime reads weights in place: they are kept alive.
         arrays = [np.ascontiguousarray(w) for w in weights]
@@ -239,6 +242,7 @@ class NativeProgram:
             max_isa.encode() if max_isa else None,
             fail_allocation,
             memory_limit_bytes,
+            l2_bytes,
         )
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         handle = library().lite_program_load(
@@ -250,7 +254,7 @@ class NativeProgram:
     def of_file(cls, file: NativeFile, *, threads: int = 0) -> NativeProgram:
         """The program that a file holds for this machine. Raises ModelFormatError."""
         program = cls.__new__(cls)
-        options = _Options(threads, 0, None, 0, 0)
+        options = _Options(threads)
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         handle = library().lite_file_program(
             file.handle, None, ctypes.byref(options), error, _ERROR_BYTES

@@ -104,7 +104,7 @@ bool prepare_conv(Step& step, Env& env) {
   const int64_t kh = s.kernel[0], kw = s.kernel[1];
   const WeightView w{s.weights->as<float>(), s.group_out * s.group_in * kh * kw,
                      s.group_in * kh * kw, kh * kw, kw, 1, 1.0f, s.group_in};
-  const bool by_rows = asks_for_rows(step) && s.out.images == 1;
+  const bool by_rows = step.by_rows && s.out.images == 1;
   if (!count_pairs(step, env, state, &s) ||
       !prepare_tap_gemm(s, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env, &state->gemm,
                         by_rows)) {

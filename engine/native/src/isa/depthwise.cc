@@ -287,7 +287,7 @@ bool prepare(Step& step, Env& env) {
   d->fetch_output = static_cast<size_t>(rows * s.out.row) * sizeof(float) > env.l2_bytes / 2 &&
                     s.out.c <= 4 * kBlock;
 #endif
-  if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, d->pair ? 2 : 1);
+  if (step.by_rows && s.out.images == 1) step.rows = row_map(s, d->pair ? 2 : 1);
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   if (d->general) {
     step.scratch_bytes = taps * kPixels * sizeof(Real*);

@@ -119,21 +119,11 @@ bool make_inner(const Step& step, Env& env, State* state) {
     state->outputs[i] = in_floats(step.outputs[i], true);
     if (step.outputs[i] && !state->outputs[i]) return env.out_of_memory();
   }
-  // The kernel is asked for rows, whether the step is or not.
-  static const int64_t kBand = 1;
-  Attr* attrs = static_cast<Attr*>(env.allocate(sizeof(Attr) * (step.num_attrs + 1)));
-  if (!attrs) return env.out_of_memory();
-  attrs[0].name = "band";
-  attrs[0].kind = AttrKind::kInts;
-  attrs[0].count = 1;
-  attrs[0].ints = &kBand;
-  for (int i = 0; i < step.num_attrs; ++i) attrs[i + 1] = step.attrs[i];
   Step& inner = state->step;
   inner = step;
   inner.inputs = state->inputs;
   inner.outputs = state->outputs;
-  inner.attrs = attrs;
-  inner.num_attrs = step.num_attrs + 1;
+  inner.by_rows = true;  // whether the step is or not
   inner.state = nullptr;
   return true;
 }
@@ -197,7 +187,7 @@ bool prepare(Step& step, Env& env) {
     plan_rows(env, state);
     const size_t out = static_cast<size_t>(state->rows * row_elements(*inner.outputs[0]));
     step.scratch_bytes = state->window_out + round_up(out * sizeof(float));
-    if (asks_for_rows(step)) step.rows = inner.rows;
+    if (step.by_rows) step.rows = inner.rows;
     return true;
   }
   step.phases = inner.phases + 2;

@@ -106,7 +106,7 @@ bool prepare(Step& step, Env& env, const Form& form) {
   const int64_t fit = static_cast<int64_t>(0.5 * l2 / (kBytes * m_elems(*w)));
   const bool evicts = kBytes * (v_elems(*w) + w->panel_elems) > 0.5 * l2;
   w->group = kPacks || !evicts || fit < 1 ? 1 : fit < w->panels ? fit : w->panels;
-  if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, down.outputs);
+  if (step.by_rows && s.out.images == 1) step.rows = row_map(s, down.outputs);
   step.scratch_bytes = sizeof(Real) * (v_elems(*w) + w->group * m_elems(*w) +
                                        packed_elems(*w));
   set_variant(step, LITE_REAL "_conv2d_winograd%s__" LITE_ISA_NAME "_%dx%d", form.name,

@@ -219,7 +219,7 @@ bool prepare(Step& step, Env& env) {
   const int64_t kw = s.kernel[1], taps = s.kernel[0] * kw;
   const WeightView w{s.weights->as<float>(), s.group_out * s.group_in * taps, s.group_in * taps,
                      taps, kw, 1, 1.0f};
-  const bool by_rows = asks_for_rows(step) && s.out.images == 1;
+  const bool by_rows = step.by_rows && s.out.images == 1;
   if (by_rows) step.rows = row_map(s, 1);
   return prepare_part<kParts>(s, w, by_rows, step, env, state->part);
 }

@@ -84,7 +84,7 @@ constexpr MultiplyFn kMultiply[kMostTiles][kPoints] = {LITE_ALL_ROWS(1), LITE_AL
 
 bool suits(const Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, false, &s, kReal) || asks_for_rows(step)) return false;
+  if (!read_conv(step, env, false, &s, kReal) || step.by_rows) return false;
   if (s.stride[0] != 1 || s.stride[1] != 1) return false;
   const PixelView& y = s.out;
   const int64_t tiles = y.images * ((y.h + 3) / 4) * ((y.w + 3) / 4);

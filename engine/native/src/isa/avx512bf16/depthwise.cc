@@ -142,7 +142,7 @@ bool prepare(Step& step, Env& env) {
   const bool clip = s.activation.act == Act::kClip;
   d->lo = clip ? s.activation.a : -__builtin_inff();
   d->hi = clip ? s.activation.b : __builtin_inff();
-  if (asks_for_rows(step) && s.out.images == 1) step.rows = row_map(s, 1);
+  if (step.by_rows && s.out.images == 1) step.rows = row_map(s, 1);
   d->grid = choose_grid(env.threads, s.out.images * s.out.h, d->blocks,
                         static_cast<double>(s.out.w * taps), 0, 0);
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%ds%d_%dx%d", step.kernel->name, static_cast<int>(k),
