@@ -31,6 +31,19 @@ def test_rows_in_pixels_become_parts_of_the_picture() -> None:
     np.testing.assert_allclose(said.items[0]["box"], [0.1, 0.25, 0.3, 0.5])
 
 
+def test_one_detection_is_no_classifier() -> None:
+    """Caffe's DetectionOutput has one row for one box, and one of -1 for none."""
+    row = np.array([0, 1, 0.9, 0.1, 0.2, 0.3, 0.4], np.float32).reshape(1, 1, 1, 7)
+    said = answer({"detection_out": row}, ["background", "face"])
+    assert (said.kind, said.text) == ("boxes", "1 face")
+    none = answer({"detection_out": np.full((1, 1, 1, 7), -1, np.float32)}, [])
+    assert (none.kind, none.items) == ("boxes", [])
+    for hot in range(7):
+        classes = np.eye(7, dtype=np.float32)[hot].reshape(1, 1, 1, 7)
+        assert answer({"prob": classes}, []).text == str(hot)
+    assert answer({"prob": row[..., ::-1].copy()}, []).kind == "top"
+
+
 def test_decoded_boxes_are_thinned_out() -> None:
     boxes = np.array([[[0, 0, 0.5, 0.5], [0.02, 0, 0.5, 0.5], [0.6, 0.6, 1, 1]]], np.float32)
     scores = np.array([[[0.1, 0.9], [0.05, 0.95], [0.3, 0.7]]], np.float32)

@@ -51,6 +51,18 @@ def test_ultraface(lite, models_dir, image, faces) -> None:
     assert said["kind"] == "boxes" and len(said["items"]) == faces
 
 
+def test_faces_are_where_they_are_whatever_the_fit(lite, models_dir) -> None:
+    """The picture is wider than the input: a letterbox pads it above and below."""
+    model = models_dir / "ultraface_rfb320/version-RFB-320.onnx"
+    words = ("run", model, "--input", models_dir / "images/face.jpg", "--threshold", "0.7")
+    boxes = [
+        sorted(i["box"] for i in lite(*words, "--preprocess", how)["items"])
+        for how in ("mean=127,std=128", "mean=127,std=128,letterbox")
+    ]
+    assert boxes[0] != boxes[1]
+    np.testing.assert_allclose(boxes[1], boxes[0], atol=0.02)
+
+
 def test_caffe_ssd_faces(lite, models_dir) -> None:
     model = models_dir / "caffe/yufacedetectnet-open-v1.caffemodel"
     said = lite("run", model, "--input", models_dir / "images/face.jpg",

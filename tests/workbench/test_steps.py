@@ -197,6 +197,13 @@ def test_how_a_picture_fits_is_chosen_in_either_step(tmp_path: Path, monkeypatch
     made.prepare("imagenet,crop=0.9")
     assert run.header.values == {"pixels": "imagenet", "fit": "crop=0.9"}
     assert ["crop=0.9", "crop=0.9"] in run.header.selects[-1]["options"]
+    made.prepare("mean=127,std=128")
+    assert run.header.values == {"pixels": "own", "fit": "stretch"}
+    run.header.values = {"pixels": "own", "fit": "letterbox"}
+    assert made.metadata["preprocess"]["mean"] == (127,)
+    assert "own" in dict(run.header.selects[0]["options"])
+    run.header.values = {"pixels": "raw", "fit": "letterbox"}
+    assert "own" not in dict(run.header.selects[0]["options"])
 
 
 def test_a_running_job_keeps_its_pictures(session: lw.Session) -> None:

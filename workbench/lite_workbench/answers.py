@@ -13,7 +13,7 @@ import numpy as np
 from lite_engine.errors import UsageError
 from lite_engine.preprocess import Placement, Preprocess
 
-from .pictures import OVERLAP, THRESHOLD, find_boxes, find_mask
+from .pictures import OVERLAP, THRESHOLD, find_boxes, find_mask, is_one_row
 from .regions import find_regions
 
 TOP = 5
@@ -67,7 +67,7 @@ def answer(
             alphabet = _alphabet(squeezed.shape, labels)
             if alphabet is not None:
                 return _line(squeezed if alphabet[2] else squeezed.T, *alphabet[:2])
-        if squeezed.ndim == 1 and squeezed.size >= 2:
+        if squeezed.ndim == 1 and squeezed.size >= 2 and not is_one_row(arrays[0]):
             fits = len(labels) >= squeezed.size
             found = _top(squeezed, labels if fits else (), top)
             if labels and not fits:

@@ -93,6 +93,16 @@ def _rows(arrays: list[np.ndarray]) -> _Found | None:
     return rows[:, 2:], rows[:, 0], rows[:, 1]
 
 
+def is_one_row(array: np.ndarray) -> bool:
+    """Is (1,1,1,7) what Caffe's DetectionOutput says of one box, or of none (all -1), rather than
+    seven classes?"""
+    if array.shape != (1, 1, 1, 7) or array.dtype.kind != "f":
+        return False
+    image, label, score, *corners = array.ravel().tolist()
+    found = image == 0 and label == round(label) and 0 < score <= 1
+    return (array == -1).all() or (found and corners[2] > corners[0] and corners[3] > corners[1])
+
+
 def _decoded(arrays: list[np.ndarray]) -> _Found | None:
     """(1,N,4) corners and (1,N,C) scores, in either order."""
     if len(arrays) != 2 or any(a.ndim != 3 or a.dtype.kind != "f" for a in arrays):

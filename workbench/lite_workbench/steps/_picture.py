@@ -12,6 +12,7 @@ from ..session import Session
 
 #: How pixels become floats, where the file does not say it.
 _PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
+_OWN = ["own", "other numbers"]  # that session.prepare was told
 #: How a picture of another shape meets the input's size.
 _FITS = [["stretch", "stretch"], ["crop", "crop"], ["letterbox", "letterbox"]]
 
@@ -22,13 +23,14 @@ def choices(session: Session) -> list[dict[str, Any]]:
     types = [v.type for v in graph.inputs if len(v.shape or ()) == 4 and v.dtype is not None]
     if not len(types) == len(graph.inputs) == 1:
         return []
-    fit = chosen(session)["fit"]
-    own = [] if fit in dict(_FITS) else [[fit, fit]]
+    now = chosen(session)
+    own = [] if now["fit"] in dict(_FITS) else [[now["fit"], now["fit"]]]
     fits = {"name": "fit", "label": "Fit", "options": [*_FITS, *own],
             "says": "How a picture meets the input's size"}  # fmt: skip
     if session.pixels_known or not types[0].dtype.is_float:
         return [fits]
-    return [{"name": "pixels", "label": "Pixels", "options": _PIXELS}, fits]
+    numbers = [*_PIXELS, _OWN] if now["pixels"] == _OWN[0] else _PIXELS
+    return [{"name": "pixels", "label": "Pixels", "options": numbers}, fits]
 
 
 def chosen(session: Session) -> dict[str, str]:
@@ -37,8 +39,10 @@ def chosen(session: Session) -> dict[str, str]:
         said = Preprocess.of(session.metadata)
     except UsageError:
         said = Preprocess()  # choosing says it anew
-    pixels = [k for k, v in PRESETS.items() if (v["mean"], v["std"]) == (said.mean, said.std)]
-    return {"pixels": pixels[0] if pixels else _PIXELS[0][0], "fit": said.fit_word}
+    known = {(v["mean"], v["std"]): name for name, v in PRESETS.items()}
+    unsaid = said.mean is None or said.std is None
+    pixels = _PIXELS[0][0] if unsaid else known.get((said.mean, said.std), _OWN[0])
+    return {"pixels": pixels, "fit": said.fit_word}
 
 
 def prepare(session: Session, values: Mapping[str, str]) -> bool:
