@@ -48,6 +48,17 @@ def inside(folder: Path, name: str) -> Path:
 
 
 @contextmanager
+def about(path: str | Path | None) -> Iterator[None]:
+    """A LiteError that leaves the block names this file (if there is one) before what it says."""
+    try:
+        yield
+    except LiteError as error:
+        if path is not None and str(path) not in str(error):
+            error.args = (f"{path}: {error}",)
+        raise
+
+
+@contextmanager
 def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary file that becomes `path` when the block ends: it is written under another name in
     the same folder, then renamed, so that no reader ever sees half of it.

@@ -292,6 +292,14 @@ LIES = {
     " pooling_param { kernel_size: 2 stride: -1 } }",
     "order": 'layer { name: "p" type: "Permute" bottom: "data" top: "p"'
     " permute_param { order: 7 order: 7 } }",
+    "axis of a tile": 'layer { name: "t" type: "Tile" bottom: "data" top: "t"'
+    " tile_param { axis: 9 tiles: 2 } }",
+    "axis of a flatten": 'layer { name: "f" type: "Flatten" bottom: "data" top: "f"'
+    " flatten_param { axis: -7 } }",
+    "axis of a reshape": 'layer { name: "r" type: "Reshape" bottom: "data" top: "r"'
+    " reshape_param { axis: 2147483647 shape { dim: 1 } } }",
+    "shape of a reshape": 'layer { name: "r" type: "Reshape" bottom: "data" top: "r"'
+    " reshape_param { axis: 3 shape { dim: 0 dim: 0 } num_axes: 1 } }",
     "oldest form": 'layers { layer { name: "x" type: "conv" } }',
     "no layers": "base_lr: 0.1",
 }
@@ -299,8 +307,9 @@ LIES = {
 
 @pytest.mark.parametrize("name", LIES)
 def test_lies(imported, name):
-    with pytest.raises(ModelFormatError):
+    with pytest.raises(ModelFormatError, match=r"net\.prototxt: ") as found:
         imported(INPUT + LIES[name])
+    assert "Error" not in str(found.value)
 
 
 @pytest.mark.parametrize("dims", ["dim: 0", "dim: -1", "dim: 1 dim: 99999999999", ""])

@@ -131,6 +131,70 @@ def test_damaged_pir(tmp_path: Path, change: Callable[[list[dict]], None]) -> No
     assert outcome(path) in ("ModelFormatError", "UnsupportedOperatorError")
 
 
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda ops: ops[CONV].update({"O": 5}), r"ops\[2\]\.O: an integer '5', a list is needed"),
+    (lambda ops: ops[CONV]["A"][0].pop("N"), r"ops\[2\]\.A\[0\]: 'N' is missing"),
+    (lambda ops: ops[CONV]["A"][3]["AT"].update({"D": "x"}), "its attribute 'groups' is 'x'"),
+    (lambda ops: ops[0].update({"A": [0, 0, 0]}), r"ops\[0\]\.A: 3 items, 4 are needed"),
+    (lambda ops: ops[3]["A"][0]["AT"].update({"D": []}) or ops[3]["A"].clear(), "'value'"),
+    (lambda ops: ops[CONV].update({"#": "9.init__"}), "'init__' is not supported"),
+    (lambda ops: ops[BRANCH]["regions"].pop(), r"regions: 1 items, 2 are needed"),
+])  # fmt: skip
+def test_damaged_pir_says_where(
+    tmp_path: Path, change: Callable[[list[dict]], object], message: str
+) -> None:
+    path = tiny_pir.save(tmp_path)
+    path.write_text(_pir(change))
+    with pytest.raises(LiteError, match=message) as found:
+        load(path)
+    assert str(path) in str(found.value)
+    assert "Error" not in str(found.value)
+
+
+def test_pir_nested_too_deeply(tmp_path: Path) -> None:
+    path = tiny_pir.save(tmp_path)
+    start = path.read_text()[:-1]
+    path.write_text(start + ', "more": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    with pytest.raises(ModelFormatError, match="nested too deeply"):
+        load(path)
+
+
+def _one(kind: str, shape: tuple[int, ...] = (1, 4, 6, 6), **attrs: object) -> PaddleProgram:
+    p = PaddleProgram()
+    p.feed("x", shape)
+    p.feed("y", (4,))
+    p.op(kind, {"X": "x", "Y": "y", "Input": "x", "FpnRois": "x"}, {"Out": "z", "Y": "z"}, **attrs)
+    p.fetch("z")
+    return p
+
+
+@pytest.mark.parametrize(("program", "message"), [
+    (_one("elementwise_add", axis=-(1 << 30)), "axis -1073741824 is not an axis"),
+    (_one("elementwise_add", axis="x"), "its attribute 'axis' is 'x'"),
+    (_one("elementwise_add", axis=[1]), "its attribute 'axis' is a list"),
+    (_one("relu6", threshold="high"), "its attribute 'threshold' is 'high'"),
+    (_one("shuffle_channel", (4,), group=2), "axis 1 of x, which has rank 1"),
+    (_one("unfold", kernel_sizes=[1 << 30, 1 << 30]), "windows of"),
+    (_one("instance_norm", (1, (1 << 31) - 1, 2, 2)), None),
+    (_one("fill_constant", shape=[2], str_value="12x"), "fills with '12x'"),
+    (_one("assign_value", shape=[3], fp32_values=[1.0, 2.0]), "2 values for shape"),
+    (_one("distribute_fpn_proposals"), "0 levels"),
+])  # fmt: skip
+def test_attributes_that_lie(tmp_path: Path, program: PaddleProgram, message: str | None) -> None:
+    """One line that names operator and fault, and neither hours nor gigabytes on the way."""
+    path = program.save(tmp_path)
+    tracemalloc.start()
+    if message is None:
+        load(path)
+    else:
+        with pytest.raises(LiteError, match=message) as found:
+            load(path)
+        assert "Error" not in str(found.value)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
 def test_pir_of_containers_alone(tmp_path: Path) -> None:
     """Three bytes of text make a hundred of Python: such a program is refused before parsing."""
     path = tiny_pir.save(tmp_path)

@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except MemoryError as error:
+        return _fail(f"memory ran out; {str(error) or 'use smaller inputs'}", 1)
     except OSError as error:  # the machine's: no room in /tmp, a folder without permission
         return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
 

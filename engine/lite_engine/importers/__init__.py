@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LiteError, ModelFormatError, ShapeError, UsageError
-from ..files import head
+from ..files import about, head
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape
@@ -127,15 +127,20 @@ def load(
     if shapes and getattr(module, "SHAPES_ARE_HINTS", False):
         # the file's input shapes are examples: given ones replace them before translation
         options["shapes"] = shapes
+    with about(path):
+        graph = _opened(module, path, options)
+        graph.metadata.setdefault("format", format_name)
+        return _checked(graph, shapes)
+
+
+def _opened(module: ModuleType, path: Path, options: dict[str, Any]) -> Graph:
     try:
-        graph = module.open(path, **options)
+        return module.open(path, **options)
     except LiteError:
         raise
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:
         # Importers check what they read; this is the last line for hostile files.
-        raise ModelFormatError(f"{path}: damaged ({type(e).__name__}: {e})") from e
-    graph.metadata.setdefault("format", format_name)
-    return _checked(graph, shapes)
+        raise ModelFormatError(f"damaged ({type(e).__name__}: {e})") from e
 
 
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:

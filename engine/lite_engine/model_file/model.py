@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..files import about
 from ..ir import Journal
 from .layers import of_graph
 from .needs import Needs
@@ -155,8 +156,9 @@ def optimize(
     names = parse_targets(targets)
     precisions = parse_precisions(precision, names)
     journal = Journal()
-    optimised = optimize_graph(graph, journal=journal)
-    _check_operators(optimised)
+    with about(path):
+        optimised = optimize_graph(graph, journal=journal)
+        _check_operators(optimised)
     optimised.metadata.pop("unused_weights", None)  # they are not in the Model
     check_int8(optimised, precisions)
     meta = {k: v for k, v in graph.metadata.items() if k in ("preprocess", "labels")}

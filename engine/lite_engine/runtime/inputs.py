@@ -104,7 +104,7 @@ def random_feeds(
 ) -> dict[str, np.ndarray]:
     """Seeded inputs: standard normal floats, full-range 8-bit integers, small other integers.
 
-    Raises ShapeError when an input shape is not fixed.
+    Raises ShapeError when an input shape is not fixed, or too large for this machine.
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Any] = {}
@@ -118,7 +118,12 @@ def random_feeds(
                 f"input {value.name} is {value.type}; fix it, like --shape {value.name}:"
                 f"{'x'.join(map(str, dims))} or shapes={{{value.name!r}: {dims}}}"
             )
-        feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]
+        try:
+            feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]
+        except (MemoryError, ValueError):
+            raise ShapeError(
+                f"input {value.name} is {value.type}: more memory than there is"
+            ) from None
     return feeds
 
 

@@ -306,11 +306,7 @@ class NativeProgram:
         if len(inputs) != len(self.inputs):
             raise ShapeError(f"the program has {len(self.inputs)} inputs, {len(inputs)} are given")
         arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
-        outputs = (
-            list(out)
-            if out is not None
-            else [np.empty(info.dims, info.dtype.np) for info in self.outputs]
-        )
+        outputs = list(out) if out is not None else [_room_for(info) for info in self.outputs]
         for array, info in zip(outputs, self.outputs):
             if not array.flags.c_contiguous or array.nbytes != info.nbytes:
                 raise ShapeError(f"output '{info.name}' needs {info.nbytes} contiguous bytes")
@@ -378,3 +374,12 @@ class NativeProgram:
     def run_ns(self) -> int:
         """Wall time of the last run."""
         return int(self.memory().run_ns)
+
+
+def _room_for(info: TensorInfo) -> np.ndarray:
+    try:
+        return np.empty(info.dims, info.dtype.np)
+    except (MemoryError, ValueError):
+        raise ShapeError(
+            f"output '{info.name}' is {info.dtype}{list(info.dims)}: more memory than there is"
+        ) from None

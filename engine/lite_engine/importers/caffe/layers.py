@@ -49,12 +49,26 @@ class Call:
 
     def weight(self, index: int, shape: Sequence[int] | None = None) -> Value:
         array = self.blob(index)
-        return self.emit.const(
-            array if shape is None else array.reshape(shape), f"{self.layer.name}/{index}"
-        )
+        try:
+            array = array if shape is None else array.reshape(shape)
+        except ValueError:
+            raise ModelFormatError(
+                f"caffemodel: layer {self.layer.name}: a weight of {array.size} numbers does not "
+                f"fill shape {list(shape or ())}"
+            ) from None
+        return self.emit.const(array, f"{self.layer.name}/{index}")
 
     def rank(self) -> int:
         return self.emit.rank(self.x)
+
+    def axis(self, given: int) -> int:
+        """An axis of the first bottom, counted from the front. Raises ModelFormatError."""
+        rank = self.rank()
+        if not -rank <= given < rank:
+            raise ModelFormatError(
+                f"prototxt: layer {self.layer.name}: axis {given} of a bottom of rank {rank}"
+            )
+        return given % rank
 
 
 LAYERS: dict[str, Callable[[Call], Result]] = {}
@@ -151,7 +165,7 @@ def pooling(c: Call) -> Result:
 def inner_product(c: Call) -> Value:
     """y = x·Wᵀ + b over the axes from `axis` on."""
     p = c.param("inner_product_param")
-    outputs, axis = p.int("num_output", 0), p.int("axis", 1) % max(c.rank(), 1)
+    outputs, axis = p.int("num_output", 0), c.axis(p.int("axis", 1))
     if outputs < 1 or c.blob(0).size % outputs:
         raise ModelFormatError(f"prototxt: layer {c.layer.name}: {outputs} outputs")
     transpose = p.flag("transpose", False)
@@ -184,8 +198,7 @@ def batch_norm(c: Call) -> Value:
 
 def _along(c: Call, array: np.ndarray, axis: int) -> Value:
     """A weight whose axes start at `axis`, in broadcasting form."""
-    rank = c.rank()
-    axis %= max(rank, 1)
+    rank, axis = c.rank(), c.axis(axis)
     shape = array.shape if array.ndim <= rank - axis else (array.size,)
     return c.emit.const(array.reshape((*shape, *[1] * (rank - axis - len(shape)))))
 
@@ -197,7 +210,7 @@ def scale(c: Call) -> Value:
     axis = p.int("axis", 1)
     if len(c.bottoms) > 1:
         factor, at = c.bottom(1), 0
-        missing = c.rank() - axis % c.rank() - c.emit.rank(factor)
+        missing = c.rank() - c.axis(axis) - c.emit.rank(factor)
         if missing > 0:
             rank = c.emit.rank(factor)
             factor = c.emit("Unsqueeze", factor, list(range(rank, rank + missing)))
@@ -284,7 +297,7 @@ def concat(c: Call) -> Value:
 def crop(c: Call) -> Value:
     """The first bottom cut to the size of the second, from `axis` on."""
     p = c.param("crop_param")
-    axis, offsets = p.int("axis", 2) % c.rank(), p.ints("offset") or [0]
+    axis, offsets = c.axis(p.int("axis", 2)), p.ints("offset") or [0]
     axes = list(range(axis, c.rank()))
     offsets = offsets * len(axes) if len(offsets) == 1 else offsets
     if len(offsets) != len(axes):
@@ -324,7 +337,7 @@ def slice_(c: Call) -> Result:
 @layer("Flatten")
 def flatten(c: Call) -> Value:
     p = c.param("flatten_param")
-    axis, end = p.int("axis", 1) % c.rank(), p.int("end_axis", -1) % c.rank()
+    axis, end = c.axis(p.int("axis", 1)), c.axis(p.int("end_axis", -1))
     if axis == 1 and end == c.rank() - 1:
         return c.emit("Flatten", c.x, axis=1)
     dims = c.emit.dims(c.x)
@@ -338,10 +351,14 @@ def reshape(c: Call) -> Value:
     wanted = p.block("shape").ints("dim")
     axis, count = p.int("axis", 0), p.int("num_axes", -1)
     axis = axis if axis >= 0 else c.rank() + 1 + axis
+    if not 0 <= axis <= c.rank():
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: axis {p.int('axis', 0)}")
     tail = [] if count < 0 else c.emit.dims(c.x)[axis + count :]
     if axis == 0 and not tail:
         return c.emit("Reshape", c.x, wanted)
     dims = c.emit.dims(c.x)
+    if any(d == 0 and axis + i >= len(dims) for i, d in enumerate(wanted)):
+        raise ModelFormatError(f"prototxt: layer {c.layer.name}: shape {wanted} of {dims}")
     middle = [(dims[axis + i] or 0) if d == 0 else d for i, d in enumerate(wanted)]
     return c.emit("Reshape", c.x, [0] * axis + middle + [d or 0 for d in tail])
 
@@ -360,7 +377,7 @@ def permute(c: Call) -> Value:
 def tile(c: Call) -> Value:
     p = c.param("tile_param")
     repeats = [1] * c.rank()
-    repeats[p.int("axis", 1)] = p.int("tiles", 1)
+    repeats[c.axis(p.int("axis", 1))] = p.int("tiles", 1)
     return c.emit("Tile", c.x, repeats)
 
 
@@ -414,7 +431,7 @@ def reduction(c: Call) -> Value:
           "4": "ReduceMean"}.get(kind)  # fmt: skip
     if op is None:
         raise ModelFormatError(f"prototxt: layer {c.layer.name}: operation {kind}")
-    axes = list(range(p.int("axis", 0) % c.rank(), c.rank()))
+    axes = list(range(c.axis(p.int("axis", 0)), c.rank()))
     y, factor = c.emit(op, c.x, axes, keepdims=0), p.float("coeff", 1.0)
     return y if factor == 1 else c.emit("Mul", y, float(factor))
 

@@ -115,12 +115,12 @@ def build(program: Program, name: str, shapes: Mapping[str, Shape] | None = None
     _refuse_training(main)
     _refuse_unknown(program)
     feeds = [op for op in main.ops if op.type == "feed"]
-    for op in sorted(feeds, key=lambda o: int(o.attrs.get("col", 0))):
+    for op in sorted(feeds, key=lambda o: int(o.attr("col", 0))):
         graph.inputs.append(_input(builder, op, shapes or {}))
     builder.run()
     fetches = [op for op in main.ops if op.type == "fetch"]
     outputs = []
-    for op in sorted(fetches, key=lambda o: int(o.attrs.get("col", 0))):
+    for op in sorted(fetches, key=lambda o: int(o.attr("col", 0))):
         variable = (op.inputs.get("X") or [""])[0]
         outputs.append((variable, builder.read(variable)))
     builder.emit.finish(outputs)
@@ -174,7 +174,7 @@ def _shape_by_reader(builder: Builder, name: str) -> Shape | None:
         if op.type == "conv2d" and op.inputs.get("Input") == [name]:
             weight = builder.program.params.get((op.inputs.get("Filter") or [""])[0])
             if weight is not None and weight.ndim == 4:
-                return ("N", weight.shape[1] * int(op.attrs.get("groups", 1) or 1), "H", "W")
+                return ("N", weight.shape[1] * int(op.attr("groups", 1) or 1), "H", "W")
     return None
 
 

@@ -8,10 +8,12 @@ Source: Paddle serialize_deserialize (PIR program, version 1 and up).
 
 from __future__ import annotations
 
-import json
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from ...documents import Part, parse
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType
 from .pir_ops import IMPLIED, find_pir_op
@@ -28,10 +30,13 @@ _DTYPE_NAMES = {
     "int8": DType.I8, "uint8": DType.U8, "int16": DType.I16, "int32": DType.I32,
     "int64": DType.I64, "bool": DType.BOOL,
 }  # fmt: skip
-_SPECIAL = {"NaN": math.nan, "INF": math.inf, "-INF": -math.inf}
+_SPECIAL_NUMBERS = {"NaN": math.nan, "INF": math.inf, "-INF": -math.inf}
 #: JSON becomes up to 80 times as large in Python; DenseNet-169 has 0.6 MB
 _MAX_BYTES, _MAX_CONTAINERS = 1 << 25, 1 << 20
 MAX_BLOCKS, MAX_DEPTH = 4096, 16
+
+
+T = TypeVar("T")
 
 
 def looks_like_pir(head: bytes) -> bool:
@@ -46,17 +51,40 @@ def read_pir(data: memoryview) -> Program:
     text = bytes(data)
     if text.count(b"{") + text.count(b"[") > _MAX_CONTAINERS:
         raise ModelFormatError(f"a PIR program of more than {_MAX_CONTAINERS} parts is too large")
+    document = parse(text, "PIR program")
+    reader = _Reader()
     try:
-        tree = json.loads(text)
-        ops = tree["program"]["regions"][0]["blocks"][0]["ops"]
-        reader = _Reader()
-        for op in ops:
+        for op in document["program"]["regions"][0]["blocks"][0]["ops"].items():
             reader.read(op)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelFormatError(f"not a PIR program: {error}") from None
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ModelFormatError(f"damaged PIR program ({type(error).__name__}: {error})") from None
+    except RecursionError:
+        raise ModelFormatError("PIR program: nested too deeply") from None
     return Program(reader.blocks, producer="Paddle PIR")
+
+
+@dataclass
+class _Call:
+    """One operator as it is read: numbers of its inputs, parts of its outputs, attributes."""
+
+    where: str
+    ins: list[int]
+    outs: list[Part]
+    attrs: dict[str, Any]
+
+    def source(self) -> int:
+        if not self.ins:
+            raise ModelFormatError(f"{self.where}: an operator without inputs")
+        return self.ins[0]
+
+    def out(self) -> Part:
+        if not self.outs:
+            raise ModelFormatError(f"{self.where}: an operator without outputs")
+        return self.outs[0]
+
+    def attr(self, name: str, kind: type) -> Any:
+        value = self.attrs.get(name)
+        if type(value) is not kind:
+            raise ModelFormatError(f"{self.where}: its attribute {name!r} is missing or damaged")
+        return value
 
 
 class _Reader:
@@ -71,39 +99,40 @@ class _Reader:
         self.columns = 0
         self.depth = 0
 
-    def read(self, item: dict[str, Any]) -> None:
-        if item["#"] == "p":
+    def read(self, item: Part) -> None:
+        kind = item["#"].text()
+        if kind == "p":
             self._parameter(item)
             return
-        dialect, _, name = str(item["#"]).partition(".")
-        attrs = {a["N"]: _attr(a["AT"]) for a in item.get("A", [])}
-        ins = [int(i.get("%", i.get("#", 0))) for i in item.get("I", [])]
-        outs = item.get("O", [])
-        regions = item.get("regions") or []
-        if name in ("while", "if") and regions:
-            getattr(self, f"_{name}")(item, ins, outs, regions)
+        dialect, _, name = kind.partition(".")
+        attrs = {a["N"].text(): _attr(a["AT"]) for a in _items(item, "A")}
+        call = _Call(item.where, [_number(i) for i in _items(item, "I")], _items(item, "O"), attrs)
+        regions = _items(item, "regions")
+        if name in _BODIES and regions:
+            _BODIES[name](self, call, regions)
             return
-        if any(regions):
+        if any(r.value for r in regions):
             raise UnsupportedOperatorError(
                 f"PIR operator {name!r} has a body; only `if` and `while` may have one: export the "
                 "model with FLAGS_enable_pir_api=0",
                 (name,),
             )
-        special = getattr(self, f"_{_DIALECTS.get(dialect, '')}_{name}", None)
+        special = _SPECIAL.get(f"{_DIALECTS.get(dialect)}.{name}")
         if special is not None:
-            special(ins, outs, attrs)
+            special(self, call)
         else:
-            self._operator(name, ins, outs, attrs)
+            self._operator(name, call)
 
     # ---- values
-    def _define(self, out: dict[str, Any], stem: str) -> list[str]:
+    def _define(self, out: Part, stem: str) -> list[str]:
         """Names for one output; a list type gets one name per element."""
-        number = int(out.get("%", out.get("#", 0)))
-        kind = out.get("TT") or {}
-        if str(kind.get("#", "")).endswith("t_vec"):
-            names = [f"{stem}.{number}.{i}" for i in range(len(kind["D"]))]
-            for name, element in zip(names, kind["D"]):
-                self._describe(name, element)
+        number = _number(out)
+        kind = out.get("TT")
+        if kind is not None and kind["#"].text().endswith("t_vec"):
+            names = []
+            for i, element in enumerate(kind["D"].items()):
+                names.append(f"{stem}.{number}.{i}")
+                self._describe(names[-1], element)
             self.lists[number] = names
             return names
         name = f"{stem}.{number}"
@@ -111,14 +140,14 @@ class _Reader:
         self.names[number] = name
         return [name]
 
-    def _describe(self, name: str, kind: dict[str, Any]) -> Var:
+    def _describe(self, name: str, kind: Part | None) -> Var:
         var = Var(name)
-        if str(kind.get("#", "")).endswith("t_dtensor"):
-            element, dims = kind["D"][0], kind["D"][1]
+        if kind is not None and kind["#"].text().endswith("t_dtensor"):
+            element, dims = kind["D"][0], kind["D"][1].items()
             if len(dims) > MAX_RANK:
                 raise ModelFormatError(f"{name}: {len(dims)} dimensions")
-            var.dtype = _DTYPES.get(str(element["#"]).split(".")[-1])
-            var.shape = tuple(int(d) for d in dims)
+            var.dtype = _DTYPES.get(element["#"].text().split(".")[-1])
+            var.shape = tuple(d.integer() for d in dims)
         self.block.vars[name] = var
         return var
 
@@ -131,80 +160,88 @@ class _Reader:
             raise ModelFormatError(f"PIR value {number} is read before it is made")
         return [self.names[number]]
 
-    # ---- operators with a meaning of their own
-    def _parameter(self, item: dict[str, Any]) -> None:
-        name = str(item["A"][3])
-        var = self._describe(name, item["O"]["TT"])
-        var.persistable = bool((item.get("OA") or [1])[0])
-        self.names[int(item["O"].get("%", item["O"].get("#", 0)))] = name
+    def _one(self, number: int) -> str:
+        """The name of a value that has to be there and no list."""
+        names = self._named(number)
+        if len(names) != 1:
+            raise ModelFormatError(f"PIR value {number} is {len(names)} tensors, one is needed")
+        return names[0]
 
-    def _pd_op_data(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
-        name = str(attrs["name"])
-        self._describe(name, outs[0]["TT"])
-        self.names[int(outs[0].get("%", outs[0].get("#", 0)))] = name
+    # ---- operators with a meaning of their own
+    def _parameter(self, item: Part) -> None:
+        name, out = item["A"][3].text(), item["O"]
+        var = self._describe(name, out["TT"])
+        var.persistable = not (item.get("OA") and item["OA"].items()) or item["OA"][0].truth()
+        self.names[_number(out)] = name
+
+    def _data(self, call: _Call) -> None:
+        name = call.attr("name", str)
+        self._describe(name, call.out()["TT"])
+        self.names[_number(call.out())] = name
         self.block.vars.setdefault("feed", Var("feed", FEED_LIST, persistable=True))
         self.block.ops.append(Op("feed", {"X": ["feed"]}, {"Out": [name]}, {"col": self.columns}))
         self.columns += 1
 
-    _pd_op_feed = _pd_op_data
-
-    def _pd_op_fetch(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
-        source, name = self._named(ins[0])[0], str(attrs["name"])
+    def _fetch(self, call: _Call) -> None:
+        source, name = self._one(call.source()), call.attr("name", str)
+        column = call.attr("col", int) if "col" in call.attrs else 0
         self.block.vars.setdefault("fetch", Var("fetch", FETCH_LIST, persistable=True))
         self.block.ops.append(Op("assign", {"X": [source]}, {"Out": [name]}))
-        self.block.ops.append(
-            Op("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": int(attrs.get("col", 0))})
-        )
+        self.block.ops.append(Op("fetch", {"X": [name]}, {"Out": ["fetch"]}, {"col": column}))
 
-    def _builtin_combine(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
-        self.lists[int(outs[0]["%"])] = [n for i in ins for n in self._named(i)]
+    def _combine(self, call: _Call) -> None:
+        self.lists[_number(call.out())] = [n for i in call.ins for n in self._named(i)]
 
-    def _builtin_split(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
-        for out, name in zip(outs, self._named(ins[0])):
-            self.names[int(out["%"])] = name
+    def _split(self, call: _Call) -> None:
+        for out, name in zip(call.outs, self._named(call.source())):
+            self.names[_number(out)] = name
 
-    def _builtin_slice(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
-        self.names[int(outs[0]["%"])] = self._named(ins[0])[int(attrs["index"])]
+    def _slice(self, call: _Call) -> None:
+        names, index = self._named(call.source()), call.attr("index", int)
+        if not 0 <= index < len(names):
+            raise ModelFormatError(f"{call.where}: element {index} of {len(names)} tensors")
+        self.names[_number(call.out())] = names[index]
 
-    def _builtin_shadow_output(self, *_: Any) -> None:
+    def _pass(self, call: _Call) -> None:
         """Names a value for the executor; the fetch says what is an output."""
 
-    _builtin_set_parameter = _builtin_shadow_output
+    def _full(self, call: _Call) -> None:
+        (name,) = self._define(call.out(), "full")[:1]
+        if type(call.attrs.get("value")) not in (bool, int, float):
+            raise ModelFormatError(f"{call.where}: its attribute 'value' is not a number")
+        self.constants[_number(call.out())] = call.attrs["value"]
+        self.block.ops.append(Op("fill_constant", {}, {"Out": [name]}, call.attrs))
 
-    def _pd_op_full(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
-        (name,) = self._define(outs[0], "full")
-        self.constants[int(outs[0]["%"])] = attrs["value"]
-        self.block.ops.append(Op("fill_constant", {}, {"Out": [name]}, attrs))
-
-    def _pd_op_full_int_array(self, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
-        (name,) = self._define(outs[0], "full_int_array")
-        values = [int(v) for v in attrs["value"]]
-        self.constants[int(outs[0]["%"])] = values
-        attrs = {"values": values, "shape": [len(values)], "dtype": attrs.get("dtype", 3)}
+    def _full_int_array(self, call: _Call) -> None:
+        (name,) = self._define(call.out(), "full_int_array")
+        values = call.attr("value", list)
+        if any(type(v) is not int or abs(v) >= 1 << 63 for v in values):
+            raise ModelFormatError(f"{call.where}: its attribute 'value' is not a list of integers")
+        self.constants[_number(call.out())] = values
+        attrs = {"values": values, "shape": [len(values)], "dtype": call.attrs.get("dtype", 3)}
         self.block.ops.append(Op("assign_value", {}, {"Out": [name]}, attrs))
 
     # ---- bodies: written with the older form's blocks
     def _assign(self, source: str, target: str) -> None:
         self.block.ops.append(Op("assign", {"X": [source]}, {"Out": [target]}))
 
-    def _body(self, region: dict[str, Any], arguments: list[str], results: list[str]) -> int:
+    def _body(self, region: Part, arguments: list[str], results: list[str]) -> int:
         """Reads a region as a block of its own: `results` hold what it yields. Its index."""
         if len(self.blocks) > MAX_BLOCKS or self.depth >= MAX_DEPTH:
             raise ModelFormatError("PIR: too many nested bodies")
-        (body,) = region["blocks"]
+        body = region["blocks"][0]
         around, kept = self.block, dict(self.names)
         self.block = Block(parent=0)
         self.blocks.append(self.block)
         index = len(self.blocks) - 1
         self.depth += 1
-        for argument, name in zip(body["args"], arguments, strict=True):
-            self.names[int(argument.get("%", argument.get("#", 0)))] = name
-        for item in body["ops"]:
-            if str(item["#"]).endswith(".yield"):
-                ends = [self._named(int(i["%"]))[0] for i in item["I"]]
+        for argument, name in _pairs(body["args"].items(), arguments, f"{body.where}.args"):
+            self.names[_number(argument)] = name
+        for item in body["ops"].items():
+            if item["#"].text().endswith(".yield"):
                 # first aside, then in place: a result may be another's old value
-                for end, name in zip(ends, results, strict=True):
-                    self._assign(end, f"{name}/new")
+                for end, name in _pairs(item["I"].items(), results, f"{item.where}.I"):
+                    self._assign(self._one(_number(end)), f"{name}/new")
                 for name in results:
                     self._assign(f"{name}/new", name)
             else:
@@ -213,25 +250,21 @@ class _Reader:
         self.block, self.names = around, kept
         return index
 
-    def _while(
-        self, item: dict[str, Any], ins: list[int], outs: list[Any], regions: list[Any]
-    ) -> None:
-        carried = [n for out in outs for n in self._define(out, "while")]
+    def _while(self, call: _Call, regions: list[Part]) -> None:
+        carried = [n for out in call.outs for n in self._define(out, "while")]
         condition = f"{carried[0] if carried else 'while'}/condition"
-        for source, name in zip(ins, [condition, *carried], strict=True):
-            self._assign(self._named(source)[0], name)
+        for source, name in _pairs(call.ins, [condition, *carried], f"{call.where}.I"):
+            self._assign(self._one(source), name)
         index = self._body(regions[0], carried, [condition, *carried])
         self.block.ops.append(
             Op("while", {"Condition": [condition]}, {"Out": carried}, {"sub_block": index})
         )
 
-    def _if(
-        self, item: dict[str, Any], ins: list[int], outs: list[Any], regions: list[Any]
-    ) -> None:
-        condition = self._named(ins[0])[0]
-        results = [n for out in outs for n in self._define(out, "if")]
+    def _if(self, call: _Call, regions: list[Part]) -> None:
+        condition = self._one(call.source())
+        results = [n for out in call.outs for n in self._define(out, "if")]
         sides = []
-        for region, side in zip(regions, ("then", "else"), strict=True):
+        for region, side in _pairs(regions, ["then", "else"], f"{call.where}.regions"):
             names = [f"{name}/{side}" for name in results]
             index = self._body(region, [], names)
             attrs = {"sub_block": index}
@@ -244,7 +277,7 @@ class _Reader:
             self.block.ops.append(Op("select_input", inputs, {"Out": [name]}))
 
     # ---- the rest, by the table
-    def _operator(self, name: str, ins: list[int], outs: list[Any], attrs: dict[str, Any]) -> None:
+    def _operator(self, name: str, call: _Call) -> None:
         known = find_pir_op(name)
         if known is None:
             raise UnsupportedOperatorError(
@@ -252,10 +285,10 @@ class _Reader:
                 "part before it",
                 (name,),
             )
-        op = Op(known.legacy, attrs={**IMPLIED.get(name, {}), **attrs})
-        for spec, number in zip(known.inputs, ins):
+        op = Op(known.legacy, attrs={**IMPLIED.get(name, {}), **call.attrs})
+        for spec, number in zip(known.inputs, call.ins):
             self._argument(op, spec, number)
-        for spec, out in zip(known.outputs, outs):
+        for spec, out in zip(known.outputs, call.outs):
             names = self._define(out, known.legacy)
             if spec != "_":
                 op.outputs[spec] = names
@@ -282,20 +315,53 @@ class _Reader:
         op.inputs[slot] = self._named(number)
 
 
-def _attr(attribute: dict[str, Any]) -> Any:
+_SPECIAL: dict[str, Callable[[_Reader, _Call], None]] = {
+    "pd_op.data": _Reader._data,
+    "pd_op.feed": _Reader._data,
+    "pd_op.fetch": _Reader._fetch,
+    "pd_op.full": _Reader._full,
+    "pd_op.full_int_array": _Reader._full_int_array,
+    "builtin.combine": _Reader._combine,
+    "builtin.split": _Reader._split,
+    "builtin.slice": _Reader._slice,
+    "builtin.shadow_output": _Reader._pass,
+    "builtin.set_parameter": _Reader._pass,
+}
+_BODIES = {"while": _Reader._while, "if": _Reader._if}
+
+
+def _items(item: Part, key: str) -> list[Part]:
+    """A list that may be missing."""
+    found = item.get(key)
+    return [] if found is None else found.items()
+
+
+def _number(value: Part) -> int:
+    """The number of a value, 0 when it is absent."""
+    number = value.get("%") or value.get("#")
+    return 0 if number is None else number.integer()
+
+
+def _pairs(found: Sequence[T], wanted: Sequence[str], where: str) -> zip[tuple[T, str]]:
+    if len(found) != len(wanted):
+        raise ModelFormatError(f"{where}: {len(found)} items, {len(wanted)} are needed")
+    return zip(found, wanted)
+
+
+def _attr(attribute: Part) -> Any:
     """The Python value of an attribute."""
-    kind = str(attribute["#"]).split(".")[-1]
-    if "D" not in attribute:  # NaN and infinities have a key of their own
-        texts = [v for k, v in attribute.items() if k != "#"]
-        return _SPECIAL.get(str(texts[0]), math.nan) if texts else None
+    kind = attribute["#"].text().split(".")[-1]
+    if "D" not in attribute.fields():  # NaN and infinities have a key of their own
+        texts = [v.value for k, v in attribute.fields().items() if k != "#"]
+        return _SPECIAL_NUMBERS.get(str(texts[0]), math.nan) if texts else None
     data = attribute["D"]
     if kind == "a_array":
-        return [_attr(element) for element in data]
+        return [_attr(element) for element in data.items()]
     if kind == "a_dtype":
-        return _dtype_number(str(data))
+        return _dtype_number(str(data.value))
     if kind == "a_place":
         return None
-    return data
+    return data.value
 
 
 def _dtype_number(name: str) -> int:

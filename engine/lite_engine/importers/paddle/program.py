@@ -6,7 +6,10 @@ translation (`build`) turns it into a Graph. The names are ProgramDesc's own.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,6 +42,8 @@ ATTR_TYPES = (
 )  # fmt: skip
 
 MAX_RANK = 32
+#: Kinds of attribute: numbers (true and false are some), texts, lists.
+_KINDS = (Real, str, (list, tuple))
 
 
 def dtype_of(number: int, where: str) -> DType:
@@ -57,6 +62,30 @@ class Op:
     inputs: dict[str, list[str]] = field(default_factory=dict)
     outputs: dict[str, list[str]] = field(default_factory=dict)
     attrs: dict[str, Any] = field(default_factory=dict)
+
+    def attr(self, name: str, default: Any = None, where: str = "") -> Any:
+        """An attribute, of the kind that `default` has. Raises ModelFormatError."""
+        value = self.attrs.get(name)
+        if value is None:
+            return default
+        kind: Any = next((k for k in _KINDS if isinstance(default, k)), object)
+        if not isinstance(value, kind) or (type(default) is int and not math.isfinite(value)):
+            raise self._damaged(name, value, where)
+        return value
+
+    def ints(self, name: str, default: Sequence[int] = (), where: str = "") -> list[int]:
+        """An attribute that is an integer or a list of integers, as a list."""
+        value = self.attrs.get(name)
+        if value is None:
+            return list(default)
+        values = list(value) if isinstance(value, (list, tuple)) else [value]
+        if not all(isinstance(v, Real) and math.isfinite(v) for v in values):
+            raise self._damaged(name, value, where)
+        return [int(v) for v in values]
+
+    def _damaged(self, name: str, value: Any, where: str) -> ModelFormatError:
+        shown = f"{value!r:.40}" if isinstance(value, (str, Real)) else f"a {type(value).__name__}"
+        return ModelFormatError(f"{where or self.type}: its attribute {name!r} is {shown}")
 
 
 @dataclass

@@ -58,17 +58,15 @@ class Call:
         return self.op.type
 
     def attr(self, name: str, default: Any = None) -> Any:
-        return self.op.attrs.get(name, default)
+        """An attribute, of the kind that `default` has. Raises ModelFormatError."""
+        return self.op.attr(name, default, self.source)
 
     def flag(self, name: str, default: bool = False) -> bool:
         return bool(self.op.attrs.get(name, default))
 
     def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
         """An attribute that is an integer or a list of integers, as a list."""
-        value = self.op.attrs.get(name)
-        if value is None:
-            return list(default)
-        return [int(v) for v in value] if isinstance(value, (list, tuple)) else [int(value)]
+        return self.op.ints(name, default, self.source)
 
     def all(self, slot: str) -> list[Value]:
         """Every Value in a slot."""
@@ -101,6 +99,18 @@ class Call:
             )
         return len(value.shape)
 
+    def size(self, value: Value, axis: int) -> int | None:
+        """Its size along an axis, None when it is not known. Raises UnsupportedOperatorError for
+        an axis that it does not have."""
+        if value.shape is None:
+            return None
+        if not -len(value.shape) <= axis < len(value.shape):
+            raise self.unsupported(
+                f"axis {axis} of {value.name}, which has rank {self.rank(value)}"
+            )
+        size = value.shape[axis]
+        return size if isinstance(size, int) else None
+
     def dtype(self, value: Value) -> DType:
         return value.dtype or DType.F32
 
@@ -115,7 +125,10 @@ class Call:
     # ---- emitting
     def const(self, data: Any, dtype: DType | None = None, like: Value | None = None) -> Value:
         """A constant: float32 or int64 unless `dtype` (or the dtype of `like`) says otherwise."""
-        array = np.asarray(data)
+        try:
+            array = np.asarray(data)
+        except (OverflowError, ValueError):  # an integer of more than 64 bits, a ragged list
+            raise self.unsupported("its numbers are none of a tensor") from None
         if like is not None and like.dtype is not None:
             dtype = like.dtype
         if dtype is None:
@@ -183,3 +196,10 @@ class Call:
         if value is None or value.const is None:
             raise self.unsupported(f"{what} is computed while running; export it as a constant")
         return [int(v) for v in value.const.reshape(-1)]
+
+    def fixed_int(self, value: Value | None, what: str) -> int:
+        """The one number of a constant. Raises UnsupportedOperatorError."""
+        numbers = self.fixed_ints(value, what)
+        if len(numbers) != 1:
+            raise self.unsupported(f"{what} has {len(numbers)} numbers, one is needed")
+        return numbers[0]

@@ -123,7 +123,7 @@ def _body(
 @translates("write_to_array")
 def _(op: Call) -> None:
     name = op.out_name("Out") or ""
-    at = op.fixed_ints(op["I"], "the index into a tensor array")[0]
+    at = op.fixed_int(op["I"], "the index into a tensor array")
     items = op.builder.arrays.setdefault(name, [])
     if not 0 <= at <= len(items):
         raise op.unsupported(f"writes element {at} of an array of {len(items)}")
@@ -133,7 +133,7 @@ def _(op: Call) -> None:
 @translates("read_from_array")
 def _(op: Call) -> None:
     items = op.builder.arrays.get((op.op.inputs.get("X") or [""])[0], [])
-    at = op.fixed_ints(op["I"], "the index into a tensor array")[0]
+    at = op.fixed_int(op["I"], "the index into a tensor array")
     if not 0 <= at < len(items):
         raise op.unsupported(f"reads element {at} of an array of {len(items)}")
     op.set("Out", items[at])

@@ -44,6 +44,8 @@ def channels_last(op: Call, x: Value) -> Value:
 
 def spatial(op: Call, name: str, n: int) -> list[int]:
     values = op.ints(name, [1] * n)
+    if len(values) not in (1, n):
+        raise op.unsupported(f"{name} {values} for {n} spatial axes")
     return values * n if len(values) == 1 else values
 
 
@@ -97,6 +99,8 @@ def _extra_of_size(
 ) -> list[int]:  # fmt: skip
     """output_padding that makes the transposed convolution `size` large."""
     n = len(strides)
+    if op.rank(x) != n + 2 or len(size) not in (1, n):
+        raise op.unsupported(f"output_size {size} for an input of rank {op.rank(x)}")
     out = []
     for i in range(n):
         length, kernel = x.shape[2 + i], w.shape[2 + i]  # type: ignore[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ....ir import DType, Value
@@ -24,10 +26,14 @@ def _fill_value(op: Call, dtype: DType) -> Value:
     if tensor is not None:
         return op.cast(op.to_shape(tensor, []), dtype)
     text = op.attr("str_value")
-    number = float(op.attr("value", 0.0)) if text in (None, "") else float(text)
-    if not dtype.is_float and text not in (None, "") and str(text).lstrip("-").isdigit():
-        return op.const(int(text), dtype)
-    return op.const(number, dtype)
+    if text in (None, ""):
+        return op.const(float(op.attr("value", 0.0)), dtype)
+    text = str(text)
+    try:
+        whole = not dtype.is_float and text.lstrip("-").isdigit()
+        return op.const(int(text) if whole else float(text), dtype)
+    except (ValueError, OverflowError):
+        raise op.unsupported(f"fills with {text[:40]!r}, which is no {dtype}") from None
 
 
 @translates("fill_constant")
@@ -45,6 +51,8 @@ def _(op: Call) -> None:
     source, target = int(op.attr("input_dim_idx", 0)), int(op.attr("output_dim_idx", 0))
     dtype = op.attr_dtype("dtype", 5)
     size = op.node("Shape", [x], start=source, end=source + 1)
+    if not 0 <= target < len(shape):
+        raise op.unsupported(f"dimension {target} of a shape of {len(shape)}")
     parts = [op.const(shape[:target], DType.I64), size, op.const(shape[target + 1 :], DType.I64)]
     y = filled(op, op.node("Concat", parts, axis=0), _fill_value(op, dtype))
     if y.shape is None:
@@ -67,9 +75,11 @@ def _(op: Call) -> None:
     dtype = op.attr_dtype("dtype", 5)
     names = ("values", "fp32_values", "int32_values", "int64_values", "bool_values", "fp64_values",
              "int8_values")  # fmt: skip
-    data: list[float] = next((op.attr(n) for n in names if op.attr(n)), [])
-    array = np.asarray(data).reshape(op.ints("shape"))
-    op.set("Out", op.const(array, dtype))
+    data: list[float] = next((op.attr(n, []) for n in names if op.attr(n)), [])
+    array, shape = np.asarray(data), op.ints("shape")
+    if array.dtype.kind not in "fiub" or array.ndim != 1 or array.size != math.prod(shape):
+        raise op.unsupported(f"{len(data)} values for shape {shape}")
+    op.set("Out", op.const(array.reshape(shape), dtype))
 
 
 @translates("range")
@@ -84,7 +94,7 @@ def _(op: Call) -> None:
     start, stop, count = (op.need(s) for s in ("Start", "Stop", "Num"))
     if any(v.const is None for v in (start, stop, count)):
         raise op.unsupported("its bounds are computed while running")
-    n = op.fixed_ints(count, "the number of points")[0]
+    n = op.fixed_int(count, "the number of points")
     if not 0 <= n <= 1 << 24:
         raise op.unsupported(f"makes {n} points")
     first, last = (float(v.const.reshape(-1)[0]) for v in (start, stop))  # type: ignore[union-attr]

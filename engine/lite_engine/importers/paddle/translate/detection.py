@@ -116,7 +116,7 @@ def _(op: Call) -> None:
 @translates("distribute_fpn_proposals")
 def _(op: Call) -> None:
     attrs = _given(op, "min_level", "max_level", "refer_level", "refer_scale", "pixel_offset")
-    levels = int(attrs["max_level"]) - int(attrs["min_level"]) + 1
+    levels = int(op.attr("max_level", 0)) - int(op.attr("min_level", 1)) + 1
     if not 1 <= levels <= 16:
         raise op.unsupported(f"{levels} levels")
     inputs = [op.need("FpnRois"), op["RoisNum"]]

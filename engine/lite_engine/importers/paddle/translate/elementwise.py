@@ -14,6 +14,8 @@ def aligned(op: Call, x: Value, y: Value) -> tuple[Value, Value]:
     axis = int(op.attr("axis", -1))
     if axis == -1 or x.shape is None or y.shape is None:
         return x, y
+    if axis < 0:
+        raise op.unsupported(f"axis {axis} is not an axis")
     if len(x.shape) < len(y.shape):
         y, x = aligned_to(op, y, x, axis)
         return x, y

@@ -12,7 +12,7 @@ def _(op: Call) -> None:
     x, index = op.need("X"), op.need("Index")
     axis = int(op.attr("axis", 0))
     if op["Axis"] is not None:
-        axis = op.fixed_ints(op["Axis"], "the axis")[0]
+        axis = op.fixed_int(op["Axis"], "the axis")
     if index.shape is not None and len(index.shape) == 2 and index.shape[1] == 1:
         index = op.to_shape(index, [-1])
     op.set("Out", op.node("Gather", [x, index], axis=axis))

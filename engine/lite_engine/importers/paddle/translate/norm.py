@@ -7,6 +7,7 @@ import math
 from ....ir import Value
 from ..registry import Call, translates
 from .conv import channels_first, channels_last, is_channels_last
+from .create import filled
 
 
 @translates("batch_norm", "sync_batch_norm", "batch_norm_")
@@ -27,13 +28,13 @@ def _(op: Call) -> None:
 
 def _scale_and_bias(op: Call, x: Value) -> tuple[Value, Value]:
     """The inputs of those names; 1 and 0 per channel of x (N,C,…) where they are absent."""
-    channels = x.shape[1] if x.shape is not None else None
+    channels = op.size(x, 1)
     scale, bias = op["Scale"], op["Bias"]
     if scale is None or bias is None:
-        if not isinstance(channels, int):
+        if channels is None:
             raise op.unsupported("has no scale and an unknown number of channels")
-        scale = scale or op.const([1.0] * channels)
-        bias = bias or op.const([0.0] * channels)
+        scale = scale or filled(op, op.const([channels]), op.const(1.0))
+        bias = bias or filled(op, op.const([channels]), op.const(0.0))
     return scale, bias
 
 
@@ -62,7 +63,7 @@ def _(op: Call) -> None:
         tail = [d if isinstance(d, int) else size // math.prod(known) for d in tail]
     dims = [int(d) for d in tail]  # type: ignore[arg-type]
     if scale is None:
-        scale = op.const([1.0] * math.prod(dims))
+        scale = filled(op, op.const([math.prod(dims)]), op.const(1.0))
     if len(dims) != 1:
         scale = op.to_shape(scale, dims)
         bias = None if bias is None else op.to_shape(bias, dims)

@@ -61,7 +61,7 @@ def _(op: Call) -> None:
     x = op.need("X")
     axis, keep = int(op.attr("axis", -1)), op.flag("keepdims")
     if op["Axis"] is not None:
-        axis = op.fixed_ints(op["Axis"], "the axis")[0]
+        axis = op.fixed_int(op["Axis"], "the axis")
     if op.flag("flatten"):
         x, axis = op.to_shape(x, [-1]), 0
     kind = "ArgMax" if op.type == "arg_max" else "ArgMin"

@@ -34,6 +34,8 @@ def _(op: Call) -> None:
     directions = 2 if op.flag("is_bidirec") else 1
     weights = _weights(op)
     count = 2 * layers * directions
+    if layers < 1:
+        raise op.unsupported(f"{layers} layers")
     if len(weights) not in (count, 2 * count):
         raise op.unsupported(f"{len(weights)} weights for {layers} layers")
     states = op.all("PreState")
@@ -107,6 +109,8 @@ def _(op: Call) -> None:
     x = _sequence(op, op.need("Input"))
     weight, bias = _stored(op, "Weight"), _stored(op, "Bias").reshape(-1)
     h = weight.shape[0]
+    if weight.shape != (h, 4 * h) or bias.size not in (4 * h, 7 * h):
+        raise op.unsupported(f"a weight of {weight.shape} and {bias.size} biases")
     order = (1, 3, 2, 0)  # i o f c
     eye = np.eye(4 * h, dtype=np.float32)
     w, r = _regate(eye, order)[None], _regate(weight.T, order)[None]
@@ -128,6 +132,8 @@ def _(op: Call) -> None:
     x = _sequence(op, op.need("Input"))
     weight = _stored(op, "Weight")
     h = weight.shape[0]
+    if weight.shape != (h, 3 * h):
+        raise op.unsupported(f"a weight of {weight.shape}")
     flat = weight.reshape(-1)
     gates = flat[: 2 * h * h].reshape(h, 2 * h)
     r = np.concatenate([gates.T, flat[2 * h * h :].reshape(h, h).T])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....ir import DType, Value
+from ..program import MAX_RANK
 from ..registry import Call, translates
 from .conv import channels_first, channels_last, is_channels_last
 
@@ -84,7 +85,7 @@ def _(op: Call) -> None:
     parts = op.all("X")
     axis = int(op.attr("axis", 0))
     if op["AxisTensor"] is not None:
-        axis = op.fixed_ints(op["AxisTensor"], "the axis")[0]
+        axis = op.fixed_int(op["AxisTensor"], "the axis")
     dtypes = {p.dtype for p in parts if p.dtype is not None}
     if len(dtypes) > 1:
         wide = DType.of(np.result_type(*[d.np for d in dtypes]))
@@ -98,7 +99,7 @@ def _(op: Call) -> None:
     x = op.need("X")
     axis = int(op.attr("axis", 0))
     if op["AxisTensor"] is not None:
-        axis = op.fixed_ints(op["AxisTensor"], "the axis")[0]
+        axis = op.fixed_int(op["AxisTensor"], "the axis")
     count = len(op.op.outputs.get("Out", ()))
     sections = op.ints("sections")
     tensors = op.all("SectionsTensorList")
@@ -106,8 +107,8 @@ def _(op: Call) -> None:
         sections = op.fixed_ints(op.list_input("", "SectionsTensorList", []), "the sections")
     if sections:
         if sections.count(-1) == 1:
-            size = x.shape[axis] if x.shape is not None else None
-            if not isinstance(size, int):
+            size = op.size(x, axis)
+            if size is None:
                 raise op.unsupported("splits an axis of unknown size; import with shapes=…")
             sections[sections.index(-1)] = size - sum(s for s in sections if s >= 0)
         parts = op.nodes("Split", [x, op.const(sections)], count, axis=axis)
@@ -176,8 +177,8 @@ def _(op: Call) -> None:
         raise op.unsupported("does not say how often to repeat")
     rank = op.rank(x)
     count = times.shape[0] if times.shape else None
-    if not isinstance(count, int):
-        raise op.unsupported("repeats along an unknown number of axes")
+    if not isinstance(count, int) or count > MAX_RANK:
+        raise op.unsupported("repeats along an unknown number of axes, or too many")
     if count < rank:
         times = op.node("Concat", [op.const([1] * (rank - count)), times], axis=0)
     elif count > rank:
@@ -270,8 +271,8 @@ def _(op: Call) -> None:
         x, axes = op.to_shape(x, [-1]), [0]
     y = x
     for axis, shift in zip(axes, shifts):
-        size = y.shape[axis] if y.shape is not None else None
-        shift = shift % size if isinstance(size, int) and size else shift
+        size = op.size(y, axis)
+        shift = shift % size if size else shift
         if not shift:
             continue
         at = op.const([axis])

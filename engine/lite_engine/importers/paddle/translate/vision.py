@@ -8,6 +8,9 @@ from ....ir import Value
 from ..registry import Call, translates
 from .conv import channels_first, channels_last, is_channels_last
 
+#: Windows become columns by a convolution with an identity weight of so many numbers at most.
+MAX_WINDOW, MAX_WEIGHT = 1 << 10, 1 << 24
+
 
 @translates("pixel_shuffle")
 def _(op: Call) -> None:
@@ -22,8 +25,8 @@ def _(op: Call) -> None:
 
 def _fixed(op: Call, x: Value) -> list[int]:
     dims = list(x.shape or ())
-    if not dims or not all(isinstance(d, int) for d in dims[1:]):
-        raise op.unsupported(f"needs the size of {x.name}; import with shapes=…")
+    if len(dims) != 4 or not all(isinstance(d, int) for d in dims[1:]):
+        raise op.unsupported(f"needs the (N,C,H,W) of {x.name}; import with shapes=…")
     return [int(d) for d in dims[1:]]  # type: ignore[arg-type]
 
 
@@ -31,6 +34,8 @@ def _fixed(op: Call, x: Value) -> list[int]:
 def _(op: Call) -> None:
     x, r = op.need("X"), int(op.attr("downscale_factor", 1))
     c, h, w = _fixed(op, x)
+    if r < 1:
+        raise op.unsupported(f"a factor of {r}")
     y = op.to_shape(x, [0, c, h // r, r, w // r, r])
     y = op.transpose(y, [0, 1, 3, 5, 2, 4])
     op.set("Out", op.to_shape(y, [0, c * r * r, h // r, w // r]))
@@ -46,8 +51,8 @@ def _(op: Call) -> None:
     """(N, g·k, H, W) → (N, k·g, H, W)"""
     x = op.need("X")
     groups = int(op.attr("group", op.attr("groups", 1)))
-    channels = x.shape[1] if x.shape is not None else None
-    if not isinstance(channels, int) or groups <= 0 or channels % groups:
+    channels = op.size(x, 1)
+    if channels is None or groups <= 0 or channels % groups:
         raise op.unsupported(f"{channels} channels do not split into {groups} groups")
     dims = list(x.shape or ())[2:]
     tail = [d if isinstance(d, int) else None for d in dims]
@@ -84,10 +89,14 @@ def _(op: Call) -> None:
 def _columns(op: Call, x: Value, kernel: list[int], strides: list[int], pads: list[int],
              dilations: list[int]) -> Value:  # fmt: skip
     """Windows as columns (N, C·kh·kw, oh, ow): a convolution with an identity weight, grouped."""
-    channels = x.shape[1] if x.shape is not None else None
-    if not isinstance(channels, int):
+    channels = op.size(x, 1)
+    if channels is None:
         raise op.unsupported("needs a known number of channels")
+    if len(kernel) != 2 or not all(0 < k <= MAX_WINDOW for k in kernel):
+        raise op.unsupported(f"windows of {kernel}")
     taps = kernel[0] * kernel[1]
+    if channels * taps * taps > MAX_WEIGHT:
+        raise op.unsupported(f"windows of {kernel} over {channels} channels are too large")
     weight = np.tile(np.eye(taps, dtype=np.float32).reshape(taps, 1, *kernel), (channels, 1, 1, 1))
     return op.node(
         "Conv", [x, op.const(weight)], kernel_shape=kernel, strides=strides, pads=pads,
@@ -114,5 +123,5 @@ def _(op: Call) -> None:
     pads = op.ints("paddings", [0, 0, 0, 0])
     y = _columns(op, op.need("X"), kernel, op.ints("strides", [1, 1]), pads, [1, 1])
     y = op.transpose(y, [0, 2, 3, 1])
-    channels = y.shape[3] if y.shape is not None else -1
-    op.set("Out", op.to_shape(y, [-1, int(channels)]))  # type: ignore[call-overload, arg-type]
+    channels = op.size(y, 3)
+    op.set("Out", op.to_shape(y, [-1, -1 if channels is None else channels]))

@@ -1,0 +1,89 @@
+"""JSON that somebody else wrote, read with checks: a part knows its place in the document.
+
+    document = parse(data, "PIR program")
+    document["program"]["regions"][0]["blocks"].items()
+
+What is missing, or of another kind than asked for, raises ModelFormatError with the place, like
+`PIR program.regions[0]: 'blocks' is missing`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .errors import ModelFormatError
+
+_KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a number",
+          bool: "true or false", type(None): "null"}  # fmt: skip
+
+
+def parse(data: str | bytes, what: str) -> Part:
+    """The document; `what` names it in messages. Raises ModelFormatError when it is not JSON."""
+    try:
+        return Part(json.loads(data), what)
+    except RecursionError:
+        raise ModelFormatError(f"{what}: nested too deeply") from None
+    except ValueError as error:
+        raise ModelFormatError(f"not JSON that can be read as a {what} ({error})") from None
+
+
+class Part:
+    """One value of a document: `value` is what `json` made of it, `where` its place."""
+
+    __slots__ = ("value", "where")
+
+    def __init__(self, value: Any, where: str) -> None:
+        self.value, self.where = value, where
+
+    def __getitem__(self, key: str | int) -> Part:
+        """A key of an object, or an index (not negative) of a list."""
+        if isinstance(key, int):
+            items = self._as(list)
+            if not 0 <= key < len(items):
+                raise ModelFormatError(f"{self.where}: {len(items)} items, {key + 1} are needed")
+            return Part(items[key], f"{self.where}[{key}]")
+        if key not in self._as(dict):
+            raise ModelFormatError(f"{self.where}: {key!r} is missing")
+        return Part(self.value[key], f"{self.where}.{key}")
+
+    def get(self, key: str) -> Part | None:
+        """A key of an object; None where it is missing or null."""
+        return None if self._as(dict).get(key) is None else self[key]
+
+    def items(self) -> list[Part]:
+        """The parts of a list."""
+        return [Part(v, f"{self.where}[{i}]") for i, v in enumerate(self._as(list))]
+
+    def fields(self) -> dict[str, Part]:
+        """The parts of an object."""
+        return {k: Part(v, f"{self.where}.{k}") for k, v in self._as(dict).items()}
+
+    def text(self) -> str:
+        return str(self._as(str))
+
+    def integer(self) -> int:
+        """An integer that fits 64 bits, truth values aside."""
+        if type(self.value) is not int or not -(1 << 63) <= self.value < 1 << 63:
+            raise self._another(int)
+        return self.value
+
+    def number(self) -> float:
+        if type(self.value) is int and abs(self.value) >= 1 << 63:
+            raise self._another(float)
+        return float(self._as(float) if type(self.value) is not int else self.value)
+
+    def truth(self) -> bool:
+        """True or false, also written as 1 or 0."""
+        return bool(self.value) if self.value in (0, 1) else bool(self._as(bool))
+
+    def _as(self, kind: type) -> Any:
+        if type(self.value) is not kind:
+            raise self._another(kind)
+        return self.value
+
+    def _another(self, kind: type) -> ModelFormatError:
+        found = str(self.value)
+        shown = f"{found:.40}" if type(self.value) in (str, int, float) else ""
+        shown = f"{_KINDS[type(self.value)]} {shown!r}" if shown else _KINDS[type(self.value)]
+        return ModelFormatError(f"{self.where}: {shown}, {_KINDS[kind]} is needed")
