@@ -80,9 +80,10 @@ def test_what_the_runner_cannot_do_is_said(model, tmp_path):
     assert not {t for t in read_container(path) if t.startswith("PROG")}
 
 
-def test_precision_of_a_layer_is_a_need(model, tmp_path):
+def test_precision_of_a_layer_has_a_program_of_its_own(model, tmp_path):
     made = with_layers(model, {"x86": {"wide": "bf16"}})
-    assert "avx512bf16" in read_model(made.save(tmp_path / "m.lite")).needs.features["x86"]
+    sections = read_container(made.save(tmp_path / "m.lite"))
+    assert sections["HALF.x86"] != sections["PROG.x86"] and "HALF.arm" not in sections
 
 
 def test_kept_and_taken_back(model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 
+import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
@@ -21,7 +22,7 @@ from lite_engine.model_file.needs import Needs, from_bytes, needs_of, to_bytes
 from lite_engine.runtime import choose, host_target
 from lite_workbench.cli import main
 
-from tests.small_models import classifier
+from tests.small_models import classifier, image
 
 
 def saved(tmp_path, monkeypatch, needs: Needs):
@@ -75,7 +76,7 @@ def test_missing_cpu_features(tmp_path, monkeypatch):
     path = saved(tmp_path, monkeypatch, needs)
     with pytest.raises(BackendUnavailableError, match=r"needs CPU features .*unobtainium"):
         Predictor(path, host_target())
-    with pytest.raises(Exception, match="unobtainium"):
+    with pytest.raises(TargetMismatchError, match=r"m cannot run on this machine \(.*unobtainium"):
         choose(read_model(path))
     done = run(path)
     assert done.returncode == 1 and "needs a CPU with " in done.stderr
@@ -88,12 +89,37 @@ def test_precision_per_target(tmp_path):
                      precision="opencl=fp16,x86=bf16,arm=fp16")  # fmt: skip
     again = read_model(model.save(tmp_path / "m.lite"))
     assert again.precisions == {"opencl": "fp16", "x86": "bf16", "arm": "fp16"}
-    assert again.needs.features == {"arm": ("neon",), "x86": ("sse2", "avx512bf16")}
+    assert again.needs.features == {"arm": ("neon",), "x86": ("sse2",)}  # each in fp32, too
     assert computed("opencl", "fp16") == "fp16" and computed("x86", "fp16") == "fp32"
     assert computed("arm", "fp16", ["neon"]) == "fp32"
     assert computed("arm", "fp16", ["neon", "neonfp16"]) == "fp16"
     plain = retarget(again, targets="x86", precision="fp32").save(tmp_path / "x.lite")
     assert read_model(plain).needs.features == {"x86": ("sse2",)}
+
+
+@pytest.mark.cpu
+@pytest.mark.skipif(host_target() != "x86", reason="bf16 is a precision of x86")
+def test_bf16_falls_back_to_fp32(tmp_path, monkeypatch):
+    """On a CPU without its arithmetic, in Python and in the runner; not where it is asked for."""
+    from lite_engine.backends.cpu import native
+
+    graph = classifier()
+    np.save(tmp_path / "x.npy", image(graph)["x"])
+    results = {}
+    for precision in ("fp32", "bf16"):
+        path = optimize(graph, targets=["x86"], precision=precision).save(
+            tmp_path / f"{precision}.lite"
+        )
+        words = ["--max-isa", "avx2", "--input", f"x={tmp_path / 'x.npy'}", "--output", str(tmp_path)]
+        subprocess.run([runner_path(), path, *words], check=True, timeout=60)
+        results[precision] = {f.name: f.read_bytes() for f in sorted(tmp_path.glob("*.npy"))}
+    assert results["bf16"] == results["fp32"]
+
+    monkeypatch.setattr(native, "cpu_features", lambda: ("sse2", "avx2"))
+    decision = choose(read_model(path), "x86")
+    assert decision.precision == "fp32"
+    assert "bf16 needs a CPU with avx512bf16, computed in fp32" in decision.text("fp32")
+    assert choose(read_model(path), "x86", "bf16").precision == "bf16"
 
 
 @pytest.mark.arm

@@ -25,7 +25,8 @@ def test_what_bf16_costs_is_the_distance_of_the_outputs(tmp_path, capsys):
     assert main(["convert", *words, "--precision", "bf16"]) == 0
     told = json.loads(capsys.readouterr().out)["precision_loss"][here]
 
-    exact, lower = Predictor(lw.shipped("digits.onnx"), here), Predictor(out, here)
+    exact = Predictor(lw.shipped("digits.onnx"), here)
+    lower = Predictor(out, here, precision="bf16")
     feeds = random_feeds(exact.graph)
     a, b = exact.run(feeds), lower.run(feeds)
     for name, want in a.items():

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from .._version import __version__
 from ..errors import ModelFormatError, VersionError
-from .precision import FEATURES
 
 #: The oldest engine that understands what `writer` writes today.
 OLDEST_ENGINE = "0.1.0"
-#: Every float32 kernel has a variant for the lowest instruction set; faster ones are picked when
-#: it runs. What other precisions need: precision.py.
+#: Every kernel of float32 and integers has a variant for the lowest instruction set; faster ones
+#: are picked when it runs. Where a file asks for a precision that needs more, it has a program in
+#: float32 beside it (OR_FP32 in precision.py).
 BASELINE = {"x86": ("sse2",), "arm": ("neon",)}
 
 
@@ -46,21 +46,9 @@ class Needs(NamedTuple):
             )
 
 
-def needs_of(
-    targets: Sequence[str],
-    precisions: Mapping[str, str] | None = None,
-    overrides: Mapping[str, Mapping[str, str]] | None = None,
-) -> Needs:
-    """The needs of a file with programs for these targets in these precisions; single layers may
-    be set to others (layers.py)."""
-    features = {}
-    for target in targets:
-        if target in BASELINE:
-            layers = (overrides or {}).get(target, {})
-            words = {(precisions or {}).get(target, "fp32"), *layers.values()}
-            more = [f for word in sorted(words) for f in FEATURES.get((target, word), ())]
-            features[target] = (*BASELINE[target], *more)
-    return Needs(OLDEST_ENGINE, features)
+def needs_of(targets: Sequence[str]) -> Needs:
+    """The needs of a file with programs for these targets."""
+    return Needs(OLDEST_ENGINE, {t: BASELINE[t] for t in targets if t in BASELINE})
 
 
 def to_bytes(needs: Needs) -> bytes:

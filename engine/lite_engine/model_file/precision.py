@@ -19,10 +19,10 @@ HELD = {
     "opencl": ("fp32", "fp16", "int8"),
 }
 _INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
-#: CPU features that a program needs for kernels of a precision.
-FEATURES = {("x86", "bf16"): ("avx512bf16",)}
-#: CPU features that a precision needs, for which the file also has a program in fp32.
-OR_FP32 = {("arm", "fp16"): "neonfp16"}
+#: CPU features without which a precision gains nothing: a file has a program in fp32, too.
+OR_FP32 = {("arm", "fp16"): "neonfp16", ("x86", "bf16"): "avx512bf16"}
+#: Of these, what is computed without the feature as well, more slowly, where the caller asks for it.
+ANYWHERE = frozenset({("x86", "bf16")})
 
 
 def computed(target: str, precision: str, features: Collection[str] | None = None) -> str:

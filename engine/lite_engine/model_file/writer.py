@@ -80,7 +80,7 @@ def write_model(model: Model, path: Path) -> Path:
     return write_container(
         path,
         {
-            "NEEDS": [to_bytes(needs_of(model.targets, model.precisions, model.overrides))],
+            "NEEDS": [to_bytes(needs_of(model.targets))],
             "META": [_json(meta)],
             **{tag: [data] for tag, data in graphs.items()},
             **{tag: [data] for tag, data in programs.items()},
@@ -94,7 +94,8 @@ def write_model(model: Model, path: Path) -> Path:
 
 def cpu_plans(model: Model, target: str) -> dict[str, Plan]:
     """The plans of a CPU target by the section that holds their program: PROG runs on every CPU
-    that meets the file's needs; HALF, where something is in fp16, on those with its arithmetic."""
+    that meets the file's needs; HALF, where something is in half precision, on those with its
+    arithmetic."""
     precision, words = model.precision(target), model.overrides.get(target, {})
     features: dict[str, tuple[str, ...] | None] = {"PROG": ()}
     if any((target, word) in OR_FP32 for word in (precision, *words.values())):

@@ -15,7 +15,7 @@ from .. import settings
 from ..backends import Usability, get_backend
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
 from ..model_file import Model, computed
-from ..model_file.precision import OR_FP32, PRECISIONS
+from ..model_file.precision import ANYWHERE, OR_FP32, PRECISIONS
 
 if TYPE_CHECKING:
     from ..devices import Device
@@ -184,10 +184,15 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
 def precision_on(
     model: Model, target: str, asked: str | None, device: Device | None = None
 ) -> tuple[str, str]:
-    """What it is computed in, and a note when that is not what the file asks for."""
-    wanted = asked or model.precision(target)
+    """What it is computed in, and a note when that is not what the caller or the file asks for."""
+    return held_on(target, asked or model.precision(target), bool(asked), device)
+
+
+def held_on(target: str, wanted: str, forced: bool, device: Device | None) -> tuple[str, str]:
+    """The same for one word; `forced` when the caller asks for it."""
     needed = OR_FP32.get((target, wanted))
-    held = computed(target, wanted, _features(target, device) if needed else None)
+    depends = needed and not (forced and (target, wanted) in ANYWHERE)
+    held = computed(target, wanted, _features(target, device) if depends else None)
     if held == wanted:
         return held, ""
     why = f"needs a CPU with {needed}" if needed else "has no kernels there"
@@ -221,6 +226,8 @@ def _convert(model: Model, *more: str) -> str:
 def _mismatch(model: Model, decision: Decision) -> LiteError:
     needs = ", ".join(model.targets)
     why = "; ".join(f"{name}: {reason}" for name, _, reason in decision.reasons)
+    if host_target() in model.targets:  # it says what is missing, and how to get it
+        return TargetMismatchError(f"{model.name} cannot run on this machine ({why})")
     return TargetMismatchError(
         f"{model.name} needs {needs}, this machine is {platform.machine()} ({why}); "
         f"run {_convert(model, host_target())}"

@@ -15,10 +15,10 @@ import numpy as np
 
 from .. import settings
 from ..errors import BackendUnavailableError, ShapeError, UsageError
-from ..model_file import Model, computed, open_model
+from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import PRECISIONS, told
-from .choice import Decision, choose, host_target, precision_on, usability
+from .choice import Decision, choose, held_on, host_target, precision_on, usability
 from .stored import StoredProgram
 
 if TYPE_CHECKING:  # a stored program runs without these
@@ -103,7 +103,7 @@ class Predictor:
     def _may_use_stored(self) -> bool:
         """The file's own program is what planning here would give."""
         asked = any(self._given) or self.faults or self.device
-        own = computed(self.backend, self.model.precision(self.backend))
+        own, _ = precision_on(self.model, self.backend, None)
         here = self.backend == host_target() and self.precision == own
         return here and not asked and not self.model.is_read
 
@@ -111,7 +111,7 @@ class Predictor:
         """What the file says of single layers of this target, and what the caller says."""
         overrides, tuning = self._given
         self.overrides = {
-            name: precision_on(self.model, self.backend, word, self.device)[0]
+            name: held_on(self.backend, word, name in overrides, self.device)[0]
             if word in PRECISIONS
             else word
             for name, word in {**self.model.overrides.get(self.backend, {}), **overrides}.items()

@@ -11,8 +11,8 @@
 // features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple
 // of 64 bytes); WINDEX (per weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as
 // integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose weight numbers are
-// rows of WINDEX); HALF.arm (the program for CPUs with fp16 arithmetic). Unknown sections are
-// skipped: newer writers may add some.
+// rows of WINDEX); HALF.x86, HALF.arm (the program for CPUs with bf16 or fp16 arithmetic). Unknown
+// sections are skipped: newer writers may add some.
 // What a reader refuses is said once, in model_file/_container.py; test_lite_limits.py holds both
 // readers to it.
 #include "crc32.h"
@@ -297,7 +297,8 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
   if (!meets_needs(file, target, error, error_bytes)) return nullptr;
   snprintf(tag, sizeof tag, "HALF.%s", target);
   lite::CpuFeatures cpu;
-  if (find(file, tag) && lite::detect_cpu(options ? options->max_isa : nullptr, &cpu) && cpu.fp16)
+  if (find(file, tag) && lite::detect_cpu(options ? options->max_isa : nullptr, &cpu) &&
+      (cpu.fp16 || cpu.avx512bf16))
     program = lite_file_section(file, tag, &bytes);
   return lite::load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights,
                             {file->data, file->size}, options, error, error_bytes);
