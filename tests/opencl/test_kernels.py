@@ -221,6 +221,19 @@ def test_kernel_with_half_storage(kernel: str) -> None:
         check(graph, precision="fp16")
 
 
+@pytest.mark.parametrize("tiles", [False, True])
+def test_rows_of_halves_begin_anywhere(tiles: bool) -> None:
+    """Rows of 41 numbers: a driver may not read vectors of them as if they were aligned."""
+    shape, scale = (5, 41), some(41)
+    for graph in (
+        single("Softmax", shape),
+        single("ReduceMax", shape, ints(1)),
+        single("LayerNormalization", shape, scale, scale),
+        single("Add", (3, *shape), some(*shape)),
+    ):
+        check(graph, tiles=tiles, precision="fp16")
+
+
 def test_every_kernel_of_the_registry_has_a_case() -> None:
     named = {k.name for op in all_ops() for k in op.kernels if k.backend == "opencl"}
     assert named <= kernel_names()

@@ -91,7 +91,7 @@ class Device:
     def _build(self, file: str, defines: str) -> Any:
         parts = [(KERNELS / name).read_text() for name in ("common.h", f"{file}.cl")]
         source = "\n".join([defines, *parts])
-        options = list(BUILD_OPTIONS)
+        options = [*BUILD_OPTIONS, *(["-DCPU"] if self.report.kind == "CPU" else [])]
         cached = self._cache_path(source, " ".join(options))
         if cached.is_file():
             try:

@@ -82,6 +82,15 @@ inline PASTE(half, V) narrowed(FV v) {
 #elif defined(ALIGNED)
 #define LDV(p, i) (*(global const FV *)((p) + (i)))
 #define STV(p, i, v) *(global FV *)((p) + (i)) = (v)
+#elif defined(HALF) && defined(CPU)
+// PoCL 3.1 without AVX-512 reads eight halves of vload_half8 by an instruction that faults unless
+// they lie at a multiple of 16 bytes.
+inline FV widened(global const half *p) {
+  const PASTE(ushort, V) bits = PASTE(vload, V)(0, (global const ushort *)p);
+  return PASTE(vloada_half, V)(0, (const half *)&bits);
+}
+#define LDV(p, i) widened((p) + (i))
+#define STV(p, i, v) PASTE(ST, V)(p, i, v)
 #else
 #define LDV(p, i) PASTE(LD, V)(p, i)
 #define STV(p, i, v) PASTE(ST, V)(p, i, v)
