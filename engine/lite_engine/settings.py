@@ -44,10 +44,9 @@ def _backend(text: str) -> str:
 
 
 def _threads(text: str) -> int:
-    count = int(text)
-    if not 1 <= count <= MAX_THREADS:
-        raise ValueError(f"not between 1 and {MAX_THREADS}")
-    return count
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+        raise ValueError(f"not a whole number between 1 and {MAX_THREADS}")
+    return int(text)
 
 
 def _flag(text: str) -> bool:

@@ -87,6 +87,15 @@ def test_options_that_are_named_exist(root: Path) -> None:
         assert set(OPTION.findall(page.read_text())) <= known, page.name
 
 
+def test_verbs_without_json_are_those_that_the_readme_names(root: Path) -> None:
+    from lite_workbench.commands import available, get_command, parser_for
+
+    options = {v: parser_for(get_command(v))._option_string_actions for v in available()}
+    without = sorted(v for v, known in options.items() if "--json" not in known)
+    (named,) = re.findall("all but (.*) also `--json -`", (root / "README.md").read_text())
+    assert sorted(re.findall("`([a-z]+)`", named)) == without
+
+
 def test_counts_of_operators_are_those_of_the_importers(root: Path) -> None:
     import lite_engine.importers.paddle  # noqa: F401  fills its table
     from lite_engine.importers.caffe.layers import LAYERS

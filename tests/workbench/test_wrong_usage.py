@@ -37,6 +37,9 @@ def said(capsys, *words: str | Path) -> tuple[int, str]:
         ("run --input nowhere.png", "nowhere.png: no such file"),
         ("compare --threads 0", "0 threads are asked for"),
         ("compare --precision fp32,fp16,bf16", "--precision needs two, like fp32,fp16"),
+        ("compare --backends x86", "--backends needs two, like x86,opencl"),
+        ("compare --random-inputs 0", "not a whole number from 1 on"),
+        ("profile --warmup -1", "not a whole number from 0 on"),
         ("convert --targets ,", "targets ',' name none of x86, arm, opencl"),
         ("quantize -o q.lite --calibration x --target-top1 7", "not a number from 0 to 1"),
         ("quantize -o q.lite --weights-only int8 --calibration x", "leave out --calibration"),
@@ -48,6 +51,34 @@ def test_options(words: str, what: str, capsys, tmp_path, monkeypatch) -> None:
     code, line = said(capsys, verb, MODEL, *rest)
     assert code == 2 and what in line, line
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("profil m.onnx", "'profil' is not a verb; did you mean profile?"),
+        ("xyz", "'xyz' is not a verb; verbs: doctor, info, "),
+        ("devices add", "write `lite devices add NAME ADDRESS`"),
+        ("devices add board", "write `lite devices add board ADDRESS`"),
+        ("devices remove", "write `lite devices remove NAME`"),
+        ("runs list --limit 0", "not a whole number from 1 on"),
+    ],
+)
+def test_words(words: str, what: str, capsys) -> None:
+    code, line = said(capsys, *words.split())
+    assert code == 2 and what in line, line
+
+
+@pytest.mark.parametrize("number", ["abc", "0", "1000", "1.5"])
+def test_a_number_of_threads_in_the_environment(number: str, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("LITE_THREADS", number)
+    code, line = said(capsys, "run", MODEL)
+    assert code == 2 and line.startswith(f"LITE_THREADS='{number}': not a whole number between 1")
+
+
+@pytest.mark.parametrize("more", [[MODEL], ["--precision", "fp32,bf16"], ["--threads", "1,2"]])
+def test_one_backend_serves_two_sides(more: list[str], capsys) -> None:
+    assert main(["compare", MODEL, *more, "--backends", "reference", "--layers", "/stem/Conv"]) == 0
 
 
 def npz(path: Path, cut: int = 0, flip: int = 0) -> Path:

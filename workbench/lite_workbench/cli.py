@@ -7,6 +7,7 @@ nothing else.
 
 from __future__ import annotations
 
+import difflib
 import io
 import sys
 from collections.abc import Sequence
@@ -51,7 +52,9 @@ def _main(args: list[str]) -> int:
         return 0
     name = args[0]
     if name not in available():
-        raise UsageError(f"{name!r} is not a verb; verbs: {', '.join(available())}")
+        near = difflib.get_close_matches(name, available(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"verbs: {', '.join(available())}"
+        raise UsageError(f"{name!r} is not a verb; {hint}")
     command = get_command(name)
     options = parser_for(command).parse_args(args[1:])
     result = command.call(options)

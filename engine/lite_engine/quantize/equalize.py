@@ -16,15 +16,21 @@ from ..ir import Graph, Node
 #: not become loud.
 LIMIT = 1e3
 ROUNDS = 8
+#: Ends the names of values that hold other numbers than the model's own, up to a factor.
+EQUALIZED = ".equalized"
 
 
 def equalize(graph: Graph, *, rounds: int = ROUNDS) -> list[tuple[str, str]]:
-    """Changes the weights of the graph in place; returns the pairs of node names."""
+    """Changes the weights of the graph in place; returns the pairs of node names. The values
+    between two layers get names of their own, since no other version has their numbers."""
     pairs = [p for n in graph.nodes if (p := _pair(graph, n)) is not None]
     done = {first.name: np.ones(_weight(first).shape[0]) for first, _ in pairs}
     for _ in range(rounds):
         for first, second in pairs:
             done[first.name] = _equalize_pair(first, second, done[first.name])
+    for first, second in pairs:
+        for value in {id(v): v for v in (first.output, second.inputs[0]) if v}.values():
+            value.name += EQUALIZED
     return [(a.name, b.name) for a, b in pairs]
 
 

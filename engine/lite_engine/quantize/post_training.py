@@ -22,7 +22,7 @@ from .analyze import choose, mac_cost, output_errors, sensitivity, trade_off
 from .bias_correction import corrected_biases
 from .calibrate import Calibration, Progress, Ranges, calibrate
 from .curve import Curve
-from .equalize import equalize
+from .equalize import EQUALIZED, equalize
 from .guard import THRESHOLD_DB, Verdict, judge
 from .observers import METHODS
 from .prepare import prepare
@@ -97,7 +97,8 @@ class Quantised:
 
     def to_dict(self) -> dict[str, Any]:
         chosen, why = integer_nodes(self.parent, self.options.scheme.keep_float)
-        dead = {n: d for n, s in self.calibration.statistics.items() if (d := s.dead_channels())}
+        seen = self.calibration.statistics.items()
+        dead = {n.removesuffix(EQUALIZED): d for n, s in seen if (d := s.dead_channels())}
         return {
             "options": self.options.to_dict(),
             "samples": self.calibration.samples,

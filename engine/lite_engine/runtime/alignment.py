@@ -3,7 +3,7 @@
 Two values are the same when they have the same name; when they have it but for what quantisation
 adds; or when they are what the same node of the original model left behind on both sides, with
 the same shape. Where nothing is the same by name (one network in two formats), they are when layers
-with the same weights make them.
+with the same weights make them. Values whose channels quantisation has scaled are nobody's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..ir import Graph, Node, Value
+from ..quantize.equalize import EQUALIZED
 from .side import Valued
 
 _QUANT_SUFFIX = re.compile(r"(\.q|_quantized|_QuantizeLinear_Output|_DequantizeLinear_Output)$")
@@ -183,13 +184,19 @@ def _as_integers(node: Node, value: Value) -> tuple[Node, Value]:
 
 def _last(graph: Graph) -> dict[str, tuple[Node, Value]]:
     """Original node → the last layer that came from it, and its value."""
-    found = {plain_node(_left_by(n)): (n, n.output) for n in graph.nodes if len(n.outputs) == 1}
+    single = [n for n in graph.nodes if len(n.outputs) == 1 and not _is_scaled(n.output)]
+    found = {plain_node(_left_by(n)): (n, n.output) for n in single}
     found.pop("", None)
     return found
 
 
 def _values(graph: Graph) -> list[tuple[Node, Value]]:
-    return [(n, v) for n in graph.nodes for v in n.outputs if v.readers or v in graph.outputs]
+    read = ((n, v) for n in graph.nodes for v in n.outputs if v.readers or v in graph.outputs)
+    return [(n, v) for n, v in read if not _is_scaled(v)]
+
+
+def _is_scaled(value: Value) -> bool:
+    return plain_value(value.name).endswith(EQUALIZED)
 
 
 def _same_shape(a: Value, b: Value) -> bool:

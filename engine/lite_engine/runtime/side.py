@@ -139,7 +139,8 @@ def _as_read(array: np.ndarray, value: Value) -> np.ndarray:
 
 def quant_of(value: Value | None) -> QuantParams | None:
     """How the integers of a value stand for real numbers: as it says itself, as the operator that
-    makes it says, or as what was moved, pooled or looked up without another scale."""
+    makes it says, as those that read a table's answers take them, or as what was moved or pooled
+    without another scale."""
     while value is not None and value.quant is None and value.dtype is not None:
         node = value.producer
         if node is None or value.dtype.np.kind not in "iu":
@@ -147,16 +148,49 @@ def quant_of(value: Value | None) -> QuantParams | None:
         op = find_op(node.op)
         named = {op.input_name(i): v for i, v in enumerate(node.inputs) if v} if op else {}
         mine = "" if node.op == "QuantizeLinear" else "y_"
-        scale, zero = named.get(f"{mine}scale"), named.get(f"{mine}zero_point")
-        if scale is not None and scale.const is not None:
-            zeros = np.zeros(scale.const.shape, value.dtype.np)
-            held = zeros if zero is None or zero.const is None else zero.const
-            axis = node.attrs.get("axis", 1) if scale.const.ndim else None
-            return QuantParams(scale.const, held.reshape(scale.const.shape), axis)
+        said = _params(value, named.get(f"{mine}scale"), named.get(f"{mine}zero_point"), node)
+        if said is None and node.op == "QLookup":
+            said = _taken_by_readers(value)
+        if said is not None:
+            return said
         value = node.inputs[0] if node.inputs else None
         if value is None or value.const is not None:
             return None
     return value.quant if value is not None else None
+
+
+def _params(
+    value: Value, scale: Value | None, zero: Value | None, node: Node
+) -> QuantParams | None:
+    if scale is None or scale.const is None:
+        return None
+    assert value.dtype is not None
+    zeros = np.zeros(scale.const.shape, value.dtype.np)
+    held = zeros if zero is None or zero.const is None else zero.const
+    axis = node.attrs.get("axis", 1) if scale.const.ndim else None
+    return QuantParams(scale.const, held.reshape(scale.const.shape), axis)
+
+
+def _taken_by_readers(value: Value) -> QuantParams | None:
+    """A table of answers does not say their scale: what reads them does, or what reads those that
+    move them."""
+    for reader in value.readers:
+        op = find_op(reader.op)
+        at = next(i for i, v in enumerate(reader.inputs) if v is value)
+        if op is None or reader.op == "QLookup":
+            continue
+        names = (
+            "scale",
+            f"{op.input_name(at)}_scale",
+            "xs",
+        )  # each of QLinearConcat's: x, scale, …
+        if op.input_name(at + 1) in names:
+            return _params(value, reader.input(at + 1), reader.input(at + 2), reader)
+        for moved in reader.outputs[:1]:
+            found = _taken_by_readers(moved) if moved.dtype == value.dtype else None
+            if found is not None:
+                return found
+    return None
 
 
 def to_float(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:

@@ -92,6 +92,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """MODEL and the options that say how to read it."""
     parser.add_argument("model", metavar="MODEL", help="a model file or folder")
     parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
+    add_shape(parser)
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shape",
         action="append",
@@ -99,6 +103,16 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         type=parse_shape,
         metavar="NAME:DIMS",
         help="fixes an input's shape, like x:1x3x224x224",
+    )
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="an image, .npy, .npz or .wav file; random numbers when none is given",
     )
 
 

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..words import plural
-from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
+from ._base import (
+    Command,
+    add_input,
+    add_json,
+    add_model,
+    at_least,
+    load_model,
+    wants_json_only,
+    write_json,
+)
 from ._table import clip, table
 
 ORIGINAL = "original"
@@ -17,15 +26,17 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("other", nargs="?", metavar="OTHER", help="a second model to compare with")
     parser.add_argument(
-        "--backends", metavar="A,B",
-        help="A is the trusted side; `original` is the file's own framework (reference,x86)",
+        "--backends", metavar="A[,B]",
+        help="A is the trusted side; one alone serves two models, precisions or devices; "
+        "`original` is the file's own framework (default: reference and this CPU; for two models "
+        "this CPU)",
     )  # fmt: skip
     parser.add_argument("--precision", metavar="A[,B]", help="storage of float values per side")
     parser.add_argument("--threads", metavar="N[,M]", help="CPU threads per side")
-    parser.add_argument("--devices", metavar="A,B", help="local, emulated, ssh://… per side")
-    parser.add_argument("--input", action="append", default=[], metavar="[NAME=]FILE")
+    parser.add_argument("--devices", metavar="A[,B]", help="local, emulated, ssh://… per side")
+    add_input(parser)
     parser.add_argument(
-        "--random-inputs", type=int, default=1, metavar="N", help="seeds to try (1)"
+        "--random-inputs", type=at_least(1), default=1, metavar="N", help="seeds to try (1)"
     )
     parser.add_argument(
         "--tolerance", type=float, metavar="E", help="relative L2 error for every layer"
@@ -53,8 +64,6 @@ def _call(args: argparse.Namespace) -> Any:
     from lite_engine.runtime.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
-    if args.random_inputs < 1:
-        raise UsageError("--random-inputs must be at least 1")
     if args.tolerance is not None and not args.tolerance >= 0:
         raise UsageError("--tolerance must not be negative")
     model = load_model(args)
@@ -82,8 +91,10 @@ def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     from lite_engine.runtime.compare import Side
     from lite_engine.runtime.originals import open_original
 
-    two_models = f"{host_target()},{host_target()}"
-    names = _pair(args.backends or (two_models if args.other else "reference,x86"), "--backends")
+    here = host_target()
+    rest = (args.precision, args.threads, args.devices)
+    two = bool(args.other) or any("," in text for text in rest if text)
+    names = _pair(args.backends or (here if args.other else f"reference,{here}"), "--backends", two)
     precisions = _pair(args.precision or "auto", "--precision")
     threads = _pair(args.threads or "auto", "--threads")
     devices = _pair(args.devices or "local", "--devices")
@@ -128,12 +139,12 @@ _PAIRS = {"--backends": "x86,opencl", "--precision": "fp32,fp16", "--threads": "
           "--devices": "local,emulated"}  # fmt: skip
 
 
-def _pair(text: str, option: str) -> Sequence[str]:
-    """"a" or "a,b" as two words. Raises UsageError."""
+def _pair(text: str, option: str, alone: bool = True) -> Sequence[str]:
+    """ "a,b" as two words; "a" stands `alone` for both. Raises UsageError."""
     from lite_engine.errors import UsageError
 
     words = [w.strip() for w in text.split(",")]
-    if len(words) == 1 and option != "--backends":
+    if len(words) == 1 and alone:
         words *= 2
     if len(words) != 2 or not all(words):
         raise UsageError(f"{option} needs two, like {_PAIRS[option]}; got {text!r}")

@@ -17,7 +17,7 @@ from ._base import (
     Command,
     add_effort,
     add_json,
-    parse_shape,
+    add_shape,
     wants_json_only,
     write_json,
 )
@@ -79,7 +79,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--targets",
         default="",
         metavar="arm,x86,opencl",
-        help="in order of preference (default: x86,arm,opencl)",
+        help="in order of preference (default: those of a .lite file, else x86,arm,opencl)",
     )
     parser.add_argument(
         "--precision",
@@ -92,9 +92,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quantized", metavar="FILE", help="an int8 version of the model, for int8 targets"
     )
-    parser.add_argument(
-        "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
-    )
+    add_shape(parser)
     parser.add_argument(
         "--layer", action="append", default=[], metavar="[TARGET:]LAYER=WHAT",
         help="computes a layer otherwise: on cpu, opencl or reference, in fp32, fp16 or bf16, or "

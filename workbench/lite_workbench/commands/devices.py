@@ -33,10 +33,11 @@ def _call(args: argparse.Namespace) -> Any:
     if args.action == "list":
         return [*devices.BUILT_IN, *devices.load_entries()]
     if not args.name:
-        raise UsageError(f"`lite devices {args.action}` needs a name")
+        more = " ADDRESS" if args.action == "add" else ""
+        raise UsageError(f"write `lite devices {args.action} NAME{more}`")
     if args.action == "add":
         if not args.address:
-            raise UsageError("write `lite devices add NAME ADDRESS`")
+            raise UsageError(f"write `lite devices add {args.name} ADDRESS`")
         devices.add_entry(args.name, args.address, args.ssh_config)
     elif args.action == "remove":
         devices.remove_entry(args.name)

@@ -17,8 +17,10 @@ from ._base import (
     add_backend,
     add_device,
     add_effort,
+    add_input,
     add_json,
     add_model,
+    at_least,
     load_model,
     wants_json_only,
     write_json,
@@ -51,18 +53,23 @@ def _first_shape(shapes: list[list[int | None] | None]) -> str:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--input", action="append", default=[], metavar="[NAME=]FILE")
+    add_input(parser)
     add_backend(parser)
     add_effort(
         parser, "measures the ways of each layer first, and which layers the CPU runs faster:"
         " rapid, normal or exhaustive",
     )  # fmt: skip
     parser.add_argument(
-        "--runs", type=int, metavar="N", help="timed runs (20; under emulation 1, which is counted)"
+        "--runs", type=at_least(1), metavar="N",
+        help="timed runs (20; under emulation 1, which is counted)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--warmup", type=at_least(0), default=3, metavar="N", help="runs before (3)"
     )
-    parser.add_argument("--warmup", type=int, default=3, metavar="N", help="runs before (3)")
     add_device(parser)
-    parser.add_argument("--sort", choices=("order", "time"), default="order")
+    parser.add_argument(
+        "--sort", choices=("order", "time"), default="order", help="rows as they run (order)"
+    )
     parser.add_argument("--csv", metavar="FILE", help="layers as comma-separated values")
     parser.add_argument("--trace", metavar="FILE", help="Chrome trace of one run")
     parser.add_argument("--netron", metavar="FILE", help="numbers to drop on the model in Netron")
@@ -76,7 +83,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.devices import find_device
-    from lite_engine.errors import UsageError
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.advice import advise, shape_options
     from lite_engine.runtime.history import History, check_tag
@@ -85,10 +91,6 @@ def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.runtime.profile import profile
     from lite_engine.runtime.tune import tune
 
-    if args.runs is not None and args.runs < 1:
-        raise UsageError("--runs must be at least 1")
-    if args.warmup < 0:
-        raise UsageError("--warmup must be at least 0")
     check_tag(args.tag)
     model = load_model(args)
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)

@@ -57,8 +57,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--calibration", metavar="DIR|FILE.npz", help="images, or arrays, that the model will meet"
     )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
-    parser.add_argument("--method", default="auto", choices=METHODS, help="how ranges are chosen")
-    parser.add_argument("--samples", type=at_least(2), metavar="N", help="at most N samples")
+    parser.add_argument(
+        "--method", default="auto", choices=METHODS, help="how ranges are chosen (auto)"
+    )
+    parser.add_argument("--samples", type=at_least(2), metavar="N", help="calibrates on at most N")
     parser.add_argument("--weights-only", choices=("int8", "int16"), help="no calibration needed")
     parser.add_argument(
         "--keep-float",
@@ -99,15 +101,20 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--symmetric", action="store_true", help="no zero points but the middle of the type"
     )
     parser.add_argument(
-        "--rounding", default="sums", choices=("nearest", "sums", "adaptive"), help="of weights"
+        "--rounding",
+        default="sums",
+        choices=("nearest", "sums", "adaptive"),
+        help="of weights (sums)",
     )
     parser.add_argument(
         "--equalize", action=argparse.BooleanOptionalAction, default=True,
-        help="cross-layer equalisation first",
+        help="cross-layer equalisation first (on)",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="save it although it falls short")
     parser.add_argument("--analyze", metavar="FILE.json", help="writes ranges, errors, sensitivity")
-    parser.add_argument("--targets", default="", metavar="arm,x86,opencl")
+    parser.add_argument("--targets", default="", metavar="arm,x86,opencl",
+        help="in order of preference (default: those of a .lite file, else x86,arm,opencl)",
+    )  # fmt: skip
     add_json(parser)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..words import number
-from ._base import Command, parse_shape
+from ._base import Command, add_shape, at_least
 
 
 @dataclass
@@ -22,14 +22,12 @@ class Written:
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="one or more models")
     parser.add_argument("-o", "--output", metavar="FILE", help="default: MODEL's name .html")
-    parser.add_argument(
-        "--shape", action="append", default=[], type=parse_shape, metavar="NAME:DIMS"
-    )
+    add_shape(parser)
     parser.add_argument("--input", metavar="FILE", help="an image, .npy or .npz; else random")
     parser.add_argument(
         "--backends", default="", metavar="A,B", help="what to profile (default: what is usable)"
     )
-    parser.add_argument("--runs", type=int, default=20, metavar="N", help="timed runs (20)")
+    parser.add_argument("--runs", type=at_least(1), default=20, metavar="N", help="timed runs (20)")
     parser.add_argument(
         "--compare", default="", metavar="A,B", help="sides to compare (the backends, or reference)"
     )
@@ -37,7 +35,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Written:
-    from lite_engine.errors import LiteError, UsageError
+    from lite_engine.errors import LiteError
 
     try:
         from ..report import write_report
@@ -46,8 +44,6 @@ def _call(args: argparse.Namespace) -> Written:
             f"the report draws with the widgets, and {error.name} is missing; "
             "pip install 'lite-workbench[report]'"
         ) from None
-    if args.runs < 1:
-        raise UsageError("--runs must be at least 1")
     sessions = [_measured(model, args) for model in args.models]
     output = args.output or f"{sessions[0].stem}.html"
     return Written(write_report(sessions, output), sessions)

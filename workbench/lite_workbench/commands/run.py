@@ -17,6 +17,7 @@ from ._base import (
     Command,
     add_backend,
     add_device,
+    add_input,
     add_json,
     add_model,
     at_least,
@@ -81,13 +82,7 @@ def statistics(array: np.ndarray) -> dict[str, Any]:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="an image, .npy, .npz or .wav file; random numbers when none is given",
-    )
+    add_input(parser)
     add_backend(parser)
     add_device(parser)
     parser.add_argument(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..words import plural
-from ._base import Command, add_json, percent, wants_json_only, write_json
+from ._base import Command, add_json, at_least, percent, wants_json_only, write_json
 from ._table import clip, table
 
 
@@ -36,7 +36,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="with diff: exit code 1 when the second run takes over P %% longer or, emulated, "
         "executes over P %% more instructions",
     )  # fmt: skip
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="newest runs (50)")
+    parser.add_argument(
+        "--limit", type=at_least(1), default=50, metavar="N", help="newest runs (50)"
+    )
     add_json(parser)
 
 
@@ -52,8 +54,6 @@ def _call(args: argparse.Namespace) -> Runs:
         raise UsageError(f"`lite runs {args.verb}{example}` takes {what}; got {len(args.names)}")
     if args.fail_above is not None and args.verb != "diff":
         raise UsageError("--fail-above judges a difference: `lite runs diff 12 15 --fail-above 5`")
-    if args.limit < 1:
-        raise UsageError("--limit must be at least 1")
     history = History()
     if args.verb == "list":
         return Runs("list", history.list(args.model, args.limit))

@@ -1,0 +1,67 @@
+"""Compare: a quantised model beside the float one it was made from, as their files hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.ir import Graph
+from lite_engine.model_file import read_model
+from lite_engine.quantize import quantize
+from lite_engine.runtime import host_target
+from lite_engine.runtime.alignment import align
+from lite_engine.runtime.compare import Side, compare
+
+from tests.small_models import Builder, image
+
+SHAPE = (1, 3, 12, 12)
+
+
+def block() -> Graph:
+    """Tables of every kind: read by a product, moved and pooled before, joined; and two layers
+    with a ReLU between them, whose channels quantisation scales."""
+    b = Builder(SHAPE, "block")
+    y = b.conv(b.x, 3, 8, 3, name="stem", activation="HardSwish")
+    z = b.add("GlobalAveragePool", y, name="pool")
+    z = b.conv(z, 8, 4, 1, name="fc1", activation="Relu")
+    z = b.conv(z, 4, 8, 1, name="fc2", activation="Sigmoid")
+    y = b.add("Mul", y, z, name="excite")
+    z = b.conv(y, 8, 8, 3, name="wide", activation="HardSwish")
+    z = b.add("MaxPool", z, name="max", kernel_shape=[2, 2], strides=[2, 2])
+    z = b.add("Flatten", z, name="flat")
+    return b.done(b.add("Gemm", z, b.weights(10, 288), b.weights(10), name="fc", transB=1))
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory) -> tuple[Side, Side]:
+    """The float model and the file of its int8 version."""
+    rng = np.random.default_rng(0)
+    samples = [{"x": rng.standard_normal(SHAPE).astype(np.float32)} for _ in range(12)]
+    parent = optimize(block(), targets=[host_target()])
+    path = tmp_path_factory.mktemp("int8") / "block.lite"
+    optimize(quantize(parent.graph, samples).graph, targets=[host_target()]).save(path)
+    return Side(Predictor(parent, "reference")), Side(Predictor(read_model(path), "reference"))
+
+
+def test_rounding_explains_every_layer(versions) -> None:
+    result = compare(*versions, image(block()))
+    assert {x.name for x in result.layers} >= {"stem", "pool", "fc2", "excite", "wide", "fc"}
+    assert result.agrees, result.verdict
+    assert max(x.isolated["rel_l2"] for x in result.layers) < 0.05
+
+
+def test_scaled_channels_have_no_counterpart(versions) -> None:
+    """fc1's numbers are those of the float model times a factor for each channel."""
+    assert "fc1" not in {pair.node_a.name for pair in align(*versions)}
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("layer", ["stem", "fc2", "wide", "fc"])
+def test_a_fault_in_integers_is_named(layer, versions) -> None:
+    a, b = versions
+    name = next(
+        n.name for n in b.graph.nodes if layer in n.sources and n.op[:5] in ("QLine", "QGemm")
+    )
+    faulty = Predictor(b.predictor.model, host_target(), faults={name: "swap_channels"})
+    result = compare(a, Side(faulty), image(block()))
+    assert layer in (result.first_divergence or {})["sources"], result.verdict
