@@ -110,7 +110,7 @@ def test_bf16_falls_back_to_fp32(tmp_path, monkeypatch):
         path = optimize(graph, targets=["x86"], precision=precision).save(
             tmp_path / f"{precision}.lite"
         )
-        words = ["--max-isa", "avx2", "--input", f"x={tmp_path / 'x.npy'}", "--output", str(tmp_path)]
+        words = ["--max-isa", "avx2", "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path]
         subprocess.run([runner_path(), path, *words], check=True, timeout=60)
         results[precision] = {f.name: f.read_bytes() for f in sorted(tmp_path.glob("*.npy"))}
     assert results["bf16"] == results["fp32"]

@@ -21,7 +21,7 @@ HELD = {
 _INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 #: CPU features without which a precision gains nothing: a file has a program in fp32, too.
 OR_FP32 = {("arm", "fp16"): "neonfp16", ("x86", "bf16"): "avx512bf16"}
-#: Of these, what is computed without the feature as well, more slowly, where the caller asks for it.
+#: Of these, what is computed without the feature as well, more slowly, where the caller asks.
 ANYWHERE = frozenset({("x86", "bf16")})
 
 
