@@ -12,14 +12,6 @@ import pytest
 
 from tests.small_models import classifier
 
-CODE = """
-import sys
-from lite_engine.backends.opencl import discover
-found = [(a.candidate, a.found_by, a.reason) for a in discover.attempts()]
-print(found)
-print(*discover.why_not(), sep=" | ")
-"""
-
 
 def lite(args: list[str], root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("LITE_OPENCL", "OCL_"))}

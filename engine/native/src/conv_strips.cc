@@ -3,11 +3,6 @@
 namespace lite {
 namespace {
 
-struct Column {
-  int64_t begin, end;
-  bool whole;                // the full kernel width is inside
-};
-
 void window_of(const ConvShape& s, int axis, int64_t o, int64_t* begin, int64_t* end) {
   const int64_t size = axis ? s.in.w : s.in.h;
   const int64_t before = axis ? s.in.halo[1] : s.in.halo[0];

@@ -41,13 +41,6 @@ export function bytes(v) {
   return v >= 1e3 ? Math.round(v / 1e3) + THIN + "kB" : v + THIN + "B";
 }
 
-export function count(v) {
-  if (missing(v)) return NONE;
-  if (v >= 1e9) return (v / 1e9).toFixed(2) + THIN + "G";
-  if (v >= 1e6) return (v / 1e6).toFixed(v >= 1e7 ? 1 : 2) + THIN + "M";
-  return v >= 1e4 ? (v / 1e3).toFixed(0) + THIN + "k" : String(v);
-}
-
 /** 1×3×?; ? depends on data, * of an unknown rank. */
 export const shape = (dims) =>
   dims === undefined

@@ -7,6 +7,7 @@ hands the object to the notebook.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -54,26 +55,27 @@ def at_least(least: int) -> Callable[[str], int]:
     return read
 
 
-def share(text: str) -> float:
-    """A part of a whole, 0…1. Raises argparse's error."""
-    try:
-        part = float(text)
-    except ValueError:
-        part = -1.0
-    if not 0 <= part <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
-    return part
+def _number(low: float, high: float, what: str) -> Callable[[str], float]:
+    """Reads a number within these bounds. Raises argparse's error."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not low <= number <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+        return number
+
+    return read
 
 
-def percent(text: str) -> float:
-    """A percentage of 0 or more. Raises argparse's error."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage like 5")
-    return number
+_MOST = sys.float_info.max
+#: A part of a whole.
+share = _number(0, 1, "a number from 0 to 1")
+percent = _number(0, _MOST, "a percentage like 5")
+positive = _number(0, _MOST, "a number of 0 or more")
+decibels = _number(-_MOST, _MOST, "a number of decibels like 25")
 
 
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -14,6 +14,7 @@ from ._base import (
     add_model,
     at_least,
     load_model,
+    positive,
     wants_json_only,
     write_json,
 )
@@ -39,7 +40,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--random-inputs", type=at_least(1), default=1, metavar="N", help="seeds to try (1)"
     )
     parser.add_argument(
-        "--tolerance", type=float, metavar="E", help="relative L2 error for every layer"
+        "--tolerance", type=positive, metavar="E", help="relative L2 error for every layer"
     )
     parser.add_argument("--layers", metavar="NAME,…", help="only these layers")
     parser.add_argument("--until", metavar="NAME", help="stop after this layer")
@@ -60,12 +61,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Any:
-    from lite_engine.errors import UsageError
     from lite_engine.runtime.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
-    if args.tolerance is not None and not args.tolerance >= 0:
-        raise UsageError("--tolerance must not be negative")
     model = load_model(args)
     a, b = _sides(args, model)
     seeds = 1 if args.input else args.random_inputs
@@ -140,7 +138,7 @@ _PAIRS = {"--backends": "x86,opencl", "--precision": "fp32,fp16", "--threads": "
 
 
 def _pair(text: str, option: str, alone: bool = True) -> Sequence[str]:
-    """ "a,b" as two words; "a" stands `alone` for both. Raises UsageError."""
+    """The two words of `a,b`; one alone may stand for both. Raises UsageError."""
     from lite_engine.errors import UsageError
 
     words = [w.strip() for w in text.split(",")]

@@ -48,53 +48,9 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         write_json(info.to_dict(), args.json)
         if wants_json_only(args):
             return ""
-    macs = "MACs not known" if info.macs is None else number(info.macs, "MACs")
-    if info.assumed and info.macs is not None:
-        sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
-        macs += f" at {sizes}"
-    lines = [
-        f"{info.name} ({info.format}): {plural(len(info.layers), 'layer')}, "
-        f"{number(info.params)} parameters, {number(info.weight_bytes, 'B')} of weights, {macs}",
-        *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
-        *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
-        *(f"  target  {_target(t)}" for t in info.targets),
-        *(f"  {k:<10}  {_carried(info.metadata[k])}" for k in _TRAVELLING if k in info.metadata),
-        "",
-    ]
-    targets = list(dict.fromkeys(s.target for s in info.support))
-    cells = {(s.op, s.target): s for s in info.support}
-    rows = [
-        [
-            op,
-            n,
-            info.becomes.get(op, ""),
-            *("yes" if cells[op, t].supported else "no" for t in targets),
-        ]
-        for op, n in info.operators.items()
-    ]
-    lines.append(table(["operator", "uses", "becomes", *targets], rows, right=(1,)))
-    lines += _reasons(info.support)
+    lines = [*_head(info), "", _operators(info), *_reasons(info.support)]
     if args.layers:
-        rows = [
-            [
-                x.index,
-                clip(x.name, 40),
-                x.op,
-                x.output,
-                number(x.params),
-                number(x.weight_bytes, "B"),
-                "–" if x.macs is None else number(x.macs),
-            ]
-            for x in info.layers
-        ]
-        lines += [
-            "",
-            table(
-                ["#", "layer", "op", "output", "params", "weights", "MACs"],
-                rows,
-                right=(0, 4, 5, 6),
-            ),
-        ]
+        lines += ["", _layers(info)]
     for names in info.duplicates:
         lines.append(f"duplicate weights: {', '.join(names)}")
     if info.dead_weights:
@@ -103,6 +59,43 @@ def _show(info: Any, args: argparse.Namespace) -> str:
         lines.append(f"weights nobody reads: {some}")
     lines += [f"hint: {h}" for h in info.hints]
     return "\n".join(lines)
+
+
+def _head(info: Any) -> list[str]:
+    """What the model is, what it takes and gives, what its file carries."""
+    macs = "MACs not known" if info.macs is None else number(info.macs, "MACs")
+    if info.assumed and info.macs is not None:
+        sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
+        macs += f" at {sizes}"
+    return [
+        f"{info.name} ({info.format}): {plural(len(info.layers), 'layer')}, "
+        f"{number(info.params)} parameters, {number(info.weight_bytes, 'B')} of weights, {macs}",
+        *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
+        *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
+        *(f"  target  {_target(t)}" for t in info.targets),
+        *(f"  {k:<10}  {_carried(info.metadata[k])}" for k in _TRAVELLING if k in info.metadata),
+    ]
+
+
+def _operators(info: Any) -> str:
+    """Which operators, what the passes make of them, and which target has them."""
+    targets = list(dict.fromkeys(s.target for s in info.support))
+    has = {(s.op, s.target): "yes" if s.supported else "no" for s in info.support}
+    rows = [
+        [op, n, info.becomes.get(op, ""), *(has[op, t] for t in targets)]
+        for op, n in info.operators.items()
+    ]
+    return table(["operator", "uses", "becomes", *targets], rows, right=(1,))
+
+
+def _layers(info: Any) -> str:
+    rows = [
+        [x.index, clip(x.name, 40), x.op, x.output, number(x.params), number(x.weight_bytes, "B"),
+         "–" if x.macs is None else number(x.macs)]
+        for x in info.layers
+    ]  # fmt: skip
+    head = ["#", "layer", "op", "output", "params", "weights", "MACs"]
+    return table(head, rows, right=(0, 4, 5, 6))
 
 
 def _carried(said: Any) -> str:

@@ -22,7 +22,9 @@ from ._base import (
     add_json,
     add_model,
     at_least,
+    decibels,
     load_model,
+    positive,
     share,
     wants_json_only,
     write_json,
@@ -69,8 +71,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="layers that stay in float; A..B: those from A to B",
     )
     parser.add_argument(
-        "--target-db", type=float, metavar="DB", help="keep the worst layers in float until reached"
-    )
+        "--target-db", type=decibels, metavar="DB",
+        help="keep the worst layers in float until reached",
+    )  # fmt: skip
     parser.add_argument(
         "--target-top1", type=share, metavar="SHARE",
         help="the same, until so many samples get the float model's first answer",
@@ -80,7 +83,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="what the weights may take, for the targets",
     )  # fmt: skip
     parser.add_argument(
-        "--float-budget", type=float, default=0.15, metavar="SHARE",
+        "--float-budget", type=positive, default=0.15, metavar="SHARE",
         help="what the targets may add to the integers' estimated time (0.15)",
     )  # fmt: skip
     parser.add_argument(

@@ -38,18 +38,7 @@ def recurrent(step: Step, plan: Plan, device: Device) -> list[Launch]:
     hidden = r.shape[2]
     gates = wide // hidden
     before = step.op == "GRU" and not step.attrs.get("linear_before_reset")
-    bias = _array(plan, step, 3)
-    if bias is None:
-        bias = np.zeros((directions, 2 * wide), np.float32)
-    outside, inside = np.array_split(np.asarray(bias, np.float32), 2, axis=1)
-    if step.op == "GRU":  # its last gate is scaled or computed apart, bias and all
-        inside = inside.copy()
-        first, outside = outside, outside + inside
-        outside[:, 2 * hidden :] = first[:, 2 * hidden :]
-        inside[:, : 2 * hidden] = 0
-    else:
-        outside, inside = outside + inside, np.zeros_like(inside)
-
+    outside, inside = _biases(step, _array(plan, step, 3), (directions, wide), hidden)
     rows = x.dims[0] * x.dims[1]
     given = Scratch(rows * directions * wide * x.dtype.itemsize, x.dtype)
     sizes = [rows, rows, 1, depth, rows, 1, directions * wide]
@@ -93,6 +82,20 @@ def recurrent(step: Step, plan: Plan, device: Device) -> list[Launch]:
     ]  # fmt: skip
     grid = (directions * batch * items,)
     return [*product, Launch("recurrent", "recurrent", args, grid, options, (items,))]
+
+
+def _biases(
+    step: Step, given: np.ndarray | None, shape: tuple[int, int], hidden: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is added to the product of all inputs, and what is left for the walk: (D, G·H) each."""
+    if given is None:
+        return np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+    outside, inside = np.array_split(np.asarray(given, np.float32), 2, axis=1)
+    both = outside + inside
+    if step.op != "GRU":
+        return both, np.zeros_like(inside)
+    last = np.arange(shape[1]) >= 2 * hidden  # that gate is scaled or computed apart, bias and all
+    return np.where(last, outside, both), np.where(last, inside, 0)
 
 
 def _cells(step: Step) -> str:
