@@ -57,9 +57,17 @@ def add_flags(p: argparse.ArgumentParser) -> None:
     p.add_argument("--model_filename", default="", help="program in each folder of the set")
     p.add_argument("--param_filename", default="", help="parameter file in each folder of the set")
     p.add_argument("--optimize_out", default="", help="path of the result, without suffix")
-    p.add_argument("--optimize_out_type", default="naive_buffer", choices=[*_SUFFIX, "protobuf"])
-    p.add_argument("--valid_targets", default="arm", help="of arm, x86, opencl: arm,opencl")
-    p.add_argument("--quant_type", default="QUANT_INT16", choices=list(QUANT_BITS))
+    p.add_argument(
+        "--optimize_out_type", default="naive_buffer", choices=[*_SUFFIX, "protobuf"],
+        help="naive_buffer is .nb, lite our own file; protobuf is not written (naive_buffer)",
+    )  # fmt: skip
+    p.add_argument(
+        "--valid_targets", default="arm", help="of arm, x86, opencl, like arm,opencl (arm)"
+    )
+    p.add_argument(
+        "--quant_type", default="QUANT_INT16", choices=list(QUANT_BITS),
+        help="what --quant_model stores (QUANT_INT16)",
+    )  # fmt: skip
     for name, text in (
         ("quant_model", "store weights as integers"),
         ("enable_fp16", "half precision on arm"),
