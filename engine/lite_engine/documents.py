@@ -10,7 +10,9 @@ What is missing, or of another kind than asked for, raises ModelFormatError with
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from .errors import ModelFormatError
 
@@ -77,6 +79,29 @@ class Part:
         """True or false, also written as 1 or 0."""
         return bool(self.value) if self.value in (0, 1) else bool(self._as(bool))
 
+    def into(self, kind: Any) -> Any:
+        """The value as a type of Python says it: numbers, texts, `X | None`, list[X], dict[str, X],
+        frozenset[X], a dataclass (keys that it does not have are left out), Any."""
+        if kind in _SCALARS:
+            return _SCALARS[kind](self)
+        inner = get_args(kind)
+        if NoneType in inner:
+            return None if self.value is None else self.into(inner[0])
+        if is_dataclass(kind):
+            return self._made(kind)
+        if get_origin(kind) is dict:
+            return {key: part.into(inner[1]) for key, part in self.fields().items()}
+        return get_origin(kind)(part.into(inner[0]) for part in self.items())
+
+    def _made(self, kind: Any) -> Any:
+        hints, known = get_type_hints(kind), self.fields()
+        given = {}
+        for field in fields(kind):
+            free = field.default is not MISSING or field.default_factory is not MISSING
+            if field.name in known or not free:
+                given[field.name] = self[field.name].into(hints[field.name])
+        return kind(**given)
+
     def _as(self, kind: type) -> Any:
         if type(self.value) is not kind:
             raise self._another(kind)
@@ -85,5 +110,10 @@ class Part:
     def _another(self, kind: type) -> ModelFormatError:
         found = str(self.value)
         shown = f"{found:.40}" if type(self.value) in (str, int, float) else ""
-        shown = f"{_KINDS[type(self.value)]} {shown!r}" if shown else _KINDS[type(self.value)]
+        is_a = _KINDS.get(type(self.value), "bytes")  # only a database has any
+        shown = f"{is_a} {shown!r}" if shown else is_a
         return ModelFormatError(f"{self.where}: {shown}, {_KINDS[kind]} is needed")
+
+
+_SCALARS: dict[Any, Any] = {str: Part.text, int: Part.integer, float: Part.number,
+                            bool: Part.truth, Any: lambda part: part.value}  # fmt: skip

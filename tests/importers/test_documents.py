@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -41,6 +42,31 @@ def test_what_is_not(ask: Callable[[Part], Any], message: str) -> None:
     with pytest.raises(ModelFormatError) as found:
         ask(parse(TEXT, "document"))
     assert str(found.value).startswith(message)
+
+
+@dataclass
+class Made:
+    a: int
+    b: list[float | None]
+    c: dict[str, bool] = field(default_factory=dict)
+    d: str | None = None
+
+
+def test_into_a_dataclass() -> None:
+    made = parse('{"a": 1, "b": [1, null], "more": 5, "c": {"x": true}}', "m").into(Made)
+    assert made == Made(1, [1.0, None], {"x": True})
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ('{"b": []}', "m: 'a' is missing"),
+    ('{"a": 1, "b": [true]}', r"m\.b\[0\]: true or false, a number is needed"),
+    ('{"a": 1, "b": {}}', r"m\.b: an object, a list is needed"),
+    ('{"a": 1, "b": [], "d": 5}', r"m\.d: an integer '5', a text is needed"),
+    ("[]", "m: a list, an object is needed"),
+])  # fmt: skip
+def test_into_what_it_is_not(text: str, message: str) -> None:
+    with pytest.raises(ModelFormatError, match=message):
+        parse(text, "m").into(Made)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1,]", b"\xff\xfe\x00", "[" * 100_000])

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import settings
-from ..errors import LiteError, UsageError
+from ..documents import parse
+from ..errors import LiteError, ModelFormatError, UsageError
 from ..files import write_file
 
 if TYPE_CHECKING:
@@ -74,11 +75,11 @@ def _path() -> Path:
 def load_entries() -> list[Entry]:
     """The kept devices. Raises LiteError when the list is damaged."""
     try:
-        data = json.loads(_path().read_text(encoding="utf-8"))
-        return [Entry(str(d["name"]), str(d["address"]), str(d["ssh_config"])) for d in data]
+        kept = parse(_path().read_bytes(), "devices").items()
+        return [Entry(*(d[key].text() for key in ("name", "address", "ssh_config"))) for d in kept]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ModelFormatError) as error:
         raise LiteError(f"{_path()}: damaged ({error}); remove it and add the devices") from None
 
 

@@ -57,10 +57,17 @@ class Calibration:
                 if name:
                     parts.setdefault(name, {})[kind] = array
             found = {name: Statistics.from_arrays(p) for name, p in parts.items()}
-            return Calibration(found, int(data["samples"]))
+            count = data["samples"]
+            if count.shape != () or count.dtype.kind != "i" or count < 0:
+                raise ValueError("its number of samples is none")
+            return Calibration(found, int(count))
         except UsageError as error:
             raise CalibrationError(f"{error}; not a saved calibration") from None
-        except (ValueError, KeyError) as error:
+        except KeyError as error:
+            raise CalibrationError(
+                f"{path}: not a saved calibration ({error} is missing)"
+            ) from None
+        except ValueError as error:
             raise CalibrationError(f"{path}: not a saved calibration ({error})") from None
 
 

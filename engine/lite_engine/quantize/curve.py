@@ -11,8 +11,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..documents import Part, parse
+from ..errors import LiteError, UsageError
 from ..files import write_file
+from .scheme import Scheme
 
 
 class Curve:
@@ -47,9 +49,23 @@ class Curve:
 def read_curve(path: Path) -> dict[str, Any]:
     """Raises UsageError when the file is no curve."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(data["points"], list):
-            return dict(data)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        document = parse(path.read_bytes(), "curve")
+        for point in document["points"].items():
+            _check(point)
+    except (OSError, LiteError) as error:
         raise UsageError(f"{path}: not a trade-off curve ({error})") from None
-    raise UsageError(f"{path}: not a trade-off curve")
+    return dict(document.value)
+
+
+def _check(point: Part) -> None:
+    """Raises ModelFormatError for a point that the search did not write."""
+    point["scheme"].into(Scheme)
+    point["options"].fields()
+    for name in ("sqnr_db", "cost", "size_bytes"):
+        point[name].number()
+    point["float_layers"].integer()
+    top1 = point.get("top1_agreement")
+    if top1 is None:
+        point.value["top1_agreement"] = None  # asked for by every reader
+    else:
+        top1.number()

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..documents import Part
 from ..errors import CalibrationError, UsageError
 from ..ir import Graph
 from ._run import Run, reference_run
@@ -74,7 +75,9 @@ class Options:
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> Options:
-        return Options(**{**data, "scheme": Scheme.from_dict(data["scheme"])})
+        """Raises ModelFormatError for what `to_dict` did not make, UsageError."""
+        made: Options = Part(data, "options").into(Options)
+        return made
 
 
 @dataclass

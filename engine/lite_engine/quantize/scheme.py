@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..documents import Part
 from ..errors import UsageError
 from ..ir import DType, Node, QuantParams
 from .observers import Range
@@ -41,7 +42,9 @@ class Scheme:
 
     @staticmethod
     def from_dict(data: dict[str, Any]) -> Scheme:
-        return Scheme(**{**data, "keep_float": frozenset(data.get("keep_float", ()))})
+        """Raises ModelFormatError for what `to_dict` did not make, UsageError."""
+        made: Scheme = Part(data, "scheme").into(Scheme)
+        return made
 
 
 def activation_params(low_high: Range, scheme: Scheme) -> QuantParams:

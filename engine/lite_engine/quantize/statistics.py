@@ -21,6 +21,7 @@ CHANNEL_ELEMS = 1024
 FOLDED_ELEMS = 4096
 #: Weight of the newest sample in the moving average.
 MOMENTUM = 0.1
+_CHANNELS = ("channel_low", "channel_high", "channel_sum")
 
 
 class Statistics:
@@ -156,7 +157,7 @@ class Statistics:
         numbers = [self.samples, self.low, self.high, *self.moving, self.mean_low, self.mean_high,
                    self.edge, self.per_channel]  # fmt: skip
         out = {"numbers": np.array(numbers, np.float64), "counts": self.counts}
-        for key in ("channel_low", "channel_high", "channel_sum"):
+        for key in _CHANNELS:
             array = getattr(self, key)
             if array is not None:
                 out[key] = array
@@ -166,16 +167,26 @@ class Statistics:
     def from_arrays(arrays: dict[str, np.ndarray]) -> Statistics:
         """Raises KeyError or ValueError for arrays that `arrays` did not make."""
         out = Statistics()
-        n = [float(v) for v in arrays["numbers"]]
-        samples, out.low, out.high, first, second, out.mean_low, out.mean_high, out.edge, per = n
+        numbers, counts = arrays["numbers"], arrays["counts"]
+        if numbers.shape != (9,) or numbers.dtype.kind != "f" or np.isnan(numbers).any():
+            raise ValueError("the numbers of a tensor are not 9")
+        if counts.shape != (BINS,) or counts.dtype.kind != "i" or (counts < 0).any():
+            raise ValueError(f"a histogram is not {BINS} counts")
+        samples, out.low, out.high, first, second, out.mean_low, out.mean_high, edge, per = (
+            numbers.tolist()
+        )
+        if not all(0 <= v < 1 << 53 for v in (samples, edge, per)):
+            raise ValueError("the numbers of a tensor are out of range")
         out.samples, out.per_channel, out.moving = int(samples), int(per), (first, second)
-        counts = arrays["counts"].astype(np.int64)
-        if counts.shape != (BINS,):
-            raise ValueError(f"a histogram has {counts.size} bins, not {BINS}")
-        out.counts = counts
-        for key in ("channel_low", "channel_high", "channel_sum"):
-            if key in arrays:
-                setattr(out, key, arrays[key])
+        out.edge, out.counts = edge, counts.astype(np.int64)
+        channels = [arrays[key] for key in _CHANNELS if key in arrays]
+        if channels:
+            if len(channels) != 3 or any(
+                c.shape != (channels[0].size,) or c.dtype.kind != "f" for c in channels
+            ):
+                raise ValueError("the channels of a tensor do not belong together")
+            out.channel_low, out.channel_high = (c.astype(np.float32) for c in channels[:2])
+            out.channel_sum = channels[2].astype(np.float64)
         return out
 
 

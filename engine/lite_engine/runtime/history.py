@@ -7,23 +7,24 @@ a damaged or unwritable one is set aside or left out, with a warning, and never 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import settings
-from ..errors import UsageError
+from ..documents import Part, parse
+from ..errors import ModelFormatError, UsageError
 from .profile import Profile
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 BUSY_S = 10.0
+_LATEST = 1 << 35  # seconds since 1970: what every platform can write as a date
 _SCHEMA = """create table if not exists runs (
   id integer primary key, at real not null, tag text not null default '', path text not null,
   model text not null, backend text not null, precision text not null, threads integer not null,
@@ -96,9 +97,17 @@ class History:
         text = f"select {_COLUMNS} from runs {where} order by id desc limit ?"
 
         def work(db: sqlite3.Connection) -> list[Run]:
-            return [Run(*row) for row in db.execute(text, [*given, limit])]
+            return [run for row in db.execute(text, [*given, limit]) if (run := self._good(row))]
 
         return self._try(work, [])
+
+    def _good(self, row: Sequence[Any]) -> Run | None:
+        """None for a damaged row, with a warning."""
+        try:
+            return _run(row)
+        except ModelFormatError as error:
+            _log.warning("history %s: run %s is left out: %s", self.path, row[0], error)
+            return None
 
     def get(self, run: int | str) -> tuple[Run, Profile]:
         """By number, or the newest one with that tag. Raises UsageError when there is none
@@ -114,8 +123,9 @@ class History:
         if row is None:
             raise UsageError(f"there is no run {run!r}; `lite runs list` shows what is kept")
         try:
-            return Run(*row[:-1]), Profile.from_dict(json.loads(row[-1]))
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            profile = parse(row[-1] if isinstance(row[-1], str) else "", "profile")
+            return _run(row[:-1]), Profile.from_dict(profile.value)
+        except ModelFormatError as error:
             raise UsageError(
                 f"run {run} cannot be read any more ({error}); `lite profile` keeps a new one"
             ) from None
@@ -167,6 +177,14 @@ class History:
             return False
         _log.warning("history %s was damaged (%s) and is set aside", self.path, error)
         return True
+
+
+def _run(row: Sequence[Any]) -> Run:
+    """A row of `_COLUMNS`. Raises ModelFormatError for types that nobody wrote."""
+    run: Run = Part(dict(zip(_COLUMNS.split(", "), row)), "row").into(Run)
+    if not 0 <= run.at < _LATEST:
+        raise ModelFormatError(f"row.at: {run.at} is no time of a run")
+    return run
 
 
 def check_tag(tag: str) -> str:

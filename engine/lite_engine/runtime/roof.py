@@ -18,7 +18,8 @@ import numpy as np
 
 from .. import settings
 from .._version import __version__
-from ..errors import LiteError
+from ..documents import parse
+from ..errors import LiteError, ModelFormatError
 from ..files import write_file
 from ..ir import DType, Graph, Value
 from .choice import usability
@@ -193,13 +194,13 @@ def _mover(elems: int) -> Graph:
 def _read(path: Path) -> dict[str, Any]:
     """Known roofs; a damaged file is as good as none."""
     try:
-        data = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(data, dict):
+        data = parse(path.read_bytes(), "roofs").fields()
+        for part in data.values():
+            part.into(Roof)
+    except (OSError, ModelFormatError):
         return {}
     names = set(Roof.__dataclass_fields__)
-    return {k: v for k, v in data.items() if isinstance(v, dict) and set(v) == names}
+    return {key: part.value for key, part in data.items() if set(part.value) == names}
 
 
 def _write(path: Path, data: dict[str, Any]) -> None:

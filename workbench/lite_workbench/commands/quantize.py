@@ -247,6 +247,7 @@ def _command(args: argparse.Namespace, options: Any) -> str:
 def _repeated(text: str) -> Any:
     """Options of a point, from FILE.json:K."""
     from lite_engine.errors import UsageError
+    from lite_engine.files import about
     from lite_engine.quantize import Options, read_curve
 
     path, _, number = text.rpartition(":")
@@ -255,7 +256,8 @@ def _repeated(text: str) -> Any:
     points = read_curve(Path(path))["points"]
     if int(number) >= len(points):
         raise UsageError(f"{path} has {len(points)} points, numbered from 0")
-    return Options.from_dict(points[int(number)]["options"])
+    with about(path):
+        return Options.from_dict(points[int(number)]["options"])
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import LiteError
+from ...documents import parse
+from ...errors import LiteError, ModelFormatError
 from ...files import write_file
 
 Way = TypeVar("Way")
@@ -45,11 +46,10 @@ class Tuning:
     def load(cls, path: Path) -> Tuning:
         """A missing or damaged file is an empty table."""
         try:
-            table = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            table = {}
-        good = isinstance(table, dict) and all(isinstance(v, str) for v in table.values())
-        return cls(path, table if good else {})
+            ways = parse(path.read_bytes(), "tuning table").fields()
+            return cls(path, {size: way.text() for size, way in ways.items()})
+        except (OSError, ModelFormatError):
+            return cls(path)
 
     def pick(self, size: str, ways: Sequence[Way]) -> Way:
         """The way to take for a size; ways are told apart by their text."""
