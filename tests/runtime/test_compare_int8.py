@@ -27,9 +27,11 @@ def block() -> Graph:
     z = b.conv(z, 4, 8, 1, name="fc2", activation="Sigmoid")
     y = b.add("Mul", y, z, name="excite")
     z = b.conv(y, 8, 8, 3, name="wide", activation="HardSwish")
+    other = b.conv(y, 8, 8, 1, name="beside", activation="HardSwish")
+    z = b.add("Concat", z, other, name="both", axis=1)
     z = b.add("MaxPool", z, name="max", kernel_shape=[2, 2], strides=[2, 2])
     z = b.add("Flatten", z, name="flat")
-    return b.done(b.add("Gemm", z, b.weights(10, 288), b.weights(10), name="fc", transB=1))
+    return b.done(b.add("Gemm", z, b.weights(10, 576), b.weights(10), name="fc", transB=1))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ def versions(tmp_path_factory) -> tuple[Side, Side]:
 
 def test_rounding_explains_every_layer(versions) -> None:
     result = compare(*versions, image(block()))
-    assert {x.name for x in result.layers} >= {"stem", "pool", "fc2", "excite", "wide", "fc"}
+    assert {x.name for x in result.layers} >= {"stem", "pool", "fc2", "excite", "wide", "both", "fc"}
     assert result.agrees, result.verdict
     assert max(x.isolated["rel_l2"] for x in result.layers) < 0.05
 

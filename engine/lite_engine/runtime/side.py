@@ -179,12 +179,8 @@ def _taken_by_readers(value: Value) -> QuantParams | None:
         at = next(i for i, v in enumerate(reader.inputs) if v is value)
         if op is None or reader.op == "QLookup":
             continue
-        names = (
-            "scale",
-            f"{op.input_name(at)}_scale",
-            "xs",
-        )  # each of QLinearConcat's: x, scale, …
-        if op.input_name(at + 1) in names:
+        names = ("scale", f"{op.input_name(at)}_scale")
+        if reader.op == "QLinearConcat" or op.input_name(at + 1) in names:
             return _params(value, reader.input(at + 1), reader.input(at + 2), reader)
         for moved in reader.outputs[:1]:
             found = _taken_by_readers(moved) if moved.dtype == value.dtype else None
