@@ -47,7 +47,8 @@ def versions(tmp_path_factory) -> tuple[Side, Side]:
 
 def test_rounding_explains_every_layer(versions) -> None:
     result = compare(*versions, image(block()))
-    assert {x.name for x in result.layers} >= {"stem", "pool", "fc2", "excite", "wide", "both", "fc"}
+    compared = {x.name for x in result.layers}
+    assert compared >= {"stem", "pool", "fc2", "excite", "wide", "both", "fc"}
     assert result.agrees, result.verdict
     assert max(x.isolated["rel_l2"] for x in result.layers) < 0.05
 
