@@ -326,3 +326,46 @@ def test_what_a_reference_gives_is_what_was_told(
     monkeypatch.setattr(get_op("Neg"), "_reference", lambda x: np.outer(x, x))
     with pytest.raises(ShapeError, match=r"^y \(Neg\) gives 3×3 where 3 elements are due"):
         predictor.run(x=np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize(("opset", "node", "message"), [
+    (11, helper.make_node("Softmax", [], ["y"]), "y: Softmax needs its input 'x'"),
+    (11, helper.make_node("Softmax", ["x"], ["y"], axis=[1]), "'axis' is .1., no integer"),
+    (9, helper.make_node("Clip", [], ["y"]), "Clip needs its input 'x'"),
+    (9, helper.make_node("Upsample", [], ["y"]), "Upsample needs its input 'x'"),
+    (11, helper.make_node("Squeeze", ["x"], ["y"], axes="a"), "'axes' is 'a', no list"),
+])  # fmt: skip
+def test_older_forms_that_no_version_has(
+    tmp_path: Path, opset: int, node: onnx.NodeProto, message: str
+) -> None:
+    graph = helper.make_graph([node], "g", [_floats("x", 2, 3)], [_floats("y", 2, 3)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelFormatError, match=message):
+        load(tmp_path / "m.onnx")
+
+
+def test_a_loop_whose_inputs_are_swapped(tmp_path: Path) -> None:
+    flag = helper.make_tensor_value_info("go", TensorProto.BOOL, [])
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Relu", ["s"], ["t"])],
+        "body",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, []), flag, _floats("s", 2)],
+        [helper.make_tensor_value_info("on", TensorProto.BOOL, []), _floats("t", 2)],
+    )
+    count = helper.make_tensor_value_info("count", TensorProto.INT64, [])
+    start = helper.make_tensor_value_info("start", TensorProto.BOOL, [])
+    for names, message in (
+        (["count", "start", "x"], ""),
+        (["start", "count", "x"], "its trip count is bool.*, not one integer"),
+        (["x", "start", "x"], "its trip count is f32.*, not one integer"),
+        (["count", "x", "x"], "its condition is f32.*, not one truth value"),
+    ):
+        node = helper.make_node("Loop", names, ["y"], body=body)
+        path = tmp_path / "m.onnx"
+        path.write_bytes(_model([node], [_floats("x", 2), count, start], [_floats("y", 2)]))
+        if not message:
+            load(path)
+            continue
+        with pytest.raises(LiteError, match=message):
+            load(path)

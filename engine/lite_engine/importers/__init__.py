@@ -146,6 +146,7 @@ def _opened(module: ModuleType, path: Path, options: dict[str, Any]) -> Graph:
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     from ..ir import verify, walk
     from ..ops import find_op, infer_types
+    from ..ops.control_flow import check_control
     from ._emit import name_open_sizes
 
     def has_its_inputs(node: Node) -> None:
@@ -165,6 +166,7 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
             raise ModelFormatError(f"input {value.name}: its element type is not one of numbers")
     name_open_sizes(graph.inputs)
     infer_types(graph)
+    walk(graph, check_control)
     verify(graph, "import")
     return graph
 

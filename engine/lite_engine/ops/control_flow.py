@@ -197,21 +197,39 @@ def _interpreted(
     raise ShapeError(f"{node.name}: {node.op} is not a control-flow operator")
 
 
+def check_control(node: Node) -> None:
+    """Raises ShapeError for an If or Loop whose condition is no truth value, or whose number of
+    steps is no integer, as far as their types are known."""
+    wanted = {"If": (("condition", "b"),), "Loop": (("trip count", "iu"), ("condition", "b"))}
+    for (what, kinds), value in zip(wanted.get(node.op, ()), node.inputs):
+        if value is None or value.dtype is None:
+            continue
+        sizes = [d for d in value.shape or () if isinstance(d, int)]
+        if value.dtype.np.kind not in kinds or any(d != 1 for d in sizes):
+            kind = "one truth value" if kinds == "b" else "one integer"
+            raise ShapeError(f"{node.name} ({node.op}): its {what} is {value.type}, not {kind}")
+
+
+def _scalar(node: Node, what: str, kinds: str, array: Array) -> Any:
+    if array.dtype.kind not in kinds or array.size != 1:
+        kind = "one truth value" if kinds == "b" else "one integer"
+        found = f"{array.dtype}{list(array.shape)}"
+        raise ShapeError(f"{node.name} ({node.op}): its {what} is {found}, not {kind}")
+    return array.item()
+
+
 def _run_if(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
     assert inputs[0] is not None
-    if inputs[0].size != 1:
-        raise ShapeError(f"{node.name}: the condition has {inputs[0].size} elements, not 1")
-    return run_subgraph(
-        if_op.filled_attrs(node)["then_branch" if inputs[0].item() else "else_branch"], []
-    )
+    taken = "then_branch" if _scalar(node, "condition", "b", inputs[0]) else "else_branch"
+    return run_subgraph(if_op.filled_attrs(node)[taken], [])
 
 
 def _run_loop(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgraph) -> list[Array]:
     """for i in range(trip_count): if not condition: break; condition, states, scans = body(i, …)"""
     body: Graph = loop.filled_attrs(node)["body"]
     given = [*inputs, None, None][: max(2, len(inputs))]
-    limit = None if given[0] is None else int(given[0].item())
-    alive = given[1] is None or bool(given[1].item())
+    limit = None if given[0] is None else _scalar(node, "trip count", "iu", given[0])
+    alive = given[1] is None or _scalar(node, "condition", "b", given[1])
     states = [s for s in given[2:] if s is not None]
     scans: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - len(states))]
     i = 0

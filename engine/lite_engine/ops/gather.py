@@ -12,19 +12,47 @@ from ._conditions import of_type
 from ._core import Cost, define_op
 from ._helpers import ANY, normalise_axis, same_type
 
+# Indices that are constants have to be places of the data. Those that are computed may be out of
+# range, which ONNX leaves open: such a place reads zeros and is not written, on every backend.
+
+
+def _check_places(indices: TypeInfo, size: Dim) -> None:
+    """Raises ShapeError for a constant index outside −size…size−1."""
+    if indices.const is None or not isinstance(size, int) or not indices.const.size:
+        return
+    low, high = int(indices.const.min()), int(indices.const.max())
+    if low < -size or high >= size:
+        raise ShapeError(f"index {high if high >= size else low} of an axis of {size} elements")
+
+
+def _places(indices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices counted from the front (0 where out of range), and whether they are in range."""
+    at = np.where(indices < 0, indices + size, indices)
+    good = (at >= 0) & (at < size)
+    return np.where(good, at, 0), good
+
+
 gather = define_op("Gather", inputs="x indices", attrs={"axis": 0}, source="ONNX Gather-13")
 
 
 @gather.infer
 def _(x: TypeInfo, indices: TypeInfo, *, axis: int) -> TypeInfo:
     at = normalise_axis(axis, x.rank)
+    _check_places(indices, x.dims[at])
     return x.with_shape((*x.dims[:at], *indices.dims, *x.dims[at + 1 :]))
 
 
 @gather.reference
 def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
     """y[…, i, …] = x[…, indices[i], …] along axis; negative indices count from the end"""
-    return np.take(x, indices, axis)
+    axis %= x.ndim
+    at, good = _places(indices, x.shape[axis])
+    if good.all():
+        return np.take(x, at, axis)
+    if not x.shape[axis]:
+        return np.zeros((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+    good = good.reshape(*good.shape, *[1] * (x.ndim - axis - 1))
+    return np.where(good, np.take(x, at, axis), np.zeros((), x.dtype))
 
 
 gather.cost(lambda *_, **__: Cost())
@@ -37,7 +65,7 @@ gather_elements = define_op(
 
 @gather_elements.infer
 def _(x: TypeInfo, indices: TypeInfo, *, axis: int) -> TypeInfo:
-    normalise_axis(axis, x.rank)
+    _check_places(indices, x.dims[normalise_axis(axis, x.rank)])
     return x.with_shape(indices.shape)
 
 
@@ -47,11 +75,30 @@ def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
     window = tuple(
         slice(None) if i == axis % x.ndim else slice(0, d) for i, d in enumerate(indices.shape)
     )
-    at = np.where(indices < 0, indices + x.shape[axis], indices)
-    return np.take_along_axis(x[window], at, axis)
+    if not x.shape[axis]:
+        return np.zeros(indices.shape, x.dtype)
+    at, good = _places(indices, x.shape[axis])
+    return np.where(good, np.take_along_axis(x[window], at, axis), np.zeros((), x.dtype))
 
 
 gather_elements.kernel("cpu", "copy_gather_elements", dtype=ANY)
+
+
+def _check_tuples(indices: TypeInfo, sizes: tuple[Dim, ...]) -> None:
+    """`_check_places` for the last axis of `indices`, which has a place per axis of the data."""
+    if indices.const is not None:
+        for k, size in enumerate(sizes):
+            _check_places(TypeInfo.of(indices.const[..., k]), size)
+
+
+def _tuples(indices: np.ndarray, sizes: tuple[int, ...]) -> tuple[list[np.ndarray], np.ndarray]:
+    """`_places` for the last axis of `indices`: one array per axis, and where all are in range."""
+    pairs = [_places(indices[..., k], sizes[k]) for k in range(indices.shape[-1])]
+    good = np.ones(indices.shape[:-1], bool)
+    for _, fits in pairs:
+        good &= fits
+    return [at for at, _ in pairs], good
+
 
 gather_nd = define_op(
     "GatherND", inputs="x indices", attrs={"batch_dims": 0}, source="ONNX GatherND-13"
@@ -63,6 +110,7 @@ def _(x: TypeInfo, indices: TypeInfo, *, batch_dims: int) -> TypeInfo:
     depth = indices.dims[-1]
     if not isinstance(depth, int):
         return x.with_shape(None)
+    _check_tuples(indices, x.dims[batch_dims : batch_dims + depth])
     return x.with_shape((*indices.dims[:-1], *x.dims[batch_dims + depth :]))
 
 
@@ -73,7 +121,9 @@ def _(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
     grids = np.meshgrid(*[np.arange(d) for d in batch], indexing="ij")
     extra = indices.ndim - 1 - batch_dims
     leading = tuple(g.reshape(*batch, *[1] * extra) for g in grids)
-    return x[(*leading, *np.moveaxis(indices, -1, 0))]
+    at, good = _tuples(indices, x.shape[batch_dims:])
+    y = x[(*leading, *at)] if x.size else np.zeros(good.shape + x.shape[batch_dims + len(at) :])
+    return np.where(good.reshape(*good.shape, *[1] * (y.ndim - good.ndim)), y, 0).astype(x.dtype)
 
 
 gather_nd.kernel("cpu", "copy_gather_nd", dtype=ANY)
@@ -97,7 +147,13 @@ scatter_elements = define_op(
     "ScatterElements", inputs="x indices updates", attrs={"axis": 0, "reduction": "none"},
     source="ONNX ScatterElements-18",
 )  # fmt: skip
-scatter_elements.infer(same_type)
+
+
+@scatter_elements.infer
+def _(x: TypeInfo, indices: TypeInfo, updates: TypeInfo, *, axis: int, **_: Any) -> TypeInfo:
+    if x.shape is not None:
+        _check_places(indices, x.dims[normalise_axis(axis, x.rank)])
+    return same_type(x)
 
 
 @scatter_elements.reference
@@ -108,8 +164,9 @@ def _(
     y = x.copy()
     at: list[np.ndarray] = list(np.indices(indices.shape, sparse=True))
     axis %= x.ndim
-    at[axis] = np.where(indices < 0, indices + x.shape[axis], indices)
-    _combine(y, tuple(at), updates, reduction)
+    at[axis], good = _places(indices, x.shape[axis])
+    places = tuple(np.broadcast_to(a, indices.shape)[good] for a in at)
+    _combine(y, places, updates[good], reduction)
     return y
 
 
@@ -122,14 +179,21 @@ scatter_elements.kernel("cpu", "copy_scatter_elements", dtype=ANY, when=_no_redu
 scatter_nd = define_op(
     "ScatterND", inputs="x indices updates", attrs={"reduction": "none"}, source="ONNX ScatterND-18"
 )
-scatter_nd.infer(same_type)
+
+
+@scatter_nd.infer
+def _(x: TypeInfo, indices: TypeInfo, updates: TypeInfo, **_: Any) -> TypeInfo:
+    if x.shape is not None and indices.const is not None:
+        _check_tuples(indices, x.dims[: indices.dims[-1]])  # type: ignore[index]
+    return same_type(x)
 
 
 @scatter_nd.reference
 def _(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str) -> np.ndarray:
     """y[indices[…, :]] = updates[…]"""
     y = x.copy()
-    _combine(y, tuple(np.moveaxis(indices, -1, 0)), updates, reduction)
+    at, good = _tuples(indices, x.shape)
+    _combine(y, tuple(a[good] for a in at), updates[good], reduction)
     return y
 
 

@@ -32,6 +32,10 @@ def _plain(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 
 def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
+    """Raises ShapeError for operands of different types: no ONNX operator promotes."""
+    different = [x for x in xs if x.dtype is not xs[0].dtype]
+    if different:
+        raise ShapeError(f"operands are {xs[0].dtype} and {different[0].dtype}; cast one of them")
     return TypeInfo(xs[0].dtype, broadcast_shapes(*(x.shape for x in xs)))
 
 
@@ -109,7 +113,9 @@ _binary("Add", _add, "ONNX Add-14; activation is ours", native=True, **_FUSED)
 _binary("Sub", np.subtract, "ONNX Sub-14", native=True)
 _binary("Mul", np.multiply, "ONNX Mul-14", native=True)
 _binary("Div", _div, "ONNX Div-14", native=True)
-_binary("Pow", _pow, "ONNX Pow-15", native=True)
+_binary("Pow", _pow, "ONNX Pow-15", native=True).infer(
+    lambda a, b: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape))  # types may differ
+)
 _binary("Mod", _mod, "ONNX Mod-13", native=True, fmod=0)
 _binary("And", np.logical_and, "ONNX And-7")
 _binary("Or", np.logical_or, "ONNX Or-7")

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
+from ...ops import find_op
 
 #: A constant that a node of the file needs although the file has none is named after the node.
 Emit = Callable[..., Value]
@@ -71,9 +72,30 @@ def upgrades(*ops: str, before: int = 1000) -> Callable[..., Any]:
     return register
 
 
+#: Attributes that upgrades compute with, by what they are.
+_INTEGERS = ("axis", "broadcast", "k", "num_groups", "spatial")
+_LISTS = ("axes", "ends", "pads", "paddings", "shape", "split", "starts", "tiles")
+
+
+def _check(call: Call) -> None:
+    """Raises ModelFormatError for a call that no version of its operator has."""
+    op = find_op(call.op)
+    first = op.inputs[0] if op is not None and op.inputs else "x"
+    may_lack_it = first.endswith("?") or (op is not None and op.has_subgraphs)
+    if call.input(0) is None and not may_lack_it:
+        raise ModelFormatError(f"{call.label}: {call.op} needs its input {first.lstrip('*')!r}")
+    for key, value in call.attrs.items():
+        if key in _INTEGERS and type(value) is not int:
+            raise ModelFormatError(f"{call.label}: attribute {key!r} is {value!r:.40}, no integer")
+        if key in _LISTS and not isinstance(value, (list, tuple, np.ndarray)):
+            raise ModelFormatError(f"{call.label}: attribute {key!r} is {value!r:.40}, no list")
+
+
 def upgrade(call: Call, emit: Emit) -> None:
-    """Brings a call to the newest form; oldest upgrades run first."""
+    """Brings a call to the newest form; oldest upgrades run first. Raises ModelFormatError."""
     call.attrs.pop("consumed_inputs", None)  # opset 1: a memory hint
+    if any(call.version < before for before, _ in _UPGRADES.get(call.op, ())):
+        _check(call)
     for before, fn in sorted(_UPGRADES.get(call.op, ()), key=lambda item: item[0]):
         if call.version < before:
             fn(call, emit)

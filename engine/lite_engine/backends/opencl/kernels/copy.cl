@@ -65,8 +65,11 @@ void gather_runs(global const E *x, global const I *index, global E *y, int rows
   for (int row = first; row < min(first + PER_ITEM, rows); ++row) {
     long at = index[row % count];
     if (at < 0) at += axis;
-    at = clamp(at, 0L, (long)axis - 1) + row / count * axis;
-    run(x + at * inner, y + (long)row * inner, inner);
+    if (at >= 0 && at < axis) {
+      run(x + (at + row / count * axis) * inner, y + (long)row * inner, inner);
+    } else {
+      for (int k = 0; k < inner; ++k) y[(long)row * inner + k] = 0;
+    }
   }
 }
 #endif
@@ -84,7 +87,7 @@ kernel void gather(global const E *x, global const I *index, global E *y, int n,
   const int k = i % inner, j = i / inner % count, o = i / inner / count;
   long at = index[j];
   if (at < 0) at += axis;
-  y[i] = x[(o * axis + clamp(at, 0L, (long)axis - 1)) * inner + k];
+  y[i] = at >= 0 && at < axis ? x[(o * axis + at) * inner + k] : 0;
 }
 
 // Two axes change places: `along` neighbours in x are `y_along` apart in y, `across` neighbours in y are
