@@ -10,6 +10,7 @@ from lite_engine import Predictor
 from lite_engine.errors import ShapeError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.ops import infer_types
+from lite_engine.runtime.choice import host_target
 
 X = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
 UPDATES = np.array([[10, 20]], np.float32)
@@ -35,12 +36,15 @@ def _graph(kind: str, attrs: dict[str, Any], indices: Any, updates: bool, consta
     return graph
 
 
-@pytest.mark.parametrize("backend", ["reference", "x86"])
+@pytest.mark.parametrize(
+    "backend", ["reference", "cpu", pytest.param("opencl", marks=pytest.mark.opencl)]
+)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c[0])
 def test_computed_indices(case: tuple[str, dict[str, Any], Any, bool, Any], backend: str) -> None:
     kind, attrs, indices, updates, wanted = case
     graph = _graph(kind, attrs, indices, updates, constant=False)
     infer_types(graph)
+    backend = host_target() if backend == "cpu" else backend
     run = Predictor(graph, backend).run({"x": X, "i": np.array(indices, np.int64)})
     (y,) = run.values()
     assert y.dtype == np.float32
