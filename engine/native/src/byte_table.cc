@@ -35,6 +35,53 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi"))) void map_vbmi(const uint8
                               _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(v), high));
     }
 }
+
+// A shuffle answers 16 entries, and 0 where the top bit of its index is set. Of each half of the table
+// every row of 16 is kept as the difference (exclusive or) to the row before: while 16 is taken off
+// the index, with saturation, the rows up to the right one add up to it.
+struct Differences {
+  uint8_t rows[16][32];  // each twice, as shuffles of 32 bytes are two of 16
+
+  explicit Differences(const uint8_t* table) {
+    for (int i = 0; i < 16; ++i)
+      for (int j = 0; j < 32; ++j)
+        rows[i][j] = table[16 * i + j % 16] ^ (i % 8 ? table[16 * (i - 1) + j % 16] : 0);
+  }
+};
+
+template <int kVectors>
+__attribute__((target("avx2"))) inline void map_vectors(const Differences& d, const uint8_t* x,
+                                                        uint8_t* y) {
+  const __m256i top = _mm256_set1_epi8(-128), step = _mm256_set1_epi8(16);
+  __m256i at[2][kVectors], found[kVectors];
+  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {
+    at[0][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x) + v);
+    at[1][v] = _mm256_xor_si256(at[0][v], top);
+    found[v] = _mm256_setzero_si256();
+  }
+  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
+    const __m256i row = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(d.rows[i]));
+    _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {
+      __m256i& index = at[i / 8][v];
+      if (i % 8) index = _mm256_subs_epi8(index, step);
+      found[v] = _mm256_xor_si256(found[v], _mm256_shuffle_epi8(row, index));
+      asm("" : "+x"(found[v]));  // NOTE: gcc 12 keeps all 32 shuffles to combine them at the end
+    }
+  }
+  _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y) + v, found[v]);
+}
+
+__attribute__((target("avx2"))) void map_avx2(const uint8_t* table, const uint8_t* x, int64_t ldx,
+                                              uint8_t* y, int64_t ldy, int64_t n, int64_t rows) {
+  const Differences d(table);
+  for (int64_t row = 0; row < rows; ++row, x += ldx, y += ldy) {
+    int64_t i = 0;
+    for (; i + 64 <= n; i += 64) map_vectors<2>(d, x + i, y + i);
+    for (; i + 32 <= n; i += 32) map_vectors<1>(d, x + i, y + i);
+    map_each(table, x + i, y + i, n - i);
+  }
+}
 #elif defined(__aarch64__)
 // Four look-ups in 64 entries; an index outside leaves what was found before.
 void map_neon(const uint8_t* table, const uint8_t* x, int64_t ldx, uint8_t* y, int64_t ldy,
@@ -64,7 +111,9 @@ void map_rows(const uint8_t* table, const uint8_t* x, int64_t ldx, uint8_t* y, i
 #if defined(__x86_64__)
   static const bool shuffles =
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi");
+  static const bool narrower = __builtin_cpu_supports("avx2");
   if (shuffles) return map_vbmi(table, x, ldx, y, ldy, n, rows);
+  if (narrower && n * rows >= 256) return map_avx2(table, x, ldx, y, ldy, n, rows);
 #elif defined(__aarch64__)
   return map_neon(table, x, ldx, y, ldy, n, rows);
 #endif

@@ -5,7 +5,8 @@
 // same four columns serve two outputs. 3x3 tiles overlap their quads by two columns, whose half of
 // the interleaving is shared. Columns and rows of padding point at the zero point, so that every
 // output sees all taps and the zero point is one constant of the bias. Where the last channels fill half a
-// wide register, two tiles share it.
+// wide register, two tiles share it. Without dot products of four a row of taps ends in a pair where it has
+// at most two columns left.
 #include "int8_tile.h"
 #include "conv_strips.h"
 #include "quant_params.h"
@@ -14,7 +15,7 @@ namespace lite::LITE_ISA {
 namespace {
 
 constexpr int kBlock = 4 * kLanes;          // channels
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 constexpr bool kHalves = true;
 #else
 constexpr bool kHalves = false;
@@ -29,6 +30,7 @@ constexpr int kQuadWeights = 4 * kBlock;
 constexpr bool kFlipSigned = true;          // bytes are widened as unsigned numbers
 typedef int16_t TapWeight;
 #endif
+constexpr bool kPairs = sizeof(TapWeight) == 2;
 
 struct IntDepthwise {
   ConvShape shape;
@@ -37,6 +39,7 @@ struct IntDepthwise {
   int32_t outputs;            // per quad of columns: 2 at stride 1, else 1
   int32_t tile_outputs;
   int32_t quads;              // per kernel row, without overlap
+  bool half_quad;             // the last one of a row has two columns or one: pairs of int16
   int32_t columns;            // pointers per kernel row
   int32_t parts;              // bytes whose sum is a centred weight: 1, or up to 3
   int64_t blocks, block_weights, rows_of_taps;
@@ -90,6 +93,22 @@ LITE_INLINE I dot_four(I acc, I x, const TapWeight* w) {
 #endif
 }
 
+// acc += two products of every lane, of int16 pairs: a half quad. `w` as above.
+LITE_INLINE I dot_two(I acc, I x, const TapWeight* w) {
+#if defined(LITE_VNNI) || defined(__ARM_FEATURE_DOTPROD)
+  return acc;  // has none
+#elif defined(__AVX512F__)
+  return acc + (I)_mm512_madd_epi16((__m512i)x, (__m512i)load_lanes(w));
+#elif defined(__AVX2__)
+  return acc + (I)_mm256_madd_epi16((__m256i)x, (__m256i)load_lanes(w));
+#elif defined(__SSE2__)
+  return acc + (I)_mm_madd_epi16((__m128i)x, (__m128i)load_lanes(w));
+#else
+  const int16x8_t v = (int16x8_t)x, f = (int16x8_t)load_lanes(w);
+  return acc + (I)vpaddq_s32(vmull_s16(vget_low_s16(v), vget_low_s16(f)), vmull_high_s16(v, f));
+#endif
+}
+
 struct TileArgs {
   const uint8_t* const* pointers;   // [ky][column]
   uint8_t* out;
@@ -113,6 +132,13 @@ LITE_INLINE B read(const TileArgs& t, int64_t column, int64_t c, int part, B fli
     return (B)_mm512_mask_broadcast_i64x4(_mm512_castsi256_si512(low), 0xf0,
                                           _mm256_loadu_si256(other)) ^ flip;
   }
+#elif defined(__AVX2__)
+  if constexpr (kFill == kTwice) {
+    const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i other =
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(t.other[column] + c));
+    return (B)_mm256_inserti128_si256(_mm256_castsi128_si256(low), other, 1) ^ flip;
+  }
 #endif
   return load_bytes(p, part) ^ flip;
 }
@@ -125,6 +151,12 @@ LITE_INLINE void write(uint8_t* p, uint8_t* other, int part, B v) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256((__m512i)v));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(other),
                         _mm512_extracti64x4_epi64((__m512i)v, 1));
+    return;
+  }
+#elif defined(__AVX2__)
+  if constexpr (kFill == kTwice) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128((__m256i)v));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(other), _mm256_extracti128_si256((__m256i)v, 1));
     return;
   }
 #endif
@@ -165,15 +197,29 @@ LITE_INLINE void block(const IntDepthwise& d, const TileArgs& t, int64_t c, int 
   start(d, c, acc);
   const B flip = splat_byte(d.flip ? 0x80 : 0);
   const int parts = kSplit ? d.parts : 1;
-  for (int64_t q = 0; q < d.rows_of_taps * d.quads; ++q) {
-    B x[4];
-    LITE_UNROLL for (int j = 0; j < 4; ++j) x[j] = read<kFill>(t, 4 * q + j, c, part, flip);
-    I quad[4];
-    interleave(x[0], x[1], x[2], x[3], quad);
-    for (int part_of = 0; part_of < parts; ++part_of, w += kOutputs * kQuadWeights)
-      LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
-        LITE_UNROLL for (int i = 0; i < 4; ++i)
-          acc[o][i] = dot_four(acc[o][i], quad[i], w + o * kQuadWeights + i * kBlock);
+  int64_t column = 0;
+  for (int64_t ky = 0; ky < d.rows_of_taps; ++ky) {
+    for (int64_t q = d.half_quad; q < d.quads; ++q, column += 4) {
+      B x[4];
+      LITE_UNROLL for (int j = 0; j < 4; ++j) x[j] = read<kFill>(t, column + j, c, part, flip);
+      I quad[4];
+      interleave(x[0], x[1], x[2], x[3], quad);
+      for (int part_of = 0; part_of < parts; ++part_of, w += kOutputs * kQuadWeights)
+        LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
+          LITE_UNROLL for (int i = 0; i < 4; ++i)
+            acc[o][i] = dot_four(acc[o][i], quad[i], w + o * kQuadWeights + i * kBlock);
+    }
+    if (!kPairs || !d.half_quad) continue;
+    B low, high, pairs[4];
+    interleave_pair(read<kFill>(t, column, c, part, flip),
+                    read<kFill>(t, column + 1, c, part, flip), &low, &high);
+    interleave_pair(low, B{}, &pairs[0], &pairs[1]);
+    interleave_pair(high, B{}, &pairs[2], &pairs[3]);
+    LITE_UNROLL for (int o = 0; o < kOutputs; ++o)
+      LITE_UNROLL for (int i = 0; i < 4; ++i)
+        acc[o][i] = dot_two(acc[o][i], (I)pairs[i], w + o * kQuadWeights + i * kBlock);
+    column += 4;
+    w += kOutputs * kQuadWeights;
   }
   finish<kOutputs, kFill>(d, t, c, part, acc);
 }
@@ -232,7 +278,7 @@ int32_t byte_of(int32_t v) { return v < -128 ? -128 : v > 127 ? 127 : v; }
 
 // Bytes that the largest centred weight is a sum of.
 int32_t parts_of(const IntDepthwise& d, const Tensor& w) {
-  if (sizeof(TapWeight) > 1 || !d.quant.w_zero) return 1;
+  if (kPairs || !d.quant.w_zero) return 1;
   int32_t most = 1;
   const int64_t taps = d.shape.kernel[0] * d.shape.kernel[1];
   for (int64_t i = 0; i < d.shape.out.c * taps; ++i) {
@@ -263,11 +309,13 @@ void pack(const IntDepthwise& d, const Tensor& w, const int32_t* bias, TapWeight
             int32_t v = centred_weight(d.quant, w, c, (c * kh + ky) * kw + kx);
             sum += v;
             for (int part = 0; part < d.parts; ++part) {
-              const int32_t piece = sizeof(TapWeight) == 1 ? byte_of(v) : v;
+              const int32_t piece = kPairs ? v : byte_of(v);
               v -= piece;
               for (int o = 0; o < d.outputs; ++o) {
-                const int64_t column = kx + o, tap = column % 4;
-                const int64_t at = (ky * d.quads + column / 4) * d.parts + part;
+                const int64_t column = kx + o, q = column / 4;
+                const bool in_half = d.half_quad && q == d.quads - 1;
+                const int64_t tap = column % 4 * (in_half ? 2 : 1);
+                const int64_t at = (ky * d.quads + q) * d.parts + part;
                 TapWeight* quad = out + block * d.block_weights +
                                   (at * d.outputs + o) * kQuadWeights + vector * kBlock;
                 quad[sizeof(TapWeight) == 1 ? lane * 4 + tap
@@ -302,6 +350,8 @@ bool prepare(Step& step, Env& env) {
               s.out.w >= 2 * d->outputs;
   d->tile_outputs = d->paired ? 2 * d->outputs : d->outputs;
   d->quads = static_cast<int32_t>((s.kernel[1] + d->outputs - 1 + 3) / 4);
+  const int64_t last = (s.kernel[1] + d->outputs - 1) % 4;
+  d->half_quad = kPairs && !d->paired && (last == 1 || last == 2);
   d->columns = d->paired ? 6 : 4 * d->quads;
   d->rows_of_taps = s.kernel[0];
   d->blocks = (s.out.c + kBlock - 1) / kBlock;

@@ -68,7 +68,7 @@ void gather_runs(global const E *x, global const I *index, global E *y, int rows
     if (at >= 0 && at < axis) {
       run(x + (at + row / count * axis) * inner, y + (long)row * inner, inner);
     } else {
-      for (int k = 0; k < inner; ++k) y[(long)row * inner + k] = 0;
+      for (int k = 0; k < inner; ++k) y[(long)row * inner + k] = (E)0;
     }
   }
 }
@@ -87,7 +87,9 @@ kernel void gather(global const E *x, global const I *index, global E *y, int n,
   const int k = i % inner, j = i / inner % count, o = i / inner / count;
   long at = index[j];
   if (at < 0) at += axis;
-  y[i] = at >= 0 && at < axis ? x[(o * axis + at) * inner + k] : 0;
+  E found = (E)0;
+  if (at >= 0 && at < axis) found = x[(o * axis + at) * inner + k];
+  y[i] = found;
 }
 
 // Two axes change places: `along` neighbours in x are `y_along` apart in y, `across` neighbours in y are
