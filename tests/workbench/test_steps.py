@@ -206,6 +206,21 @@ def test_how_a_picture_fits_is_chosen_in_either_step(tmp_path: Path, monkeypatch
     assert "own" not in dict(run.header.selects[0]["options"])
 
 
+def test_arrays_are_not_fitted(tmp_path: Path, monkeypatch: Any) -> None:
+    """Samples in an .npz are inputs already: nothing about pictures is asked."""
+    monkeypatch.chdir(tmp_path)
+    np.savez("arrays.npz", x=np.zeros((2, 3, 16, 16), np.float32))
+    Path("pictures").mkdir()
+    (tmp_path / "pictures" / "one.png").write_bytes(b"")
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    header = lw.Workbench(made, step="Quantize").step("Quantize").header
+    arrays, pictures = (value for value, _ in header.selects[0]["options"])
+    assert arrays.endswith("arrays.npz") and pictures.endswith("pictures")
+    for samples, more in ((pictures, ["pixels", "fit"]), (arrays, [])):
+        header.values = {**header.values, "samples": samples}
+        assert [s["name"] for s in header.selects] == ["samples", "method", *more]
+
+
 def test_a_running_job_keeps_its_pictures(session: lw.Session) -> None:
     go, run = threading.Event(), step_class("Run")(session)
     job = session.start("Waiting", lambda: go.wait(10))

@@ -59,22 +59,29 @@ class QuantizeStep(Step):
         """What there is to calibrate with."""
         options, values = sources(self.session.path), self.header.values
         known = values.get("samples") in [value for value, _ in options]
-        clipping = [[m, m] for m in METHODS]
-        self.header.selects = [
-            *([{"name": "samples", "label": "Samples", "options": options}] if options else []),
-            {"name": "method", "label": "Clipping", "options": clipping},
-            *choices(self.session),
-        ]
+        samples = values["samples"] if known else options[0][0] if options else ""
+        self.header.selects = self._selects(options, samples)
         self.header.values = {
-            "method": METHODS[0], **values, **chosen(self.session),
-            "samples": values["samples"] if known else options[0][0] if options else "",
+            "method": METHODS[0], **values, **chosen(self.session), "samples": samples,
         }  # fmt: skip
+
+    def _selects(self, options: list[list[str]], samples: str) -> list[dict[str, Any]]:
+        """What can be chosen; arrays are inputs already, pictures have to become some."""
+        return [
+            *([{"name": "samples", "label": "Samples", "options": options}] if options else []),
+            {"name": "method", "label": "Clipping", "options": [[m, m] for m in METHODS]},
+            *(choices(self.session) if not samples.endswith(".npz") else []),
+        ]
 
     def _prepare(self) -> None:
         try:
             prepare(self.session, self.header.values)
         finally:
-            self.header.values = {**self.header.values, **chosen(self.session)}
+            values = {**self.header.values, **chosen(self.session)}
+            if self.header.selects:
+                options = sources(self.session.path)
+                self.header.selects = self._selects(options, values.get("samples", ""))
+            self.header.values = values
 
     def _look_again(self) -> None:
         self.quiet()
