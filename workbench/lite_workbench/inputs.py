@@ -64,6 +64,11 @@ def size_of(image: bytes | None) -> tuple[int, int] | None:
     return open_image(image).size if image else None
 
 
+def as_code(source: Any) -> str:
+    """How a source is written in code: a path as itself, data as a name."""
+    return repr(str(source)) if isinstance(source, (str, Path)) else "images"
+
+
 def _is_picture(source: str | Path, is_image: Any) -> bool:
     if not Path(source).exists():
         raise UsageError(f"{source}: no such file")

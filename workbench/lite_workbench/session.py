@@ -20,7 +20,7 @@ from .answers import Answer, Run
 from .boards import Boards
 from .by_hand import ByHand, from_file, layer_of, to_ship
 from .changes import Change, measure_change
-from .inputs import feeds_of, is_prepared, size_of
+from .inputs import as_code, feeds_of, is_prepared, size_of
 from .jobs import Job, Work
 from .names import FLOAT, GIVEN, INT8, MIXED, stem_of, with_ending
 from .predictors import Predictors
@@ -225,7 +225,7 @@ class Session(Observable):
             self.set_version(MIXED if keep_float else INT8, model)
         kept = f", keep_float={list(keep_float)!r}" if keep_float else ""
         most = f", limit={limit}" if limit else ""
-        self.remember(f"session.quantize({_source(images)}, method={method!r}{kept}{most})")
+        self.remember(f"session.quantize({as_code(images)}, method={method!r}{kept}{most})")
         return made
 
     def explore(self) -> Any:
@@ -486,13 +486,8 @@ class Session(Observable):
         return write_notebook(self.code, path)
 
     def _remember_call(self, verb: str, image: Any, backend: str) -> None:
-        given = f"{_source(image)}, " if image is not None else ""
+        given = f"{as_code(image)}, " if image is not None else ""
         self.remember(f"session.{verb}({given}backend={backend!r})")
-
-
-def _source(value: Any) -> str:
-    """How a source is written in code: a path as itself, data as a name."""
-    return repr(str(value)) if isinstance(value, (str, Path)) else "images"
 
 
 def open_session(path: str | Path, **options: Any) -> Session:

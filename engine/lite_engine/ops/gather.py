@@ -184,7 +184,7 @@ scatter_nd = define_op(
 @scatter_nd.infer
 def _(x: TypeInfo, indices: TypeInfo, updates: TypeInfo, **_: Any) -> TypeInfo:
     if x.shape is not None and indices.const is not None:
-        _check_tuples(indices, x.dims[: indices.dims[-1]])  # type: ignore[index]
+        _check_tuples(indices, x.dims[: indices.const.shape[-1]])
     return same_type(x)
 
 
