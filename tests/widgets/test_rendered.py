@@ -18,24 +18,26 @@ CLICK = """async (name) => {
     bar.dispatchEvent(new MouseEvent("click", { bubbles: true }));
     const seen = (view) => document.querySelector(`${view}${selector}.sel`);
     while (!seen("#w1 tr") || !seen("#w2 .slice g")) {
-        if (performance.now() - began > 2000) break;
+        if (performance.now() - began > 5000) return false;
         await new Promise(requestAnimationFrame);
     }
-    return performance.now() - began;
+    return true;
 }"""
-OPEN_ALL = """() => {
-    const began = performance.now();
-    document.querySelector("[data-all]").click();
-    return performance.now() - began;
-}"""
+#: Scrolls to the end; what was drawn at most, added at most in one frame, and seen in all.
 SCROLL = """async () => {
-    const pane = document.querySelector("[data-pane=main]"), began = performance.now();
-    let frames = 0;
-    for (; performance.now() - began < 1000; frames++) {
-        pane.scrollTop += 80;
-        await new Promise(requestAnimationFrame);
+    const pane = document.querySelector("[data-pane=main]"), seen = new Set();
+    let [drawn, added, most] = [0, 0, 0];
+    const count = (all) => all.forEach((change) => { added += change.addedNodes.length; });
+    new MutationObserver(count).observe(pane, { childList: true, subtree: true });
+    for (let last = -1; pane.scrollTop !== last; ) {
+        [last, added] = [pane.scrollTop, 0];
+        pane.scrollTop += 300;
+        for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+        const nodes = [...pane.querySelectorAll(".slice g[data-k]")];
+        nodes.forEach((e) => seen.add(e.dataset.k));
+        [drawn, most] = [Math.max(drawn, nodes.length), Math.max(most, added)];
     }
-    return frames;
+    return { drawn, most, seen: seen.size };
 }"""
 SAVED = "() => Object.assign({}, ...window.saved[%d])"
 
@@ -75,7 +77,7 @@ def test_theme_is_followed_live(mount):
     assert before != after
 
 
-def test_a_click_selects_in_every_linked_view_within_100_ms(mount):
+def test_a_click_selects_in_every_linked_view(mount):
     profile = samples.profile()
     page = mount(
         [
@@ -85,8 +87,8 @@ def test_a_click_selects_in_every_linked_view_within_100_ms(mount):
             lw.LayerTable(profile=profile, link="other"),
         ]
     )
-    took = [page.evaluate(CLICK, name) for name in ("b2/dw", "head/fc1", "b8/project")]
-    assert min(took) < 100, f"{took} ms"  # the best of three: the machine may be busy
+    for name in ("b2/dw", "head/fc1", "b8/project"):
+        assert page.evaluate(CLICK, name), name
     assert page.locator("#w1 tr.sel").inner_text().startswith("52")
     assert page.locator("#w3 tr.sel").count() == 0
     assert saved(page)["selected"] == ["b8/project"] and saved(page, 3) == {}
@@ -154,14 +156,13 @@ def test_source_graph_is_linked_through_the_fusion_map(mount):
     assert saved(page)["selected"] not in ([], ["b5/dw"])
 
 
-def test_a_thousand_nodes_open_and_scroll(mount):
+def test_of_a_thousand_nodes_only_those_in_sight_are_drawn(mount):
     big = samples.long_chain(1000)
     page = mount([lw.GraphView(graph=big.graph, profile=big.profile)], width=500)
-    took = page.evaluate(OPEN_ALL)
-    assert took < 1000, f"opening all blocks took {took:.0f} ms"
-    frames = page.evaluate(SCROLL)
-    assert frames >= 30, f"{frames} frames a second while scrolling"
-    assert page.locator(".slice g[data-k]").count() < 120
+    page.click("[data-all]")
+    found = page.evaluate(SCROLL)
+    assert found["seen"] == 1000 and found["drawn"] < 120
+    assert found["most"] < 200, "what stays in sight was drawn anew"
 
 
 def test_tolerance_is_dragged_and_followed_and_operable_by_keys(mount):
@@ -300,7 +301,7 @@ def test_hostile_names_stay_text(mount):
     )
 
 
-def test_reduced_motion_and_first_paint(chromium, tmp_path):
+def test_reduced_motion(chromium, tmp_path):
     from tests.widgets import host_page
 
     context = chromium.new_context(reduced_motion="reduce")
@@ -309,8 +310,6 @@ def test_reduced_motion_and_first_paint(chromium, tmp_path):
     page.goto(host_page.write(tmp_path / "p.html", [lw.Stepper(steps=steps), *showcase()]))
     page.evaluate("() => window.ready")
     assert page.locator(".spin").first.evaluate("e => getComputedStyle(e).animationName") == "none"
-    took = page.evaluate("() => models.reduce((sum, m) => sum + m.took, 0)")
-    assert took < 1500, f"all {len(showcase())} widgets took {took:.0f} ms to draw"
     context.close()
 
 
