@@ -45,6 +45,14 @@ CONVS: list[tuple] = [
     # half a register of channels, an odd number of tiles in a row
     (DEPTHWISE, (1, 7, 17, 32), 32, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
     (DEPTHWISE, (2, 9, 11, 96), 96, (5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}, I8, I8, I8),
+    # 5x5: rows that end in parts of tiles and of registers, rows left out, padding of either kind
+    (DEPTHWISE, (2, 11, 23, 72), 72, (5, 5), {"pads": [2, 2, 2, 2]}, I8, I8, U8),
+    (DEPTHWISE, (1, 12, 19, 120), 120, (5, 5), {"pads": [1, 3, 2, 0], "strides": [2, 2]},
+     U8, U8, U8),
+    (DEPTHWISE, (1, 17, 9, 24), 24, (5, 5), {"pads": [4, 4, 4, 4], "strides": [6, 1],
+                                             "activation": "Relu"}, I8, I8, I8),
+    (DEPTHWISE, (1, 5, 5, 8), 8, (5, 5), {"zeros": "some"}, U8, U8, I8),
+    (DEPTHWISE, (1, 6, 73, 40), 40, (5, 5), {"pads": [2, 2, 2, 2]}, U8, I8, U8),
     # a residual, whole vectors and parts of them, of either type
     (GEMM, (1, 16, 16, 64), 64, (1, 1), {"residual": I8}, U8, I8, U8),
     (GEMM, (2, 4, 7, 33), 65, (1, 1), {"residual": U8}, I8, I8, I8),
@@ -224,10 +232,28 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
 )
 def test_qlinear_conv(case, isa):
     inputs, attrs, want = int_conv_case(*case)
-    for threads in (1, 3):
+    # With so small a cache 5x5 depthwise layers keep no rows of floats.
+    for options in ({"threads": 1}, {"threads": 3}, {"threads": 1, "l2_bytes": 1024}):
         (got,) = run_step("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs,
-                          constant=(3, 8), threads=threads, max_isa=isa)
-        assert np.array_equal(got, want)
+                          constant=(3, 8), max_isa=isa, **options)
+        assert np.array_equal(got, want), options
+
+
+@pytest.mark.skipif("avx2" not in native.isas(), reason="this processor has no AVX2")
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("bias", "floats"), [(0, True), (1 << 24, False), (-(1 << 24), False)])
+def test_5x5_sums_are_floats_where_these_hold_them(bias, floats, stride):
+    options = {"pads": [2, 2, 2, 2], "strides": [stride, stride]}
+    inputs, attrs, want = int_conv_case(DEPTHWISE, (1, 9, 11, 40), 40, (5, 5), options, U8, I8, U8)
+    inputs[8] = inputs[8] + np.int32(bias)
+    if bias:  # outputs of 100 and more, or of none, that differ
+        attrs |= {"y_scale": float(abs(bias) * attrs["x_scale"] * max(attrs["w_scale"]) / 100)}
+        attrs |= {"y_zero_point": 128 if bias < 0 else 0}
+    plan = one_step_plan("QLinearConv", DEPTHWISE, inputs, [np.zeros_like(want)], attrs, (3, 8))
+    program = load(plan, max_isa="avx2")
+    assert ("floats" in program.steps()[0].variant) == floats
+    (got,), (other,) = program.run(inputs[:1]), load(plan, max_isa="sse2").run(inputs[:1])
+    assert len(np.unique(got)) > 10 and np.array_equal(got, other)
 
 
 def kernels_of(inputs, attrs, want) -> set[str]:

@@ -7,7 +7,7 @@
 // output sees all taps and the zero point is one constant of the bias. Where the last channels fill half a
 // wide register, two tiles share it. Without dot products of four a row of taps ends in a pair where it has
 // at most two columns left.
-#include "int8_tile.h"
+#include "int8_depthwise_floats.h"
 #include "conv_strips.h"
 #include "quant_params.h"
 
@@ -31,6 +31,12 @@ constexpr bool kFlipSigned = true;          // bytes are widened as unsigned num
 typedef int16_t TapWeight;
 #endif
 constexpr bool kPairs = sizeof(TapWeight) == 2;
+// Whether products of floats are the faster ones where they suit.
+#if defined(__FMA__)
+constexpr bool kFloats = kPairs;
+#else
+constexpr bool kFloats = false;
+#endif
 
 struct IntDepthwise {
   ConvShape shape;
@@ -50,6 +56,8 @@ struct IntDepthwise {
   const int64_t* offsets;     // [ky][column], bytes from a tile's first pixel
   bool halved;                // the last block serves two tiles, its weights are there twice
   bool flip;
+  bool floats;                // `form` in place of what is above from `paired` on
+  FloatForm form;
   ThreadGrid grid;
 };
 
@@ -345,6 +353,12 @@ bool prepare(Step& step, Env& env) {
                          s.kernel[0] * s.kernel[1], &d->quant)) {
     return false;
   }
+  const int32_t* bias = b ? b->as<int32_t>() : nullptr;
+  d->floats = kFloats && suits_floats(s, d->quant, *o.w, bias, env.l2_bytes);
+  d->blocks = (s.out.c + kBlock - 1) / kBlock;
+  d->grid = choose_grid(env.threads, s.out.images * s.out.h, d->blocks,
+                        static_cast<double>(s.out.w * s.kernel[0] * s.kernel[1]) * 3, 0, 0);
+  if (d->floats) return prepare_floats(step, env, s, d->quant, *o.w, bias, &d->form);
   d->outputs = s.stride[1] == 1 && s.dilation[1] == 1 && s.out.w > 1 ? 2 : 1;
   d->paired = s.kernel[0] == 3 && s.kernel[1] == 3 && s.stride[1] <= 2 && s.dilation[1] == 1 &&
               s.out.w >= 2 * d->outputs;
@@ -354,7 +368,6 @@ bool prepare(Step& step, Env& env) {
   d->half_quad = kPairs && !d->paired && (last == 1 || last == 2);
   d->columns = d->paired ? 6 : 4 * d->quads;
   d->rows_of_taps = s.kernel[0];
-  d->blocks = (s.out.c + kBlock - 1) / kBlock;
   d->halved = kHalves && s.out.c % kBlock == kBlock / 2 && s.out.w > d->tile_outputs;
   d->parts = parts_of(*d, *o.w);
   d->block_weights = s.kernel[0] * d->quads * d->parts * d->outputs * kQuadWeights;
@@ -372,7 +385,7 @@ bool prepare(Step& step, Env& env) {
   for (int64_t i = 0; i < pointers; ++i)
     offsets[i] = i / d->columns * s.dilation[0] * s.in.row +
                  i % d->columns * s.dilation[1] * s.in.pixel;
-  pack(*d, *o.w, b ? b->as<int32_t>() : nullptr, w, biases, scales);
+  pack(*d, *o.w, bias, w, biases, scales);
   memset(padding, d->quant.x_zero & 0xff, static_cast<size_t>(channels));
   d->weights = w;
   d->bias = biases;
@@ -380,9 +393,6 @@ bool prepare(Step& step, Env& env) {
   d->padding = padding;
   d->offsets = offsets;
   step.scratch_bytes = static_cast<size_t>(2 * pointers) * sizeof(uint8_t*);
-  const double taps = static_cast<double>(d->rows_of_taps * d->quads);
-  d->grid = choose_grid(env.threads, s.out.images * s.out.h, d->blocks,
-                        static_cast<double>(s.out.w) * taps * 8, 0, 0);
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, d->tile_outputs,
               kBlock);
   return true;
@@ -418,6 +428,10 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   const ConvShape& s = d.shape;
   const auto [row_begin, row_end, block_begin, block_end] =
       part_of(d.grid, s.out.images * s.out.h, 1, d.blocks, thread);
+  for (int64_t block = block_begin; d.floats && block < block_end; ++block)
+    run_floats(step, s, d.quant, d.form, block * kBlock, row_begin, row_end,
+               static_cast<float*>(scratch));
+  if (d.floats) return;
   const uint8_t** pointers = static_cast<const uint8_t**>(scratch);
   static constexpr TileFn kTiles[2][2][2] = {
       {{tile<1, false, false>, tile<1, false, true>}, {tile<1, true, false>, tile<1, true, true>}},
