@@ -19,6 +19,11 @@ class LiteError(Exception):
     """Base of every error that is shown to a person as one line."""
 
 
+def reason_of(error: Exception) -> str:
+    """What went wrong, without the file's name and number that the system's errors begin with."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 class ModelFormatError(LiteError):
     """The file is damaged, truncated, hostile or not a model of this format."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from .errors import LiteError, ModelFormatError
+from .errors import LiteError, ModelFormatError, reason_of
 
 _numbers = itertools.count()
 
@@ -25,8 +25,7 @@ def map_file(path: Path) -> memoryview:
                 raise ModelFormatError(f"{path}: the file is empty")
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ModelFormatError(f"{path}: cannot be read ({reason})") from None
+        raise ModelFormatError(f"{path}: cannot be read ({reason_of(error)})") from None
 
 
 def head(path: Path, count: int = 64) -> bytes:
@@ -81,7 +80,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
                 part.unlink()
             raise
     except OSError as error:
-        raise LiteError(f"{path}: cannot be written ({error.strerror or error})") from None
+        raise LiteError(f"{path}: cannot be written ({reason_of(error)})") from None
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:
@@ -115,4 +114,4 @@ def filling(folder: str | Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
-        raise LiteError(f"{folder}: cannot be written ({error.strerror or error})") from None
+        raise LiteError(f"{folder}: cannot be written ({reason_of(error)})") from None

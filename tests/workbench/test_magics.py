@@ -47,7 +47,8 @@ def test_cell_runs_several(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [("nothing", "not a verb"), ("run {model} --backend tpu", "invalid choice"),
-     ("run {absent}", "no variable"), ("run absent.onnx", "absent.onnx"), ("run 'x", "quotation")],
+     ("run {absent}", "no variable"), ("run absent.onnx", "absent.onnx"), ("run 'x", "quotation"),
+     ("run 'a #1.onnx' # first", "a #1.onnx"), ("run a\0b", "NUL"), ("run a#b.onnx", "a#b.onnx")],
 )  # fmt: skip
 def test_an_error_is_one_line(shell: Any, line: str, says: str, capsys: Any) -> None:
     assert shell.run_cell(f"%lite {line}").result is None

@@ -33,7 +33,7 @@ def said(capsys, *words: str | Path) -> tuple[int, str]:
         ("run --threads 1000", "1000 threads are asked for; there can be 1 to 256"),
         ("run --top 0", "not a whole number from 1 on"),
         ("run --threshold 3", "not a number from 0 to 1"),
-        ("run --labels nowhere.txt", "nowhere.txt: labels cannot be read"),
+        ("run --labels nowhere.txt", "nowhere.txt: labels cannot be read (No such file"),
         ("run --input nowhere.png", "nowhere.png: no such file"),
         ("compare --threads 0", "0 threads are asked for"),
         ("compare --precision fp32,fp16,bf16", "--precision needs two, like fp32,fp16"),
@@ -65,6 +65,7 @@ def test_options(words: str, what: str, capsys, tmp_path, monkeypatch) -> None:
         ("devices add board", "write `lite devices add board ADDRESS`"),
         ("devices remove", "write `lite devices remove NAME`"),
         ("runs list --limit 0", "not a whole number from 1 on"),
+        ("runs list --limit 1" + 20 * "0", "not a whole number from 1 to 9223372036854775807"),
     ],
 )
 def test_words(words: str, what: str, capsys) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.errors import UsageError
+from lite_engine.errors import UsageError, reason_of
 from lite_engine.preprocess import Placement, Preprocess
 
 from .pictures import OVERLAP, THRESHOLD, find_boxes, find_mask, is_one_row
@@ -135,7 +135,7 @@ def read_labels(path: str | Path) -> list[str]:
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: labels cannot be read ({error})") from None
+        raise UsageError(f"{path}: labels cannot be read ({reason_of(error)})") from None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -65,7 +65,7 @@ class LiteMagics(Magics):
         names = {**self.shell.user_ns, **(local_ns or {})}
         result: Any = None
         for text in lines:
-            text = text.partition(" #")[0].strip()
+            text = _without_comment(text).strip()
             if cell is None or (text and not text.startswith("#")):
                 result = self._one(text, names)
         return result
@@ -76,6 +76,19 @@ class LiteMagics(Magics):
         except LiteError as error:
             print(f"error: {' '.join(str(error).split())}")
             return None
+
+
+def _without_comment(text: str) -> str:
+    """What stands before a # that begins a word outside quotes."""
+    quote = ""
+    for i, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character == "#" and text[i - 1 : i].isspace():
+            return text[:i]
+    return text
 
 
 def _arguments(text: str, names: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import settings
 from ..documents import parse
-from ..errors import LiteError, ModelFormatError, UsageError
+from ..errors import LiteError, ModelFormatError, UsageError, reason_of
 from ..files import write_file
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def load_entries() -> list[Entry]:
     except FileNotFoundError:
         return []
     except (OSError, ModelFormatError) as error:
-        raise LiteError(f"{_path()}: damaged ({error}); remove it and add the devices") from None
+        reason = reason_of(error)
+        raise LiteError(f"{_path()}: damaged ({reason}); remove it and add the devices") from None
 
 
 def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..documents import Part, parse
-from ..errors import LiteError, UsageError
+from ..errors import LiteError, UsageError, reason_of
 from ..files import write_file
 from .scheme import Scheme
 
@@ -53,7 +53,7 @@ def read_curve(path: Path) -> dict[str, Any]:
         for point in document["points"].items():
             _check(point)
     except (OSError, LiteError) as error:
-        raise UsageError(f"{path}: not a trade-off curve ({error})") from None
+        raise UsageError(f"{path}: not a trade-off curve ({reason_of(error)})") from None
     return dict(document.value)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import read_array, read_arrays
-from ..errors import ShapeError, UsageError
+from ..errors import ShapeError, UsageError, reason_of
 from ..ir import DType, Graph, Value
 from ..model_file import Model
 from ..preprocess import Preprocess, is_image
@@ -88,7 +88,7 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
                 raise UsageError(f"{path}: give 16-bit mono sound")
             pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     except (OSError, EOFError, wave.Error) as error:
-        raise UsageError(f"{path}: not a .wav file that can be read ({error})") from None
+        raise UsageError(f"{path}: not a .wav file that can be read ({reason_of(error)})") from None
     dims = [d for d in value.shape or () if isinstance(d, int)]
     if value.dtype is None or not value.dtype.is_float or dims[1:] not in ([], [pcm.size]):
         raise ShapeError(

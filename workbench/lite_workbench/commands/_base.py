@@ -39,6 +39,14 @@ class LiteParser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if args and any("\0" in word for word in args):  # no file has such a name
+            self.error("an argument holds a NUL character")
+        return super().parse_args(args, namespace)
+
+
+_LARGEST = 2**63 - 1
+
 
 def at_least(least: int) -> Callable[[str], int]:
     """Reads a whole number of at least that much. Raises argparse's error."""
@@ -48,8 +56,9 @@ def at_least(least: int) -> Callable[[str], int]:
             number = int(text)
         except ValueError:
             number = least - 1
-        if number < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+        if not least <= number <= _LARGEST:
+            bounds = f"{least} to {_LARGEST}" if number > _LARGEST else f"{least} on"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {bounds}")
         return number
 
     return read
