@@ -16,6 +16,7 @@ pytestmark = pytest.mark.cpu
 
 GEMM, DEPTHWISE, DECONV = "i8_conv2d_gemm", "i8_conv2d_depthwise", "i8_deconv2d"
 U8, I8 = np.uint8, np.int8
+LARGE = 1 << 20  # of a second-level cache, whatever this processor has
 
 # kernel, x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type
 CONVS: list[tuple] = [
@@ -232,11 +233,11 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
 )
 def test_qlinear_conv(case, isa):
     inputs, attrs, want = int_conv_case(*case)
-    # With so small a cache 5x5 depthwise layers keep no rows of floats.
-    for options in ({"threads": 1}, {"threads": 3}, {"threads": 1, "l2_bytes": 1024}):
+    # With a small cache nothing takes Winograd's form or keeps rows of floats (5x5 depthwise).
+    for threads, cache in ((1, LARGE), (3, LARGE), (1, 1024)):
         (got,) = run_step("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs,
-                          constant=(3, 8), max_isa=isa, **options)
-        assert np.array_equal(got, want), options
+                          constant=(3, 8), max_isa=isa, threads=threads, l2_bytes=cache)
+        assert np.array_equal(got, want), (threads, cache)
 
 
 @pytest.mark.skipif("avx2" not in native.isas(), reason="this processor has no AVX2")
@@ -250,7 +251,7 @@ def test_5x5_sums_are_floats_where_these_hold_them(bias, floats, stride):
         attrs |= {"y_scale": float(abs(bias) * attrs["x_scale"] * max(attrs["w_scale"]) / 100)}
         attrs |= {"y_zero_point": 128 if bias < 0 else 0}
     plan = one_step_plan("QLinearConv", DEPTHWISE, inputs, [np.zeros_like(want)], attrs, (3, 8))
-    program = load(plan, max_isa="avx2")
+    program = load(plan, max_isa="avx2", l2_bytes=LARGE)
     assert ("floats" in program.steps()[0].variant) == floats
     (got,), (other,) = program.run(inputs[:1]), load(plan, max_isa="sse2").run(inputs[:1])
     assert len(np.unique(got)) > 10 and np.array_equal(got, other)
@@ -261,7 +262,7 @@ def kernels_of(inputs, attrs, want) -> set[str]:
     plan = one_step_plan("QLinearConv", GEMM, inputs, [np.zeros_like(want)], attrs, (3, 8))
     taken = set()
     for isa in set(native.isas()) - {"avx512bf16", "amx"}:
-        (step,) = load(plan, max_isa=isa).steps()
+        (step,) = load(plan, max_isa=isa, l2_bytes=LARGE).steps()
         taken.add(step.variant.partition("__")[0])
     return taken
 
@@ -287,7 +288,7 @@ def test_winograd_is_exact_up_to_its_largest_sums(channels, name, isa):
     inputs = [x, None, None, w, None, None, None, None, np.zeros(64, np.int32)]
     assert kernels_of(inputs, attrs, want) == {f"i8_conv2d_{name}"}
     (got,) = run_step("QLinearConv", GEMM, inputs, [np.zeros_like(want)], attrs, constant=(3, 8),
-                      max_isa=isa)
+                      max_isa=isa, l2_bytes=LARGE)
     assert np.array_equal(got, want)
     assert got.min() < -100 and got.max() > 100
 
