@@ -354,11 +354,13 @@ bool prepare(Step& step, Env& env) {
     return false;
   }
   const int32_t* bias = b ? b->as<int32_t>() : nullptr;
-  d->floats = kFloats && suits_floats(s, d->quant, *o.w, bias, env.l2_bytes);
   d->blocks = (s.out.c + kBlock - 1) / kBlock;
   d->grid = choose_grid(env.threads, s.out.images * s.out.h, d->blocks,
                         static_cast<double>(s.out.w * s.kernel[0] * s.kernel[1]) * 3, 0, 0);
-  if (d->floats) return prepare_floats(step, env, s, d->quant, *o.w, bias, &d->form);
+  if constexpr (kFloats) {
+    d->floats = suits_floats(s, d->quant, *o.w, bias, env.l2_bytes);
+    if (d->floats) return prepare_floats(step, env, s, d->quant, *o.w, bias, &d->form);
+  }
   d->outputs = s.stride[1] == 1 && s.dilation[1] == 1 && s.out.w > 1 ? 2 : 1;
   d->paired = s.kernel[0] == 3 && s.kernel[1] == 3 && s.stride[1] <= 2 && s.dilation[1] == 1 &&
               s.out.w >= 2 * d->outputs;
@@ -428,10 +430,12 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   const ConvShape& s = d.shape;
   const auto [row_begin, row_end, block_begin, block_end] =
       part_of(d.grid, s.out.images * s.out.h, 1, d.blocks, thread);
-  for (int64_t block = block_begin; d.floats && block < block_end; ++block)
-    run_floats(step, s, d.quant, d.form, block * kBlock, row_begin, row_end,
-               static_cast<float*>(scratch));
-  if (d.floats) return;
+  if constexpr (kFloats) {
+    for (int64_t block = block_begin; d.floats && block < block_end; ++block)
+      run_floats(step, s, d.quant, d.form, block * kBlock, row_begin, row_end,
+                 static_cast<float*>(scratch));
+    if (d.floats) return;
+  }
   const uint8_t** pointers = static_cast<const uint8_t**>(scratch);
   static constexpr TileFn kTiles[2][2][2] = {
       {{tile<1, false, false>, tile<1, false, true>}, {tile<1, true, false>, tile<1, true, true>}},
