@@ -16,7 +16,7 @@ pytestmark = pytest.mark.cpu
 
 GEMM, DEPTHWISE, DECONV = "i8_conv2d_gemm", "i8_conv2d_depthwise", "i8_deconv2d"
 U8, I8 = np.uint8, np.int8
-LARGE = 1 << 20  # of a second-level cache, whatever this processor has
+LARGE = 2 << 20  # of a second-level cache, whatever this processor has
 
 # kernel, x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type
 CONVS: list[tuple] = [
