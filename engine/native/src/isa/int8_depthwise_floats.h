@@ -1,6 +1,6 @@
 // 5x5 depthwise convolution of bytes in float32, exact: for instruction sets that have fused products of
 // floats but no dot products of bytes, where one operation does more products than with pairs of int16.
-// (With 3x3 taps converting costs what it gains.)
+// (With 3x3 taps converting costs what it gains, or more.)
 //
 // A block of channels at a time: the input rows that an output row meets are kept as floats in a ring of
 // five, padded with the zero point, so that every byte is converted once. Sums are whole numbers of at
@@ -105,6 +105,19 @@ LITE_INLINE void widen_row(const ConvShape& s, int64_t columns, const uint8_t* r
 // Of the input as unsigned bytes.
 LITE_INLINE int32_t float_zero(const QuantParams& q) { return q.x_zero + (q.x_signed ? 128 : 0); }
 
+// What every sum of channel c begins with; adds the most that products can change it by to `*most`.
+inline int64_t float_constant(const QuantParams& q, const Tensor& w, const int32_t* bias, int64_t c,
+                              int64_t* most) {
+  constexpr int64_t taps = kFloatTaps * kFloatTaps;
+  int64_t sum = bias ? bias[c] : 0;
+  for (int64_t i = 0; i < taps; ++i) {
+    const int64_t v = centred_weight(q, w, c, c * taps + i);
+    sum -= float_zero(q) * v;
+    *most += 255 * (v < 0 ? -v : v);
+  }
+  return sum;
+}
+
 LITE_INLINE int64_t float_columns(const ConvShape& s) {
   return (s.out.w - 1) * s.stride[1] + kFloatTaps;
 }
@@ -115,16 +128,12 @@ LITE_INLINE size_t float_ring_bytes(const ConvShape& s) {
 // Whether there is a form for the shape, and floats hold all sums.
 inline bool suits_floats(const ConvShape& s, const QuantParams& q, const Tensor& w, const int32_t* bias,
                          size_t l2_bytes) {
-  constexpr int k = kFloatTaps, taps = k * k;
+  constexpr int k = kFloatTaps;
   if (s.kernel[0] != k || s.kernel[1] != k || s.stride[1] > 2) return false;
   if (s.dilation[0] != 1 || s.dilation[1] != 1 || float_ring_bytes(s) > l2_bytes / 2) return false;
   for (int64_t c = 0; c < s.out.c; ++c) {
-    int64_t sum = bias ? bias[c] : 0, most = 0;
-    for (int64_t i = 0; i < taps; ++i) {
-      const int64_t v = centred_weight(q, w, c, c * taps + i);
-      sum -= float_zero(q) * v;
-      most += 255 * (v < 0 ? -v : v);
-    }
+    int64_t most = 0;
+    const int64_t sum = float_constant(q, w, bias, c, &most);
     if ((sum < 0 ? -sum : sum) + most > kExactSum) return false;
   }
   return true;
@@ -142,13 +151,11 @@ inline bool prepare_floats(Step& step, Env& env, const ConvShape& s, const Quant
   float* scales = floats(channels);
   if (!weights || !biases || !scales) return env.out_of_memory();
   for (int64_t c = 0; c < s.out.c; ++c) {
-    int64_t sum = bias ? bias[c] : 0;
-    for (int64_t i = 0; i < taps; ++i) {
-      const int32_t v = centred_weight(q, w, c, c * taps + i);
-      sum -= float_zero(q) * v;
-      weights[(c / kFloatBlock * taps + i) * kFloatBlock + c % kFloatBlock] = static_cast<float>(v);
-    }
-    biases[c] = static_cast<float>(sum);
+    for (int64_t i = 0; i < taps; ++i)
+      weights[(c / kFloatBlock * taps + i) * kFloatBlock + c % kFloatBlock] =
+          static_cast<float>(centred_weight(q, w, c, c * taps + i));
+    int64_t most = 0;
+    biases[c] = static_cast<float>(float_constant(q, w, bias, c, &most));
     scales[c] = q.scale[c];
   }
   form->stride = static_cast<int32_t>(s.stride[1]);
