@@ -27,6 +27,7 @@ lint:           ## ruff, import contracts, types
 
 _lint:
 	ruff check .
+	ruff format --check --quiet .
 	lint-imports --no-logo
 	mypy
 

@@ -46,8 +46,9 @@ def litert(model, feeds):
     net = Interpreter(model_path=str(model), num_threads=1)
     net.allocate_tensors()
     (x,) = feeds.values()
-    net.set_tensor(net.get_input_details()[0]["index"],
-                   np.ascontiguousarray(x.transpose(0, 2, 3, 1)))
+    net.set_tensor(
+        net.get_input_details()[0]["index"], np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+    )
 
     def run():
         net.invoke()

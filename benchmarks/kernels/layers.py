@@ -24,14 +24,28 @@ def program() -> Path:
     subprocess.run(["make", "-s", "native"], cwd=ROOT, check=True)
     native, out = ROOT / "engine" / "native", BUILD / "layers"
     # Objects of sources that are gone may still lie there.
-    objects = [str(p) for folder in (BUILD / "CMakeFiles").glob("lite_*.dir")
-               if folder.name not in ("lite_run.dir", "lite_runtime.dir", "lite_count.dir")
-               for p in folder.rglob("*.o")
-               if (native / p.relative_to(folder).with_suffix("")).is_file()]
+    objects = [
+        str(p)
+        for folder in (BUILD / "CMakeFiles").glob("lite_*.dir")
+        if folder.name not in ("lite_run.dir", "lite_runtime.dir", "lite_count.dir")
+        for p in folder.rglob("*.o")
+        if (native / p.relative_to(folder).with_suffix("")).is_file()
+    ]
     subprocess.run(
-        ["g++", "-std=gnu++17", "-O2", f"-I{native / 'include'}", f"-I{native / 'src'}",
-         str(Path(__file__).with_name("layers.cc")), *objects, "-lpthread", "-o", str(out)],
-        check=True)
+        [
+            "g++",
+            "-std=gnu++17",
+            "-O2",
+            f"-I{native / 'include'}",
+            f"-I{native / 'src'}",
+            str(Path(__file__).with_name("layers.cc")),
+            *objects,
+            "-lpthread",
+            "-o",
+            str(out),
+        ],
+        check=True,
+    )
     return out
 
 
@@ -58,9 +72,25 @@ def lines_of(network: str) -> list[str]:
         pads, strides = step.attrs.get("pads") or [0] * 4, step.attrs.get("strides") or [1, 1]
         dilations, activation = step.attrs.get("dilations") or [1], step.attrs.get("activation")
         residual = len(step.inputs) > 3 and step.inputs[3] >= 0
-        lines.append(" ".join(map(str, (
-            step.kernel, *x.dims[1:4], y.dims[3], *w.dims[2:4], strides[0], pads[0], dilations[0],
-            step.attrs.get("group", 1), activation or "-", int(residual)))))
+        lines.append(
+            " ".join(
+                map(
+                    str,
+                    (
+                        step.kernel,
+                        *x.dims[1:4],
+                        y.dims[3],
+                        *w.dims[2:4],
+                        strides[0],
+                        pads[0],
+                        dilations[0],
+                        step.attrs.get("group", 1),
+                        activation or "-",
+                        int(residual),
+                    ),
+                )
+            )
+        )
     return lines
 
 

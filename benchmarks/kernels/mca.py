@@ -27,8 +27,15 @@ NATIVE = ROOT / "engine" / "native"
 TABLE = ROOT / "docs" / "arm_tiles.md"
 # 128-bit multiply-accumulates per cycle
 PER_CYCLE = {"cortex-a53": 1, "cortex-a55": 1, "neoverse-n1": 2, "neoverse-n2": 2}
-FLAGS = ["-std=gnu++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-exceptions",
-         "-fno-rtti", "-fno-schedule-insns"]
+FLAGS = [
+    "-std=gnu++17",
+    "-O3",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-schedule-insns",
+]
 
 
 @dataclass(frozen=True)
@@ -75,9 +82,20 @@ def disassembly(tile: Tile, folder: Path) -> list[str]:
     march, _ = ISAS[tile.isa]
     obj = folder / f"{tile.source.replace('/', '_')}.o"
     if not obj.exists():
-        run(["aarch64-linux-gnu-g++", *FLAGS, f"-march={march}", f"-DLITE_ISA={tile.isa}",
-             f"-I{NATIVE / 'include'}", f"-I{NATIVE / 'src'}", "-c",
-             str(NATIVE / "src" / "isa" / tile.source), "-o", str(obj)])
+        run(
+            [
+                "aarch64-linux-gnu-g++",
+                *FLAGS,
+                f"-march={march}",
+                f"-DLITE_ISA={tile.isa}",
+                f"-I{NATIVE / 'include'}",
+                f"-I{NATIVE / 'src'}",
+                "-c",
+                str(NATIVE / "src" / "isa" / tile.source),
+                "-o",
+                str(obj),
+            ]
+        )
     text = run(["aarch64-linux-gnu-objdump", "-dC", "--no-show-raw-insn", str(obj)])
     for function in re.split(r"\n(?=[0-9a-f]{16} <)", text):
         if tile.symbol in function.split("\n", 1)[0]:
@@ -109,8 +127,16 @@ def cycles(code: list[str], cpu: str, mca: str) -> float:
     """Cycles of one iteration in the steady state."""
     times = []
     for iterations in (100, 300):
-        out = run([mca, "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+fullfp16,+dotprod,+i8mm",
-                   f"-iterations={iterations}"], "\n".join(code) + "\n")
+        out = run(
+            [
+                mca,
+                "-mtriple=aarch64",
+                f"-mcpu={cpu}",
+                "-mattr=+fullfp16,+dotprod,+i8mm",
+                f"-iterations={iterations}",
+            ],
+            "\n".join(code) + "\n",
+        )
         times.append(int(re.search(r"Total Cycles:\s+(\d+)", out).group(1)))
     return (times[1] - times[0]) / 200
 
@@ -143,18 +169,26 @@ def rows(mca: str | None) -> list[list[str]]:
 
 def table(body: list[list[str]]) -> str:
     head = ["tile", "multiplies", "loads", "other", *PER_CYCLE]
-    lines = ["# AArch64 register tiles", "",
-             "The inner loop's instructions, and the share of the multiply limit it reaches by "
-             "llvm-mca 19",
-             "(written by `benchmarks/kernels/mca.py`; caches are not modelled).", "",
-             f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    lines = [
+        "# AArch64 register tiles",
+        "",
+        "The inner loop's instructions, and the share of the multiply limit it reaches by "
+        "llvm-mca 19",
+        "(written by `benchmarks/kernels/mca.py`; caches are not modelled).",
+        "",
+        f"| {' | '.join(head)} |",
+        "|---" * len(head) + "|",
+    ]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in body)]) + "\n"
 
 
 def measured_again(body: list[list[str]]) -> list[list[str]]:
     """The written rows, cut to what was measured now."""
-    written = [[cell.strip() for cell in line.strip("|\n ").split("|")]
-               for line in TABLE.read_text().splitlines() if line.startswith("| ")][1:]
+    written = [
+        [cell.strip() for cell in line.strip("|\n ").split("|")]
+        for line in TABLE.read_text().splitlines()
+        if line.startswith("| ")
+    ][1:]
     return [row[: len(new)] for row, new in zip(written, body)] if len(written) == len(body) else []
 
 
@@ -170,8 +204,11 @@ def main() -> int:
     if options.write:
         TABLE.write_text(table(body))
     if options.check and measured_again(body) != body:
-        print(f"error: {TABLE.name} is not what is measured; run with --write and look at the "
-              f"difference\n{table(body)}", file=sys.stderr)
+        print(
+            f"error: {TABLE.name} is not what is measured; run with --write and look at the "
+            f"difference\n{table(body)}",
+            file=sys.stderr,
+        )
         return 1
     print(table(body), end="")
     return 0

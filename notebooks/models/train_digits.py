@@ -118,12 +118,22 @@ def write(model: Digits, test: np.ndarray, labels: np.ndarray, accuracy: float) 
     """digits.onnx with labels and pre-processing in it, one sample, and the held-back digits."""
     path = HERE / "digits.onnx"
     torch.onnx.export(
-        model, (torch.zeros(1, 1, SIZE, SIZE),), str(path), input_names=["image"],
-        output_names=["probability"], opset_version=18, dynamo=False, do_constant_folding=False,
+        model,
+        (torch.zeros(1, 1, SIZE, SIZE),),
+        str(path),
+        input_names=["image"],
+        output_names=["probability"],
+        opset_version=18,
+        dynamo=False,
+        do_constant_folding=False,
     )
     exported = onnx.load(path)
     preprocess = {
-        "mean": [0.0], "std": [255.0], "colour": "grey", "layout": "nchw", "size": [SIZE, SIZE],
+        "mean": [0.0],
+        "std": [255.0],
+        "colour": "grey",
+        "layout": "nchw",
+        "size": [SIZE, SIZE],
     }
     facts = {
         "labels": json.dumps([str(d) for d in range(10)]),

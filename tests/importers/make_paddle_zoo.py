@@ -114,7 +114,8 @@ class Yolo(nn.Layer):
         boxes = paddle.concat([b for b, _ in found], axis=1)
         scores = paddle.concat([s for _, s in found], axis=1).transpose([0, 2, 1])
         out, count, _ = ops.matrix_nms(
-            boxes, scores, 0.2, 0.1, 50, 20, background_label=-1, return_index=True)
+            boxes, scores, 0.2, 0.1, 50, 20, background_label=-1, return_index=True
+        )
         return boxes, scores, out, count
 
 
@@ -133,13 +134,15 @@ class Anchored(nn.Layer):
 
         y = self.conv(x)
         priors, variances = ops.prior_box(
-            y, x, [8.0], [16.0], [1.0, 2.0], [0.1, 0.1, 0.2, 0.2], flip=True, clip=True)
+            y, x, [8.0], [16.0], [1.0, 2.0], [0.1, 0.1, 0.2, 0.2], flip=True, clip=True
+        )
         priors, variances = priors.reshape([-1, 4]), variances.reshape([-1, 4])
         deltas = self.loc(y).transpose([0, 2, 3, 1]).reshape([1, -1, 4])
         boxes = ops.box_coder(priors, variances, deltas, "decode_center_size", axis=0)
         pixels = paddle.clip(boxes[0], 0, 1)[:7] * 64
         regions = ops.roi_align(
-            y, pixels, paddle.full([1], 7, "int32"), 3, 1 / 8, sampling_ratio=2, aligned=True)
+            y, pixels, paddle.full([1], 7, "int32"), 3, 1 / 8, sampling_ratio=2, aligned=True
+        )
         bent = ops.deform_conv2d(y, self.offset(y), self.weight, padding=1)
         return boxes, regions, bent
 

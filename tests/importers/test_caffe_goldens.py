@@ -12,6 +12,7 @@ from tests.importers.golden_runs import Golden, run_graph
 
 pytestmark = pytest.mark.models
 
+
 def test_priors_fold_away(models_dir):
     graph = optimize_graph(load(models_dir / "caffe/yufacedetectnet-open-v1.prototxt"))
     ops = {n.op for n in graph.nodes}

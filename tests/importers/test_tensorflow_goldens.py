@@ -11,6 +11,7 @@ from tests.importers.golden_runs import Golden, run_graph
 
 pytestmark = pytest.mark.models
 
+
 def test_agrees_with_the_onnx_form_of_the_same_network(models_dir):
     """Class scores before the softmax spreads them: 2e-6 between the two formats."""
     path = models_dir / "goldens/tf/mobilenet_v1_0.25_224_frozen_graph.pb__cat.bmp.npz"

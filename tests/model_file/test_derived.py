@@ -62,8 +62,9 @@ def test_rows_are_checked(field, tmp_path: Path) -> None:
     path = model.save(tmp_path / "small.lite")
     data = bytearray(path.read_bytes())
     row = data.index(b"WDERIVE\0")
-    offset, size = (int.from_bytes(data[row + 8 + 8 * i : row + 16 + 8 * i], "little") for i in (0,
-    1))
+    offset, size = (
+        int.from_bytes(data[row + 8 + 8 * i : row + 16 + 8 * i], "little") for i in (0, 1)
+    )
     at = offset + (4 * field if field < 4 else 16 + 8 * (field - 4))
     data[at : at + 4] = (0x7FFFFFF3).to_bytes(4, "little")
     data[row + 24 : row + 28] = zlib.crc32(data[offset : offset + size]).to_bytes(4, "little")

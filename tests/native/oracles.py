@@ -12,8 +12,9 @@ def same_pads(size: int, k: int, stride: int, dilation: int, lower: bool) -> tup
     return (total - small, small) if lower else (small, total - small)
 
 
-def conv(x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1, auto_pad="",
-         fill=0) -> np.ndarray:
+def conv(
+    x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1, auto_pad="", fill=0
+) -> np.ndarray:
     """x (N,H,W,C), w (O,C/group,kh,kw) → (N,H',W',O); padding holds `fill`."""
     _, h, width, _ = x.shape
     o, cg, kh, kw = w.shape
@@ -29,17 +30,22 @@ def conv(x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1, 
     og = o // group
     for ky in range(kh):
         for kx in range(kw):
-            part = padded[:, ky * dh : ky * dh + (oh - 1) * sh + 1 : sh,
-                          kx * dw : kx * dw + (ow - 1) * sw + 1 : sw]
+            part = padded[
+                :,
+                ky * dh : ky * dh + (oh - 1) * sh + 1 : sh,
+                kx * dw : kx * dw + (ow - 1) * sw + 1 : sw,
+            ]
             for g in range(group):
                 y[..., g * og : (g + 1) * og] += (
                     part[..., g * cg : (g + 1) * cg]
-                    @ w[g * og : (g + 1) * og, :, ky, kx].astype(wide).T)
+                    @ w[g * og : (g + 1) * og, :, ky, kx].astype(wide).T
+                )
     return y
 
 
-def deconv(x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1,
-           output_padding=(0, 0)) -> np.ndarray:
+def deconv(
+    x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1, output_padding=(0, 0)
+) -> np.ndarray:
     """x (N,H,W,C), w (C,O/group,kh,kw) → (N,H',W',O), by scattering every input pixel."""
     n, h, width, c = x.shape
     _, og, kh, kw = w.shape
@@ -51,8 +57,12 @@ def deconv(x, w, *, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1
     for ky in range(kh):
         for kx in range(kw):
             for g in range(group):
-                y[:, ky * dh : ky * dh + (h - 1) * sh + 1 : sh,
-                  kx * dw : kx * dw + (width - 1) * sw + 1 : sw, g * og : (g + 1) * og] += (
-                    x[..., g * cg : (g + 1) * cg].astype(np.float64)
-                    @ w[g * cg : (g + 1) * cg, :, ky, kx].astype(np.float64))
+                y[
+                    :,
+                    ky * dh : ky * dh + (h - 1) * sh + 1 : sh,
+                    kx * dw : kx * dw + (width - 1) * sw + 1 : sw,
+                    g * og : (g + 1) * og,
+                ] += x[..., g * cg : (g + 1) * cg].astype(np.float64) @ w[
+                    g * cg : (g + 1) * cg, :, ky, kx
+                ].astype(np.float64)
     return y[:, t : oh - b, le : ow - r]

@@ -36,8 +36,16 @@ def run_on_arm(plan: Plan, folder, isa: str, cpu: str = "max", options=()) -> li
 def run_file(program, folder, isa: str, cpu: str, options) -> None:
     """Leaves the outputs in `folder`."""
     limit = ["--max-isa", isa] if isa else []
-    command = [str(runner_path("aarch64")), str(program), *limit, "--threads", "2",
-               "--output", str(folder), *options]
+    command = [
+        str(runner_path("aarch64")),
+        str(program),
+        *limit,
+        "--threads",
+        "2",
+        "--output",
+        str(folder),
+        *options,
+    ]
     if platform.machine() != "aarch64":
         emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
         command = [str(emulator), "-cpu", cpu, *command]
@@ -48,8 +56,9 @@ def run_file(program, folder, isa: str, cpu: str, options) -> None:
 def test_float_kernels(tmp_path):
     cases = [f32.conv_case(*c) for c in f32.CONVS]
     plans = [
-        one_step_plan(op, c[0], inputs, [np.zeros(want.shape, np.float32)], attrs,
-                      range(len(inputs)))
+        one_step_plan(
+            op, c[0], inputs, [np.zeros(want.shape, np.float32)], attrs, range(len(inputs))
+        )
         for c, (op, inputs, attrs, want) in zip(f32.CONVS, cases)
     ]
     profile = tmp_path / "profile.json"
@@ -72,8 +81,12 @@ def test_bands(graph, tmp_path, monkeypatch):
     profile = tmp_path / "profile.json"
     for precision, tile, limit in (("fp32", "12x8", 1e-4), ("fp16", "8x16", 1e-2)):
         plan = make_plan(graph, "cpu", precision=precision)
-        options = ["--profile", str(profile), "--input",
-                   f"{tensor_file_name(plan.inputs[0])}={tmp_path / 'x.npy'}"]
+        options = [
+            "--profile",
+            str(profile),
+            "--input",
+            f"{tensor_file_name(plan.inputs[0])}={tmp_path / 'x.npy'}",
+        ]
         (got,) = run_on_arm(plan, tmp_path, "", options=options)
         steps = json.loads(profile.read_text())["steps"]
         taken = [s["variant"] for s in steps if s["variant"].endswith("_band")]
@@ -86,14 +99,19 @@ def test_integer_kernels(isa, tmp_path):
     convolutions = int8.CONVS + int8.EXACT
     cases = [int8.int_conv_case(*c) for c in convolutions]
     plans = [
-        one_step_plan("QLinearConv", c[0], inputs, [np.zeros_like(want)], attrs,
-                      range(len(inputs)))
+        one_step_plan("QLinearConv", c[0], inputs, [np.zeros_like(want)], attrs, range(len(inputs)))
         for c, (inputs, attrs, want) in zip(convolutions, cases)
     ]
     transposed = [int8.int_deconv_case(*c) for c in int8.DECONVS]
     plans += [
-        one_step_plan("QLinearConvTranspose", int8.DECONV, inputs, [np.zeros_like(want)], attrs,
-                      range(len(inputs)))
+        one_step_plan(
+            "QLinearConvTranspose",
+            int8.DECONV,
+            inputs,
+            [np.zeros_like(want)],
+            attrs,
+            range(len(inputs)),
+        )
         for inputs, attrs, want in transposed
     ]
     profile = tmp_path / "profile.json"

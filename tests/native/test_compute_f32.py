@@ -30,8 +30,13 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (GEMM, (2, 3, 5, 33), 31, (1, 1), {"activation": "Relu"}),
     (GEMM, (1, 7, 7, 16), 65, (1, 1), {"strides": [2, 2]}),
     (GEMM, (1, 15, 13, 17), 35, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
-    (GEMM, (2, 6, 6, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "LeakyRelu",
-                                       "activation_params": [0.1]}),
+    (
+        GEMM,
+        (2, 6, 6, 20),
+        33,
+        (3, 3),
+        {"pads": [1, 1, 1, 1], "r": 1, "activation": "LeakyRelu", "activation_params": [0.1]},
+    ),
     (GEMM, (1, 23, 20, 3), 32, (7, 7), {"strides": [2, 2], "pads": [3, 3, 3, 3]}),
     (GEMM, (1, 9, 9, 5), 6, (3, 3), {"dilations": [2, 3], "pads": [2, 3, 2, 3]}),
     (GEMM, (1, 3, 3, 5), 6, (3, 3), {"pads": [4, 4, 4, 4]}),
@@ -47,8 +52,13 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (W23, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
     (W23, (2, 3, 9, 16), 16, (3, 3), {"pads": [0, 1, 0, 1]}),
     (W43, (1, 14, 14, 144), 560, (3, 3), {"pads": [1, 1, 1, 1], "r": 1}),  # two groups of panels
-    (W43, (1, 15, 14, 36), 50, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Clip",
-                                        "activation_params": [0.0, 6.0]}),
+    (
+        W43,
+        (1, 15, 14, 36),
+        50,
+        (3, 3),
+        {"pads": [1, 1, 1, 1], "r": 1, "activation": "Clip", "activation_params": [0.0, 6.0]},
+    ),
     (W43, (1, 5, 30, 16), 17, (3, 3), {"activation": "Silu"}),
     (W43, (2, 33, 30, 3), 8, (3, 3), {"pads": [2, 2, 2, 2]}),
     # one to four tiles: on AVX-512 the kernel that transforms weights as it reads them
@@ -65,8 +75,13 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DEPTHWISE, (1, 9, 9, 50), 50, (7, 7), {"pads": [3, 3, 3, 3], "activation": "Relu"}),
     (DEPTHWISE, (1, 4, 9, 18), 18, (1, 3), {"pads": [0, 5, 0, 5], "strides": [1, 3]}),
     (DECONV, (1, 8, 8, 20), 12, (2, 2), {"strides": [2, 2]}),
-    (DECONV, (2, 7, 9, 20), 33, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1],
-                                         "output_padding": [1, 1], "activation": "Relu"}),
+    (
+        DECONV,
+        (2, 7, 9, 20),
+        33,
+        (3, 3),
+        {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1], "activation": "Relu"},
+    ),
     (DECONV, (1, 7, 5, 9), 18, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
     (DECONV, (1, 7, 5, 8), 8, (2, 2), {"strides": [3, 3], "group": 8}),
     (DECONV, (1, 4, 5, 8), 6, (3, 3), {"strides": [2, 3], "dilations": [2, 2]}),
@@ -100,8 +115,13 @@ TILED += [
 # More than the second-level cache holds: copied and computed some rows at a time.
 TILED += [
     (X2, (2, 40, 41, 128), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True}),
-    (X2, (1, 81, 80, 64), 33, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2],
-                                         "activation": "Silu"}),
+    (
+        X2,
+        (1, 81, 80, 64),
+        33,
+        (3, 3),
+        {"pads": [1, 1, 1, 1], "strides": [2, 2], "activation": "Silu"},
+    ),
     (X2, (1, 64, 80, 80), 40, (1, 1), {"r": True, "activation": "Relu"}),
     (DECONV_X2, (1, 17, 16, 64), 48, (2, 2), {"strides": [2, 2], "activation": "Silu"}),
     (DECONV_X2, (2, 70, 50, 64), 33, (2, 3), {"strides": [2, 1]}),
@@ -110,18 +130,27 @@ TILED += [(DECONV_BF16, *c[1:]) for c in TILED if c[0] == DECONV_X2]
 CONVS += TILED
 CONVS += [(k, *c[1:]) for k in (F32_3X3,) for c in CONVS if c[0] in (W23, W43)]
 CONVS += [  # stride 2: F(2,3), the GEMM on few pixels
-    (F32_3X3, (2, 15, 13, 36), 50, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1], "r": 1,
-                                            "activation": "Relu"}),
+    (
+        F32_3X3,
+        (2, 15, 13, 36),
+        50,
+        (3, 3),
+        {"strides": [2, 2], "pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"},
+    ),
     (F32_3X3, (1, 18, 28, 33), 33, (3, 3), {"strides": [2, 2], "pads": [0, 0, 1, 1]}),
     (F32_3X3, (1, 5, 5, 40), 34, (3, 3), {"strides": [2, 2], "activation": "Silu"}),
 ]
-CONVS += [(W43_BF16, (1, 12, 14, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
-          (W43_BF16, (1, 17, 9, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True})]
+CONVS += [
+    (W43_BF16, (1, 12, 14, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
+    (W43_BF16, (1, 17, 9, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True}),
+]
 
 
 def cases(convs: list) -> list:
-    return [pytest.param(*c, id=f"{c[0]}-{'x'.join(map(str, c[1]))}-{c[2]}-{i}")
-            for i, c in enumerate(convs)]
+    return [
+        pytest.param(*c, id=f"{c[0]}-{'x'.join(map(str, c[1]))}-{c[2]}-{i}")
+        for i, c in enumerate(convs)
+    ]
 
 
 def close(got: np.ndarray, want: np.ndarray, limit: float = 3e-5) -> None:
@@ -131,7 +160,8 @@ def close(got: np.ndarray, want: np.ndarray, limit: float = 3e-5) -> None:
     error = np.abs(got.astype(np.float64) - want)
     worst = np.unravel_index(int(np.argmax(error)), error.shape)
     assert np.all(np.isfinite(got)) and error[worst] <= limit * scale, (
-        f"{got[worst]} instead of {want[worst]} at {worst}, output rms {scale}")
+        f"{got[worst]} instead of {want[worst]} at {worst}, output rms {scale}"
+    )
 
 
 def limit_of(kernel: str, isa: str) -> float:
@@ -171,8 +201,16 @@ def conv_case(kernel: str, x_dims, out_c, k, options, seed=0, rounded=None):
 def test_conv(kernel, x, out_c, k, options, isa):
     op, inputs, attrs, want = conv_case(kernel, x, out_c, k, options)
     for threads in (1, 3):
-        (got,) = run_step(op, kernel, inputs, [np.full(want.shape, np.nan, np.float32)], attrs,
-                          constant=(1, 2), threads=threads, max_isa=isa)
+        (got,) = run_step(
+            op,
+            kernel,
+            inputs,
+            [np.full(want.shape, np.nan, np.float32)],
+            attrs,
+            constant=(1, 2),
+            threads=threads,
+            max_isa=isa,
+        )
         close(got, want, limit_of(kernel, isa))
 
 
@@ -200,8 +238,10 @@ def test_amx_takes_what_suits_it(kernel, x, out_c, k, options):
 
 
 @pytest.mark.skipif("avx512" not in native.isas(), reason="this processor has no AVX-512")
-@pytest.mark.parametrize(("x", "compact"), [((1, 7, 7, 20), True), ((1, 2, 7, 20), False),
-                                            ((1, 7, 7, 12), False), ((1, 9, 7, 20), False)])
+@pytest.mark.parametrize(
+    ("x", "compact"),
+    [((1, 7, 7, 20), True), ((1, 2, 7, 20), False), ((1, 7, 7, 12), False), ((1, 9, 7, 20), False)],
+)
 def test_small_maps_keep_their_weights_small(x, compact):
     op, inputs, attrs, want = conv_case(F32_3X3, x, 33, (3, 3), {"pads": [1, 1, 1, 1]})
     plan = one_step_plan(op, F32_3X3, inputs, [want.astype(np.float32)], attrs, (1, 2))
@@ -234,8 +274,16 @@ def test_conv_of_shorts(kernel, x, out_c, k, options, isa):
     for which in [every] if kernel == DEPTHWISE_BF16 else [every, *([i] for i in every)]:
         given = [shorts(a) if i in which else a for i, a in enumerate(inputs)]
         y = np.full(want.shape, np.nan, np.float32)
-        (got,) = run_step(op, kernel, given, [shorts(y) if -1 in which else y], attrs, (1, 2),
-                          threads=1 + len(which) % 3, max_isa=isa)
+        (got,) = run_step(
+            op,
+            kernel,
+            given,
+            [shorts(y) if -1 in which else y],
+            attrs,
+            (1, 2),
+            threads=1 + len(which) % 3,
+            max_isa=isa,
+        )
         if -1 in which:
             close_short(bf16_to_f32(got), want, limit_of(kernel, isa))
         else:
@@ -264,20 +312,25 @@ def test_conv_in_a_concat_buffer(kernel, x, out_c, k, options, isa):
         sides = [f32_to_bf16(s) for s in sides]
 
     def add(name, dims, role, **more) -> int:
-        plan.tensors.append(PlanTensor(len(plan.tensors), name, dtype, dims,
-                                       row_major(len(dims)), role, **more))
+        plan.tensors.append(
+            PlanTensor(len(plan.tensors), name, dtype, dims, row_major(len(dims)), role, **more)
+        )
         return len(plan.tensors) - 1
 
     padded = add("padded", image.dims, "arena", pitch=image.dims[3] + 3, halo=HALO)
     buffer = add("buffer", wide, "arena")
     whole = add("whole", wide, "output")
-    slices = [add(f"slice{i}", (*want.shape[:3], c), "arena", pitch=wide[3], alias_of=buffer)
-              for i, c in enumerate((side, out_c, side))]
+    slices = [
+        add(f"slice{i}", (*want.shape[:3], c), "arena", pitch=wide[3], alias_of=buffer)
+        for i, c in enumerate((side, out_c, side))
+    ]
     feeds = [add(f"side{i}", s.shape, "input") for i, s in enumerate(sides)]
     plan.inputs += feeds
     copies = [(image.index, padded), (feeds[0], slices[0]), (feeds[1], slices[2])]
-    steps = [Step(i, f"copy{i}", "Copy", "copy", "test", "cpu", [a], [b], {})
-             for i, (a, b) in enumerate(copies)]
+    steps = [
+        Step(i, f"copy{i}", "Copy", "copy", "test", "cpu", [a], [b], {})
+        for i, (a, b) in enumerate(copies)
+    ]
     step.inputs[0], step.outputs[0], step.index = padded, slices[1], 3
     copies_out = Step(4, "out", "Copy", "copy", "test", "cpu", [buffer], [whole], {})
     plan.steps[:] = [*steps, step, copies_out]
@@ -326,16 +379,30 @@ def test_gemm(kernel, a, b, c, attrs, isa):
     want = apply_activation(attrs.get("activation", ""), [], want)
     constant = (1,) if c == want.shape else (1, 2)
     for threads in (1, 2):
-        (got,) = run_step("Gemm", kernel, inputs, [np.full(want.shape, np.nan, np.float32)],
-                          attrs, constant=constant, threads=threads, max_isa=isa)
+        (got,) = run_step(
+            "Gemm",
+            kernel,
+            inputs,
+            [np.full(want.shape, np.nan, np.float32)],
+            attrs,
+            constant=constant,
+            threads=threads,
+            max_isa=isa,
+        )
         if want.size:  # alpha is part of the weights, and rounded with them
             close(got, want, 1e-2 if "alpha" in attrs and kernel == "bf16_gemm" else 3e-5)
 
 
 MATMULS = [
-    ((5, 7), (7, 9)), ((17,), (17, 40)), ((33, 16), (16,)), ((6,), (6,)),
-    ((2, 3, 20, 12), (2, 3, 12, 35)), ((2, 1, 8, 12), (3, 12, 64)), ((4, 30, 16), (16, 33)),
-    ((16, 10), (3, 10, 6)), ((1, 1, 64), (1, 64, 64)),
+    ((5, 7), (7, 9)),
+    ((17,), (17, 40)),
+    ((33, 16), (16,)),
+    ((6,), (6,)),
+    ((2, 3, 20, 12), (2, 3, 12, 35)),
+    ((2, 1, 8, 12), (3, 12, 64)),
+    ((4, 30, 16), (16, 33)),
+    ((16, 10), (3, 10, 6)),
+    ((1, 1, 64), (1, 64, 64)),
 ]
 
 
@@ -347,8 +414,16 @@ def test_matmul(a, b, constant, isa):
     a, b = rng.standard_normal(a, np.float32), rng.standard_normal(b, np.float32)
     want = np.matmul(a.astype(np.float64), b)
     for threads in (1, 2):
-        (got,) = run_step("MatMul", "f32_matmul", [a, b], [np.full(want.shape, np.nan, np.float32)],
-                          {"activation": "Relu"}, constant=constant, threads=threads, max_isa=isa)
+        (got,) = run_step(
+            "MatMul",
+            "f32_matmul",
+            [a, b],
+            [np.full(want.shape, np.nan, np.float32)],
+            {"activation": "Relu"},
+            constant=constant,
+            threads=threads,
+            max_isa=isa,
+        )
         close(got, np.maximum(want, 0))
 
 
@@ -368,5 +443,11 @@ def test_refusals_say_why(kernel, x, out_c, k, options, text):
     group = options.get("group", 1)
     w = np.zeros((out_c, x[3] // group, *k), np.float32)
     with pytest.raises(ModelFormatError, match=text):
-        run_step("Conv", kernel, [np.zeros(x, np.float32), w],
-                 [np.zeros((1, 8, 8, out_c), np.float32)], options, constant=(1,))
+        run_step(
+            "Conv",
+            kernel,
+            [np.zeros(x, np.float32), w],
+            [np.zeros((1, 8, 8, out_c), np.float32)],
+            options,
+            constant=(1,),
+        )

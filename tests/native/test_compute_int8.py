@@ -27,13 +27,29 @@ CONVS: list[tuple] = [
     (GEMM, (1, 11, 13, 3), 24, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, I8, U8),
     (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1]}, I8, U8, U8),
     (GEMM, (1, 9, 8, 32), 32, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}, I8, I8, I8),
-    (GEMM, (1, 7, 7, 6), 10, (5, 5), {"pads": [2, 2, 2, 2], "dilations": [1, 2],
-                                      "auto_pad": "SAME_UPPER"}, U8, U8, I8),
+    (
+        GEMM,
+        (1, 7, 7, 6),
+        10,
+        (5, 5),
+        {"pads": [2, 2, 2, 2], "dilations": [1, 2], "auto_pad": "SAME_UPPER"},
+        U8,
+        U8,
+        I8,
+    ),
     (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1]}, U8, I8, U8),
     (GEMM, (1, 6, 6, 10), 10, (3, 3), {"group": 10, "pads": [1, 1, 1, 1]}, I8, I8, I8),
     (GEMM, (1, 3, 3, 4), 6, (3, 3), {"pads": [3, 3, 3, 3]}, U8, I8, U8),
-    (GEMM, (1, 16, 16, 64), 64, (1, 1), {"activation": "Clip", "activation_params": [-0.5, 0.5]},
-     U8, I8, U8),
+    (
+        GEMM,
+        (1, 16, 16, 64),
+        64,
+        (1, 1),
+        {"activation": "Clip", "activation_params": [-0.5, 0.5]},
+        U8,
+        I8,
+        U8,
+    ),
     (GEMM, (2, 9, 10, 18), 20, (3, 3), {"pads": [0, 1, 1, 0]}, I8, I8, U8),
     (DEPTHWISE, (1, 8, 8, 64), 64, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
     (DEPTHWISE, (2, 7, 9, 70), 70, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
@@ -48,45 +64,121 @@ CONVS: list[tuple] = [
     (DEPTHWISE, (2, 9, 11, 96), 96, (5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}, I8, I8, I8),
     # 5x5: rows that end in parts of tiles and of registers, rows left out, padding of either kind
     (DEPTHWISE, (2, 11, 23, 72), 72, (5, 5), {"pads": [2, 2, 2, 2]}, I8, I8, U8),
-    (DEPTHWISE, (1, 12, 19, 120), 120, (5, 5), {"pads": [1, 3, 2, 0], "strides": [2, 2]},
-     U8, U8, U8),
-    (DEPTHWISE, (1, 17, 9, 24), 24, (5, 5), {"pads": [4, 4, 4, 4], "strides": [6, 1],
-                                             "activation": "Relu"}, I8, I8, I8),
+    (
+        DEPTHWISE,
+        (1, 12, 19, 120),
+        120,
+        (5, 5),
+        {"pads": [1, 3, 2, 0], "strides": [2, 2]},
+        U8,
+        U8,
+        U8,
+    ),
+    (
+        DEPTHWISE,
+        (1, 17, 9, 24),
+        24,
+        (5, 5),
+        {"pads": [4, 4, 4, 4], "strides": [6, 1], "activation": "Relu"},
+        I8,
+        I8,
+        I8,
+    ),
     (DEPTHWISE, (1, 5, 5, 8), 8, (5, 5), {"zeros": "some"}, U8, U8, I8),
     (DEPTHWISE, (1, 6, 73, 40), 40, (5, 5), {"pads": [2, 2, 2, 2]}, U8, I8, U8),
     # a residual, whole vectors and parts of them, of either type
     (GEMM, (1, 16, 16, 64), 64, (1, 1), {"residual": I8}, U8, I8, U8),
     (GEMM, (2, 4, 7, 33), 65, (1, 1), {"residual": U8}, I8, I8, I8),
     (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8}, I8, I8, U8),
-    (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1], "residual": I8,
-                                       "activation": "Relu"}, U8, I8, I8),
+    (
+        GEMM,
+        (1, 6, 6, 16),
+        16,
+        (3, 3),
+        {"group": 4, "pads": [1, 1, 1, 1], "residual": I8, "activation": "Relu"},
+        U8,
+        I8,
+        I8,
+    ),
     # sums rounded before it
     (GEMM, (1, 16, 16, 64), 64, (1, 1), {"residual": I8, "sum_zero": 11}, U8, I8, U8),
     (GEMM, (2, 4, 7, 33), 65, (1, 1), {"residual": I8, "sum_zero": -7}, I8, I8, I8),
-    (GEMM, (1, 9, 8, 20), 9, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 128,
-                                      "activation": "Relu"}, I8, I8, U8),
+    (
+        GEMM,
+        (1, 9, 8, 20),
+        9,
+        (3, 3),
+        {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 128, "activation": "Relu"},
+        I8,
+        I8,
+        U8,
+    ),
     # zero points of 0, and of the least number; two rows of seven pixels in one tile
     (GEMM, (1, 9, 7, 24), 64, (1, 1), {"y_zero": 0}, U8, I8, U8),
-    (GEMM, (1, 9, 7, 24), 48, (1, 1), {"residual": U8, "residual_zero": 0, "y_zero": 0},
-     U8, I8, U8),
-    (GEMM, (1, 5, 5, 24), 48, (1, 1), {"residual": I8, "residual_zero": -128, "y_zero": -128,
-                                       "sum_zero": 5}, U8, I8, I8),
-    (GEMM, (2, 7, 7, 64), 40, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 9,
-                                       "residual_zero": 0, "y_zero": 0}, U8, I8, U8),
+    (
+        GEMM,
+        (1, 9, 7, 24),
+        48,
+        (1, 1),
+        {"residual": U8, "residual_zero": 0, "y_zero": 0},
+        U8,
+        I8,
+        U8,
+    ),
+    (
+        GEMM,
+        (1, 5, 5, 24),
+        48,
+        (1, 1),
+        {"residual": I8, "residual_zero": -128, "y_zero": -128, "sum_zero": 5},
+        U8,
+        I8,
+        I8,
+    ),
+    (
+        GEMM,
+        (2, 7, 7, 64),
+        40,
+        (3, 3),
+        {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 9, "residual_zero": 0, "y_zero": 0},
+        U8,
+        I8,
+        U8,
+    ),
     (GEMM, (1, 7, 7, 32), 33, (3, 3), {"pads": [1, 1, 1, 1], "zeros": "some"}, U8, U8, U8),
     # weights with zero points: one for all, or one per channel
-    *((kernel, dims, out_c, k, {**options, "zeros": zeros}, *types)
-      for zeros in (0, 151, 255, "some", "near")
-      for kernel, dims, out_c, k, options, *types in (
-          (GEMM, (1, 5, 5, 8), 9, (1, 1), {}, U8, U8, U8),
-          (GEMM, (2, 4, 7, 133), 65, (1, 1), {}, I8, U8, I8),
-          (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
-          (GEMM, (1, 11, 13, 3), 24, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, U8, U8),
-          (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1]}, I8, U8, U8),
-          (DEPTHWISE, (1, 9, 9, 20), 20, (3, 3), {"pads": [0, 0, 1, 1], "strides": [2, 2]},
-           U8, U8, I8),
-          (DEPTHWISE, (1, 8, 8, 70), 70, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
-          (DEPTHWISE, (1, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2]}, U8, U8, U8))),
+    *(
+        (kernel, dims, out_c, k, {**options, "zeros": zeros}, *types)
+        for zeros in (0, 151, 255, "some", "near")
+        for kernel, dims, out_c, k, options, *types in (
+            (GEMM, (1, 5, 5, 8), 9, (1, 1), {}, U8, U8, U8),
+            (GEMM, (2, 4, 7, 133), 65, (1, 1), {}, I8, U8, I8),
+            (GEMM, (1, 9, 8, 20), 33, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
+            (
+                GEMM,
+                (1, 11, 13, 3),
+                24,
+                (3, 3),
+                {"strides": [2, 2], "pads": [1, 1, 1, 1]},
+                U8,
+                U8,
+                U8,
+            ),
+            (GEMM, (1, 6, 6, 16), 16, (3, 3), {"group": 4, "pads": [1, 1, 1, 1]}, I8, U8, U8),
+            (
+                DEPTHWISE,
+                (1, 9, 9, 20),
+                20,
+                (3, 3),
+                {"pads": [0, 0, 1, 1], "strides": [2, 2]},
+                U8,
+                U8,
+                I8,
+            ),
+            (DEPTHWISE, (1, 8, 8, 70), 70, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
+            (DEPTHWISE, (1, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2]}, U8, U8, U8),
+        )
+    ),
 ]
 
 # Large enough for AMX tiles: what lies where it is read, copies with padding, rows split by stride,
@@ -102,8 +194,16 @@ TILED: list[tuple] = [
     (GEMM, (1, 28, 27, 64), 128, (1, 1), {"strides": [2, 2]}, U8, I8, I8),
     (GEMM, (1, 7, 7, 128), 64, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
     (GEMM, (2, 15, 13, 64), 33, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}, U8, I8, U8),
-    (GEMM, (1, 17, 15, 72), 48, (3, 3), {"pads": [0, 2, 1, 0], "strides": [3, 2],
-                                         "residual": I8}, I8, I8, U8),
+    (
+        GEMM,
+        (1, 17, 15, 72),
+        48,
+        (3, 3),
+        {"pads": [0, 2, 1, 0], "strides": [3, 2], "residual": I8},
+        I8,
+        I8,
+        U8,
+    ),
     (GEMM, (1, 16, 15, 64), 96, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
     (GEMM, (1, 40, 42, 3), 64, (7, 7), {"pads": [3, 3, 3, 3], "strides": [2, 2]}, U8, I8, U8),
     (GEMM, (1, 30, 30, 16), 32, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
@@ -111,10 +211,26 @@ TILED: list[tuple] = [
     (GEMM, (2, 18, 17, 28), 32, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 2]}, I8, I8, I8),
     (GEMM, (1, 16, 17, 21), 33, (5, 5), {"pads": [2, 0, 2, 4], "residual": U8}, U8, I8, U8),
     (GEMM, (1, 12, 12, 128), 128, (3, 3), {"group": 2, "pads": [1, 1, 1, 1]}, U8, I8, U8),
-    (GEMM, (1, 20, 18, 64), 64, (5, 1), {"pads": [2, 0, 2, 0], "activation": "Clip",
-                                         "activation_params": [-0.5, 9]}, U8, I8, I8),
-    (GEMM, (1, 7, 16, 100), 30, (2, 3), {"pads": [3, 2, 2, 1], "strides": [3, 1],
-                                         "dilations": [1, 2]}, I8, I8, I8),
+    (
+        GEMM,
+        (1, 20, 18, 64),
+        64,
+        (5, 1),
+        {"pads": [2, 0, 2, 0], "activation": "Clip", "activation_params": [-0.5, 9]},
+        U8,
+        I8,
+        I8,
+    ),
+    (
+        GEMM,
+        (1, 7, 16, 100),
+        30,
+        (2, 3),
+        {"pads": [3, 2, 2, 1], "strides": [3, 1], "dilations": [1, 2]},
+        I8,
+        I8,
+        I8,
+    ),
     (GEMM, (1, 2, 30, 64), 64, (3, 3), {"pads": [3, 3, 3, 3]}, U8, I8, U8),
 ]
 
@@ -126,8 +242,16 @@ EXACT: list[tuple] = [
     (GEMM, (2, 17, 21, 61), 75, (3, 3), {"pads": [0, 2, 1, 3], "y_zero": 0}, U8, I8, U8),
     (GEMM, (1, 22, 23, 96), 100, (3, 3), {}, I8, I8, U8),
     (GEMM, (1, 24, 20, 64), 70, (3, 3), {"pads": [1, 1, 1, 1], "residual": I8}, U8, I8, I8),
-    (GEMM, (1, 20, 19, 64), 64, (3, 3), {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 9,
-                                         "residual_zero": 0, "y_zero": 0}, U8, I8, U8),
+    (
+        GEMM,
+        (1, 20, 19, 64),
+        64,
+        (3, 3),
+        {"pads": [1, 1, 1, 1], "residual": U8, "sum_zero": 9, "residual_zero": 0, "y_zero": 0},
+        U8,
+        I8,
+        U8,
+    ),
 ]
 
 # x (N,H,W,C), output channels, kernel, attributes, x type, w type, y type: taps that overlap, gaps
@@ -137,12 +261,31 @@ DECONVS: list[tuple] = [
     ((2, 5, 3, 7), 33, (3, 3), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, I8, I8, I8),
     ((1, 4, 5, 12), 10, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, U8, I8),
     ((1, 4, 4, 6), 4, (1, 2), {"strides": [3, 2]}, U8, I8, U8),
-    ((1, 5, 4, 8), 12, (3, 2), {"strides": [2, 3], "dilations": [3, 2], "group": 4,
-                                "output_padding": [1, 2], "activation": "Relu"}, I8, I8, U8),
-    ((1, 6, 6, 20), 20, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 20},
-     U8, I8, U8),
-    ((1, 5, 6, 12), 8, (3, 3), {"strides": [2, 1], "pads": [3, 2, 1, 0], "group": 2,
-                                "zeros": "some"}, U8, U8, U8),
+    (
+        (1, 5, 4, 8),
+        12,
+        (3, 2),
+        {
+            "strides": [2, 3],
+            "dilations": [3, 2],
+            "group": 4,
+            "output_padding": [1, 2],
+            "activation": "Relu",
+        },
+        I8,
+        I8,
+        U8,
+    ),
+    ((1, 6, 6, 20), 20, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 20}, U8, I8, U8),
+    (
+        (1, 5, 6, 12),
+        8,
+        (3, 3),
+        {"strides": [2, 1], "pads": [3, 2, 1, 0], "group": 2, "zeros": "some"},
+        U8,
+        U8,
+        U8,
+    ),
     ((1, 9, 8, 64), 48, (2, 2), {"strides": [2, 2]}, U8, I8, U8),
     ((2, 5, 7, 64), 64, (2, 2), {"strides": [2, 2], "activation": "Relu"}, I8, I8, I8),
     ((1, 12, 13, 64), 64, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}, U8, I8, I8),
@@ -193,7 +336,7 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     w = rng.integers(-127, 128, (out_c, x_dims[3] // options["group"], *k)).astype(np.int64)
     zeros = weight_zeros(rng, options.pop("zeros", 128), out_c)
     if (zeros != 128).any():
-        w.flat[:: 7], w.flat[1 :: 7] = 127, -128
+        w.flat[::7], w.flat[1::7] = 127, -128
     w += 128  # as stored in u8; zeros too
     w -= zeros.reshape(-1, 1, 1, 1)
     b = rng.integers(-3000, 3000, out_c).astype(np.int32)
@@ -212,8 +355,10 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
     if options.get("activation") == "Relu":
         low = quant["y_zero_point"]
     elif "activation" in options:
-        low, high = (np.rint(np.float32(v) / np.float32(quant["y_scale"])) + quant["y_zero_point"]
-                     for v in options["activation_params"])
+        low, high = (
+            np.rint(np.float32(v) / np.float32(quant["y_scale"])) + quant["y_zero_point"]
+            for v in options["activation_params"]
+        )
     scale = scales(quant)
     if sum_zero is not None:
         quant |= {"sum_scale": float(np.float32(quant["y_scale"] / 3)), "sum_zero_point": sum_zero}
@@ -235,8 +380,17 @@ def test_qlinear_conv(case, isa):
     inputs, attrs, want = int_conv_case(*case)
     # With a small cache nothing takes Winograd's form or keeps rows of floats (5x5 depthwise).
     for threads, cache in ((1, LARGE), (3, LARGE), (1, 1024)):
-        (got,) = run_step("QLinearConv", case[0], inputs, [np.zeros_like(want)], attrs,
-                          constant=(3, 8), max_isa=isa, threads=threads, l2_bytes=cache)
+        (got,) = run_step(
+            "QLinearConv",
+            case[0],
+            inputs,
+            [np.zeros_like(want)],
+            attrs,
+            constant=(3, 8),
+            max_isa=isa,
+            threads=threads,
+            l2_bytes=cache,
+        )
         assert np.array_equal(got, want), (threads, cache)
 
 
@@ -281,14 +435,28 @@ def test_winograd_is_exact_up_to_its_largest_sums(channels, name, isa):
     w = np.full((64, channels, 3, 3), 127, I8)
     w[1::2] = -127
     sums = conv(x.astype(np.int64), w.astype(np.int64), pads=[1, 1, 1, 1])
-    quant = {"x_scale": 1.0, "x_zero_point": 0, "w_scale": [1.0], "w_zero_point": [0],
-             "y_scale": 3e5, "y_zero_point": 0}
+    quant = {
+        "x_scale": 1.0,
+        "x_zero_point": 0,
+        "w_scale": [1.0],
+        "w_zero_point": [0],
+        "y_scale": 3e5,
+        "y_zero_point": 0,
+    }
     want = requantise(sums, np.float32(1) / np.float32(3e5), 0, I8)
     attrs = {"pads": [1, 1, 1, 1], **quant}
     inputs = [x, None, None, w, None, None, None, None, np.zeros(64, np.int32)]
     assert kernels_of(inputs, attrs, want) == {f"i8_conv2d_{name}"}
-    (got,) = run_step("QLinearConv", GEMM, inputs, [np.zeros_like(want)], attrs, constant=(3, 8),
-                      max_isa=isa, l2_bytes=LARGE)
+    (got,) = run_step(
+        "QLinearConv",
+        GEMM,
+        inputs,
+        [np.zeros_like(want)],
+        attrs,
+        constant=(3, 8),
+        max_isa=isa,
+        l2_bytes=LARGE,
+    )
     assert np.array_equal(got, want)
     assert got.min() < -100 and got.max() > 100
 
@@ -319,8 +487,16 @@ def int_deconv_case(x_dims, out_c, k, options, x_type, w_type, y_type):
 def test_qlinear_conv_transpose(case, isa):
     inputs, attrs, want = int_deconv_case(*case)
     for threads in (1, 3):
-        (got,) = run_step("QLinearConvTranspose", DECONV, inputs, [np.zeros_like(want)], attrs,
-                          constant=(3, 8), threads=threads, max_isa=isa)
+        (got,) = run_step(
+            "QLinearConvTranspose",
+            DECONV,
+            inputs,
+            [np.zeros_like(want)],
+            attrs,
+            constant=(3, 8),
+            threads=threads,
+            max_isa=isa,
+        )
         assert np.array_equal(got, want)
 
 
@@ -328,8 +504,9 @@ def test_qlinear_conv_transpose(case, isa):
 @pytest.mark.parametrize("case", DECONVS[-3:], ids=lambda c: "x".join(map(str, (*c[0], *c[2]))))
 def test_amx_takes_transposed_convolutions(case):
     inputs, attrs, want = int_deconv_case(*case)
-    plan = one_step_plan("QLinearConvTranspose", DECONV, inputs, [np.zeros_like(want)], attrs,
-                         (3, 8))
+    plan = one_step_plan(
+        "QLinearConvTranspose", DECONV, inputs, [np.zeros_like(want)], attrs, (3, 8)
+    )
     (step,) = load(plan).steps()
     assert step.variant.startswith("i8_deconv2d__amx_")
 
@@ -355,8 +532,9 @@ def test_large_copies_are_made_in_parts(case):
     plan = one_step_plan("QLinearConv", GEMM, inputs, outputs, attrs, (3, 8))
     assert load(plan).memory().scratch_bytes < inputs[0].nbytes
     for threads in (1, 3):
-        (got,) = run_step("QLinearConv", GEMM, inputs, outputs, attrs, constant=(3, 8),
-                          threads=threads)
+        (got,) = run_step(
+            "QLinearConv", GEMM, inputs, outputs, attrs, constant=(3, 8), threads=threads
+        )
         assert np.array_equal(got, want)
 
 
@@ -365,14 +543,23 @@ def test_threads_take_what_others_leave():
     inputs, attrs, want = int_conv_case(*case)
     assert inputs[0].nbytes + want.nbytes > 128 << 10  # kLargeBytes of src/prepare.cc
     for threads in (2, 3, 7, 64):
-        (got,) = run_step("QLinearConv", GEMM, inputs, [np.zeros_like(want)], attrs,
-                          constant=(3, 8), threads=threads)
+        (got,) = run_step(
+            "QLinearConv",
+            GEMM,
+            inputs,
+            [np.zeros_like(want)],
+            attrs,
+            constant=(3, 8),
+            threads=threads,
+        )
         assert np.array_equal(got, want)
 
 
 @pytest.mark.parametrize("isa", native.isas())
-@pytest.mark.parametrize(("a_dims", "n", "trans"), [
-    ((1, 1), 1, 0), ((3, 17), 33, 1), ((2, 15, 64), 40, 0), ((1, 256), 100, 1), ((29, 6), 16, 1)])
+@pytest.mark.parametrize(
+    ("a_dims", "n", "trans"),
+    [((1, 1), 1, 0), ((3, 17), 33, 1), ((2, 15, 64), 40, 0), ((1, 256), 100, 1), ((29, 6), 16, 1)],
+)
 def test_quantised_matrix_products(a_dims, n, trans, isa):
     rng = np.random.default_rng(4)
     a = rng.integers(0, 256, a_dims).astype(U8)
@@ -388,8 +575,16 @@ def test_quantised_matrix_products(a_dims, n, trans, isa):
         inputs += [None, None, bias]
         quant["transB"] = 1
     for threads in (1, 2):
-        (got,) = run_step(op, "i8_gemm", inputs, [np.zeros_like(want)], quant,
-                          constant=(3, 6), threads=threads, max_isa=isa)
+        (got,) = run_step(
+            op,
+            "i8_gemm",
+            inputs,
+            [np.zeros_like(want)],
+            quant,
+            constant=(3, 6),
+            threads=threads,
+            max_isa=isa,
+        )
         assert np.array_equal(got, want)
 
 

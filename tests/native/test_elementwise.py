@@ -34,9 +34,7 @@ def test_unary_of_positive_numbers(op, isa):
     check(op, "f32_unary", [x], isas=[isa])
 
 
-SPECIAL = np.array(
-    [0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 88, -88, 104, 1e30, -1e30], np.float32
-)
+SPECIAL = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 88, -88, 104, 1e30, -1e30], np.float32)
 
 
 @pytest.mark.parametrize(

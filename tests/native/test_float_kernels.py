@@ -130,15 +130,25 @@ def test_extremes_keep_nan():
 def test_pool_of_shorts(op, isa):
     """bf16 in memory: maxima are exact, means rounded once."""
     window = {"kernel_shape": [3, 2], "pads": [0, 1, 2, 0], "ceil_mode": 1, "strides": [2, 3]}
-    cases = [((1, 5, 10, 9), window), ((2, 70, 8, 9), {"kernel_shape": [2, 2], "strides": [2, 2]}),
-             ((1, 100, 23, 21), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]})]
+    cases = [
+        ((1, 5, 10, 9), window),
+        ((2, 70, 8, 9), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ((1, 100, 23, 21), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    ]
     for shape, attrs in [((2, 33, 7, 7), {})] if op.startswith("Global") else cases:
         x = bf16_to_f32(f32_to_bf16(normal(*shape)))
         x[0, 0, 0, 1] = np.nan
         case = make_case(op, "bf16_pool", [x], attrs, channels_last=[0])
         for threads in (1, 3):
-            (bits,) = run_step(op, "bf16_pool", [shorts(case.inputs[0])], [shorts(case.wanted[0])],
-                               case.attrs, threads=threads, max_isa=isa)
+            (bits,) = run_step(
+                op,
+                "bf16_pool",
+                [shorts(case.inputs[0])],
+                [shorts(case.wanted[0])],
+                case.attrs,
+                threads=threads,
+                max_isa=isa,
+            )
             got = bf16_to_f32(bits)
             limit = 0 if op == "MaxPool" else 2.0**-8
             np.testing.assert_allclose(got, case.wanted[0], rtol=limit, atol=1e-6)

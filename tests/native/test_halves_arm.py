@@ -37,9 +37,14 @@ def as_half(array: np.ndarray) -> np.ndarray:
 
 
 #: Convolutions by the fp32 kernel whose cases they take over.
-KERNELS = {f32.GEMM: "f16_conv2d_gemm", f32.GROUPED: "f16_conv2d_gemm", f32.BF16: "f16_conv2d_gemm",
-           f32.DEPTHWISE: "f16_conv2d_depthwise", f32.DECONV: "f16_deconv2d",
-           f32.W23: "f16_conv2d_winograd23"}
+KERNELS = {
+    f32.GEMM: "f16_conv2d_gemm",
+    f32.GROUPED: "f16_conv2d_gemm",
+    f32.BF16: "f16_conv2d_gemm",
+    f32.DEPTHWISE: "f16_conv2d_depthwise",
+    f32.DECONV: "f16_deconv2d",
+    f32.W23: "f16_conv2d_winograd23",
+}
 
 
 def test_convolutions(tmp_path):
@@ -49,8 +54,11 @@ def test_convolutions(tmp_path):
     for case in cases:
         op, inputs, attrs, want = f32.conv_case(*case, rounded=halves)
         given = [x if i in (1, 2) else as_half(x) for i, x in enumerate(inputs)]
-        plans.append(one_step_plan(op, KERNELS[case[0]], given, [want.astype(np.float16)], attrs,
-                                   range(len(given))))
+        plans.append(
+            one_step_plan(
+                op, KERNELS[case[0]], given, [want.astype(np.float16)], attrs, range(len(given))
+            )
+        )
         wanted.append(want)
     for got, want in zip(run_on_arm(merged(plans), tmp_path, ""), wanted, strict=True):
         f32.close(got.astype(np.float32), want, SUMS)
@@ -61,8 +69,14 @@ def test_sums_do_not_grow_with_depth(tmp_path):
     rng = np.random.default_rng(3)
     x, w = (halves(rng.standard_normal(d, np.float32)) for d in ((1, 6, 6, 512), (24, 512, 3, 3)))
     want = f32.conv(x, w, pads=[1, 1, 1, 1])
-    plan = one_step_plan("Conv", "f16_conv2d_gemm", [as_half(x), w], [want.astype(np.float16)],
-                         {"pads": [1, 1, 1, 1]}, range(2))
+    plan = one_step_plan(
+        "Conv",
+        "f16_conv2d_gemm",
+        [as_half(x), w],
+        [want.astype(np.float16)],
+        {"pads": [1, 1, 1, 1]},
+        range(2),
+    )
     (got,) = run_on_arm(plan, tmp_path, "")
     error = np.linalg.norm(got - want) / np.linalg.norm(want)
     assert 1e-4 < error < 2e-3
@@ -103,18 +117,23 @@ def test_one_file_for_cpus_with_and_without_fp16(cpu, kernel, tmp_path):
     path = model.save(tmp_path / "m.lite")
     np.save(tmp_path / "x.npy", feeds["x"])
     profile = tmp_path / "profile.json"
-    run_file(path, tmp_path, "", cpu, ["--input", f"x={tmp_path / 'x.npy'}",
-                                       "--profile", str(profile)])
+    run_file(
+        path, tmp_path, "", cpu, ["--input", f"x={tmp_path / 'x.npy'}", "--profile", str(profile)]
+    )
     convs = [s for s in json.loads(profile.read_text())["steps"] if "conv2d" in s["variant"]]
     assert convs and all(s["variant"].startswith(kernel) for s in convs)
     predictor = Predictor(path, "arm", device=EmulatedDevice(cpu))
-    (name, got), = predictor.run(feeds).items()
+    ((name, got),) = predictor.run(feeds).items()
     assert np.array_equal(got, np.load(tmp_path / f"{name}.npy"))
     assert predictor.precision == ("fp32" if kernel == "f32_" else "fp16")
     said = "fp16 needs a CPU with neonfp16, computed in fp32" in predictor.explain()
     assert said == (kernel == "f32_")
-    alone = Predictor(optimize(graph, targets=["arm"]), "arm", device=EmulatedDevice(cpu),
-                      overrides={"wide": "fp16"})
+    alone = Predictor(
+        optimize(graph, targets=["arm"]),
+        "arm",
+        device=EmulatedDevice(cpu),
+        overrides={"wide": "fp16"},
+    )
     (step,) = [s for s in alone.plan().steps if s.name == "wide"]
     assert step.kernel.startswith(kernel)
     alone.run(feeds)

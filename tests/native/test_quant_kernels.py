@@ -26,9 +26,7 @@ def test_linear(dtype):
     )
     ends = np.array([np.inf, -np.inf, 3e38, -3e38, 0, -0.0], np.float32)
     for scale in (1.0, 0.37):
-        check(
-            "QuantizeLinear", "any_quantize", [x, scalar(scale), zero], tolerance=0, isas=isas()
-        )
+        check("QuantizeLinear", "any_quantize", [x, scalar(scale), zero], tolerance=0, isas=isas())
         check(
             "DequantizeLinear",
             "any_quantize",
@@ -60,8 +58,13 @@ def test_linear(dtype):
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
 def test_binary(op, dtype):
-    for a, b in (((3, 700), (3, 700)), ((2, 5, 7), (7,)), ((4, 9), (1,)), ((7,), (90, 7)),
-                 ((1, 30, 24), (1, 1, 24))):
+    for a, b in (
+        ((3, 700), (3, 700)),
+        ((2, 5, 7), (7,)),
+        ((4, 9), (1,)),
+        ((7,), (90, 7)),
+        ((1, 30, 24), (1, 1, 24)),
+    ):
         inputs = [whole(a, dtype), scalar(0.03), scalar(7, dtype), whole(b, dtype), scalar(0.07),
                   scalar(1, dtype), scalar(0.11), scalar(9, dtype)]  # fmt: skip
         check(op, "i8_binary", inputs, tolerance=0, isas=isas())
@@ -99,8 +102,15 @@ def test_pools(op, dtype):
 @pytest.mark.parametrize("shape", [(1, 8, 5, 37), (2, 16, 6, 22), (1, 32, 3, 9), (1, 16, 2, 2)])
 def test_largest_of_squares(shape, dtype):
     """2x2 pixels of few channels: several windows in a register."""
-    check("MaxPool", "i8_pool", [whole(shape, dtype)], {"kernel_shape": [2, 2], "strides": [2, 2]},
-          channels_last=[0], tolerance=0, isas=isas())
+    check(
+        "MaxPool",
+        "i8_pool",
+        [whole(shape, dtype)],
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+        channels_last=[0],
+        tolerance=0,
+        isas=isas(),
+    )
 
 
 @BYTES

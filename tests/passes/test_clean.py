@@ -340,7 +340,9 @@ TOKENS = """
 
 def test_a_token_for_each_of_an_open_batch(bench):
     """Shapes computed from what an Expand gives fold in the same pass."""
-    heads = TOKENS + """
+    heads = (
+        TOKENS
+        + """
     "again": s2 = Shape(q)
     "pick": n2 = Gather(s2, one)
     "times": m = Mul(n2, heads)
@@ -349,11 +351,15 @@ def test_a_token_for_each_of_an_open_batch(bench):
     "y": y = Reshape(q, v)
     output y
     """
-    folded = TOKENS.replace("e = Equal(t, none)", "e2 = Equal(t, none)") + """
+    )
+    folded = (
+        TOKENS.replace("e = Equal(t, none)", "e2 = Equal(t, none)")
+        + """
     const v: i64[3] = [5, -1, 3]
     "y": y = Reshape(q, v)
     output y
     """
+    )
     folded = folded.replace('    "is": e2 = Equal(t, none)\n', "").replace(
         "const none: i64[3] = [-1, -1, -1]", "const e: bool[3] = [0, 1, 1]"
     )

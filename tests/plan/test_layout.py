@@ -98,5 +98,6 @@ def test_reshape_as_a_view(shape, out, last) -> None:
 
 def test_channels_last_survives_a_split_of_channels() -> None:
     assert lay.reshaped((1, 6, 4, 5), (1, 2, 3, 4, 5), (0, 2, 3, 1)) == (
-        (0, 2, 3, 1), (0, 3, 4, 1, 2),
+        (0, 2, 3, 1),
+        (0, 3, 4, 1, 2),
     )

@@ -215,13 +215,16 @@ def test_a_view_before_a_float_operator_moves_bytes_not_floats():
 
 def with_residual(second: str) -> Graph:
     weight = RNG.integers(-127, 128, (4, 4, 1, 1)).astype(np.int8)
-    text = IN + f"""
+    text = (
+        IN
+        + f"""
   const w: i8[4,4,1,1] = @0
   const ws: f32[] = [0.004]
   const wz: i8[] = [0]
   "wd": wf = DequantizeLinear(w, ws, wz)
   {second}
   "conv": y = Conv(xd, wf, _, r)"""
+    )
     return qdq(text + OUT, [weight])
 
 
@@ -249,8 +252,10 @@ def test_a_transposed_convolution_in_integers(group, calibrated):
   output y
 }"""
     rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal((4, 3, 4, 4)).astype(np.float32),
-              rng.standard_normal(3 * group).astype(np.float32)]
+    arrays = [
+        rng.standard_normal((4, 3, 4, 4)).astype(np.float32),
+        rng.standard_normal(3 * group).astype(np.float32),
+    ]
     graph = from_text(text % (3 * group, group), arrays)
     infer_types(graph)
     feeds = {"x": rng.standard_normal((1, 4, 6, 6)).astype(np.float32)}
@@ -258,14 +263,19 @@ def test_a_transposed_convolution_in_integers(group, calibrated):
     ranges = Ranges({"x": (-4.0, 4.0), "y": (0.0, float(want.max()))})
     fused = optimize_graph(quantize_static(graph, ranges, calibrated[3]))
     assert [n.op for n in fused.nodes] == [
-        "QuantizeLinear", "QLinearConvTranspose", "DequantizeLinear"]
+        "QuantizeLinear",
+        "QLinearConvTranspose",
+        "DequantizeLinear",
+    ]
     error = reference_run(fused, feeds)["y"] - want
     assert np.linalg.norm(error) < 0.02 * np.linalg.norm(want)
 
 
 def test_a_hard_swish_that_is_spelt_out_becomes_one_table():
     """x · clip(x + 3, 0, 6) / 6 with a rounding behind every step, and the same answers."""
-    text = IN + """
+    text = (
+        IN
+        + """
   const three: u8[] = [60]
   const low: f32[] = [0]
   const high: f32[] = [6]
@@ -281,7 +291,9 @@ def test_a_hard_swish_that_is_spelt_out_becomes_one_table():
   "q4": t3q = QuantizeLinear(t3, s, z)
   "dq4": t3d = DequantizeLinear(t3q, s, z)
   "mul": y = Mul(xd, t3d)
-""" + OUT
+"""
+        + OUT
+    )
     graph = qdq(text)
     fused, _ = fuse(graph)
     assert ops(fused) == ["QLookup"]
@@ -353,11 +365,13 @@ def test_of_two_convolutions_the_last_one_adds():
 
 
 def test_sums_read_with_another_scale_stay_apart():
-    graph, _ = fuse(added("""
+    graph, _ = fuse(
+        added("""
   "c": c = Conv(xd, wd, bd) {pads=[1, 1, 1, 1]}
   "q1": cq = QuantizeLinear(c, s3, z3)
   "dq1": c1 = DequantizeLinear(cq, s2, z3)
-  "add": y = Add(c1, xd)"""))
+  "add": y = Add(c1, xd)""")
+    )
     journal = Journal()
     assert quantize_fuse_add(graph, journal) == 0
     assert "another scale" in str(journal)
@@ -367,13 +381,21 @@ def test_sums_read_with_another_scale_stay_apart():
 def test_integer_padding_with_the_zero_point_is_the_convolutions_own(value, folded):
     """120 is the zero point of x; 0 stands for −6."""
     weight = RNG.integers(-127, 128, (3, 4, 3, 3)).astype(np.int8)
-    graph, _ = fuse(qdq(IN + CONV + f"""
+    graph, _ = fuse(
+        qdq(
+            IN
+            + CONV
+            + f"""
   const p: i64[8] = [0, 0, 1, 1, 0, 0, 1, 1]
   const v: f32[] = [{(value - 120) * 0.05}]
   "pad": p1 = Pad(xd, p, v)
   "q1": pq = QuantizeLinear(p1, s, z)
   "dq1": p2 = DequantizeLinear(pq, s, z)
-  "c": y = Conv(p2, wd, bd)""" + OUT, [weight]))
+  "c": y = Conv(p2, wd, bd)"""
+            + OUT,
+            [weight],
+        )
+    )
     assert ops(graph) == ["Pad", "QLinearConv"]
     after = graph.copy()
     assert fold_pad(after, Journal()) == int(folded)

@@ -222,7 +222,8 @@ def test_a_curve_goes_on_and_each_of_its_points_can_be_repeated(network, samples
     wants = [reference_run(same.parent, f) for f in feeds]
     errors = output_errors(same.graph, feeds, wants, reference_run)
     assert errors.sqnr_db([v.name for v in same.parent.outputs]) == pytest.approx(
-        point["sqnr_db"], abs=1e-3)
+        point["sqnr_db"], abs=1e-3
+    )
 
     with pytest.raises(UsageError, match="another model, other samples or options"):
         quantize(network, samples[:8], options, curve=Curve(path), force=True)

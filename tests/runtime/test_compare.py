@@ -51,8 +51,9 @@ def test_shapes_that_are_computed_from_an_open_batch(kind) -> None:
     model = optimize(class_token())
     feeds = {"x": np.random.default_rng(1).standard_normal((2, 6, 4)).astype(np.float32)}
     faults = {"mix": kind} if kind else None
-    a, b = Side(Predictor(model, "reference")), Side(
-        Predictor(model, host_target(), threads=1, faults=faults)
+    a, b = (
+        Side(Predictor(model, "reference")),
+        Side(Predictor(model, host_target(), threads=1, faults=faults)),
     )
     result = compare(a, b, feeds)
     assert [x.name for x in result.layers] == ["with_token", "mix", "flat"]

@@ -13,8 +13,17 @@ zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tre
 
 pytestmark = pytest.mark.cpu
 #: Networks that the emulator runs within a minute.
-SMALL = ("mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2", "ghostnet",
-         "resnet18", "efficientnet_b0", "ocr_recogniser", "vit_tiny")
+SMALL = (
+    "mobilenet_v1",
+    "mobilenet_v2",
+    "mobilenet_v3_small",
+    "shufflenet_v2",
+    "ghostnet",
+    "resnet18",
+    "efficientnet_b0",
+    "ocr_recogniser",
+    "vit_tiny",
+)
 
 
 def error_of(model, precision: str, backend: str, **more) -> float:
@@ -22,8 +31,10 @@ def error_of(model, precision: str, backend: str, **more) -> float:
     rng = np.random.default_rng(0)
     feeds = {v.name: rng.standard_normal(v.shape).astype(np.float32) for v in model.graph.inputs}
     exact, short = (
-        next(iter(Predictor(model, backend, precision=p, **more).run(feeds).values()))
-        .astype(np.float64) for p in ("fp32", precision)
+        next(iter(Predictor(model, backend, precision=p, **more).run(feeds).values())).astype(
+            np.float64
+        )
+        for p in ("fp32", precision)
     )
     return float(np.linalg.norm(short - exact) / np.linalg.norm(exact))
 

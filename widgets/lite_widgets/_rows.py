@@ -39,9 +39,7 @@ _FAMILIES = (
 _CHUNK = 12
 
 
-def family(
-    op: str, kernel: str = "", shapes: Sequence[Sequence[int | None] | None] = ()
-) -> str:
+def family(op: str, kernel: str = "", shapes: Sequence[Sequence[int | None] | None] = ()) -> str:
     """Return the type that an operator is counted under: "Conv 1×1", "MatMul", … or its name.
 
     `shapes` are those of its inputs: a convolution's data, then its weights (O, I/groups, k…), with

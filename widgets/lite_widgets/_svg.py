@@ -75,7 +75,7 @@ def bytes_text(value: float | None) -> str:
 
 def tail(name: str, most: int = 34) -> str:
     """Return a long name by its end, which tells it from its neighbours."""
-    return name if len(name) <= most else f"\N{HORIZONTAL ELLIPSIS}{name[1 - most:]}"
+    return name if len(name) <= most else f"\N{HORIZONTAL ELLIPSIS}{name[1 - most :]}"
 
 
 class Picture:

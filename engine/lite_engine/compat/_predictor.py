@@ -205,7 +205,6 @@ class CxxPredictor(LightPredictor):
         graph = load(config.model_path(), params=config.param_path())
         write_nb(graph, f"{folder}.nb", targets=targets or ["arm"])
 
-
     def save_optimized_pb_model(self, folder: str) -> None:
         """Raises UsageError: Paddle's own form is not written."""
         raise UsageError("save_optimized_pb_model: Paddle models are not written; "

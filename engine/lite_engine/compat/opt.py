@@ -208,9 +208,7 @@ def _open(options: argparse.Namespace) -> Graph:
     """--model_file goes before --model_dir, as in Paddle-Lite."""
     path = options.model_file or options.model_dir
     if not path:
-        raise UsageError(
-            "give --model_dir, or --model_file with --param_file, or --model_set_dir"
-        )
+        raise UsageError("give --model_dir, or --model_file with --param_file, or --model_set_dir")
     return load(path, params=options.param_file or None)
 
 

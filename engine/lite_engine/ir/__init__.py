@@ -39,7 +39,14 @@ __all__ = [
 _WHERE = {
     "dtype": ("DType",),
     "graph": (
-        "Graph", "Node", "Value", "captured", "copy_graph", "handed_out", "node_reads", "walk",
+        "Graph",
+        "Node",
+        "Value",
+        "captured",
+        "copy_graph",
+        "handed_out",
+        "node_reads",
+        "walk",
     ),
     "journal": ("Entry", "Journal"),
     "text": ("from_text", "to_text"),

@@ -146,8 +146,10 @@ def _(
 detection_output.kernel(
     "cpu",
     "f32_detection_output",
-    when=lambda node, types: node.attrs.get("keep_top_k", -1) > -1
-    or "without keep_top_k the number of rows depends on data",
+    when=lambda node, types: (
+        node.attrs.get("keep_top_k", -1) > -1
+        or "without keep_top_k the number of rows depends on data"
+    ),
 )
 
 

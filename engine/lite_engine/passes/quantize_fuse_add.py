@@ -47,9 +47,7 @@ class quantize_fuse_add:
     def rewrite(self, graph: Graph, m: Match) -> Node:
         inputs = [*m.conv.inputs[:6], m.y_scale, m.y_zero, m.conv.input(8)]
         inputs += [m.r, m.r_scale, m.r_zero, m.scale, m.zero]
-        return graph.replace(
-            [m.conv, m.add], "QLinearConv", inputs, m.conv.attrs, name=m.conv.name
-        )
+        return graph.replace([m.conv, m.add], "QLinearConv", inputs, m.conv.attrs, name=m.conv.name)
 
 
 def _takes_residual(conv: Node) -> bool:

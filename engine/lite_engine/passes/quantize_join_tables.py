@@ -1,7 +1,7 @@
 """Tables of tables, and sums and products of two functions of the same bytes, are one table.
 
-    QLookup(QLookup(x))      QLookup: a Sigmoid's Clip
-    x · QLookup(x)           QLookup: a HardSwish that a file spells out
+QLookup(QLookup(x))      QLookup: a Sigmoid's Clip
+x · QLookup(x)           QLookup: a HardSwish that a file spells out
 """
 
 from __future__ import annotations
@@ -54,5 +54,3 @@ def _root(value: Value | None) -> Value | None:
     """The bytes that a value is a table of, or the value itself."""
     table = None if value is None else value.producer
     return table.inputs[0] if table is not None and table.op == "QLookup" else value
-
-

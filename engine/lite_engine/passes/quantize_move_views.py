@@ -60,5 +60,3 @@ def _hoist_quantize(graph: Graph, view: Node, q: Node) -> None:
         [view, q], view.op, [moved.output, *view.inputs[1:]], view.attrs, name=view.name
     )
     new.sources = sources
-
-

@@ -124,7 +124,7 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f'<link rel="icon" href="data:,"><title>{html.escape(title)}</title>\n'
         f"<style>{made.styles()}</style></head>\n<body>\n"
-        f'<header><h1>{html.escape(title)}</h1><p>{html.escape(subtitle)}</p>'
+        f"<header><h1>{html.escape(title)}</h1><p>{html.escape(subtitle)}</p>"
         '<button type="button" id="theme" aria-label="Light or dark">◐</button></header>\n'
         f"<nav>{''.join(links)}</nav>\n<main>{''.join(bodies)}</main>\n"
         f"{made.scripts()}\n</body></html>\n"

@@ -22,8 +22,13 @@ class CompareStep(Step):
         a, b = next(reversed(self.session.comparisons), self._sides())
         options = [[n, _NAMES.get(n, n)] for n in self._choices()]
         self.header.selects = [
-            {"name": "a", "label": "", "says": "trusted side", "backend": "x86",
-             "options": options},
+            {
+                "name": "a",
+                "label": "",
+                "says": "trusted side",
+                "backend": "x86",
+                "options": options,
+            },
             {"name": "b", "label": "against", "backend": "opencl", "options": options},
         ]
         self.header.values = {"a": a, "b": b}
