@@ -34,7 +34,7 @@
 // NaN stays NaN, which fmax, fmin and clamp do not promise; of numbers or vectors, evaluated more than once.
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define AT_MOST(x, high) ((x) > (high) ? (high) : (x))
-#define UNIT(x) AT_MOST(AT_LEAST(x, 0.0f), 1.0f)
+#define CLAMP01(x) AT_MOST(AT_LEAST(x, 0.0f), 1.0f)
 #define MAXIMUM(p, q) ((q) != (q) ? (q) : AT_LEAST(p, q))
 #define MINIMUM(p, q) ((q) != (q) ? (q) : AT_MOST(p, q))
 #define SOFTPLUS(x) (fmax((x), 0.0f) + log1p(exp(-fabs(x))))
