@@ -9,7 +9,17 @@ from .._lazy import lazily
 from ._usability import Usability
 
 if TYPE_CHECKING:
-    from ._base import Backend, Executable, Repeats, Samples, StepTime
+    from ._base import (
+        Backend,
+        Executable,
+        Offload,
+        Probed,
+        Repeats,
+        Samples,
+        StepTime,
+        Tried,
+        Tunable,
+    )
 
 _MODULES = {"cpu": "CpuBackend", "opencl": "OpenCLBackend", "reference": "ReferenceBackend"}
 _made: dict[str, Backend] = {}
@@ -20,20 +30,27 @@ def get_backend(name: str) -> Backend:
     engine loads neither the native library nor an OpenCL driver."""
     if name not in _made:
         module = importlib.import_module(f"{__name__}.{name}")
-        _made[name] = getattr(module, _MODULES[name])()
+        made: Backend = getattr(module, _MODULES[name])()
+        _made[name] = made
     return _made[name]
 
 
-__getattr__ = lazily(
-    __name__, dict.fromkeys(("Backend", "Executable", "Repeats", "Samples", "StepTime"), "_base")
-)
+_CONTRACT = (
+    "Backend", "Executable", "Offload", "Probed", "Repeats", "Samples", "StepTime", "Tried",
+    "Tunable",
+)  # fmt: skip
+__getattr__ = lazily(__name__, dict.fromkeys(_CONTRACT, "_base"))
 
 __all__ = [
     "Backend",
     "Executable",
+    "Offload",
+    "Probed",
     "Repeats",
     "Samples",
     "StepTime",
+    "Tried",
+    "Tunable",
     "Usability",
     "get_backend",
 ]

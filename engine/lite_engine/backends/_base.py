@@ -1,8 +1,13 @@
-"""What a backend promises to the runtime."""
+"""What a backend promises to the runtime: `Backend` and `Executable`, and what only some can do.
+
+`Tunable`, `Offload` and `Probed` are a backend's own choice, `Repeats` an executable's: a caller
+asks with isinstance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -79,3 +84,51 @@ class Backend(Protocol):
     def usability(self) -> Usability: ...
 
     def compile(self, segment: Segment, *, threads: int) -> Executable: ...
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A backend that has several ways to compute a layer and measures which one is the fastest."""
+
+    def measuring(self, effort: str) -> AbstractContextManager[None]:
+        """Segments compiled in this block measure the ways that are not known yet. `effort` is
+        none, rapid, normal or exhaustive. Raises UsageError for another one."""
+        ...
+
+    def learn(self, tuning: Mapping[str, Mapping[str, str]]) -> None:
+        """A model's measured ways (its `tuning`: target or device → layer or size → way)."""
+        ...
+
+    def learned(self) -> dict[str, dict[str, str]]:
+        """Measured ways of the layers compiled so far, as a model's `tuning` holds them."""
+        ...
+
+
+@runtime_checkable
+class Offload(Protocol):
+    """A backend whose values lie in a device's own memory, where copies bring them."""
+
+    def device_kind(self) -> str:
+        """ "GPU", "CPU" or "other"."""
+        ...
+
+    def copy_cost(self) -> tuple[float, float]:
+        """ms of a copy between host and device, as (each, for every byte)."""
+        ...
+
+
+class Tried(NamedTuple):
+    """A row of `lite doctor`: a library or a device, and what came of it."""
+
+    what: str
+    found_by: str
+    result: str
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """A backend that has to be looked for."""
+
+    def attempts(self) -> list[Tried]:
+        """Everything that was tried, in order."""
+        ...

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Samples, StepTime, Usability
+from ..backends import Backend, Executable, Repeats, Samples, StepTime, Usability
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import Plan, Segment
 from ._base import Device, RunnerResult
 
 
-class DeviceBackend:
+class DeviceBackend(Backend):
     """Compiles CPU segments to program files and runs them on a device."""
 
     name = "cpu"
@@ -33,7 +33,7 @@ class DeviceBackend:
         return DeviceExecutable(segment, self.device, threads=threads)
 
 
-class DeviceExecutable:
+class DeviceExecutable(Executable, Repeats):
     """A segment on a device: one runner call per run."""
 
     def __init__(self, segment: Segment, device: Device, *, threads: int) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import settings
-from ..backends import get_backend
+from ..backends import Probed, get_backend
 from ..runtime import host_target, usability
 from ..runtime.environment import environment
 
@@ -60,13 +60,14 @@ def _cpu() -> Check:
 
 def _opencl() -> Check:
     state = usability("opencl")
-    tried: list[Any] = getattr(get_backend("opencl"), "attempts", list)()
+    backend = get_backend("opencl")
+    tried = backend.attempts() if isinstance(backend, Probed) else []
     return Check(
         "OpenCL",
         "good" if state.usable else "bad",
         state.reason,
         state.fix,
-        tried=[asdict(t) for t in tried],
+        tried=[t._asdict() for t in tried],
     )
 
 

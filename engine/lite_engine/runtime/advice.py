@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..backends import get_backend
+from ..backends import Offload, get_backend
 from ..ir import Journal
 from ..plan import Plan
 from .choice import host_target, usability
@@ -82,7 +82,8 @@ class _Case:
         """An OpenCL device that is not this CPU."""
         if self.profile.device != "local" or not usability("opencl").usable:
             return False
-        return getattr(get_backend("opencl"), "device_kind")() != "CPU"  # noqa: B009
+        backend = get_backend("opencl")
+        return isinstance(backend, Offload) and backend.device_kind() != "CPU"
 
     def verb(self, name: str, options: str) -> str:
         """A `lite` command on this model."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends import get_backend
+from ..backends import Offload, get_backend
 from ..ir import Graph, Node, Value
 from ..plan import Plan
 from .choice import host_target, usability
@@ -157,8 +157,8 @@ def place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
 
 
 def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
-    copy_cost = getattr(get_backend("opencl"), "copy_cost", None)
-    if copy_cost is None or not usability(host_target()).usable:
+    backend = get_backend("opencl")
+    if not isinstance(backend, Offload) or not usability(host_target()).usable:
         return "every layer stays on OpenCL: there is no other backend"
     arrays = predictor.check_feeds(feeds)
     shapes = {n: a.shape for n, a in arrays.items()}
@@ -176,7 +176,7 @@ def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
         )
         for name, ms in on_device.items()
     }
-    sides = assign(predictor.graph, times, CopyCost(*copy_cost()))
+    sides = assign(predictor.graph, times, CopyCost(*backend.copy_cost()))
     free = times.keys() - elsewhere
     moved = {name: "cpu" for name, side in sides.items() if side == "cpu" and name in free}
     before_ms, alone_ms = _least_ms((device, host), ordered)

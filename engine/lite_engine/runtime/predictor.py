@@ -274,13 +274,13 @@ class Predictor:
 
     def _before_opencl(self, plan: Plan) -> None:
         """The device learns the file's measured ways; what to expect of the plan is noted."""
-        from ..backends import get_backend
+        from ..backends import Offload, Tunable, get_backend
         from .placement import unmeasured
 
-        backend: Any = get_backend("opencl")
-        if self.model.tuning:
+        backend = get_backend("opencl")
+        if self.model.tuning and isinstance(backend, Tunable):
             backend.learn(self.model.tuning)
-        if not self.decision.placement:
+        if not self.decision.placement and isinstance(backend, Offload):
             self.decision.placement = unmeasured(plan, backend.device_kind(), self.threads)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..backends import get_backend
+from ..backends import Tunable, get_backend
 from ..errors import UsageError
 from .execute import Execution
 from .predictor import Predictor
@@ -17,11 +17,10 @@ def tune(predictor: Predictor, effort: str = "normal") -> Execution:
     Raises UsageError for another backend, BackendUnavailableError when the device fails.
     """
     backend = get_backend("opencl")
-    measuring = getattr(backend, "measuring", None)
-    if predictor.backend != "opencl" or measuring is None:
+    if predictor.backend != "opencl" or not isinstance(backend, Tunable):
         raise UsageError(f"only OpenCL is tuned, this predictor runs on {predictor.backend}")
-    with measuring(effort):
+    with backend.measuring(effort):
         predictor.forget_plans()
         execution = predictor.execution()
-    predictor.model.tuning.update(backend.learned())  # type: ignore[attr-defined]
+    predictor.model.tuning.update(backend.learned())
     return execution

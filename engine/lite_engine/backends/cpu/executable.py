@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...plan.program import WeightTable, encode
-from .. import StepTime
+from .. import Executable, StepTime
 from .native import NativeProgram
 
 if TYPE_CHECKING:
     from ...plan import Segment
 
 
-class CpuExecutable:
+class CpuExecutable(Executable):
     """A segment loaded into the native runtime."""
 
     def __init__(self, segment: Segment, *, threads: int) -> None:

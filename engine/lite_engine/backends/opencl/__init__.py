@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from ...errors import BackendUnavailableError, UsageError
 from ...plan import Segment
-from .._usability import Usability
+from .. import Backend, Offload, Probed, Tried, Tunable, Usability
 from . import discover
 from .device import DeviceReport, choose, copy_cost, open_device, reports
 from .executable import OpenCLExecutable
 from .tuning import EFFORTS
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A row of `lite doctor`: a library or a device, and what came of it."""
-
-    what: str
-    found_by: str
-    result: str
-
-
-class OpenCLBackend:
+class OpenCLBackend(Backend, Tunable, Offload, Probed):
     """Runs segments on one OpenCL device."""
 
     name = "opencl"

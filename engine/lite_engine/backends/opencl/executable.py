@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import BackendUnavailableError
 from ...ir import DType
 from ...plan import PlanTensor, Segment, Step
-from .. import StepTime
+from .. import Executable, StepTime
 from .device import Device
 from .enqueue import Call, prepared
 from .launch import Image, Launch, Scratch, grouped, place
@@ -41,7 +41,7 @@ class _Kernel:
         return self.kernel, self.grid, self.group
 
 
-class OpenCLExecutable:
+class OpenCLExecutable(Executable):
     """Enqueues a segment's kernels in order. Crossing device tensors are OpenCL buffers."""
 
     def __init__(self, segment: Segment, device: Device, effort: str = "none") -> None:

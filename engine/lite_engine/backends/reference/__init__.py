@@ -13,10 +13,10 @@ from ...ir import Graph, Node, Value, captured, format_shape
 from ...ops import get_op
 from ...plan import PlanTensor, Segment, Step
 from ...plan.faults import apply_fault
-from .. import StepTime, Usability
+from .. import Backend, Executable, StepTime, Usability
 
 
-class ReferenceBackend:
+class ReferenceBackend(Backend):
     """Runs steps with the operators' own references on the host."""
 
     name = "reference"
@@ -28,7 +28,7 @@ class ReferenceBackend:
         return ReferenceExecutable(segment)
 
 
-class ReferenceExecutable:
+class ReferenceExecutable(Executable):
     """Interprets a segment step by step. `threads` do not apply: NumPy decides."""
 
     def __init__(self, segment: Segment) -> None:
