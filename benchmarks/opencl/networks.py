@@ -1,0 +1,253 @@
+"""Is OpenCL right on this device? Many networks, fp32 and fp16, against onnxruntime on the CPU.
+
+    python -m benchmarks.opencl.networks [--set zoo|torchvision|all] [--only NAME,…] [--workers 4]
+                                         [--json FILE]
+
+The zoo of `benchmarks/zoo`, and one network of every classification and segmentation family of
+torchvision (random weights, exported to ONNX here; needs torch and torchvision). Prints a Markdown
+table; exit status 1 when a network fails or disagrees, with its reason below the table. Each
+network runs in a process of its own, so that a driver that crashes costs one row.
+
+`share` is the part of the layers, and of their time, that ran on OpenCL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import zoo
+
+#: Relative L2 error of an output: sums of up to thousands of products in another order in fp32;
+#: in fp16 a few bits of ten are lost along a hundred layers.
+LIMITS = {"fp32": 1e-4, "fp16": 3e-2}
+#: Where PyTorch's own fp16 on this GPU is off by more than the limit, ours may be off by this much
+#: of it.
+OF_TORCH = 1.5
+TIMEOUT_S = 400
+RUNS = 20
+
+#: One network of each family: name → (image size, section of torchvision.models).
+FAMILIES = {
+    "alexnet": 224, "convnext_tiny": 224, "densenet121": 224, "efficientnet_b0": 224,
+    "efficientnet_v2_s": 224, "googlenet": 224, "inception_v3": 299, "maxvit_t": 224,
+    "mnasnet1_0": 224, "mobilenet_v2": 224, "mobilenet_v3_large": 224, "mobilenet_v3_small": 224,
+    "regnet_x_400mf": 224, "regnet_y_400mf": 224, "resnet18": 224, "resnet50": 224,
+    "resnext50_32x4d": 224, "shufflenet_v2_x0_5": 224, "squeezenet1_0": 224, "swin_t": 224,
+    "swin_v2_t": 224, "vgg11": 224, "vgg11_bn": 224, "vit_b_32": 224, "wide_resnet50_2": 224,
+    "deeplabv3_mobilenet_v3_large": 256, "deeplabv3_resnet50": 256, "fcn_resnet50": 256,
+    "lraspp_mobilenet_v3_large": 256,
+}  # fmt: skip
+
+
+def export(name: str, path: Path) -> Any:
+    """Writes the network to `path`; returns torchvision's module, None for one of the zoo."""
+    if name in zoo.NAMES:
+        path.write_bytes(zoo.build(name).SerializeToString())
+        return None
+    import torch
+    import torchvision
+
+    name = name.removeprefix("tv/")
+    section = torchvision.models
+    section = section if hasattr(section, name) else section.segmentation
+    options = {"weights": None}
+    if section is torchvision.models.segmentation:
+        options["weights_backbone"] = None
+    if name in ("googlenet", "inception_v3"):
+        options.update(aux_logits=False, init_weights=True)
+    torch.manual_seed(0)
+    module = _calibrated(getattr(section, name)(**options), FAMILIES[name])
+    x = torch.zeros(1, 3, FAMILIES[name], FAMILIES[name])
+    torch.onnx.export(module, (x,), str(path), input_names=["x"], opset_version=17, dynamo=False)
+    return module
+
+
+def _calibrated(module: Any, side: int) -> Any:
+    """In evaluation mode, batch norms with the statistics of random images: with the initial ones
+    the values of deep networks vanish or explode."""
+    import torch
+
+    for part in module.modules():
+        if isinstance(part, torch.nn.BatchNorm2d):
+            part.reset_running_stats()
+            part.momentum = None  # cumulative average
+    for part in module.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    module.train()
+    with torch.no_grad():
+        for seed in range(2):
+            torch.manual_seed(seed)
+            module(torch.randn(4, 3, side, side))
+    return module.eval()
+
+
+def examine(name: str) -> dict[str, Any]:
+    """One network's row: errors by precision, share on OpenCL, ms."""
+    import onnxruntime
+    from lite_engine import Predictor, optimize
+    from lite_engine.runtime.inputs import random_feeds
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.onnx"
+        module = export(name, path)
+        model = optimize(path)
+        feeds = random_feeds(model.graph)
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        names = [o.name for o in session.get_outputs()]
+        exact = dict(zip(names, session.run(names, feeds), strict=True))
+    row: dict[str, Any] = {"layers": len(model.graph.nodes)}
+    if module is not None:
+        row["torch_fp16"] = _torch_fp16(module, feeds, list(exact.values()))
+    for precision in LIMITS:
+        start = time.perf_counter()
+        predictor = Predictor(model, "opencl", precision=precision)
+        found = predictor.run(feeds)
+        first_s = time.perf_counter() - start
+        execution = predictor.execution()
+        ordered = [feeds[n] for n in predictor.input_names]
+        best = min(_seconds(execution, ordered) for _ in range(RUNS))
+        row[precision] = {
+            "error": error_of(found, exact),
+            "ms": round(best * 1e3, 3),
+            "first_s": round(first_s, 1),
+            **_share(execution),
+        }
+    return row
+
+
+def _seconds(execution: Any, ordered: list[np.ndarray]) -> float:
+    start = time.perf_counter()
+    execution.run(ordered)
+    return time.perf_counter() - start
+
+
+def _share(execution: Any) -> dict[str, float]:
+    """Layers on OpenCL and their time, as parts of all; copies are no layers."""
+    steps = [
+        (step.backend == "opencl", t.end_ns - t.start_ns)
+        for step, t in zip(execution.plan.steps, execution.times(), strict=True)
+        if step.op != "Copy"
+    ]
+    total = sum(ns for _, ns in steps) or 1
+    return {
+        "layer_share": sum(on for on, _ in steps) / max(len(steps), 1),
+        "time_share": sum(ns for on, ns in steps if on) / total,
+    }
+
+
+def error_of(found: dict[str, np.ndarray], exact: dict[str, np.ndarray]) -> float:
+    """The worst output's relative L2 error; NaN counts as infinite."""
+    worst = 0.0
+    for name, y in exact.items():
+        error = float(np.linalg.norm(1.0 * found[name] - y) / (np.linalg.norm(1.0 * y) + 1e-30))
+        worst = max(worst, error if np.isfinite(error) else np.inf)
+    return worst
+
+
+def _torch_fp16(module: Any, feeds: dict[str, np.ndarray], exact: list[np.ndarray]) -> float | None:
+    """The error of PyTorch's own fp16 on this GPU, None without CUDA."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    (x,) = feeds.values()
+    with torch.no_grad():
+        made = module.half().cuda()(torch.from_numpy(x).half().cuda())
+    values = list(made.values()) if isinstance(made, dict) else [made]
+    pairs = {str(i): v.float().cpu().numpy() for i, v in enumerate(values)}
+    return error_of(pairs, {str(i): y for i, y in enumerate(exact[: len(values)])})
+
+
+def reason(row: dict[str, Any]) -> str:
+    """Why a row does not count as right; empty when it does."""
+    if "failed" in row:
+        return str(row["failed"])
+    for precision, limit in LIMITS.items():
+        allowed = limit
+        if precision == "fp16" and row.get("torch_fp16"):
+            allowed = max(limit, OF_TORCH * row["torch_fp16"])
+        if not row[precision]["error"] <= allowed:
+            return (
+                f"{precision}: error {row[precision]['error']:.1e}, at most {allowed:.1e} expected"
+            )
+    return ""
+
+
+def _in_own_process(name: str) -> dict[str, Any]:
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "benchmarks.opencl.networks",
+        "--examine",
+        name,
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"no result within {TIMEOUT_S} s"}
+    for line in reversed(done.stdout.splitlines()):
+        if line.startswith("{"):
+            return dict(json.loads(line))
+    said = [x for x in done.stderr.strip().splitlines() if x.strip()] or ["no message"]
+    return {"failed": f"exit status {done.returncode}: {said[-1]}"}
+
+
+def _cells(name: str, row: dict[str, Any]) -> str:
+    if "failed" in row:
+        return f"| {name} | – | – | – | – | – | – | – |"
+    full, half = row["fp32"], row["fp16"]
+    torch_half = "–" if row.get("torch_fp16") is None else f"{row['torch_fp16']:.0e}"
+    share = f"{full['layer_share']:.0%} / {full['time_share']:.0%}"
+    return (
+        f"| {name} | {row['layers']} | {share} | {full['error']:.0e} | {half['error']:.0e} | "
+        f"{torch_half} | {full['ms']:.2f} | {half['ms']:.2f} |"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.opencl.networks", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--set", choices=("zoo", "torchvision", "all"), default="all")
+    parser.add_argument("--only", help="some networks, by name")
+    parser.add_argument("--workers", type=int, default=4, help="networks at a time")
+    parser.add_argument("--json", type=Path, help="file for every figure")
+    parser.add_argument("--examine", help=argparse.SUPPRESS)  # one network, in this process
+    args = parser.parse_args()
+    if args.examine:
+        print(json.dumps(examine(args.examine)))
+        return 0
+    names = [*zoo.NAMES] if args.set != "torchvision" else []
+    names += [f"tv/{n}" for n in FAMILIES] if args.set != "zoo" else []
+    names = args.only.split(",") if args.only else names
+    print("| network | layers | on OpenCL: layers / time | error fp32 | fp16 | PyTorch's fp16 | "
+          "ms fp32 | fp16 |\n|---|---|---|---|---|---|---|---|", flush=True)  # fmt: skip
+    rows: dict[str, dict[str, Any]] = {}
+    with ThreadPoolExecutor(args.workers) as pool:
+        for name, row in zip(names, pool.map(_in_own_process, names), strict=True):
+            rows[name] = row
+            print(_cells(name, row), flush=True)
+    wrong = {name: text for name, row in rows.items() if (text := reason(row))}
+    print(f"\n{len(rows) - len(wrong)} of {len(rows)} networks agree")
+    for name, text in wrong.items():
+        print(f"- {name}: {text}")
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
