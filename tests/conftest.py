@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scripts.bundle import BundleError, bundle
+
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = ("slow", "browser")
 #: Sweeps over everything: only with -m hours, or by name.
@@ -170,6 +172,16 @@ def pytest_configure(config):
         if name.startswith("LITE_") and not name.startswith("LITE_TEST_"):
             del os.environ[name]
     os.environ["LITE_CACHE_DIR"] = tempfile.mkdtemp(prefix="lite-tests-")
+    if not hasattr(config, "workerinput"):
+        _bundle_widgets(config)
+
+
+def _bundle_widgets(config):
+    """A test of a widget sees the JavaScript as it is now, without a `make` before."""
+    try:
+        bundle()
+    except BundleError as error:
+        config.issue_config_time_warning(pytest.PytestConfigWarning(str(error)), 2)
 
 
 def pytest_unconfigure(config):

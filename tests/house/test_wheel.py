@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -93,9 +94,27 @@ def test_wheel_carries_what_runs_and_nothing_else(wheel):
     ]
     assert len(names) == len(set(names))
     arch = os.uname().machine
+    scripts = [n for n in names if n.startswith("lite_widgets/static/") and n.endswith(".js")]
+    assert "lite_widgets/static/report.js" in scripts and len(scripts) > 30
+    assert "lite_widgets/notice/notice.js" not in names, "it is in the bundle"
     for part in ("liblite_runtime.so", f"bin/{arch}/lite_run", "include/lite_runtime.h"):
         assert f"lite_engine/_native/{part}" in names
     assert not [n for n in names if n.endswith((".pyc", ".cc", ".o"))]
+
+
+def test_sdist_carries_the_bundle_and_needs_no_npm(root, tmp_path):
+    """What is built from it takes the bundle as it is: no npm, no network."""
+    options = ("--sdist", "--no-isolation", "--skip-dependency-check", "--outdir", tmp_path)
+    run(sys.executable, "-m", "build", *options, f"-Cbuild-dir={tmp_path}/build", root)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        source.extractall(tmp_path, filter="data")
+    (folder,) = (p for p in tmp_path.iterdir() if (p / "PKG-INFO").exists())
+    scripts = folder / "widgets" / "lite_widgets" / "static"
+    before = {p.name: p.stat().st_mtime_ns for p in scripts.iterdir()}
+    assert "notice.js" in before
+    run(sys.executable, folder / "scripts" / "bundle.py", env={"PATH": ""})
+    assert {p.name: p.stat().st_mtime_ns for p in scripts.iterdir()} == before
 
 
 def test_native_library_loads_without_a_compiler(fresh):

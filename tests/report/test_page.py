@@ -49,8 +49,8 @@ def test_the_command_writes_one_file(model, tmp_path, capsys, monkeypatch) -> No
     markup = re.sub(r"<script.*?</script>", "", text, flags=re.S)
     assert not re.search(r'(?:src|href)="(?!#|data:)', markup)  # nothing is fetched
     assert sorted(tmp_path.glob(".*.part")) == []
-    names = {m["class"] for m in data_of(text)["mounts"]}
-    assert {"LayerTable", "LatencyChart", "GraphView", "ErrorStrip", "MemoryMap"} <= names
+    names = {m["module"] for m in data_of(text)["mounts"]}
+    assert {"layer_table", "latency_chart", "graph_view", "error_strip", "memory_map"} <= names
 
 
 def test_numbers_that_json_has_not_are_null() -> None:

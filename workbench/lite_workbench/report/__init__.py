@@ -1,7 +1,7 @@
 """One self-contained HTML file that says everything that is known about a model.
 
-`sections.py` turns a Session's results into widgets, `page.py` turns widgets into a page; `host.js`
-stands in for the kernel there.
+`sections.py` turns a Session's results into widgets, `page.py` turns widgets into a page; the
+widgets' `report.js` stands in for the kernel there.
 """
 
 from .page import Section, page

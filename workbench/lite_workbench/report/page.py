@@ -1,7 +1,7 @@
 """Widgets → one HTML page without network: their own modules, styles and states, inlined.
 
-A page holds each widget class once and each trait value once (many views share one profile), so
-that its size grows with the model and not with the number of views.
+A page holds the script of all widgets once and each trait value once (many views share one
+profile), so that its size grows with the model and not with the number of views.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +17,12 @@ from typing import Any
 import lite_widgets
 from lite_engine.runtime import strict_json
 from lite_widgets import TopBar
+from lite_widgets._base import bundled
 
 _HERE = Path(__file__).parent
 _SHARED_CSS = Path(lite_widgets.__file__).with_name("_shared") / "lite.css"
 #: Traits of ipywidgets that a page has no use for.
 _FOREIGN = ("layout", "comm", "tabbable", "tooltip", "action")
-_EXPORT = re.compile(r"^export (?=(?:async function|function|const|class)\b)", re.MULTILINE)
-_DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 
 
 @dataclass
@@ -41,7 +39,6 @@ class Section:
 class Page:
     """Collects what the widgets need while their markup is written."""
 
-    modules: dict[str, str] = field(default_factory=dict)
     sheets: dict[str, str] = field(default_factory=dict)
     values: list[str] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
@@ -55,9 +52,9 @@ class Page:
             style = f' style="height:{html.escape(height)}"' if height else ""
             inner = "".join(self.markup(child) for child in widget.children)
             return f'<div class="box {html.escape(classes)}"{style}>{inner}</div>'
-        name = type(widget).__name__
-        self.modules[name], self.sheets[name] = widget._esm, widget._css
-        mount: dict[str, Any] = {"class": name, "state": {}, "bytes": {}}
+        name = type(widget).__module__.rpartition(".")[2]
+        self.sheets[name] = widget._css
+        mount: dict[str, Any] = {"module": name, "state": {}, "bytes": {}}
         for trait in widget.keys:
             if trait.startswith("_") or trait in _FOREIGN:
                 continue
@@ -85,24 +82,18 @@ class Page:
         return self._seen[text]
 
     def scripts(self) -> str:
-        """Values, mounts, one maker per class, and the host."""
-        makers = ",\n".join(
-            f"{json.dumps(name)}: () => {{\n{_function_body(module)}\n}}"
-            for name, module in self.modules.items()
-        )
+        """Values, mounts, and the script of all widgets."""
         data = f'{{"values":[{",".join(self.values)}],"mounts":{json.dumps(self.mounts)}}}'
         inert = data.replace("<", "\\u003c")  # only strings can hold it
-        host = (_HERE / "host.js").read_text("utf-8")
         return (
             f'<script type="application/json" id="lite-data">{inert}</script>\n'
-            f"<script>\n'use strict';\nwindow.liteMakers = {{\n{_inert(makers)}\n}};\n</script>\n"
-            f"<script>\n{host}</script>"
+            f"<script>{_inert(bundled('report'))}</script>"
         )
 
     def styles(self) -> str:
         """The shared sheet once, then each class's own; the frame's rules are TopBar's."""
         shared = _SHARED_CSS.read_text("utf-8")
-        sheets = {"TopBar": TopBar()._css, **self.sheets}
+        sheets = {"top_bar": TopBar._css, **self.sheets}
         own = [sheet.removeprefix(shared) for sheet in sheets.values()]
         return "\n".join([shared, *own, (_HERE / "page.css").read_text("utf-8")])
 
@@ -129,15 +120,6 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         f"<nav>{''.join(links)}</nav>\n<main>{''.join(bodies)}</main>\n"
         f"{made.scripts()}\n</body></html>\n"
     )
-
-
-def _function_body(module: str) -> str:
-    """An inlined ES module as the body of a function that returns its default export."""
-    text = _EXPORT.sub("", module)
-    text, count = _DEFAULT.subn("const $widget = ", text)
-    if count != 1:
-        raise ValueError("a widget's module has one default export")
-    return f"{text}\nreturn $widget;"
 
 
 def _inert(text: str) -> str:
