@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from .errors import UsageError
+
+#: Arrays larger than this are asked about before they are inflated.
+LARGE_BYTES = 1 << 24
+Accept = Callable[[str, tuple[int, ...]], None]
 
 #: What NumPy and zipfile raise for a file that is no array, cut off, or damaged.
 _DAMAGED = (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error,
@@ -24,15 +30,40 @@ def read_array(path: str | Path) -> np.ndarray:
         raise UsageError(f"{path}: {_why(path, 'a .npy file', error)}") from None
 
 
-def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """A `.npz` file: name → array. Raises UsageError."""
+def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.ndarray]:
+    """A `.npz` file: name → array. Raises UsageError.
+
+    `accept(name, shape)` raises for a large array that is not wanted, before its bytes are inflated:
+    a few megabytes of file can hold gigabytes of zeros.
+    """
     try:
         with np.load(path, allow_pickle=False) as data:
             if not isinstance(data, np.lib.npyio.NpzFile):
                 raise ValueError("one array without a name; save it with np.savez")
+            if accept is not None:
+                for name, shape in _large_arrays(data):
+                    accept(name, shape)
             return {name: data[name] for name in data.files}
     except _DAMAGED as error:
         raise UsageError(f"{path}: {_why(path, 'a .npz file', error)}") from None
+
+
+def _large_arrays(data: np.lib.npyio.NpzFile) -> list[tuple[str, tuple[int, ...]]]:
+    """(name, shape) of the arrays above LARGE_BYTES, from their headers."""
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    found = []
+    for member in data.zip.namelist():
+        with data.zip.open(member) as file:
+            reader = readers.get(np.lib.format.read_magic(file))
+            if reader is None:
+                raise ValueError(f"{member} has an unknown version of the .npy format")
+            shape, _, dtype = reader(file)
+        if math.prod(shape) * dtype.itemsize > LARGE_BYTES:
+            found.append((member.removesuffix(".npy"), tuple(shape)))
+    return found
 
 
 def _why(path: str | Path, what: str, error: Exception) -> str:

@@ -115,3 +115,31 @@ def filling(folder: str | Path) -> Iterator[Path]:
             shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
         raise LiteError(f"{folder}: cannot be written ({reason_of(error)})") from None
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process at a time in such a block of the same path; the lock file stays.
+
+    Raises LiteError when the lock file cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.with_name(f"{path.name}.lock").open("ab")
+    except OSError as error:
+        raise LiteError(f"{path.parent}: cannot be written ({reason_of(error)})") from None
+    with file:
+        _lock(file)  # closing the file gives the lock back
+        yield
+
+
+def _lock(file: IO[bytes]) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)

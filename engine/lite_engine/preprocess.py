@@ -21,6 +21,8 @@ from __future__ import annotations
 import json
 import math
 import reprlib
+import struct
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -30,6 +32,8 @@ import numpy as np
 
 from .errors import ShapeError, UsageError
 
+#: What PIL may decode. Its other plug-ins run programs (Ghostscript for EPS) or read other files.
+IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM")
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
 COLOURS = ("rgb", "bgr", "grey")
 LAYOUTS = ("nchw", "nhwc")
@@ -334,9 +338,15 @@ def open_image(source: str | Path | bytes, name: str = "") -> Any:
 
     data = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        picture = Image.open(data)
-        picture.load()
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        with warnings.catch_warnings():
+            # PIL only warns of an image that could fill the memory.
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            picture = Image.open(data, formats=IMAGE_FORMATS)
+            picture.load()
+    except (
+        OSError, ValueError, SyntaxError, struct.error,
+        Image.DecompressionBombError, Image.DecompressionBombWarning,
+    ) as error:  # fmt: skip
         given = name or ("these bytes" if isinstance(source, bytes) else source)
         # PIL's own words for it name the object that it read
         known = isinstance(error, UnidentifiedImageError)

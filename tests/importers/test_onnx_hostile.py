@@ -369,3 +369,61 @@ def test_a_loop_whose_inputs_are_swapped(tmp_path: Path) -> None:
             continue
         with pytest.raises(LiteError, match=message):
             load(path)
+
+
+def _saved(tmp_path: Path, nodes: list, inputs: list, outputs: list, weights: list = ()) -> Path:
+    path = tmp_path / "hostile.onnx"
+    path.write_bytes(_model(nodes, inputs, outputs, weights))
+    return path
+
+
+def _constant(name: str, *shape: int) -> TensorProto:
+    return numpy_helper.from_array(np.ones(shape, np.float32), name)
+
+
+def test_a_constant_that_doubles_without_end(tmp_path: Path) -> None:
+    """36 times Concat(c, c) would be 256 GiB."""
+    nodes = [
+        helper.make_node("Concat", [f"c{i}", f"c{i}"], [f"c{i + 1}"], axis=0) for i in range(36)
+    ]
+    nodes.append(helper.make_node("ReduceSum", ["c36"], ["y"], keepdims=0))
+    path = _saved(tmp_path, nodes, [], [_value("y")], [_constant("c0", 1024)])
+    tracemalloc.start()
+    try:
+        optimize_graph(load(path))
+    except LiteError:
+        pass  # that it can never run may be told at once
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 256 << 20
+
+
+@pytest.mark.parametrize(
+    "op, inputs, attrs",
+    [
+        ("Conv", [("w", (4, 3, 3, 3)), ("b", (1, 4))], {}),
+        ("ReduceMax", [], {"keepdims": 0}),
+        ("GRU", [("w", ()), ("r", ())], {"hidden_size": 4}),
+        ("DeformConv", [("w", (4, 3, 3, 3)), ("o", (1, 18, 6))], {}),
+        ("Pad", [("p", "huge")], {}),
+    ],
+)
+def test_operands_of_an_impossible_shape_are_told_in_one_line(
+    op: str, inputs: list, attrs: dict, tmp_path: Path
+) -> None:
+    shape = () if op == "ReduceMax" else (2, 1, 3) if op == "GRU" else (1, 3, 8, 8)
+    huge = numpy_helper.from_array(np.array([0, 0, 0, 0, 0, 0, 2**40, 2**40]), "p")
+    weights = [huge if s == "huge" else _constant(n, *s) for n, s in inputs]
+    nodes = [helper.make_node(op, ["x", *(n for n, _ in inputs)], ["y0"], **attrs)]
+    if op == "Conv":  # the batch norm behind it is what a pass folds
+        nodes.append(helper.make_node("BatchNormalization", ["y0", *["k"] * 4], ["y"]))
+        weights.append(_constant("k", 4))
+    else:
+        nodes.append(helper.make_node("Identity", ["y0"], ["y"]))
+    path = _saved(tmp_path, nodes, [_floats("x", *shape)], [_value("y")], weights)
+    x = np.ones(shape, np.float32)
+    for backend in ("reference", "auto"):
+        try:
+            Predictor(load(path), backend).run({"x": x})
+        except LiteError as error:
+            assert "\n" not in str(error)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .. import settings
 from ..documents import parse
 from ..errors import LiteError, ModelFormatError, UsageError, reason_of
-from ..files import write_file
+from ..files import locked, write_file
 
 if TYPE_CHECKING:
     from ._base import Device
@@ -88,31 +88,28 @@ def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
     """Keeps a device. Raises UsageError for a taken or impossible name or address."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"device name {name!r}: letters, digits, '.', '_' and '-' only")
-    entries = load_entries()
-    if any(e.name == name for e in [*BUILT_IN, *entries]):
-        raise UsageError(f"there is a device {name!r}; `lite devices remove {name}` first")
     config = str(Path(ssh_config).expanduser().resolve()) if ssh_config else ""
     if config and not Path(config).is_file():
         raise UsageError(f"{ssh_config}: no such file")
     entry = Entry(name, address, config)
     entry.open()
-    _save([*entries, entry])
+    with locked(_path()):
+        entries = load_entries()
+        if any(e.name == name for e in [*BUILT_IN, *entries]):
+            raise UsageError(f"there is a device {name!r}; `lite devices remove {name}` first")
+        _save([*entries, entry])
     return entry
 
 
 def remove_entry(name: str) -> None:
     """Forgets a device. Raises UsageError when it is not kept."""
-    entries = load_entries()
-    if all(e.name != name for e in entries):
-        known = ", ".join(e.name for e in entries) or "none"
-        raise UsageError(f"no device {name!r} is kept; kept: {known}")
-    _save([e for e in entries if e.name != name])
+    with locked(_path()):
+        entries = load_entries()
+        if all(e.name != name for e in entries):
+            known = ", ".join(e.name for e in entries) or "none"
+            raise UsageError(f"no device {name!r} is kept; kept: {known}")
+        _save([e for e in entries if e.name != name])
 
 
 def _save(entries: list[Entry]) -> None:
-    path = _path()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LiteError(f"{path.parent}: cannot be made ({error.strerror})") from None
-    write_file(path, json.dumps([asdict(e) for e in entries], indent=1))
+    write_file(_path(), json.dumps([asdict(e) for e in entries], indent=1))

@@ -132,7 +132,8 @@ class Emitter:
                 arrays.append(None if value is None else value.const)
         if any(True for _ in node.subgraphs()) or not arrays:
             return None
-        limit = max(FOLD_LIMIT_BYTES, sum(a.nbytes for a in arrays if a is not None))
+        distinct = {id(a): a.nbytes for a in arrays if a is not None}
+        limit = max(FOLD_LIMIT_BYTES, sum(distinct.values()))
         try:
             types = op.infer_types(node, [None if v is None else v.type for v in node.inputs])
             if any(not t.is_static or t.nbytes > limit for t in types):

@@ -95,6 +95,8 @@ def neighbours(node: Node, types: Types) -> bool | str:
         if const is None:
             return "its axes are computed"
         given = const.ravel().tolist()
+    if not x.shape:
+        return "it has no axis"
     axes = {int(a) % len(x.shape) for a in given} if given else set(range(len(x.shape)))
     rest = set(range(2, len(x.shape)))
     alike = len(axes) == 1 or (axes >= rest and (0 not in axes or 1 in axes))

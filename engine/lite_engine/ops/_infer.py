@@ -13,6 +13,8 @@ from ._core import find_op, get_op
 
 #: A constant made by folding may not be larger than this unless it replaces larger inputs.
 FOLD_LIMIT_BYTES = 1 << 24
+#: Where larger inputs are still read by others, all constants together may not exceed this.
+FOLD_TOTAL_BYTES = 1 << 30
 _RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli")
 
 
@@ -94,7 +96,7 @@ def fold_node(graph: Graph, node: Node, nested: Iterable[Graph]) -> bool:
     `nested` are `nested_graphs(graph)`, found once for all nodes.
     """
     arrays = _foldable(node)
-    if arrays is None or _grows(node, arrays):
+    if arrays is None or _grows(graph, node, arrays):
         return False
     _make_constant(graph, node, run_node(node, arrays), nested)
     return True
@@ -129,14 +131,26 @@ def _of_their_shapes(node: Node) -> list[np.ndarray | None] | None:
     return arrays
 
 
-def _grows(node: Node, arrays: list[np.ndarray | None]) -> bool:
+def _grows(graph: Graph, node: Node, arrays: list[np.ndarray | None]) -> bool:
     """Whether the folded constants would be large, and larger than what they replace."""
-    before = sum(a.nbytes for a in arrays if a is not None)
     after = 0
     for value in node.outputs:
         if value.dtype is not None and value.type.is_static:
             after += value.type.nbytes
-    return after > max(FOLD_LIMIT_BYTES, before)
+    if after <= FOLD_LIMIT_BYTES:
+        return False
+    inputs = {id(v): v for v in node.inputs if v is not None and v.const is not None}
+    if after > sum(v.type.nbytes for v in inputs.values()):
+        return True
+    if all(len(v.readers) == 1 for v in inputs.values()):
+        return False  # they go when this node goes
+    return after + constant_bytes(graph) > FOLD_TOTAL_BYTES
+
+
+def constant_bytes(graph: Graph) -> int:
+    """Bytes of all constants that the graph's nodes read, each counted once."""
+    values = {id(v): v for n in graph.nodes for v in n.inputs if v is not None}
+    return sum(v.const.nbytes for v in values.values() if v.const is not None)
 
 
 def _make_constant(

@@ -273,7 +273,9 @@ def _alike_directions(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 def _fits_local_memory(node: Node, types: list[TypeInfo | None]) -> bool | str:
     r = types[2]
-    hidden = int(r.dims[2] or 0) if r is not None else 0  # type: ignore[call-overload]
+    if r is None or r.shape is None or len(r.shape) != 3:
+        return "its recurrent weights do not have three axes"
+    hidden = int(r.shape[2] or 0)  # type: ignore[call-overload]
     return hidden <= 1024 or f"a state of {hidden} is too long for local memory"
 
 

@@ -22,7 +22,8 @@ def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
 
     mode nearest, linear or cubic; padding zeros, border or reflection (applied by the caller).
     """
-    n = len(at)
+    if len(at) != x.ndim - 1:
+        raise ShapeError(f"{len(at)} positions for {x.ndim - 1} spatial axes")
     taps: list[list[tuple[Array, Array]]] = []
     if mode == "nearest":
         taps = [[(np.rint(p).astype(int), np.ones(()))] for p in at]
@@ -41,7 +42,6 @@ def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
         part = x[(slice(None), *where)]
         scale = weight * inside if padding == "zeros" else weight
         y = y + part * scale
-    assert n == x.ndim - 1
     return y
 
 

@@ -45,6 +45,8 @@ def foldable(conv: Node) -> Skip | None:
         return skip("the weight is not constant", conv)
     if bias is not None and bias.const is None:
         return skip("the bias is not constant", conv)
+    if bias is not None and bias.const is not None and bias.const.ndim != 1:
+        return skip("the bias does not have one axis", conv)
     if conv.attrs.get("activation"):
         return skip("an activation comes between", conv)
     return None

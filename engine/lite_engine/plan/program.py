@@ -58,6 +58,15 @@ def encode(plan: Plan, table: WeightTable) -> bytes:
 
     Raises ShapeError for a plan that the format cannot hold.
     """
+    try:
+        return _encode(plan, table)
+    except (struct.error, OverflowError):
+        raise ShapeError(
+            "a size or an attribute of this model is too large for a native program"
+        ) from None
+
+
+def _encode(plan: Plan, table: WeightTable) -> bytes:
     strings = _Strings()
     body = bytearray()
     body += struct.pack(f"<{len(plan.inputs)}I", *plan.inputs)

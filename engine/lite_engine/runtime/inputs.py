@@ -29,7 +29,7 @@ def read_feeds(
         if not path.exists():
             raise UsageError(f"{path}: no such file")
         if kind == ".npz":
-            feeds.update(read_arrays(path))
+            feeds.update(read_arrays(path, lambda n, shape: _expected(model, path, n, shape)))
             continue
         target = name or next((n for n in waiting if n not in feeds), None)
         if target is None:
@@ -47,6 +47,21 @@ def read_feeds(
 
 def _input(model: Model, name: str) -> Value:
     return next(v for v in model.graph.inputs if v.name == name)
+
+
+def _expected(model: Model, path: Path, name: str, shape: tuple[int, ...]) -> None:
+    """Raises UsageError, ShapeError for a large array that no input of the model takes."""
+    value = next((v for v in model.graph.inputs if v.name == name), None)
+    if value is None:
+        known = ", ".join(v.name for v in model.graph.inputs)
+        raise UsageError(f"{path}: {name!r} is not an input of the model; its inputs: {known}")
+    dims = value.shape
+    fits = dims is None or (
+        len(dims) == len(shape)
+        and all(not isinstance(d, int) or d == n for d, n in zip(dims, shape, strict=True))
+    )
+    if not fits:
+        raise ShapeError(f"{path}: {name!r} has the shape {shape}, the input is {value.type}")
 
 
 def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:

@@ -23,7 +23,10 @@ from jupyter_server.utils import url_path_join
 _BRIDGE = Path(__file__).with_name("bridge.js")
 _START = '<script type="text/javascript" src="index.js"></script>'
 _SUFFIXES = {".js", ".json", ".css", ".png", ".ico"}
-_NO_CONNECTIONS = "connect-src 'self' blob: data:"
+_NO_CONNECTIONS = (
+    "connect-src 'self' blob: data:; img-src 'self' blob: data:; form-action 'none'; "
+    "object-src 'none'"
+)
 
 
 class _Handler(JupyterHandler):
@@ -68,10 +71,14 @@ class BridgeHandler(_Handler):
 class AssetHandler(_Handler):
     """One file of the netron package: scripts, styles, pictures; no folders."""
 
+    def _names(self) -> set[str]:
+        """Asking the file system for a name that a request made up could raise."""
+        return {path.name for path in self.folder.iterdir() if path.is_file()}
+
     @tornado.web.authenticated
     def get(self, name: str) -> None:
         path = self.folder / name
-        if Path(name).name != name or path.suffix not in _SUFFIXES or not path.is_file():
+        if name not in self._names() or path.suffix not in _SUFFIXES:
             raise tornado.web.HTTPError(404)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         self.send(

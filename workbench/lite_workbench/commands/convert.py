@@ -129,6 +129,9 @@ def _call(args: argparse.Namespace) -> Converted:
     )
 
     source = Path(args.model)
+    out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
+    if out.exists() and source.exists() and out.samefile(source) and not is_lite(source):
+        raise UsageError(f"{out} is the model itself; name another file with -o")
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
@@ -151,7 +154,6 @@ def _call(args: argparse.Namespace) -> Converted:
     if made:
         model = with_int8(model, _int8_graph(model, args), made)
     model = with_layers(model, parse_layers(args.layer, model.targets))
-    out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
     if args.tune:
         from lite_engine.runtime import Predictor
         from lite_engine.runtime.tune import tune
