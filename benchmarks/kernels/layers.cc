@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "allocator.h"
-#include "dispatch.h"
-#include "thread_pool.h"
+#include "runtime/allocator.h"
+#include "runtime/dispatch.h"
+#include "runtime/thread_pool.h"
 
 using namespace lite;
 

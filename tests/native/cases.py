@@ -14,17 +14,15 @@ import pytest
 from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import Plan
 
-from . import (
+from .isa import (
     test_compute_f32,
     test_compute_int8,
-    test_data_kernels,
-    test_detection,
     test_elementwise,
     test_float_kernels,
     test_quant_kernels,
     test_recurrent,
-    test_search_kernels,
 )
+from .ops import test_data_kernels, test_detection, test_search_kernels
 from .tiny import Case, make_case, one_step_plan, run_step
 
 MODULES = (

@@ -6,9 +6,9 @@
 
 Flag 1: the bytes (those that offset, size and crc32 are of) are a zlib stream of the section.
 
-A reader, this one and native/src/lite_file.cc, refuses another magic or version, more than 64
-sections, a table or section that does not end within the file, a section that starts within the
-table or not at a multiple of 64, two sections of one name, flags other than 1, flag 1 on others
+A reader, this one and native/src/runtime/lite_file.cc, refuses another magic or version, more than
+64 sections, a table or section that does not end within the file, a section that starts within
+the table or not at a multiple of 64, two sections of one name, flags other than 1, flag 1 on others
 than META, GRAPH and GRAPH.n, and a section that it reads with another checksum.
 
 Sections: NEEDS (needs.py), META and GRAPH (JSON, compressed; GRAPH.1 and so on: META names the

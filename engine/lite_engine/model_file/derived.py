@@ -4,7 +4,7 @@ A weight-only model holds DequantizeLinear over constant integers. The planner f
 program asks for float32 weights; instead of a second copy the file says how to make them:
 
     WDERIVE   rows of u32 weight, data, scales, width; u64 outer, channels, inner
-              weight[o, c, i] = integer[o, c, i] · scale[c]   (native/src/lite_derived.cc)
+              weight[o, c, i] = integer[o, c, i] · scale[c]   (lite_derived.cc of the runtime)
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 What a large layer writes has left the second-level cache when the next layer reads it from the
 start. In a band both take turns over a few rows, and what lies between them stays in that cache.
 The steps of a band carry one number in the attribute `band`; the native runtime chooses the rows
-(`native/src/bands.h`), and runs the steps one after the other where something between them is
-tapped.
+(`native/src/runtime/bands.h`), and runs the steps one after the other where something between them
+is tapped.
 """
 
 from __future__ import annotations

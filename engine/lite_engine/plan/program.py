@@ -1,6 +1,6 @@
 """Plan → program: the bytes that the native runtime (and `lite_run`) executes.
 
-Format, version 1 (read by `native/src/program.cc`). Little-endian, packed:
+Format, version 1 (read by `native/src/runtime/program.cc`). Little-endian, packed:
 
     header   char magic[4] "LPRG"; u32 version; u64 arena_bytes; u32 strings_bytes, num_tensors,
              num_steps, num_inputs, num_outputs, num_weights

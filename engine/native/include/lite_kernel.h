@@ -247,7 +247,7 @@ LITE_INLINE void share(int64_t total, int64_t grain, int thread, int threads, in
 void set_variant(Step&, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 // Fused activation (attributes `activation` and `activation_params`) parsed once in prepare;
-// src/isa/activation.h applies it. The order is that of the program's names in activation.cc.
+// src/isa/activation.h applies it. The order is that of the program's names in src/ops/activation.cc.
 enum class Act : uint8_t {
   kNone,
   kClip /* lo, hi: also Relu, Relu6 */,
@@ -278,7 +278,7 @@ bool parse_activation(const Step&, Env&, Activation*);
 // Registration: src/kernel_list.inc names every file that has kernels. A file `src/isa/gemm.cc`
 // ends with
 //     LITE_KERNEL_TABLE(gemm, kGemm)      // kGemm: static const Kernel kGemm[] = {...};
-// inside no namespace, and kernel_list.inc has LITE_ISA_KERNELS(gemm); one in src/*.cc uses
+// inside no namespace, and kernel_list.inc has LITE_ISA_KERNELS(gemm); one in src/ops/*.cc uses
 // LITE_BASE_KERNEL_TABLE and LITE_BASE_KERNELS. A file built for one ISA only is listed with
 // LITE_ONE_ISA_KERNELS(isa, file). The highest ISA the machine (and the limit) allows wins.
 #define LITE_KERNEL_TABLE(file, array)                                                 \

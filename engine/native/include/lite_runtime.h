@@ -106,7 +106,7 @@ LITE_API void* lite_program_data(lite_program*, int tensor);
 LITE_API int lite_program_tap(lite_program*, int tensor, int on, char* error, size_t error_bytes);
 LITE_API int lite_program_run(lite_program*, char* error, size_t error_bytes);
 
-/* A .lite file (layout: src/lite_file.cc). The file must outlive its programs. */
+/* A .lite file (layout: src/runtime/lite_file.cc). The file must outlive its programs. */
 LITE_API lite_file* lite_file_open(const char* path, char* error, size_t error_bytes);
 LITE_API void lite_file_close(lite_file*);
 /* Targets of the file, separated by spaces. */

@@ -1,5 +1,5 @@
 // f32_binary, f16_binary: arithmetic of two float tensors with NumPy broadcasting, and an optional activation.
-#include "../broadcast.h"
+#include "ops/broadcast.h"
 
 #include <cmath>
 

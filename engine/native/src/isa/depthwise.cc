@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "activation.h"
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "vec.h"
 
 namespace lite::LITE_ISA {

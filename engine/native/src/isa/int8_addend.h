@@ -2,7 +2,7 @@
 #pragma once
 
 #include "int8_lanes.h"
-#include "quant_params.h"
+#include "ops/quant_params.h"
 
 namespace lite::LITE_ISA {
 

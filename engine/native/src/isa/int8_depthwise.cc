@@ -8,8 +8,8 @@
 // wide register, two tiles share it. Without dot products of four a row of taps ends in a pair where it has
 // at most two columns left.
 #include "int8_depthwise_floats.h"
-#include "conv_strips.h"
-#include "quant_params.h"
+#include "ops/conv_strips.h"
+#include "ops/quant_params.h"
 
 namespace lite::LITE_ISA {
 namespace {

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "int8_tile.h"
-#include "conv_shape.h"
-#include "quant_params.h"
+#include "ops/conv_shape.h"
+#include "ops/quant_params.h"
 
 namespace lite::LITE_ISA {
 

@@ -1,8 +1,8 @@
 // Integer convolution and matrix products over strips, panels and tap windows: see tap_gemm.h.
 #pragma once
 
-#include "conv_strips.h"
-#include "int8_shape.h"
+#include "ops/conv_strips.h"
+#include "ops/int8_shape.h"
 #include "int8_tile.h"
 
 namespace lite::LITE_ISA {

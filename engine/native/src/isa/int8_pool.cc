@@ -1,7 +1,7 @@
 // i8_pool: MaxPool and the quantised average pools on channels-last bytes. Averages are summed as
 // integers:  y = clamp(round(float(sum of (x - zero_point)) * (x_scale / (y_scale * cells))) + zero)
-#include "../pool_shape.h"
-#include "../quant_scalars.h"
+#include "ops/pool_shape.h"
+#include "ops/quant_scalars.h"
 #include "int8_tile.h"
 
 namespace lite::LITE_ISA {

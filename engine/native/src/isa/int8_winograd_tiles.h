@@ -1,9 +1,9 @@
 // Tiles of bytes into the domain of F(4,3) and back, in whole numbers: see int8_winograd.cc.
 #pragma once
 
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "int8_finish.h"
-#include "int8_shape.h"
+#include "ops/int8_shape.h"
 #include "tap_gemm.h"
 #include "winograd_transform.h"
 

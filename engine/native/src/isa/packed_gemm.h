@@ -2,7 +2,7 @@
 // tiles run across image rows and padding is zeros.
 #pragma once
 
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "packed_tile.h"
 
 namespace lite::LITE_ISA {

@@ -2,7 +2,7 @@
 // 3 or 4; lanes are channels.
 #include <type_traits>
 
-#include "../pool_shape.h"
+#include "ops/pool_shape.h"
 #include "vec.h"
 
 namespace lite::LITE_ISA {

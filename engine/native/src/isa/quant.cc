@@ -3,8 +3,8 @@
 //   real = (q - zero_point) * scale;   q = clamp(round_half_even(real / scale) + zero_point)
 //
 // All in float32, in this order of operations: results are bit-exact everywhere.
-#include "../broadcast.h"
-#include "../convert.h"
+#include "ops/broadcast.h"
+#include "ops/convert.h"
 #include "int8_tile.h"
 
 namespace lite::LITE_ISA {

@@ -1,6 +1,6 @@
 // Resize of the spatial axes of a channels-last tensor of rank 3 or 4. f32_resize, f16_resize: each output pixel is
 // a weighted sum of input pixels; lanes are channels. i8_resize: it is the nearest one.
-#include "../resample.h"
+#include "ops/resample.h"
 
 #include "vec.h"
 

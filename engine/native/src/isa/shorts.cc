@@ -5,7 +5,7 @@
 // kernel bf16_NAME that takes floats too (its products are bf16) serves the step itself, f32_NAME otherwise.
 #include <stdio.h>
 
-#include "../dispatch.h"
+#include "runtime/dispatch.h"
 #include "vec.h"
 
 namespace lite::LITE_ISA {

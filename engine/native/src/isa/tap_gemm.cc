@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "../convert.h"
+#include "ops/convert.h"
 #include "activation.h"
 #include "tile_loop.h"
 #include "transpose.h"

@@ -1,8 +1,8 @@
 // Convolution without im2col: every strip of output pixels against panels of packed weights.
 #pragma once
 
-#include "conv_strips.h"
-#include "deconv_parts.h"
+#include "ops/conv_strips.h"
+#include "ops/deconv_parts.h"
 #include "f32_tile.h"
 #include "packed_gemm.h"
 

@@ -2,7 +2,7 @@
 // second-level cache, then panels of weights, then the tiles of the block.
 #pragma once
 
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "vec.h"
 
 namespace lite::LITE_ISA {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "../shuffle.h"
+#include "ops/shuffle.h"
 #include "vec.h"
 
 namespace lite::LITE_ISA {

@@ -2,7 +2,7 @@
 // by one, a dense tensor as one row. f16_unary: halves, computed in floats.
 #include <cmath>
 
-#include "../convert.h"
+#include "ops/convert.h"
 #include "activation.h"
 
 namespace lite::LITE_ISA {

@@ -13,7 +13,7 @@
 //   round        to nearest, ties to even, as to_int does
 #pragma once
 
-#include "guard.h"
+#include "ops/guard.h"
 #include "lite_kernel.h"
 
 #if defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)

@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "activation.h"
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "f32_tile.h"
 #include "packed_tile.h"
 #include "tap_gemm.h"

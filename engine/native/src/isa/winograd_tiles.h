@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "activation.h"
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "tap_gemm.h"
 #include "winograd_transform.h"
 

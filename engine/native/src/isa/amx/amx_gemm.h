@@ -21,7 +21,7 @@
 // while the next one is multiplied.
 #pragma once
 
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "isa/f32_tile.h"
 
 namespace lite::LITE_ISA {

@@ -14,7 +14,7 @@
 #include "amx_gemm.h"
 
 #include "bf16_operand.h"
-#include "convert.h"
+#include "ops/convert.h"
 #include "isa/activation.h"
 #include "isa/tap_gemm.h"
 

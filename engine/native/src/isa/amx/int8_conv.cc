@@ -5,7 +5,7 @@
 // here. The zero point of x is part of the bias, padding is that zero point.
 #include "amx_gemm.h"
 
-#include "int8_shape.h"
+#include "ops/int8_shape.h"
 #include "isa/int8_finish.h"
 
 namespace lite::LITE_ISA {

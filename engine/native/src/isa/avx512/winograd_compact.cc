@@ -11,8 +11,8 @@
 //   M[point][tile][column]                              of a panel, there too
 #include <string.h>
 
-#include "../activation.h"
-#include "../winograd_tiles.h"
+#include "isa/activation.h"
+#include "isa/winograd_tiles.h"
 
 namespace lite::LITE_ISA {
 namespace {

@@ -4,7 +4,7 @@
 // columns by pointers. 32 channels are one load of pairs; as floats the first of each pair are the
 // bits shifted up, the second ones the bits without the first: two vectors, [even channels] and
 // [odd channels], in which weights and bias are packed too.
-#include "conv_strips.h"
+#include "ops/conv_strips.h"
 #include "isa/activation.h"
 
 namespace lite::LITE_ISA {

@@ -1,6 +1,6 @@
 // bf16_pool: pools of bf16 tensors. 32 channels at a time, as floats those of even and those of odd
 // places (depthwise.cc).
-#include "pool_shape.h"
+#include "ops/pool_shape.h"
 #include "isa/vec.h"
 
 namespace lite::LITE_ISA {

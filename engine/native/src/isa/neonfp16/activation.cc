@@ -1,8 +1,8 @@
 // Activations of halves, computed in floats.
 #define LITE_HALVES
-#include "../activation.h"
+#include "isa/activation.h"
 
-#include "../../convert.h"
+#include "ops/convert.h"
 
 namespace lite::neon {
 void activate(float* x, int64_t n, const Activation& activation);

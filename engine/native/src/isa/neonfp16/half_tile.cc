@@ -4,8 +4,8 @@
 // rounding of a sum does not grow with its depth, and only what kRun products add up to must stay
 // below 65504.
 #define LITE_HALVES
-#include "../activation.h"
-#include "../f32_tile.h"
+#include "isa/activation.h"
+#include "isa/f32_tile.h"
 
 namespace lite::LITE_ISA {
 namespace {

@@ -17,11 +17,11 @@ from lite_engine.plan.model import Plan
 
 from tests.small_models import image
 
-from . import test_bands as bands
+from ..cases import merged
+from ..runtime import test_bands as bands
+from ..tiny import one_step_plan
 from . import test_compute_f32 as f32
 from . import test_compute_int8 as int8
-from .cases import merged
-from .tiny import one_step_plan
 
 pytestmark = pytest.mark.arm
 

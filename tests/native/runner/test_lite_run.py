@@ -13,8 +13,8 @@ from lite_engine.errors import BackendUnavailableError
 from lite_engine.model_file._container import read_container, write_container
 from lite_engine.plan.program import WeightTable, encode
 
+from ..runtime.test_runtime import X, chain
 from .test_kernels_arm import runner_command
-from .test_runtime import X, chain
 
 TARGETS = [pytest.param("host", marks=pytest.mark.cpu), pytest.param("arm", marks=pytest.mark.arm)]
 

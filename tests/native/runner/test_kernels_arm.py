@@ -9,8 +9,8 @@ import pytest
 from lite_engine._native import runner_path
 from lite_engine.model_file.program_file import tensor_file_name, write_program_file
 
-from .cases import collected, merged
-from .tiny import assert_close
+from ..cases import collected, merged
+from ..tiny import assert_close
 
 pytestmark = pytest.mark.arm
 

@@ -6,8 +6,8 @@ import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.errors import BackendUnavailableError, ModelFormatError
 
-from .cases import plans
-from .tiny import load
+from ..cases import plans
+from ..tiny import load
 
 pytestmark = pytest.mark.cpu
 MOST = 200

@@ -9,7 +9,7 @@ import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.model_file.program_file import write_program_file
 
-from .cases import merged, plans
+from ..cases import merged, plans
 
 pytestmark = pytest.mark.cpu
 TOTAL_MS = 20_000

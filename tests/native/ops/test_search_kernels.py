@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .tiny import assert_close, check, reference, run_step
+from ..tiny import assert_close, check, reference, run_step
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(17)

@@ -13,10 +13,10 @@ from lite_engine.devices.emulated import EmulatedDevice
 
 from tests.small_models import classifier, image
 
+from ..cases import collected, merged
+from ..tiny import Case, assert_close, one_step_plan
 from . import test_compute_f32 as f32
-from .cases import collected, merged
 from .test_compute_arm import run_file, run_on_arm
-from .tiny import Case, assert_close, one_step_plan
 
 pytestmark = pytest.mark.arm
 

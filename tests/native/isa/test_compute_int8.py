@@ -9,8 +9,8 @@ import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.errors import ModelFormatError
 
-from .oracles import conv, deconv
-from .tiny import load, one_step_plan, run_step
+from ..oracles import conv, deconv
+from ..tiny import load, one_step_plan, run_step
 
 pytestmark = pytest.mark.cpu
 
@@ -541,7 +541,7 @@ def test_large_copies_are_made_in_parts(case):
 def test_threads_take_what_others_leave():
     case = (GEMM, (1, 40, 41, 48), 70, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8)
     inputs, attrs, want = int_conv_case(*case)
-    assert inputs[0].nbytes + want.nbytes > 128 << 10  # kLargeBytes of src/prepare.cc
+    assert inputs[0].nbytes + want.nbytes > 128 << 10  # kLargeBytes of src/runtime/prepare.cc
     for threads in (2, 3, 7, 64):
         (got,) = run_step(
             "QLinearConv",

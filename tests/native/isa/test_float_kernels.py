@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lite_engine.ops._core import bf16_to_f32, f32_to_bf16
 
-from .tiny import check, isas, make_case, run_step, shorts
+from ..tiny import check, isas, make_case, run_step, shorts
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(7)

@@ -14,9 +14,16 @@ pytestmark = [pytest.mark.cpu, pytest.mark.slow]
 
 
 MODULES = [
-    ["compute_f32"],
-    ["compute_int8", "data_kernels", "detection", "search_kernels"],
-    ["elementwise", "float_kernels", "quant_kernels", "recurrent", "bands", "allocation"],
+    ["isa/test_compute_f32.py"],
+    ["isa/test_compute_int8.py", "ops"],
+    [
+        "isa/test_elementwise.py",
+        "isa/test_float_kernels.py",
+        "isa/test_quant_kernels.py",
+        "isa/test_recurrent.py",
+        "runtime/test_bands.py",
+        "runtime/test_allocation.py",
+    ],
 ]
 TOO_SHORT = """
 import os, pathlib
@@ -34,7 +41,7 @@ load(one_step_plan("Relu", "f32_unary", [x], [x])).run([x], [Lies])
 
 @pytest.mark.parametrize("modules", MODULES, ids=lambda names: names[0])
 def test_kernels(root, tmp_path, modules):
-    paths = [str(root / "tests" / "native" / f"test_{name}.py") for name in modules]
+    paths = [str(root / "tests" / "native" / name) for name in modules]
     options = ["-q", "--all", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
     done, reports = sanitized(root, tmp_path, "-m", "pytest", *options, *paths)
     assert done.returncode == 0, reports or done.stdout[-3000:] + done.stderr[-1000:]

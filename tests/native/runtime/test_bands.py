@@ -13,7 +13,7 @@ from lite_engine.plan import lifetimes, make_plan
 
 from tests.small_models import Builder, image
 
-from .tiny import isas, load
+from ..tiny import isas, load
 
 pytestmark = pytest.mark.cpu
 

@@ -5,7 +5,7 @@ import pytest
 from lite_engine.ops import all_ops, get_op
 from lite_engine.ops.activation import FUSABLE
 
-from .tiny import check, isas, run_step
+from ..tiny import check, isas, run_step
 
 pytestmark = pytest.mark.cpu
 UNARY = [

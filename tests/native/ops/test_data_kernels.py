@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lite_engine.ir import DType
 
-from .tiny import assert_close, check, isas, run_step
+from ..tiny import assert_close, check, isas, run_step
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(11)

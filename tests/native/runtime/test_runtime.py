@@ -13,7 +13,7 @@ from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import Plan, PlanTensor, Step, row_major
 from lite_engine.plan.program import WeightTable, encode
 
-from .tiny import load, one_step_plan
+from ..tiny import load, one_step_plan
 
 pytestmark = pytest.mark.cpu
 X = np.arange(12, dtype=np.float32).reshape(3, 4) - 5

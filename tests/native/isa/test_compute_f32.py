@@ -14,8 +14,8 @@ from lite_engine.ops.activation import apply_activation
 from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import PlanTensor, Step, row_major
 
-from .oracles import conv, deconv
-from .tiny import load, one_step_plan, run_step, shorts
+from ..oracles import conv, deconv
+from ..tiny import load, one_step_plan, run_step, shorts
 
 pytestmark = pytest.mark.cpu
 
@@ -217,7 +217,7 @@ def test_conv(kernel, x, out_c, k, options, isa):
 def test_threads_take_what_others_leave():
     """Large products are cut finer than by threads; whoever takes a piece, it is the same."""
     op, inputs, attrs, want = conv_case(GEMM, (1, 30, 31, 96), 100, (1, 1), {})
-    assert inputs[0].nbytes + want.nbytes > 128 << 10  # kLargeBytes of src/prepare.cc
+    assert inputs[0].nbytes + want.nbytes > 128 << 10  # kLargeBytes of src/runtime/prepare.cc
     results = [
         run_step(op, GEMM, inputs, [np.full(want.shape, np.nan, np.float32)], attrs,
                  constant=(1, 2), threads=threads)[0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .tiny import check, isas
+from ..tiny import check, isas
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(13)
