@@ -33,30 +33,31 @@ def read_array(path: str | Path) -> np.ndarray:
 def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.ndarray]:
     """A `.npz` file: name → array. Raises UsageError.
 
-    `accept(name, shape)` raises for a large array that is not wanted, before its bytes are inflated:
-    a few megabytes of file can hold gigabytes of zeros.
+    `accept(name, shape)` raises for a large array that is not wanted, before its bytes are
+    inflated: a few megabytes of file can hold gigabytes of zeros.
     """
     try:
         with np.load(path, allow_pickle=False) as data:
             if not isinstance(data, np.lib.npyio.NpzFile):
                 raise ValueError("one array without a name; save it with np.savez")
             if accept is not None:
-                for name, shape in _large_arrays(data):
+                assert data.zip is not None, "open until the block ends"
+                for name, shape in _large_arrays(data.zip):
                     accept(name, shape)
             return {name: data[name] for name in data.files}
     except _DAMAGED as error:
         raise UsageError(f"{path}: {_why(path, 'a .npz file', error)}") from None
 
 
-def _large_arrays(data: np.lib.npyio.NpzFile) -> list[tuple[str, tuple[int, ...]]]:
+def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]:
     """(name, shape) of the arrays above LARGE_BYTES, from their headers."""
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     found = []
-    for member in data.zip.namelist():
-        with data.zip.open(member) as file:
+    for member in archive.namelist():
+        with archive.open(member) as file:
             reader = readers.get(np.lib.format.read_magic(file))
             if reader is None:
                 raise ValueError(f"{member} has an unknown version of the .npy format")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import wave
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def read_feeds(
         if not path.exists():
             raise UsageError(f"{path}: no such file")
         if kind == ".npz":
-            feeds.update(read_arrays(path, lambda n, shape: _expected(model, path, n, shape)))
+            feeds.update(read_arrays(path, partial(_expected, model, path)))
             continue
         target = name or next((n for n in waiting if n not in feeds), None)
         if target is None:
