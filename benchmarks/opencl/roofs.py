@@ -82,7 +82,7 @@ def measure(device: Device, *, items: int = 1 << 20, megabytes: int = 512) -> Ro
     flops = items * _CHAINS * _ROUNDS * 2
     single = program(False)
     rates = [flops / seconds(cl.Kernel(single, "multiply"), items, small, np.float32(0.5))]
-    if device.half_math:
+    if device.profile.half_math:
         half = cl.Kernel(program(True), "multiply")
         rates.append(2 * flops / seconds(half, items, small, np.float32(0.5)))
     nbytes = megabytes << 20

@@ -46,14 +46,14 @@ def test_through_images(case: str, precision: str) -> None:
     done = check(CASES[case](), images=True, precision=precision)
     plan, own = done.plan, device(images=True)
     convs = [s for s in plan.steps if s.op == "Conv"]
-    files = {launch.file for s in convs for launch in launches_of(s, plan, own)}
+    files = {launch.file for s in convs for launch in launches_of(s, plan, own.target)}
     assert files == {"conv_image"}
 
 
 def test_too_wide_for_an_image_takes_buffers() -> None:
     sizes, window, none = [64, 8, 8, 32, 8, 8, 16], [3, 3, 1, 1, 1, 1, 1, 1], np.zeros(0)
     layer = Convolution(Scratch(0), Scratch(0), sizes, window, none, none)
-    own = device(images=True)
+    own = device(images=True).profile
     assert suits(own, layer)
     assert not suits(dataclasses.replace(own, images=(0, 0)), layer)
     assert not suits(dataclasses.replace(own, images=(287, 4096)), layer)  # 3·3·32 deep
@@ -61,7 +61,8 @@ def test_too_wide_for_an_image_takes_buffers() -> None:
 
 
 def test_without_images_a_network_runs_on_buffers(monkeypatch) -> None:
-    none = dataclasses.replace(device(images=True), images=(0, 0))
+    own = device(images=True)
+    none = dataclasses.replace(own, profile=dataclasses.replace(own.profile, images=(0, 0)))
     monkeypatch.setattr(opencl, "open_device", lambda report: none)
     graph = conv((1, 8, 5, 6), 8, 3, 8)
     feeds = random_feeds(graph)

@@ -36,7 +36,7 @@ def network(first: int = 16, kernel: int = 3, shared: bool = False):
 def ran(execution: Execution, name: str) -> int:
     """How many launches a step has."""
     step = next(s for s in execution.plan.steps if s.name == name)
-    return len(launches_of(step, execution.plan, device()))
+    return len(launches_of(step, execution.plan, device().target))
 
 
 # Channels in fours or not; 3x3 by Winograd's algorithm; fp16 through a padded copy.

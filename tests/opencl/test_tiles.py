@@ -183,4 +183,4 @@ def test_variants_are_ranked_and_never_empty() -> None:
         found = variants(size, 132)
         times = [estimate_s(size, v, 132) for v in found]
         assert found and times == sorted(times)
-    assert device(True).local_tiles
+    assert device(True).profile.local_tiles

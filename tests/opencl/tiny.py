@@ -28,7 +28,8 @@ def device(tiles: bool = False, images: bool = False) -> Device:
     own = open_device(choose())
     if not (tiles or images):
         return own
-    return dataclasses.replace(own, local_tiles=True, prefers_images=images)
+    profile = dataclasses.replace(own.profile, local_tiles=True, prefers_images=images)
+    return dataclasses.replace(own, profile=profile)
 
 
 def single(op: str, shape: tuple[int, ...], *inputs: Any, **attrs: Any) -> Graph:

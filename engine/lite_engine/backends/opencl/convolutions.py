@@ -11,10 +11,10 @@ from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from . import image_convolutions as image
-from .device import Device
-from .launch import Launch, activation_options, join, storage_option, vector, vectors
+from .launch import Launch
+from .options import activation_options, join, storage_option, vector, vectors
 from .problem import POINTWISE, Convolution
-from .steps import builds
+from .registry import Target, builds
 
 #: Neighbouring pixels that a depthwise work-item makes.
 _DEPTHWISE_PIXELS = 4
@@ -85,39 +85,40 @@ def _residual(step: Step, plan: Plan) -> PlanTensor | None:
 
 
 @builds("conv2d")
-def conv(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def conv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y, sizes, window = _geometry(step, plan)
     w = _weight(plan, step.inputs[1])
     count = w.shape[0]
     taps = np.moveaxis(w.reshape(*w.shape[:2], -1), 1, 2).reshape(count, -1)  # (O, KH·KW·C)
     bias, act = _bias(plan, step, 2, count), activation_options(step)
-    return _tiled(device, Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act))
+    return _tiled(target, Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act))
 
 
-def _tiled(device: Device, problem: Convolution) -> list[Launch]:
-    return (gpu if device.local_tiles else cpu).tiled(problem, device)
+def _tiled(target: Target, problem: Convolution) -> list[Launch]:
+    return (gpu if target.profile.local_tiles else cpu).tiled(problem, target)
 
 
 @builds("conv2d_depthwise")
-def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    profile = target.profile
     x, y, sizes, window = _geometry(step, plan)
     w = _weight(plan, step.inputs[1])
     packed = w.reshape(w.shape[0], -1).T
     residual = _residual(step, plan)
     bias, act = _bias(plan, step, 2, w.shape[0]), activation_options(step)
     problem = Convolution(x, y, sizes, window, packed.T, bias, residual, act)
-    if _through_images(device, problem):
+    if _through_images(target, problem):
         return image.convolved(problem, depthwise=True)
     _, height, width, channels, out_h, out_w, _ = sizes
     kh, kw, sh, sw, top, left, dh, dw = window
-    v, py, px = vector(device, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
-    tail = not device.local_tiles and v < _NARROW and channels > device.lanes
-    v = device.lanes if tail else v
+    v, py, px = vector(profile, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
+    tail = not profile.local_tiles and v < _NARROW and channels > profile.lanes
+    v = profile.lanes if tail else v
     images, lie = problem.images, problem.places
     tall, wide = _DEPTHWISE_BLOCK
     blocks = channels // v * images * -(-out_h // tall) * -(-out_w // wide)
-    enough = blocks >= _DEPTHWISE_ITEMS * device.report.compute_units
-    if device.local_tiles and enough and sh == sw == dh == dw == 1:
+    enough = blocks >= _DEPTHWISE_ITEMS * profile.compute_units
+    if profile.local_tiles and enough and sh == sw == dh == dw == 1:
         py, px = tall, wide
     args = [
         x, _stored(packed, y), bias, residual or y, y,
@@ -125,8 +126,8 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     ]  # fmt: skip
     aligned = all(n % v == 0 for n in (channels, *lie))
     options = join(
-        _options(step, y, residual), "#define FAST_FMA" if device.fast_fma else "",
-        vectors(device, v, aligned), "#define TAIL" if tail else "",
+        _options(step, y, residual), "#define FAST_FMA" if profile.fast_fma else "",
+        vectors(profile, v, aligned), "#define TAIL" if tail else "",
         f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
@@ -134,17 +135,17 @@ def depthwise(step: Step, plan: Plan, device: Device) -> list[Launch]:
     return [Launch("depthwise", "depthwise", args, grid, options)]
 
 
-def _through_images(device: Device, problem: Convolution) -> bool:
+def _through_images(target: Target, problem: Convolution) -> bool:
     """For depthwise convolutions of GPUs: the vendor's way before anything was measured."""
-    if not (device.local_tiles and image.suits(device, problem, depthwise=True)):
+    if not (target.profile.local_tiles and image.suits(target.profile, problem, depthwise=True)):
         return False
-    ways = ("image", "buffer") if device.prefers_images else ("buffer", "image")
+    ways = ("image", "buffer") if target.profile.prefers_images else ("buffer", "image")
     name = "_".join(map(str, [*problem.sizes, *problem.window]))
-    return device.tuning.pick(f"depthwise_{problem.y.dtype.value}_{name}", ways) == "image"
+    return target.pick(f"depthwise_{problem.y.dtype.value}_{name}", ways) == "image"
 
 
 @builds("conv2d_grouped")
-def grouped(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def grouped(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y, sizes, window = _geometry(step, plan)
     w = _weight(plan, step.inputs[1])
     packed = np.moveaxis(w.reshape(*w.shape[:2], -1), 0, 2).transpose(1, 0, 2)
@@ -160,7 +161,7 @@ def grouped(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 
 @builds("deconv2d")
-def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def deconv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     w = _weight(plan, step.inputs[1])  # (C, O/g, KH, KW)
     group = int(step.attrs.get("group", 1))
@@ -168,9 +169,9 @@ def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
     found = transposed_window(logical, list(w.shape[2:]), step.attrs)
     fits = list(w.shape[2:]) == list(found["strides"]) and not any(found["pads"])
     even = fits and y.dims[1:3] == (x.dims[1] * w.shape[2], x.dims[2] * w.shape[3])
-    if even and group == 1 and (x.dims[3] % 4 == 0 or not device.local_tiles):
-        kind = gpu if device.local_tiles else cpu
-        return kind.scattered(step, device, x, y, w, _bias(plan, step, 2, w.shape[1]))
+    if even and group == 1 and (x.dims[3] % 4 == 0 or not target.profile.local_tiles):
+        kind = gpu if target.profile.local_tiles else cpu
+        return kind.scattered(step, target, x, y, w, _bias(plan, step, 2, w.shape[1]))
     cin, per = w.shape[0] // group, w.shape[1]
     packed = w.reshape(group, cin, per, -1).transpose(3, 1, 0, 2).reshape(-1, group * per)
     bias = _bias(plan, step, 2, group * per)
@@ -182,7 +183,7 @@ def deconv(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 
 @builds("gemm")
-def gemm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """A (M,K) with constant B as a 1x1 convolution of M pixels."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     b = _weight(plan, step.inputs[1])
@@ -191,4 +192,4 @@ def gemm(step: Step, plan: Plan, device: Device) -> list[Launch]:
     m, k = x.dims
     sizes = [m, m, 1, k, m, 1, taps.shape[0]]
     bias, act = _bias(plan, step, 2, len(taps)), activation_options(step)
-    return _tiled(device, Convolution(x, y, sizes, POINTWISE, taps, bias, options=act))
+    return _tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, options=act))

@@ -9,9 +9,11 @@ import numpy as np
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
-from .device import Device
-from .launch import Launch, Scratch, activation_options, join, storage_option, vector
+from .launch import Launch, Scratch
+from .options import activation_options, join, storage_option, vector
 from .problem import POINTWISE, Convolution
+from .profile import DeviceProfile
+from .registry import Target
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 #: Vectors of a block and most pixels of a tile by the floats that a register holds: compilers keep
@@ -43,9 +45,9 @@ class Block:
         return f"#define V {self.v}\n#define NV {self.nv}\n#define TM {self.tm}"
 
 
-def block_of(device: Device, width: int, outputs: int) -> Block:
+def block_of(profile: DeviceProfile, width: int, outputs: int) -> Block:
     """For rows of `width` pixels and so many output channels."""
-    lanes = device.lanes
+    lanes = profile.lanes
     nv, most = _REGISTERS[lanes]
     if outputs <= lanes:
         nv = 1
@@ -65,11 +67,12 @@ def packed(taps: np.ndarray, channels: int) -> np.ndarray:
     return np.ascontiguousarray(np.swapaxes(out, -1, -2))
 
 
-def tiled(problem: Convolution, device: Device) -> list[Launch]:
+def tiled(problem: Convolution, target: Target) -> list[Launch]:
+    profile = target.profile
     m, height, width, channels, out_h, out_w, outputs = problem.sizes
     kh, kw, sh, sw, top, left, dh, dw = problem.window
     if _wants_winograd(problem):
-        return _winograd(problem, device)
+        return _winograd(problem, profile)
     x, y, images, lie = problem.x, problem.y, problem.images, problem.places
     # What the window of the last output needs; more of the input is not looked at.
     tall = max((out_h - 1) * sh + (kh - 1) * dh + 1, top + height)
@@ -79,13 +82,13 @@ def tiled(problem: Convolution, device: Device) -> list[Launch]:
     if (tall, wide) != (height, width) or x.dtype is not DType.F32:
         source = Scratch(images * tall * wide * channels * 4)
         frame = (top, left, tall, wide)
-        launches.append(_surround(x, source, images, problem.sizes, frame, lie[:2], device))
+        launches.append(_surround(x, source, images, problem.sizes, frame, lie[:2], profile))
         lie[:2] = [channels, 0]
     rows = images * out_h
     if (kh, kw, sh, sw) == (1, 1, 1, 1) and (tall, wide) == (height, width):
         rows, out_w, wide = 1, m, m  # every pixel lies a constant step after the one before
         out_h = tall = 1
-    block = block_of(device, out_w, outputs)
+    block = block_of(profile, out_w, outputs)
     options = join(
         storage_option(y.dtype), problem.options, "#define BIAS",
         "#define RESIDUAL" if problem.residual is not None else "",
@@ -96,13 +99,13 @@ def tiled(problem: Convolution, device: Device) -> list[Launch]:
     tensors = [source, weights, bias, problem.residual or y, y]
     inside = [tall, wide, channels, out_h, out_w, outputs]
     steps = [kh, kw, sh, sw, dh, dw]
-    sums = _sums(device, block, tensors, inside, steps, (rows, len(weights), 1), options, lie)
+    sums = _sums(profile, block, tensors, inside, steps, (rows, len(weights), 1), options, lie)
     return [*launches, sums]
 
 
 def product(
     step: Step,
-    device: Device,
+    target: Target,
     a: PlanTensor,
     b: PlanTensor,
     y: PlanTensor,
@@ -111,8 +114,9 @@ def product(
 ) -> list[Launch]:
     """y (batch,M,N) = a (…,M,K) · b (…,K,N), both computed. `sizes` (batch, M, N, K); `planes` how
     many a and b have, 1 or batch."""
+    profile = target.profile
     batch, m, n, k = sizes
-    block = block_of(device, m, n)
+    block = block_of(profile, m, n)
     blocks = -(-n // block.channels)
     weights = Scratch(planes[1] * blocks * k * block.channels * 4)
     layout = join(storage_option(b.dtype), f"#define WIDTH {block.channels}")
@@ -122,20 +126,20 @@ def product(
         source = Scratch(planes[0] * m * k * 4)
         whole = [1, planes[0] * m, 1, k]
         frame = (0, 0, planes[0] * m, 1)
-        launches.append(_surround(a, source, 1, whole, frame, [k, 0], device))
+        launches.append(_surround(a, source, 1, whole, frame, [k, 0], profile))
     steps = [0 if p == 1 else count for p, count in zip(planes, (m * k, blocks * k))]
     apart = (steps[0], steps[1] * block.channels, m * n)
     text = join(storage_option(y.dtype), activation_options(step))
     tensors = [source, weights, Scratch(4), y, y]
     inside = [1, m, k, 1, m, n]
     lie = [k, 0, n, 0]
-    sums = _sums(device, block, tensors, inside, _ONE_TAP, (1, blocks, batch), text, lie, apart)
+    sums = _sums(profile, block, tensors, inside, _ONE_TAP, (1, blocks, batch), text, lie, apart)
     return [*launches, sums]
 
 
 def scattered(
     step: Step,
-    device: Device,
+    target: Target,
     x: PlanTensor,
     y: PlanTensor,
     w: np.ndarray,
@@ -151,13 +155,13 @@ def scattered(
     sizes = [m, m, 1, cin, m, 1, len(taps)]
     tiled_bias, act = np.tile(bias, kh * kw), activation_options(step)
     inner = Convolution(x, made, sizes, POINTWISE, taps, tiled_bias, options=act)
-    text = join(storage_option(y.dtype), f"#define V {device.lanes}\n#define WIDTH 1")
+    text = join(storage_option(y.dtype), f"#define V {target.profile.lanes}\n#define WIDTH 1")
     args = [made, y, n * height, width, kh, kw * cout]
-    return [*tiled(inner, device), Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
+    return [*tiled(inner, target), Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
 
 
 def _sums(
-    device: Device,
+    profile: DeviceProfile,
     block: Block,
     tensors: Sequence[object],
     sizes: list[int],
@@ -171,7 +175,7 @@ def _sums(
     `steps` KH, KW, SH, SW, DH and DW, `grid` rows of outputs, blocks of channels and planes,
     `lie` the places of x and y (problem.places), `apart` the elements from plane to plane of x, w
     and y."""
-    fma = "#define FAST_FMA" if device.fast_fma else ""
+    fma = "#define FAST_FMA" if profile.fast_fma else ""
     text = join(options, fma, block.defines())
     items = (grid[0] * -(-sizes[4] // block.tm), *grid[1:])
     return Launch("conv", "conv", [*tensors, *sizes, *steps, *lie, *apart], items, text, (1, 1, 1))
@@ -184,7 +188,7 @@ def _surround(
     sizes: list[int],
     frame: tuple[int, int, int, int],
     lie: list[int],
-    device: Device,
+    profile: DeviceProfile,
 ) -> Launch:
     """x as floats with its padding. `frame` is (top, left, height, width) of the padded image and
     `lie` the elements from pixel to pixel of x and before the first."""
@@ -192,7 +196,7 @@ def _surround(
     top, left, tall, wide = frame
     rows = images * tall
     args = [x, target, rows, height, width, channels, top, left, tall, wide, *lie]
-    text = join(storage_option(x.dtype), f"#define V {device.lanes}\n#define WIDTH 1")
+    text = join(storage_option(x.dtype), f"#define V {profile.lanes}\n#define WIDTH 1")
     return Launch("pack", "surround", args, (rows,), text, (1,))
 
 
@@ -201,10 +205,10 @@ def _wants_winograd(problem: Convolution) -> bool:
     return suits(problem) and outputs % 4 == 0 and m >= _MIN_WINOGRAD_PIXELS
 
 
-def _winograd(problem: Convolution, device: Device) -> list[Launch]:
+def _winograd(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
     channels, outputs, tiles = problem.sizes[3], problem.sizes[6], tiles_of(problem.sizes)
     points = points_of(problem.taps, outputs, channels)  # (36, C, O)
-    block = block_of(device, tiles, outputs)
+    block = block_of(profile, tiles, outputs)
     weights = packed(points.swapaxes(-1, -2), block.channels)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
@@ -217,9 +221,11 @@ def _winograd(problem: Convolution, device: Device) -> list[Launch]:
         "#define RESIDUAL" if problem.residual is not None else "",
     )  # fmt: skip
     group = (1, 8)
-    v, u = vector(device, DType.F32, channels), vector(device, DType.F32, outputs)
+    v, u = vector(profile, DType.F32, channels), vector(profile, DType.F32, outputs)
     return [
         to_points(problem, before, text, v, group),
-        _sums(device, block, tensors, inside, _ONE_TAP, grid, "", [channels, 0, outputs, 0], apart),
+        _sums(
+            profile, block, tensors, inside, _ONE_TAP, grid, "", [channels, 0, outputs, 0], apart
+        ),
         from_points(problem, after, text, u, group),
     ]

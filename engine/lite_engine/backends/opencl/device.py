@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from ...errors import BackendUnavailableError, LiteError
 from ...files import write_file
 from ...ir import DType
 from . import discover, matrix_units
+from .profile import BUILD_OPTIONS, DeviceProfile, class_of
+from .registry import Target
 from .tuning import Tuning
 
 KERNELS = Path(__file__).parent / "kernels"
-BUILD_OPTIONS = ("-cl-mad-enable",)
 _HALF_SOURCE = """
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 kernel void h(global half *x, global float *y) {
@@ -55,10 +56,7 @@ class DeviceReport:
 @dataclass
 class Device:
     """A usable device. One queue for all, and one that notes times; `lock` guards building and
-    enqueueing. `local_tiles` prefers kernels with local memory and barriers, which GPUs want and
-    CPUs do not; `half_math` multiplies fp16 values as they are, `matrix_units` by tiles.
-    `images` is the most columns and rows of an image2d, (0, 0) without images. `lanes` floats
-    fill a vector register, `fast_fma` multiplies and adds in one instruction."""
+    enqueueing."""
 
     report: DeviceReport
     cl: Any
@@ -66,16 +64,15 @@ class Device:
     context: Any
     queue: Any
     timed_queue: Any
-    local_tiles: bool
-    half_math: bool
-    matrix_units: bool
+    profile: DeviceProfile
     tuning: Tuning
-    images: tuple[int, int] = (0, 0)
-    prefers_images: bool = False
-    lanes: int = 4
-    fast_fma: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
     _programs: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Target:
+        """What launches for this device are made for."""
+        return Target(self.profile, self.tuning.pick)
 
     def program(self, file: str, defines: str = "") -> Any:
         """The built program of kernels/FILE.cl after `#define` lines.
@@ -91,7 +88,7 @@ class Device:
     def _build(self, file: str, defines: str) -> Any:
         parts = [(KERNELS / name).read_text() for name in ("common.h", f"{file}.cl")]
         source = "\n".join([defines, *parts])
-        options = [*BUILD_OPTIONS, *(["-DCPU"] if self.report.kind == "CPU" else [])]
+        options = list(self.profile.build_options)
         cached = self._cache_path(source, " ".join(options))
         if cached.is_file():
             try:
@@ -285,19 +282,32 @@ def open_device(report: DeviceReport) -> Device:
         timed = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
     except cl.Error as error:
         raise BackendUnavailableError(f"{report.name} cannot be opened: {error}") from None
-    gpu = report.kind != "CPU"
     facts = (report.platform, report.name, report.version, report.driver)
     tuning = Tuning.of_device(settings.cache_dir() / "opencl", *facts)
-    half = gpu and report.fp16
-    matrix = half and matrix_units.work(cl, context, queue, BUILD_OPTIONS)
-    lanes = next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float))
-    fma = not gpu and bool(device.single_fp_config & cl.device_fp_config.FMA)
-    most = (device.image2d_max_width, device.image2d_max_height) if report.image2d else (0, 0)
-    adreno = "qualcomm" in f"{report.platform} {report.name} {device.vendor}".lower()
-    return Device(
-        report, cl, device, context, queue, timed, gpu, half, matrix, tuning, most, adreno, lanes,
-        fma,
-    )  # fmt: skip
+    profile = _profile(cl, device, report)
+    if profile.half_math and matrix_units.work(cl, context, queue, BUILD_OPTIONS):
+        profile = replace(profile, matrix_units=True)
+    return Device(report, cl, device, context, queue, timed, profile, tuning)
+
+
+def _profile(cl: Any, device: Any, report: DeviceReport) -> DeviceProfile:
+    """What a device says of itself; whether its matrix units work is found out later."""
+    tiles = report.kind != "CPU"
+    device_class = class_of(report.kind, report.platform, report.name, device.vendor)
+    return DeviceProfile(
+        report.kind,
+        device_class,
+        report.name,
+        report.compute_units,
+        device.local_mem_size,
+        lanes=next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float)),
+        fp16=report.fp16,
+        integer_dot="cl_khr_integer_dot_product" in device.extensions.split(),
+        images=(device.image2d_max_width, device.image2d_max_height) if report.image2d else (0, 0),
+        prefers_images=device_class == "adreno",
+        fast_fma=not tiles and bool(device.single_fp_config & cl.device_fp_config.FMA),
+        local_tiles=tiles,
+    )
 
 
 _COPIED_BYTES = (1 << 12, 1 << 22)

@@ -8,21 +8,20 @@ import numpy as np
 
 from ...ir import DType
 from ...ops import get_op
-from ...plan import Plan, PlanTensor, Step
-from .device import Device
-from .launch import (
-    Launch,
+from ...plan import Plan, Step
+from .launch import Launch
+from .options import (
     activation_options,
     function_options,
     join,
     rows_per_item,
     storage_option,
-    strides_of,
     vector,
     vectors,
     widest,
 )
-from .steps import builds
+from .registry import Target, builds
+from .strides import broadcast_strides, collapsed
 
 _OPERATORS = {
     "Add": "((p)+(q))",
@@ -37,14 +36,16 @@ _OPERATORS = {
 
 
 @builds("unary")
-def unary(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def unary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     params = [step.attrs[k] for k in _parameters(step) if step.attrs.get(k) is not None]
     if step.op == "Clip":
         params = [step.attrs.get("min"), step.attrs.get("max")]
         params = [float(np.ravel(p)[0]) if p is not None else None for p in params]
-    v = widest(device, y.dtype)
-    options = join(storage_option(y.dtype), function_options(step.op, params), vectors(device, v))
+    v = widest(target.profile, y.dtype)
+    options = join(
+        storage_option(y.dtype), function_options(step.op, params), vectors(target.profile, v)
+    )
     return [Launch("unary", "unary", [x, y, y.size], (-(-y.size // v),), options)]
 
 
@@ -52,35 +53,9 @@ def _parameters(step: Step) -> list[str]:
     return [k for k in get_op(step.op).attrs if k not in ("activation", "activation_params")]
 
 
-def collapsed(
-    dims: tuple[int, ...], *strides: list[int], limit: int = 6
-) -> tuple[list[int], list[list[int]]] | None:
-    """Axes merged where every operand walks them as one, padded to `limit` axes in front.
-
-    None when more than `limit` axes stay.
-    """
-    axes = [(d, [s[i] for s in strides]) for i, d in enumerate(dims) if d != 1]
-    merged: list[tuple[int, list[int]]] = []
-    for d, steps in axes:
-        if merged and all(outer == inner * d for outer, inner in zip(merged[-1][1], steps)):
-            merged[-1] = (merged[-1][0] * d, steps)
-        else:
-            merged.append((d, steps))
-    if len(merged) > limit:
-        return None
-    pad = [(1, [0] * len(strides))] * (limit - len(merged))
-    full = [*pad, *merged]
-    return [d for d, _ in full], [[s[i] for _, s in full] for i in range(len(strides))]
-
-
-def broadcast_strides(tensor: PlanTensor, dims: tuple[int, ...]) -> list[int]:
-    """Element strides of an operand over the output's axes; 0 where it repeats."""
-    padded = (1,) * (len(dims) - len(tensor.dims)) + tensor.dims
-    return [0 if d == 1 else s for d, s in zip(padded, strides_of(padded))]
-
-
 @builds("binary")
-def binary(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    profile = target.profile
     a, b = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]
     options = join(
@@ -91,23 +66,23 @@ def binary(step: Step, plan: Plan, device: Device) -> list[Launch]:
     dims, (sa, sb) = merged
     wide = join("#define A_WIDE" if sa[5] else "", "#define B_WIDE" if sb[5] else "")
     if dims[:5] == [1] * 5:
-        v = widest(device, y.dtype)
-        options, grid = join(options, vectors(device, v), wide), (-(-y.size // v),)
+        v = widest(profile, y.dtype)
+        options, grid = join(options, vectors(profile, v), wide), (-(-y.size // v),)
         return [Launch("binary", "binary_same", [a, b, y, y.size], grid, options)]
-    if dims[:4] == [1] * 4 and not device.local_tiles:
+    if dims[:4] == [1] * 4 and not profile.local_tiles:
         per, rows = rows_per_item(dims[5]), dims[4]
-        text = join(options, vectors(device, device.lanes, aligned=False), wide)
+        text = join(options, vectors(profile, profile.lanes, aligned=False), wide)
         text = join(text, f"#define PER_ITEM {per}")
         args = [a, b, y, rows, dims[5], sa[4], sb[4]]
         return [Launch("binary", "binary_rows", args, (-(-rows // per),), text, (1,))]
-    v = vector(device, y.dtype, dims[5])
-    options = join(options, vectors(device, v), wide)
+    v = vector(profile, y.dtype, dims[5])
+    options = join(options, vectors(profile, v), wide)
     args = [a, b, y, y.size, *dims[1:], *sa, *sb]
     return [Launch("binary", "binary", args, (y.size // v,), options)]
 
 
 @builds("cast")
-def cast(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def cast(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     options = [f"#define TI {_c_type(x.dtype)}", f"#define TO {_c_type(y.dtype)}"]
     options += ["#define FROM_HALF"] if x.dtype is DType.F16 else []
@@ -126,14 +101,14 @@ def _c_type(dtype: DType) -> str:
 
 
 @builds("batch_norm")
-def batch_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def batch_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     gamma, beta, mean, var = (plan.tensors[i].data for i in step.inputs[1:5])
     assert gamma is not None and beta is not None and mean is not None and var is not None
     factor = gamma / np.sqrt(var + np.float32(step.attrs.get("epsilon", 1e-5)))
     scale, offset = factor.astype(np.float32), (beta - mean * factor).astype(np.float32)
     channels = math.prod(scale.shape)
-    v = vector(device, y.dtype, channels)
-    options = join(storage_option(y.dtype), activation_options(step), vectors(device, v))
+    v = vector(target.profile, y.dtype, channels)
+    options = join(storage_option(y.dtype), activation_options(step), vectors(target.profile, v))
     args = [x, scale, offset, y, y.size, channels]
     return [Launch("norm", "affine", args, (y.size // v,), options)]

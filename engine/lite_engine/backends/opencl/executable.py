@@ -87,7 +87,7 @@ class OpenCLExecutable(Executable):
 
     def _build(self, step: Step) -> list[_Kernel]:
         scratch: dict[int, Any] = {}
-        launches = launches_of(step, self.plan, self.device)
+        launches = launches_of(step, self.plan, self.device.target)
         return [self._kernel(launch, scratch) for launch in launches]
 
     def _tune(self, step: Step) -> bool:
@@ -103,7 +103,7 @@ class OpenCLExecutable(Executable):
                 return float("inf")  # a way that this device cannot go is not the fastest
 
         def build() -> None:
-            launches_of(step, self.plan, self.device)
+            launches_of(step, self.plan, self.device.target)
 
         return self.device.tuning.measure(self.effort, build, seconds)
 

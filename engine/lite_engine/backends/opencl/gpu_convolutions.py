@@ -9,9 +9,11 @@ import numpy as np
 from ...ir import DType
 from ...plan import PlanTensor, Step
 from . import image_convolutions as image
-from .device import Device
-from .launch import Launch, Scratch, activation_options, join, storage_option
+from .launch import Launch, Scratch
+from .options import activation_options, join, storage_option
 from .problem import POINTWISE, Convolution
+from .profile import DeviceProfile
+from .registry import Target
 from .variants import SMALLEST, Product, Tile, Variant, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
@@ -44,25 +46,28 @@ def few_rows(problem: Convolution) -> bool:
     return m < FEW_ROWS and simple and [height, width] == [m, 1]
 
 
-def tiled(problem: Convolution, device: Device) -> list[Launch]:
+def tiled(problem: Convolution, target: Target) -> list[Launch]:
+    profile = target.profile
     size, dtype = product_of(problem), problem.y.dtype
     if few_rows(problem):
         return [_gemv(problem)]
-    ways = ranked(size, device.report.compute_units, _matrix(problem, device))
-    if image.suits(device, problem):
-        ways = with_images(ways, device.prefers_images)
-    variant = device.tuning.pick(f"conv_{dtype.value}_{size}", ways)
+    ways = ranked(size, profile.compute_units, _matrix(problem, profile))
+    if image.suits(profile, problem):
+        ways = with_images(ways, profile.prefers_images)
+    variant = target.pick(f"conv_{dtype.value}_{size}", ways)
     if variant.image:
         return image.convolved(problem)
-    return (_winograd if variant.winograd else _direct)(problem, device, variant)
+    if variant.winograd:
+        return _winograd(problem, variant)
+    return _direct(problem, profile, variant)
 
 
-def _matrix(problem: Convolution, device: Device) -> int:
+def _matrix(problem: Convolution, profile: DeviceProfile) -> int:
     """Bytes of a number for matrix units, 0 where they cannot be used."""
     x_step, x_at, y_step, y_at = problem.places
     even = x_step % 4 == x_at % 4 == y_step % 2 == y_at % 2 == 0
     fits = even and max(problem.window[:2]) <= _MATRIX_WINDOW
-    return problem.y.dtype.itemsize if device.matrix_units and fits else 0
+    return problem.y.dtype.itemsize if profile.matrix_units and fits else 0
 
 
 def _finish(problem: Convolution) -> list[str]:
@@ -73,7 +78,7 @@ def _finish(problem: Convolution) -> list[str]:
     return options
 
 
-def _direct(problem: Convolution, device: Device, variant: Variant) -> list[Launch]:
+def _direct(problem: Convolution, profile: DeviceProfile, variant: Variant) -> list[Launch]:
     y, sizes, lie = problem.y, problem.sizes, problem.places
     m, channels, outputs = sizes[0], sizes[3], sizes[6]
     tile, parts = variant.tile, variant.parts
@@ -83,7 +88,7 @@ def _direct(problem: Convolution, device: Device, variant: Variant) -> list[Laun
         packed, row = _by_rows(packed), deep
     part = -(-(deep // tile.bk) // parts) * tile.bk
     parts = -(-deep // part)
-    options = [*_finish(problem), _storage(device, y.dtype)]
+    options = [*_finish(problem), _storage(profile, y.dtype)]
     fours, eights = (all(n % v == 0 for n in (channels, *lie[:2])) for v in (4, 8))
     options += ["#define POINTWISE"] if problem.pointwise and fours else []
     options += ["#define QUADS"] if fours else []
@@ -104,8 +109,8 @@ def _direct(problem: Convolution, device: Device, variant: Variant) -> list[Laun
     return out
 
 
-def _storage(device: Device, dtype: DType) -> str:
-    half = dtype is DType.F16 and device.half_math
+def _storage(profile: DeviceProfile, dtype: DType) -> str:
+    half = dtype is DType.F16 and profile.half_math
     return join(storage_option(dtype), "#define HALF_MATH" if half else "")
 
 
@@ -137,7 +142,7 @@ def _tile_launch(
     return Launch(name, name, args, grid, join(text, tile.defines()), (tile.items, 1, 1))
 
 
-def _winograd(problem: Convolution, device: Device, variant: Variant) -> list[Launch]:
+def _winograd(problem: Convolution, variant: Variant) -> list[Launch]:
     """Transforms and products are float in fp16 too: half would lose three more bits."""
     channels, outputs = problem.sizes[3], problem.sizes[6]
     tiles, tile = tiles_of(problem.sizes), variant.tile
@@ -166,7 +171,7 @@ def _winograd(problem: Convolution, device: Device, variant: Variant) -> list[La
 
 def scattered(
     step: Step,
-    device: Device,
+    target: Target,
     x: PlanTensor,
     y: PlanTensor,
     w: np.ndarray,
@@ -180,11 +185,12 @@ def scattered(
     taps = w.transpose(2, 3, 1, 0).reshape(kh * kw * cout, cin)
     m = x.dims[0] * x.dims[1] * x.dims[2]
     size = Product(m, taps.shape[0], cin)
-    ways = [v for v in ranked(size, device.report.compute_units) if v.parts == 1]
-    tile = device.tuning.pick(f"deconv_{y.dtype.value}_{size}", ways).tile
+    ways = [v for v in ranked(size, target.profile.compute_units) if v.parts == 1]
+    tile = target.pick(f"deconv_{y.dtype.value}_{size}", ways).tile
     packed, deep, wide = _packed(taps.T, tile, y.dtype)
     text = join(
-        _storage(device, y.dtype), activation_options(step), "#define POINTWISE\n#define QUADS",
+        _storage(target.profile, y.dtype), activation_options(step),
+        "#define POINTWISE\n#define QUADS",
         f"#define SCATTER {cout}", f"#define DECONV_H {kh}", f"#define DECONV_W {kw}",
         f"#define SCATTER_STEP {4 if cout % 4 == 0 else 1}",
     )  # fmt: skip
@@ -196,7 +202,7 @@ def scattered(
 
 def product(
     step: Step,
-    device: Device,
+    target: Target,
     a: PlanTensor,
     b: PlanTensor,
     y: PlanTensor,
@@ -205,15 +211,16 @@ def product(
 ) -> list[Launch]:
     """y (batch,M,N) = a (…,M,K) · b (…,K,N), both computed. `sizes` (batch, M, N, K); `planes` how
     many a and b have, 1 or batch."""
+    profile = target.profile
     batch, m, n, k = sizes
     size = Product(m, n, k)
-    matrix = y.dtype.itemsize if device.matrix_units and n % 4 == k % 4 == 0 else 0
-    ways = [v for v in ranked(size, device.report.compute_units, matrix) if v.parts == 1]
-    variant = device.tuning.pick(f"matmul_{y.dtype.value}_{batch}_{size}", ways)
+    matrix = y.dtype.itemsize if profile.matrix_units and n % 4 == k % 4 == 0 else 0
+    ways = [v for v in ranked(size, profile.compute_units, matrix) if v.parts == 1]
+    variant = target.pick(f"matmul_{y.dtype.value}_{batch}_{size}", ways)
     tile = variant.tile
     deep, wide = -(-k // tile.bk) * tile.bk, -(-n // tile.bn) * tile.bn
     text = join(
-        _storage(device, y.dtype), activation_options(step), "#define POINTWISE\n#define MATMUL",
+        _storage(profile, y.dtype), activation_options(step), "#define POINTWISE\n#define MATMUL",
         "#define QUADS" if k % 4 == 0 else "",
         "#define OCTS" if k % 8 == 0 else "",
         "#define WIDE_OUT" if n % 4 == 0 else "",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .device import Device
-from .launch import Image, Launch, join, storage_option
+from .launch import Image, Launch
+from .options import join, storage_option
 from .problem import Convolution
+from .profile import DeviceProfile
 
 #: Neighbouring pixels of a work-item.
 _PIXELS = 4
@@ -16,11 +17,11 @@ def _blocks(channels: int) -> int:
     return -(-channels // 4)
 
 
-def suits(device: Device, problem: Convolution, depthwise: bool = False) -> bool:
+def suits(profile: DeviceProfile, problem: Convolution, depthwise: bool = False) -> bool:
     """Whether input and weights fit into the device's images."""
     _, height, width, channels, _, out_w, outputs = problem.sizes
     window = problem.window
-    columns, rows = device.images
+    columns, rows = profile.images
     deep = window[0] * window[1] * (1 if depthwise else 4 * _blocks(channels))
     wide, tall = width * _blocks(channels), problem.images * height
     return (

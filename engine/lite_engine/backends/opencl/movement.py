@@ -11,21 +11,11 @@ from ...errors import UnsupportedOperatorError
 from ...ir import DType
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
-from .device import Device
-from .elementwise import broadcast_strides, collapsed
-from .launch import (
-    CPU_RUN,
-    Launch,
-    element_type,
-    join,
-    place,
-    rows_per_item,
-    storage_option,
-    strides_of,
-    vector,
-    vectors,
-)
-from .steps import builds
+from .launch import Launch, element_type, place
+from .options import CPU_RUN, join, rows_per_item, storage_option, vector, vectors
+from .profile import DeviceProfile
+from .registry import Target, builds
+from .strides import broadcast_strides, collapsed, strides_of
 
 #: Below so many places an axis is not cut into tiles.
 _SHORT_AXIS = 16
@@ -34,7 +24,7 @@ _BLOCK = 16
 
 
 def strided_copy(
-    device: Device,
+    profile: DeviceProfile,
     x: PlanTensor,
     y: PlanTensor,
     dims: tuple[int, ...],
@@ -51,14 +41,14 @@ def strided_copy(
     kind = element_type(y)
     if d[:3] == [1, 1, 1] and sx[5] == sy[5] == 1:
         source, target = (x_at, sx[4], sx[3]), (y_at, sy[4], sy[3])
-        return _row_copy(device, x, y, kind, (d[5], d[4], d[3]), source, target)
+        return _row_copy(profile, x, y, kind, (d[5], d[4], d[3]), source, target)
     n = math.prod(dims)
     args = [x, y, n, *d[1:], x_at, *sx, y_at, *sy]
     return Launch("copy", "copy", args, (n,), f"#define E {kind}\n#define I int")
 
 
 def _row_copy(
-    device: Device,
+    profile: DeviceProfile,
     x: PlanTensor,
     y: PlanTensor,
     kind: str,
@@ -70,7 +60,7 @@ def _row_copy(
     four where all places allow it. `size` is (elements of a row, rows, sets of rows); `source` and
     `target` are (first element, elements from row to row, from set to set)."""
     width, near, sets = size
-    if not device.local_tiles:
+    if not profile.local_tiles:
         return _by_rows("copy_runs", kind, "int", width, near * sets, [
             x, y, width, near * sets, near, *source, *target,
         ])  # fmt: skip
@@ -90,16 +80,16 @@ def _by_rows(kernel: str, kind: str, index: str, width: int, rows: int, args: li
 
 
 @builds("copy_relayout")
-def relayout(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def relayout(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     strides = strides_of(x.dims)
-    source, target = [strides[p] for p in step.attrs["perm"]], strides_of(y.dims)
-    turned = _transposed(x, y, device, source, target)
-    return [turned or strided_copy(device, x, y, y.dims, source, target)]
+    sx, sy = [strides[p] for p in step.attrs["perm"]], strides_of(y.dims)
+    turned = _transposed(x, y, target.profile, sx, sy)
+    return [turned or strided_copy(target.profile, x, y, y.dims, sx, sy)]
 
 
 def _transposed(
-    x: PlanTensor, y: PlanTensor, device: Device, source: list[int], target: list[int]
+    x: PlanTensor, y: PlanTensor, profile: DeviceProfile, source: list[int], target: list[int]
 ) -> Launch | None:
     """A copy to a dense y in which another axis than in x is the innermost; None where that is not
     so, or more than two further axes stay."""
@@ -118,7 +108,7 @@ def _transposed(
     options = f"#define E {element_type(y)}\n#define I int\n#define "
     short, long = sorted((along, across))
     woven = along[1:] == (1, across[0]) and across[2] == 1  # along is dense in x, across in y
-    if woven and across[0] < _SHORT_AXIS and not device.local_tiles:
+    if woven and across[0] < _SHORT_AXIS and not profile.local_tiles:
         few = min(along[0], CPU_RUN)
         many = max(1, CPU_RUN // (few * across[0]))
         args = [x, y, along[0], across[1], *more, many, few]
@@ -128,7 +118,7 @@ def _transposed(
         args = [x, y, long[0], short[0], long[1], short[1], long[2], short[2], *more]
         return Launch("copy", "transpose", args, (long[0], b * c), f"{options}SHORT")
     args = [x, y, along[0], across[0], 1, across[1], along[2], 1, *more]
-    if device.local_tiles:
+    if profile.local_tiles:
         grid = (-(-along[0] // 32) * 32, -(-across[0] // 32) * 8, b * c)
         text = f"{options}TILE 32\n#define ROWS 8"
         return Launch("copy", "transpose", args, grid, text, (32, 8, 1))
@@ -137,13 +127,13 @@ def _transposed(
 
 
 @builds("copy")
-def copy(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def copy(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    return [strided_copy(device, x, y, (y.size,), [1], [1])]
+    return [strided_copy(target.profile, x, y, (y.size,), [1], [1])]
 
 
 @builds("copy_concat")
-def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def concat(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """Inputs that were not made in place, two neighbours by two: a call costs as much as a small
     copy."""
     y = plan.tensors[step.outputs[0]]
@@ -164,12 +154,12 @@ def concat(step: Step, plan: Plan, device: Device) -> list[Launch]:
         if even and left[:1] == [i + 1] and all(_in_rows(inputs[j], widths[j]) for j in (i, i + 1)):
             left.pop(0)
             pair = x, inputs[i + 1]
-            out.append(_joined(device, pair, y, widths[i : i + 2], rows, [pitch, at]))
+            out.append(_joined(target.profile, pair, y, widths[i : i + 2], rows, [pitch, at]))
             continue
         pitch_x, x_at = place(x, x.dims[-1])
         strides = [s * pitch_x for s in strides_of(x.dims[:-1])] + [1]
         at = y_at + at // inner * strides_y[axis]
-        out.append(strided_copy(device, x, y, x.dims, strides, strides_y, x_at, at))
+        out.append(strided_copy(target.profile, x, y, x.dims, strides, strides_y, x_at, at))
     return out
 
 
@@ -179,7 +169,7 @@ def _in_rows(tensor: PlanTensor, width: int) -> bool:
 
 
 def _joined(
-    device: Device,
+    profile: DeviceProfile,
     pair: tuple[PlanTensor, PlanTensor],
     y: PlanTensor,
     widths: list[int],
@@ -191,7 +181,7 @@ def _joined(
     kind = element_type(y)
     for x, width in zip(pair, widths):
         lie = [*lie, *place(x, width)]
-    if not device.local_tiles:
+    if not profile.local_tiles:
         return _by_rows(
             "join_runs", kind, "int", sum(widths), rows, [*pair, y, *widths, rows, *lie]
         )
@@ -202,20 +192,20 @@ def _joined(
 
 
 @builds("copy_split")
-def split(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def split(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x = plan.tensors[step.inputs[0]]
     axis, at, out = int(step.attrs["axis"]) % len(x.dims), 0, []
     for index in step.outputs:
         y = plan.tensors[index]
         if y.alias_of != x.index:
-            sx = strides_of(x.dims)
-            out.append(strided_copy(device, x, y, y.dims, sx, strides_of(y.dims), at * sx[axis], 0))
+            sx, sy = strides_of(x.dims), strides_of(y.dims)
+            out.append(strided_copy(target.profile, x, y, y.dims, sx, sy, at * sx[axis]))
         at += y.dims[axis]
     return out
 
 
 @builds("copy_slice")
-def slice_(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def slice_(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     starts = list(np.ravel(step.attrs["starts"]))
     axes = step.attrs.get("axes")
@@ -230,11 +220,11 @@ def slice_(step: Step, plan: Plan, device: Device) -> list[Launch]:
         first = min(max(first, 0), d - 1 if pace < 0 else d)
         at += first * strides[axis]
         walk[axis] = strides[axis] * int(pace)
-    return [strided_copy(device, x, y, y.dims, walk, strides_of(y.dims), at, 0)]
+    return [strided_copy(target.profile, x, y, y.dims, walk, strides_of(y.dims), at, 0)]
 
 
 @builds("copy_pad")
-def pad(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     rank = len(x.dims)
     pads = [int(p) for p in np.ravel(step.attrs["pads"])]
@@ -249,24 +239,25 @@ def pad(step: Step, plan: Plan, device: Device) -> list[Launch]:
     dims = tuple(d - b - max(-p, 0) for d, b, p in zip(x.dims, low, pads[rank:]))
     x_at = sum(b * s for b, s in zip(low, sx))
     y_at = sum(max(p, 0) * s for p, s in zip(pads, sy))
-    return [filled, strided_copy(device, x, y, dims, sx, sy, x_at, y_at)]
+    return [filled, strided_copy(target.profile, x, y, dims, sx, sy, x_at, y_at)]
 
 
 @builds("copy_expand")
-def expand(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def expand(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    return [strided_copy(device, x, y, y.dims, broadcast_strides(x, y.dims), strides_of(y.dims))]
+    sx, sy = broadcast_strides(x, y.dims), strides_of(y.dims)
+    return [strided_copy(target.profile, x, y, y.dims, sx, sy)]
 
 
 @builds("copy_gather")
-def gather(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def gather(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, index = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", 0)) % len(x.dims)
     inner = math.prod(x.dims[axis + 1 :])
     kind = {DType.I64: "long", DType.I32: "int"}[index.dtype]
     last = [x.dims[axis], index.size, inner]
-    if not device.local_tiles:
+    if not target.profile.local_tiles:
         rows = y.size // max(inner, 1)
         args = [x, index, y, rows, *last]
         return [_by_rows("gather_runs", element_type(y), kind, inner, rows, args)]
@@ -275,7 +266,7 @@ def gather(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 
 @builds("resize")
-def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def resize(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """Every mode is a small table of source places and weights per output row and column."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     tables = [_taps(step, x, y, axis) for axis in (1, 2)]
@@ -286,8 +277,8 @@ def resize(step: Step, plan: Plan, device: Device) -> list[Launch]:
         args.append(np.pad(places, ((0, 0), (0, wide))).astype(np.int32))
         args.append(np.pad(weights, ((0, 0), (0, wide))).astype(np.float32))
     args += [y, *x.dims, y.dims[1], y.dims[2]]
-    v = vector(device, y.dtype, x.dims[3])
-    options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(device, v))
+    v = vector(target.profile, y.dtype, x.dims[3])
+    options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(target.profile, v))
     grid = (x.dims[3] // v, y.dims[2], y.dims[0] * y.dims[1])
     return [Launch("resize", "resize", args, grid, options)]
 

@@ -7,10 +7,10 @@ import numpy as np
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
-from .device import Device
-from .launch import FUNCTIONS, Launch, Scratch, join, storage_option
+from .launch import Launch, Scratch
+from .options import FUNCTIONS, join, storage_option
 from .problem import POINTWISE, Convolution
-from .steps import builds
+from .registry import Target, builds
 
 _DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
 _FUNCTIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
@@ -30,7 +30,8 @@ def _tensor(plan: Plan, indices: list[int], position: int) -> PlanTensor | None:
 
 
 @builds("lstm", "gru", "rnn")
-def recurrent(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def recurrent(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    profile = target.profile
     x = plan.tensors[step.inputs[0]]
     w, r = _array(plan, step, 1), _array(plan, step, 2)
     assert w is not None and r is not None, "the registry's condition asks for constant weights"
@@ -42,18 +43,18 @@ def recurrent(step: Step, plan: Plan, device: Device) -> list[Launch]:
     rows = x.dims[0] * x.dims[1]
     given = Scratch(rows * directions * wide * x.dtype.itemsize, x.dtype)
     sizes = [rows, rows, 1, depth, rows, 1, directions * wide]
-    kind = gpu if device.local_tiles else cpu
+    kind = gpu if profile.local_tiles else cpu
     taps, offset = w.reshape(-1, depth).astype(np.float32), np.ravel(outside)
-    product = kind.tiled(Convolution(x, given, sizes, POINTWISE, taps, offset), device)
+    product = kind.tiled(Convolution(x, given, sizes, POINTWISE, taps, offset), target)
 
-    v = 1 if device.local_tiles else device.lanes
+    v = 1 if profile.local_tiles else profile.lanes
     padded = -(-hidden // v) * v
     weights = np.zeros((directions, hidden, gates, padded), np.float32)
     weights[..., :hidden] = r.reshape(directions, gates, hidden, hidden).transpose(0, 3, 1, 2)
     added = np.zeros((directions, gates, padded), np.float32)
     added[..., :hidden] = inside.reshape(directions, gates, hidden)
     items = 1
-    while device.local_tiles and items < min(gates * padded, _MOST_ITEMS):
+    while profile.local_tiles and items < min(gates * padded, _MOST_ITEMS):
         items *= 2
     h0, c0 = _tensor(plan, step.inputs, 5), _tensor(plan, step.inputs, 6)
     y, y_h, y_c = (_tensor(plan, step.outputs, i) for i in range(3))
@@ -67,7 +68,7 @@ def recurrent(step: Step, plan: Plan, device: Device) -> list[Launch]:
                 steps * directions * hidden)  # fmt: skip
     reverse = {"forward": "0", "reverse": "1", "bidirectional": "(d == 1)"}
     options = join(
-        storage_option(x.dtype), "#define FAST_FMA" if device.fast_fma else "",
+        storage_option(x.dtype), "#define FAST_FMA" if profile.fast_fma else "",
         f"#define G {gates}\n#define H {hidden}\n#define HP {padded}",
         f"#define V {v}\n#define ITEMS {items}",
         f"#define REVERSE {reverse[step.attrs['direction']]}",

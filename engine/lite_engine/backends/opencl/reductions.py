@@ -11,9 +11,10 @@ from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
-from .device import Device
-from .launch import Launch, activation_options, join, storage_option, vector, vectors, widest
-from .steps import builds
+from .launch import Launch
+from .options import activation_options, join, storage_option, vector, vectors, widest
+from .profile import DeviceProfile
+from .registry import Target, builds
 
 #: Reduction → (start, fold, finish)
 _FOLDS = {
@@ -59,7 +60,7 @@ def reduced_axes(step: Step, rank: int) -> list[int]:
 
 
 @builds("reduce")
-def reduce(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def reduce(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     outer, n, inner = blocks(x.dims, reduced_axes(step, len(x.dims)))
     start, fold, done = _FOLDS[step.op]
@@ -70,17 +71,17 @@ def reduce(step: Step, plan: Plan, device: Device) -> list[Launch]:
         f"#define DONE(s,n) {done}",
         f"#define MERGE(s,t) {merge}",
     )
-    many = device.local_tiles and n >= 32 and outer * inner < _FEW_OUTPUTS
+    many = target.profile.local_tiles and n >= 32 and outer * inner < _FEW_OUTPUTS
     if inner > 1 and many:
         grid, group = (-(-outer * inner // 16) * 256,), (256,)
         text = join(storage_option(x.dtype), more, "#define GROUPS")
         return [Launch("reduce", "reduce_group", [x, y, outer, n, inner], grid, text, group)]
-    return [_folded("reduce", device, step, x, y, (outer, n, inner), [x, y], more)]
+    return [_folded("reduce", target.profile, step, x, y, (outer, n, inner), [x, y], more)]
 
 
 def _folded(
     file: str,
-    device: Device,
+    profile: DeviceProfile,
     step: Step,
     x: PlanTensor,
     y: PlanTensor,
@@ -94,32 +95,32 @@ def _folded(
     outer, n, inner = sizes
     kernel, text = kernel or file, join(storage_option(x.dtype), more)
     arguments = [*args, *sizes]
-    v = widest(device, x.dtype)
+    v = widest(profile, x.dtype)
     if inner == 1 and n >= v:
         items = 1
-        while device.local_tiles and items < _ROW_ITEMS and items * v < n:
+        while profile.local_tiles and items < _ROW_ITEMS and items * v < n:
             items *= 2
-        held = -(-n // (items * v)) if device.local_tiles else 0
+        held = -(-n // (items * v)) if profile.local_tiles else 0
         text = join(
-            text, vectors(device, v, aligned=n % v == 0), f"#define ITEMS {items}",
+            text, vectors(profile, v, aligned=n % v == 0), f"#define ITEMS {items}",
             f"#define HOLD {held if held <= _HELD else 0}",
         )  # fmt: skip
         return Launch(file, f"{kernel}_row", arguments, (outer * items,), text, (items,))
-    v = vector(device, x.dtype, inner)
-    text = join(text, vectors(device, v))
+    v = vector(profile, x.dtype, inner)
+    text = join(text, vectors(profile, v))
     return Launch(file, kernel, arguments, (outer * inner // v,), text)
 
 
 @builds("softmax")
-def softmax(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def softmax(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
-    return [_folded("softmax", device, step, x, y, blocks(x.dims, [axis]), [x, y], more)]
+    return [_folded("softmax", target.profile, step, x, y, blocks(x.dims, [axis]), [x, y], more)]
 
 
 @builds("arg")
-def arg(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def arg(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", 0)) % len(x.dims)
     more = join(
@@ -132,24 +133,24 @@ def arg(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 
 @builds("layer_norm")
-def layer_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def layer_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     outer, n, inner = blocks(x.dims, list(range(axis, len(x.dims))))
-    return [_normalise(step, plan, device, x, y, (outer, n, inner), "#define PER_N")]
+    return [_normalise(step, plan, target.profile, x, y, (outer, n, inner), "#define PER_N")]
 
 
 @builds("instance_norm")
-def instance_norm(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def instance_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     sizes = (x.dims[0], math.prod(x.dims[1:-1]), x.dims[-1])
-    return [_normalise(step, plan, device, x, y, sizes, "")]
+    return [_normalise(step, plan, target.profile, x, y, sizes, "")]
 
 
 def _normalise(
     step: Step,
     plan: Plan,
-    device: Device,
+    profile: DeviceProfile,
     x: PlanTensor,
     y: PlanTensor,
     sizes: tuple[int, int, int],
@@ -159,7 +160,7 @@ def _normalise(
     scale = _vector(plan, step, 1, np.ones(count, np.float32))
     offset = _vector(plan, step, 2, np.zeros(count, np.float32))
     options, args = join(activation_options(step), more), [x, scale, offset, y]
-    launch = _folded("norm", device, step, x, y, sizes, args, options, "normalise")
+    launch = _folded("norm", profile, step, x, y, sizes, args, options, "normalise")
     launch.args.append(float(step.attrs.get("epsilon", 1e-5)))
     return launch
 
@@ -173,7 +174,7 @@ def _vector(plan: Plan, step: Step, index: int, otherwise: np.ndarray) -> Any:
 
 
 @builds("pool")
-def pool(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     one = (1,) * (4 - len(x.dims))
     xd, yd = (x.dims[0], *one, *x.dims[1:]), (y.dims[0], *one, *y.dims[1:])
@@ -184,8 +185,8 @@ def pool(step: Step, plan: Plan, device: Device) -> list[Launch]:
         *one, *window.kernel, *one, *window.strides, *zero, *begin, *zero, *end, *one,
         *window.dilations,
     ]  # fmt: skip
-    v = vector(device, y.dtype, xd[3])
-    options = [storage_option(y.dtype), vectors(device, v)]
+    v = vector(target.profile, y.dtype, xd[3])
+    options = [storage_option(y.dtype), vectors(target.profile, v)]
     if step.op == "AveragePool":
         options.append("#define AVERAGE")
         options += ["#define COUNT_PAD"] if step.attrs.get("count_include_pad") else []
@@ -194,12 +195,12 @@ def pool(step: Step, plan: Plan, device: Device) -> list[Launch]:
 
 
 @builds("matmul")
-def matmul(step: Step, plan: Plan, device: Device) -> list[Launch]:
+def matmul(step: Step, plan: Plan, target: Target) -> list[Launch]:
     a, b = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]
     m, k = a.dims[-2:]
     n = b.dims[-1]
     batch = math.prod(y.dims[:-2])
     planes = (math.prod(a.dims[:-2]), math.prod(b.dims[:-2]))
-    kind = gpu if device.local_tiles else cpu
-    return kind.product(step, device, a, b, y, (batch, m, n, k), planes)
+    kind = gpu if target.profile.local_tiles else cpu
+    return kind.product(step, target, a, b, y, (batch, m, n, k), planes)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .launch import Launch, Scratch, join
+from .launch import Launch, Scratch
+from .options import join
 from .problem import Convolution
 
 WINOGRAD_POINTS = 36
