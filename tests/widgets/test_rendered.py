@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 import lite_widgets as lw
+import numpy as np
 import pytest
+from lite_workbench.answers import answer
 
 from tests.widgets import samples
 from tests.widgets.showcase import difference, showcase, trade_off
@@ -137,6 +139,34 @@ def test_graph_opens_finds_zooms_and_lassos(mount):
     assert page.locator(".slice").bounding_box()["width"] > width * 1.1
 
 
+def test_find_prefers_the_layer_of_exactly_that_name(mount):
+    names = ["Conv_0", "Conv_11", "Conv_1", "Conv_12", "b/dw_1", "b/dw", "c/dw"]
+    nodes = [{"name": n, "op": "Conv", "inputs": [], "block": "b"} for n in names]
+    page = mount([lw.GraphView(graph={"nodes": nodes, "inputs": [], "outputs": []})], width=400)
+
+    def found(text, keys=()):
+        page.fill("[data-find]", text)
+        for key in keys:
+            page.locator("[data-find]").press(key)
+        return saved(page)["selected"]
+
+    assert found("conv_1") == ["Conv_1"] and found("conv_1", ["Enter"]) == ["Conv_1"]
+    assert found("dw") == ["b/dw"] and found("dw", ["Enter"]) == ["c/dw"]
+    assert found("conv") == ["Conv_0"] and found("conv", ["Enter", "Enter"]) == ["Conv_1"]
+
+
+def test_a_result_of_plain_values_is_drawn_as_the_engine_says_it(mount):
+    """DeepLab's mask, and an output that is nothing special."""
+    mask = np.zeros((1, 16, 16), np.int64)
+    mask[0, 4:] = 3
+    answers = [answer({"mask": mask}, ()), answer({"y": np.ones((1, 2, 3), np.float32)}, ())]
+    cards = [lw.ResultCard(kind=a.kind, items=a.items) for a in answers]
+    page = mount(cards)
+    assert [a.kind for a in answers] == ["values", "values"]
+    assert "class 3\t1×16×16\t75.0 % of the picture" in page.locator("#w0 table").inner_text()
+    assert "y\t1×2×3\t1 … 1" in page.locator("#w1 table").inner_text()
+
+
 def test_source_graph_is_linked_through_the_fusion_map(mount):
     view = lw.GraphView(
         graph=samples.graph(),
@@ -258,17 +288,16 @@ def test_budget_moves_the_choice(mount):
     assert "everywhere" in page.locator("[data-part=summary]").inner_text()
 
 
+STATES = [
+    {"kind": "error", "what": "**No images.**", "fix": "mogrify x"},
+    {"kind": "loading", "title": "Profiling", "done": 3, "total": 10},
+    {"kind": "empty", "title": "Nothing yet", "button": "Profile"},
+]
+
+
 def test_states_stand_in_place_of_the_plot(mount):
-    page = mount(
-        [
-            lw.LatencyChart(status={"kind": "error", "what": "**No images.**", "fix": "mogrify x"}),
-            lw.LatencyChart(
-                profile=samples.profile(),
-                status={"kind": "loading", "title": "Profiling", "done": 3, "total": 10},
-            ),
-            lw.LatencyChart(status={"kind": "empty", "title": "Nothing yet", "button": "Profile"}),
-        ]
-    )
+    data = [None, samples.profile(), None]
+    page = mount([lw.LatencyChart(profile=p, status=s) for p, s in zip(data, STATES, strict=True)])
     assert (
         page.locator("#w0 [role=alert]").count() == 1 and page.locator("#w0 svg.chart").count() == 0
     )
@@ -466,3 +495,32 @@ def test_a_button_that_is_pressed_during_progress_is_heard(mount):
     page.mouse.up()
     assert saved(page)["action"]["id"] == "cancel"
     page.locator("#w0 .job", has_text="2 of 9").wait_for()
+
+
+#: Presses a key on each element that can have the focus. JupyterLab looks for a shortcut from there
+#: outwards, unless the element says that it must not; returned are those that do not say it.
+SHORTCUTS = """async ([key, ctrl]) => {
+    const able = "a[href],button,input,select,textarea,summary,[tabindex]", fired = [];
+    const lab = (e) => {
+        if (!e.target.hasAttribute("data-lm-suppress-shortcuts")) fired.push(e.target.outerHTML);
+    };
+    document.addEventListener("keydown", lab, true);
+    const all = [...document.querySelectorAll(".lite")]
+        .flatMap((w) => [...w.querySelectorAll(able)]);
+    for (const e of all) {
+        e.focus();
+        e.dispatchEvent(new KeyboardEvent("keydown", { key, ctrlKey: ctrl, bubbles: true }));
+    }
+    document.removeEventListener("keydown", lab, true);
+    return [all.length, fired];
+}"""
+
+
+def test_no_element_of_any_widget_lets_a_plain_key_through(mount):
+    """JupyterLab's own keys, such as b and d d, would change the notebook; Ctrl+S saves it."""
+    page = mount([*showcase(), *(lw.LatencyChart(status=s) for s in STATES)])
+    page.evaluate("document.querySelector('#w0 .frame').append(document.createElement('input'))")
+    count, fired = page.evaluate(SHORTCUTS, ["b", False])
+    assert count > 100 and fired == []
+    count, fired = page.evaluate(SHORTCUTS, ["s", True])
+    assert len(fired) == count

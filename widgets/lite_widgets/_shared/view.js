@@ -21,6 +21,7 @@ import { announce, listen } from "./link.js";
 import { afterClick, afterKey } from "./selection.js";
 import { empty, notice, progress } from "./parts.js";
 import { follow, inside, lasso } from "./pointer.js";
+import { keepKeys } from "./shortcuts.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
 import { Tip } from "./tip.js";
 
@@ -291,6 +292,7 @@ class View {
     });
     on("change:theme", () => this.#theme());
     this.stops.push(onThemeChange(() => this.#theme()));
+    this.stops.push(keepKeys(root));
     this.stops.push(
       listen(
         () => this.get("link"),

@@ -5,6 +5,7 @@ import { isCopy } from "../_shared/encode.js";
 import { overview, span } from "../_shared/overview.js";
 import * as colour from "../_shared/colour.js";
 import { hatchKey, key, keyed, square } from "../_shared/parts.js";
+import { lastPart } from "../_shared/scale.js";
 import { afterClick } from "../_shared/selection.js";
 import { graphStyle } from "./graph_style.js";
 import { Pane } from "./pane.js";
@@ -186,13 +187,21 @@ function toggle(c, pane, path) {
   }
 }
 
-function find(c, text, from = -1) {
+/** Nodes of exactly that name, or whose last part it is; where there is none, all that hold it. */
+function matches(nodes, text) {
   const q = text.trim().toLowerCase();
-  if (!q) return;
+  if (!q) return [];
+  const exact = nodes.filter((n) => [n.name, lastPart(n.name)].some((s) => s.toLowerCase() === q));
+  return exact.length
+    ? exact
+    : nodes.filter((n) => `${n.name} ${n.op}`.toLowerCase().includes(q));
+}
+
+function find(c, text, from = -1) {
   const nodes = c.get("graph").nodes;
-  const hits = nodes.filter((n) => `${n.name} ${n.op}`.toLowerCase().includes(q));
+  const hits = matches(nodes, text);
   if (!hits.length) {
-    c.say(`nothing called ${text}`);
+    if (text.trim()) c.say(`nothing called ${text}`);
     return;
   }
   const after = hits.find((n) => nodes.indexOf(n) > from) || hits[0];

@@ -2,7 +2,7 @@
 import { html, join } from "../_shared/markup.js";
 import { widget } from "../_shared/view.js";
 import { backendName } from "../_shared/colour.js";
-import { fixed, shape } from "../_shared/format.js";
+import { fixed } from "../_shared/format.js";
 import { bar, dot } from "../_shared/parts.js";
 
 const wrong = (x, y, text) =>
@@ -67,7 +67,7 @@ const valuesTable = (items) =>
         (i) =>
           html`<tr>
             <td class="mono">${i.label}</td>
-            <td>${shape(i.shape)}</td>
+            <td>${i.shape || ""}</td>
             <td class="wrap mu">${i.text || ""}</td>
           </tr>`,
       )}

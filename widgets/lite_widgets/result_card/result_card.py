@@ -17,7 +17,7 @@ class ResultCard(LiteWidget):
     kind     "text": items are characters in order; "top": classes, best first;
              "boxes": rectangles on `image`; "values": one row per output.
     items    text/top: [{"label", "score", "bad"}]; boxes: the same with "box": [x0, y0, x1, y1]
-             in 0…1; values: [{"label", "shape", "text"}]
+             in 0…1; values: [{"label", "shape": "1×21×65×65", "text"}]
     image    PNG or JPEG bytes, shown above the answer.
     """
 
