@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine import settings
-from lite_engine.runtime.environment import environment
+from lite_engine.profile.environment import environment
 
 from benchmarks import table
 from benchmarks.cold import cold_starts

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lite_engine.runtime.environment import environment
+from lite_engine.profile.environment import environment
 
 TIMES = 4.0
 BYTES = 2e9

@@ -25,10 +25,10 @@ from typing import Any
 
 import onnx
 from lite_engine import Predictor, optimize
+from lite_engine.profile import profile
+from lite_engine.profile.environment import environment
 from lite_engine.runtime import host_target, usability
-from lite_engine.runtime.environment import environment
 from lite_engine.runtime.inputs import random_feeds
-from lite_engine.runtime.profile import profile
 
 from benchmarks import zoo
 

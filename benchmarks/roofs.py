@@ -13,8 +13,8 @@ RUNS = 30
 def layers(model: Path, feeds: Path, threads: int) -> dict[str, Any]:
     """The profile of a `.lite` file: roofs, and per layer time, work and fraction of its roof."""
     from lite_engine import Predictor
+    from lite_engine.profile import profile
     from lite_engine.runtime import host_target
-    from lite_engine.runtime.profile import profile
 
     predictor = Predictor(model, host_target(), threads=threads)
     with np.load(feeds) as file:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import lite_widgets
-from lite_engine.runtime.environment import environment
+from lite_engine.profile.environment import environment
 from lite_widgets._base import LiteWidget
 
 from tests.conftest import ROOT

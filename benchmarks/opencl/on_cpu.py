@@ -21,8 +21,8 @@ from typing import Any
 
 import onnx
 from lite_engine import Predictor, optimize
+from lite_engine.profile.environment import environment
 from lite_engine.runtime import host_target
-from lite_engine.runtime.environment import environment
 from lite_engine.runtime.inputs import random_feeds
 
 from benchmarks import zoo

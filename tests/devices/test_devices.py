@@ -32,8 +32,8 @@ from lite_engine.devices.emulated import EmulatedDevice
 from lite_engine.devices.remote import Answer
 from lite_engine.errors import DeviceError, LiteError, TargetMismatchError, UsageError
 from lite_engine.plan import cut, make_plan
+from lite_engine.profile import profile
 from lite_engine.runtime import host_target
-from lite_engine.runtime.profile import profile
 from lite_workbench.cli import main
 
 from tests.small_models import Builder, classifier, image

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize, settings
 from lite_engine._native import runner_path
+from lite_engine.compare import Side, compare
 from lite_engine.errors import CalibrationError, TargetMismatchError
 from lite_engine.ir import to_text
 from lite_engine.runtime import host_target
-from lite_engine.runtime.compare import Side, compare
 
 from tests.small_models import attention, classifier, image
 

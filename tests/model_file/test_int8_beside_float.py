@@ -15,9 +15,9 @@ from lite_engine.model_file import Model, read_model, retarget, with_int8
 from lite_engine.model_file._container import read_container
 from lite_engine.model_file.precision import is_quantised
 from lite_engine.passes import optimize_graph
+from lite_engine.profile import profile
 from lite_engine.quantize import quantize, quantize_weights
 from lite_engine.runtime import host_target
-from lite_engine.runtime.profile import profile
 from lite_workbench.cli import main
 
 from tests.small_models import attention, classifier, image

@@ -17,9 +17,9 @@ from lite_engine.backends.opencl.tuning import Tuning
 from lite_engine.backends.opencl.variants import Tile, Variant
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.model_file import Model, open_model
+from lite_engine.profile import profile
 from lite_engine.runtime import host_target
 from lite_engine.runtime.inputs import random_feeds
-from lite_engine.runtime.profile import profile
 from lite_engine.runtime.tune import tune
 from lite_workbench.cli import main
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from lite_engine.runtime.history import History
+from lite_engine.history import History
 from lite_workbench.cli import main
 
-from tests.runtime.profiles import made_up
+from tests.profile.profiles import made_up
 
 
 @pytest.mark.parametrize(

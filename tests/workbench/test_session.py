@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from lite_engine import LiteError, Predictor, optimize
 from lite_engine.errors import UsageError
-from lite_engine.runtime.advice import Advice
+from lite_engine.profile.advice import Advice
 from lite_workbench import by_hand
 from lite_workbench.answers import answer, mark_different
 from lite_workbench.inputs import feeds_of, save_upload
@@ -110,7 +110,7 @@ def test_selection_is_a_table(session: lw.Session) -> None:
 
 
 def test_a_profile_is_kept_with_its_advice(session: lw.Session) -> None:
-    from lite_engine.runtime.history import History
+    from lite_engine.history import History
 
     made = session.profile(backend="x86", runs=2)
     _, kept = History().get(History().list(limit=1)[0].id)

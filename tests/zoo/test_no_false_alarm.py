@@ -11,12 +11,12 @@ from pathlib import Path
 import onnx
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.compare import Side, compare
+from lite_engine.compare.originals import SUFFIXES, open_original
 from lite_engine.errors import BackendUnavailableError, ModelFormatError
 from lite_engine.model_file import Model
 from lite_engine.runtime import host_target
-from lite_engine.runtime.compare import Side, compare
 from lite_engine.runtime.inputs import random_feeds
-from lite_engine.runtime.originals import SUFFIXES, open_original
 
 zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tree only")
 

@@ -295,8 +295,8 @@ class Session(Observable):
 
     def profile(self, backend: str = "auto", runs: int = 20, image: Any = None) -> Any:
         """Where the time goes, layer by layer; kept for `lite runs`, with its `advice`."""
-        from lite_engine.runtime.history import History
-        from lite_engine.runtime.profile import profile
+        from lite_engine.history import History
+        from lite_engine.profile import profile
 
         with self._busy:
             predictor = self.predictor(backend)
@@ -320,7 +320,7 @@ class Session(Observable):
 
     def advise(self, profile: Any, plan: Any) -> list[Any]:
         """What could be faster, with the commands that try it."""
-        from lite_engine.runtime.advice import advise, shape_options
+        from lite_engine.profile.advice import advise, shape_options
 
         given = shape_options(self.shapes)
         made = self.model.metadata.get("quantized_by", "")
@@ -328,7 +328,7 @@ class Session(Observable):
 
     def compare(self, a: str = "x86", b: str = "opencl", image: Any = None, **options: Any) -> Any:
         """Layer by layer: two backends, or two versions ("float", "int8"), or "int8@opencl"."""
-        from lite_engine.runtime.compare import Side, compare
+        from lite_engine.compare import Side, compare
 
         with self._busy:
             feeds = self._input(image)

@@ -65,7 +65,7 @@ class Sides:
         outputs: Collection[str] = (),
     ) -> np.ndarray:
         """See `Session.values`. Raises UsageError."""
-        from lite_engine.runtime.compare import Side
+        from lite_engine.compare import Side
 
         used = self.used(pair or (side, alone_after or side))
         own = Side(used[side]).at(feeds)

@@ -184,7 +184,7 @@ def _badness(row: dict[str, Any]) -> tuple[bool, float, float]:
 def memory_data(plan: Any) -> dict[str, Any]:
     """A plan's memory: which tensor lies where, and from which step to which; a device's buffers
     behind the arena."""
-    from lite_engine.runtime.memory_map import memory_map
+    from lite_engine.profile.memory_map import memory_map
 
     made = memory_map(plan)
     return {**made, "arena_bytes": max(1, made["arena_bytes"] + made["device_bytes"])}

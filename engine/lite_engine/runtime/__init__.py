@@ -1,4 +1,4 @@
-"""Running models: choice of backend, predictor, profile, taps, compare."""
+"""Running models: choice of backend, predictor, execution, inputs, tuning."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class Predictor:
             return self._stored.run(given)
         arrays = self.check_feeds(given)
         if checked:
-            from .check import check_kernels
+            from ..compare.check import check_kernels
 
             check_kernels(self, arrays)
         return self.or_on_the_cpu(lambda: self._run(arrays, wanted))

@@ -61,7 +61,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Any:
-    from lite_engine.runtime.compare import bisect, compare
+    from lite_engine.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     model = load_model(args)
@@ -84,10 +84,10 @@ def _call(args: argparse.Namespace) -> Any:
 
 def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     """Side A and side B. Raises UsageError."""
+    from lite_engine.compare import Side
+    from lite_engine.compare.originals import open_original
     from lite_engine.devices import find_device
     from lite_engine.runtime import Predictor, host_target
-    from lite_engine.runtime.compare import Side
-    from lite_engine.runtime.originals import open_original
 
     here = host_target()
     rest = (args.precision, args.threads, args.devices)

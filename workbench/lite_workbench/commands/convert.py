@@ -165,10 +165,10 @@ def _call(args: argparse.Namespace) -> Converted:
 
 def _losses(model: Any, path: Path) -> dict[str, Any]:
     """What fp16 and bf16 cost, by target, or why it was not measured."""
+    from lite_engine.compare.precision_loss import LOWER, precision_loss
     from lite_engine.errors import LiteError
     from lite_engine.model_file.precision import computed
     from lite_engine.runtime import host_target, usability
-    from lite_engine.runtime.precision_loss import LOWER, precision_loss
     from lite_engine.runtime.support import node_macs
 
     out: dict[str, Any] = {}

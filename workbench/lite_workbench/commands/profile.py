@@ -83,12 +83,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.devices import find_device
+    from lite_engine.history import History
+    from lite_engine.history._history import check_tag
+    from lite_engine.profile import profile
+    from lite_engine.profile.advice import advise, shape_options
     from lite_engine.runtime import Predictor
-    from lite_engine.runtime.advice import advise, shape_options
-    from lite_engine.runtime.history import History, check_tag
     from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.placement import place
-    from lite_engine.runtime.profile import profile
     from lite_engine.runtime.tune import tune
 
     check_tag(args.tag)
@@ -135,7 +136,7 @@ def _given(args: argparse.Namespace, *names: str) -> str:
 
 
 def _show(result: Any, args: argparse.Namespace) -> str:
-    from lite_engine.runtime.export import chrome_trace, layers_csv, netron_attachment
+    from lite_engine.profile.export import chrome_trace, layers_csv, netron_attachment
 
     if args.csv:
         write_file(args.csv, layers_csv(result.profile))
@@ -199,7 +200,7 @@ def _counted(x: Any, result: Any) -> dict[str, str]:
 
 def _summary(result: Any) -> list[str]:
     """Totals, the reconciliation, roof and memory."""
-    from lite_engine.runtime.doubts import unranked
+    from lite_engine.profile.doubts import unranked
 
     total, memory = result.total_ms, result.memory_map.get("peak")
     lines = [_instructions(result)] if result.instructions else [

@@ -217,8 +217,8 @@ def _options(args: argparse.Namespace) -> Any:
 
 def _command(args: argparse.Namespace, options: Any) -> str:
     """What repeats this, for a shell, but for the file that it writes."""
+    from lite_engine.profile.advice import shape_options
     from lite_engine.quantize import Options
-    from lite_engine.runtime.advice import shape_options
 
     usual, scheme = Options(), options.scheme
     given = {

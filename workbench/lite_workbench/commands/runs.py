@@ -44,8 +44,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> Runs:
     from lite_engine.errors import UsageError
-    from lite_engine.runtime.changes import changes
-    from lite_engine.runtime.history import History
+    from lite_engine.history import History
+    from lite_engine.history.changes import changes
 
     needs = {"list": 0, "show": 1, "diff": 2, "tag": 2}[args.verb]
     if len(args.names) != needs:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from lite_engine.runtime.changes import changes
+from lite_engine.history.changes import changes
 from lite_widgets import (
     CopiesTable,
     DataTable,
@@ -53,7 +53,7 @@ def sections(session: Any, prefix: str = "") -> list[Section]:
 
 def environment_section() -> Section:
     """What everything was measured on."""
-    from lite_engine.runtime.environment import environment
+    from lite_engine.profile.environment import environment
 
     facts = [[key.replace("_", " "), str(value)] for key, value in environment().items()]
     return Section("environment", "Environment", "", [FactsCard(title="This machine", facts=facts)])

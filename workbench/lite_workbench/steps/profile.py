@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.files import write_file
-from lite_engine.runtime.changes import changes
+from lite_engine.history.changes import changes
 from lite_widgets import (
     CopiesTable,
     GraphView,

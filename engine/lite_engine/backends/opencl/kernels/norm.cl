@@ -7,7 +7,7 @@ kernel void normalise(global const T *x, global const float *scale, global const
   const int at = i / inner * n * inner + i % inner;
   FV mean = 0, square = 0;
   for (int k = 0; k < n; ++k) mean += LDV(x, at + k * inner);
-  mean /= n;
+  mean /= (float)n;
   for (int k = 0; k < n; ++k) {
     const FV d = LDV(x, at + k * inner) - mean;
     square += d * d;

@@ -9,19 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.compare import Side, bisect, compare
+from lite_engine.compare import _compare as module
+from lite_engine.compare.alignment import _left_by, align
+from lite_engine.compare.choices import choice_of, same_choices
+from lite_engine.compare.difference import channel_map, difference, histogram
+from lite_engine.compare.judge import output_limit
+from lite_engine.compare.rounding import explained
 from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import Model
 from lite_engine.plan.faults import KINDS
 from lite_engine.quantize.guard import THRESHOLD_DB
-from lite_engine.runtime import compare as module
 from lite_engine.runtime import host_target
-from lite_engine.runtime.alignment import _left_by, align
-from lite_engine.runtime.choices import choice_of, same_choices
-from lite_engine.runtime.compare import Side, bisect, compare
-from lite_engine.runtime.difference import channel_map, difference, histogram
-from lite_engine.runtime.judge import output_limit
-from lite_engine.runtime.rounding import explained
 
 from tests.small_models import Builder, attention, class_token, classifier, image
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, QuantParams, Value
 from ..ops import find_op, specialise
-from .predictor import Predictor
+from ..runtime.predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.
 GRAPHS_KEPT = 4

@@ -13,16 +13,16 @@ import numpy as np
 
 from .. import settings
 from ..errors import LiteError
-from .compare import compare
+from ._compare import compare
 from .side import Side
 
 if TYPE_CHECKING:
-    from .predictor import Predictor
+    from ..runtime.predictor import Predictor
 
 
 def check_kernels(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> None:
     """Raises LiteError naming the first kernel that is wrong."""
-    from .predictor import Predictor
+    from ..runtime.predictor import Predictor
 
     model, precision = predictor.model, predictor.precision
     own_graph = precision if precision in model.graphs else None

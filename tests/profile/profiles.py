@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lite_engine.runtime.profile import LayerTime, Profile
+from lite_engine.profile import LayerTime, Profile
 
 
 def layer(index: int, ms: float, **more: Any) -> LayerTime:

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import pytest
 from lite_engine import Predictor, optimize, settings
+from lite_engine.profile import profile
+from lite_engine.profile.export import chrome_trace, layers_csv, netron_attachment
+from lite_engine.profile.memory_map import memory_map
+from lite_engine.profile.roof import Roof
 from lite_engine.runtime import host_target
-from lite_engine.runtime.export import chrome_trace, layers_csv, netron_attachment
-from lite_engine.runtime.memory_map import memory_map
-from lite_engine.runtime.profile import profile
-from lite_engine.runtime.roof import Roof
 
 from tests.small_models import classifier, image
 

@@ -9,12 +9,12 @@ import functools
 
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.compare import Side, bisect, compare
 from lite_engine.model_file import Model
 from lite_engine.plan.faults import KINDS
 from lite_engine.runtime import host_target
-from lite_engine.runtime.compare import Side, bisect, compare
 
-from tests.runtime.kernel_faults import plant_in_plan, plant_in_source
+from tests.compare.kernel_faults import plant_in_plan, plant_in_source
 from tests.small_models import classifier, image
 
 FUSED = ("stem", "dw", "wide")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .answer import Answer
+from ..runtime.answer import Answer
 from .difference import Difference
 
 

@@ -14,15 +14,15 @@ from lite_engine import Predictor, optimize, settings
 from lite_engine.backends import Samples as RunnerSamples
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.plan import make_plan
+from lite_engine.profile import Profile, profile
+from lite_engine.profile.doubts import doubts
+from lite_engine.profile.export import layers_csv
+from lite_engine.profile.measured import measure_there, median_interval
+from lite_engine.profile.memory_map import memory_map
+from lite_engine.profile.roof import Roof
 from lite_engine.runtime import host_target
-from lite_engine.runtime.doubts import doubts
-from lite_engine.runtime.export import layers_csv
-from lite_engine.runtime.measured import measure_there, median_interval
-from lite_engine.runtime.memory_map import memory_map
-from lite_engine.runtime.profile import Profile, profile
-from lite_engine.runtime.roof import Roof
 
-from tests.runtime.profiles import made_up
+from tests.profile.profiles import made_up
 from tests.small_models import Builder, classifier, image
 
 KEYS = {
@@ -130,7 +130,7 @@ def test_a_layer_on_the_cpu_is_under_no_roof_of_the_device(tmp_path) -> None:
 def test_integers_are_under_a_roof_of_their_own(gflops, gops, bound, monkeypatch) -> None:
     """Their own, or none where it is not measured."""
     roof = Roof(gflops, 1.0, 1.0, "paper", integer_gops=gops)
-    monkeypatch.setattr("lite_engine.runtime.profile.measured_roof", lambda _: roof)
+    monkeypatch.setattr("lite_engine.profile._profile.measured_roof", lambda _: roof)
     graph = Graph("relu in integers")
     graph.inputs = [Value("x", DType.I8, (1, 3, 20, 20))]
     graph.outputs = [graph.add("Relu", graph.inputs, {}).output]

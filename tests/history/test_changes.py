@@ -6,12 +6,12 @@ import random
 
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.history.changes import align, changes
 from lite_engine.model_file import Model
+from lite_engine.profile import profile
 from lite_engine.runtime import host_target
-from lite_engine.runtime.changes import align, changes
-from lite_engine.runtime.profile import profile
 
-from tests.runtime.profiles import layer, made_up, of_layers
+from tests.profile.profiles import layer, made_up, of_layers
 from tests.small_models import classifier, image
 
 

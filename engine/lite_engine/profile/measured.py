@@ -12,8 +12,8 @@ import numpy as np
 
 from ..backends import Samples as RunnerSamples
 from ..devices import Device, condition
+from ..runtime.execute import Execution
 from .environment import environment, peak_rss_bytes, readings
-from .execute import Execution
 
 #: Below this many the interval of a median is not known (order statistics, 95 %).
 FEWEST_RUNS = 6

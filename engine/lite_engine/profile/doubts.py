@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .measured import FEWEST_RUNS
 
 if TYPE_CHECKING:
-    from .profile import Profile
+    from ._profile import Profile
 
 
 def doubts(result: Profile) -> list[str]:

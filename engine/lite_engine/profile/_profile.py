@@ -19,12 +19,12 @@ import numpy as np
 from ..documents import Part
 from ..errors import UsageError
 from ..plan import Plan, Step
-from .answer import Answer
+from ..runtime.answer import Answer
+from ..runtime.predictor import Predictor
 from .doubts import doubts
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
 from .moves import move_of
-from .predictor import Predictor
 from .roof import Roof, measured_roof
 
 WARMUP_RUNS = 3

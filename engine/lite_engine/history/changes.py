@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from ..compare.alignment import plain_node
 from ..errors import UsageError
-from .alignment import plain_node
-from .profile import LayerTime, Profile
+from ..profile import LayerTime, Profile
 
 
 @dataclass

@@ -22,9 +22,9 @@ from ..documents import parse
 from ..errors import LiteError, ModelFormatError
 from ..files import write_file
 from ..ir import DType, Graph, Value
-from .choice import usability
+from ..runtime.choice import usability
+from ..runtime.predictor import Predictor
 from .environment import cpu_name
-from .predictor import Predictor
 
 PRODUCT_SIDE = 512
 CONV = (256, 28, 28, 256)  # channels, height, width, filters

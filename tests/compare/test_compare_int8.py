@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.compare import Side, compare
+from lite_engine.compare.alignment import align
 from lite_engine.ir import Graph
 from lite_engine.model_file import read_model
 from lite_engine.quantize import quantize
 from lite_engine.runtime import host_target
-from lite_engine.runtime.alignment import align
-from lite_engine.runtime.compare import Side, compare
 
 from tests.small_models import Builder, image
 

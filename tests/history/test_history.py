@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from lite_engine.errors import UsageError
-from lite_engine.runtime.history import History
+from lite_engine.history import History
 
-from tests.runtime.profiles import made_up
+from tests.profile.profiles import made_up
 
 
 def test_kept_and_found(tmp_path) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..model_file.precision import computed
+from ..runtime.inputs import random_feeds
+from ..runtime.predictor import Predictor
 from .difference import Difference, difference
-from .inputs import random_feeds
-from .predictor import Predictor
 
 if TYPE_CHECKING:
     from ..model_file import Model

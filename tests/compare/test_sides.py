@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.backends.cpu.native import cpu_features
+from lite_engine.compare import Side, compare
+from lite_engine.compare.originals import open_original
 from lite_engine.errors import UsageError
 from lite_engine.model_file import Model
 from lite_engine.quantize import Options, quantize
 from lite_engine.quantize.weight_only import quantize_weights
 from lite_engine.runtime import host_target
-from lite_engine.runtime.compare import Side, compare
-from lite_engine.runtime.originals import open_original
 
 from tests.small_models import Builder, attention, classifier, image
 

@@ -16,12 +16,11 @@ import pytest
 from lite_engine.backends.opencl.tuning import Tuning
 from lite_engine.devices import registry
 from lite_engine.errors import CalibrationError, LiteError, ModelFormatError, UsageError
+from lite_engine.history import History
+from lite_engine.profile import LayerTime, Profile, roof
 from lite_engine.quantize import Calibration, Options, read_curve
 from lite_engine.quantize.scheme import Scheme
 from lite_engine.quantize.statistics import Statistics
-from lite_engine.runtime import roof
-from lite_engine.runtime.history import History
-from lite_engine.runtime.profile import LayerTime, Profile
 
 DEEP = "[" * 100_000
 NO_JSON = ["", "{", "5", "null", "[1]", '["a"]', "[null]", '{"a": 1}', DEEP]

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from .. import settings
 from ..documents import Part, parse
 from ..errors import ModelFormatError, UsageError
-from .profile import Profile
+from ..profile import Profile
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -8,12 +8,12 @@ import pytest
 from lite_engine import Predictor
 from lite_engine.ir import Journal
 from lite_engine.plan import Plan
-from lite_engine.runtime import advice as module
+from lite_engine.profile import advice as module
+from lite_engine.profile import profile
+from lite_engine.profile.advice import advise, shape_options
 from lite_engine.runtime import host_target
-from lite_engine.runtime.advice import advise, shape_options
-from lite_engine.runtime.profile import profile
 
-from tests.runtime.profiles import layer, made_up, of_layers
+from tests.profile.profiles import layer, made_up, of_layers
 from tests.small_models import classifier, image
 
 

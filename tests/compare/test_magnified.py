@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.compare import Side, compare
+from lite_engine.compare.difference import difference
+from lite_engine.compare.judge import floor_of, within
 from lite_engine.ir import DType
 from lite_engine.quantize import Options, quantize
 from lite_engine.runtime import host_target
-from lite_engine.runtime.compare import Side, compare
-from lite_engine.runtime.difference import difference
-from lite_engine.runtime.judge import floor_of, within
 
 from tests.small_models import Builder, classifier, image
 

@@ -1,0 +1,115 @@
+"""Every program text that the builders can make, for any device, without one.
+
+    python -m tests.opencl.texts        how many there are, by device class and kernel file
+
+The builders are asked for each graph below on each device of PROFILES, in fp32 and fp16, and for
+each way to compute a layer that they offer, not only the one they would take.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from lite_engine.backends.opencl.profile import PROFILES, DeviceProfile
+from lite_engine.backends.opencl.registry import Target
+from lite_engine.backends.opencl.steps import launches_of
+from lite_engine.ir import Graph
+from lite_engine.ops import get_op
+from lite_engine.ops.activation import FUSABLE
+from lite_engine.plan import Plan, Step, make_plan
+
+from tests.opencl.test_kernels import CASES, conv, pair
+from tests.opencl.tiny import single
+from tests.small_models import Builder
+
+
+@dataclass(frozen=True)
+class Text:
+    """kernels/FILE.cl after `#define` lines, for devices of a class."""
+
+    device_class: str
+    cpu: bool
+    file: str
+    options: str
+
+
+def all_texts() -> list[Text]:
+    """Each text once, in a fixed order."""
+    found: dict[Text, None] = {}
+    for graph in [*(g for cases in CASES.values() for g in cases), *fused(), *large()]:
+        for precision in ("fp32", "fp16"):
+            plan = make_plan(graph, "opencl", precision=precision)
+            for step in plan.steps:
+                if step.backend == "opencl" and step.op != "Copy":
+                    for profile in PROFILES.values():
+                        found.update(dict.fromkeys(_of_step(step, plan, profile)))
+    return list(found)
+
+
+def _of_step(step: Step, plan: Plan, profile: DeviceProfile) -> Iterator[Text]:
+    offered: list[object] = []
+
+    def take_first(size: str, ways, /):
+        offered.extend(ways)
+        return ways[0]
+
+    launches = launches_of(step, plan, Target(profile, take_first))
+    for way in offered[1:]:
+        chooser = Target(profile, lambda size, ways, /, way=way: way if way in ways else ways[0])
+        launches += launches_of(step, plan, chooser)
+    for launch in launches:
+        yield Text(profile.device_class, profile.kind == "CPU", launch.file, launch.options)
+
+
+def fused() -> Iterator[Graph]:
+    """Every activation in every operator that takes one, convolutions with a residual too."""
+    for name in FUSABLE:
+        params = [v for v in get_op(name).attrs.values() if isinstance(v, float)]
+        act = {"activation": name, "activation_params": params or ([-1.0, 1.0] * (name == "Clip"))}
+        yield from (conv((1, 16, 12, 12), 20, k, **act) for k in (1, 3))
+        yield conv((1, 6, 9, 9), 6, 3, 6, **act)
+        yield conv((1, 6, 5, 5), 9, 3, 3, **act)
+        yield single("Gemm", (9, 12), _weights(12, 20), _weights(20), **act)
+        yield pair("MatMul", (2, 5, 8), (2, 8, 12), **act)
+        yield pair("Add", (2, 3, 4), (2, 3, 4), **act)
+        yield single("ConvTranspose", (1, 8, 4, 3), _weights(8, 4, 2, 2), _weights(4), strides=[2, 2],
+                     **act)  # fmt: skip
+        yield single("ConvTranspose", (1, 5, 4, 3), _weights(5, 4, 3, 3), _weights(4), **act)
+        for kernel in (1, 3):
+            b = Builder((1, 16, 12, 12), "residual")
+            y = b.conv(b.x, 16, 16, kernel)
+            w, bias = b.weights(16, 16, kernel, kernel), b.weights(16)
+            pads = [kernel // 2] * 4
+            yield b.done(b.add("Conv", y, w, bias, y, name="layer", pads=pads, **act))
+
+
+def large() -> Iterator[Graph]:
+    """Layers that fill every tile, aligned and not."""
+    for channels, outputs in ((64, 128), (36, 130), (33, 129)):
+        yield conv((1, channels, 24, 24), outputs, 3, activation="Relu")
+        yield conv((1, channels, 24, 24), outputs, 1)
+        yield single("Gemm", (200, channels), _weights(channels, outputs), _weights(outputs))
+        yield pair("MatMul", (1, 200, channels), (1, channels, outputs))
+        yield single("ConvTranspose", (1, channels, 12, 12), _weights(channels, outputs, 2, 2), None,
+                     strides=[2, 2])  # fmt: skip
+    yield conv((1, 64, 24, 24), 64, 3, 64)
+    yield conv((1, 64, 160, 160), 64, 5, 64)
+
+
+def _weights(*shape: int) -> np.ndarray:
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+def main() -> None:
+    for (device_class, file), count in sorted(
+        Counter((t.device_class, t.file) for t in all_texts()).items()
+    ):
+        print(f"{device_class:8} {file:12} {count:5}")
+    print(len(all_texts()), "texts")
+
+
+if __name__ == "__main__":
+    main()
