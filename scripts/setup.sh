@@ -43,6 +43,9 @@ if [ "$(uname -m)" != aarch64 ]; then
 fi
 any_of chromium chromium-browser google-chrome || need 3 chromium
 [ -f /usr/lib/oclgrind/liboclgrind-rt-icd.so ] || need 3 oclgrind
+if ! ls /usr/lib/clc/nvptx64--nvidiacl.bc > /dev/null 2>&1; then
+  need 3 clang-15 libclc-15-dev libclc-15  # compile every OpenCL program, for devices not here
+fi
 have sshd || [ -x /usr/sbin/sshd ] || need 3 openssh-server
 have ccache || need 3 ccache  # the wheel's build shares the objects of `make native`
 if [ ${#missing[@]} -gt 0 ]; then
@@ -109,6 +112,11 @@ building=$!
 if [ "$done_rank" -lt "$rank" ]; then
   .venv/bin/python -m pip install -q --no-build-isolation -e ".[$extras]" \
     || { kill "$building"; exit 1; }
+  if [ "$rank" -ge 3 ] && [ "$(uname -m)" = x86_64 ] && ! have ptxas; then
+    # NVIDIA's assembler alone, not the compiler that the package can pull in.
+    .venv/bin/python -m pip install -q --no-deps 'nvidia-cuda-nvcc>=12' \
+      || say "could not install nvidia-cuda-nvcc: programs for NVIDIA are not assembled"
+  fi
   printf '%s\n%s\n' "$rank" "$wanted" > $stamp
 fi
 

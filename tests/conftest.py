@@ -120,11 +120,18 @@ def _missing_ssh() -> str | None:
     return None if shutil.which("ssh") else "no ssh; sudo apt-get install openssh-client"
 
 
+def _missing_offline() -> str | None:
+    from tests.opencl.offline import missing
+
+    return missing()
+
+
 TOOLS: dict[str, Callable[[], str | None]] = {
     "cpu": lru_cache(_missing_cpu),
     "arm": lru_cache(_missing_arm),
     "opencl": lru_cache(_missing_opencl),
     "simulator": lru_cache(_missing_simulator),
+    "offline": lru_cache(_missing_offline),
     "browser": lru_cache(_missing_browser),
     "models": lru_cache(_missing_models),
     "ssh": lru_cache(_missing_ssh),

@@ -1,8 +1,8 @@
 """OpenCL compilers that need no device: clang's front ends, and PTX through NVIDIA's assembler.
 
 Results are kept by content under build/opencl-texts: a text that has not changed is not compiled
-again. Programs are checked as what drivers read without a `-cl-std` option, OpenCL C 1.2, and in the
-long run as 2.0 and 3.0 too.
+again. Programs are checked as what drivers read without a `-cl-std` option, OpenCL C 1.2, and in
+the long run as 2.0 and 3.0 too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from tests.opencl.texts import Text
 
 _CACHE = ROOT / "build" / "opencl-texts"
 _LIBCLC = "nvptx64--nvidiacl.bc"
-#: The kernels share a signature among option sets: what one does not read is no mistake. Indices are
-#: ints, of size_t from get_global_id: no grid has 2^31 items.
-_WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wmacro-redefined", "-Wconversion",
-             "-Wdouble-promotion", "-Wno-shorten-64-to-32", "-Wno-sign-conversion", "-Wno-sign-compare",
-             "-Wno-unused-parameter", "-Wno-unused-but-set-parameter", "-Wno-unused-variable",
-             "-Wno-unused-function")  # fmt: skip
+#: The kernels share a signature among option sets: what one does not read is no mistake. Indices
+#: are ints, of size_t from get_global_id: no grid has 2^31 items.
+_WARNINGS = (
+    "-Wall", "-Wextra", "-Werror", "-Wmacro-redefined", "-Wconversion", "-Wdouble-promotion",
+    "-Wno-shorten-64-to-32", "-Wno-sign-conversion", "-Wno-sign-compare", "-Wno-unused-parameter",
+    "-Wno-unused-but-set-parameter", "-Wno-unused-variable", "-Wno-unused-function",
+)  # fmt: skip
+#: What the programs are made for: the oldest chip with all their instructions, which newer ones run.
+_CHIP = "sm_80"
 _TIMEOUT_S = 120
 
 
@@ -108,10 +111,10 @@ def check(program: str, target: str, *, cpu: bool = False, standard: str = "CL1.
     return _kept(program, flags, _run_clang)
 
 
-def assemble(program: str, chip: str = "sm_80") -> Result:
+def assemble(program: str, chip: str = _CHIP) -> Result:
     """The program as machine code of an NVIDIA chip; the report has registers, spills, memory."""
     flags = ["-cl-std=CL1.2", "-target", "nvptx64-nvidia-nvcl", "-O3", "-S", "-Dasm=__asm__"]
-    for option in ("-target-feature", "+ptx75", "-target-cpu", chip, "-finclude-default-header",
+    for option in ("-target-feature", "+ptx75", "-target-cpu", _CHIP, "-finclude-default-header",
                    "-mlink-builtin-bitcode", str(libclc())):  # fmt: skip
         flags += ["-Xclang", option]
     return _kept(program, [*flags, "-w", "-cl-mad-enable"], _run_ptxas, chip)

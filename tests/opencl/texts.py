@@ -75,8 +75,8 @@ def fused() -> Iterator[Graph]:
         yield single("Gemm", (9, 12), _weights(12, 20), _weights(20), **act)
         yield pair("MatMul", (2, 5, 8), (2, 8, 12), **act)
         yield pair("Add", (2, 3, 4), (2, 3, 4), **act)
-        yield single("ConvTranspose", (1, 8, 4, 3), _weights(8, 4, 2, 2), _weights(4), strides=[2, 2],
-                     **act)  # fmt: skip
+        doubling = {"strides": [2, 2], **act}
+        yield single("ConvTranspose", (1, 8, 4, 3), _weights(8, 4, 2, 2), _weights(4), **doubling)
         yield single("ConvTranspose", (1, 5, 4, 3), _weights(5, 4, 3, 3), _weights(4), **act)
         for kernel in (1, 3):
             b = Builder((1, 16, 12, 12), "residual")
@@ -93,8 +93,8 @@ def large() -> Iterator[Graph]:
         yield conv((1, channels, 24, 24), outputs, 1)
         yield single("Gemm", (200, channels), _weights(channels, outputs), _weights(outputs))
         yield pair("MatMul", (1, 200, channels), (1, channels, outputs))
-        yield single("ConvTranspose", (1, channels, 12, 12), _weights(channels, outputs, 2, 2), None,
-                     strides=[2, 2])  # fmt: skip
+        w = _weights(channels, outputs, 2, 2)
+        yield single("ConvTranspose", (1, channels, 12, 12), w, None, strides=[2, 2])
     yield conv((1, 64, 24, 24), 64, 3, 64)
     yield conv((1, 64, 160, 160), 64, 5, 64)
 

@@ -81,7 +81,9 @@ def load_entries() -> list[Entry]:
         return []
     except (OSError, ModelFormatError) as error:
         reason = reason_of(error)
-        raise LiteError(f"{_path()}: damaged ({reason}); remove it and add the devices") from None
+        raise LiteError(
+            f"damaged ({reason})", where=_path(), fix="remove it and add the devices"
+        ) from None
 
 
 def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
@@ -90,13 +92,13 @@ def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
         raise UsageError(f"device name {name!r}: letters, digits, '.', '_' and '-' only")
     config = str(Path(ssh_config).expanduser().resolve()) if ssh_config else ""
     if config and not Path(config).is_file():
-        raise UsageError(f"{ssh_config}: no such file")
+        raise UsageError("no such file", where=ssh_config)
     entry = Entry(name, address, config)
     entry.open()
     with locked(_path()):
         entries = load_entries()
         if any(e.name == name for e in [*BUILT_IN, *entries]):
-            raise UsageError(f"there is a device {name!r}; `lite devices remove {name}` first")
+            raise UsageError(f"there is a device {name!r}", command=f"lite devices remove {name}")
         _save([*entries, entry])
     return entry
 
@@ -107,7 +109,7 @@ def remove_entry(name: str) -> None:
         entries = load_entries()
         if all(e.name != name for e in entries):
             known = ", ".join(e.name for e in entries) or "none"
-            raise UsageError(f"no device {name!r} is kept; kept: {known}")
+            raise UsageError(f"no device {name!r} is kept", fix=f"kept: {known}")
         _save([e for e in entries if e.name != name])
 
 

@@ -12,7 +12,7 @@ kernel void normalise(global const T *x, global const float *scale, global const
     const FV d = LDV(x, at + k * inner) - mean;
     square += d * d;
   }
-  const FV factor = rsqrt(square / n + epsilon);
+  const FV factor = rsqrt(square / (float)n + epsilon);
   for (int k = 0; k < n; ++k) {
 #ifdef PER_N
     const FV s = scale[k], t = offset[k];
@@ -42,13 +42,13 @@ void normalise_row(global const T *x, global const float *scale, global const fl
   FOLD(many, sum, ADD);
   for (int k = whole + id; k < n; k += ITEMS) sum += LD(x, k);
   TOGETHER(part, id, sum, ADD);
-  const float mean = sum / n;
+  const float mean = sum / (float)n;
   many = 0;
   EACH_HELD(many += (held - mean) * (held - mean));
   FOLD(many, square, ADD);
   for (int k = whole + id; k < n; k += ITEMS) square += (LD(x, k) - mean) * (LD(x, k) - mean);
   TOGETHER(part, id, square, ADD);
-  const float factor = rsqrt(square / n + epsilon);
+  const float factor = rsqrt(square / (float)n + epsilon);
   EACH_HELD({
     const FV v = (held - mean) * factor * LDFV(scale, k) + LDFV(offset, k);
     const FV done = ACT(v);

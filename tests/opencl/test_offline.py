@@ -1,0 +1,141 @@
+"""Every program that the builders can make compiles, for devices that are not here."""
+
+from __future__ import annotations
+
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+from lite_engine.backends.opencl.device import KERNELS
+from lite_engine.backends.opencl.steps import kernel_names
+from lite_engine.ops.activation import FUSABLE
+
+from tests.opencl import offline
+from tests.opencl.texts import Text, all_texts
+
+pytestmark = pytest.mark.offline
+
+FILES = sorted(p.stem for p in KERNELS.glob("*.cl"))
+#: Chips with the instructions of the programs: copies into local memory need sm_80.
+CHIPS = ("sm_80", "sm_90")
+
+
+@lru_cache(1)
+def texts() -> list[Text]:
+    return all_texts()
+
+
+def of(file: str, *parts: str) -> list[Text]:
+    return [t for t in texts() if t.file == file and all(p in t.options for p in parts)]
+
+
+def errors(found: list[Text], kernels: Path = KERNELS, standard: str = "CL1.2") -> list[str]:
+    """What the front ends of their devices say of these texts, each program once."""
+    jobs: dict[tuple[str, str, bool], Text] = {}
+    for text in found:
+        for target in offline.front_ends(text):
+            jobs[offline.source(text, kernels), target, text.cpu] = text
+    results = offline.many(
+        jobs,
+        lambda program, target, cpu: offline.check(program, target, cpu=cpu, standard=standard),
+    )
+    print(f"{len(jobs)} programs compiled as {standard}")
+    return [
+        f"{text.file}.cl for {target}: {result.error}\n{text.options}"
+        for ((_, target, _), text), result in zip(jobs.items(), results, strict=True)
+        if result.error
+    ]
+
+
+def test_every_text_compiles(capsys) -> None:
+    found = texts()
+    assert {t.file for t in found} == set(FILES), "each kernel file is reached"
+    # More texts than operators times what can be fused into the ones that fuse.
+    assert len(found) > len(kernel_names()) * len(FUSABLE)
+    failed = errors(found)
+    with capsys.disabled():
+        print(f" [{len(found)} OpenCL program texts]", end="")
+    assert not failed, f"{len(failed)} of them: {failed[0]}"
+
+
+@pytest.mark.hours
+@pytest.mark.parametrize("standard", ["CL2.0", "CL3.0"])
+def test_every_text_compiles_in_newer_standards(standard: str) -> None:
+    assert not errors([t for t in texts() if t.device_class != "nvidia"], standard=standard)
+
+
+def assembled(found: list[Text], chip: str, kernels: Path = KERNELS) -> list[str]:
+    programs = {offline.source(t, kernels): t for t in found}
+    results = offline.many(((p,) for p in programs), lambda p: offline.assemble(p, chip))
+    return [
+        f"{text.file}.cl: {result.error}\n{text.options}"
+        for text, result in zip(programs.values(), results, strict=True)
+        if result.error
+    ]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_matrix_units_assemble(chip: str) -> None:
+    """One program of each shape, precision and use of the tiles; activations change no PTX."""
+    found = of("conv_mma")
+    shapes = {t.options: t for t in found if "ACT(x)" not in t.options}
+    assert shapes and not assembled(list(shapes.values()), chip)
+
+
+@pytest.mark.hours
+@pytest.mark.parametrize("chip", CHIPS)
+def test_everything_assembles(chip: str) -> None:
+    assert not assembled([t for t in texts() if t.device_class == "nvidia"], chip)
+
+
+# ---- the checks can fail
+
+
+@pytest.fixture
+def spoiled(tmp_path: Path):
+    """A copy of the kernels in which one file has another text."""
+
+    def spoil(file: str, before: str, after: str) -> Path:
+        folder = tmp_path / "kernels"
+        shutil.copytree(KERNELS, folder)
+        text = (folder / file).read_text()
+        assert before in text
+        (folder / file).write_text(text.replace(before, after))
+        return folder
+
+    return spoil
+
+
+@pytest.mark.parametrize("name", ["HardSwish", "HardSigmoid"])
+def test_a_macro_that_another_file_uses_is_seen(name: str, spoiled) -> None:
+    """The name that conv_mma.cl gives to a number, for a function of common.h."""
+    folder = spoiled("common.h", "CLAMP01", "UNIT")
+    found = [t for t in of("conv_mma") if "CLAMP01(" in t.options][:4]
+    renamed = [
+        Text(t.device_class, t.cpu, t.file, t.options.replace("CLAMP01", "UNIT")) for t in found
+    ]
+    failed = errors(renamed, folder)
+    assert found and len(failed) == len(renamed) and "UNIT" in failed[0]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_syntax_error_is_seen(file: str, spoiled) -> None:
+    folder = spoiled(f"{file}.cl", "kernel ", "kernel @ ")
+    found = of(file)[:3]
+    assert len(errors(found, folder)) >= len(found)
+
+
+@pytest.mark.parametrize(
+    "right, wrong",
+    [
+        ("ldmatrix.sync", "ldmatrx.sync"),
+        ("cp.async.commit_group", "cp.async.comit_group"),
+        ("m16n8k16", "m16n8k17"),
+        ("cvt.rn.f16x2.f32", "cvt.rn.f16x3.f32"),
+    ],
+)
+def test_a_misspelt_instruction_is_seen(right: str, wrong: str, spoiled) -> None:
+    folder = spoiled("conv_mma.cl", right, wrong)
+    (text, *_) = of("conv_mma", "#define HALF")
+    assert assembled([text], "sm_80", folder)
