@@ -34,7 +34,7 @@ _WARNINGS = (
     "-Wno-shorten-64-to-32", "-Wno-sign-conversion", "-Wno-sign-compare", "-Wno-unused-parameter",
     "-Wno-unused-but-set-parameter", "-Wno-unused-variable", "-Wno-unused-function",
 )  # fmt: skip
-#: What the programs are made for: the oldest chip with all their instructions, which newer ones run.
+#: The oldest chip with all their instructions; newer ones run what is made for it.
 _CHIP = "sm_80"
 _TIMEOUT_S = 120
 
