@@ -3,18 +3,18 @@ they are there whole or not at all."""
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import mmap
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from .errors import LiteError, ModelFormatError, reason_of
-
-_numbers = itertools.count()
 
 
 def map_file(path: Path) -> memoryview:
@@ -60,27 +60,51 @@ def about(path: str | Path | None) -> Iterator[None]:
 @contextmanager
 def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary file that becomes `path` when the block ends: it is written under another name in
-    the same folder, then renamed, so that no reader ever sees half of it.
+    the same folder, reaches the disk, and is then renamed, so that no reader ever sees half of it.
 
-    Links are followed; what is no regular file (a pipe, /dev/stdout) is written in place. Raises
-    LiteError when it cannot be written. Whatever ends the block early, nothing is left behind and
-    a file that was there stays as it was.
+    Links are followed; what is no regular file (a pipe, /dev/stdout) is written in place. A file
+    that is replaced keeps its mode. Raises LiteError when it cannot be written. Whatever ends the
+    block early, nothing is left behind and a file that was there stays as it was.
     """
     target = Path(os.path.realpath(path))
-    renamed = target.is_file() or not target.exists()
-    part = target.with_name(f".lite-{os.getpid()}-{next(_numbers)}.part") if renamed else target
     try:
-        try:
-            with part.open("wb") as file:
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
                 yield file
-            if renamed:
-                part.replace(target)
+            return
+        part = _part(target.parent)
+        # Exclusive: two processes that share a folder never write one part, nor follow a link.
+        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        try:
+            with os.fdopen(number, "wb") as file:
+                if target.exists():
+                    with contextlib.suppress(OSError):  # a file system without modes
+                        os.fchmod(number, stat.S_IMODE(target.stat().st_mode))
+                yield file
+                file.flush()
+                os.fsync(number)
+            part.replace(target)
         except BaseException:
-            if renamed and part.exists():
-                part.unlink()
+            part.unlink(missing_ok=True)
             raise
+        _sync_folder(target.parent)
     except OSError as error:
         raise LiteError(f"cannot be written ({reason_of(error)})", where=path) from None
+
+
+def _part(folder: Path) -> Path:
+    """A name that no other process uses, for what is not complete yet."""
+    return folder / f".lite-{secrets.token_hex(8)}.part"
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes a rename last through a power cut, where the file system can."""
+    with contextlib.suppress(OSError):
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:
@@ -99,7 +123,7 @@ def filling(folder: str | Path) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(folder))
     was_there = target.is_dir()
-    part = (target if was_there else target.parent) / f".lite-{os.getpid()}-{next(_numbers)}.part"
+    part = _part(target if was_there else target.parent)
     try:
         try:
             part.mkdir(parents=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lite_engine.backends.opencl.device import KERNELS
 from lite_engine.backends.opencl.options import FUNCTIONS, function_options
 from lite_engine.backends.opencl.profile import BUILD_OPTIONS
+from lite_engine.backends.opencl.programs import KERNELS
 from lite_engine.backends.opencl.steps import kernel_names
 from lite_engine.ir import DType, Graph
 from lite_engine.ops import all_ops, get_op

@@ -1,14 +1,16 @@
 """The `lite` command.
 
 Exit codes: 0 good, 1 the thing asked for failed or fell short, 2 wrong usage, 130 Ctrl-C. Errors
-are one line `error: …` on standard error; a traceback only with LITE_DEBUG=1. `--json -` prints one
-document and nothing else: where the verb fails, {"error": {kind, what, where, fix, command}}.
+are one line `error: …` on standard error; tracebacks and the debug log only with LITE_DEBUG=1.
+`--json -` prints one document and nothing else: where the verb fails, {"error": {kind, what, where,
+fix, command}}.
 """
 
 from __future__ import annotations
 
 import difflib
 import io
+import logging
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,6 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # it may lack ×, a file name may be no text
         sys.stdout.reconfigure(errors="replace")
     try:
+        if _debugging():
+            logging.basicConfig(format="%(name)s: %(message)s")
+            logging.getLogger("lite_engine").setLevel(logging.DEBUG)
         for line in settings.misspelt():
             print(f"warning: {line}", file=sys.stderr)
         return _main(args)
@@ -65,9 +70,17 @@ def usage() -> str:
     return "\n".join(lines)
 
 
+def _debugging() -> bool:
+    """LITE_DEBUG; nonsense in it is told where a verb reads the settings."""
+    try:
+        return bool(settings.get("LITE_DEBUG"))
+    except UsageError:
+        return False
+
+
 def _fail(args: Sequence[str], error: BaseException) -> int:
     """Tells of the error and returns the exit code."""
-    if settings.get("LITE_DEBUG"):
+    if _debugging():
         import traceback
 
         traceback.print_exc()

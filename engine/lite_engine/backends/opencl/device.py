@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import threading
 import time
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ... import settings
-from ...errors import BackendUnavailableError, LiteError
-from ...files import write_file
+from ...errors import BackendUnavailableError
 from ...ir import DType
 from . import discover, matrix_units
 from .profile import BUILD_OPTIONS, DeviceProfile, class_of
+from .programs import Programs, built, first_error
 from .registry import Target
 from .tuning import Tuning
 
-KERNELS = Path(__file__).parent / "kernels"
 _HALF_SOURCE = """
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 kernel void h(global half *x, global float *y) {
@@ -66,8 +63,8 @@ class Device:
     timed_queue: Any
     profile: DeviceProfile
     tuning: Tuning
+    programs: Programs
     lock: threading.RLock = field(default_factory=threading.RLock)
-    _programs: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @property
     def target(self) -> Target:
@@ -77,45 +74,10 @@ class Device:
     def program(self, file: str, defines: str = "") -> Any:
         """The built program of kernels/FILE.cl after `#define` lines.
 
-        Raises BackendUnavailableError with the build log.
+        Raises BackendUnavailableError with the first error of the build log.
         """
         with self.lock:
-            key = (file, defines)
-            if key not in self._programs:
-                self._programs[key] = self._build(file, defines)
-            return self._programs[key]
-
-    def _build(self, file: str, defines: str) -> Any:
-        parts = [(KERNELS / name).read_text() for name in ("common.h", f"{file}.cl")]
-        source = "\n".join([defines, *parts])
-        options = list(self.profile.build_options)
-        cached = self._cache_path(source, " ".join(options))
-        if cached.is_file():
-            try:
-                binary = cached.read_bytes()
-                return self.cl.Program(self.context, [self.device], [binary]).build(options)
-            except (self.cl.Error, OSError):
-                cached.unlink(missing_ok=True)  # stale or damaged: built again below
-        try:
-            program = self.cl.Program(self.context, source).build(options, cache_dir=False)
-        except self.cl.Error as error:
-            raise BackendUnavailableError(
-                f"{self.report.name} cannot build {file}.cl: {_first_error(str(error))}"
-            ) from None
-        self._store(cached, program)
-        return program
-
-    def _cache_path(self, source: str, options: str) -> Path:
-        r = self.report
-        text = "\0".join([r.platform, r.name, r.version, r.driver, options, source])
-        name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        return settings.cache_dir() / "opencl" / f"{name}.bin"
-
-    def _store(self, path: Path, program: Any) -> None:
-        """Keeps the binary; a full or read-only disk only costs the next start time."""
-        with contextlib.suppress(OSError, LiteError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_file(path, program.get_info(self.cl.program_info.BINARIES)[0])
+            return self.programs.get(file, defines)
 
     def buffer(self, nbytes: int, data: np.ndarray | None = None) -> Any:
         """Device memory. Raises BackendUnavailableError when there is not enough."""
@@ -146,12 +108,6 @@ class Device:
             ) from None
 
 
-def _first_error(log: str) -> str:
-    words = ("error", "fatal", "unresolved")
-    lines = [x.strip() for x in log.splitlines() if any(w in x.lower() for w in words)]
-    return lines[0] if lines else log.strip().splitlines()[0] if log.strip() else "no build log"
-
-
 def import_pyopencl() -> Any:
     """pyopencl, told about a driver library without ICD file. Raises BackendUnavailableError."""
     named = settings.get("LITE_OPENCL_LIBRARY")
@@ -176,6 +132,8 @@ def import_pyopencl() -> Any:
         raise BackendUnavailableError(
             "pyopencl is not installed", command="pip install 'lite-workbench[opencl]'"
         ) from None
+    # What a compiler says goes to the debug log (programs.py), not to the terminal.
+    warnings.filterwarnings("ignore", category=pyopencl.CompilerWarning)
     return pyopencl
 
 
@@ -231,7 +189,7 @@ def has_fp16(cl: Any, device: Any) -> bool:
     if "NVIDIA" not in device.platform.name:
         return False
     try:
-        cl.Program(cl.Context([device]), _HALF_SOURCE).build(cache_dir=False)
+        built(cl, cl.Program(cl.Context([device]), _HALF_SOURCE))
     except cl.Error:
         return False
     return True
@@ -245,10 +203,10 @@ def _probe(cl: Any, device: Any) -> str:
         values = np.arange(4, dtype=np.float32)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffer = cl.Buffer(context, flags, hostbuf=values)
-        cl.Program(context, _PROBE_SOURCE).build(cache_dir=False).twice(queue, (4,), None, buffer)
+        built(cl, cl.Program(context, _PROBE_SOURCE)).twice(queue, (4,), None, buffer)
         cl.enqueue_copy(queue, values, buffer)
     except cl.Error as error:
-        return f"a trivial kernel does not run: {_first_error(str(error))}"
+        return f"a trivial kernel does not run: {first_error(str(error))}"
     return "" if np.array_equal(values, [0, 2, 4, 6]) else "a trivial kernel gives wrong numbers"
 
 
@@ -287,7 +245,8 @@ def open_device(report: DeviceReport) -> Device:
     profile = _profile(cl, device, report)
     if profile.half_math and matrix_units.work(cl, context, queue, BUILD_OPTIONS):
         profile = replace(profile, matrix_units=True)
-    return Device(report, cl, device, context, queue, timed, profile, tuning)
+    programs = Programs(cl, context, facts, report.index, profile.build_options)
+    return Device(report, cl, device, context, queue, timed, profile, tuning, programs)
 
 
 def _profile(cl: Any, device: Any, report: DeviceReport) -> DeviceProfile:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_KERNELS = Path(__file__).parent / "kernels"
+from .programs import built, program_text
+
 _TILE = "#define BM 64\n#define BN 64\n#define TM 8\n"
 _HEIGHT, _WIDTH, _CHANNELS, _OUTPUTS, _ROWS = 6, 8, 40, 40, 64
 #: Error allowed by the type of the numbers.
@@ -35,14 +35,13 @@ def _convolves(cl: Any, context: Any, queue: Any, options: tuple[str, ...], kind
     packed = np.zeros((_ROWS, deep), kind)
     packed[:_OUTPUTS, : 9 * _CHANNELS] = w.reshape(_OUTPUTS, -1)
     text = "#define HALF\n#define OCTS\n" if kind is np.float16 else ""
-    files = "".join((_KERNELS / name).read_text() for name in ("common.h", "conv_mma.cl"))
-    source = f"{text}{_TILE}#define BK {step}\n{files}"
+    source = program_text("conv_mma", f"{text}{_TILE}#define BK {step}")
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     arrays = (x, packed, np.zeros(_ROWS, np.float32), y)
     image, weights, bias, out = (cl.Buffer(context, flags, hostbuf=a) for a in arrays)
     sizes = [len(y), _HEIGHT, _WIDTH, _CHANNELS, _HEIGHT, _WIDTH, _OUTPUTS]
     numbers = [*sizes, 3, 3, 1, 1, 1, 1, 1, 1, deep, deep, deep, _CHANNELS, 0, _OUTPUTS, 0]
-    program = cl.Program(context, source).build(list(options), cache_dir=False)
+    program = built(cl, cl.Program(context, source), options)
     program.conv_mma(
         queue, (128, 1, 1), (128, 1, 1), image, weights, bias, out, out, bias,
         *(np.int32(n) for n in numbers),
