@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from lite_engine.backends.opencl.device import KERNELS
+from lite_engine.backends.opencl.programs import KERNELS
 from lite_engine.backends.opencl.steps import kernel_names
 from lite_engine.ops.activation import FUSABLE
 

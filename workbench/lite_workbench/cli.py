@@ -12,9 +12,11 @@ import difflib
 import io
 import logging
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
 from lite_engine import __version__, settings
 from lite_engine.errors import LiteError, UsageError
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
-    except (KeyboardInterrupt, LiteError, MemoryError, OSError) as error:
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001  nobody is shown a traceback
         return _fail(args, error)
 
 
@@ -81,8 +83,6 @@ def _debugging() -> bool:
 def _fail(args: Sequence[str], error: BaseException) -> int:
     """Tells of the error and returns the exit code."""
     if _debugging():
-        import traceback
-
         traceback.print_exc()
     told = _as_ours(error)
     print(error_line(told), file=sys.stderr)
@@ -101,8 +101,24 @@ def _as_ours(error: BaseException) -> LiteError:
         return LiteError(str(error) or "interrupted")
     if isinstance(error, MemoryError):
         return LiteError("memory ran out", fix=str(error) or "use smaller inputs")
-    assert isinstance(error, OSError)  # the machine's: no room in /tmp, no permission
-    return LiteError(error.strerror or error, where=error.filename or "standard output")
+    if isinstance(error, OSError):  # the machine's: no room in /tmp, no permission
+        return LiteError(error.strerror or error, where=error.filename or "standard output")
+    return LiteError(
+        f"internal error, {type(error).__name__}: {error}",
+        where=_place(error),
+        fix="please report it with what LITE_DEBUG=1 shows",
+    )
+
+
+def _place(error: BaseException) -> str:
+    """The innermost place in our own packages, like `lite_engine/passes/fold_pad.py:31`."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "lite_" in Path(f.filename).as_posix()]
+    if not own:
+        return ""
+    parts = Path(own[-1].filename).parts
+    first = max(i for i, part in enumerate(parts) if part.startswith("lite_"))
+    return f"{'/'.join(parts[first:])}:{own[-1].lineno}"
 
 
 if __name__ == "__main__":
