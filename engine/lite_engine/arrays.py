@@ -27,7 +27,7 @@ def read_array(path: str | Path) -> np.ndarray:
         with Path(path).open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
     except _DAMAGED as error:
-        raise UsageError(f"{path}: {_why(path, 'a .npy file', error)}") from None
+        raise UsageError(_why(path, "a .npy file", error), where=path) from None
 
 
 def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.ndarray]:
@@ -46,7 +46,7 @@ def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.
                     accept(name, shape)
             return {name: data[name] for name in data.files}
     except _DAMAGED as error:
-        raise UsageError(f"{path}: {_why(path, 'a .npz file', error)}") from None
+        raise UsageError(_why(path, "a .npz file", error), where=path) from None
 
 
 def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]:

@@ -25,7 +25,7 @@ def parse(data: str | bytes, what: str) -> Part:
     try:
         return Part(json.loads(data), what)
     except RecursionError:
-        raise ModelFormatError(f"{what}: nested too deeply") from None
+        raise ModelFormatError("nested too deeply", where=what) from None
     except ValueError as error:
         raise ModelFormatError(f"not JSON that can be read as a {what} ({error})") from None
 
@@ -43,10 +43,12 @@ class Part:
         if isinstance(key, int):
             items = self._as(list)
             if not 0 <= key < len(items):
-                raise ModelFormatError(f"{self.where}: {len(items)} items, {key + 1} are needed")
+                raise ModelFormatError(
+                    f"{len(items)} items, {key + 1} are needed", where=self.where
+                )
             return Part(items[key], f"{self.where}[{key}]")
         if key not in self._as(dict):
-            raise ModelFormatError(f"{self.where}: {key!r} is missing")
+            raise ModelFormatError(f"{key!r} is missing", where=self.where)
         return Part(self.value[key], f"{self.where}.{key}")
 
     def get(self, key: str) -> Part | None:
@@ -112,7 +114,7 @@ class Part:
         shown = f"{found:.40}" if type(self.value) in (str, int, float) else ""
         is_a = _KINDS.get(type(self.value), "bytes")  # only a database has any
         shown = f"{is_a} {shown!r}" if shown else is_a
-        return ModelFormatError(f"{self.where}: {shown}, {_KINDS[kind]} is needed")
+        return ModelFormatError(f"{shown}, {_KINDS[kind]} is needed", where=self.where)
 
 
 _SCALARS: dict[Any, Any] = {str: Part.text, int: Part.integer, float: Part.number,

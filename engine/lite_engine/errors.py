@@ -1,4 +1,4 @@
-"""The error tree. Each message is one line: what, where, how to fix.
+"""The error tree. Every error holds what is wrong, where, how to fix it and the command that does.
 
 LiteError
 ├── ModelFormatError             damaged, truncated, hostile or not a model
@@ -14,9 +14,77 @@ LiteError
 
 from __future__ import annotations
 
+from typing import TypedDict, TypeVar
+
+from .terminal import shortened
+
+#: Characters that one field of an error holds at most; a hostile file can name a layer in millions.
+FIELD_LIMIT = 2000
+
+_Error = TypeVar("_Error", bound="LiteError")
+
+
+class ErrorData(TypedDict):
+    """An error as JSON."""
+
+    kind: str
+    what: str
+    where: str
+    fix: str
+    command: str
+
 
 class LiteError(Exception):
-    """Base of every error that is shown to a person as one line."""
+    """Base of every error that is shown to a person as one line.
+
+    `what` is wrong, `where` (a file, layer, option or device), `fix` says how to mend it, and
+    `command` does it when pasted into a shell: quote paths and names with `shlex.quote`. Where a
+    command is given, `fix` names it, so that the line alone suffices: without words of its own it
+    becomes "run `COMMAND`", with words "WORDS: `COMMAND`".
+    """
+
+    #: The class's name in JSON.
+    kind = "error"
+
+    def __init__(
+        self, what: object = "", *, where: object = "", fix: str = "", command: str = ""
+    ) -> None:
+        self.what, self.where = _cut(what), _cut(where)
+        self.fix, self.command = _cut(with_command(fix, command)), _cut(command)
+        super().__init__(self.what)
+
+    @classmethod
+    def of(cls: type[_Error], error: LiteError, *, where: object = "") -> _Error:
+        """The same error as one of this class, with `where` as its outer place."""
+        made = cls(error.what, where=error.where, fix=error.fix, command=error.command)
+        return made.within(where)
+
+    def within(self: _Error, where: object) -> _Error:
+        """Names the place (a file, a device) that the place named so far is in, unless the error
+        names it already; returns itself."""
+        place = str(where)
+        if place not in str(self):
+            self.where = _cut(f"{place}: {self.where}" if self.where else place)
+        return self
+
+    def to_dict(self) -> ErrorData:
+        return {"kind": self.kind, "what": self.what, "where": self.where,
+                "fix": self.fix, "command": self.command}  # fmt: skip
+
+    def __str__(self) -> str:
+        line = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{line}; {self.fix}" if self.fix else line
+
+
+def with_command(fix: str, command: str) -> str:
+    """A fix in words that names the command, where there is one."""
+    if not command or f"`{command}`" in fix:
+        return fix
+    return f"{fix}: `{command}`" if fix else f"run `{command}`"
+
+
+def _cut(text: object) -> str:
+    return shortened(str(text), FIELD_LIMIT)
 
 
 def reason_of(error: Exception) -> str:
@@ -27,42 +95,76 @@ def reason_of(error: Exception) -> str:
 class ModelFormatError(LiteError):
     """The file is damaged, truncated, hostile or not a model of this format."""
 
+    kind = "model_format"
+
 
 class UnsupportedOperatorError(LiteError):
     """Operators that cannot be imported or run; `nodes` names them."""
 
-    def __init__(self, message: str, nodes: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
+    kind = "unsupported_operator"
+
+    def __init__(
+        self,
+        what: object = "",
+        nodes: tuple[str, ...] = (),
+        *,
+        where: object = "",
+        fix: str = "",
+        command: str = "",
+    ) -> None:
+        super().__init__(what, where=where, fix=fix, command=command)
         self.nodes = nodes
 
 
 class ShapeError(LiteError):
     """Shapes, ranks or types of values do not fit an operator or an input."""
 
+    kind = "shape"
+
 
 class TargetMismatchError(LiteError):
     """The file needs something that this machine does not have."""
 
+    kind = "target_mismatch"
+
 
 class BackendUnavailableError(LiteError):
-    """A backend cannot be used here; the message says why and how to fix it."""
+    """A backend cannot be used here; the error says why and how to fix it."""
+
+    kind = "backend_unavailable"
 
 
 class CalibrationError(LiteError):
     """Calibration data cannot be used."""
 
+    kind = "calibration"
+
 
 class DeviceError(LiteError):
-    """A device failed; `stage` is one of reach, copy, run, fetch."""
+    """A device failed; `where` is its name, `stage` one of reach, copy, run, fetch."""
 
-    def __init__(self, message: str, stage: str = "") -> None:
-        super().__init__(message)
+    kind = "device"
+
+    def __init__(
+        self,
+        what: object = "",
+        *,
+        where: object = "",
+        fix: str = "",
+        command: str = "",
+        stage: str = "",
+    ) -> None:
+        super().__init__(what, where=where, fix=fix, command=command)
         self.stage = stage
 
 
 class VersionError(LiteError):
     """The file's format or engine version does not fit this engine."""
 
+    kind = "version"
+
 
 class UsageError(LiteError):
     """An argument, option or setting is wrong."""
+
+    kind = "usage"

@@ -22,10 +22,10 @@ def map_file(path: Path) -> memoryview:
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
-                raise ModelFormatError(f"{path}: the file is empty")
+                raise ModelFormatError("the file is empty", where=path)
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
-        raise ModelFormatError(f"{path}: cannot be read ({reason_of(error)})") from None
+        raise ModelFormatError(f"cannot be read ({reason_of(error)})", where=path) from None
 
 
 def head(path: Path, count: int = 64) -> bytes:
@@ -52,8 +52,8 @@ def about(path: str | Path | None) -> Iterator[None]:
     try:
         yield
     except LiteError as error:
-        if path is not None and str(path) not in str(error):
-            error.args = (f"{path}: {error}",)
+        if path is not None:
+            error.within(path)
         raise
 
 
@@ -80,7 +80,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
                 part.unlink()
             raise
     except OSError as error:
-        raise LiteError(f"{path}: cannot be written ({reason_of(error)})") from None
+        raise LiteError(f"cannot be written ({reason_of(error)})", where=path) from None
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:

@@ -144,7 +144,7 @@ class Preprocess:
         for key, value in data.items():
             if key not in _READ:
                 raise UsageError(
-                    f"pre-processing has no {reprlib.repr(key)}; it has {', '.join(_READ)}"
+                    f"pre-processing has no {reprlib.repr(key)}", fix=f"it has {', '.join(_READ)}"
                 )
             if value is None:
                 continue
@@ -255,7 +255,7 @@ class Preprocess:
             scaled = columns, columns * height // width
         if scaled[0] * scaled[1] > MAX_PIXELS:
             raise UsageError(
-                f"a picture of {width}x{height} is too long to cut {w}x{h} out; use letterbox"
+                f"a picture of {width}x{height} is too long to cut {w}x{h} out", fix="use letterbox"
             )
         left, top = (-round((b - a) / 2) for a, b in zip((w, h), scaled, strict=True))
         return Placement((w, h), scaled, (left, top))
@@ -351,7 +351,7 @@ def open_image(source: str | Path | bytes, name: str = "") -> Any:
         # PIL's own words for it name the object that it read
         known = isinstance(error, UnidentifiedImageError)
         why = "of no known kind, or damaged" if known else error
-        raise UsageError(f"{given}: not an image that can be read ({why})") from None
+        raise UsageError(f"not an image that can be read ({why})", where=given) from None
     return picture
 
 
@@ -362,7 +362,7 @@ def is_image(path: str | Path) -> bool:
 def _image_input(shape: Sequence[Any], layout: str | None) -> tuple[str, tuple[int, int] | None]:
     """(layout, size or None where it is open) of an input. Raises ShapeError."""
     if len(shape) != 4:
-        raise ShapeError(f"an input of rank {len(shape)} is not an image; give a .npy file")
+        raise ShapeError(f"an input of rank {len(shape)} is not an image", fix="give a .npy file")
     if layout is None:
         nchw = shape[1] in (1, 3) and shape[3] not in (1, 3)
         layout = "nchw" if nchw else "nhwc"
@@ -370,6 +370,8 @@ def _image_input(shape: Sequence[Any], layout: str | None) -> tuple[str, tuple[i
         (*shape[2:], shape[1]) if layout == "nchw" else (*shape[1:3], shape[3])
     )
     if channels not in (1, 3):
-        raise ShapeError(f"an input with {channels} channels is not an image; give a .npy file")
+        raise ShapeError(
+            f"an input with {channels} channels is not an image", fix="give a .npy file"
+        )
     size = (height, width) if isinstance(height, int) and isinstance(width, int) else None
     return layout, size

@@ -34,7 +34,7 @@ class Setting:
         try:
             return self.parse(text)
         except ValueError as error:
-            raise UsageError(f"{self.name}={text!r}: {error}; {self.help}") from None
+            raise UsageError(f"{self.name}={text!r}: {error}", fix=self.help) from None
 
 
 def _backend(text: str) -> str:
@@ -93,7 +93,7 @@ def threads(asked: int | None = None) -> int:
     if asked is None:
         return get("LITE_THREADS") or len(os.sched_getaffinity(0))
     if not isinstance(asked, int) or not 1 <= asked <= MAX_THREADS:
-        raise UsageError(f"{asked!r} threads are asked for; there can be 1 to {MAX_THREADS}")
+        raise UsageError(f"threads must be between 1 and {MAX_THREADS}, got {asked!r}")
     return asked
 
 
@@ -115,7 +115,7 @@ def override(**values: str | None) -> Iterator[None]:
     """Sets variables for a block; None unsets."""
     unknown = [n for n in values if n not in SETTINGS]
     if unknown:
-        raise UsageError(f"{unknown[0]} is not a setting; known: {', '.join(SETTINGS)}")
+        raise UsageError(f"{unknown[0]} is not a setting", fix=f"known: {', '.join(SETTINGS)}")
     before = {name: os.environ.get(name) for name in values}
     try:
         for name, value in values.items():

@@ -102,7 +102,7 @@ def test_ssh_respects_host_keys(sshd, tmp_path):
         config.write_text(text.replace(f"{sshd.folder}/known", f"{tmp_path}/known"))
         check = check_device(open_address(sshd.address, str(config)))
         assert not check.good and check.stages[0].state == "failed"
-        assert "Host key verification failed" in check.error and "`ssh -l" in check.error
+        assert "Host key verification failed" in check.error and "`ssh -p" in check.error
         assert (tmp_path / "known").read_text() == known
 
 
@@ -265,7 +265,7 @@ class Broken:
 
     def call(self, command, timeout_s):
         if "--profile" in command and self.fault == "lost":
-            raise DeviceError("broken: connection lost; try again")
+            raise DeviceError("connection lost", where="broken", fix="try again")
         if "--profile" in command and self.fault == "killed":
             return Answer(137, "", "Killed")
         done = subprocess.run(list(command), capture_output=True, text=True, timeout=timeout_s)
@@ -366,8 +366,9 @@ def test_doctor_checks_a_file_on_a_named_device(model, tmp_path, monkeypatch, ca
     assert any("arm with neon" in line for line in lines)
     other = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "x.lite"))
     assert main(["doctor", other, "--device", "board"]) == 1
-    first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith(f"- {other} on emulated:cortex-a53: ") and "lite convert" in first
+    first, fix = capsys.readouterr().out.splitlines()[:2]
+    assert first.startswith(f"- {other} on emulated:cortex-a53: ")
+    assert fix.strip().startswith("fix: run `lite convert ")
     assert main(["doctor", good]) == 0
     line = capsys.readouterr().out.splitlines()[0]
     assert line == f"+ {good} here: runs on {host_target()} (fp32)"

@@ -39,7 +39,10 @@ def test_a_damaged_run(tmp_path, kept: str) -> None:
     with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as db:
         db.execute("update runs set profile = ?", (kept,))
         db.commit()
-    with pytest.raises(UsageError, match=r"^run 1 cannot be read any more \(.*keeps a new one$"):
+    with pytest.raises(
+        UsageError,
+        match=r"^run 1 cannot be read any more \(.*keep a new one: `lite profile MODEL`$",
+    ):
         history.get(1)
 
 

@@ -55,7 +55,7 @@ def test_versions(needs, good):
     if good:
         Needs(needs).check_engine("m", "0.9.0")
     else:
-        with pytest.raises(VersionError, match=f"m needs engine {needs} .* this is 0.9.0; run"):
+        with pytest.raises(VersionError, match=f"m needs engine {needs} .* this is 0.9.0; convert"):
             Needs(needs).check_engine("m", "0.9.0")
 
 

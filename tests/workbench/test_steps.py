@@ -139,7 +139,7 @@ def test_an_error_is_told_in_place(session: lw.Session, tmp_path: Path) -> None:
     with pytest.raises(lw.LiteError):
         settle(session)
     assert run.notice.layout.display is None
-    assert run.notice.what.startswith("**bad.png: not an image") and "<" not in run.notice.what
+    assert run.notice.what.startswith("**not an image") and run.notice.where == "bad.png"
 
 
 def test_open_sizes_are_fixed_at_a_click(tmp_path: Path, monkeypatch: Any) -> None:
@@ -249,7 +249,7 @@ def test_another_model_replaces_the_session(session: lw.Session, tmp_path: Path)
     assert bench.current == "Model" and (tmp_path / "ocr.onnx").exists()
     step = bench.step("Model")
     step.guard(lambda: step._arrived("broken.onnx", b"\x08\x01"))
-    assert "broken.onnx" in step.notice.what and step.notice.where == ""
+    assert step.notice.where.endswith("broken.onnx") and step.notice.what
     assert bench.top.title == "ocr.onnx", "a broken file leaves the open model alone"
 
 
@@ -355,7 +355,7 @@ def test_every_step_tells_an_error_with_its_fix(session: lw.Session, name: str) 
     step = bench.step(name)
     with contextlib.suppress(lw.LiteError):
         settle(session)
-    session.notify("error", lw.LiteError("the emulator is missing; run `lite doctor`, then again"))
+    session.notify("error", lw.LiteError("the emulator is missing", command="lite doctor"))
     assert step.notice.layout.display is None and step.notice.kind == "error"
     assert step.notice.what == "**the emulator is missing**" and step.notice.fix == "lite doctor"
     session.notify("error", ZeroDivisionError("division by zero"))

@@ -135,7 +135,7 @@ def read_labels(path: str | Path) -> list[str]:
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: labels cannot be read ({reason_of(error)})") from None
+        raise UsageError(f"labels cannot be read ({reason_of(error)})", where=path) from None
 
 
 def _listed(names: Sequence[str]) -> str:

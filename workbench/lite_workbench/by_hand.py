@@ -100,7 +100,9 @@ def layer_of(graph: Any, name: str) -> Any:
     try:
         return graph.node(name)
     except KeyError:
-        raise UsageError(f"no layer is called {name!r}; `lite info --layers` lists them") from None
+        raise UsageError(
+            f"no layer is called {name!r}", fix="list them", command="lite info MODEL --layers"
+        ) from None
 
 
 def float_layers(names: Iterable[str], session: Session) -> list[str]:
@@ -110,7 +112,9 @@ def float_layers(names: Iterable[str], session: Session) -> list[str]:
     known = {n.name for n in graph.nodes} | {n.name for n in home.nodes}
     for name in wanted:
         if name not in known:
-            raise UsageError(f"no layer is called {name!r}; `lite info --layers` lists them")
+            raise UsageError(
+                f"no layer is called {name!r}", fix="list them", command="lite info MODEL --layers"
+            )
     own = {n.name for n in home.nodes}
     if own.issuperset(wanted):
         return wanted
@@ -182,7 +186,9 @@ def to_ship(session: Session, int8: Collection[str]) -> Any:
     model, versions = session.model, session.versions
     if int8 and session.version != INT8:
         if INT8 not in versions:
-            raise UsageError("there is no int8 version yet; session.quantize(images) comes first")
+            raise UsageError(
+                "there is no int8 version yet", fix="session.quantize(images) comes first"
+            )
         model = with_int8(model, versions[INT8].graph, list(int8))
     for target in model.targets:
         version = INT8 if target in int8 else session.version
@@ -208,7 +214,7 @@ def requantize(session: Session, base: str, precisions: Mapping[str, str]) -> tu
     from .quantizing import FastRun, model_of
 
     if session.quantization is None:
-        raise UsageError("nothing is calibrated yet; session.quantize(images) comes first")
+        raise UsageError("nothing is calibrated yet", fix="session.quantize(images) comes first")
     made, home = session.quantization.made, session.base_model.graph
     parent, scheme = made.parent, made.options.scheme
 

@@ -1,8 +1,8 @@
 """The `lite` command.
 
 Exit codes: 0 good, 1 the thing asked for failed or fell short, 2 wrong usage, 130 Ctrl-C. Errors
-are one line `error: …`; a traceback only with LITE_DEBUG=1. `--json -` prints one document and
-nothing else.
+are one line `error: …` on standard error; a traceback only with LITE_DEBUG=1. `--json -` prints one
+document and nothing else: where the verb fails, {"error": {kind, what, where, fix, command}}.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ import difflib
 import io
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
 
 from lite_engine import __version__, settings
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.terminal import error_line
 
 from .commands import VERBS, available, get_command, parser_for
+from .commands._base import write_json
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,20 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         for line in settings.misspelt():
             print(f"warning: {line}", file=sys.stderr)
         return _main(args)
-    except UsageError as error:
-        return _fail(error, 2)
-    except LiteError as error:
-        return _fail(error, 1)
-    except KeyboardInterrupt as error:
-        print(f"error: {str(error) or 'interrupted'}", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         sys.stderr.close()
         return 1
-    except MemoryError as error:
-        return _fail(f"memory ran out; {str(error) or 'use smaller inputs'}", 1)
-    except OSError as error:  # the machine's: no room in /tmp, a folder without permission
-        return _fail(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
+    except (KeyboardInterrupt, LiteError, MemoryError, OSError) as error:
+        return _fail(args, error)
 
 
 def _main(args: list[str]) -> int:
@@ -54,7 +49,7 @@ def _main(args: list[str]) -> int:
     if name not in available():
         near = difflib.get_close_matches(name, available(), n=1)
         hint = f"did you mean {near[0]}?" if near else f"verbs: {', '.join(available())}"
-        raise UsageError(f"{name!r} is not a verb; {hint}")
+        raise UsageError(f"{name!r} is not a verb", fix=hint)
     command = get_command(name)
     options = parser_for(command).parse_args(args[1:])
     result = command.call(options)
@@ -70,14 +65,31 @@ def usage() -> str:
     return "\n".join(lines)
 
 
-def _fail(error: object, code: int) -> int:
+def _fail(args: Sequence[str], error: BaseException) -> int:
+    """Tells of the error and returns the exit code."""
     if settings.get("LITE_DEBUG"):
         import traceback
 
         traceback.print_exc()
-    message = " ".join(str(error).split())
-    print(f"error: {message}", file=sys.stderr)
-    return code
+    told = _as_ours(error)
+    print(error_line(told), file=sys.stderr)
+    if "--json=-" in args or ("--json", "-") in pairwise(args):
+        with suppress(OSError):  # standard output itself may be what failed
+            write_json({"error": told.to_dict()}, "-")
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    return 2 if isinstance(error, UsageError) else 1
+
+
+def _as_ours(error: BaseException) -> LiteError:
+    if isinstance(error, LiteError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return LiteError(str(error) or "interrupted")
+    if isinstance(error, MemoryError):
+        return LiteError("memory ran out", fix=str(error) or "use smaller inputs")
+    assert isinstance(error, OSError)  # the machine's: no room in /tmp, no permission
+    return LiteError(error.strerror or error, where=error.filename or "standard output")
 
 
 if __name__ == "__main__":

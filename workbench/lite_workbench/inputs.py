@@ -54,7 +54,9 @@ def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
         return {value.name: image_feed(model, value, source)}, png(source)
     if isinstance(source, np.ndarray):
         return {value.name: source}, b""
-    raise UsageError(f"an input cannot be a {type(source).__name__}; give a file, image or array")
+    raise UsageError(
+        f"an input cannot be a {type(source).__name__}", fix="give a file, image or array"
+    )
 
 
 def size_of(image: bytes | None) -> tuple[int, int] | None:
@@ -71,7 +73,7 @@ def as_code(source: Any) -> str:
 
 def _is_picture(source: str | Path, is_image: Any) -> bool:
     if not Path(source).exists():
-        raise UsageError(f"{source}: no such file")
+        raise UsageError("no such file", where=source)
     return bool(is_image(source))
 
 
@@ -88,7 +90,7 @@ def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:
             return write_file(path, data)
         if path.is_file() and path.read_bytes() == data:
             return path
-    raise UsageError(f"{base}: there are a thousand of this name already")
+    raise UsageError("there are a thousand of this name already", where=base)
 
 
 def png(picture: Any) -> bytes:

@@ -13,6 +13,8 @@ from lite_engine.errors import LiteError, UsageError
 class Cancelled(LiteError):
     """The person pressed Cancel; what was finished before is kept."""
 
+    kind = "cancelled"
+
 
 class Job:
     """One piece of work. `state` is "running", "done", "failed" or "cancelled".
@@ -106,7 +108,7 @@ class Work:
     def start(self, title: str, work: Callable[[], Any]) -> Job:
         """Runs `work` on another thread. Raises UsageError while something else runs."""
         if self.job is not None and self.job.state == "running":
-            raise UsageError(f"{self.job.title} still runs; wait for it or cancel it")
+            raise UsageError(f"{self.job.title} still runs", fix="wait for it or cancel it")
 
         def run(job: Job) -> Any:
             self._now = job

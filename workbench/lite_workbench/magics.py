@@ -18,6 +18,7 @@ from typing import Any
 from IPython.core.completer import SimpleCompletion, context_matcher
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.terminal import error_line
 
 from .commands import available, get_command, parser_for
 
@@ -74,7 +75,7 @@ class LiteMagics(Magics):
         try:
             return run_verb(_arguments(text, names))
         except LiteError as error:
-            print(f"error: {' '.join(str(error).split())}")
+            print(error_line(error))
             return None
 
 
@@ -115,7 +116,7 @@ def run_verb(words: list[str]) -> Shown | None:
         return None
     name, *rest = words
     if name not in available():
-        raise UsageError(f"{name!r} is not a verb; verbs: {', '.join(available())}")
+        raise UsageError(f"{name!r} is not a verb", fix=f"verbs: {', '.join(available())}")
     command = get_command(name)
     parser = parser_for(command, "%lite")
     if "-h" in rest or "--help" in rest:

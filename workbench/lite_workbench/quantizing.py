@@ -148,7 +148,7 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
     from lite_engine.quantize import quantize_static, sensitivity
 
     if session.quantization is None:
-        raise UsageError("nothing is quantized yet; session.quantize(images) comes first")
+        raise UsageError("nothing is quantized yet", fix="session.quantize(images) comes first")
     quantization = session.quantization
     made, parent = quantization.made, session.base_model
     scheme = replace(made.options.scheme, keep_float=frozenset())

@@ -188,7 +188,9 @@ class Session(Observable):
     def use(self, version: str) -> None:
         """Chooses the version that runs, profiles and is exported. Raises UsageError."""
         if version not in self.versions:
-            raise UsageError(f"no version {version!r}; there are: {', '.join(self.versions)}")
+            raise UsageError(
+                f"no version {version!r}", fix=f"there are: {', '.join(self.versions)}"
+            )
         self.version = version
         self.remember(f"session.use({version!r})")
         self.notify("versions", version)

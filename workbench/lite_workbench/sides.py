@@ -30,7 +30,9 @@ class Sides:
             version, backend = backend, "auto"
         if backend not in (*BACKENDS, "auto") or (version and version not in versions):
             sides = ", ".join([*BACKENDS, *versions])
-            raise UsageError(f"cannot compare {name!r}; sides are {sides}, or VERSION@BACKEND")
+            raise UsageError(
+                f"cannot compare {name!r}", fix=f"sides are {sides}, or VERSION@BACKEND"
+            )
         return backend, version or None
 
     def made(self, pair: tuple[str, str]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Workbench(WorkbenchView):
 
     def __init__(self, session: Session | str | Path, *, step: str = "Model") -> None:
         if step not in STEPS:
-            raise UsageError(f"{step!r} is not a step; steps: {', '.join(STEPS)}")
+            raise UsageError(f"{step!r} is not a step", fix=f"steps: {', '.join(STEPS)}")
         super().__init__()
         self._steps: dict[str, Step] = {}
         self._ends: list[Any] = []

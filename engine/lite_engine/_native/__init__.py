@@ -60,7 +60,8 @@ def _existing(path: Path, what: str, arch: str) -> Path:
     if path.is_file():
         return path
     build = "make native" if arch == host_arch() else _BUILD.get(arch)
-    fix = "it is not supported"
-    if build:
-        fix = f"run `{build}` in a source tree, or install a wheel that carries it"
-    raise BackendUnavailableError(f"the {what} for {arch} is not at {path}; {fix}")
+    missing = f"the {what} for {arch} is not at {path}"
+    if not build:
+        raise BackendUnavailableError(missing, fix=f"{arch} is not supported")
+    fix = "install a wheel that carries it, or build it in a source tree"
+    raise BackendUnavailableError(missing, fix=fix, command=build)

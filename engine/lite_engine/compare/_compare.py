@@ -119,7 +119,11 @@ def choose(
     names = [p.node.name for p in pairs]
     for wanted in [*(layers or ()), *([until] if until else []), *detail]:
         if wanted not in names:
-            raise UsageError(f"no layer is called {wanted!r}; `lite info --layers` lists them")
+            raise UsageError(
+                f"no layer is called {wanted!r}",
+                fix="list them",
+                command="lite info MODEL --layers",
+            )
     chosen = list(pairs)
     if until:
         chosen = chosen[: max(i for i, n in enumerate(names) if n == until) + 1]

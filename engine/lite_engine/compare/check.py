@@ -30,4 +30,6 @@ def check_kernels(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> None
         exact = Predictor(model, "reference", precision=own_graph)
         result = compare(Side(exact), Side(predictor), feeds)
     if not result.agrees:
-        raise LiteError(f"LITE_CHECK: {result.verdict}; report it, or run with --backend reference")
+        raise LiteError(
+            f"LITE_CHECK: {result.verdict}", fix="report it, or run with --backend reference"
+        )

@@ -30,7 +30,9 @@ def open_original(path: str | Path) -> OnnxRuntimeSide | LiteRTSide | PaddleSide
     if suffix == ".pdmodel":
         return PaddleSide(path)
     known = ", ".join(f"{n} for {s}" for s, n in SUFFIXES.items())
-    raise UsageError(f"{Path(path).name}: there is no original framework to ask; known: {known}")
+    raise UsageError(
+        "there is no original framework to ask", where=Path(path).name, fix=f"known: {known}"
+    )
 
 
 class OnnxRuntimeSide:
@@ -47,7 +49,7 @@ class OnnxRuntimeSide:
             import onnxruntime
         except ImportError as error:
             raise BackendUnavailableError(
-                f"{error.name} is not installed; pip install onnx onnxruntime"
+                f"{error.name} is not installed", command="pip install onnx onnxruntime"
             ) from None
         self._model = onnx.load(str(path))
         self._runtime = onnxruntime
@@ -96,7 +98,7 @@ class LiteRTSide:
             )
         except ImportError:
             raise BackendUnavailableError(
-                "LiteRT is not installed; pip install ai-edge-litert"
+                "LiteRT is not installed", command="pip install ai-edge-litert"
             ) from None
         try:
             self._interpreter: Any = Interpreter(
@@ -105,7 +107,7 @@ class LiteRTSide:
             self._interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
             why = str(error).splitlines()[0][:200]
-            raise ModelFormatError(f"{Path(path).name}: LiteRT refuses it ({why})") from None
+            raise ModelFormatError(f"LiteRT refuses it ({why})", where=Path(path).name) from None
         details = self._interpreter.get_tensor_details()
         # custom operators' scratch has no name
         self._index = {str(d["name"]): int(d["index"]) for d in details if d["name"]}
@@ -139,7 +141,7 @@ class PaddleSide:
             import paddle  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
             raise BackendUnavailableError(
-                "Paddle is not installed; pip install paddlepaddle"
+                "Paddle is not installed", command="pip install paddlepaddle"
             ) from None
         self._paddle: Any = paddle
         self._scope = paddle.static.Scope()
@@ -150,7 +152,7 @@ class PaddleSide:
                 loaded = paddle.static.load_inference_model(prefix, self._executor)
         except (ValueError, RuntimeError, OSError) as error:
             why = (str(error).strip() or type(error).__name__).splitlines()[-1][:200]
-            raise ModelFormatError(f"{Path(path).name}: Paddle refuses it ({why})") from None
+            raise ModelFormatError(f"Paddle refuses it ({why})", where=Path(path).name) from None
         self._program, self.input_names, fetched = loaded
         self.output_names = [v.name for v in fetched]
 

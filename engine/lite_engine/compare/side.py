@@ -120,7 +120,7 @@ def isolated_graph(
             elif value.name in made:
                 ins.append(made[value.name])
             else:
-                raise UsageError(f"{node.name}: input {value.name} is neither known nor made")
+                raise UsageError(f"input {value.name} is neither known nor made", where=node.name)
         outs = [Value(v.name, v.dtype, v.shape, quant=v.quant) for v in node.outputs]
         made |= {v.name: v for v in outs}
         graph.nodes.append(

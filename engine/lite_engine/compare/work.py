@@ -232,7 +232,7 @@ class Work:
         x, y = self.real(pair, va[pair.name_a], vb[pair.name_b])
         alone = None if alone is None else self.real(pair, va[pair.name_a], alone)[1]
         if x.shape != y.shape:
-            raise LiteError(f"{pair.node.name}: side A gives {x.shape}, side B {y.shape}")
+            raise LiteError(f"side A gives {x.shape}, side B {y.shape}", where=pair.node.name)
         limit = self.tolerance
         if limit is None:
             limit = tolerance_of(pair, (self.a.precision, self.b.precision), x)

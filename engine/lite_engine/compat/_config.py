@@ -191,7 +191,9 @@ class _Config:
         """Raises UsageError when the script named no model."""
         path = self._model_file or self._model_dir
         if not path:
-            raise UsageError("the config names no model; call set_model_from_file or set_model_dir")
+            raise UsageError(
+                "the config names no model", fix="call set_model_from_file or set_model_dir"
+            )
         return Path(path)
 
     def param_path(self) -> Path | None:

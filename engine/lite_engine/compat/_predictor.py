@@ -39,7 +39,7 @@ class Tensor:
     def resize(self, shape: list[int]) -> None:
         """Raises ShapeError for a negative size."""
         if any(d < 0 for d in shape):
-            raise ShapeError(f"{self.name}: cannot be resized to {list(shape)}")
+            raise ShapeError(f"cannot be resized to {list(shape)}", where=self.name)
         self._shape = [int(d) for d in shape]
         if self._array is not None and self._array.size == int(np.prod(self._shape)):
             self._array = self._array.reshape(self._shape)
@@ -57,15 +57,17 @@ class Tensor:
 
     def data(self) -> np.ndarray:
         if self._array is None:
-            raise UsageError(f"{self.name}: holds no data yet; fill it, or run the predictor")
+            raise UsageError(
+                "holds no data yet", where=self.name, fix="fill it, or run the predictor"
+            )
         return self._array
 
     def _set(self, data: Any, dtype: np.dtype) -> None:
         array = np.asarray(data, dtype)
         if not self._shape:
-            raise ShapeError(f"{self.name}: call resize before setting the data")
+            raise ShapeError("call resize before setting the data", where=self.name)
         if array.size != int(np.prod(self._shape)):
-            raise ShapeError(f"{self.name}: {array.size} elements for shape {self._shape}")
+            raise ShapeError(f"{array.size} elements for shape {self._shape}", where=self.name)
         self._array = array.reshape(self._shape).astype(self._dtype.np)
 
     def set_float_data(self, data: Any, type: TargetType = TargetType.Host) -> None:
@@ -207,8 +209,11 @@ class CxxPredictor(LightPredictor):
 
     def save_optimized_pb_model(self, folder: str) -> None:
         """Raises UsageError: Paddle's own form is not written."""
-        raise UsageError("save_optimized_pb_model: Paddle models are not written; "
-                         "save_optimized_model writes a .nb file")  # fmt: skip
+        raise UsageError(
+            "Paddle models are not written",
+            where="save_optimized_pb_model",
+            fix="save_optimized_model writes a .nb file",
+        )
 
 
 def _tensor(value: Value) -> Tensor:
@@ -225,4 +230,6 @@ def _named(tensors: list[Tensor], name: str, kind: str) -> Tensor:
     for tensor in tensors:
         if tensor.name == name:
             return tensor
-    raise UsageError(f"no {kind} is called {name!r}; {', '.join(t.name for t in tensors)}")
+    raise UsageError(
+        f"no {kind} is called {name!r}", fix=f"{kind}s: {', '.join(t.name for t in tensors)}"
+    )

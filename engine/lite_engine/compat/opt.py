@@ -19,6 +19,7 @@ from ..importers.paddle.registry import known_types
 from ..ir import Graph
 from ..model_file import optimize
 from ..model_file.naive_buffer import kernels, nb_program, write_nb
+from ..terminal import error_line
 from .opt_reports import write_pictures, write_tailoring_lists
 
 QUANT_BITS = {"QUANT_INT8": 8, "QUANT_INT16": 16}
@@ -97,10 +98,10 @@ def run_opt(argv: Sequence[str]) -> int:
     try:
         run(options)
     except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 2
     except LiteError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 1
     return 0
 
@@ -140,7 +141,9 @@ def run(options: argparse.Namespace) -> list[Path]:
         print(model_table(_open(options), targets))
         return []
     if options.optimize_out_type == "protobuf":
-        raise UsageError("--optimize_out_type protobuf is not written; use naive_buffer or lite")
+        raise UsageError(
+            "--optimize_out_type protobuf is not written", fix="use naive_buffer or lite"
+        )
     if not options.optimize_out:
         raise UsageError("--optimize_out is missing: where should the result go?")
     written = [_convert(one, targets) for one in _one_by_one(options)]
@@ -188,9 +191,13 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
         )
     else:
         if options.insert_print is not None:
-            raise UsageError("--insert-print is for .nb files; `lite run --tap` shows our values")
+            raise UsageError(
+                "--insert-print is for .nb files", fix="`lite run --tap` shows our values"
+            )
         if options.quant_model:
-            raise UsageError("--quant_model writes .nb files; use `lite quantize` for .lite files")
+            raise UsageError(
+                "--quant_model writes .nb files", fix="use `lite quantize` for .lite files"
+            )
         precision = "fp16" if options.enable_fp16 else "fp32"
         optimize(graph, targets=targets, precision=precision).save(out)
     print(f"{out}: {out.stat().st_size} bytes, for {', '.join(targets)}")
@@ -199,7 +206,9 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
 
 def _record(files: Sequence[Path], out: Path) -> None:
     if any(file.suffix != ".nb" for file in files):
-        raise UsageError("--record_tailoring_info lists .nb files; `lite export --trim` is ours")
+        raise UsageError(
+            "--record_tailoring_info lists .nb files", fix="`lite export --trim` is ours"
+        )
     for path in write_tailoring_lists(files, out.with_suffix("") if out.suffix == ".nb" else out):
         print(f"wrote {path}")
 

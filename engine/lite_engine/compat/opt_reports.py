@@ -73,5 +73,5 @@ def _write(path: Path, lines: Iterable[str]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LiteError(f"{path.parent}: cannot be made ({error.strerror})") from None
+        raise LiteError(f"cannot be made ({error.strerror})", where=path.parent) from None
     return write_file(path, "\n".join(lines) + "\n")

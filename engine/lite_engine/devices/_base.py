@@ -122,12 +122,15 @@ def runner_failure(device: str, code: int, stderr: str) -> DeviceError:
     signal = -code if code < 0 else code - 128 if code > 128 else 0
     if signal == 9:
         return DeviceError(
-            f"{device}: the runner was killed (signal 9), out of memory perhaps; "
-            "free memory there or use fewer threads",
-            "run",
+            "the runner was killed (signal 9), out of memory perhaps",
+            where=device,
+            fix="free memory there or use fewer threads",
+            stage="run",
         )
     if signal:
-        return DeviceError(f"{device}: the runner ended with signal {signal}: {said}", "run")
+        return DeviceError(
+            f"the runner ended with signal {signal}: {said}", where=device, stage="run"
+        )
     if code == 127:
-        return DeviceError(f"{device}: the runner does not start: {said}", "run")
-    return DeviceError(f"{device}: the runner failed: {said}", "run")
+        return DeviceError(f"the runner does not start: {said}", where=device, stage="run")
+    return DeviceError(f"the runner failed: {said}", where=device, stage="run")

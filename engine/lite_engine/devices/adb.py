@@ -33,7 +33,9 @@ class AdbTransport:
         """Raises UsageError."""
         match = _ADDRESS.fullmatch(address)
         if not match:
-            raise UsageError(f"{address!r} is not like adb://SERIAL; `adb devices` lists them")
+            raise UsageError(
+                f"{address!r} is not like adb://SERIAL", fix="list them", command="adb devices"
+            )
         self.name = address
         self._serial = match["serial"]
 
@@ -49,18 +51,18 @@ class AdbTransport:
     def _adb(self, arguments: Sequence[str], timeout_s: float) -> Answer:
         tool = shutil.which("adb")
         if tool is None:
-            raise DeviceError(f"{self.name}: no adb here; sudo apt-get install adb")
+            raise DeviceError("no adb here", where=self.name, command="sudo apt-get install adb")
         try:
             done = subprocess.run(
                 [tool, "-s", self._serial, *arguments],
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise DeviceError(f"{self.name}: no answer within {timeout_s:.0f} s") from None
+            raise DeviceError(f"no answer within {timeout_s:.0f} s", where=self.name) from None
         stdout, stderr = (x.decode("utf-8", "replace") for x in (done.stdout, done.stderr))
         lines = [x.strip() for x in stderr.splitlines() if x.strip()]
         # adb's own failures start like this; everything else came from the device's shell.
         if done.returncode and lines and lines[-1].startswith(("adb: device", "error:", "adb: no")):
             fix = next((f for said, f in _FIXES if said in lines[-1]), "try `adb devices`")
-            raise DeviceError(f"{self.name}: {lines[-1].removeprefix('error: ')}; {fix}")
+            raise DeviceError(lines[-1].removeprefix("error: "), where=self.name, fix=fix)
         return Answer(done.returncode, stdout, stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,27 @@ class DeviceCheck:
     target: str = ""
     features: list[str] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
-    error: str = ""
+    failure: DeviceError | None = None
+
+    @property
+    def error(self) -> str:
+        """The failure as one line; empty when there is none."""
+        return str(self.failure or "")
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The JSON of `lite devices test`."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        failure = self.failure.to_dict() if self.failure else None
+        stages = [asdict(stage) for stage in self.stages]
+        return {**data, "stages": stages, "error": self.error, "failure": failure}
 
 
 @lru_cache(maxsize=8)
 def device_features(device: Device) -> tuple[str, ...]:
     """CPU features, as the runner there says them. Raises DeviceError when it does not run."""
     checked = check_device(device)
-    if not checked.good:
-        raise DeviceError(checked.error)
+    if checked.failure is not None:
+        raise checked.failure
     return tuple(checked.features)
 
 
@@ -62,9 +71,10 @@ def check_device(device: Device) -> DeviceCheck:
         out.environment = result.environment
         wanted = np.maximum(x @ w, 0)
         out.good = bool(np.allclose(result.arrays[names[1]].reshape(3, 5), wanted, atol=1e-5))
-        out.error = "" if out.good else f"{device.name}: the runner's numbers are wrong"
+        if not out.good:
+            out.failure = DeviceError("the runner's numbers are wrong", where=device.name)
     except DeviceError as error:
-        out.error = str(error)
+        out.failure = error
     done = {s.name for s in out.stages}
     out.stages = [*out.stages, *(Stage(s, "skipped") for s in STAGES if s not in done)]
     return out

@@ -29,11 +29,13 @@ def emulator() -> str | None:
 def emulator_usability() -> Usability:
     """Whether AArch64 programs run here. On an AArch64 machine they do without an emulator."""
     if host_arch() != "aarch64" and emulator() is None:
-        return Usability(False, "qemu-aarch64 is not installed", "sudo apt-get install qemu-user")
+        return Usability(
+            False, "qemu-aarch64 is not installed", command="sudo apt-get install qemu-user"
+        )
     try:
         runner_path("aarch64")
     except LiteError as error:
-        return Usability(False, "there is no AArch64 runner", str(error))
+        return Usability.refused(error)
     return Usability(True, "AArch64 runner under qemu-aarch64; times are not meaningful")
 
 
@@ -84,14 +86,18 @@ class EmulatedDevice(ProcessDevice):
     def __init__(self, cpu: str = DEFAULT_CPU) -> None:
         """Raises UsageError when `cpu` cannot be the name of a CPU model."""
         if not re.fullmatch(r"[A-Za-z0-9._,=-]+", cpu) or cpu.startswith("-"):
-            raise UsageError(f"CPU model {cpu!r}: see `qemu-aarch64 -cpu help`")
+            raise UsageError(
+                f"{cpu!r} is not the name of a CPU model",
+                fix="list them",
+                command="qemu-aarch64 -cpu help",
+            )
         self.cpu = cpu
         super().__init__("emulated" if cpu == DEFAULT_CPU else f"emulated:{cpu}", "aarch64")
 
     def command(self, runner: Path, folder: Path, *, measured: bool) -> list[str]:
         state = emulator_usability()
         if not state.usable:
-            raise DeviceError(f"{self.name}: {state.reason}; {state.fix}")
+            raise state.error(DeviceError).within(self.name)
         found = emulator()
         if found is None:
             return [str(runner)]

@@ -63,7 +63,7 @@ class ProcessDevice:
                 try:
                     runner = runner_path(self.arch)
                 except LiteError as error:
-                    raise DeviceError(f"{self.name}: {error}") from None
+                    raise DeviceError.of(error, where=self.name) from None
                 command = self.command(runner, folder, measured=runs > 0)
                 stage.detail = " ".join(command)
             with self.log.stage("copy") as stage:
@@ -86,9 +86,9 @@ class ProcessDevice:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise DeviceError(f"{self.name}: no result after {RUN_TIMEOUT_S} s") from None
+            raise DeviceError(f"no result after {RUN_TIMEOUT_S} s", where=self.name) from None
         except OSError as error:
-            raise DeviceError(f"{self.name}: {command[0]}: {error.strerror}") from None
+            raise DeviceError(f"{command[0]}: {error.strerror}", where=self.name) from None
         if done.returncode:
             raise runner_failure(self.name, done.returncode, done.stderr)
         return done.stderr.strip()
@@ -110,8 +110,8 @@ def read_results(device: str, folder: Path, wanted: Sequence[str]) -> RunnerResu
         profile = json.loads((folder / "profile.json").read_text())
     except (OSError, ValueError, EOFError) as error:
         raise DeviceError(
-            f"{device}: a result is missing or damaged ({error}); run again"
+            f"a result is missing or damaged ({error})", where=device, fix="run again"
         ) from None
     if not isinstance(profile, dict) or not isinstance(profile.get("steps"), list):
-        raise DeviceError(f"{device}: the runner's profile is damaged; run again")
+        raise DeviceError("the runner's profile is damaged", where=device, fix="run again")
     return RunnerResult(arrays, profile)

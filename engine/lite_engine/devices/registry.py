@@ -81,7 +81,9 @@ def load_entries() -> list[Entry]:
         return []
     except (OSError, ModelFormatError) as error:
         reason = reason_of(error)
-        raise LiteError(f"{_path()}: damaged ({reason}); remove it and add the devices") from None
+        raise LiteError(
+            f"damaged ({reason})", where=_path(), fix="remove it and add the devices"
+        ) from None
 
 
 def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
@@ -90,7 +92,7 @@ def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
         raise UsageError(f"device name {name!r}: letters, digits, '.', '_' and '-' only")
     config = str(Path(ssh_config).expanduser().resolve()) if ssh_config else ""
     if config and not Path(config).is_file():
-        raise UsageError(f"{ssh_config}: no such file")
+        raise UsageError("no such file", where=ssh_config)
     entry = Entry(name, address, config)
     entry.open()
     with locked(_path()):

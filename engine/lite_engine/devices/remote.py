@@ -142,15 +142,15 @@ class RemoteDevice:
             arch = self._good("uname", ["uname", "-m"], QUICK_S).stdout.strip()
             if arch not in TARGETS:
                 raise DeviceError(
-                    f"{self.name}: its processor is {arch[:40]!r}; there are runners for "
-                    "aarch64 and x86_64"
+                    f"its processor is {arch[:40]!r}, there are runners for aarch64 and x86_64",
+                    where=self.name,
                 )
             self._arch = {"arm64": "aarch64", "amd64": "x86_64"}.get(arch, arch)
         stage.detail = self._arch
         try:
             return runner_path(self._arch)
         except LiteError as error:
-            raise DeviceError(f"{self.name}: {error}") from None
+            raise DeviceError.of(error, where=self.name) from None
 
     def _send(self, path: Path) -> tuple[str, int]:
         """Pushes a file unless its content is there; (path there, bytes sent)."""
@@ -205,10 +205,10 @@ class RemoteDevice:
         said = f": {lines[-1]}" if lines else ""
         fix = ""
         if "No space left" in answer.stderr or "write error" in answer.stderr:
-            fix = f"; the disk there is full: free some, {self.transport.home} can be removed"
+            fix = f"the disk there is full: free some, {self.transport.home} can be removed"
         elif "Read-only" in answer.stderr or "Permission denied" in answer.stderr:
-            fix = f"; {self.transport.home} must be writable there"
-        raise DeviceError(f"{self.name}: {what}{said}{fix}")
+            fix = f"{self.transport.home} must be writable there"
+        raise DeviceError(f"{what}{said}", where=self.name, fix=fix)
 
 
 def _sha256(path: Path) -> str:

@@ -19,14 +19,14 @@ _ADDRESS = re.compile(
     r"ssh://(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@)?"
     r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?/?"
 )
-#: What OpenSSH says → what to do. `{ssh}` is the command that shows it by hand.
+#: What OpenSSH says → what to do, and the tool that does it.
 _FIXES = (
-    ("Host key verification failed", "its key is not known or has changed: check it, then `{ssh}`"),
-    ("Permission denied", "set up a key: `ssh-copy-id` to this address, then `{ssh}` must work"),
-    ("Could not resolve", "check the name, or use the address"),
-    ("Connection refused", "no ssh server listens there: check the port"),
-    ("No route to host", "is it switched on and in the same network?"),
-    ("timed out", "is it switched on and in the same network?"),
+    ("Host key verification failed", "check whether its key has changed, then log in once", "ssh"),
+    ("Permission denied", "set up a key", "ssh-copy-id"),
+    ("Could not resolve", "check the name, or use the address", ""),
+    ("Connection refused", "no ssh server listens there: check the port", ""),
+    ("No route to host", "check that it is switched on and in the same network", ""),
+    ("timed out", "check that it is switched on and in the same network", ""),
 )
 _LOST = 255
 
@@ -50,9 +50,9 @@ class SshTransport:
                          "-o", "ControlPersist=60", "-o", "ClearAllForwardings=yes",
                          "-T"]  # fmt: skip
         self._options += ["-F", config] if config else []
-        self._login = ["-l", match["user"]] if match["user"] else []
-        self._login += ["-p", match["port"]] if match["port"] else []
-        self._options += self._login
+        self._user, self._port = match["user"], match["port"]
+        self._options += ["-l", self._user] if self._user else []
+        self._options += ["-p", self._port] if self._port else []
         self._close = weakref.finalize(self, _close, self._options, self._host, folder)
 
     def call(self, command: Sequence[str], timeout_s: float) -> Answer:
@@ -77,7 +77,9 @@ class SshTransport:
     ) -> Answer:
         tool = shutil.which("ssh")
         if tool is None:
-            raise DeviceError(f"{self.name}: no ssh here; sudo apt-get install openssh-client")
+            raise DeviceError(
+                "no ssh here", where=self.name, command="sudo apt-get install openssh-client"
+            )
         # A file, not a pipe: the connection that stays open would hold the pipe.
         with tempfile.TemporaryFile() as errors:
             try:
@@ -86,7 +88,7 @@ class SshTransport:
                     stdin=stdin, stdout=stdout, stderr=errors, timeout=timeout_s,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
-                raise DeviceError(f"{self.name}: no answer within {timeout_s:.0f} s") from None
+                raise DeviceError(f"no answer within {timeout_s:.0f} s", where=self.name) from None
             errors.seek(0)
             stderr = errors.read().decode("utf-8", "replace")
         text = done.stdout.decode("utf-8", "replace") if done.stdout else ""
@@ -96,13 +98,16 @@ class SshTransport:
 
     def _lost(self, stderr: str) -> DeviceError:
         lines = [x.strip() for x in stderr.splitlines() if x.strip()]
-        by_hand = " ".join(["ssh", *self._login, self._host])
-        for said, fix in _FIXES:
-            if said in stderr:
-                line = next(x for x in lines if said in x)
-                return DeviceError(f"{self.name}: {line}; {fix.format(ssh=by_hand)}")
-        said = lines[-1] if lines else "connection lost"
-        return DeviceError(f"{self.name}: {said}; try `{by_hand}`, then again")
+        last = lines[-1] if lines else "connection lost"
+        found = ((x, *to_do) for said, *to_do in _FIXES for x in lines if said in x)
+        what, fix, tool = next(found, (last, "try by hand, then again", "ssh"))
+        return DeviceError(what, where=self.name, fix=fix, command=self._by_hand(tool))
+
+    def _by_hand(self, tool: str) -> str:
+        """The command with which a person sees what is wrong; empty for no tool."""
+        at = f"{self._user}@" if self._user else ""
+        port = ["-p", self._port] if self._port else []
+        return shlex.join([tool, *port, f"{at}{self._host}"]) if tool else ""
 
 
 def _close(options: list[str], host: str, folder: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from .. import settings
 from ..backends import Probed, get_backend
 from ..profile.environment import environment
+from ..errors import with_command
 from ..runtime import host_target, usability
 
 
@@ -22,6 +23,7 @@ class Check:
     state: str
     summary: str
     fix: str = ""
+    command: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     tried: list[dict[str, Any]] = field(default_factory=list)
 
@@ -50,12 +52,9 @@ def _cpu() -> Check:
     state = get_backend("cpu").usability()
     facts = environment()
     if not state.usable:
-        return Check(
-            "CPU engine", "bad", state.reason, state.fix or "build it with `make native`", facts
-        )
-    return Check(
-        "CPU engine", "good", f"{facts['cpu']}, {facts['cores']} cores: {state.reason}", "", facts
-    )
+        return Check("CPU engine", "bad", state.reason, state.fix, state.command, facts)
+    summary = f"{facts['cpu']}, {facts['cores']} cores: {state.reason}"
+    return Check("CPU engine", "good", summary, facts=facts)
 
 
 def _opencl() -> Check:
@@ -67,6 +66,7 @@ def _opencl() -> Check:
         "good" if state.usable else "bad",
         state.reason,
         state.fix,
+        state.command,
         tried=[t._asdict() for t in tried],
     )
 
@@ -75,7 +75,13 @@ def _emulator() -> Check:
     if host_target() == "arm":
         return Check("ARM", "good", "this machine is ARM: no emulator needed")
     state = usability("arm")
-    return Check("ARM emulator", "good" if state.usable else "warning", state.reason, state.fix)
+    return Check(
+        "ARM emulator",
+        "good" if state.usable else "warning",
+        state.reason,
+        state.fix,
+        state.command,
+    )
 
 
 def _compilers() -> Check:
@@ -89,7 +95,7 @@ def _compilers() -> Check:
         "good" if found else "warning",
         ", ".join(found) or "none found",
         "" if found else "only needed to build from source and for boards",
-        dict(tools),
+        facts=dict(tools),
     )
 
 
@@ -112,11 +118,12 @@ def _packages() -> Check:
         except importlib.metadata.PackageNotFoundError:
             versions[name] = None
     missing = [n for n in ("jupyterlab", "anywidget", "plotly", "netron") if versions[n] is None]
-    fix = 'pip install "lite-workbench[lab,opencl]"' if missing else ""
+    command = "pip install 'lite-workbench[lab,opencl]'" if missing else ""
     text = ", ".join(f"{n} {v}" for n, v in versions.items() if v)
     if missing:
         text += f"; the Workbench also needs {', '.join(missing)}"
-    return Check("Packages", "warning" if missing else "good", text, fix, versions)
+    fix = with_command("", command)
+    return Check("Packages", "warning" if missing else "good", text, fix, command, versions)
 
 
 def _settings() -> Check:
@@ -126,6 +133,5 @@ def _settings() -> Check:
         "Settings",
         "warning" if wrong else "good",
         "; ".join(wrong) or "all variables known",
-        "",
-        values,
+        facts=values,
     )

@@ -21,7 +21,7 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
     try:
         model = read_model(path)
     except LiteError as error:
-        return [Check(str(path), "bad", str(error).removeprefix(f"{path}: "))]
+        return [_failed(str(path), error)]
     if device is not None:
         return _on_device(model, path, backend, device)
     checks = [_decision(model, f"{path} here", backend)]
@@ -33,25 +33,33 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
         if target == "arm" and state.usable and host_target() != "arm":
             extra += "; emulated, taken only with --backend arm"
         summary = f"{model.told_precision(target)}: {state.reason}{extra}"
-        checks.append(Check(f"target {target}", good, summary, state.fix))
+        checks.append(Check(f"target {target}", good, summary, state.fix, state.command))
     return checks
 
 
 def device_check(device: Device) -> tuple[Check, DeviceCheck]:
     """The device's own test as a check, its stages as attempts."""
     tested = check_device(device)
-    summary = f"{tested.target} with {' '.join(tested.features)}" if tested.good else tested.error
-    stages = [asdict(stage) for stage in tested.stages]
-    state = "good" if tested.good else "bad"
-    check = Check(f"device {device.name}", state, summary, "", tested.environment, stages)
+    name = f"device {device.name}"
+    if tested.failure is not None:
+        check = _failed(name, tested.failure)
+    else:
+        check = Check(name, "good", f"{tested.target} with {' '.join(tested.features)}")
+    check.facts = tested.environment
+    check.tried = [asdict(stage) for stage in tested.stages]
     return check, tested
+
+
+def _failed(name: str, error: LiteError) -> Check:
+    place = "" if error.where in name else f"{error.where}: "
+    return Check(name, "bad", f"{place}{error.what}", error.fix, error.command)
 
 
 def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[Check]:
     reached, tested = device_check(device)
     name = f"{path} on {device.name}"
-    if not tested.good:
-        return [Check(name, "bad", tested.error), reached]
+    if tested.failure is not None:
+        return [_failed(name, tested.failure), reached]
     missing = model.needs.missing(tested.target, tested.features)
     if missing:
         summary = (
@@ -70,6 +78,6 @@ def _decision(model: Model, name: str, backend: str, device: Device | None = Non
     try:
         decision = choose(model, backend, device=device)
     except LiteError as error:
-        return Check(name, "bad", str(error))
+        return _failed(name, error)
     precision = told(model.graph_in(decision.precision), decision.precision)
     return Check(name, "good", decision.text(precision))

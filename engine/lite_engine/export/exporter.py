@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from .._native import header_path, library_path, runner_path
@@ -91,8 +92,8 @@ def export_model(
     if model.targets and target not in model.targets:
         also = ",".join([*model.targets, target])
         raise TargetMismatchError(
-            f"{model.name} was converted for {', '.join(model.targets)}, not {target}; "
-            f"run `lite convert {model.path or 'MODEL'} --targets {also}`"
+            f"{model.name} was converted for {', '.join(model.targets)}, not {target}",
+            command=f"lite convert {quote(str(model.path or 'MODEL'))} --targets {also}",
         )
     with filling(folder) as part:
         made = _fill(model, part, target, trimmed)
@@ -142,8 +143,10 @@ def _write_model(model: Model, folder: Path, target: str) -> Path:
     made = model.save(folder / f"{model.name}.lite")
     note = read_model(made).metadata.get("notes", {}).get(target)
     if note:
-        fix = "" if "; " in note else "; run the .lite file there with Python, from a wheel"
-        raise TargetMismatchError(f"{model.name} cannot run on a device alone: {note}{fix}")
+        raise TargetMismatchError(
+            f"{model.name} cannot run on a device alone: {note}",
+            fix="run the .lite file there with Python, from a wheel",
+        )
     return made
 
 

@@ -67,7 +67,9 @@ def short_list(full: str, kernels: list[str]) -> str:
     for kernel in (*kernels, *floats):
         having = [row for row, known in files.items() if kernel in known]
         if not having and kernel in kernels:
-            raise LiteError(f"kernel {kernel} is in no file of kernel_list.inc; run without --trim")
+            raise LiteError(
+                f"kernel {kernel} is in no file of kernel_list.inc", fix="run without --trim"
+            )
         needed.update(having)
     lines = []
     for line in full.splitlines():
@@ -87,15 +89,16 @@ def _registers(isa: str, file: str) -> set[str]:
 def _check_tools(arch: str) -> None:
     if not (SOURCES / "CMakeLists.txt").is_file():
         raise BackendUnavailableError(
-            "--trim builds from the runtime's sources, which a wheel does not carry; use a source "
-            "checkout, or leave --trim out"
+            "--trim builds from the runtime's sources, which a wheel does not carry",
+            fix="use a source checkout, or leave --trim out",
         )
     compiler = "c++" if arch == host_arch() else f"{arch}-linux-gnu-g++"
     packages = {"c++": "g++", "cmake": "cmake", f"{arch}-linux-gnu-g++": f"g++-{arch}-linux-gnu"}
     for tool in ("cmake", compiler):
         if not shutil.which(tool):
             raise BackendUnavailableError(
-                f"--trim needs {tool}; sudo apt-get install {packages[tool].replace('_', '-')}"
+                f"--trim needs {tool}",
+                command=f"sudo apt-get install {packages[tool].replace('_', '-')}",
             )
 
 
@@ -114,4 +117,4 @@ def _build(build: Path, listed: Path, arch: str) -> None:
         if done.returncode:
             log = build / "build.log"
             log.write_text(done.stdout + done.stderr)
-            raise LiteError(f"the trimmed build failed; its messages are in {log}")
+            raise LiteError("the trimmed build failed", fix=f"its messages are in {log}")

@@ -121,13 +121,17 @@ class History:
 
         row = self._try(work, None)
         if row is None:
-            raise UsageError(f"there is no run {run!r}; `lite runs list` shows what is kept")
+            raise UsageError(
+                f"there is no run {run!r}", fix="list those that are kept", command="lite runs list"
+            )
         try:
             profile = parse(row[-1] if isinstance(row[-1], str) else "", "profile")
             return _run(row[:-1]), Profile.from_dict(profile.value)
         except ModelFormatError as error:
             raise UsageError(
-                f"run {run} cannot be read any more ({error}); `lite profile` keeps a new one"
+                f"run {run} cannot be read any more ({error})",
+                fix="keep a new one",
+                command="lite profile MODEL",
             ) from None
 
     # ---- the file
@@ -190,5 +194,7 @@ def _run(row: Sequence[Any]) -> Run:
 def check_tag(tag: str) -> str:
     """The tag. Raises UsageError for a number, which would name a run."""
     if tag.isdigit():
-        raise UsageError(f"tag {tag!r} is a number, and numbers name runs; put a letter before it")
+        raise UsageError(
+            f"tag {tag!r} is a number, and numbers name runs", fix="put a letter before it"
+        )
     return tag

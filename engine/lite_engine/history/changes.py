@@ -60,8 +60,8 @@ class ProfileChange:
         where one of the two was emulated, or both without counts."""
         if self.instructions is None and not self.times_meaningful:
             raise UsageError(
-                f"{self.a} and {self.b} cannot be judged: an emulated run has no times; take two "
-                "emulated runs, which count executed instructions, or two of a device"
+                f"{self.a} and {self.b} cannot be judged: an emulated run has no times",
+                fix="take two emulated runs, which count executed instructions, or two of a device",
             )
         before, after = self.instructions or (self.before_ns, self.after_ns)
         return 100 * (after / max(before, 1) - 1)

@@ -46,7 +46,7 @@ def find_model(path: str | Path) -> Path:
     if found:
         names = ", ".join(p.name for p in found[:8])
         what = f"{len(found)} models go by this name; give one of {names}"
-    raise ModelFormatError(f"{path}: {what}")
+    raise ModelFormatError(what, where=path)
 
 
 def _match(path: Path) -> str | None:
@@ -59,7 +59,7 @@ def format_of(path: str | Path) -> str:
     _check_download(path)
     name = _match(path)
     if name is None:
-        raise ModelFormatError(f"{path}: {_what_it_is(path)}")
+        raise ModelFormatError(_what_it_is(path), where=path)
     return name
 
 
@@ -81,12 +81,14 @@ def _check_download(path: Path) -> None:
         return
     start = head(path, 64).lstrip().lower()
     if path.stat().st_size == 0:
-        raise ModelFormatError(f"{path}: the file is empty; copy or download it again")
+        raise ModelFormatError("the file is empty", where=path, fix="copy or download it again")
     if start.startswith(b"version https://git-lfs"):
-        raise ModelFormatError(f"{path}: a Git LFS pointer, not the model; run `git lfs pull`")
+        raise ModelFormatError(
+            "a Git LFS pointer, not the model", where=path, command="git lfs pull"
+        )
     if start.startswith((b"<!doctype html", b"<html")):
         raise ModelFormatError(
-            f"{path}: a web page, not a model; download the file itself (its raw address)"
+            "a web page, not a model", where=path, fix="download the file itself (its raw address)"
         )
 
 
@@ -159,7 +161,7 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     try:
         walk(graph, has_its_inputs)
     except ShapeError as error:
-        raise ModelFormatError(str(error)) from None
+        raise ModelFormatError.of(error) from None
     fix_shapes(graph, shapes or {})
     for value in graph.inputs:
         if value.dtype is None:
@@ -178,7 +180,9 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
     by_name = {v.name: v for v in graph.inputs}
     for name, shape in shapes.items():
         if name not in by_name:
-            raise ModelFormatError(f"no input is called {name!r}; inputs: {', '.join(by_name)}")
+            raise ModelFormatError(
+                f"no input is called {name!r}", fix=f"inputs: {', '.join(by_name)}"
+            )
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
 
 
@@ -191,7 +195,7 @@ def end_at(graph: Graph, names: Sequence[str]) -> None:
         if name not in values:
             near = difflib.get_close_matches(name, values, n=1)
             hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists the layers"
-            raise UsageError(f"the model computes nothing called {name!r}; {hint}")
+            raise UsageError(f"the model computes nothing called {name!r}", fix=hint)
     graph.outputs = list(dict.fromkeys(v for name in names for v in values[name]))
     if graph.remove_unread():
         graph.inputs = [v for v in graph.inputs if v.readers]

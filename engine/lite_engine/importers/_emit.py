@@ -156,7 +156,7 @@ class Emitter:
             return value
         if value.const is not None:
             if sorted(perm) != list(range(value.const.ndim)):
-                raise ModelFormatError(f"{self.source}: axes {perm} of {value.type}")
+                raise ModelFormatError(f"axes {perm} of {value.type}", where=self.source)
             array = np.ascontiguousarray(value.const.transpose(perm))
             return self.const(array, value.name + "/transposed", value.dtype)
         before = value.producer
@@ -203,8 +203,9 @@ class Emitter:
         """Number of axes. Raises ModelFormatError when the file does not say."""
         if x.shape is None:
             raise ModelFormatError(
-                f"{self.source}: the rank of {x.name} is not known; "
-                "export the model with fixed input shapes"
+                f"the rank of {x.name} is not known",
+                where=self.source,
+                fix="export the model with fixed input shapes",
             )
         return len(x.shape)
 
@@ -212,11 +213,12 @@ class Emitter:
         """Contents of a constant integer input. Raises ModelFormatError when it is computed."""
         if x is None or x.const is None:
             raise ModelFormatError(
-                f"{self.source}: {what} is computed while running, it must be a constant; "
-                "export the model with fixed input shapes"
+                f"{what} is computed while running, it must be a constant",
+                where=self.source,
+                fix="export the model with fixed input shapes",
             )
         if x.const.dtype.kind not in "iub":
-            raise ModelFormatError(f"{self.source}: {what} is {x.type}, not integers")
+            raise ModelFormatError(f"{what} is {x.type}, not integers", where=self.source)
         return [int(v) for v in x.const.ravel()]
 
     def dims(self, x: Value) -> list[int | None]:

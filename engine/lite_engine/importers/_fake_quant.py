@@ -21,8 +21,9 @@ def _nudged(
     fits = (low <= 0).all() and (high >= 0).all() and (low < high).all()
     if not 2 <= bits <= 8 or not fits:
         raise ModelFormatError(
-            f"{where}: fake quantization of {bits} bits; 2 to 8 bits over ranges that hold"
-            " 0 are read"
+            f"fake quantization of {bits} bits",
+            where=where,
+            fix="2 to 8 bits over ranges that hold 0 are read",
         )
     qmin, qmax = int(narrow), (1 << bits) - 1
     scale = ((high - low) / (qmax - qmin)).astype(np.float32)

@@ -49,15 +49,16 @@ def window(
     """
     if min([*strides, *dilations, *kernel, 1]) < 1:
         raise ModelFormatError(
-            f"{emit.source}: window {list(kernel)}, strides {list(strides)},"
-            f" dilations {list(dilations)}; all must be 1 or more"
+            f"window {list(kernel)}, strides {list(strides)}, dilations {list(dilations)}",
+            where=emit.source,
+            fix="all must be 1 or more",
         )
     attrs: dict[str, Any] = {"strides": list(strides)}
     if any(d != 1 for d in dilations):
         attrs["dilations"] = list(dilations)
     sizes = emit.dims(x)[2:]
     if len(sizes) != len(kernel):
-        raise ModelFormatError(f"{emit.source}: a window {list(kernel)} over {x.type}")
+        raise ModelFormatError(f"a window {list(kernel)} over {x.type}", where=emit.source)
     if padding == "EXPLICIT":
         attrs["pads"] = [*explicit[0::2], *explicit[1::2]]
     elif padding == "SAME":
@@ -71,7 +72,9 @@ def window(
         elif any(any(p) for p in known):
             attrs["pads"] = [p[0] for p in known] + [p[1] for p in known]
     elif padding != "VALID":
-        raise ModelFormatError(f"{emit.source}: padding {padding!r} is not SAME, VALID or EXPLICIT")
+        raise ModelFormatError(
+            f"padding {padding!r} is not SAME, VALID or EXPLICIT", where=emit.source
+        )
     return attrs
 
 

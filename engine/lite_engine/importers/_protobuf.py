@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import ModelFormatError
 
 MAX_DEPTH = 64
-_DAMAGED = "; the file is damaged: copy or download it again"
+_DAMAGED = "the file is damaged: copy or download it again"
 Buffer = memoryview
 
 
@@ -28,7 +28,9 @@ def read_varint(data: Buffer, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise ModelFormatError(f"protobuf: a number is cut off or too long{_DAMAGED}")
+            raise ModelFormatError(
+                "a number is cut off or too long", where="protobuf", fix=_DAMAGED
+            )
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -49,7 +51,7 @@ class Message:
 
     def __init__(self, data: Buffer | bytes, depth: int = 0) -> None:
         if depth > MAX_DEPTH:
-            raise ModelFormatError(f"protobuf: nested deeper than {MAX_DEPTH} messages")
+            raise ModelFormatError(f"nested deeper than {MAX_DEPTH} messages", where="protobuf")
         self.depth = depth
         self._fields: dict[int, list[Any]] = {}
         view = data if isinstance(data, memoryview) else memoryview(data)
@@ -61,12 +63,14 @@ class Message:
             key, at = read_varint(data, at)
             number, wire = key >> 3, key & 7
             if number == 0:
-                raise ModelFormatError("protobuf: field number 0")
+                raise ModelFormatError("field number 0", where="protobuf")
             value: Any
             if wire == 2:
                 size, at = read_varint(data, at)
                 if size > end - at:
-                    raise ModelFormatError(f"protobuf: field {number} is cut off{_DAMAGED}")
+                    raise ModelFormatError(
+                        f"field {number} is cut off", where="protobuf", fix=_DAMAGED
+                    )
                 value = data[at : at + size]
                 at += size
             elif wire == 0:
@@ -74,14 +78,16 @@ class Message:
             elif wire in (1, 5):
                 size = 8 if wire == 1 else 4
                 if size > end - at:
-                    raise ModelFormatError(f"protobuf: field {number} is cut off{_DAMAGED}")
+                    raise ModelFormatError(
+                        f"field {number} is cut off", where="protobuf", fix=_DAMAGED
+                    )
                 value = bytes(data[at : at + size])
                 at += size
             elif wire == 3:
                 at = _skip_group(data, at, number, self.depth)
                 continue
             else:
-                raise ModelFormatError(f"protobuf: wire type {wire} in field {number}")
+                raise ModelFormatError(f"wire type {wire} in field {number}", where="protobuf")
             fields.setdefault(number, []).append(value)
 
     def __contains__(self, number: int) -> bool:
@@ -111,7 +117,7 @@ class Message:
                     v, at = read_varint(value, at)
                     out.append(signed(v))
             else:
-                raise ModelFormatError(f"protobuf: field {number} holds no varints")
+                raise ModelFormatError(f"field {number} holds no varints", where="protobuf")
         return out
 
     def fixed(self, number: int, dtype: Any) -> np.ndarray:
@@ -120,7 +126,9 @@ class Message:
         parts = []
         for value in self._fields.get(number, ()):
             if isinstance(value, int) or len(value) % item.itemsize:
-                raise ModelFormatError(f"protobuf: field {number} is not a list of {item.name}")
+                raise ModelFormatError(
+                    f"field {number} is not a list of {item.name}", where="protobuf"
+                )
             parts.append(np.frombuffer(value, item))
         return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.empty(0, item)
 
@@ -140,7 +148,7 @@ class Message:
         values = self._fields.get(number, [])
         for v in values:
             if not isinstance(v, memoryview):
-                raise ModelFormatError(f"protobuf: field {number} is not length-delimited")
+                raise ModelFormatError(f"field {number} is not length-delimited", where="protobuf")
         return values
 
     # ---- scalars: the last one wins, as protobuf says (last in the class: their names hide types)
@@ -156,7 +164,7 @@ class Message:
             return default
         raw = values[-1]
         if not isinstance(raw, bytes):
-            raise ModelFormatError(f"protobuf: field {number} is not a float")
+            raise ModelFormatError(f"field {number} is not a float", where="protobuf")
         return float(struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0])
 
     def int(self, number: int, default: int = 0) -> int:
@@ -165,7 +173,7 @@ class Message:
         if not values:
             return default
         if not isinstance(values[-1], int):
-            raise ModelFormatError(f"protobuf: field {number} is not an integer")
+            raise ModelFormatError(f"field {number} is not an integer", where="protobuf")
         return signed(values[-1])
 
 
@@ -173,7 +181,7 @@ def _decode(data: Buffer, number: int) -> str:
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError:
-        raise ModelFormatError(f"protobuf: field {number} is not UTF-8 text") from None
+        raise ModelFormatError(f"field {number} is not UTF-8 text", where="protobuf") from None
 
 
 def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
@@ -181,14 +189,14 @@ def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
     open_groups = [number]
     while open_groups:
         if depth + len(open_groups) > MAX_DEPTH:
-            raise ModelFormatError("protobuf: groups nested too deeply")
+            raise ModelFormatError("groups nested too deeply", where="protobuf")
         key, at = read_varint(data, at)
         inner, wire = key >> 3, key & 7
         if wire == 3:
             open_groups.append(inner)
         elif wire == 4:
             if open_groups.pop() != inner:
-                raise ModelFormatError("protobuf: group ends do not match")
+                raise ModelFormatError("group ends do not match", where="protobuf")
         elif wire == 0:
             _, at = read_varint(data, at)
         elif wire == 2:
@@ -197,7 +205,7 @@ def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
         elif wire in (1, 5):
             at += 8 if wire == 1 else 4
         else:
-            raise ModelFormatError(f"protobuf: wire type {wire} in a group")
+            raise ModelFormatError(f"wire type {wire} in a group", where="protobuf")
         if at > len(data):
-            raise ModelFormatError(f"protobuf: a group is cut off{_DAMAGED}")
+            raise ModelFormatError("a group is cut off", where="protobuf", fix=_DAMAGED)
     return at

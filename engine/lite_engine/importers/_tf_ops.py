@@ -40,7 +40,7 @@ REDUCE = {
 def scalar(emit: Emitter, x: Value, number: float) -> Value:
     """A constant of x's element type."""
     if x.dtype is None:
-        raise ModelFormatError(f"{emit.source}: the element type of {x.name} is not known")
+        raise ModelFormatError(f"the element type of {x.name} is not known", where=emit.source)
     return emit.const(np.array(number, x.dtype.np))
 
 
@@ -186,7 +186,7 @@ def split_sizes(emit: Emitter, x: Value, sizes: Value, axis: Value, count: int) 
     if -1 in wanted:
         total = emit.dims(x)[at]
         if total is None:
-            raise ModelFormatError(f"{emit.source}: axis {at} of {x.name} is not fixed")
+            raise ModelFormatError(f"axis {at} of {x.name} is not fixed", where=emit.source)
         wanted[wanted.index(-1)] = total - sum(wanted) - 1
     return emit.outputs("Split", [x, emit.const(wanted)], count, axis=at)
 
@@ -210,7 +210,9 @@ def mirror_pad(emit: Emitter, x: Value, paddings: Value, symmetric: bool) -> Val
         size = emit.dims(x)[axis]
         if begin or end:
             if size is None or not 0 <= begin <= size or not 0 <= end <= size:
-                raise ModelFormatError(f"{emit.source}: symmetric padding {begin},{end} of {size}")
+                raise ModelFormatError(
+                    f"symmetric padding {begin},{end} of {size}", where=emit.source
+                )
             at = np.concatenate(
                 [np.arange(begin)[::-1], np.arange(size), np.arange(size - end, size)[::-1]]
             )
@@ -267,7 +269,7 @@ def strided_slice(
                 out_axis += 1
             axis += 1
     if axis > rank or 0 in steps:
-        raise ModelFormatError(f"{emit.source}: {count} slices of {x.type}, strides {steps}")
+        raise ModelFormatError(f"{count} slices of {x.type}, strides {steps}", where=emit.source)
     x = _cut(emit, x, begin, end, steps, cut, drop, begin_mask, end_mask)
     if drop:
         x = squeeze(emit, x, drop)
@@ -322,9 +324,10 @@ def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int =
         return emit("Gather", x, indices, axis=axis)
     if axis != batch_dims:
         raise UnsupportedOperatorError(
-            f"{emit.source}: gather with batch_dims {batch_dims} along axis {axis} is not read; "
-            "export it as a plain gather",
+            f"gather with batch_dims {batch_dims} along axis {axis} is not read",
             (emit.source,),
+            where=emit.source,
+            fix="export it as a plain gather",
         )
     return emit(
         "GatherND", x, emit("Unsqueeze", emit.cast(indices, DType.I64), [-1]), batch_dims=batch_dims
@@ -349,7 +352,9 @@ def space_to_batch(
     for size, b in zip(dims[1 : n + 1], block):
         part = None if size is None else size // b
         if size is not None and size % b:
-            raise ModelFormatError(f"{emit.source}: size {size} does not split into blocks of {b}")
+            raise ModelFormatError(
+                f"size {size} does not split into blocks of {b}", where=emit.source
+            )
         inner += [part, b]
         outer.append(part)
     x = emit.reshape(x, _one_open(emit, inner + dims[n + 1 :]))
@@ -385,14 +390,16 @@ def batch_to_space(emit: Emitter, x: Value, block: Sequence[int], crops: Value) 
 
 def _check_blocks(emit: Emitter, x: Value, block: Sequence[int]) -> None:
     if not block or min(block) < 1 or len(block) >= emit.rank(x):
-        raise ModelFormatError(f"{emit.source}: blocks {list(block)} of {x.type}")
+        raise ModelFormatError(f"blocks {list(block)} of {x.type}", where=emit.source)
 
 
 def _one_open(emit: Emitter, dims: Sequence[int | None]) -> list[int]:
     """Sizes for Reshape: one may be unknown."""
     if sum(d is None for d in dims) > 1:
         raise ModelFormatError(
-            f"{emit.source}: more than one size is open; export the model with fixed input shapes"
+            "more than one size is open",
+            where=emit.source,
+            fix="export the model with fixed input shapes",
         )
     return [-1 if d is None else d for d in dims]
 
@@ -443,7 +450,7 @@ def swap_last(emit: Emitter, x: Value) -> Value:
     """The last two axes exchanged."""
     rank = emit.rank(x)
     if rank < 2:
-        raise ModelFormatError(f"{emit.source}: {x.type} has no two axes to exchange")
+        raise ModelFormatError(f"{x.type} has no two axes to exchange", where=emit.source)
     return emit.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
@@ -484,5 +491,5 @@ def compute(emit: Emitter, name: str, inputs: Sequence[Value]) -> Value | list[V
     try:
         signature(function).bind(emit, *inputs)
     except TypeError:
-        raise ModelFormatError(f"{emit.source}: {name} with {len(inputs)} inputs") from None
+        raise ModelFormatError(f"{name} with {len(inputs)} inputs", where=emit.source) from None
     return function(emit, *inputs)

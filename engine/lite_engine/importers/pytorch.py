@@ -41,7 +41,7 @@ def from_module(
         import torch
     except ImportError:
         raise BackendUnavailableError(
-            "no torch here; pip install torch, or export to ONNX where it is"
+            "no torch here", fix="pip install torch, or export to ONNX where it is"
         ) from None
     if example_inputs is None:
         raise UsageError("give example_inputs=(tensor, …): an export follows one call")

@@ -50,7 +50,9 @@ class DType(str, Enum):
         dtype = np.dtype(given)
         found = _FROM_NUMPY.get(dtype)
         if found is None:
-            raise ShapeError(f"element type {dtype} is not supported; cast to one of {_NAMES}")
+            raise ShapeError(
+                f"element type {dtype} is not supported", fix=f"cast to one of {_NAMES}"
+            )
         return found
 
 

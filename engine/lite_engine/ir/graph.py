@@ -48,7 +48,7 @@ class Value:
     def type(self) -> TypeInfo:
         """Raises ShapeError when the element type is not known yet."""
         if self.dtype is None:
-            raise ShapeError(f"{self.name}: element type is not known")
+            raise ShapeError("element type is not known", where=self.name)
         return TypeInfo(self.dtype, self.shape, self.const)
 
     @property
@@ -238,7 +238,7 @@ class Graph:
         """Takes a node out. Its outputs must have no readers left."""
         for value in node.outputs:
             if value.readers or self.is_output(value):
-                raise ShapeError(f"{node.name}: removed while {value.name} is still read")
+                raise ShapeError(f"removed while {value.name} is still read", where=node.name)
         node.inputs = ()  # type: ignore[assignment]
         self.nodes.remove(node)
 

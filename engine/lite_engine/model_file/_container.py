@@ -55,7 +55,7 @@ def write_container(
     or the folder cannot be written; nothing is left behind (files.py).
     """
     if path.exists() and not path.is_file():
-        raise LiteError(f"{path}: not a regular file; give another name")
+        raise LiteError("not a regular file", where=path, fix="give another name")
     rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
     parts: list[tuple[int, list[bytes | memoryview]]] = []  # offset, buffers
     places: dict[bytes, int] = {}  # small sections that are there already → offset
@@ -102,7 +102,7 @@ class Sections(Mapping[str, memoryview]):
             view, crc, flags = self._rows[tag]
             if zlib.crc32(view) != crc:
                 raise ModelFormatError(
-                    f"{self.path}: section {tag!r} is damaged (checksum); convert again"
+                    f"section {tag!r} is damaged (checksum)", where=self.path, fix="convert again"
                 )
             self._read[tag] = _unpacked(self.path, tag, view) if flags & COMPRESSED else view
         return self._read[tag]
@@ -121,37 +121,45 @@ def read_container(path: Path) -> Sections:
     """The sections of a file. Raises ModelFormatError, VersionError."""
     data = map_file(path)
     if len(data) < _HEAD.size:
-        raise ModelFormatError(f"{path}: too short for a .lite file")
+        raise ModelFormatError("too short for a .lite file", where=path)
     magic, version, count = _HEAD.unpack(data[: _HEAD.size])
     if magic != MAGIC:
-        raise ModelFormatError(f"{path}: not a .lite file; make one with `lite convert`")
+        raise ModelFormatError("not a .lite file", where=path, fix="make one with `lite convert`")
     if version != VERSION:
         raise VersionError(
-            f"{path}: format version {version}, this engine reads {VERSION}; "
-            "install a newer lite-workbench or convert the model again"
+            f"format version {version}, this engine reads {VERSION}",
+            where=path,
+            fix="install a newer lite-workbench or convert the model again",
         )
     table_end = _HEAD.size + count * _ROW.size
     if count > MAX_SECTIONS or table_end > len(data):
-        raise ModelFormatError(f"{path}: section table is damaged or cut off")
+        raise ModelFormatError("section table is damaged or cut off", where=path)
     sections = Sections(path)
     for i in range(count):
         start = _HEAD.size + i * _ROW.size
         raw, offset, size, crc, flags = _ROW.unpack(data[start : start + _ROW.size])
         tag = raw.rstrip(b"\0").decode("latin-1")
         if tag in sections:
-            raise ModelFormatError(f"{path}: two sections {tag!r}; convert the model again")
+            raise ModelFormatError(
+                f"two sections {tag!r}", where=path, fix="convert the model again"
+            )
         if flags & ~COMPRESSED:
             raise VersionError(
-                f"{path}: section {tag!r} is stored in a newer way; install a newer lite-workbench"
+                f"section {tag!r} is stored in a newer way",
+                where=path,
+                fix="install a newer lite-workbench",
             )
         if flags and tag not in ("META", "GRAPH") and not tag.startswith("GRAPH."):
             raise ModelFormatError(
-                f"{path}: section {tag!r} is compressed, which only text may be; convert again"
+                f"section {tag!r} is compressed, which only text may be",
+                where=path,
+                fix="convert again",
             )
         if offset % ALIGN or offset < table_end or size > len(data) - offset:
             raise ModelFormatError(
-                f"{path}: section {tag!r} lies outside the file, which is cut off or damaged; "
-                "copy or download it again"
+                f"section {tag!r} lies outside the file, which is cut off or damaged",
+                where=path,
+                fix="copy or download it again",
             )
         sections.add(tag, data[offset : offset + size], crc, flags)
     return sections
@@ -162,7 +170,7 @@ def _unpacked(path: Path, tag: str, data: memoryview) -> memoryview:
     try:
         text = stream.decompress(data, MAX_TEXT_BYTES)
     except zlib.error as error:
-        raise ModelFormatError(f"{path}: section {tag!r} is damaged ({error})") from None
+        raise ModelFormatError(f"section {tag!r} is damaged ({error})", where=path) from None
     if not stream.eof:
-        raise ModelFormatError(f"{path}: section {tag!r} is cut off or larger than 1 GiB")
+        raise ModelFormatError(f"section {tag!r} is cut off or larger than 1 GiB", where=path)
     return memoryview(text)

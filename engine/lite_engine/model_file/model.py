@@ -189,8 +189,9 @@ def _check_operators(graph: Graph) -> None:
     if unknown:
         told = ", ".join(f"{op} ({len(nodes)}, at {nodes[0]})" for op, nodes in unknown.items())
         raise UnsupportedOperatorError(
-            f"no target has {told}; export with another opset, or replace them before export",
+            f"no target has {told}",
             tuple(name for nodes in unknown.values() for name in nodes),
+            fix="export with another opset, or replace them before export",
         )
 
 

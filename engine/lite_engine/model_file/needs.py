@@ -41,8 +41,9 @@ class Needs(NamedTuple):
         """Raises VersionError when the file needs a newer engine."""
         if self.engine and _numbers(self.engine) > _numbers(version):
             raise VersionError(
-                f"{name} needs engine {self.engine} or newer, this is {version}; "
-                "run `pip install -U lite-workbench`, or convert the model with this version"
+                f"{name} needs engine {self.engine} or newer, this is {version}",
+                fix="convert the model with this version, or install a newer one",
+                command="pip install -U lite-workbench",
             )
 
 

@@ -41,7 +41,9 @@ def open_file(path: Path) -> Model:
     sections = read_container(path)
     missing = [tag for tag in ("META", "GRAPH", "WINDEX", "WEIGHTS") if tag not in sections]
     if missing:
-        raise ModelFormatError(f"{path}: section {missing[0]} is missing; convert the model again")
+        raise ModelFormatError(
+            f"section {missing[0]} is missing", where=path, fix="convert the model again"
+        )
     with _damage_named(path):
         meta = _json(sections["META"])
         model = _model(meta, lambda: _graph(path, sections, "GRAPH"))
@@ -93,11 +95,10 @@ def _damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except LiteError as error:
-        text = str(error)
-        raise ModelFormatError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+        raise ModelFormatError.of(error, where=path) from None
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
         raise ModelFormatError(
-            f"{path}: damaged ({type(error).__name__}: {error}); convert the model again"
+            f"damaged ({type(error).__name__}: {error})", where=path, fix="convert the model again"
         ) from None
 
 

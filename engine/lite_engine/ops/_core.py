@@ -186,19 +186,20 @@ class OpDef:
         unknown = [k for k in node.attrs if k not in self.attrs]
         if unknown:
             raise UnsupportedOperatorError(
-                f"{node.name}: {self.name} has no attribute {unknown[0]!r}"
-                f" (it has: {', '.join(self.attrs) or 'none'})",
+                f"{self.name} has no attribute {unknown[0]!r} (it has: "
+                f"{', '.join(self.attrs) or 'none'})",
                 (node.name,),
+                where=node.name,
             )
         out = {**self.attrs, **node.attrs}
         missing = [k for k, v in out.items() if v is REQUIRED or v is SUBGRAPH]
         if missing:
             raise UnsupportedOperatorError(
-                f"{node.name}: {self.name} needs attribute {missing[0]!r}", (node.name,)
+                f"{self.name} needs attribute {missing[0]!r}", (node.name,), where=node.name
             )
         for name, default in self.attrs.items():
             if default is SUBGRAPH and not isinstance(out[name], Graph):
-                raise ShapeError(f"{node.name}: {self.name}'s {name} is not a graph")
+                raise ShapeError(f"{self.name}'s {name} is not a graph", where=node.name)
         return out
 
     def arguments(self, given: Sequence[Any], where: str) -> list[Any]:
@@ -207,15 +208,15 @@ class OpDef:
         if not self.is_variadic:
             if len(args) > len(self.inputs):
                 raise ShapeError(
-                    f"{where}: {self.name} takes {len(self.inputs)} inputs, got {len(args)}"
+                    f"{self.name} takes {len(self.inputs)} inputs, got {len(args)}", where=where
                 )
             args += [None] * (len(self.inputs) - len(args))
         for i, name in enumerate(self.inputs):
             needed = not name.endswith("?") and not name.startswith("*")
             if needed and (i >= len(args) or args[i] is None):
-                raise ShapeError(f"{where}: {self.name} needs its input {self.input_name(i)!r}")
+                raise ShapeError(f"{self.name} needs its input {self.input_name(i)!r}", where=where)
         if self.gapless and any(a is None for a in args):
-            raise ShapeError(f"{where}: {self.name} has a gap among its inputs")
+            raise ShapeError(f"{self.name} has a gap among its inputs", where=where)
         return args
 
     # ---- use
@@ -223,7 +224,7 @@ class OpDef:
         """Output types of a node. Raises ShapeError that names the node."""
         if self._infer is None:
             raise UnsupportedOperatorError(
-                f"{node.name}: {self.name} has no shape inference", (node.name,)
+                f"{self.name} has no shape inference", (node.name,), where=node.name
             )
         attrs = self.filled_attrs(node)
         args = self.arguments(types, node.name)
@@ -233,17 +234,17 @@ class OpDef:
             out = self._infer(*args, **attrs)
         except ShapeError as error:
             shapes = ", ".join("-" if t is None else str(t) for t in types)
-            raise ShapeError(f"{node.name} ({self.name} of {shapes}): {error}") from None
+            raise error.within(f"{node.name} ({self.name} of {shapes})") from None
         except (ArithmeticError, IndexError, TypeError, ValueError) as error:
             # attributes of a wrong type or length, as only a damaged file has them
-            raise ShapeError(f"{node.name} ({self.name}): {error}") from error
+            raise ShapeError(error, where=f"{node.name} ({self.name})") from error
         return [out] if isinstance(out, TypeInfo) else list(out)
 
     def run(self, node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """The reference result of a node. Raises UnsupportedOperatorError, ShapeError."""
         if self._reference is None:
             raise UnsupportedOperatorError(
-                f"{node.name}: {self.name} has no reference", (node.name,)
+                f"{self.name} has no reference", (node.name,), where=node.name
             )
         attrs = self.filled_attrs(node)
         args = self.arguments(_widened(node, arrays), node.name)
@@ -253,7 +254,7 @@ class OpDef:
             with np.errstate(all="ignore"):
                 out = self._reference(*args, **attrs)
         except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
-            raise ShapeError(f"{node.name} ({self.name}): {error}") from error
+            raise ShapeError(error, where=f"{node.name} ({self.name})") from error
         outs = [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
         return _narrowed(node, outs)
 
@@ -270,7 +271,7 @@ class OpDef:
             try:
                 stated = self._cost(*args, **attrs)
             except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-                raise ShapeError(f"{node.name} ({self.name}): {error}") from error
+                raise ShapeError(error, where=f"{node.name} ({self.name})") from error
         return Cost(
             stated.macs,
             2 * stated.macs + stated.flops,
@@ -370,8 +371,9 @@ def get_op(name: str, where: str = "") -> OpDef:
     if op is None:
         prefix = f"{where}: " if where else ""
         raise UnsupportedOperatorError(
-            f"{prefix}operator {name} is not known; see `lite info MODEL` for what can replace it",
+            f"{prefix}operator {name} is not known",
             (where,) if where else (),
+            fix="see `lite info MODEL` for what can replace it",
         )
     return op
 

@@ -63,7 +63,7 @@ def check_types(graph: Graph) -> None:
             try:
                 infer_node(node)
             except ShapeError as error:
-                raise ShapeError(f"{error}; the model contradicts itself") from None
+                raise ShapeError(error, fix="the model contradicts itself") from None
             except UnsupportedOperatorError:
                 continue  # told of in a table, with all others
 
@@ -193,8 +193,8 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
         if value.dtype is None or not value.type.is_static:
             sizes = "x".join(str(d) if isinstance(d, int) else "?" for d in value.shape or "????")
             raise ShapeError(
-                f"input {value.name} has shape {value.type if value.dtype else '?'}; "
-                f"fix it with --shape {value.name}:{sizes} (a number for each ?)"
+                f"input {value.name} has shape {value.type if value.dtype else '?'}",
+                fix=f"fix it with --shape {value.name}:{sizes} (a number for each ?)",
             )
     waiting, nested = list(reversed(out.nodes)), nested_graphs(out)
     while waiting:
@@ -213,7 +213,7 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 continue  # reads a value whose shape depends on data
             if any(True for _ in node.subgraphs()):
                 continue  # a branch that these shapes never take need not fit them
-            raise ShapeError(f"{error}; the model does not fit these input shapes") from None
+            raise ShapeError(error, fix="the model does not fit these input shapes") from None
         for value, info in zip(node.outputs, types, strict=False):
             value.dtype, value.shape = info.dtype, info.shape
         fold_node(out, node, nested)
@@ -229,7 +229,7 @@ def _inline_branch(graph: Graph, node: Node, nested: Iterable[Graph]) -> list[No
     attrs = get_op("If").filled_attrs(node)
     branch = attrs["then_branch" if condition.const.item() else "else_branch"]
     if not isinstance(branch, Graph) or len(branch.outputs) < len(node.outputs):
-        raise ShapeError(f"{node.name}: its branch does not give {len(node.outputs)} values")
+        raise ShapeError(f"its branch does not give {len(node.outputs)} values", where=node.name)
     at, names = graph.nodes.index(node), {v.name for v in graph.values()}
     for inner in branch.nodes:
         for value in inner.outputs:
@@ -247,7 +247,7 @@ def check_shape(value: Value, given: Shape) -> Shape:
     ShapeError that says both."""
     declared = value.shape
     if any(d not in (declared or ()) if not isinstance(d, int) else d < 0 for d in given):
-        raise ShapeError(f"input {value.name}: {given!r} is not a shape; give whole numbers")
+        raise ShapeError(f"input {value.name}: {given!r} is not a shape", fix="give whole numbers")
     if declared is None:
         return given
     fits = len(declared) == len(given) and all(

@@ -175,7 +175,7 @@ def run_control_flow(
     try:
         return _interpreted(node, inputs, run_subgraph)
     except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
-        raise ShapeError(f"{node.name} ({node.op}): {error}") from error
+        raise ShapeError(error, where=f"{node.name} ({node.op})") from error
 
 
 def _interpreted(
@@ -194,7 +194,7 @@ def _interpreted(
         )
     if node.op == "FlexAttention":
         return _run_flex_attention(flex_attention.filled_attrs(node), inputs, run_subgraph)
-    raise ShapeError(f"{node.name}: {node.op} is not a control-flow operator")
+    raise ShapeError(f"{node.op} is not a control-flow operator", where=node.name)
 
 
 def check_control(node: Node) -> None:

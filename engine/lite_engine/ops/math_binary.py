@@ -35,7 +35,9 @@ def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
     """Raises ShapeError for operands of different types: no ONNX operator promotes."""
     different = [x for x in xs if x.dtype is not xs[0].dtype]
     if different:
-        raise ShapeError(f"operands are {xs[0].dtype} and {different[0].dtype}; cast one of them")
+        raise ShapeError(
+            f"operands are {xs[0].dtype} and {different[0].dtype}", fix="cast one of them"
+        )
     return TypeInfo(xs[0].dtype, broadcast_shapes(*(x.shape for x in xs)))
 
 

@@ -53,7 +53,9 @@ def _(
 ) -> Any:
     """y = x; the mask is all true"""
     if mode is not None and bool(mode) and (ratio is None or float(ratio) != 0):
-        raise UnsupportedOperatorError("Dropout in training mode; export the model for inference")
+        raise UnsupportedOperatorError(
+            "Dropout in training mode", fix="export the model for inference"
+        )
     return [x, np.ones(x.shape, bool)][:n_outputs]
 
 

@@ -47,7 +47,7 @@ def _(
 def read_wav(data: bytes) -> tuple[np.ndarray, int]:
     """(S,C) i16 and the sample rate. Raises ModelFormatError for what is not 16-bit PCM."""
     if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        raise ModelFormatError("not a WAV file; feed the bytes of a 16-bit PCM WAV file")
+        raise ModelFormatError("not a WAV file", fix="feed the bytes of a 16-bit PCM WAV file")
     at, channels, rate = 12, 0, 0
     while at + 8 <= len(data):
         kind, size = data[at : at + 4], struct.unpack_from("<I", data, at + 4)[0]
@@ -55,7 +55,9 @@ def read_wav(data: bytes) -> tuple[np.ndarray, int]:
         if kind == b"fmt " and len(body) >= 16:
             form, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", body)
             if form not in (1, 0xFFFE) or bits != 16 or not channels:
-                raise ModelFormatError(f"WAV format {form} with {bits} bits; 16-bit PCM is read")
+                raise ModelFormatError(
+                    f"WAV format {form} with {bits} bits", fix="16-bit PCM is read"
+                )
         elif kind == b"data" and channels:
             count = len(body) // (2 * channels)
             return np.frombuffer(body, "<i2", count * channels).reshape(count, channels), rate

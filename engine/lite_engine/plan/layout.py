@@ -104,7 +104,7 @@ def remap_attrs(op: OpDef, attrs: dict[str, Any], layout: Layout) -> dict[str, A
         if value is None or len(value) == 0:
             continue
         if len(value) not in (rank, 2 * rank):
-            raise ShapeError(f"{op.name}: {key} has {len(value)} entries for rank {rank}")
+            raise ShapeError(f"{key} has {len(value)} entries for rank {rank}", where=op.name)
         half = [value[i : i + rank] for i in range(0, len(value), rank)]
         out[key] = [part[axis] for part in half for axis in layout]
     return out

@@ -100,10 +100,10 @@ def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: _String
         offset = tensor.offset
     elif role == "weight":
         if tensor.data is None:
-            raise ShapeError(f"{tensor.name}: a weight without data")
+            raise ShapeError("a weight without data", where=tensor.name)
         weight = table.add(tensor.data)
     if offset < 0:
-        raise ShapeError(f"{tensor.name}: lies before the tensor it aliases")
+        raise ShapeError("lies before the tensor it aliases", where=tensor.name)
     return struct.pack(
         f"<I4BiIQq4ii{len(tensor.dims)}q",
         strings.add(tensor.name),

@@ -100,6 +100,6 @@ def select(
     op = get_op(node.op, node.name)
     if op._reference is None:
         raise UnsupportedOperatorError(
-            f"{node.name}: {node.op} runs nowhere ({'; '.join(given_up)})", (node.name,)
+            f"{node.op} runs nowhere ({'; '.join(given_up)})", (node.name,), where=node.name
         )
     return Placement("reference", "numpy", "; ".join(given_up) or "NumPy reference")

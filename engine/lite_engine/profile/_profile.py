@@ -148,7 +148,7 @@ def profile(
     `Predictor.run`. Raises ShapeError when the feeds do not fit, UsageError without runs.
     """
     if runs < 1 or warmup < 0:
-        raise UsageError(f"{runs} runs after {warmup} to warm up; at least one is measured")
+        raise UsageError(f"{runs} runs after {warmup} to warm up", fix="measure at least one run")
     return predictor.or_on_the_cpu(
         lambda: _profile(predictor, feeds, runs, warmup, progress, device, roof)
     )

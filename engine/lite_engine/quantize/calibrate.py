@@ -62,13 +62,13 @@ class Calibration:
                 raise ValueError("its number of samples is none")
             return Calibration(found, int(count))
         except UsageError as error:
-            raise CalibrationError(f"{error}; not a saved calibration") from None
+            raise CalibrationError(f"not a saved calibration: {error.what}", where=path) from None
         except KeyError as error:
             raise CalibrationError(
-                f"{path}: not a saved calibration ({error} is missing)"
+                f"not a saved calibration ({error} is missing)", where=path
             ) from None
         except ValueError as error:
-            raise CalibrationError(f"{path}: not a saved calibration ({error})") from None
+            raise CalibrationError(f"not a saved calibration ({error})", where=path) from None
 
 
 @dataclass
@@ -165,8 +165,8 @@ def _observe(
     for name, good in zip(present, usable):
         if not good:
             raise CalibrationError(
-                f"NaN or infinity in {_where(graph, name)} with calibration sample {index}; "
-                "check the sample and the pre-processing"
+                f"NaN or infinity in {_where(graph, name)} with calibration sample {index}",
+                fix="check the sample and the pre-processing",
             )
     out.samples = index
 
@@ -181,15 +181,17 @@ def _where(graph: Graph, name: str) -> str:
 def _check(graph: Graph, out: Calibration, count: int, differ: bool) -> None:
     if count < 2:
         raise CalibrationError(
-            f"{count} calibration sample{'s' * (count != 1)}; at least 2 are needed, "
-            "20 to 500 are usual"
+            f"{count} calibration sample{'s' * (count != 1)}",
+            fix="at least 2 are needed, 20 to 500 are usual",
         )
     if not differ:
-        raise CalibrationError(f"all {count} calibration samples are the same; give different ones")
+        raise CalibrationError(
+            f"all {count} calibration samples are the same", fix="give different ones"
+        )
     for value in graph.inputs:
         statistics = out.statistics.get(value.name)
         if statistics is not None and statistics.is_constant:
             raise CalibrationError(
-                f"input {value.name} is {statistics.low:g} in every sample; "
-                "check the pre-processing"
+                f"input {value.name} is {statistics.low:g} in every sample",
+                fix="check the pre-processing",
             )

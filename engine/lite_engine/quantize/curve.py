@@ -36,8 +36,8 @@ class Curve:
         header = json.loads(json.dumps({"options": options, "ranges": ranges}))
         if self.points and any(self.data.get(key) != value for key, value in header.items()):
             raise UsageError(
-                f"{self.path} is the curve of another model, other samples or options; "
-                "name another file or remove it"
+                f"{self.path} is the curve of another model, other samples or options",
+                fix="name another file or remove it",
             )
         self.data.update(header)
 
@@ -53,7 +53,7 @@ def read_curve(path: Path) -> dict[str, Any]:
         for point in document["points"].items():
             _check(point)
     except (OSError, LiteError) as error:
-        raise UsageError(f"{path}: not a trade-off curve ({reason_of(error)})") from None
+        raise UsageError(f"not a trade-off curve ({reason_of(error)})", where=path) from None
     return dict(document.value)
 
 

@@ -60,9 +60,9 @@ class Verdict:
         if not self.passed:
             worst = ", ".join(f"{w['name']} (−{w['drop_db']:.1f} dB)" for w in self.worst[:3])
             raise CalibrationError(
-                f"the quantised model is {self.sqnr_db:.1f} dB from its float parent, below the "
-                f"threshold of {self.threshold_db:g} dB; worst layers: {worst}; {self.advice()}, "
-                "or --force"
+                f"the quantised model is {self.sqnr_db:.1f} dB from its float parent, "
+                f"below the threshold of {self.threshold_db:g} dB (worst layers: {worst})",
+                fix=f"{self.advice()}, or --force",
             )
 
 

@@ -163,7 +163,8 @@ def quantize(
     parent = prepare(graph)
     if in_integers(parent):
         raise CalibrationError(
-            "the model computes in integers already; quantize the float model it was made from"
+            "the model computes in integers already",
+            fix="quantize the float model it was made from",
         )
     if options.scheme.keep_float:
         kept = named_layers(parent, options.scheme.keep_float)
@@ -261,7 +262,8 @@ def _choose_floats(out: Quantised, rounding: Rounding, run: Run, curve: Curve | 
     if chosen is None:
         least = min(p["size_bytes"] for p in out.points)
         raise CalibrationError(
-            f"weights of {options.max_bytes} bytes are asked for; in integers they take {least}"
+            f"weights of {options.max_bytes} bytes are asked for",
+            fix=f"in integers they take {least}",
         )
     out.options = replace(options, scheme=Scheme.from_dict(chosen["scheme"]))
 

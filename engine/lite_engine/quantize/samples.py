@@ -52,8 +52,8 @@ def read_samples(source: Any, graph: Graph) -> Samples:
         return Samples(_unstack({_only_input(graph).name: source}, graph), graph)
     if not isinstance(source, Iterable):
         raise CalibrationError(
-            f"calibration data is a {type(source).__name__}; give a folder of images, "
-            "a .npz file or an iterable of inputs"
+            f"calibration data is a {type(source).__name__}",
+            fix="give a folder of images, a .npz file or an iterable of inputs",
         )
     return Samples(source, graph)
 
@@ -65,16 +65,18 @@ def _from_path(path: Path, graph: Graph) -> Samples:
             raise CalibrationError(f"{path} holds no images (.png .jpg .bmp …)")
         return Samples(files, graph, [p.name for p in files])
     if not path.exists():
-        raise CalibrationError(f"{path} does not exist; give a folder of images or a .npz file")
+        raise CalibrationError(
+            f"{path} does not exist", fix="give a folder of images or a .npz file"
+        )
     if path.suffix == ".npz":
         try:
             arrays = read_arrays(path)
         except UsageError as error:
-            raise CalibrationError(str(error)) from None
+            raise CalibrationError.of(error) from None
         return Samples(_unstack(arrays, graph), graph)
     if is_image(path):
         return Samples([path], graph, [path.name])
-    raise CalibrationError(f"{path}: neither a folder of images nor a .npz file")
+    raise CalibrationError("neither a folder of images nor a .npz file", where=path)
 
 
 def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
@@ -88,7 +90,7 @@ def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
     missing = [n for n in inputs if n not in arrays]
     if missing:
         there = ", ".join(arrays) or "none"
-        raise CalibrationError(f"no array called {missing[0]!r}; there are: {there}")
+        raise CalibrationError(f"no array called {missing[0]!r}", fix=f"there are: {there}")
     counts = {len(arrays[n]) for n in inputs if arrays[n].ndim}
     if len(counts) != 1:
         raise CalibrationError("the arrays differ in their number of samples")
@@ -123,7 +125,7 @@ def feed_of(graph: Graph, item: Any) -> Feed:
         if isinstance(item, (str, Path)) or _is_picture(item, value):
             return {value.name: _image(graph, value, item)}
     except (UsageError, ShapeError) as error:
-        raise CalibrationError(f"calibration image {item}: {error}") from None
+        raise CalibrationError.of(error, where=f"calibration image {item}") from None
     x = np.asarray(item[0] if isinstance(item, tuple) else item)
     if x.dtype.kind not in "fiub":
         raise CalibrationError(f"a calibration sample is a {type(item).__name__}, not an array")

@@ -98,7 +98,7 @@ def _places(order: list[str], name: str) -> list[int]:
     if not found:
         near = difflib.get_close_matches(name, order, n=1)
         hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
-        raise UsageError(f"no layer is called {name!r}; {hint}")
+        raise UsageError(f"no layer is called {name!r}", fix=hint)
     return found
 
 

@@ -142,20 +142,23 @@ def _reason(model: Model, target: str, precision: str | None) -> Reason:
         return target, False, f"this machine is {platform.machine()} (emulate: --backend arm)"
     state = validity(model, target)
     if not state.usable:
-        return target, False, state.reason + (f"; {state.fix}" if state.fix else "")
+        return target, False, str(state)
     return target, True, state.reason + precision_on(model, target, precision)[1]
 
 
 def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decision:
     if model.targets and backend != "reference" and backend not in model.targets:
         raise TargetMismatchError(
-            f"{model.name} was converted for {', '.join(model.targets)}, {by}: {backend}; "
-            f"run {_convert(model, backend)}"
+            f"{model.name} was converted for {', '.join(model.targets)}, {by}: {backend}",
+            command=_convert(model, backend),
         )
     state = validity(model, backend)
     if not state.usable:
-        fix = f"; {state.fix}" if state.fix else ""
-        raise BackendUnavailableError(f"backend {backend} cannot be used: {state.reason}{fix}")
+        raise BackendUnavailableError(
+            f"backend {backend} cannot be used: {state.reason}",
+            fix=state.fix,
+            command=state.command,
+        )
     held, note = precision_on(model, backend, precision)
     chosen = Decision(backend, held)
     chosen.reasons.append((backend, True, f"{by}; {state.reason}{note}"))
@@ -166,13 +169,13 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
     target = device.target()
     if backend not in ("auto", target):
         raise BackendUnavailableError(
-            f"backend {backend} cannot be used: {device.name} runs {target}; "
-            f"use --backend {target}, or leave it out"
+            f"backend {backend} cannot be used: {device.name} runs {target}",
+            fix=f"use --backend {target}, or leave it out",
         )
     if model.targets and target not in model.targets:
         raise TargetMismatchError(
-            f"{model.name} was converted for {', '.join(model.targets)}, {device.name} is "
-            f"{target}; run {_convert(model, target)}"
+            f"{model.name} was converted for {', '.join(model.targets)}, {device.name} is {target}",
+            command=_convert(model, target),
         )
     held, note = precision_on(model, target, precision, device)
     chosen = Decision(target, held)
@@ -220,7 +223,7 @@ def _convert(model: Model, *more: str) -> str:
     targets = ",".join(dict.fromkeys([*model.targets, *more]))
     file = str(model.path or model.name)
     out = file if file.endswith(".lite") else f"{model.name}.lite"
-    return f"`lite convert {quote(file)} -o {quote(out)} --targets {targets}`"
+    return f"lite convert {quote(file)} -o {quote(out)} --targets {targets}"
 
 
 def _mismatch(model: Model, decision: Decision) -> LiteError:
@@ -229,6 +232,6 @@ def _mismatch(model: Model, decision: Decision) -> LiteError:
     if host_target() in model.targets:  # it says what is missing, and how to get it
         return TargetMismatchError(f"{model.name} cannot run on this machine ({why})")
     return TargetMismatchError(
-        f"{model.name} needs {needs}, this machine is {platform.machine()} ({why}); "
-        f"run {_convert(model, host_target())}"
+        f"{model.name} needs {needs}, this machine is {platform.machine()} ({why})",
+        command=_convert(model, host_target()),
     )

@@ -36,7 +36,7 @@ def fastest(
     for target in targets:
         state = validity(model, target)
         if not state.usable:
-            reasons.append((target, False, f"{state.reason}; {state.fix}".rstrip("; ")))
+            reasons.append((target, False, str(state)))
             continue
         try:
             predictor = Predictor(model, target, threads=threads, precision=precision)

@@ -28,13 +28,13 @@ def read_feeds(
         name, path = _named(str(item), waiting)
         kind = path.suffix.lower()
         if not path.exists():
-            raise UsageError(f"{path}: no such file")
+            raise UsageError("no such file", where=path)
         if kind == ".npz":
             feeds.update(read_arrays(path, partial(_expected, model, path)))
             continue
         target = name or next((n for n in waiting if n not in feeds), None)
         if target is None:
-            raise UsageError(f"{path}: the model has only {len(waiting)} inputs")
+            raise UsageError(f"the model has only {len(waiting)} inputs", where=path)
         if kind == ".npy":
             feeds[target] = read_array(path)
         elif is_image(path):
@@ -42,7 +42,7 @@ def read_feeds(
         elif kind == ".wav":
             feeds[target] = sound_feed(_input(model, target), path)
         else:
-            raise UsageError(f"{path}: an input is an image, a .npy, .npz or .wav file")
+            raise UsageError("an input is an image, a .npy, .npz or .wav file", where=path)
     return feeds
 
 
@@ -71,7 +71,7 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
             return name, Path(item[len(name) + 1 :])
     if "=" in item and not Path(item).exists():
         name = item.partition("=")[0]
-        raise UsageError(f"no input is called {name!r}; inputs: {', '.join(names)}")
+        raise UsageError(f"no input is called {name!r}", fix=f"inputs: {', '.join(names)}")
     return "", Path(item)
 
 
@@ -101,15 +101,17 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
             return np.fromfile(path, np.uint8)
         with wave.open(str(path)) as file:
             if (file.getnchannels(), file.getsampwidth()) != (1, 2):
-                raise UsageError(f"{path}: give 16-bit mono sound")
+                raise UsageError("give 16-bit mono sound", where=path)
             pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     except (OSError, EOFError, wave.Error) as error:
-        raise UsageError(f"{path}: not a .wav file that can be read ({reason_of(error)})") from None
+        raise UsageError(
+            f"not a .wav file that can be read ({reason_of(error)})", where=path
+        ) from None
     dims = [d for d in value.shape or () if isinstance(d, int)]
     if value.dtype is None or not value.dtype.is_float or dims[1:] not in ([], [pcm.size]):
         raise ShapeError(
-            f"input {value.name} ({value.type}) takes no sound samples; compute its features and"
-            " give them as a .npy file"
+            f"input {value.name} ({value.type}) takes no sound samples",
+            fix="compute its features and give them as a .npy file",
         )
     x = pcm.astype(np.float32) / np.float32(32768)
     return (x[None] if rank == 2 else x).astype(value.dtype.np)
@@ -131,8 +133,9 @@ def random_feeds(
 
             dims = assumed_shape(shape or (None,) * 4)
             raise ShapeError(
-                f"input {value.name} is {value.type}; fix it, like --shape {value.name}:"
-                f"{'x'.join(map(str, dims))} or shapes={{{value.name!r}: {dims}}}"
+                f"input {value.name} is {value.type}",
+                fix=f"fix it, like --shape {value.name}:{'x'.join(map(str, dims))} or "
+                f"shapes={{{value.name!r}: {dims}}}",
             )
         try:
             feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]

@@ -162,8 +162,8 @@ class Predictor:
         """
         if feeds is not None and not isinstance(feeds, Mapping):
             raise UsageError(
-                f"inputs are given by name, like run({{{self.input_names[0]!r}: array}}); "
-                f"got a {type(feeds).__name__}"
+                f"inputs are a {type(feeds).__name__}, not a mapping",
+                fix=f"give them by name, like run({{{self.input_names[0]!r}: array}})",
             )
         given = {**(feeds or {}), **named}
         with self._turn:
@@ -233,8 +233,8 @@ class Predictor:
         hint = f"it is part of {inside[0]}; " if inside else ""
         hint += "" if inside or not close else f"close: {', '.join(close)}; "
         raise ShapeError(
-            f"no value or layer is called {name!r}; {hint}`lite info MODEL --layers --optimized` "
-            "lists the layers"
+            f"no value or layer is called {name!r}",
+            fix=f"{hint}`lite info MODEL --layers --optimized` lists the layers",
         )
 
     def check_feeds(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -242,7 +242,7 @@ class Predictor:
         unknown = [n for n in feeds if n not in self.input_names]
         if unknown:
             known = ", ".join(f"{v.name}: {v.type}" for v in self.graph.inputs)
-            raise ShapeError(f"no input is called {unknown[0]!r}; inputs: {known}")
+            raise ShapeError(f"no input is called {unknown[0]!r}", fix=f"inputs: {known}")
         return {v.name: _checked(v, feeds) for v in self.graph.inputs}
 
     def execution(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Execution:
@@ -354,8 +354,8 @@ def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
             feeds[value.name], (list, tuple, int, float)
         ):
             raise ShapeError(
-                f"input {value.name} is {value.type}, got {DType.of(array)}; "
-                f"convert it with .astype('{wanted.np}')"
+                f"input {value.name} is {value.type}, got {DType.of(array)}",
+                fix=f"convert it with .astype('{wanted.np}')",
             )
         array = array.astype(wanted.np)
     declared = value.shape or ()

@@ -190,7 +190,7 @@ def load_model(args: argparse.Namespace) -> Any:
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
         if args.params:
-            raise UsageError(f"{path} holds its weights; leave --params out")
+            raise UsageError(f"{path} holds its weights", fix="leave --params out")
         model = with_shapes(open_model(path), shapes)
         _check_int8(model, args)
         return model

@@ -145,7 +145,7 @@ def _pair(text: str, option: str, alone: bool = True) -> Sequence[str]:
     if len(words) == 1 and alone:
         words *= 2
     if len(words) != 2 or not all(words):
-        raise UsageError(f"{option} needs two, like {_PAIRS[option]}; got {text!r}")
+        raise UsageError(f"{option} needs two, like {_PAIRS[option]}, got {text!r}")
     return words
 
 

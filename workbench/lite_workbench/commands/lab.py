@@ -39,10 +39,12 @@ def _call(args: argparse.Namespace) -> Opened:
     from lite_engine.errors import LiteError
 
     if find_spec("jupyterlab") is None:
-        raise LiteError("JupyterLab is not installed; run `pip install 'lite-workbench[lab]'`")
+        raise LiteError("JupyterLab is not installed", command="pip install 'lite-workbench[lab]'")
     path = Path(args.notebook) if args.notebook else lessons() / FIRST
     if not path.exists():
-        raise LiteError(f"{path}: no such notebook; `lite lab` alone opens the first lesson")
+        raise LiteError(
+            "no such notebook", where=path, fix="`lite lab` alone opens the first lesson"
+        )
     command = [
         sys.executable, "-m", "jupyterlab", path.name,
         f"--ServerApp.jpserver_extensions={{'{EXTENSION}': True}}",

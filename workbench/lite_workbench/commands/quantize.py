@@ -132,11 +132,14 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
         if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:
-            raise UsageError(f"--weights-only measures no samples; leave out {', '.join(idle)}")
+            raise UsageError(
+                "--weights-only measures no samples", fix=f"leave out {', '.join(idle)}"
+            )
         return _weights_only(model, args)
     if not args.calibration:
         raise UsageError(
-            "--calibration DIR or FILE.npz is needed; without data there is --weights-only int8"
+            "--calibration DIR or FILE.npz is needed",
+            fix="without data there is --weights-only int8",
         )
     return _static(model, args)
 

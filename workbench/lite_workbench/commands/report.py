@@ -41,8 +41,8 @@ def _call(args: argparse.Namespace) -> Written:
         from ..report import write_report
     except ImportError as error:
         raise LiteError(
-            f"the report draws with the widgets, and {error.name} is missing; "
-            "pip install 'lite-workbench[report]'"
+            f"the report draws with the widgets, and {error.name} is missing",
+            command="pip install 'lite-workbench[report]'",
         ) from None
     sessions = [_measured(model, args) for model in args.models]
     output = args.output or f"{sessions[0].stem}.html"

@@ -126,7 +126,7 @@ def _call(args: argparse.Namespace) -> RunResult:
     if not args.tune:  # before the inputs' types are read: a file's own program needs no graph
         predictor = Predictor(model, args.backend, device=find_device(args.device), **options)
     elif args.backend != "auto" or args.device != "local":
-        raise UsageError("--tune picks the backend here; leave out --backend and --device")
+        raise UsageError("--tune picks the backend here", fix="leave out --backend and --device")
     names = predictor.input_names if predictor else ()
     feeds = read_feeds(model, args.input, names) if args.input else random_feeds(model.graph)
     if predictor is None:

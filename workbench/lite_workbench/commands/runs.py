@@ -51,7 +51,7 @@ def _call(args: argparse.Namespace) -> Runs:
     if len(args.names) != needs:
         what = {0: "no names", 1: "one run", 2: "two names"}[needs]
         example = {"list": "", "show": " 12", "diff": " 12 15", "tag": " 12 before"}[args.verb]
-        raise UsageError(f"`lite runs {args.verb}{example}` takes {what}; got {len(args.names)}")
+        raise UsageError(f"`lite runs {args.verb}{example}` takes {what}, got {len(args.names)}")
     if args.fail_above is not None and args.verb != "diff":
         raise UsageError("--fail-above judges a difference: `lite runs diff 12 15 --fail-above 5`")
     history = History()

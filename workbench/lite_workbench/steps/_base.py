@@ -98,12 +98,10 @@ class Step(PicturedBox):
 
     # ---- telling
 
-    def tell_error(self, error: BaseException, where: str | None = None) -> None:
-        """What, where, fix: our messages are ``what; fix``."""
-        what, _, fix = str(error).partition("; ")
-        command = fix.partition("`")[2].partition("`")[0]
-        place = str(self.session.path) if where is None else where
-        self.tell("error", f"**{what}**", detail=fix, fix=command, where=place)
+    def tell_error(self, error: LiteError) -> None:
+        """Where is the session's file unless the error names another place."""
+        where = error.where or str(self.session.path)
+        self.tell("error", f"**{error.what}**", detail=error.fix, fix=error.command, where=where)
 
     def tell(self, kind: str, what: str, **traits: Any) -> None:
         blank = {"where": "", "detail": "", "fix": "", "again": "", "tried": [], "actions": []}

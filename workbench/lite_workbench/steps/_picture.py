@@ -53,7 +53,7 @@ def prepare(session: Session, values: Mapping[str, str]) -> bool:
     if {"pixels": pixels, "fit": fit} == before:
         return False
     if session.job is not None and session.job.state == "running":
-        raise UsageError(f"{session.job.title} still runs; wait for it or cancel it")
+        raise UsageError(f"{session.job.title} still runs", fix="wait for it or cancel it")
     words = [pixels] if pixels != before["pixels"] else []
     session.prepare(",".join([*words, *([fit] if fit != "stretch" or not words else [])]))
     return True

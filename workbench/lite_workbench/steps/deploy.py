@@ -111,7 +111,7 @@ class DeployStep(Step):
 
         def work() -> None:
             if folder.is_file():
-                raise UsageError(f"{folder} is a file; move it: the bundle is a folder")
+                raise UsageError(f"{folder} is a file", fix="move it: the bundle is a folder")
             folder.mkdir(exist_ok=True)
             if "device" in chosen:
                 session.export(folder, target=target)

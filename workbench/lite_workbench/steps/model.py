@@ -72,4 +72,4 @@ class ModelStep(Step):
             try:
                 self.opened(path)
             except LiteError as error:
-                self.tell_error(error, where="")  # it names its file, which is not the open one
+                self.tell_error(error)

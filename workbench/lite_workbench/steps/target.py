@@ -177,8 +177,8 @@ def _card(target: str, check: Any, usable: bool) -> dict:
     if not usable:
         tried = [["–", *[str(v) for v in list(t.values())[:2]]] for t in check.tried]
         card["notice"] = {
-            "kind": "error", "what": f"**{check.name}**: {check.summary}", "fix": check.fix,
-            "again": "I did this, check again", "tried": tried,
+            "kind": "error", "what": f"**{check.name}**: {check.summary}", "detail": check.fix,
+            "fix": check.command, "again": "I did this, check again", "tried": tried,
         }  # fmt: skip
     return card
 
@@ -212,13 +212,12 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict:
         own = ["leave", "Use this machine"] if used else ["use", f"Run {check.target} here"]
         card["actions"] = [own, ["remove", "Remove"]]
         return card
-    what, _, fix = check.error.partition("; ")
+    error = check.failure
     failed = next((s.name for s in check.stages if s.state == "failed"), "")
     stage = f"**{entry.name}: {failed} failed.** " if failed else ""
     card.update(state="broken", chip="needs a fix")
     card["notice"] = {
-        "kind": "error", "what": f"{stage}{what.removeprefix(f'{entry.address}: ')}",
-        "detail": fix, "fix": fix.partition("`")[2].partition("`")[0],
+        "kind": "error", "what": f"{stage}{error.what}", "detail": error.fix, "fix": error.command,
         "again": "I did this, check again",
     }  # fmt: skip
     return card

@@ -22,7 +22,7 @@ class CpuBackend:
         try:
             return Usability(True, f"{target()} with {' '.join(cpu_features())}")
         except LiteError as error:
-            return Usability(False, str(error))
+            return Usability.refused(error)
 
     def compile(self, segment: Segment, *, threads: int) -> CpuExecutable:
         from .executable import CpuExecutable  # a stored program needs no planner

@@ -108,14 +108,16 @@ def library() -> ctypes.CDLL:
         lib = ctypes.CDLL(str(path))
     except OSError as error:
         raise BackendUnavailableError(
-            f"{path.name} cannot be loaded on {platform.machine()} ({error}); "
-            "build it here with `make native`"
+            f"{path.name} cannot be loaded on {platform.machine()} ({error})",
+            fix="build it here",
+            command="make native",
         ) from error
     _declare(lib)
     if lib.lite_abi_version() != ABI_VERSION:
         raise BackendUnavailableError(
-            f"{path.name} has ABI {lib.lite_abi_version()}, this engine needs {ABI_VERSION}; "
-            "rebuild it with `make native`"
+            f"{path.name} has ABI {lib.lite_abi_version()}, this engine needs {ABI_VERSION}",
+            fix="rebuild it",
+            command="make native",
         )
     return lib
 

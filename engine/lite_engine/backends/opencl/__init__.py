@@ -26,8 +26,7 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
         try:
             report = choose()
         except BackendUnavailableError as error:
-            reason, _, fix = str(error).partition("; ")
-            return Usability(False, reason, fix)
+            return Usability.refused(error)
         return Usability(True, f"{report.name} ({report.platform}, {report.kind})")
 
     def attempts(self) -> list[Tried]:

@@ -127,7 +127,7 @@ class Device:
             return self.cl.Buffer(self.context, flags, hostbuf=np.ascontiguousarray(data))
         except self.cl.Error as error:
             raise BackendUnavailableError(
-                f"{self.report.name}: {nbytes} bytes of memory are not to be had ({error})"
+                f"{nbytes} bytes of memory are not to be had ({error})", where=self.report.name
             ) from None
 
     def image(self, width: int, height: int, dtype: DType, data: np.ndarray | None = None) -> Any:
@@ -142,7 +142,7 @@ class Device:
             return cl.create_image(self.context, flags, form, shape=(width, height), hostbuf=data)
         except cl.Error as error:
             raise BackendUnavailableError(
-                f"{self.report.name}: an image of {width} x {height} is not to be had ({error})"
+                f"an image of {width} x {height} is not to be had ({error})", where=self.report.name
             ) from None
 
 
@@ -158,12 +158,12 @@ def import_pyopencl() -> Any:
     tried = discover.attempts()
     if not any(a.good for a in tried):
         reason, fix = discover.why_not()
-        raise BackendUnavailableError(f"{reason}; {fix}")
+        raise BackendUnavailableError(reason, fix=fix)
     if named:
         if not tried[0].good:
             raise BackendUnavailableError(
-                f"LITE_OPENCL_LIBRARY={named}: {tried[0].reason}; "
-                f"{discover.fix_for(tried[0].reason)}"
+                f"LITE_OPENCL_LIBRARY={named}: {tried[0].reason}",
+                fix=discover.fix_for(tried[0].reason),
             )
         os.environ["OCL_ICD_VENDORS"] = named
     elif "OCL_ICD_VENDORS" not in os.environ:
@@ -174,7 +174,7 @@ def import_pyopencl() -> Any:
         import pyopencl
     except ImportError:
         raise BackendUnavailableError(
-            "pyopencl is not installed; pip install 'lite-workbench[opencl]'"
+            "pyopencl is not installed", command="pip install 'lite-workbench[opencl]'"
         ) from None
     return pyopencl
 
@@ -187,7 +187,7 @@ def reports() -> tuple[DeviceReport, ...]:
     for device in _all_devices(cl):
         out.append(_report(cl, device, len(out)))
     if not out:
-        raise BackendUnavailableError("OpenCL has platforms but no device; install a driver")
+        raise BackendUnavailableError("OpenCL has platforms but no device", fix="install a driver")
     return tuple(out)
 
 
@@ -196,7 +196,7 @@ def _all_devices(cl: Any) -> list[Any]:
         platforms = cl.get_platforms()
     except cl.Error as error:
         reason, fix = discover.why_not()
-        raise BackendUnavailableError(f"no OpenCL platform ({error}; {reason}); {fix}") from None
+        raise BackendUnavailableError(f"no OpenCL platform ({error}; {reason})", fix=fix) from None
     devices = []
     for platform in platforms:
         try:

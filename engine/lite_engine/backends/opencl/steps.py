@@ -16,7 +16,7 @@ def launches_of(step: Step, plan: Plan, target: Target) -> list[Launch]:
     builder = BUILDERS.get(step.kernel)
     if builder is None:
         raise UnsupportedOperatorError(
-            f"{step.name}: no OpenCL kernel is called {step.kernel}", (step.name,)
+            f"no OpenCL kernel is called {step.kernel}", (step.name,), where=step.name
         )
     return [x for x in builder(step, plan, target) if all(x.global_size)]
 

@@ -69,7 +69,7 @@ def open(
         for name in layer.bottoms:
             if name not in blobs:
                 raise ModelFormatError(
-                    f"{net_path}: layer {layer.name} reads {name!r} before anything makes it"
+                    f"layer {layer.name} reads {name!r} before anything makes it", where=net_path
                 )
         read.update(layer.bottoms)
         result = LAYERS[layer.type](Call(emit, layer, [blobs[b] for b in layer.bottoms]))
@@ -82,7 +82,9 @@ def open(
             read.discard(name)  # a layer in place makes the blob anew
     outputs = sorted(n for n in blobs if n not in read and n not in dict(net.inputs))
     if not outputs:
-        raise ModelFormatError(f"{net_path}: every blob is read by a layer; there is no output")
+        raise ModelFormatError(
+            "every blob is read by a layer", where=net_path, fix="there is no output"
+        )
     emit.finish([(name, blobs[name]) for name in outputs])
     return graph
 
@@ -102,8 +104,9 @@ def _pair(path: Path, params: Path | None) -> tuple[Path, Path]:
         if len(found) != 1:
             what = "prototxt" if binary else "caffemodel"
             raise ModelFormatError(
-                f"{path}: {len(found) or 'no'} files {suffix} lie beside it; "
-                f"name its {what} with --params"
+                f"{len(found) or 'no'} files {suffix} lie beside it",
+                where=path,
+                fix=f"name its {what} with --params",
             )
         other = found[0]
     return (other, path) if binary else (path, other)
@@ -120,8 +123,9 @@ def _check_layers(net: Net) -> None:
         else "replace them, or cut the net in front of them"
     )
     raise UnsupportedOperatorError(
-        f"Caffe layers that are not read: {names}; {hint}",
+        f"Caffe layers that are not read: {names}",
         tuple(layer.name for layer in net.layers if layer.type not in LAYERS),
+        fix=hint,
     )
 
 

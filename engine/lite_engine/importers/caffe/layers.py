@@ -41,9 +41,9 @@ class Call:
     def blob(self, index: int) -> np.ndarray:
         if index >= len(self.layer.blobs):
             raise ModelFormatError(
-                f"caffemodel: layer {self.layer.name} ({self.layer.type}) has"
-                f" {len(self.layer.blobs)} weights, {index + 1} are needed;"
-                " do the prototxt and the caffemodel belong together?"
+                f"caffemodel: layer {self.layer.name} ({self.layer.type}) has "
+                f"{len(self.layer.blobs)} weights, {index + 1} are needed",
+                fix="do the prototxt and the caffemodel belong together?",
             )
         return self.layer.blobs[index]
 
@@ -146,7 +146,7 @@ def pooling(c: Call) -> Result:
     op = {"MAX": "MaxPool", "0": "MaxPool", "AVE": "AveragePool", "1": "AveragePool"}.get(kind)
     if op is None:
         raise UnsupportedOperatorError(
-            f"{c.layer.name}: {kind.lower()} pooling is for training", (c.layer.name,)
+            f"{kind.lower()} pooling is for training", (c.layer.name,), where=c.layer.name
         )
     if p.flag("global_pooling", False):
         return c.emit("GlobalMaxPool" if op == "MaxPool" else "GlobalAveragePool", c.x)

@@ -64,11 +64,11 @@ class Net:
 def read_prototxt(path: Path) -> Block:
     view = map_file(path)
     if len(view) > MAX_BYTES:
-        raise ModelFormatError(f"{path}: a prototxt of more than {MAX_BYTES >> 20} MiB")
+        raise ModelFormatError(f"a prototxt of more than {MAX_BYTES >> 20} MiB", where=path)
     try:
         return parse(str(view, "utf-8", "strict"))
     except UnicodeDecodeError:
-        raise ModelFormatError(f"{path}: not a text file; give the prototxt") from None
+        raise ModelFormatError("not a text file", where=path, fix="give the prototxt") from None
 
 
 def read_net(block: Block, path: Path) -> Net:
@@ -79,7 +79,9 @@ def read_net(block: Block, path: Path) -> Net:
     for entry in [*block.blocks("layer"), *block.blocks("layers")]:
         if entry.has("layer"):
             raise ModelFormatError(
-                f"{path}: layers of the oldest form (V0); run Caffe's upgrade_net_proto_text"
+                "layers of the oldest form (V0)",
+                where=path,
+                fix="run Caffe's upgrade_net_proto_text",
             )
         if not _in_test_phase(entry):
             continue
@@ -92,18 +94,20 @@ def read_net(block: Block, path: Path) -> Net:
             inputs += list(zip(layer.tops, shapes))
         elif layer.type in DATA_LAYERS:
             raise ModelFormatError(
-                f"{path}: layer {layer.name} ({layer.type}) reads training data; this is a net for"
-                " training. Give the deploy prototxt, or replace the layer by an Input layer"
+                f"layer {layer.name} ({layer.type}) reads training data",
+                where=path,
+                fix="this is a net for training. Give the deploy prototxt, or replace the "
+                "layer by an Input layer",
             )
         elif layer.type not in DROPPED:
             layers.append(layer)
     if not layers:
-        raise ModelFormatError(f"{path}: no layers; is this a solver or a net?")
+        raise ModelFormatError("no layers", where=path, fix="is this a solver or a net?")
     if not inputs:
-        raise ModelFormatError(f"{path}: no input; add an Input layer with its shape")
+        raise ModelFormatError("no input", where=path, fix="add an Input layer with its shape")
     for name, shape in inputs:
         if not shape or min(shape) < 1 or max(shape) > 1 << 20 or len(shape) > 8:
-            raise ModelFormatError(f"{path}: input {name} has shape {shape}")
+            raise ModelFormatError(f"input {name} has shape {shape}", where=path)
     return Net(block.text("name", path.stem), inputs, layers, transform)
 
 
@@ -154,7 +158,7 @@ def attach_weights(net: Net, view: memoryview, path: Path) -> None:
     for layer in message.messages(2):
         blobs[layer.text(4)] = [_blob(b) for b in layer.messages(6)]
     if not blobs:
-        raise ModelFormatError(f"{path}: no layers; not a caffemodel")
+        raise ModelFormatError("no layers", where=path, fix="not a caffemodel")
     for entry in net.layers:
         entry.blobs = blobs.pop(entry.name, [])
     net.unused = [name for name, arrays in blobs.items() if arrays]

@@ -59,8 +59,8 @@ def read_header(data: memoryview) -> Header:
     meta, text, size = struct.unpack_from("<H16sQ", data)
     if meta not in META_VERSIONS:
         raise VersionError(
-            f"naive buffer: meta version {meta} is newer than this reads ({META_VERSIONS[-1]}); "
-            "import the original Paddle model (.pdmodel + .pdiparams) instead"
+            f"naive buffer: meta version {meta} is newer than this reads ({META_VERSIONS[-1]})",
+            fix="import the original Paddle model (.pdmodel + .pdiparams) instead",
         )
     if size > len(data) - HEADER_BYTES:
         raise ModelFormatError(f"naive buffer: a topology of {size} bytes does not fit the file")

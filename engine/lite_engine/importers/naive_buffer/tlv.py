@@ -48,8 +48,9 @@ class _Reader:
     def bytes(self, size: int) -> memoryview:
         if size > len(self.data) - self.at:
             raise ModelFormatError(
-                f"naive buffer of meta version 0 (opt {self.version}): the file ends too early; "
-                + _WAY_OUT
+                "the file ends too early",
+                where=f"naive buffer of meta version 0 (opt {self.version})",
+                fix=_WAY_OUT,
             )
         out = self.data[self.at : self.at + size]
         self.at += size

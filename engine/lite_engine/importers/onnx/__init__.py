@@ -49,14 +49,12 @@ def open(path: Path, **_: Any) -> Graph:
     try:
         graph = read_bytes(map_file(path), path.parent)
     except ModelFormatError as error:
-        if str(path) in str(error):
-            raise
-        if str(error).startswith("protobuf:"):
-            why = str(error).partition(";")[0]
+        if error.where == "protobuf":
             error = ModelFormatError(
-                f"not an ONNX model, or a damaged one ({why}); copy or download it again, as binary"
+                f"not an ONNX model, or a damaged one (protobuf: {error.what})",
+                fix="copy or download it again, as binary",
             )
-        raise ModelFormatError(f"{path}: {error}") from None
+        raise error.within(path) from None
     graph.name = graph.name or path.stem
     return graph
 

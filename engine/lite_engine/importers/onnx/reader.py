@@ -299,7 +299,7 @@ class ModelReader:
         value = scope.look_up(name)
         if value is None and not scope.is_absent(name):
             raise ModelFormatError(
-                f"{label}: input {name!r} is made by no node, input or initialiser"
+                f"input {name!r} is made by no node, input or initialiser", where=label
             )
         return value
 
@@ -352,13 +352,13 @@ class ModelReader:
         if kind == 4:
             tensor = attr.message(5)
             if tensor is None:
-                raise ModelFormatError(f"{label}: attribute {attr.text(1)!r} has no tensor")
+                raise ModelFormatError(f"attribute {attr.text(1)!r} has no tensor", where=label)
             array, dtype = self.tensors.read(tensor)
             return Value("", dtype, const=array)
         if kind == 5:
             graph = attr.message(6)
             if graph is None:
-                raise ModelFormatError(f"{label}: attribute {attr.text(1)!r} has no graph")
+                raise ModelFormatError(f"attribute {attr.text(1)!r} has no graph", where=label)
             return self._graph(graph, scope.opsets, scope)
         if kind == 6:
             return [float(v) for v in attr.fixed(7, np.float32)]
@@ -372,15 +372,16 @@ class ModelReader:
                 array, dtype, _ = self.tensors.read_sparse(sparse)
                 return Value("", dtype, const=array)
         raise UnsupportedOperatorError(
-            f"{label}: attribute {attr.text(1)!r} has a type (kind {kind}) that is not supported",
+            f"attribute {attr.text(1)!r} has a type (kind {kind}) that is not supported",
             (label,),
+            where=label,
         )
 
     def _constant(
         self, attrs: dict[str, Any], outputs: list[Value | None], scope: Scope, label: str
     ) -> None:
         if len(attrs) != 1 or len(outputs) != 1 or outputs[0] is None:
-            raise ModelFormatError(f"{label}: a Constant has one value and one output")
+            raise ModelFormatError("a Constant has one value and one output", where=label)
         ((key, given),) = attrs.items()
         types = {
             "value_float": np.float32,
@@ -396,7 +397,7 @@ class ModelReader:
             out.dtype = DType.of(out.const)
         else:
             raise UnsupportedOperatorError(
-                f"{label}: constants of kind {key} are not supported", (label,)
+                f"constants of kind {key} are not supported", (label,), where=label
             )
         assert out.const is not None
         out.shape = out.const.shape
@@ -415,7 +416,7 @@ class ModelReader:
         """A function's nodes in place of its call."""
         if scope.depth >= MAX_CALL_DEPTH:
             raise ModelFormatError(
-                f"{label}: functions call each other more than {MAX_CALL_DEPTH} deep"
+                f"functions call each other more than {MAX_CALL_DEPTH} deep", where=label
             )
         defaults = {a.text(1): self._attribute(a, scope, label) for a in function.messages(11)}
         inner = Scope(
@@ -435,7 +436,9 @@ class ModelReader:
             if target:
                 found = inner.look_up(name)
                 if found is None:
-                    raise ModelFormatError(f"{label}: function output {name!r} is made by no node")
+                    raise ModelFormatError(
+                        f"function output {name!r} is made by no node", where=label
+                    )
                 if target in scope.values:
                     raise ModelFormatError(f"two nodes or inputs make the value {target!r}")
                 if found.producer is not None and found.name == inner.prefix + name:

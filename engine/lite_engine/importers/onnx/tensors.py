@@ -54,11 +54,12 @@ def dtype_of(code: int, where: str) -> DType:
         return found
     if code in _OTHER:
         raise UnsupportedOperatorError(
-            f"{where}: element type {_OTHER[code]} is not supported;"
-            " export with float, integer or bool types",
+            f"element type {_OTHER[code]} is not supported",
             (where,),
+            where=where,
+            fix="export with float, integer or bool types",
         )
-    raise ModelFormatError(f"{where}: element type {code} does not exist in ONNX")
+    raise ModelFormatError(f"element type {code} does not exist in ONNX", where=where)
 
 
 class TensorReader:
@@ -75,7 +76,7 @@ class TensorReader:
         dtype = dtype_of(code, name)
         dims = tuple(tensor.ints(1))
         if any(d < 0 for d in dims) or len(dims) > 64:
-            raise ModelFormatError(f"{name}: tensor dimensions {dims[:8]} are not valid")
+            raise ModelFormatError(f"tensor dimensions {dims[:8]} are not valid", where=name)
         count = math.prod(dims)
         if code in _FOUR_BIT:
             return self._four_bit(tensor, name, count, dtype).reshape(dims), dtype
@@ -83,13 +84,13 @@ class TensorReader:
         if raw is not None:
             if len(raw) != count * dtype.itemsize:
                 raise ModelFormatError(
-                    f"{name}: {len(raw)} bytes of data for {count} elements of {dtype}"
+                    f"{len(raw)} bytes of data for {count} elements of {dtype}", where=name
                 )
             array = np.frombuffer(raw, dtype.np)
         else:
             array = _typed_fields(tensor, dtype)
             if array.size != count:
-                raise ModelFormatError(f"{name}: {array.size} elements for dimensions {dims}")
+                raise ModelFormatError(f"{array.size} elements for dimensions {dims}", where=name)
         if not array.flags.aligned:  # native code takes element-aligned arrays only
             array = array.copy()
         return array.reshape(dims), dtype
@@ -103,7 +104,7 @@ class TensorReader:
             else np.array([v & 0xFF for v in tensor.ints(5)], np.uint8)
         )
         if packed.size != (count + 1) // 2:
-            raise ModelFormatError(f"{name}: {packed.size} bytes for {count} four-bit elements")
+            raise ModelFormatError(f"{packed.size} bytes for {count} four-bit elements", where=name)
         both = np.stack([packed & 15, packed >> 4], -1).ravel()[:count]
         return ((both ^ 8).astype(np.int8) - 8) if dtype is DType.I8 else both
 
@@ -116,11 +117,13 @@ class TensorReader:
         keys = {e.text(1): e.text(2) for e in tensor.messages(13)}
         location = keys.get("location", "")
         if not location:
-            raise ModelFormatError(f"{name}: external data without a location")
+            raise ModelFormatError("external data without a location", where=name)
         path = inside(self._folder, location)
         if not path.is_file():
             raise ModelFormatError(
-                f"{name}: external data file {location!r} is missing; put it beside the model"
+                f"external data file {location!r} is missing",
+                where=name,
+                fix="put it beside the model",
             )
         if path not in self._files:
             self._files[path] = map_file(path)
@@ -129,11 +132,12 @@ class TensorReader:
             offset = int(keys.get("offset") or 0)
             length = int(keys.get("length") or len(data) - offset)
         except ValueError:
-            raise ModelFormatError(f"{name}: external data offset is not a number") from None
+            raise ModelFormatError("external data offset is not a number", where=name) from None
         if offset < 0 or length < 0 or offset + length > len(data):
             raise ModelFormatError(
-                f"{name}: external data [{offset}, {offset + length}) lies outside"
-                f" {location!r} of {len(data)} bytes"
+                f"external data [{offset}, {offset + length}) lies outside {location!r} "
+                f"of {len(data)} bytes",
+                where=name,
             )
         return data[offset : offset + length]
 
@@ -148,7 +152,7 @@ class TensorReader:
         count = math.prod(dims) if all(d >= 0 for d in dims) else -1
         # a dense form may be larger than the file, but not absurdly so
         if not 0 <= count <= 1 << 28:
-            raise ModelFormatError(f"{name}: sparse tensor of dimensions {dims} is too large")
+            raise ModelFormatError(f"sparse tensor of dimensions {dims} is too large", where=name)
         indices = (
             self.read(indices_proto)[0] if indices_proto is not None else np.empty(0, np.int64)
         )
@@ -157,7 +161,7 @@ class TensorReader:
         if indices.size != values.size or (
             indices.size and not 0 <= indices.min() <= indices.max() < count
         ):
-            raise ModelFormatError(f"{name}: sparse indices do not fit dimensions {dims}")
+            raise ModelFormatError(f"sparse indices do not fit dimensions {dims}", where=name)
         dense = np.zeros(count, dtype.np)
         dense[indices] = values
         return dense.reshape(dims), dtype, name
@@ -192,8 +196,10 @@ def read_type(type_proto: Message | None, where: str) -> tuple[DType | None, Sha
     for number, kind in ((4, "sequence"), (5, "map"), (9, "optional"), (8, "sparse tensor")):
         if number in type_proto:
             raise UnsupportedOperatorError(
-                f"{where}: values of type {kind} are not supported; export with tensors only",
+                f"values of type {kind} are not supported",
                 (where,),
+                where=where,
+                fix="export with tensors only",
             )
     tensor = type_proto.message(1)
     if tensor is None:

@@ -83,12 +83,14 @@ def _check(call: Call) -> None:
     first = op.inputs[0] if op is not None and op.inputs else "x"
     may_lack_it = first.endswith("?") or (op is not None and op.has_subgraphs)
     if call.input(0) is None and not may_lack_it:
-        raise ModelFormatError(f"{call.label}: {call.op} needs its input {first.lstrip('*')!r}")
+        raise ModelFormatError(f"{call.op} needs its input {first.lstrip('*')!r}", where=call.label)
     for key, value in call.attrs.items():
         if key in _INTEGERS and type(value) is not int:
-            raise ModelFormatError(f"{call.label}: attribute {key!r} is {value!r:.40}, no integer")
+            raise ModelFormatError(
+                f"attribute {key!r} is {value!r:.40}, no integer", where=call.label
+            )
         if key in _LISTS and not isinstance(value, (list, tuple, np.ndarray)):
-            raise ModelFormatError(f"{call.label}: attribute {key!r} is {value!r:.40}, no list")
+            raise ModelFormatError(f"attribute {key!r} is {value!r:.40}, no list", where=call.label)
 
 
 def upgrade(call: Call, emit: Emit) -> None:
@@ -197,7 +199,7 @@ def _(call: Call, emit: Emit) -> None:
         return
     if tiles is None or tiles.const is None or axis.const is None or rank is None:
         raise UnsupportedOperatorError(
-            f"{call.label}: Tile-1 with computed axis; export with opset 13", (call.label,)
+            "Tile-1 with computed axis", (call.label,), where=call.label, fix="export with opset 13"
         )
     repeats = [1] * rank
     repeats[int(axis.const.ravel()[0])] = int(tiles.const.ravel()[0])
@@ -246,14 +248,18 @@ def _(call: Call, emit: Emit) -> None:
 def _(call: Call, emit: Emit) -> None:
     if call.attrs.pop("spatial", 1) == 0:
         raise UnsupportedOperatorError(
-            f"{call.label}: BatchNormalization with spatial=0; export with opset 9 or newer",
+            "BatchNormalization with spatial=0",
             (call.label,),
+            where=call.label,
+            fix="export with opset 9 or newer",
         )
     trains = call.version < 7 and not call.attrs.pop("is_test", 0)
     if trains and len(call.outputs) > 1:  # is_test is 0 in inference graphs of one output as well
         raise UnsupportedOperatorError(
-            f"{call.label}: BatchNormalization in training form; export the model for inference",
+            "BatchNormalization in training form",
             (call.label,),
+            where=call.label,
+            fix="export the model for inference",
         )
     call.attrs.pop("is_test", None)
     del call.outputs[1:]
@@ -333,7 +339,7 @@ def _(call: Call, emit: Emit) -> None:
     to = call.attrs.get("to")
     if isinstance(to, str) and not isinstance(to, DType):
         if to not in names:
-            raise ModelFormatError(f"{call.label}: Cast to {to!r}")
+            raise ModelFormatError(f"Cast to {to!r}", where=call.label)
         call.attrs["to"] = names[to]
 
 
@@ -374,8 +380,10 @@ def _(call: Call, emit: Emit) -> None:
     channels = x.shape[1] if x is not None and x.shape and len(x.shape) > 1 else None
     if not isinstance(channels, int) or groups <= 0 or channels % groups:
         raise UnsupportedOperatorError(
-            f"{call.label}: GroupNormalization-18 on unknown channels; export with opset 21",
+            "GroupNormalization-18 on unknown channels",
             (call.label,),
+            where=call.label,
+            fix="export with opset 21",
         )
     per_channel = call.constant("groups", np.arange(channels) // (channels // groups))
     for i in (1, 2):

@@ -55,7 +55,9 @@ def open(
     else:
         found = path
     if found is None:
-        raise ModelFormatError(f"{path}: no Paddle program in here (__model__, *.pdmodel, *.json)")
+        raise ModelFormatError(
+            "no Paddle program in here (__model__, *.pdmodel, *.json)", where=path
+        )
     program = read_pir(map_file(found)) if is_pir(found) else read_program(map_file(found))
     read_parameters(program, found, params)
     return build(program, path.name if path.is_dir() else found.stem, shapes)

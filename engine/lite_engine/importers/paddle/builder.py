@@ -93,7 +93,9 @@ class Builder:
     def translate(self, op: Op, source: str) -> None:
         fn = find_translation(op.type)
         if fn is None:
-            raise UnsupportedOperatorError(f"{source}: this operator is not supported", (op.type,))
+            raise UnsupportedOperatorError(
+                "this operator is not supported", (op.type,), where=source
+            )
         self.emit.source = source
         fn(Call(self, op, source))
 
@@ -126,8 +128,9 @@ def build(program: Program, name: str, shapes: Mapping[str, Shape] | None = None
     builder.emit.finish(outputs)
     if not graph.outputs:
         raise ModelFormatError(
-            f"{name}: the program fetches nothing; export it for inference "
-            "(paddle.jit.save or paddle.static.save_inference_model)"
+            "the program fetches nothing",
+            where=name,
+            fix="export it for inference (paddle.jit.save or paddle.static.save_inference_model)",
         )
     graph.metadata.update({"format": "paddle", "producer": program.producer or "Paddle"})
     read = {
@@ -182,9 +185,10 @@ def _refuse_training(block: Block) -> None:
     for op in block.ops:
         if op.type in _TRAINING or op.type.endswith("_grad"):
             raise UnsupportedOperatorError(
-                f"this is a training program (it has {op.type!r}); export it for inference with "
-                "paddle.static.save_inference_model or paddle.jit.save",
+                f"this is a training program (it has {op.type!r})",
                 (op.type,),
+                fix="export it for inference with paddle.static.save_inference_model or "
+                "paddle.jit.save",
             )
 
 
@@ -197,7 +201,8 @@ def _refuse_unknown(program: Program) -> None:
     if missing:
         raise UnsupportedOperatorError(
             f"Paddle operator{'s' * (len(missing) > 1)} {', '.join(missing)} "
-            f"{'are' if len(missing) > 1 else 'is'} not supported; replace "
-            f"{'them' if len(missing) > 1 else 'it'} in the model, or export the part before",
+            f"{'are' if len(missing) > 1 else 'is'} not supported",
             tuple(missing),
+            fix=f"replace {'them' if len(missing) > 1 else 'it'} in the model, or export "
+            "the part before",
         )

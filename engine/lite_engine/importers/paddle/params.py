@@ -30,30 +30,30 @@ def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
         nonlocal at
         size = struct.calcsize(fmt)
         if at + size > len(data):
-            raise ModelFormatError(f"{where}: the parameter file ends inside this tensor")
+            raise ModelFormatError("the parameter file ends inside this tensor", where=where)
         (value,) = struct.unpack_from(fmt, data, at)
         at += size
         return int(value)
 
     if take("<I") != 0:
-        raise ModelFormatError(f"{where}: not a tensor record (version is not 0)")
+        raise ModelFormatError("not a tensor record (version is not 0)", where=where)
     levels = take("<Q")
     if levels > MAX_LEVELS:
-        raise ModelFormatError(f"{where}: {levels} levels of detail")
+        raise ModelFormatError(f"{levels} levels of detail", where=where)
     for _ in range(levels):
         at += take("<Q")
     if take("<I") != 0:
-        raise ModelFormatError(f"{where}: not a tensor record (tensor version is not 0)")
+        raise ModelFormatError("not a tensor record (tensor version is not 0)", where=where)
     size = take("<i")
     if not 0 < size <= len(data) - at:
-        raise ModelFormatError(f"{where}: tensor description of {size} bytes")
+        raise ModelFormatError(f"tensor description of {size} bytes", where=where)
     dtype, dims = tensor_desc(Message(data[at : at + size]), where)
     at += size
     if any(d < 0 for d in dims):
-        raise ModelFormatError(f"{where}: stored tensor has shape {dims}")
+        raise ModelFormatError(f"stored tensor has shape {dims}", where=where)
     nbytes = math.prod(dims) * dtype.itemsize
     if nbytes > len(data) - at:
-        raise ModelFormatError(f"{where}: {nbytes} bytes announced, {len(data) - at} left")
+        raise ModelFormatError(f"{nbytes} bytes announced, {len(data) - at} left", where=where)
     array = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<")).reshape(dims)
     return (_widen(array) if dtype is DType.BF16 else aligned(array)), at + nbytes
 
@@ -77,8 +77,9 @@ def read_combined(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         out[name], at = read_record(data, at, f"{path.name}: {name}")
     if at != len(data):
         raise ModelFormatError(
-            f"{path}: {len(data) - at} bytes are left after the {len(names)} tensors of the "
-            "program; name the parameter file that belongs to this model with --params"
+            f"{len(data) - at} bytes are left after the {len(names)} tensors of the program",
+            where=path,
+            fix="name the parameter file that belongs to this model with --params",
         )
     return out
 
@@ -90,8 +91,10 @@ def read_separate(folder: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         path = inside(folder, name)
         if not path.is_file():
             raise ModelFormatError(
-                f"{folder.resolve().name}: neither a .pdiparams file beside the program nor a file "
-                f"per parameter ({name!r} is missing); name it with --params"
+                f"neither a .pdiparams file beside the program nor a file per parameter ({name!r} "
+                "is missing)",
+                where=folder.resolve().name,
+                fix="name it with --params",
             )
         # read, not mapped: a model may have more of these files than a process may hold open
         out[name], _ = read_record(memoryview(path.read_bytes()), 0, name)

@@ -72,18 +72,20 @@ class _Call:
 
     def source(self) -> int:
         if not self.ins:
-            raise ModelFormatError(f"{self.where}: an operator without inputs")
+            raise ModelFormatError("an operator without inputs", where=self.where)
         return self.ins[0]
 
     def out(self) -> Part:
         if not self.outs:
-            raise ModelFormatError(f"{self.where}: an operator without outputs")
+            raise ModelFormatError("an operator without outputs", where=self.where)
         return self.outs[0]
 
     def attr(self, name: str, kind: type) -> Any:
         value = self.attrs.get(name)
         if type(value) is not kind:
-            raise ModelFormatError(f"{self.where}: its attribute {name!r} is missing or damaged")
+            raise ModelFormatError(
+                f"its attribute {name!r} is missing or damaged", where=self.where
+            )
         return value
 
 
@@ -113,9 +115,10 @@ class _Reader:
             return
         if any(r.value for r in regions):
             raise UnsupportedOperatorError(
-                f"PIR operator {name!r} has a body; only `if` and `while` may have one: export the "
-                "model with FLAGS_enable_pir_api=0",
+                f"PIR operator {name!r} has a body",
                 (name,),
+                fix="only `if` and `while` may have one: export the model with "
+                "FLAGS_enable_pir_api=0",
             )
         special = _SPECIAL.get(f"{_DIALECTS.get(dialect)}.{name}")
         if special is not None:
@@ -145,7 +148,7 @@ class _Reader:
         if kind is not None and kind["#"].text().endswith("t_dtensor"):
             element, dims = kind["D"][0], kind["D"][1].items()
             if len(dims) > MAX_RANK:
-                raise ModelFormatError(f"{name}: {len(dims)} dimensions")
+                raise ModelFormatError(f"{len(dims)} dimensions", where=name)
             var.dtype = _DTYPES.get(element["#"].text().split(".")[-1])
             var.shape = tuple(d.integer() for d in dims)
         self.block.vars[name] = var
@@ -199,7 +202,7 @@ class _Reader:
     def _slice(self, call: _Call) -> None:
         names, index = self._named(call.source()), call.attr("index", int)
         if not 0 <= index < len(names):
-            raise ModelFormatError(f"{call.where}: element {index} of {len(names)} tensors")
+            raise ModelFormatError(f"element {index} of {len(names)} tensors", where=call.where)
         self.names[_number(call.out())] = names[index]
 
     def _pass(self, call: _Call) -> None:
@@ -208,7 +211,7 @@ class _Reader:
     def _full(self, call: _Call) -> None:
         (name,) = self._define(call.out(), "full")[:1]
         if type(call.attrs.get("value")) not in (bool, int, float):
-            raise ModelFormatError(f"{call.where}: its attribute 'value' is not a number")
+            raise ModelFormatError("its attribute 'value' is not a number", where=call.where)
         self.constants[_number(call.out())] = call.attrs["value"]
         self.block.ops.append(Op("fill_constant", {}, {"Out": [name]}, call.attrs))
 
@@ -216,7 +219,9 @@ class _Reader:
         (name,) = self._define(call.out(), "full_int_array")
         values = call.attr("value", list)
         if any(type(v) is not int or abs(v) >= 1 << 63 for v in values):
-            raise ModelFormatError(f"{call.where}: its attribute 'value' is not a list of integers")
+            raise ModelFormatError(
+                "its attribute 'value' is not a list of integers", where=call.where
+            )
         self.constants[_number(call.out())] = values
         attrs = {"values": values, "shape": [len(values)], "dtype": call.attrs.get("dtype", 3)}
         self.block.ops.append(Op("assign_value", {}, {"Out": [name]}, attrs))
@@ -281,9 +286,9 @@ class _Reader:
         known = find_pir_op(name)
         if known is None:
             raise UnsupportedOperatorError(
-                f"PIR operator {name!r} is not supported; replace it in the model, or export the "
-                "part before it",
+                f"PIR operator {name!r} is not supported",
                 (name,),
+                fix="replace it in the model, or export the part before it",
             )
         op = Op(known.legacy, attrs={**IMPLIED.get(name, {}), **call.attrs})
         for spec, number in zip(known.inputs, call.ins):
@@ -309,8 +314,10 @@ class _Reader:
         slot = slots[-1] if number in self.lists and slots else slots[0] if slots else ""
         if not slot:
             raise UnsupportedOperatorError(
-                f"{op.type}: its argument {attr!r} is computed while running; make it a constant",
+                f"its argument {attr!r} is computed while running",
                 (op.type,),
+                where=op.type,
+                fix="make it a constant",
             )
         op.inputs[slot] = self._named(number)
 
@@ -344,7 +351,7 @@ def _number(value: Part) -> int:
 
 def _pairs(found: Sequence[T], wanted: Sequence[str], where: str) -> zip[tuple[T, str]]:
     if len(found) != len(wanted):
-        raise ModelFormatError(f"{where}: {len(found)} items, {len(wanted)} are needed")
+        raise ModelFormatError(f"{len(found)} items, {len(wanted)} are needed", where=where)
     return zip(found, wanted)
 
 

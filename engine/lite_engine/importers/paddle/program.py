@@ -50,7 +50,7 @@ def dtype_of(number: int, where: str) -> DType:
     """Raises ModelFormatError for a number that is no tensor element type."""
     found = DTYPES.get(number)
     if found is None:
-        raise ModelFormatError(f"{where}: element type {number} is not a tensor type")
+        raise ModelFormatError(f"element type {number} is not a tensor type", where=where)
     return found
 
 
@@ -85,7 +85,7 @@ class Op:
 
     def _damaged(self, name: str, value: Any, where: str) -> ModelFormatError:
         shown = f"{value!r:.40}" if isinstance(value, (str, Real)) else f"a {type(value).__name__}"
-        return ModelFormatError(f"{where or self.type}: its attribute {name!r} is {shown}")
+        return ModelFormatError(f"its attribute {name!r} is {shown}", where=where or self.type)
 
 
 @dataclass

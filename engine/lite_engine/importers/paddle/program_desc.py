@@ -63,7 +63,7 @@ def tensor_desc(message: Message, where: str) -> tuple[Any, tuple[int, ...]]:
     """TensorDesc {1: data_type, 2: dims} → (DType, shape with -1)."""
     dims = tuple(message.ints(2))
     if len(dims) > MAX_RANK:
-        raise ModelFormatError(f"{where}: {len(dims)} dimensions")
+        raise ModelFormatError(f"{len(dims)} dimensions", where=where)
     return dtype_of(message.int(1), where), dims
 
 

@@ -88,7 +88,7 @@ class Call:
         return names[0] if names else None
 
     def unsupported(self, why: str) -> UnsupportedOperatorError:
-        return UnsupportedOperatorError(f"{self.source}: {why}", (self.source,))
+        return UnsupportedOperatorError(why, (self.source,), where=self.source)
 
     # ---- types
     def rank(self, value: Value) -> int:

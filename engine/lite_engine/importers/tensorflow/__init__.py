@@ -71,7 +71,7 @@ def open(path: Path, *, outputs: Sequence[str] = (), signature: str = "serving_d
         return _build(path, saved.graph, saved.flat, saved.signature, saved.variables, outputs)
     graph = read_graph(Message(map_file(path)))
     if not graph.nodes:
-        raise ModelFormatError(f"{path}: no nodes; not a GraphDef")
+        raise ModelFormatError("no nodes", where=path, fix="not a GraphDef")
     return _build(path, graph, Flat(graph), None, {}, outputs)
 
 
@@ -123,7 +123,9 @@ def _wanted(
     read = {flat.resolve(ref)[0] for refs in flat.inputs.values() for ref in refs}
     leaves = [n for n, node in flat.nodes.items() if n not in read and node.op not in _NO_RESULT]
     if not leaves:
-        raise ModelFormatError("tensorflow: no node is left unread; name the outputs with outputs=")
+        raise ModelFormatError(
+            "tensorflow: no node is left unread", fix="name the outputs with outputs="
+        )
     return [(name, (name, 0)) for name in leaves]
 
 
@@ -175,5 +177,5 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
     }:
         hint = "cut the graph behind the decoding and feed the decoded tensor"
     raise UnsupportedOperatorError(
-        f"TensorFlow operators that are not read: {names}; {hint}", tuple(n for n, _ in missing)
+        f"TensorFlow operators that are not read: {names}", tuple(n for n, _ in missing), fix=hint
     )

@@ -84,8 +84,9 @@ class Nodes:
         self.emit.source = name
         if node.op not in OPS:
             raise UnsupportedOperatorError(
-                f"{name}: TensorFlow operator {node.op} inside a loop or branch is not read",
+                f"TensorFlow operator {node.op} inside a loop or branch is not read",
                 (name,),
+                where=name,
             )
         result = OPS[node.op](Call(self, name, node))
         values = [result] if isinstance(result, (Value, TensorList)) else list(result)

@@ -38,9 +38,11 @@ class Bundle:
         header = Message(entries.pop(b"", b""))
         self._shards = header.int(1, 1)
         if not 0 < self._shards <= MAX_SHARDS:
-            raise ModelFormatError(f"{index}: {self._shards} shards")
+            raise ModelFormatError(f"{self._shards} shards", where=index)
         if header.int(2):
-            raise ModelFormatError(f"{index}: written on a big-endian machine; save it again")
+            raise ModelFormatError(
+                "written on a big-endian machine", where=index, fix="save it again"
+            )
         self._entries = {k.decode("utf-8", "replace"): v for k, v in entries.items()}
         self._maps: dict[int, memoryview] = {}
 
@@ -50,26 +52,28 @@ class Bundle:
     def read(self, key: str) -> tuple[np.ndarray, DType]:
         """Raises ModelFormatError for an unknown key and for what is not a plain tensor."""
         if key not in self._entries:
-            raise ModelFormatError(f"{self._prefix}: no variable {key!r}")
+            raise ModelFormatError(f"no variable {key!r}", where=self._prefix)
         entry = Message(self._entries[key])
         if 7 in entry:
-            raise ModelFormatError(f"{self._prefix}: {key!r} is stored in slices; save it whole")
+            raise ModelFormatError(
+                f"{key!r} is stored in slices", where=self._prefix, fix="save it whole"
+            )
         dtype = DTYPES.get(entry.int(1))
         proto = entry.message(2)
         shape = () if proto is None else read_shape(proto)
         if dtype is None or shape is None or None in shape:
-            raise ModelFormatError(f"{self._prefix}: {key!r} is not a tensor of numbers")
+            raise ModelFormatError(f"{key!r} is not a tensor of numbers", where=self._prefix)
         sizes = tuple(int(d) for d in shape)  # type: ignore[arg-type]
         view = self._shard(entry.int(3))
         offset, size = entry.int(4), entry.int(5)
         if size != math.prod(sizes) * dtype.itemsize or not 0 <= offset <= len(view) - size:
-            raise ModelFormatError(f"{self._prefix}: {key!r} lies outside its shard")
+            raise ModelFormatError(f"{key!r} lies outside its shard", where=self._prefix)
         data = np.frombuffer(view[offset : offset + size], dtype.np.newbyteorder("<"))
         return data.reshape(sizes), dtype
 
     def _shard(self, number: int) -> memoryview:
         if not 0 <= number < self._shards:
-            raise ModelFormatError(f"{self._prefix}: shard {number} of {self._shards}")
+            raise ModelFormatError(f"shard {number} of {self._shards}", where=self._prefix)
         if number not in self._maps:
             name = f"{self._prefix.name}.data-{number:05d}-of-{self._shards:05d}"
             self._maps[number] = map_file(self._prefix.with_name(name))
@@ -79,7 +83,7 @@ class Bundle:
 def _table(view: memoryview, path: Path) -> Iterator[tuple[bytes, bytes]]:
     """Every (key, value) of the table."""
     if len(view) < _FOOTER or struct.unpack_from("<Q", view, len(view) - 8)[0] != _MAGIC:
-        raise ModelFormatError(f"{path}: not the index of a variable bundle")
+        raise ModelFormatError("not the index of a variable bundle", where=path)
     footer = view[len(view) - _FOOTER :]
     _, at = _handle(footer, 0)
     place, _ = _handle(footer, at)
@@ -96,26 +100,26 @@ def _handle(data: memoryview, at: int) -> tuple[tuple[int, int], int]:
 
 def _block(view: memoryview, offset: int, size: int, path: Path) -> memoryview:
     if offset + size + _TRAILER > len(view):
-        raise ModelFormatError(f"{path}: a block lies outside the file")
+        raise ModelFormatError("a block lies outside the file", where=path)
     if view[offset + size] != 0:
-        raise ModelFormatError(f"{path}: a compressed block; save the variables again")
+        raise ModelFormatError("a compressed block", where=path, fix="save the variables again")
     return view[offset : offset + size]
 
 
 def _entries(block: memoryview, path: Path) -> Iterator[tuple[bytes, bytes]]:
     if len(block) < 4:
-        raise ModelFormatError(f"{path}: a block is too short")
+        raise ModelFormatError("a block is too short", where=path)
     restarts = struct.unpack_from("<I", block, len(block) - 4)[0]
     end = len(block) - 4 - 4 * restarts
     if end < 0:
-        raise ModelFormatError(f"{path}: a block has {restarts} restart points")
+        raise ModelFormatError(f"a block has {restarts} restart points", where=path)
     at, key = 0, b""
     while at < end:
         shared, at = read_varint(block, at)
         own, at = read_varint(block, at)
         size, at = read_varint(block, at)
         if shared > len(key) or at + own + size > end:
-            raise ModelFormatError(f"{path}: an entry is cut off")
+            raise ModelFormatError("an entry is cut off", where=path)
         key = key[:shared] + bytes(block[at : at + own])
         yield key, bytes(block[at + own : at + own + size])
         at += own + size

@@ -132,8 +132,9 @@ class Flat:
                 child = self.resolve(inputs[at])[0]
                 if state.get(child) == 1:
                     raise ModelFormatError(
-                        f"tensorflow: a cycle through {child!r}; loops of the old form"
-                        " (Enter, NextIteration) are not read, export without them"
+                        f"tensorflow: a cycle through {child!r}",
+                        fix="loops of the old form (Enter, NextIteration) are not read, export "
+                        "without them",
                     )
                 if state.get(child) != 2:
                     stack.append((child, 0))

@@ -186,7 +186,7 @@ def read_tensor(message: Message, where: str) -> tuple[np.ndarray, DType]:
     dtype = DTYPES.get(code)
     if dtype is None:
         what = "a string" if code == STRING else f"of type {code}"
-        raise UnsupportedOperatorError(f"{where}: the constant is {what}", (where,))
+        raise UnsupportedOperatorError(f"the constant is {what}", (where,), where=where)
     proto = message.message(2)
     dims = () if proto is None else read_shape(proto)
     if dims is None or any(d is None for d in dims):

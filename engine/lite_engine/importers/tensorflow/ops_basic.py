@@ -31,8 +31,8 @@ def identity_n(c: Call) -> Result:
 def variable(c: Call) -> Value:
     if c.name not in c.nodes.variables:
         raise ModelFormatError(
-            f"tensorflow: variable {c.name} has no value; freeze the graph, or give the SavedModel"
-            " folder with its variables"
+            f"tensorflow: variable {c.name} has no value",
+            fix="freeze the graph, or give the SavedModel folder with its variables",
         )
     found = c.nodes.variables[c.name]
     if isinstance(found, LiteError):

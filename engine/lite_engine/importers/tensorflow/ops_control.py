@@ -21,9 +21,11 @@ def _decided(c: Call, ref: Ref) -> bool:
     value = c.nodes.value(ref)
     if value.const is None or value.const.size != 1:
         raise UnsupportedOperatorError(
-            f"{c.name}: {c.node.op} depends on data; only loops of a fixed number of steps and"
-            " decided branches are read, fix the input shapes or export for inference",
+            f"{c.node.op} depends on data",
             (c.name,),
+            where=c.name,
+            fix="only loops of a fixed number of steps and decided branches are read, "
+            "fix the input shapes or export for inference",
         )
     return bool(value.const.ravel()[0])
 
@@ -73,7 +75,7 @@ def from_tensor(c: Call) -> TensorList:
     count = c.emit.dims(x)[0] if c.emit.rank(x) else None
     if count is None or count > MAX_ITEMS:
         raise UnsupportedOperatorError(
-            f"{c.name}: the number of steps is not known; fix the input shapes", (c.name,)
+            "the number of steps is not known", (c.name,), where=c.name, fix="fix the input shapes"
         )
     if count == 1:
         return TensorList([c.emit("Squeeze", x, [0])])
@@ -114,7 +116,7 @@ def stack(c: Call) -> Value:
     written = [i for i in items if i is not None]
     if len(written) < len(items) or not written:
         raise UnsupportedOperatorError(
-            f"{c.name}: a list with items that nothing has written", (c.name,)
+            "a list with items that nothing has written", (c.name,), where=c.name
         )
     parts = [c.emit("Unsqueeze", i, [0]) for i in written]
     return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=0)

@@ -97,9 +97,10 @@ def batch_norm(c: Call) -> Value:
     """Inputs: x, scale, offset, mean, variance."""
     if c.attrs.flag("is_training", True) or c.emit.dims(c.x(3)) == [0]:
         raise UnsupportedOperatorError(
-            f"{c.name}: batch normalization in training mode; this is a training graph, export it"
-            " for inference (is_training=False)",
+            "batch normalization in training mode",
             (c.name,),
+            where=c.name,
+            fix="this is a training graph, export it for inference (is_training=False)",
         )
     y = c.emit(
         "BatchNormalization",
@@ -230,7 +231,7 @@ def _range(c: Call) -> tuple[np.ndarray, np.ndarray]:
     low, high = c.x(1).const, c.x(2).const
     if low is None or high is None:
         raise ModelFormatError(
-            f"tensorflow: the range of {c.name} is not constant; freeze the graph"
+            f"tensorflow: the range of {c.name} is not constant", fix="freeze the graph"
         )
     return np.asarray(low, np.float32), np.asarray(high, np.float32)
 
@@ -253,7 +254,7 @@ def non_max_suppression_count(c: Call) -> Result:
     """The same with the number of positions."""
     if c.attrs.flag("pad_to_max_output_size"):
         raise UnsupportedOperatorError(
-            f"{c.name}: padded suppression is not read; export without padding", (c.name,)
+            "padded suppression is not read", (c.name,), where=c.name, fix="export without padding"
         )
     kept = suppress(c.emit, *_nms_inputs(c))
     count = c.emit.cast(c.emit("Size", kept), DType.I32)

@@ -46,11 +46,11 @@ def read_saved_model(folder: Path, key: str) -> SavedModel:
     metas = message.messages(2)
     serving = [m for m in metas if "serve" in _tags(m)] or metas
     if not serving:
-        raise ModelFormatError(f"{path}: holds no graph")
+        raise ModelFormatError("holds no graph", where=path)
     meta = serving[0]
     proto = meta.message(2)
     if proto is None:
-        raise ModelFormatError(f"{path}: holds no graph")
+        raise ModelFormatError("holds no graph", where=path)
     graph = read_graph(proto)
     flat = Flat(graph)
     return SavedModel(graph, flat, _signature(meta, key, path), _variables(flat, folder))
@@ -67,7 +67,7 @@ def _signature(meta: Message, key: str, path: Path) -> Signature:
     if key not in usable:
         if key != "serving_default" or len(usable) != 1:
             names = ", ".join(usable) or "none"
-            raise ModelFormatError(f"{path}: no signature {key!r}; there are: {names}")
+            raise ModelFormatError(f"no signature {key!r}", where=path, fix=f"there are: {names}")
         key = next(iter(usable))
     chosen = usable[key]
     return Signature(_tensors(chosen, 1), _tensors(chosen, 2))

@@ -77,10 +77,10 @@ def _check_operators(file: File) -> None:
     names = ", ".join(f"{code} ({n}x)" if n > 1 else code for code, n in counts.items())
     flex = any(code.startswith("Flex") for code in counts)
     raise UnsupportedOperatorError(
-        f"TFLite operators that are not read: {names}; "
-        + ("convert without SELECT_TF_OPS" if flex else "replace them before converting")
-        + ", or cut the model in front of them",
+        f"TFLite operators that are not read: {names}",
         tuple(f"{op.code}:{op.index}" for op in missing),
+        fix=("convert without SELECT_TF_OPS" if flex else "replace them before converting")
+        + ", or cut the model in front of them",
     )
 
 

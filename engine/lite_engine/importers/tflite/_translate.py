@@ -202,9 +202,10 @@ class Tensors:
             raise ModelFormatError(f"tflite: tensor {tensor.name} is made twice")
         if tensor.dtype is None or tensor.type_name == "int4":
             raise UnsupportedOperatorError(
-                f"{tensor.name}: computed tensors of type {tensor.type_name} are not supported;"
-                " convert with 8-bit or float activations",
+                f"computed tensors of type {tensor.type_name} are not supported",
                 (tensor.name,),
+                where=tensor.name,
+                fix="convert with 8-bit or float activations",
             )
         if self.is_quantised(index) and not is_raw:
             value = self.quantise(value, index)
@@ -280,8 +281,9 @@ class Call:
         tensor = self.output(index)
         if tensor.dtype is None:
             raise UnsupportedOperatorError(
-                f"{tensor.name}: element type {tensor.type_name} is not supported",
+                f"element type {tensor.type_name} is not supported",
                 (tensor.name,),
+                where=tensor.name,
             )
         return tensor.dtype
 
@@ -302,8 +304,9 @@ class Call:
         bounds = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}.get(name)
         if bounds is None:
             raise UnsupportedOperatorError(
-                f"{self.emit.source}: fused activation {name} is not supported",
+                f"fused activation {name} is not supported",
                 (self.emit.source,),
+                where=self.emit.source,
             )
         return self.emit("Clip", y, *bounds)
 

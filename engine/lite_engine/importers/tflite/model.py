@@ -79,12 +79,14 @@ def read_file(view: memoryview, path: Path) -> File:
     model = root(view)
     version = model.number(0, "I")
     if version != 3:
-        raise ModelFormatError(f"{path}: TFLite schema version {version}; only version 3 is known")
+        raise ModelFormatError(
+            f"TFLite schema version {version}", where=path, fix="only version 3 is known"
+        )
     buffers = [_buffer(view, table) for table in model.tables(4)]
     codes = [_operator_code(t) for t in model.tables(1)]
     subgraphs = [_subgraph(t, buffers, codes) for t in model.tables(2)]
     if not subgraphs:
-        raise ModelFormatError(f"{path}: the model holds no subgraph")
+        raise ModelFormatError("the model holds no subgraph", where=path)
     metadata = {}
     for table in model.tables(6):
         at = table.number(1, "I")
@@ -170,7 +172,10 @@ def _tensor(table: Table, buffers: Sequence[memoryview], index: int) -> Tensor:
     dtype = DType.I8 if code == INT4 else TENSOR_TYPES.get(code)
     if table.has(6):
         raise UnsupportedOperatorError(
-            f"{name}: the weight is stored sparse; convert the model without sparsity", (name,)
+            "the weight is stored sparse",
+            (name,),
+            where=name,
+            fix="convert the model without sparsity",
         )
     return Tensor(
         name,

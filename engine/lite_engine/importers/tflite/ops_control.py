@@ -23,9 +23,10 @@ def _decided(c: Call, value: Value) -> bool:
     """A condition known now. Raises UnsupportedOperatorError for one that data decides."""
     if value.const is None or value.const.size != 1:
         raise UnsupportedOperatorError(
-            f"{c.emit.source}: {c.op.code} depends on data; only loops of a fixed number of steps"
-            " and decided branches are read",
+            f"{c.op.code} depends on data",
             (c.emit.source,),
+            where=c.emit.source,
+            fix="only loops of a fixed number of steps and decided branches are read",
         )
     return bool(value.const.ravel()[0])
 
@@ -63,13 +64,15 @@ def lstm(c: Call) -> Value:
     extra = [i for i in (9, 10, 11, 16, 17, 20, 21, 22, 23) if c.has(i)]
     if extra or not c.has(1) or c.opt("cell_clip") or c.opt("proj_clip"):
         raise UnsupportedOperatorError(
-            f"{c.emit.source}: an LSTM with peepholes, projection, layer normalization, coupled"
-            " gates or clipping is not read; convert a plain one",
+            "an LSTM with peepholes, projection, layer normalization, coupled gates "
+            "or clipping is not read",
             (c.emit.source,),
+            where=c.emit.source,
+            fix="convert a plain one",
         )
     if c.opt("activation") != 4:
         raise UnsupportedOperatorError(
-            f"{c.emit.source}: an LSTM whose cell activation is not tanh", (c.emit.source,)
+            "an LSTM whose cell activation is not tanh", (c.emit.source,), where=c.emit.source
         )
     order = (0, 3, 1, 2)
     w = np.concatenate([_numbers(c, 1 + g) for g in order])
@@ -95,6 +98,6 @@ def _numbers(c: Call, index: int) -> np.ndarray:
         return real
     if len(tensor.quant.scale) > 1:
         raise UnsupportedOperatorError(
-            f"{c.emit.source}: LSTM weights with one scale per channel", (c.emit.source,)
+            "LSTM weights with one scale per channel", (c.emit.source,), where=c.emit.source
         )
     return (real - np.float32(tensor.quant.zero_point[0])) * tensor.quant.scale[0]

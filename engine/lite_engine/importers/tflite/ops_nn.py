@@ -202,7 +202,10 @@ def non_max_suppression(c: Call) -> Result:
     sigma = c.raw(5).const if soft else None
     if soft and (sigma is None or sigma.any()):
         raise UnsupportedOperatorError(
-            f"{c.emit.source}: soft suppression is not read; use the hard one", (c.emit.source,)
+            "soft suppression is not read",
+            (c.emit.source,),
+            where=c.emit.source,
+            fix="use the hard one",
         )
     kept, best, count = padded_suppression(c.emit, c.x(0), c.x(1), c.raw(2), c.x(3), c.x(4))
     return [kept, best, count] if soft else [kept, count]

@@ -120,7 +120,9 @@ def _param(name: str, array: np.ndarray) -> bytes:
     dtype = DType.of(array)
     if dtype is DType.F64 or dtype not in DTYPE_NUMBERS:
         raise UnsupportedOperatorError(
-            f"weight {name!r} is {dtype}, which Paddle-Lite does not load; cast it to f32", (name,)
+            f"weight {name!r} is {dtype}, which Paddle-Lite does not load",
+            (name,),
+            fix="cast it to f32",
         )
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     tensor = Table({

@@ -134,6 +134,6 @@ def need_kernel(op: str, target: str, *, fp16: bool = False) -> str:
     found = kernel_for(op, target, fp16=fp16)
     if found is None:
         raise UnsupportedOperatorError(
-            f"Paddle-Lite has no {target} kernel for {op!r}; choose another target", (op,)
+            f"Paddle-Lite has no {target} kernel for {op!r}", (op,), fix="choose another target"
         )
     return found

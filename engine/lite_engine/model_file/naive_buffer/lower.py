@@ -120,8 +120,9 @@ class Writer:
         node = self.node
         assert node is not None
         return UnsupportedOperatorError(
-            f"{node.name} ({node.op}): {why}; write a .lite file, or leave this part out",
+            f"{node.name} ({node.op}): {why}",
             (node.name,),
+            fix="write a .lite file, or leave this part out",
         )
 
     def dims(self, value: Value | None) -> list[int]:
@@ -152,9 +153,9 @@ def lower(graph: Graph) -> Program:
     if missing:
         nodes = tuple(n.name for n in graph.nodes if n.op in missing)
         raise UnsupportedOperatorError(
-            f"Paddle-Lite has nothing to write {', '.join(missing)} as ({nodes[0]}); "
-            "write a .lite file (--optimize_out_type lite)",
+            f"Paddle-Lite has nothing to write {', '.join(missing)} as ({nodes[0]})",
             nodes,
+            fix="write a .lite file (--optimize_out_type lite)",
         )
     writer = Writer(graph)
     _feeds(writer)

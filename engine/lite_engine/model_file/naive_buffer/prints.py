@@ -28,8 +28,8 @@ def insert_prints(program: Program, values: Sequence[str], elements: int = 20) -
         if name not in made:
             near = difflib.get_close_matches(name, made, 3) or made[:3]
             raise UsageError(
-                f"no value of the result is called {name!r}: it may be inside a fused layer; there "
-                f"are {', '.join(near)}, … (without names every value is printed)"
+                f"no value of the result is called {name!r}: it may be inside a fused layer",
+                fix=f"there are {', '.join(near)}, … (without names every value is printed)",
             )
     wanted = set(values or made)
     ops: list[Op] = []
