@@ -114,7 +114,7 @@ def filling(folder: str | Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
-        raise LiteError(f"{folder}: cannot be written ({reason_of(error)})") from None
+        raise LiteError(f"cannot be written ({reason_of(error)})", where=folder) from None
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.with_name(f"{path.name}.lock").open("ab")
     except OSError as error:
-        raise LiteError(f"{path.parent}: cannot be written ({reason_of(error)})") from None
+        raise LiteError(f"cannot be written ({reason_of(error)})", where=path.parent) from None
     with file:
         _lock(file)  # closing the file gives the lock back
         yield

@@ -55,14 +55,16 @@ def _expected(model: Model, path: Path, name: str, shape: tuple[int, ...]) -> No
     value = next((v for v in model.graph.inputs if v.name == name), None)
     if value is None:
         known = ", ".join(v.name for v in model.graph.inputs)
-        raise UsageError(f"{path}: {name!r} is not an input of the model; its inputs: {known}")
+        raise UsageError(
+            f"{name!r} is not an input of the model", where=path, fix=f"its inputs: {known}"
+        )
     dims = value.shape
     fits = dims is None or (
         len(dims) == len(shape)
         and all(not isinstance(d, int) or d == n for d, n in zip(dims, shape, strict=True))
     )
     if not fits:
-        raise ShapeError(f"{path}: {name!r} has the shape {shape}, the input is {value.type}")
+        raise ShapeError(f"{name!r} has the shape {shape}, the input is {value.type}", where=path)
 
 
 def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:

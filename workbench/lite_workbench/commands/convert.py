@@ -131,7 +131,7 @@ def _call(args: argparse.Namespace) -> Converted:
     source = Path(args.model)
     out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
     if out.exists() and source.exists() and out.samefile(source) and not is_lite(source):
-        raise UsageError(f"{out} is the model itself; name another file with -o")
+        raise UsageError(f"{out} is the model itself", fix="name another file with -o")
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
