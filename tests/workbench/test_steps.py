@@ -328,7 +328,7 @@ def test_boards_are_added_checked_and_removed(session: lw.Session, tmp_path: Pat
         card = next(c for c in step.cards.cards if c["id"] == "lost")
         assert card["state"] == "broken" and card["stages"][0]["state"] == "attention"
         assert card["notice"]["detail"] and "Traceback" not in str(card)
-        click(step.form, "submit", values=lost)
+        click(step.form, "submit", values={**lost, "address": "ssh://b@127.0.0.1"})
         assert "there is a device" in step.notice.what
         click(step.form, "submit", values={**lost, "name": "b", "address": "http://x"})
         assert "not known" in step.notice.what
