@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import settings
 from ..backends import Probed, get_backend
-from ..profile.environment import environment
 from ..errors import with_command
+from ..profile.environment import environment
 from ..runtime import host_target, usability
 
 
