@@ -21,6 +21,10 @@ test:           ## set up, lint, and run every test
 	@$(MAKE) --no-print-directory _lint
 	@pytest --all -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
+test-long:      ## the sweeps that `make test` leaves out: every network, every OpenCL program for every chip
+	@scripts/setup.sh test
+	@pytest -m hours -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+
 lint:           ## ruff, import contracts, types
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory _lint
@@ -73,5 +77,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test lint _lint format bench docs bundle native native-arm native-asan native-tsan wheel \
+.PHONY: help lab demo test test-long lint _lint format bench docs bundle native native-arm native-asan native-tsan wheel \
 	wheel-arm clean

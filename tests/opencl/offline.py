@@ -173,3 +173,22 @@ def _run_ptxas(file: Path, flags: list[str], chip: str) -> Result:
 def _first_error(said: str) -> str:
     lines = [x for x in said.splitlines() if re.search(r"error|fatal|warning", x)]
     return (lines or said.splitlines() or ["no message"])[0].replace("\0", "")
+
+
+def active_lines(text: Text) -> set[int]:
+    """Numbers of the lines of kernels/FILE.cl that the preprocessor keeps for a text's options."""
+    marked = f'{text.options}\n#include "common.h"\n# 1 "own"\n{(KERNELS / f"{text.file}.cl").read_text()}'
+    flags = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-E", "-I", str(KERNELS), "-"]
+    flags += ["-DCPU"] if text.cpu else []
+    done = subprocess.run(
+        [str(clang()), *flags], input=marked, capture_output=True, text=True, timeout=_TIMEOUT_S
+    )
+    kept, own, line = set(), False, 0
+    for row in done.stdout.splitlines():
+        if marker := re.match(r'# (\d+) "(.*?)"', row):
+            own, line = marker[2] == "own", int(marker[1])
+            continue
+        if own and row.strip():
+            kept.add(line)
+        line += 1
+    return kept
