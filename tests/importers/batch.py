@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.backends import Backend, StepTime, Usability
-from lite_engine.devices import Device
+from lite_engine.devices import Device, Job
 from lite_engine.errors import DeviceError
 from lite_engine.model_file.program_file import tensor_file_name, write_program_file
 from lite_engine.plan import Segment
@@ -105,7 +105,7 @@ class Batch:
         with TemporaryDirectory(prefix="lite-batch-") as folder:
             program = write_program_file(plan, Path(folder) / "batch.lite", ("arm",))
             arrays = {tensor_file_name(i): a for i, a in given}
-            result = self.device.run_program(program, arrays, wanted)
+            result = self.device.run_program(Job(program, arrays, wanted))
         found = zip(plan.outputs, wanted, strict=True)
         return iter([result.arrays[n].reshape(plan.tensors[i].dims) for i, n in found])
 

@@ -8,7 +8,7 @@ from .._lazy import lazily
 
 if TYPE_CHECKING:
     from . import condition
-    from ._base import STAGES, Device, RunnerResult, Stage
+    from ._base import STAGES, Device, Job, RunnerResult, Stage
     from .backend import DeviceBackend
     from .check import DeviceCheck, check_device, device_features
     from .emulated import EmulatedDevice, emulator_usability
@@ -32,6 +32,7 @@ __all__ = [
     "DeviceCheck",
     "EmulatedDevice",
     "Entry",
+    "Job",
     "ProcessDevice",
     "RemoteDevice",
     "RunnerResult",
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 _WHERE = {
-    "_base": ("STAGES", "Device", "RunnerResult", "Stage"),
+    "_base": ("STAGES", "Device", "Job", "RunnerResult", "Stage"),
     "backend": ("DeviceBackend",),
     "check": ("DeviceCheck", "check_device", "device_features"),
     "emulated": ("EmulatedDevice", "emulator_usability"),

@@ -20,6 +20,30 @@ RUN_TIMEOUT_S = 1800
 TARGETS = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
 
 
+@dataclass(frozen=True)
+class Job:
+    """One call of the runner: a program file, its inputs and the tensors that are wanted, by name.
+    `runs` 0 wants the answer only; from 1 on the program is measured as well."""
+
+    program: Path
+    inputs: Mapping[str, np.ndarray]
+    wanted: Sequence[str]
+    threads: int = 1
+    runs: int = 0
+    warmup: int = 0
+
+    def arguments(self, program: str, inputs: Mapping[str, str], folder: str) -> list[str]:
+        """What `lite_run` takes where the program, the inputs (by name) and the folder for every
+        result have these paths."""
+        args = [program, "--threads", str(self.threads), "--runs", str(max(self.runs, 1))]
+        args += ["--warmup", str(self.warmup)]
+        for name, path in inputs.items():
+            args += ["--input", f"{name}={path}"]
+        if self.wanted:
+            args += ["--tap", ",".join(self.wanted), "--tap-dir", folder]
+        return [*args, "--profile", f"{folder}/profile.json"]
+
+
 @dataclass
 class RunnerResult:
     """Arrays by tensor name, in physical order; the runner's own profile (JSON as it wrote it);
@@ -81,38 +105,7 @@ class Device(Protocol):
         """The CPU target there, "x86" or "arm". Raises DeviceError when it cannot be reached."""
         ...
 
-    def run_program(
-        self,
-        program: Path,
-        inputs: Mapping[str, np.ndarray],
-        wanted: Sequence[str],
-        *,
-        threads: int = 1,
-        runs: int = 0,
-        warmup: int = 0,
-    ) -> RunnerResult:
-        """`runs` 0 wants the answer only; from 1 on the program is measured as well."""
-        ...
-
-
-def runner_arguments(
-    program: str,
-    inputs: Mapping[str, str],
-    wanted: Sequence[str],
-    folder: str,
-    *,
-    threads: int,
-    runs: int,
-    warmup: int,
-) -> list[str]:
-    """Arguments of `lite_run` that run a program file and leave every wanted tensor in `folder`."""
-    args = [program, "--threads", str(threads), "--runs", str(max(runs, 1))]
-    args += ["--warmup", str(warmup)]
-    for name, path in inputs.items():
-        args += ["--input", f"{name}={path}"]
-    if wanted:
-        args += ["--tap", ",".join(wanted), "--tap-dir", folder]
-    return [*args, "--profile", f"{folder}/profile.json"]
+    def run_program(self, job: Job) -> RunnerResult: ...
 
 
 def runner_failure(device: str, code: int, stderr: str) -> DeviceError:

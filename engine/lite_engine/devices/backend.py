@@ -15,7 +15,7 @@ import numpy as np
 from ..backends import Backend, Executable, Repeats, Samples, StepTime, Usability
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import Plan, Segment
-from ._base import Device, RunnerResult
+from ._base import Device, Job, RunnerResult
 
 
 class DeviceBackend(Backend):
@@ -53,10 +53,8 @@ class DeviceExecutable(Executable, Repeats):
             for i, a in zip(self.plan.inputs, inputs, strict=True)
         }
         wanted = [tensor_file_name(i) for i in dict.fromkeys([*self.plan.outputs, *self._taps])]
-        self._result = self.device.run_program(
-            self.program, arrays, wanted, threads=self._threads(), runs=self._runs,
-            warmup=self._warmup,
-        )  # fmt: skip
+        job = Job(self.program, arrays, wanted, self._threads(), self._runs, self._warmup)
+        self._result = self.device.run_program(job)
         return [self._array(i) for i in self.plan.outputs]
 
     def _threads(self) -> int:

@@ -14,7 +14,7 @@ from ..errors import DeviceError
 from ..ir import DType, Graph, Value
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import make_plan
-from ._base import STAGES, Device, Stage
+from ._base import STAGES, Device, Job, Stage
 
 
 @dataclass
@@ -65,7 +65,7 @@ def check_device(device: Device) -> DeviceCheck:
         with tempfile.TemporaryDirectory(prefix="lite-check-") as folder:
             program = write_program_file(plan, Path(folder) / "check.lite")
             names = [tensor_file_name(i) for i in (plan.inputs[0], plan.outputs[0])]
-            result = device.run_program(program, {names[0]: x}, [names[1]])
+            result = device.run_program(Job(program, {names[0]: x}, [names[1]]))
         out.target = str(result.profile.get("target", ""))
         out.features = str(result.profile.get("cpu", "")).split()
         out.environment = result.environment

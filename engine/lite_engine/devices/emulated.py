@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from .._native import counter_path, host_arch, runner_path
 from ..backends import Usability
 from ..errors import DeviceError, LiteError, UsageError
-from ._base import RunnerResult
+from ._base import Job, RunnerResult
 from .process import ProcessDevice
 
 #: Any CPU model of qemu; "max" has every feature the runner knows.
@@ -94,19 +93,19 @@ class EmulatedDevice(ProcessDevice):
         self.cpu = cpu
         super().__init__("emulated" if cpu == DEFAULT_CPU else f"emulated:{cpu}", "aarch64")
 
-    def command(self, runner: Path, folder: Path, *, measured: bool) -> list[str]:
+    def command(self, job: Job, folder: Path) -> list[str]:
         state = emulator_usability()
         if not state.usable:
             raise state.error(DeviceError).within(self.name)
-        found = emulator()
+        runner, found = super().command(job, folder), emulator()
         if found is None:
-            return [str(runner)]
+            return runner
         # Counting makes the emulator several times slower.
-        count = counting(found, folder / _COUNTS) if measured else []
-        return [found, "-cpu", self.cpu, *count, str(runner)]
+        count = counting(found, folder / _COUNTS) if job.runs else []
+        return [found, "-cpu", self.cpu, *count, *runner]
 
-    def read(self, folder: Path, wanted: Sequence[str]) -> RunnerResult:
+    def fetch(self, job: Job, folder: Path) -> RunnerResult:
         """Adds `instructions` to the runner's profile and to its steps where they were counted."""
-        result = super().read(folder, wanted)
+        result = super().fetch(job, folder)
         add_counts(result.profile, folder / _COUNTS)
         return result

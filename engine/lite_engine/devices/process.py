@@ -2,87 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from .._native import host_arch, runner_path
-from ..errors import DeviceError, LiteError
+from .._native import host_arch
+from ..errors import DeviceError
 from . import condition
-from ._base import (
-    RUN_TIMEOUT_S,
-    TARGETS,
-    RunnerResult,
-    StageLog,
-    runner_arguments,
-    runner_failure,
-)
+from ._base import RUN_TIMEOUT_S, Job, RunnerResult, Stage, runner_failure
+from .runner import RunnerDevice, read_results, write_inputs
 
 
-class ProcessDevice:
+class ProcessDevice(RunnerDevice):
     """The runner of `arch` started here. Subclasses may put an emulator before it."""
 
-    times_meaningful = True
-
     def __init__(self, name: str = "local", arch: str | None = None) -> None:
-        self.name = name
-        self.arch = arch or host_arch()
-        self.log = StageLog()
+        super().__init__(name)
+        self._arch = arch or host_arch()
 
-    def target(self) -> str:
-        return TARGETS[self.arch]
+    def arch(self) -> str:
+        return self._arch
 
-    def command(self, runner: Path, folder: Path, *, measured: bool) -> list[str]:
-        """What starts the runner; `folder` is the run's own, `measured` says that more than the
-        answer is wanted of it. Raises DeviceError when it cannot run here."""
-        return [str(runner)]
+    def command(self, job: Job, folder: Path) -> list[str]:
+        """What starts the runner. Raises DeviceError when it cannot run here."""
+        return [str(self.runner())]
 
-    def read(self, folder: Path, wanted: Sequence[str]) -> RunnerResult:
-        """What a run left in its folder. Raises DeviceError when it is damaged."""
-        return read_results(self.name, folder, wanted)
+    def reach(self, job: Job, folder: Path, stage: Stage) -> list[str]:
+        command = self.command(job, folder)
+        stage.detail = " ".join(command)
+        return command
 
-    def run_program(
-        self,
-        program: Path,
-        inputs: Mapping[str, np.ndarray],
-        wanted: Sequence[str],
-        *,
-        threads: int = 1,
-        runs: int = 0,
-        warmup: int = 0,
-    ) -> RunnerResult:
-        """Raises DeviceError naming the stage."""
-        self.log.stages.clear()
-        with tempfile.TemporaryDirectory(prefix="lite-process-") as name:
-            folder = Path(name)
-            with self.log.stage("reach") as stage:
-                try:
-                    runner = runner_path(self.arch)
-                except LiteError as error:
-                    raise DeviceError.of(error, where=self.name) from None
-                command = self.command(runner, folder, measured=runs > 0)
-                stage.detail = " ".join(command)
-            with self.log.stage("copy") as stage:
-                files = write_inputs(folder, inputs)
-                stage.detail = f"{len(files)} inputs"
-            args = runner_arguments(
-                str(program), files, wanted, name, threads=threads, runs=runs, warmup=warmup
-            )
-            with self.log.stage("run") as stage:
-                before = condition.read_here() if self.times_meaningful else {}
-                stage.detail = self._execute([*command, *args])
-                after = condition.read_here() if self.times_meaningful else {}
-            with self.log.stage("fetch") as stage:
-                result = self.read(folder, wanted)
-                stage.detail = f"{len(wanted)} arrays"
-        result.environment, result.warnings = after, condition.warnings(before, after)
-        return result
+    def copy(self, job: Job, folder: Path, start: list[str], stage: Stage) -> list[str]:
+        files = {name: str(path) for name, path in write_inputs(folder, job.inputs).items()}
+        stage.detail = f"{len(files)} inputs"
+        return [*start, *job.arguments(str(job.program), files, str(folder))]
 
-    def _execute(self, command: list[str]) -> str:
+    def execute(self, job: Job, command: list[str]) -> str:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -93,25 +48,8 @@ class ProcessDevice:
             raise runner_failure(self.name, done.returncode, done.stderr)
         return done.stderr.strip()
 
+    def fetch(self, job: Job, folder: Path) -> RunnerResult:
+        return read_results(self.name, folder, job.wanted)
 
-def write_inputs(folder: Path, inputs: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """Writes arrays as in0.npy, in1.npy, …; tensor name → path."""
-    files = {}
-    for i, (name, array) in enumerate(inputs.items()):
-        files[name] = str(folder / f"in{i}.npy")
-        np.save(files[name], np.asarray(array, order="C"))  # keeps rank 0
-    return files
-
-
-def read_results(device: str, folder: Path, wanted: Sequence[str]) -> RunnerResult:
-    """What the runner left in a folder. Raises DeviceError when it is damaged."""
-    try:
-        arrays = {n: np.load(folder / f"{n}.npy", allow_pickle=False) for n in wanted}
-        profile = json.loads((folder / "profile.json").read_text())
-    except (OSError, ValueError, EOFError) as error:
-        raise DeviceError(
-            f"a result is missing or damaged ({error})", where=device, fix="run again"
-        ) from None
-    if not isinstance(profile, dict) or not isinstance(profile.get("steps"), list):
-        raise DeviceError("the runner's profile is damaged", where=device, fix="run again")
-    return RunnerResult(arrays, profile)
+    def condition(self) -> dict[str, Any]:
+        return condition.read_here() if self.times_meaningful else {}

@@ -9,27 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-import numpy as np
-
-from .._native import runner_path
-from ..errors import DeviceError, LiteError
+from ..errors import DeviceError
 from . import condition
-from ._base import (
-    RUN_TIMEOUT_S,
-    TARGETS,
-    RunnerResult,
-    Stage,
-    StageLog,
-    runner_arguments,
-    runner_failure,
-)
-from .process import read_results, write_inputs
+from ._base import RUN_TIMEOUT_S, TARGETS, Job, RunnerResult, Stage, runner_failure
+from .runner import RunnerDevice, read_results, write_inputs
 
 QUICK_S = 30
 COPY_TIMEOUT_S = 900
@@ -62,82 +50,22 @@ class Transport(Protocol):
     def pull(self, remote: str, local: Path, timeout_s: float) -> Answer: ...
 
 
-class RemoteDevice:
+class RemoteDevice(RunnerDevice):
     """Runs program files on a device of its own."""
 
-    times_meaningful = True
-
     def __init__(self, transport: Transport) -> None:
+        super().__init__(transport.name)
         self.transport = transport
-        self.name = transport.name
-        self.log = StageLog()
         self._arch: str | None = None
 
     def target(self) -> str:
         if self._arch is None:
             self.log.stages.clear()
-            with self.log.stage("reach") as stage:
-                self._reach(stage)
-        assert self._arch is not None
-        return TARGETS[self._arch]
+            with self.log.stage("reach"):
+                self.arch()
+        return super().target()
 
-    def run_program(
-        self,
-        program: Path,
-        inputs: Mapping[str, np.ndarray],
-        wanted: Sequence[str],
-        *,
-        threads: int = 1,
-        runs: int = 0,
-        warmup: int = 0,
-    ) -> RunnerResult:
-        """Raises DeviceError naming the stage."""
-        self.log.stages.clear()
-        with self.log.stage("reach") as stage:
-            runner = self._reach(stage)
-        run = f"{self.transport.home}/run-{secrets.token_hex(8)}"
-        with tempfile.TemporaryDirectory(prefix="lite-remote-") as folder:
-            try:
-                with self.log.stage("copy") as stage:
-                    local = write_inputs(Path(folder), inputs)
-                    self._good("mkdir", ["mkdir", "-p", f"{self.transport.home}/files", run])
-                    sent = 0
-                    there = []
-                    for path in (runner, program):
-                        remote, new = self._send(path)
-                        there.append(remote)
-                        sent += new
-                    self._good("chmod", ["chmod", "+x", there[0]])
-                    given = {}
-                    for name, file in local.items():
-                        given[name] = f"{run}/{Path(file).name}"
-                        sent += self._push(Path(file), given[name])
-                    stage.detail = f"{sent / 1e6:.2f} MB sent" if sent else "everything was there"
-                args = runner_arguments(
-                    there[1], given, wanted, run, threads=threads, runs=runs, warmup=warmup
-                )
-                with self.log.stage("run") as stage:
-                    before = self._condition()
-                    done = self.transport.call([there[0], *args], RUN_TIMEOUT_S)
-                    if done.code:
-                        raise runner_failure(self.name, done.code, done.stderr)
-                    after = self._condition()
-                    stage.detail = f"{runs} runs, {threads} threads"
-                with self.log.stage("fetch") as stage:
-                    for file in [*(f"{n}.npy" for n in wanted), "profile.json"]:
-                        answer = self.transport.pull(
-                            f"{run}/{file}", Path(folder) / file, COPY_TIMEOUT_S
-                        )
-                        self._check(f"{file} cannot be fetched", answer)
-                    result = read_results(self.name, Path(folder), wanted)
-                    stage.detail = f"{len(wanted)} arrays"
-            finally:
-                self._forget(run)
-        result.environment, result.warnings = after, condition.warnings(before, after)
-        return result
-
-    def _reach(self, stage: Stage) -> Path:
-        """The runner for the device's architecture."""
+    def arch(self) -> str:
         if self._arch is None:
             arch = self._good("uname", ["uname", "-m"], QUICK_S).stdout.strip()
             if arch not in TARGETS:
@@ -146,11 +74,51 @@ class RemoteDevice:
                     where=self.name,
                 )
             self._arch = {"arm64": "aarch64", "amd64": "x86_64"}.get(arch, arch)
-        stage.detail = self._arch
+        return self._arch
+
+    def reach(self, job: Job, folder: Path, stage: Stage) -> list[str]:
+        stage.detail = self.arch()
+        return [str(self.runner())]
+
+    def copy(self, job: Job, folder: Path, start: list[str], stage: Stage) -> list[str]:
+        local, run = write_inputs(folder, job.inputs), self._there(folder)
+        self._good("mkdir", ["mkdir", "-p", f"{self.transport.home}/files", run])
+        (runner, new), (program, more) = self._send(Path(start[0])), self._send(job.program)
+        self._good("chmod", ["chmod", "+x", runner])
+        given = {name: f"{run}/{file.name}" for name, file in local.items()}
+        sent = new + more + sum(self._push(file, given[name]) for name, file in local.items())
+        stage.detail = f"{sent / 1e6:.2f} MB sent" if sent else "everything was there"
+        return [runner, *job.arguments(program, given, run)]
+
+    def execute(self, job: Job, command: list[str]) -> str:
+        done = self.transport.call(command, RUN_TIMEOUT_S)
+        if done.code:
+            raise runner_failure(self.name, done.code, done.stderr)
+        return f"{job.runs} runs, {job.threads} threads"
+
+    def fetch(self, job: Job, folder: Path) -> RunnerResult:
+        for file in [*(f"{n}.npy" for n in job.wanted), "profile.json"]:
+            remote = f"{self._there(folder)}/{file}"
+            answer = self.transport.pull(remote, folder / file, COPY_TIMEOUT_S)
+            self._check(f"{file} cannot be fetched", answer)
+        return read_results(self.name, folder, job.wanted)
+
+    def condition(self) -> dict[str, Any]:
+        command = condition.shell_command()
+        return condition.parse_output(self.transport.call(command, QUICK_S).stdout)
+
+    def leave(self, folder: Path) -> None:
+        """Removes a run's folder and old files; a device that is gone keeps them, which harms
+        nothing."""
         try:
-            return runner_path(self._arch)
-        except LiteError as error:
-            raise DeviceError.of(error, where=self.name) from None
+            run, files = self._there(folder), f"{self.transport.home}/files"
+            self.transport.call(["sh", "-c", _TIDY, "sh", run, files], QUICK_S)
+        except DeviceError:
+            self._arch = None  # look again next time
+
+    def _there(self, folder: Path) -> str:
+        """The run's folder on the device."""
+        return f"{self.transport.home}/{folder.name}"
 
     def _send(self, path: Path) -> tuple[str, int]:
         """Pushes a file unless its content is there; (path there, bytes sent)."""
@@ -178,20 +146,6 @@ class RemoteDevice:
         answer = self.transport.call(["wc", "-c", remote], QUICK_S)
         words = answer.stdout.split()
         return int(words[0]) if not answer.code and words and words[0].isdigit() else -1
-
-    def _condition(self) -> dict:
-        return condition.parse_output(
-            self.transport.call(condition.shell_command(), QUICK_S).stdout
-        )
-
-    def _forget(self, run: str) -> None:
-        """Removes a run's folder and old files; a device that is gone keeps them, which harms
-        nothing."""
-        try:
-            files = f"{self.transport.home}/files"
-            self.transport.call(["sh", "-c", _TIDY, "sh", run, files], QUICK_S)
-        except DeviceError:
-            self._arch = None  # look again next time
 
     def _good(self, what: str, command: Sequence[str], timeout_s: float = QUICK_S) -> Answer:
         answer = self.transport.call(command, timeout_s)

@@ -157,6 +157,10 @@ float_kernels(clip, "unary", accepts_pitch=True, in_place=True)
 clip.kernel("opencl", "unary", dtype="f32,f16")
 
 
+#: The attributes of an operator that carries a function of its result.
+FUSED: dict[str, Any] = {"activation": "", "activation_params": []}
+
+
 def apply_activation(name: str, params: Sequence[float], y: np.ndarray) -> np.ndarray:
     """A fused activation. `params` are the operator's attributes in order; Clip takes (low, high);
     Gelu takes 1.0 for the tanh form."""

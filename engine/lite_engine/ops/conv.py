@@ -12,21 +12,21 @@ from ..ir import Node, TypeInfo
 from ._conditions import constant
 from ._core import Cost, define_op
 from ._helpers import wide, window_output, window_pads
-from .activation import apply_activation
+from .activation import FUSED, apply_activation
 
+#: The window of a convolution; what is empty has ONNX's default.
+WINDOW: dict[str, Any] = {
+    "auto_pad": "NOTSET",
+    "dilations": [],
+    "group": 1,
+    "kernel_shape": [],
+    "pads": [],
+    "strides": [],
+}
 conv = define_op(
     "Conv",
     inputs="x w b? residual?",
-    attrs={
-        "auto_pad": "NOTSET",
-        "dilations": [],
-        "group": 1,
-        "kernel_shape": [],
-        "pads": [],
-        "strides": [],
-        "activation": "",
-        "activation_params": [],
-    },
+    attrs={**WINDOW, **FUSED},
     layout="channels_last",
     source="ONNX Conv-22; residual and activation are ours",
 )

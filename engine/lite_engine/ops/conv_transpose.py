@@ -12,23 +12,15 @@ from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
 from ._core import Cost, define_op
 from ._helpers import AUTO_PADS, check_choice, float_kernels, product, symbol_product, wide
-from .activation import apply_activation
+from .activation import FUSED, apply_activation
+from .conv import WINDOW
 
+#: The window of a transposed convolution.
+TRANSPOSED_WINDOW: dict[str, Any] = {**WINDOW, "output_padding": [], "output_shape": []}
 conv_transpose = define_op(
     "ConvTranspose",
     inputs="x w b?",
-    attrs={
-        "auto_pad": "NOTSET",
-        "dilations": [],
-        "group": 1,
-        "kernel_shape": [],
-        "output_padding": [],
-        "output_shape": [],
-        "pads": [],
-        "strides": [],
-        "activation": "",
-        "activation_params": [],
-    },
+    attrs={**TRANSPOSED_WINDOW, **FUSED},
     layout="channels_last",
     source="ONNX ConvTranspose-22; activation is ours",
 )

@@ -19,7 +19,7 @@ from ._helpers import (
     float_kernels,
     product,
 )
-from .activation import apply_activation
+from .activation import FUSED, apply_activation
 
 
 def _alike(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -110,8 +110,7 @@ def _shift(a: np.ndarray, b: np.ndarray, *, direction: str) -> np.ndarray:
     return np.left_shift(a, b) if direction == "LEFT" else np.right_shift(a, b)
 
 
-_FUSED = {"activation": "", "activation_params": []}
-_binary("Add", _add, "ONNX Add-14; activation is ours", native=True, **_FUSED)
+_binary("Add", _add, "ONNX Add-14; activation is ours", native=True, **FUSED)
 _binary("Sub", np.subtract, "ONNX Sub-14", native=True)
 _binary("Mul", np.multiply, "ONNX Mul-14", native=True)
 _binary("Div", _div, "ONNX Div-14", native=True)

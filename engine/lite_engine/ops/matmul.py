@@ -11,13 +11,9 @@ from ..ir import Node, TypeInfo
 from ._conditions import all_of, attr, constant, rank
 from ._core import Cost, define_op
 from ._helpers import broadcast_shapes, product, wide
-from .activation import apply_activation
+from .activation import FUSED, apply_activation
 
-_FUSED: dict[str, Any] = {"activation": "", "activation_params": []}
-
-matmul = define_op(
-    "MatMul", inputs="a b", attrs=_FUSED, source="ONNX MatMul-13; activation is ours"
-)
+matmul = define_op("MatMul", inputs="a b", attrs=FUSED, source="ONNX MatMul-13; activation is ours")
 
 
 def matmul_shape(a: TypeInfo, b: TypeInfo) -> TypeInfo:
@@ -64,7 +60,7 @@ gemm = define_op(
     "Gemm",
     inputs="a b c?",
     packed_inputs=("b", "c"),
-    attrs={"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0, **_FUSED},
+    attrs={"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0, **FUSED},
     source="ONNX Gemm-13; activation is ours",
 )
 

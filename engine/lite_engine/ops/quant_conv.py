@@ -17,35 +17,11 @@ from ..ir import DType, Node, TypeInfo
 from ._conditions import absent, all_of, byte_output, constant, of_type, rank
 from ._core import Cost, define_op
 from ._helpers import product
-from .conv import conv, conv_window, correlate
-from .conv_transpose import conv_transpose, stride_limit
-from .quantize import saturate
+from ._scales import Scale, per_axis, requantize
+from .conv import WINDOW, conv, conv_window, correlate
+from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, stride_limit
 
 Array = np.ndarray
-_WINDOW: dict[str, Any] = {
-    "auto_pad": "NOTSET",
-    "dilations": [],
-    "group": 1,
-    "kernel_shape": [],
-    "pads": [],
-    "strides": [],
-}
-
-
-def requantize(acc: Array, scale: Array, zero_point: Array, residual: Array | None = None) -> Array:
-    """Accumulators to the element type of `zero_point`; `scale` f32 broadcasts against them.
-    `residual` f32 is in units of y."""
-    real = acc.astype(np.float32) * scale.astype(np.float32)
-    if residual is not None:
-        real = real + residual
-    return saturate(np.rint(real) + zero_point.astype(np.float32), zero_point.dtype)
-
-
-def per_axis(v: Array, axis: int, rank: int) -> Array:
-    """One number, or one per index of axis, made to broadcast."""
-    return (
-        v.reshape(()) if v.size == 1 else v.reshape([-1 if i == axis else 1 for i in range(rank)])
-    )
 
 
 def integer_conv(
@@ -102,7 +78,7 @@ qlinear_conv = define_op(
     "QLinearConv",
     inputs=f"{_QUANTISED_CONV} residual? residual_scale? residual_zero_point? "
     "sum_scale? sum_zero_point?",
-    attrs=_WINDOW,
+    attrs=WINDOW,
     layout="channels_last",
     attr_inputs=(
         *_QUANTISED_ATTRS,
@@ -136,14 +112,14 @@ def _(
     if residual is None:
         return _requantized(acc, b, x_scale, w_scale, y_scale, y_zero)
     assert residual_scale is not None and residual_zero is not None
-    shifted = (residual.astype(np.int32) - int(residual_zero.reshape(()))).astype(np.float32)
+    shifted = Scale(residual_scale, residual_zero).shifted(residual).astype(np.float32)
     added = shifted * (residual_scale.reshape(()) / y_scale.reshape(()))
     if sum_scale is None:
         return _requantized(acc, b, x_scale, w_scale, y_scale, y_zero, added)
     assert sum_zero is not None
-    sums = _requantized(acc, b, x_scale, w_scale, sum_scale, sum_zero).astype(np.int32)
+    sums = _requantized(acc, b, x_scale, w_scale, sum_scale, sum_zero)
     ratio = sum_scale.reshape(()) / y_scale.reshape(())
-    return requantize(sums - int(sum_zero.reshape(())), ratio, y_zero.reshape(()), added)
+    return requantize(Scale(sum_scale, sum_zero).shifted(sums), ratio, y_zero.reshape(()), added)
 
 
 @qlinear_conv.cost
@@ -185,11 +161,10 @@ qlinear_conv.kernel(
     why="integer convolution as GEMM over taps",
 )
 
-_TRANSPOSED: dict[str, Any] = {**_WINDOW, "output_padding": [], "output_shape": []}
 qlinear_conv_transpose = define_op(
     "QLinearConvTranspose",
     inputs=_QUANTISED_CONV,
-    attrs=_TRANSPOSED,
+    attrs=TRANSPOSED_WINDOW,
     layout="channels_last",
     attr_inputs=_QUANTISED_ATTRS,
     source="ours: ConvTranspose in the manner of QLinearConv",
@@ -243,7 +218,7 @@ qlinear_conv_transpose.kernel(
 )
 
 conv_integer = define_op(
-    "ConvInteger", inputs="x w x_zero_point? w_zero_point?", attrs=_WINDOW, layout="channels_last",
+    "ConvInteger", inputs="x w x_zero_point? w_zero_point?", attrs=WINDOW, layout="channels_last",
     source="ONNX ConvInteger-10", tolerance=0,
 )  # fmt: skip
 

@@ -17,23 +17,11 @@ from ..ir import Node, TypeInfo
 from ._conditions import all_of, attr, constant, of_type
 from ._core import Cost, OpDef, define_op
 from ._helpers import broadcast_shapes, product
+from ._scales import Scale, saturate, scales
 from .pool import average_pool, flat_pool, window_sums
-from .quantize import saturate
 from .tensor import concat
 
 Array = np.ndarray
-
-
-def _real(q: Array, scale: Array, zero: Array | None) -> Array:
-    """(q − zero_point) · scale in float32"""
-    shifted = q.astype(np.int32) - (0 if zero is None else zero.reshape(()).astype(np.int32))
-    return shifted.astype(np.float32) * scale.reshape(()).astype(np.float32)
-
-
-def _quantised(y: Array, scale: Array, zero: Array | None, dtype: np.dtype) -> Array:
-    """clamp(round(y / scale) + zero_point)"""
-    q = np.rint(y.astype(np.float32) / scale.reshape(()).astype(np.float32))
-    return saturate(q + (0 if zero is None else zero.reshape(()).astype(np.float32)), dtype)
 
 
 def _binary(name: str, fn: Callable[[Array, Array], Array]) -> OpDef:
@@ -47,18 +35,9 @@ def _binary(name: str, fn: Callable[[Array, Array], Array]) -> OpDef:
     op.infer(lambda a, a_s, a_z, b, *_: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape)))
 
     @op.reference
-    def _(
-        a: Array,
-        a_scale: Array,
-        a_zero: Array | None,
-        b: Array,
-        b_scale: Array,
-        b_zero: Array | None,
-        y_scale: Array,
-        y_zero: Array | None,
-    ) -> Array:
-        y = fn(_real(a, a_scale, a_zero), _real(b, b_scale, b_zero))
-        return _quantised(y, y_scale, y_zero, a.dtype)
+    def _(a: Array, a_scale: Array, a_zero: Array | None, b: Array, *rest: Any) -> Array:
+        of_b, of_y = scales(rest)
+        return of_y.quantized(fn(Scale(a_scale, a_zero).real(a), of_b.real(b)), a.dtype)
 
     op.cost(
         lambda a, a_s, a_z, b, *_: Cost(flops=8 * product(broadcast_shapes(a.shape, b.shape) or ()))
@@ -90,27 +69,14 @@ def _one_input(name: str, layout: str, flops: int, kernel: str, **attrs: Any) ->
     return op
 
 
-def _exactly(y: Array, scale: Array, zero: Array | None, dtype: np.dtype) -> Array:
-    """clamp(round(y / scale) + zero_point) in float64"""
-    q = np.rint(y / float(scale.reshape(()))) + (0 if zero is None else int(zero.reshape(())))
-    return saturate(q, dtype)
-
-
 def _table(name: str, fn: Callable[..., Array], flops: int, **attrs: Any) -> None:
     op = _one_input(name, "elementwise", flops, "i8_table", **attrs)
 
     @op.reference
-    def _(
-        x: Array,
-        x_scale: Array,
-        x_zero: Array | None,
-        y_scale: Array,
-        y_zero: Array | None,
-        **attrs: Any,
-    ) -> Array:
-        shifted = x.astype(np.int32) - (0 if x_zero is None else int(x_zero.reshape(())))
-        y = fn(shifted * float(x_scale.reshape(())), **attrs)
-        return _exactly(y, y_scale, y_zero, x.dtype)
+    def _(x: Array, *parameters: Any, **attrs: Any) -> Array:
+        of_x, of_y = scales(parameters)
+        y = fn(of_x.shifted(x) * float(of_x.scale.reshape(())), **attrs)
+        return of_y.quantized(y, x.dtype)
 
 
 _table(
@@ -125,20 +91,12 @@ qlinear_softmax = _one_input("QLinearSoftmax", "axis", 16, "i8_softmax", axis=-1
 
 
 @qlinear_softmax.reference
-def _(
-    x: Array,
-    x_scale: Array,
-    x_zero: Array | None,
-    y_scale: Array,
-    y_zero: Array | None,
-    *,
-    axis: int,
-    opset: int,
-) -> Array:
+def _(x: Array, *parameters: Any, axis: int, opset: int) -> Array:
     """e = round(2^30 exp((x − max)·x_scale)) as integers; y = e / Σ e in float64"""
+    of_x, of_y = scales(parameters)
     below = x.astype(np.int32) - x.max(axis, keepdims=True, initial=np.iinfo(x.dtype).min)
-    e = np.rint(np.exp(below * float(x_scale.reshape(()))) * 2**30).astype(np.int64)
-    return _exactly(e / e.sum(axis, keepdims=True), y_scale, y_zero, x.dtype)
+    e = np.rint(np.exp(below * float(of_x.scale.reshape(()))) * 2**30).astype(np.int64)
+    return of_y.quantized(e / e.sum(axis, keepdims=True), x.dtype)
 
 
 # ---- pooling
@@ -162,32 +120,20 @@ def _(x: TypeInfo, *_: Any, channels_last: int, **attrs: Any) -> TypeInfo:
 
 
 @qlinear_average_pool.reference
-def _(
-    x: Array,
-    x_scale: Array,
-    x_zero: Array | None,
-    y_scale: Array,
-    y_zero: Array | None,
-    *,
-    channels_last: int,
-    **attrs: Any,
-) -> Array:
+def _(x: Array, *parameters: Any, channels_last: int, **attrs: Any) -> Array:
     """AveragePool of the real values, summed as integers"""
+    of_x, of_y = scales(parameters)
     include = int(attrs.pop("count_include_pad"))
-    shifted = x.astype(np.int64) - (0 if x_zero is None else int(x_zero.reshape(())))
-    total, count = window_sums(shifted, include, attrs)
-    return _mean(total, count, x_scale, y_scale, y_zero, x.dtype)
+    total, count = window_sums(of_x.shifted(x, np.int64), include, attrs)
+    return _mean(total, count, of_x, of_y, x.dtype)
 
 
-def _mean(
-    total: Array, count: Any, x_scale: Array, y_scale: Array, y_zero: Array | None, dtype: np.dtype
-) -> Array:
+def _mean(total: Array, count: Any, of_x: Scale, of_y: Scale, dtype: np.dtype) -> Array:
     """clamp(round(float32(total) · x_scale / (y_scale · count)) + zero_point), float32"""
-    cells = np.asarray(count, np.float32)
-    below = y_scale.reshape(()).astype(np.float32) * cells
-    scale = x_scale.reshape(()).astype(np.float32) / below
-    zero = 0 if y_zero is None else y_zero.reshape(()).astype(np.float32)
-    return saturate(np.rint(total.astype(np.float32) * scale) + zero, dtype)
+    below = of_y.scale.reshape(()).astype(np.float32) * np.asarray(count, np.float32)
+    ratio = of_x.scale.reshape(()).astype(np.float32) / below
+    zero = 0 if of_y.zero is None else of_y.zero.reshape(()).astype(np.float32)
+    return saturate(np.rint(total.astype(np.float32) * ratio) + zero, dtype)
 
 
 @qlinear_average_pool.cost
@@ -210,13 +156,11 @@ qlinear_global_average_pool.infer(
 
 
 @qlinear_global_average_pool.reference
-def _(
-    x: Array, x_scale: Array, x_zero: Array, y_scale: Array, y_zero: Array, *, channels_last: int
-) -> Array:
+def _(x: Array, *parameters: Any, channels_last: int) -> Array:
     """Mean over the spatial axes, summed as integers"""
-    axes = tuple(range(2, x.ndim))
-    total = (x.astype(np.int64) - int(x_zero.reshape(()))).sum(axes, keepdims=True)
-    return _mean(total, x.size // max(1, total.size), x_scale, y_scale, y_zero, x.dtype)
+    of_x, of_y = scales(parameters)
+    total = of_x.shifted(x, np.int64).sum(tuple(range(2, x.ndim)), keepdims=True)
+    return _mean(total, x.size // max(1, total.size), of_x, of_y, x.dtype)
 
 
 qlinear_global_average_pool.cost(lambda x, *_, **__: Cost(flops=x.size))
@@ -252,9 +196,10 @@ def _(y_scale: TypeInfo, y_zero: TypeInfo, *xs: TypeInfo, axis: int) -> TypeInfo
 @qlinear_concat.reference
 def _(y_scale: Array, y_zero: Array, *xs: Array, axis: int) -> Array:
     """Each of (x, scale, zero_point) requantised to the output's parameters, then joined"""
+    of_y = Scale(y_scale, y_zero)
     parts = [
         x if float(s) == float(y_scale) and int(z) == int(y_zero) and x.dtype == y_zero.dtype
-        else _quantised(_real(x, s, z), y_scale, y_zero, y_zero.dtype)
+        else of_y.quantized(Scale(s, z).real(x), y_zero.dtype)
         for x, s, z in zip(xs[::3], xs[1::3], xs[2::3])
     ]  # fmt: skip
     return np.concatenate(parts, axis)

@@ -10,8 +10,9 @@ from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr
 from ._core import Cost, define_op
+from ._scales import Scale, per_axis, requantize, scales
 from .matmul import matmul_macs, matmul_shape
-from .quant_conv import INTEGER_GEMM, per_axis, requantize
+from .quant_conv import INTEGER_GEMM
 from .quantize import dynamic_quantize
 
 Array = np.ndarray
@@ -22,13 +23,9 @@ _PARAMETERS = (
 
 def _by_row(v: Array, rank: int) -> Array:
     """Parameters of the left matrix: one, or one per row."""
-    return (
-        v[..., None]
-        if v.ndim > 1 and v.shape[-1] != 1
-        else v
-        if v.ndim > 1
-        else per_axis(v, max(0, rank - 2), rank)
-    )
+    if v.ndim <= 1:
+        return per_axis(v, max(0, rank - 2), rank)
+    return v if v.shape[-1] == 1 else v[..., None]
 
 
 def _by_column(v: Array, rank: int) -> Array:
@@ -46,6 +43,20 @@ def integer_matmul(a: Array, a_zero: Array | None, b: Array, b_zero: Array | Non
     return np.rint(np.matmul(left, right)).astype(np.int64)
 
 
+def _scaled_product(a: Array, of_a: Scale, b: Array, of_b: Scale) -> tuple[Array, Array]:
+    """The exact sums, and what one of them is worth: a_s·b_s in float32."""
+    acc = integer_matmul(a, of_a.zero, b, of_b.zero)
+    left, right = _by_row(of_a.scale, acc.ndim), _by_column(of_b.scale, acc.ndim)
+    return acc, left.astype(np.float32) * right.astype(np.float32)
+
+
+def _real_product(a: Array, of_a: Scale, b: Array, of_b: Scale, bias: Array | None) -> Array:
+    """acc · a_s·b_s + bias in float32"""
+    acc, scale = _scaled_product(a, of_a, b, of_b)
+    y = acc.astype(np.float32) * scale
+    return y if bias is None else y + bias
+
+
 qlinear_matmul = define_op(
     "QLinearMatMul",
     inputs="a a_scale a_zero_point b b_scale b_zero_point y_scale y_zero_point",
@@ -56,35 +67,21 @@ qlinear_matmul = define_op(
 
 
 @qlinear_matmul.infer
-def _(
-    a: TypeInfo,
-    a_scale: TypeInfo,
-    a_zero: TypeInfo,
-    b: TypeInfo,
-    b_scale: TypeInfo,
-    b_zero: TypeInfo,
-    y_scale: TypeInfo,
-    y_zero: TypeInfo,
-) -> TypeInfo:
-    return TypeInfo(y_zero.dtype, matmul_shape(a, b).shape)
+def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, *rest: TypeInfo) -> TypeInfo:
+    return TypeInfo(rest[-1].dtype, matmul_shape(a, b).shape)
 
 
 @qlinear_matmul.reference
-def _(
-    a: Array,
-    a_scale: Array,
-    a_zero: Array,
-    b: Array,
-    b_scale: Array,
-    b_zero: Array,
-    y_scale: Array,
-    y_zero: Array,
-) -> Array:
+def _(a: Array, a_scale: Array, a_zero: Array, b: Array, *rest: Array) -> Array:
     """y = clamp(round(acc · a_s·b_s/y_s) + y_zp); a's parameters may be per row, b's per column"""
-    acc = integer_matmul(a, a_zero, b, b_zero)
-    rank = acc.ndim
-    scale = _by_row(a_scale, rank).astype(np.float32) * _by_column(b_scale, rank).astype(np.float32)
-    return requantize(acc, scale / y_scale.reshape(()).astype(np.float32), y_zero.reshape(()))
+    of_b, of_y = scales(rest)
+    acc, scale = _scaled_product(a, Scale(a_scale, a_zero), b, of_b)
+    return _requantized(acc, scale, of_y)
+
+
+def _requantized(acc: Array, scale: Array, of_y: Scale) -> Array:
+    y_scale = of_y.scale.reshape(()).astype(np.float32)
+    return requantize(acc, scale / y_scale, of_y.zero.reshape(()))
 
 
 @qlinear_matmul.cost
@@ -116,62 +113,35 @@ def _oriented(a: Any, b: Any, trans_a: int, trans_b: int) -> tuple[Any, Any]:
 
 @qgemm.infer
 def _(
-    a: TypeInfo,
-    a_scale: TypeInfo,
-    a_zero: TypeInfo,
-    b: TypeInfo,
-    b_scale: TypeInfo,
-    b_zero: TypeInfo,
-    c: TypeInfo | None,
-    y_scale: TypeInfo | None,
-    y_zero: TypeInfo | None,
-    *,
-    alpha: float,
-    transA: int,
-    transB: int,
-) -> TypeInfo:
+    a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, *rest: TypeInfo | None,
+    transA: int, transB: int, **_: Any,
+) -> TypeInfo:  # fmt: skip
     left, right = _oriented(a, b, transA, transB)
+    y_zero = rest[-1]
     return TypeInfo(DType.F32 if y_zero is None else y_zero.dtype, matmul_shape(left, right).shape)
 
 
 @qgemm.reference
 def _(
-    a: Array,
-    a_scale: Array,
-    a_zero: Array,
-    b: Array,
-    b_scale: Array,
-    b_zero: Array,
-    c: Array | None,
-    y_scale: Array | None,
-    y_zero: Array | None,
-    *,
-    alpha: float,
-    transA: int,
-    transB: int,
-) -> Array:
+    a: Array, a_scale: Array, a_zero: Array, b: Array, *rest: Any,
+    alpha: float, transA: int, transB: int,
+) -> Array:  # fmt: skip
     """acc = (A − a_zp)·(B − b_zp) + c, c int32 of scale α·a_s·b_s; float output without y_scale"""
+    b_scale, b_zero, c, y_scale, y_zero = rest
     left, right = _oriented(a, b, transA, transB)
-    acc = integer_matmul(left, a_zero.reshape(()), right, b_zero)
-    if c is not None:
-        acc = acc + c
-    scale = np.float32(alpha) * a_scale.reshape(()) * per_axis(b_scale, 1, 2)
+    of_a = Scale(np.float32(alpha) * a_scale, a_zero)
+    acc, scale = _scaled_product(left, of_a, right, Scale(b_scale, b_zero))
+    acc = acc if c is None else acc + c
     if y_scale is None or y_zero is None:
         return acc.astype(np.float32) * scale
-    return requantize(acc, scale / y_scale.reshape(()), y_zero.reshape(()))
+    return _requantized(acc, scale, Scale(y_scale, y_zero))
 
 
 @qgemm.cost
 def _(
-    a: TypeInfo,
-    a_scale: TypeInfo,
-    a_zero: TypeInfo,
-    b: TypeInfo,
-    *_: Any,
-    alpha: float,
-    transA: int,
-    transB: int,
-) -> Cost:
+    a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, *_: Any,
+    transA: int, transB: int, **__: Any,
+) -> Cost:  # fmt: skip
     left, right = _oriented(a, b, transA, transB)
     return Cost(macs=matmul_macs(left, right), flops=4 * matmul_shape(left, right).size)
 
@@ -235,9 +205,8 @@ def _(
     bias: Array | None,
 ) -> Array:
     """y = acc · a_s·b_s + bias"""
-    acc = integer_matmul(a, a_zero, b, b_zero)
-    y = acc.astype(np.float32) * (a_scale.reshape(()) * _by_column(b_scale, acc.ndim))
-    return (y if bias is None else y + bias).astype(a_scale.dtype)
+    y = _real_product(a, Scale(a_scale, a_zero), b, Scale(b_scale, b_zero), bias)
+    return y.astype(a_scale.dtype)
 
 
 matmul_integer_to_float.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b)))
@@ -254,9 +223,8 @@ dynamic_quantize_matmul.infer(lambda a, b, *_: matmul_shape(a, b))
 def _(a: Array, b: Array, b_scale: Array, b_zero: Array | None, bias: Array | None) -> Array:
     """a is quantised to u8 over its own range, then multiplied as integers"""
     q, scale, zero = dynamic_quantize(a)
-    acc = integer_matmul(q, np.asarray(zero), b, b_zero)
-    y = acc.astype(np.float32) * (scale * _by_column(b_scale, acc.ndim))
-    return (y if bias is None else y + bias).astype(np.float32)
+    of_a = Scale(np.asarray(scale), np.asarray(zero))
+    return _real_product(q, of_a, b, Scale(b_scale, b_zero), bias).astype(np.float32)
 
 
 dynamic_quantize_matmul.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b), flops=6 * a.size))

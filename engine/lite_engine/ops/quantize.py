@@ -14,6 +14,7 @@ from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, of_type
 from ._core import Cost, define_op
 from ._helpers import normalise_axis
+from ._scales import saturate
 
 quantize_linear = define_op(
     "QuantizeLinear",
@@ -47,84 +48,38 @@ def spread(v: np.ndarray, shape: tuple[int, ...], axis: int, block_size: int) ->
     return np.take(np.repeat(v, block, axis=at), range(shape[at]), axis=at)
 
 
-def saturate(q: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Whole numbers clamped to an integer type."""
-    info = np.iinfo(dtype)
-    return np.clip(q, info.min, info.max).astype(dtype)
-
-
 @quantize_linear.infer
-def _(
-    x: TypeInfo,
-    scale: TypeInfo,
-    zero_point: TypeInfo | None,
-    *,
-    output_dtype: DType | None,
-    **_: Any,
-) -> TypeInfo:
-    dtype = zero_point.dtype if zero_point is not None else output_dtype or DType.U8
-    return TypeInfo(dtype, x.shape)
+def _(x: TypeInfo, scale: TypeInfo, zero: TypeInfo | None, **attrs: Any) -> TypeInfo:
+    return TypeInfo(zero.dtype if zero is not None else attrs["output_dtype"] or DType.U8, x.shape)
 
 
 @quantize_linear.reference
-def _(
-    x: np.ndarray,
-    scale: np.ndarray,
-    zero_point: np.ndarray | None,
-    *,
-    axis: int,
-    block_size: int,
-    output_dtype: DType | None,
-    precision: int,
-    saturate: int,
-) -> np.ndarray:
+def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, **attrs: Any) -> np.ndarray:
     """q = clamp(round_half_even(x / scale) + zero_point)"""
-    dtype = zero_point.dtype if zero_point is not None else (output_dtype or DType.U8).np
-    s = spread(scale, x.shape, axis, block_size)
+    dtype = zero_point.dtype if zero_point is not None else (attrs["output_dtype"] or DType.U8).np
+    axis, block_size = attrs["axis"], attrs["block_size"]
     work = np.float64 if x.dtype.kind in "iu" or x.dtype == np.float64 else np.float32
-    q = np.rint(x.astype(work) / s.astype(work))
+    q = np.rint(x.astype(work) / spread(scale, x.shape, axis, block_size).astype(work))
     if zero_point is not None:
         q = q + spread(zero_point, x.shape, axis, block_size).astype(work)
-    return _saturate(q, dtype)
-
-
-_saturate = saturate  # the attribute of the same name hides it above
+    return saturate(q, dtype)
 
 
 @dequantize_linear.infer
-def _(
-    x: TypeInfo,
-    scale: TypeInfo,
-    zero_point: TypeInfo | None,
-    *,
-    output_dtype: DType | None,
-    **_: Any,
-) -> TypeInfo:
+def _(x: TypeInfo, scale: TypeInfo, *_: Any, output_dtype: DType | None, **__: Any) -> TypeInfo:
     return TypeInfo(output_dtype or scale.dtype, x.shape)
 
 
 @dequantize_linear.reference
-def _(
-    x: np.ndarray,
-    scale: np.ndarray,
-    zero_point: np.ndarray | None,
-    *,
-    axis: int,
-    block_size: int,
-    output_dtype: DType | None,
-) -> np.ndarray:
+def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, **attrs: Any) -> np.ndarray:
     """y = (x − zero_point) · scale"""
+    axis, block_size = attrs["axis"], attrs["block_size"]
     wide = x.astype(np.int32) if x.dtype.kind in "iu" else x
     if zero_point is not None:
         wide = wide - spread(zero_point, x.shape, axis, block_size).astype(wide.dtype)
     s = spread(scale, x.shape, axis, block_size)
-    out = (
-        np.float32
-        if output_dtype is DType.BF16
-        else output_dtype.np
-        if output_dtype
-        else scale.dtype
-    )
+    dtype = attrs["output_dtype"]
+    out = scale.dtype if dtype is None else np.float32 if dtype is DType.BF16 else dtype.np
     return (wide.astype(np.result_type(s, np.float32)) * s).astype(out)
 
 
