@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -177,7 +177,8 @@ def _first_error(said: str) -> str:
 
 def active_lines(text: Text) -> set[int]:
     """Numbers of the lines of kernels/FILE.cl that the preprocessor keeps for a text's options."""
-    marked = f'{text.options}\n#include "common.h"\n# 1 "own"\n{(KERNELS / f"{text.file}.cl").read_text()}'
+    own_text = (KERNELS / f"{text.file}.cl").read_text()
+    marked = f'{text.options}\n#include "common.h"\n# 1 "own"\n{own_text}'
     flags = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-E", "-I", str(KERNELS), "-"]
     flags += ["-DCPU"] if text.cpu else []
     done = subprocess.run(
@@ -192,3 +193,32 @@ def active_lines(text: Text) -> set[int]:
             kept.add(line)
         line += 1
     return kept
+
+
+def branches(file: str) -> list[tuple[str, int, int]]:
+    """(condition, first line, last line) of each branch of kernels/FILE.cl that holds code."""
+    lines = (KERNELS / f"{file}.cl").read_text().splitlines()
+    found: list[tuple[str, int, int]] = []
+    stack: list[tuple[str, int]] = []
+    for number, line in enumerate(lines, start=1):
+        word = re.match(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b", line)
+        if word is None:
+            continue
+        if word[1] in ("elif", "else", "endif"):
+            condition, first = stack.pop()
+            found.append((condition, first, number - 1))
+        if word[1] != "endif":
+            outer = stack[-1][0] + " and " if stack else ""
+            stack.append((outer + line.strip(), number + 1))
+    code = set(_code_lines(lines))
+    return [(c, a, b) for c, a, b in found if code & set(range(a, b + 1))]
+
+
+def _code_lines(lines: list[str]) -> Iterator[int]:
+    """Numbers of the lines that are neither empty, comments, directives nor parts of macros."""
+    in_macro = False
+    for number, line in enumerate(lines, start=1):
+        directive = in_macro or line.lstrip().startswith("#")
+        in_macro = directive and line.rstrip().endswith("\\")
+        if not directive and line.strip() and not line.lstrip().startswith("//"):
+            yield number

@@ -65,6 +65,24 @@ def test_every_text_compiles_in_newer_standards(standard: str) -> None:
     assert not errors([t for t in texts() if t.device_class != "nvidia"], standard=standard)
 
 
+@pytest.mark.hours
+@pytest.mark.parametrize("file", FILES)
+def test_every_branch_is_reached(file: str) -> None:
+    """Code that no options reach is never compiled. MMA_IN_C is for the tests of the tiles."""
+    plain = {
+        (t.cpu, *(line for line in t.options.splitlines() if "ACT" not in line)): t
+        for t in of(file)
+    }
+    active: set[int] = set()
+    active.update(*offline.many(((t,) for t in plain.values()), offline.active_lines))
+    missed = [
+        (condition, first)
+        for condition, first, last in offline.branches(file)
+        if not active & set(range(first, last + 1)) and "ifdef MMA_IN_C" not in condition
+    ]
+    assert not missed
+
+
 def assembled(found: list[Text], chip: str, kernels: Path = KERNELS) -> list[str]:
     programs = {offline.source(t, kernels): t for t in found}
     results = offline.many(((p,) for p in programs), lambda p: offline.assemble(p, chip))

@@ -3,25 +3,28 @@
     python -m tests.opencl.texts        how many there are, by device class and kernel file
 
 The builders are asked for each graph below on each device of PROFILES, in fp32 and fp16, and for
-each way to compute a layer that they offer, not only the one they would take.
+each way to compute a layer that they offer, not only the one they would take. Which function is
+fused and how large a tile is do not meet in the text: every function is paired with every kind of
+way (image, matrix units, Winograd, split depth, plain), every tile with one function.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from lite_engine.backends.opencl.profile import PROFILES, DeviceProfile
 from lite_engine.backends.opencl.registry import Target
 from lite_engine.backends.opencl.steps import launches_of
+from lite_engine.backends.opencl.variants import Variant
 from lite_engine.ir import Graph
 from lite_engine.ops import get_op
 from lite_engine.ops.activation import FUSABLE
 from lite_engine.plan import Plan, Step, make_plan
 
-from tests.opencl.test_kernels import CASES, conv, pair
+from tests.opencl.test_kernels import CASES, cast, conv, outputs, pair
 from tests.opencl.tiny import single
 from tests.small_models import Builder
 
@@ -39,17 +42,28 @@ class Text:
 def all_texts() -> list[Text]:
     """Each text once, in a fixed order."""
     found: dict[Text, None] = {}
-    for graph in [*(g for cases in CASES.values() for g in cases), *fused(), *large()]:
+    every = [*(g for cases in CASES.values() for g in cases), *large()]
+    for graph, way in [*((g, str) for g in every), *((g, _kind) for g in fused())]:
         for precision in ("fp32", "fp16"):
             plan = make_plan(graph, "opencl", precision=precision)
             for step in plan.steps:
                 if step.backend == "opencl" and step.op != "Copy":
                     for profile in PROFILES.values():
-                        found.update(dict.fromkeys(_of_step(step, plan, profile)))
+                        found.update(dict.fromkeys(_of_step(step, plan, profile, way)))
     return list(found)
 
 
-def _of_step(step: Step, plan: Plan, profile: DeviceProfile) -> Iterator[Text]:
+def _kind(way: object) -> tuple[bool, ...] | str:
+    """What a way has in common with others, its tile's size aside."""
+    if isinstance(way, Variant):
+        return way.image, way.matrix, way.winograd, way.parts > 1
+    return str(way)
+
+
+def _of_step(
+    step: Step, plan: Plan, profile: DeviceProfile, kind: Callable[[object], object]
+) -> Iterator[Text]:
+    """The texts of a step, of one way of each `kind`."""
     offered: list[object] = []
 
     def take_first(size: str, ways, /):
@@ -57,7 +71,8 @@ def _of_step(step: Step, plan: Plan, profile: DeviceProfile) -> Iterator[Text]:
         return ways[0]
 
     launches = launches_of(step, plan, Target(profile, take_first))
-    for way in offered[1:]:
+    kinds = {kind(way): way for way in reversed(offered)}
+    for way in kinds.values():
         chooser = Target(profile, lambda size, ways, /, way=way: way if way in ways else ways[0])
         launches += launches_of(step, plan, chooser)
     for launch in launches:
@@ -69,7 +84,7 @@ def fused() -> Iterator[Graph]:
     for name in FUSABLE:
         params = [v for v in get_op(name).attrs.values() if isinstance(v, float)]
         act = {"activation": name, "activation_params": params or ([-1.0, 1.0] * (name == "Clip"))}
-        yield from (conv((1, 16, 12, 12), 20, k, **act) for k in (1, 3))
+        yield from (conv((1, 64, 12, 12), 64, k, **act) for k in (1, 3))
         yield conv((1, 6, 9, 9), 6, 3, 6, **act)
         yield conv((1, 6, 5, 5), 9, 3, 3, **act)
         yield single("Gemm", (9, 12), _weights(12, 20), _weights(20), **act)
@@ -78,23 +93,33 @@ def fused() -> Iterator[Graph]:
         doubling = {"strides": [2, 2], **act}
         yield single("ConvTranspose", (1, 8, 4, 3), _weights(8, 4, 2, 2), _weights(4), **doubling)
         yield single("ConvTranspose", (1, 5, 4, 3), _weights(5, 4, 3, 3), _weights(4), **act)
-        for kernel in (1, 3):
-            b = Builder((1, 16, 12, 12), "residual")
-            y = b.conv(b.x, 16, 16, kernel)
-            w, bias = b.weights(16, 16, kernel, kernel), b.weights(16)
-            pads = [kernel // 2] * 4
-            yield b.done(b.add("Conv", y, w, bias, y, name="layer", pads=pads, **act))
+        yield from (residual(64, k, 1, act) for k in (1, 3))
+
+
+def residual(channels: int, kernel: int, group: int, attrs: dict[str, object]) -> Graph:
+    """A convolution that adds its own input."""
+    b = Builder((1, channels, 12, 12), "residual")
+    y = b.add("Relu", b.x)
+    w, bias = b.weights(channels, channels // group, kernel, kernel), b.weights(channels)
+    pads = [kernel // 2] * 4
+    return b.done(b.add("Conv", y, w, bias, y, name="layer", group=group, pads=pads, **attrs))
 
 
 def large() -> Iterator[Graph]:
     """Layers that fill every tile, aligned and not."""
-    for channels, outputs in ((64, 128), (36, 130), (33, 129)):
-        yield conv((1, channels, 24, 24), outputs, 3, activation="Relu")
-        yield conv((1, channels, 24, 24), outputs, 1)
-        yield single("Gemm", (200, channels), _weights(channels, outputs), _weights(outputs))
-        yield pair("MatMul", (1, 200, channels), (1, channels, outputs))
-        w = _weights(channels, outputs, 2, 2)
+    for channels, filters in ((64, 128), (36, 130), (33, 129)):
+        yield conv((1, channels, 24, 24), filters, 3, activation="Relu")
+        yield conv((1, channels, 24, 24), filters, 1)
+        yield single("Gemm", (200, channels), _weights(channels, filters), _weights(filters))
+        yield pair("MatMul", (1, 200, channels), (1, channels, filters))
+        w = _weights(channels, filters, 2, 2)
         yield single("ConvTranspose", (1, channels, 12, 12), w, None, strides=[2, 2])
+        for group in (1, 3, channels):
+            if channels % group == 0:
+                yield residual(channels, 3, group, {"activation": "HardSwish"})
+        yield residual(channels, 1, 1, {"activation": "HardSwish"})
+    yield cast("bool")
+    yield outputs("LSTM", (4, 2, 5), 1, _weights(1, 28, 5), _weights(1, 28, 7), hidden_size=7)
     yield conv((1, 64, 24, 24), 64, 3, 64)
     yield conv((1, 64, 160, 160), 64, 5, 64)
 
