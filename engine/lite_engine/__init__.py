@@ -8,11 +8,12 @@ Predictor("m.lite").run({"x": array})
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._lazy import lazily
 from ._version import __version__
 from .errors import LiteError
+from .runtime import kernel_check
 
 if TYPE_CHECKING:
     from .importers import load
@@ -31,3 +32,12 @@ __getattr__ = lazily(
         "optimize": "model_file",
     },
 )
+
+
+def _check_kernels(predictor: Any, feeds: Any) -> None:
+    from .compare.check import check_kernels
+
+    check_kernels(predictor, feeds)
+
+
+kernel_check.register(_check_kernels)

@@ -22,10 +22,9 @@ from pathlib import Path
 
 from lite_engine.backends.opencl.programs import KERNELS
 
-from tests.conftest import ROOT
 from tests.opencl.texts import Text
 
-_CACHE = ROOT / "build" / "opencl-texts"
+_CACHE = Path(__file__).parents[2] / "build" / "opencl-texts"
 _LIBCLC = "nvptx64--nvidiacl.bc"
 #: The kernels share a signature among option sets: what one does not read is no mistake. Indices
 #: are ints, of size_t from get_global_id: no grid has 2^31 items.

@@ -9,7 +9,8 @@ import pytest
 from lite_engine import Predictor
 from lite_engine.plan import make_plan
 from lite_engine.runtime.inputs import random_feeds
-from lite_engine.runtime.placement import SIDES, CopyCost, assign, cost_ms, place, unmeasured
+from lite_engine.runtime.placement import SIDES, CopyCost, assign, cost_ms, place
+from lite_engine.runtime.unmeasured import unmeasured
 
 from tests.small_models import Builder
 

@@ -1,17 +1,10 @@
 """Models on disk: `.lite` reading and writing."""
 
+from .changes import retarget, with_int8, with_outputs, with_shapes
 from .layers import parse_layers, with_layers
-from .model import (
-    Model,
-    open_model,
-    optimize,
-    parse_targets,
-    retarget,
-    with_int8,
-    with_outputs,
-    with_shapes,
-)
-from .precision import computed, parse_precisions
+from .model import Model
+from .opening import open_model, optimize
+from .precision import computed, parse_precisions, parse_targets
 from .reader import is_lite, read_model
 
 __all__ = [

@@ -78,3 +78,15 @@ def told(graph: Graph, precision: str) -> str:
 def is_quantised(graph: Graph) -> bool:
     """Some of its layers hold integers that stand for real numbers."""
     return any(n.op in _INTEGER or n.op.startswith("QLinear") for n in graph.nodes)
+
+
+def parse_targets(targets: str | Sequence[str]) -> list[str]:
+    """`arm,opencl` or a list → targets in order, each once. Raises UsageError."""
+    given = targets.split(",") if isinstance(targets, str) else list(targets)
+    names = list(dict.fromkeys(n.strip() for n in given if n.strip()))
+    if targets and not names:
+        raise UsageError(f"targets {targets!r} name none of {', '.join(TARGETS)}")
+    for name in names:
+        if name not in TARGETS:
+            raise UsageError(f"target {name!r} is not one of {', '.join(TARGETS)}")
+    return names

@@ -15,9 +15,9 @@ from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, write_container
+from .contents import Contents
 from .derived import derive
 from .ending import native_ends
-from .model import Model
 from .needs import needs_of, to_bytes
 from .precision import OR_FP32, PRECISIONS, computed
 
@@ -36,7 +36,7 @@ def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes
     return buffers, np.array(index, "<u8").tobytes()
 
 
-def write_model(model: Model, path: Path) -> Path:
+def write_model(model: Contents, path: Path) -> Path:
     """Writes the file and returns its path. Raises LiteError when it cannot be written."""
     pool = WeightTable()
     graphs = {"GRAPH": _graph(model.graph, pool)}
@@ -92,7 +92,7 @@ def write_model(model: Model, path: Path) -> Path:
     )
 
 
-def cpu_plans(model: Model, target: str) -> dict[str, Plan]:
+def cpu_plans(model: Contents, target: str) -> dict[str, Plan]:
     """The plans of a CPU target by the section that holds their program: PROG runs on every CPU
     that meets the file's needs; HALF, where something is in half precision, on those with its
     arithmetic."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from .._lazy import lazily
 
 if TYPE_CHECKING:
-    from ._profile import LayerTime, Profile, profile
+    from ._profile import profile
+    from .record import LayerTime, Profile
 
 __all__ = ["LayerTime", "Profile", "profile"]
 
-__getattr__ = lazily(__name__, dict.fromkeys(__all__, "_profile"))
+__getattr__ = lazily(__name__, {"LayerTime": "record", "Profile": "record", "profile": "_profile"})

@@ -18,8 +18,8 @@ from ..backends import Offload, get_backend
 from ..ir import Journal
 from ..plan import Plan
 from ..runtime.choice import host_target, usability
-from ._profile import LayerTime, Profile
 from .measured import FEWEST_RUNS
+from .record import LayerTime, Profile
 
 #: A layer is worth a word from this share of the time on.
 WORTH_SHARE = 0.03

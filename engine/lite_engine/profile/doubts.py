@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .measured import FEWEST_RUNS
-
-if TYPE_CHECKING:
-    from ._profile import Profile
+from .record import Profile
 
 
 def doubts(result: Profile) -> list[str]:

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from ..ir import format_shape
-from ._profile import Profile
+from .record import Profile
 
 
 def layers_csv(profile: Profile) -> str:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._lazy import lazily
-from .choice import Decision, choose, host_target, usability
-from .predictor import Predictor
 
 if TYPE_CHECKING:
+    from .choice import Decision, choose, host_target, usability
     from .execute import Execution
+    from .predictor import Predictor
 
 __all__ = ["Decision", "Execution", "Predictor", "choose", "host_target", "usability"]
 
-__getattr__ = lazily(__name__, {"Execution": "execute"})
+__getattr__ = lazily(
+    __name__,
+    {
+        **dict.fromkeys(("Decision", "choose", "host_target", "usability"), "choice"),
+        "Execution": "execute",
+        "Predictor": "predictor",
+    },
+)

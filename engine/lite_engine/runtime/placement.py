@@ -14,16 +14,12 @@ import numpy as np
 
 from ..backends import Offload, get_backend
 from ..ir import Graph, Node, Value
-from ..plan import Plan
 from .choice import host_target, usability
 from .execute import Execution
 from .predictor import Predictor
 
 _RUNS = 7
 SIDES = ("opencl", "cpu")
-#: For a first guess: ms of one kernel call or copy on a GPU, and a CPU thread's GFLOP/s.
-_CALL_MS = 0.005
-_THREAD_GFLOPS = 50.0
 
 
 @dataclass(frozen=True)
@@ -129,22 +125,6 @@ def layer_ms(execution: Execution, inputs: list[np.ndarray]) -> dict[str, float]
             out[step.name] = out.get(step.name, 0.0) + waiting
             waiting = 0.0
     return out
-
-
-def unmeasured(plan: Plan, kind: str, threads: int) -> str:
-    """What may be expected of a plan on an OpenCL device of this kind ("GPU", "CPU", "other")
-    beside the CPU backend, before anything was measured."""
-    host = host_target()
-    if kind == "CPU":
-        why = f"the device is a CPU, where OpenCL reached 0.4 to 0.8 of {host}'s speed"
-        return f"not measured; slower than {host} is expected: {why} (--tune measures)"
-    calls = sum(s.backend == "opencl" for s in plan.steps)
-    flops = sum(s.flops for s in plan.steps)
-    calls_ms, host_ms = calls * _CALL_MS, flops / (threads * _THREAD_GFLOPS * 1e6)
-    if calls_ms > host_ms:
-        why = f"{calls} calls take about {calls_ms:.2f} ms, the network {host_ms:.2f} ms there"
-        return f"not measured; slower than {host} is expected: {why} (--tune measures)"
-    return "not measured; every layer that has an OpenCL kernel runs there (--tune measures)"
 
 
 def place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:

@@ -19,6 +19,7 @@ from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import PRECISIONS, told
 from .choice import Decision, choose, held_on, host_target, precision_on, usability
+from .kernel_check import run_checks
 from .stored import StoredProgram
 
 if TYPE_CHECKING:  # a stored program runs without these
@@ -175,9 +176,7 @@ class Predictor:
             return self._stored.run(given)
         arrays = self.check_feeds(given)
         if checked:
-            from ..compare.check import check_kernels
-
-            check_kernels(self, arrays)
+            run_checks(self, arrays)
         return self.or_on_the_cpu(lambda: self._run(arrays, wanted))
 
     def or_on_the_cpu(self, work: Callable[[], T]) -> T:
@@ -275,7 +274,7 @@ class Predictor:
     def _before_opencl(self, plan: Plan) -> None:
         """The device learns the file's measured ways; what to expect of the plan is noted."""
         from ..backends import Offload, Tunable, get_backend
-        from .placement import unmeasured
+        from .unmeasured import unmeasured
 
         backend = get_backend("opencl")
         if self.model.tuning and isinstance(backend, Tunable):

@@ -8,16 +8,14 @@ def _(op: Call) -> None:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...errors import UnsupportedOperatorError
 from ...ir import DType, Value
 from .program import DTYPES, Op
-
-if TYPE_CHECKING:
-    from .builder import Builder
+from .scope import Scope
 
 Translation = Callable[["Call"], None]
 _TABLE: dict[str, Translation] = {}
@@ -44,11 +42,27 @@ def known_types() -> list[str]:
     return sorted(_TABLE)
 
 
+def translate_block(scope: Scope) -> None:
+    """Runs the translations of a block's operators in their order.
+
+    Raises UnsupportedOperatorError."""
+    for op, source in zip(scope.block.ops, scope.block.sources()):
+        if op.type in ("feed", "fetch"):
+            continue
+        fn = find_translation(op.type)
+        if fn is None:
+            raise UnsupportedOperatorError(
+                "this operator is not supported", (op.type,), where=source
+            )
+        scope.emit.source = source
+        fn(Call(scope, op, source))
+
+
 class Call:
     """One Paddle operator being translated; `call["X"]` is the Value in slot X, or None."""
 
-    def __init__(self, builder: Builder, op: Op, source: str) -> None:
-        self.builder = builder
+    def __init__(self, scope: Scope, op: Op, source: str) -> None:
+        self.scope = scope
         self.op = op
         self.source = source
 
@@ -70,7 +84,7 @@ class Call:
 
     def all(self, slot: str) -> list[Value]:
         """Every Value in a slot."""
-        return [self.builder.read(n) for n in self.op.inputs.get(slot, ()) if n]
+        return [self.scope.read(n) for n in self.op.inputs.get(slot, ()) if n]
 
     def __getitem__(self, slot: str) -> Value | None:
         values = self.all(slot)
@@ -133,7 +147,7 @@ class Call:
             dtype = like.dtype
         if dtype is None:
             dtype = DType.F32 if array.dtype.kind == "f" else DType.I64
-        return self.builder.emit.const(array.astype(dtype.np))
+        return self.scope.emit.const(array.astype(dtype.np))
 
     def node(self, kind: str, inputs: Sequence[Value | None], **attrs: Any) -> Value:
         """Emits an operator; its first output."""
@@ -148,17 +162,17 @@ class Call:
         while inputs and inputs[-1] is None:
             inputs.pop()
         given = {k: v for k, v in attrs.items() if v is not None}
-        return self.builder.emit.outputs(kind, inputs, outputs, **given)
+        return self.scope.emit.outputs(kind, inputs, outputs, **given)
 
     def set(self, slot: str, value: Value, index: int = 0) -> None:
         """Binds the output variable of a slot (absent ones are ignored)."""
         names = self.op.outputs.get(slot, ())
         if index < len(names) and names[index]:
-            self.builder.bind(names[index], value)
+            self.scope.bind(names[index], value)
 
     # ---- small steps that many translations need
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
-        return self.builder.emit.transpose(x, perm)
+        return self.scope.emit.transpose(x, perm)
 
     def to_shape(self, x: Value, dims: Sequence[int]) -> Value:
         """Reshape; 0 copies a dimension, -1 is inferred."""

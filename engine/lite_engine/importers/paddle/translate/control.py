@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ....ir import DType, Graph, Shape, Value
 from ..program import Op
-from ..registry import Call, translates
+from ..registry import Call, translate_block, translates
 
 
 def _block(op: Op, call: Call) -> int:
@@ -23,21 +23,21 @@ def _(op: Call) -> None:
     """Only noted: the values come into being where they are chosen."""
     _block(op.op, op)
     for name in op.op.outputs.get("Out", ()):
-        op.builder.branches[name] = op.op
+        op.scope.branches[name] = op.op
 
 
 def _branch(call: Call, name: str) -> tuple[Graph, Value]:
     """A graph that makes one variable: by its block, or by handing on what it holds already."""
-    builder = call.builder
+    scope = call.scope
     graph = Graph(f"{call.source}/{name}")
-    made_by = builder.branches.get(name)
+    made_by = scope.branches.get(name)
     if made_by is None:
-        value = builder.read(name)
+        value = scope.read(name)
         graph.outputs = [graph.add("Identity", [value], sources=(call.source,)).output]
         graph.outputs[0].dtype, graph.outputs[0].shape = value.dtype, value.shape
         return graph, graph.outputs[0]
-    child = builder.child(_block(made_by, call), graph)
-    child.run()
+    child = scope.child(_block(made_by, call), graph)
+    translate_block(child)
     value = child.read(name)
     if value.producer is None or value.producer not in graph.nodes:
         value = child.emit("Identity", value)
@@ -72,28 +72,28 @@ def _common(a: Shape | None, b: Shape | None) -> Shape | None:
 @translates("while")
 def _(op: Call) -> None:
     """Loop whose carried values are the variables that the block writes and the outside knows."""
-    builder = op.builder
+    scope = op.scope
     condition = op.op.inputs.get("Condition", [""])[0]
     index = _block(op.op, op)
-    if not 0 < index < len(builder.program.blocks):
+    if not 0 < index < len(scope.program.blocks):
         raise op.unsupported(f"block {index} does not exist")
-    block = builder.program.blocks[index]
+    block = scope.program.blocks[index]
     written = {n for inner in block.ops for names in inner.outputs.values() for n in names}
-    carried = sorted(n for n in written if n != condition and builder.has(n))
-    if any(n in builder.arrays for n in carried):
+    carried = sorted(n for n in written if n != condition and scope.has(n))
+    if any(n in scope.arrays for n in carried):
         raise op.unsupported("carries tensor arrays through a loop; unroll it when exporting")
-    starts = [builder.read(n) for n in carried]
+    starts = [scope.read(n) for n in carried]
     shapes = [v.shape for v in starts]
     body, ends = _body(op, index, condition, carried, starts, shapes)
     changed = [_common(a, v.shape) for a, v in zip(shapes, ends)]
     if changed != shapes:
         body, _ = _body(op, index, condition, carried, starts, changed)
-    first = op.cast(op.to_shape(builder.read(condition), []), DType.BOOL)
+    first = op.cast(op.to_shape(scope.read(condition), []), DType.BOOL)
     outs = op.nodes("Loop", [None, first, *starts], len(carried), body=body)
     for name, out, start, shape in zip(carried, outs, starts, changed):
         out.dtype = out.dtype or start.dtype
         out.shape = out.shape if out.shape is not None else shape
-        builder.bind(name, out)
+        scope.bind(name, out)
 
 
 def _body(
@@ -102,13 +102,13 @@ def _body(
 ) -> tuple[Graph, list[Value]]:  # fmt: skip
     """(iteration, condition, carried…) → (condition, carried…)"""
     graph = Graph(f"{op.source}/body")
-    child = op.builder.child(index, graph)
+    child = op.scope.child(index, graph)
     graph.inputs = [Value("iteration", DType.I64, ()), Value("going_on", DType.BOOL, ())]
     for name, start, shape in zip(carried, starts, shapes):
         value = Value(child.emit.unique(f"{name}/in"), start.dtype, shape)
         child.values[name] = value
         graph.inputs.append(value)
-    child.run()
+    translate_block(child)
     flag = child.emit.cast(child.emit("Reshape", child.read(condition), []), DType.BOOL)
     ends = [child.read(n) for n in carried]
     seen: set[int] = set()
@@ -124,7 +124,7 @@ def _body(
 def _(op: Call) -> None:
     name = op.out_name("Out") or ""
     at = op.fixed_int(op["I"], "the index into a tensor array")
-    items = op.builder.arrays.setdefault(name, [])
+    items = op.scope.arrays.setdefault(name, [])
     if not 0 <= at <= len(items):
         raise op.unsupported(f"writes element {at} of an array of {len(items)}")
     items[at:] = [op.need("X"), *items[at + 1 :]]
@@ -132,7 +132,7 @@ def _(op: Call) -> None:
 
 @translates("read_from_array")
 def _(op: Call) -> None:
-    items = op.builder.arrays.get((op.op.inputs.get("X") or [""])[0], [])
+    items = op.scope.arrays.get((op.op.inputs.get("X") or [""])[0], [])
     at = op.fixed_int(op["I"], "the index into a tensor array")
     if not 0 <= at < len(items):
         raise op.unsupported(f"reads element {at} of an array of {len(items)}")
@@ -141,13 +141,13 @@ def _(op: Call) -> None:
 
 @translates("lod_array_length")
 def _(op: Call) -> None:
-    items = op.builder.arrays.get((op.op.inputs.get("X") or [""])[0], [])
+    items = op.scope.arrays.get((op.op.inputs.get("X") or [""])[0], [])
     op.set("Out", op.const([len(items)]))
 
 
 @translates("tensor_array_to_tensor")
 def _(op: Call) -> None:
-    items = op.builder.arrays.get((op.op.inputs.get("X") or [""])[0], [])
+    items = op.scope.arrays.get((op.op.inputs.get("X") or [""])[0], [])
     axis = int(op.attr("axis", 0))
     if not items:
         raise op.unsupported("joins an empty tensor array")

@@ -27,7 +27,7 @@ def _(op: Call) -> None:
         y = adaptive_pool(op, x, kernel, average)
     else:
         y = _window(op, x, kernel, average)
-    if op.out_name("Mask") is not None and op.builder.is_read(op.out_name("Mask") or ""):
+    if op.out_name("Mask") is not None and op.scope.is_read(op.out_name("Mask") or ""):
         raise op.unsupported("the indices of max pooling are used; they are not supported")
     op.set("Out", channels_last(op, y) if last else y)
 

@@ -1,0 +1,88 @@
+"""Graphs and model files → Model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..files import about
+from ..ir import Journal
+from .model import Model
+from .precision import check_int8, parse_precisions, parse_targets
+from .reader import is_lite, open_file
+
+if TYPE_CHECKING:
+    from ..ir import Graph, Node, Shape
+
+
+def optimize(
+    model: str | Path | Graph,
+    *,
+    targets: str | Sequence[str] = (),
+    precision: str | Mapping[str, str] = "fp32",
+    shapes: Mapping[str, Shape] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Model:
+    """A Graph (or a model file) → Model, after the target-independent passes.
+
+    `metadata` (preprocess, labels) travels with the model. Raises ModelFormatError,
+    UnsupportedOperatorError, UsageError.
+    """
+    # Importers and passes are loaded only here: a .lite file needs neither.
+    from ..importers import load
+    from ..ir import Graph
+    from ..passes import optimize_graph
+
+    graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
+    path = None if isinstance(model, Graph) else Path(model)
+    names = parse_targets(targets)
+    precisions = parse_precisions(precision, names)
+    journal = Journal()
+    with about(path):
+        optimised = optimize_graph(graph, journal=journal)
+        _check_operators(optimised)
+    optimised.metadata.pop("unused_weights", None)  # they are not in the Model
+    check_int8(optimised, precisions)
+    meta = {k: v for k, v in graph.metadata.items() if k in ("preprocess", "labels")}
+    meta["source"] = {k: v for k, v in graph.metadata.items() if k not in meta}
+    return Model(
+        optimised,
+        names,
+        precisions,
+        metadata={**meta, **(metadata or {})},
+        journal=journal,
+        path=path,
+    )
+
+
+def _check_operators(graph: Graph) -> None:
+    """Raises UnsupportedOperatorError with every operator that nothing here runs."""
+    from ..errors import UnsupportedOperatorError
+    from ..ir import walk
+    from ..ops import find_op
+
+    unknown: dict[str, list[str]] = {}
+
+    def look(node: Node) -> None:
+        if find_op(node.op) is None:
+            unknown.setdefault(node.op, []).append(node.name)
+
+    walk(graph, look)
+    if unknown:
+        told = ", ".join(f"{op} ({len(nodes)}, at {nodes[0]})" for op, nodes in unknown.items())
+        raise UnsupportedOperatorError(
+            f"no target has {told}",
+            tuple(name for nodes in unknown.values() for name in nodes),
+            fix="export with another opset, or replace them before export",
+        )
+
+
+def open_model(model: str | Path | Model | Graph) -> Model:
+    """A Model as it is, a `.lite` file read, any other model file imported and optimised."""
+    if isinstance(model, Model):
+        return model
+    if not isinstance(model, (str, Path)):
+        return optimize(model)
+    path = Path(model)
+    return open_file(path) if is_lite(path) else optimize(path)
