@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 INK, SOFT, LINE, GRID, SUNK = "#222222", "#666666", "#cccccc", "#e9ebed", "#f6f7f8"
 ACCENT, BAD, TRACK = "#0b7285", "#b8410b", "#e7eaec"
@@ -115,7 +115,12 @@ class Picture:
         )
 
     def grid(
-        self, values: Sequence[float], at, left: float, right: float, labels: Sequence[str],
+        self,
+        values: Sequence[float],
+        at: Callable[[float], float],
+        left: float,
+        right: float,
+        labels: Sequence[str],
     ) -> None:  # fmt: skip
         """Add horizontal grid lines at ``at(value)`` with labels left of them."""
         for value, label in zip(values, labels, strict=True):

@@ -176,11 +176,11 @@ def _line(scores: np.ndarray, labels: Sequence[str], blank: int) -> Answer:
 
 def _top(scores: np.ndarray, labels: Sequence[str], count: int) -> Answer:
     order = np.argsort(-scores.astype(np.float64), kind="stable")[:count]
+    names = [labels[i] if labels else str(i) for i in order]
     items = [
-        {"label": labels[i] if labels else str(i), "score": float(scores[i]), "index": int(i)}
-        for i in order
+        {"label": name, "score": float(scores[i]), "index": int(i)} for name, i in zip(names, order)
     ]
-    return Answer("top", items[0]["label"] if items else "", items)
+    return Answer("top", names[0] if names else "", items)
 
 
 def _value(name: str, array: np.ndarray) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class LiteMagics(Magics):
         replaced by a variable. Results are objects: `profile = %lite profile model.onnx`.
         """
         lines = [line] if cell is None else [line, *cell.splitlines()]
-        names = {**self.shell.user_ns, **(local_ns or {})}
+        names = {**getattr(self.shell, "user_ns", {}), **(local_ns or {})}
         result: Any = None
         for text in lines:
             text = _without_comment(text).strip()

@@ -41,6 +41,6 @@ def cells_of(lines: Sequence[str]) -> list[str]:
     return cells
 
 
-def _cell(kind: str, text: str, number: int) -> dict:
+def _cell(kind: str, text: str, number: int) -> dict[str, Any]:
     cell = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text}
     return {**cell, "execution_count": None, "outputs": []} if kind == "code" else cell

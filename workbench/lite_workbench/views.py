@@ -17,10 +17,10 @@ def graph_data(graph: Any) -> dict[str, Any]:
     """A Graph as GraphData; every operator once, constants left out."""
     rows = []
     for node in graph.nodes:
-        inputs = [_origin(v) for v in node.inputs if v is not None and v.const is None]
+        reads = [_origin(v) for v in node.inputs if v is not None and v.const is None]
         shapes = [list(v.shape) for v in node.outputs if _static(v.shape)]
         rows.append(
-            {"name": node.name, "op": node.op, "inputs": inputs, "output_shapes": shapes,
+            {"name": node.name, "op": node.op, "inputs": reads, "output_shapes": shapes,
              "sources": list(node.sources), "block": block(node.name)}
         )  # fmt: skip
     _continue_blocks(rows)
@@ -198,7 +198,7 @@ def total_text(profile: Any) -> str:
     return f"{number(counts['run'])} instructions" if counts else "no times"
 
 
-def roof_of(profile: Any) -> dict | None:
+def roof_of(profile: Any) -> dict[str, Any] | None:
     """Measured limits of the profile's machine, where the engine has measured them."""
     roof = getattr(profile, "roof", None) or profile.environment.get("roof")
     if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):

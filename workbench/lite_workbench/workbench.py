@@ -38,7 +38,7 @@ class Workbench(WorkbenchView):
         self._ends: list[Any] = []
         self._loop = _running_loop()
         self._pictured: asyncio.TimerHandle | None = None
-        self.top.on_action(lambda *_: self.session.job and self.session.job.cancel(), "cancel")
+        self.top.on_action(lambda *_: self._cancel(), "cancel")
         self.top.observe(self._version_chosen, names=["version"])
         self.code.on_action(lambda _, payload: self._inserted(payload["count"]), "insert")
         self.code.on_action(lambda *_: self._export(), "export")
@@ -84,6 +84,10 @@ class Workbench(WorkbenchView):
 
     def _go(self, name: str) -> None:
         self.current = name
+
+    def _cancel(self) -> None:
+        if self.session.job is not None:
+            self.session.job.cancel()
 
     # ---- following the session
 
@@ -134,7 +138,7 @@ class Workbench(WorkbenchView):
             self.top.version = session.version
         self._picture_later()
 
-    def _version_chosen(self, change: dict) -> None:
+    def _version_chosen(self, change: dict[str, Any]) -> None:
         if change["new"] in self.session.versions and change["new"] != self.session.version:
             self.session.use(change["new"])
 

@@ -28,7 +28,7 @@ class BundleList(LiteWidget):
         """Return the size of everything that goes in."""
         return sum(item["bytes"] for item in self._inside())
 
-    def _inside(self) -> list[dict]:
+    def _inside(self) -> list[dict[str, Any]]:
         return [i for i in self.items if i.get("fixed") or i["id"] in self.chosen]
 
     def static_html(self) -> str:

@@ -29,7 +29,7 @@ class Notice(LiteWidget):
     fix = t.Unicode("")
     again = t.Unicode("")
     tried = t.List(t.List(t.Unicode()))
-    actions = t.List()
+    actions: t.List = t.List()
 
     def static_html(self) -> str:
         """Return the message as HTML."""

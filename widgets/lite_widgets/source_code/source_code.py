@@ -21,7 +21,7 @@ class SourceCode(LiteWidget):
     language = t.Unicode("")
 
     @t.observe("sources")
-    def _first(self, change: dict) -> None:
+    def _first(self, change: dict[str, Any]) -> None:
         if self.language not in change["new"]:
             self.language = next(iter(change["new"]), "")
 

@@ -24,11 +24,11 @@ class Stepper(LiteWidget):
     current = t.Unicode("Model")
 
     @t.default("steps")
-    def _all(self) -> list[dict]:
+    def _all(self) -> list[dict[str, Any]]:
         return [{"name": name, "state": "todo", "result": ""} for name in STEPS]
 
     @t.validate("steps")
-    def _known_states(self, proposal: dict) -> list[dict]:
+    def _known_states(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
         for step in proposal["value"]:
             if step["state"] not in STATES:
                 raise t.TraitError(f"step {step['name']}: state must be one of {', '.join(STATES)}")

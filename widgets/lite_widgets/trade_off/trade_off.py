@@ -60,7 +60,7 @@ class TradeOff(LiteWidget):
         low = min(p["accuracy"] for p in everything) - 0.3
         high = max(p["accuracy"] for p in everything) + 0.4
 
-        def x(p: dict) -> float:
+        def x(p: dict[str, Any]) -> float:
             return _LEFT + (right - _LEFT) * (p["latency_ms"] - fast) / (slow - fast)
 
         def y(accuracy: float) -> float:

@@ -57,8 +57,9 @@ def _report(made: Any, place: Path) -> None:
         )
         return
     session = open_session(made.folder / place.name)
-    for model in (session, *session.versions.values()):
-        model.path = place  # what the report calls it
+    session.path = place  # what the report calls it
+    for model in session.versions.values():
+        model.path = place
     for backend in (made.target, "opencl"):
         if backend in session.targets and usability(backend).usable:
             emulated = session.predictor(backend).emulated

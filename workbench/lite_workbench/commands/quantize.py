@@ -172,7 +172,7 @@ def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
 def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.quantize import Calibration, Curve, quantize
 
-    from ..quantizing import FastRun, calibration, float_graph, model_of
+    from ..quantizing import FastRun, calibration, float_graph, model_from
 
     options = _repeated(args.repeat) if args.repeat else _options(args)
     state = Path(args.resume) if args.resume else None
@@ -195,7 +195,7 @@ def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
         )  # fmt: skip
     if args.analyze:
         _analyze(made, run, args.analyze)
-    quantised = model_of(made.graph, model)
+    quantised = model_from(made.finished().graph, model)
     quantised.metadata["quantized_by"] = _command(args, options)
     out = quantised.save(args.output)
     return QuantizeResult(out, quantised, made.to_dict(), _constant_bytes(model.graph))

@@ -30,6 +30,7 @@ from lite_widgets import (
 )
 
 from .. import views
+from ..state import comparisons
 from ..words import listed, milliseconds, number, plural
 from .page import Section, answer
 
@@ -126,7 +127,7 @@ def _profiles(session: Any, prefix: str) -> Iterator[Section]:
         others = [p for n, p in session.profiles.items() if n != backend]
         baseline = views.profile_data(others[0]) if others else None
         link = f"{prefix}{backend}"
-        _, predictor = session.profiled(backend)
+        _, predictor = session.profiled[backend]
         shared = {"profile": data, "link": link}
         graph = views.graph_data(predictor.graph)
         roof = views.roof_of(profile)
@@ -208,12 +209,12 @@ def _differences(session: Any, prefix: str) -> Iterator[Section]:
 
 def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
-        data = views.comparison_data(comparison, session.side_precisions((a, b)))
+        data = views.comparison_data(comparison, comparisons.precisions_of_sides(session, (a, b)))
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
         profile = next(iter(session.profiles.values()), None)
         graph = GraphView(
-            graph=views.graph_data(session.sides((a, b))[a].graph),
+            graph=views.graph_data(comparisons.sides_of(session, (a, b))[a].graph),
             comparison=data, link=link, tolerance=tolerance,
             profile=views.profile_data(profile) if profile else None,
         )  # fmt: skip

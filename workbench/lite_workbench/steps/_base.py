@@ -70,14 +70,14 @@ class Step(PicturedBox):
         else:
             self.guard(callback)
 
-    def guard(self, callback: Callable[[], None]) -> None:
+    def guard(self, callback: Callable[[], object]) -> None:
         """Runs a callback; what goes wrong becomes a notice, in place."""
         try:
             callback()
         except Exception as error:  # noqa: BLE001  a widget's callback has nobody else to tell
             self._job_failed(error)
 
-    def on(self, widget: Any, action: str, callback: Callable[[dict], None]) -> None:
+    def on(self, widget: Any, action: str, callback: Callable[[dict[str, Any]], None]) -> None:
         """A click on a button of a widget."""
         widget.on_action(lambda _, payload: self.guard(lambda: callback(payload)), action)
 
@@ -138,7 +138,7 @@ class Step(PicturedBox):
             widget.observe(self._selected, names=["selected"])
             self._linked.append(widget)
 
-    def _selected(self, change: dict) -> None:
+    def _selected(self, change: dict[str, Any]) -> None:
         self.session.selected = change["new"]
 
     def _select_all(self, names: Sequence[str]) -> None:
@@ -161,7 +161,9 @@ def stack(*widgets: Any) -> ipywidgets.VBox:
     return box
 
 
-def button(id_: str, label: str, *, primary: bool = False, disabled: bool = False) -> dict:
+def button(
+    id_: str, label: str, *, primary: bool = False, disabled: bool = False
+) -> dict[str, Any]:
     return {"id": id_, "label": label, "primary": primary, "disabled": disabled}
 
 

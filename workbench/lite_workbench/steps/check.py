@@ -33,7 +33,7 @@ class CheckStep(Step):
         self.header.buttons = [button("next", "Choose targets", primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
         if info.hints:
-            sizes = ", ".join(f"{n} {format_shape(d)}" for n, d in info.assumed.items())
+            sizes = ", ".join(f"{n} {format_shape(tuple(d))}" for n, d in info.assumed.items())
             fixable = self.opened is not None and info.macs is not None and sizes
             self.tell(
                 "warn", f"**{_hints(info)}**", detail=" · ".join(info.hints),

@@ -55,7 +55,7 @@ class ModelStep(Step):
         self.link(self.graph, self.netron)
         self.show(columns(self.graph, self.tabs, kind="graph"), self.drop)
 
-    def _tab_opened(self, change: dict) -> None:
+    def _tab_opened(self, change: dict[str, Any]) -> None:
         """The file goes to netron when somebody wants to see it."""
         path = self.session.path
         if change["new"] == "Facts" or self.netron.model:

@@ -24,7 +24,8 @@ from lite_widgets import (
     columns,
 )
 
-from .. import by_hand, views
+from .. import views
+from ..state import overrides
 from ..words import plural
 from ._base import Step, backend_options, button, stack
 
@@ -86,7 +87,7 @@ class ProfileStep(Step):
     def backend(self) -> str:
         return self.header.values["backend"]
 
-    def _switched(self, change: dict) -> None:
+    def _switched(self, change: dict[str, Any]) -> None:
         if change["new"].get("backend") == change["old"].get("backend"):
             return
         known = self.session.profiles.get(self.backend)
@@ -101,7 +102,7 @@ class ProfileStep(Step):
         session, known = self.session, self.session.profiles.get(self.backend)
         what = "Profile"
         if known is not None:
-            version, _ = session.profiled(self.backend)
+            version, _ = session.profiled[self.backend]
             what = "Run again" if version == session.version else f"Profile {session.version}"
             of = f"{version} · " if len(session.versions) > 1 else ""
             threads, runs = plural(known.threads, "thread"), plural(known.runs, "run")
@@ -135,7 +136,7 @@ class ProfileStep(Step):
         data = views.profile_data(profile)
         others = [p for n, p in self.session.profiles.items() if n != profile.backend]
         baseline = views.profile_data(others[-1]) if others else None
-        _, predictor = self.session.profiled(self.backend)
+        _, predictor = self.session.profiled[self.backend]
         shapes = {n: a.shape for n, a in (self.session.feeds or {}).items()}
         self.graph.graph = views.graph_data(predictor.graph)
         for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
@@ -164,7 +165,7 @@ class ProfileStep(Step):
         picked = self.session.selected[-1:]
         rows = views.profile_data(profile)["layers"] if profile and picked else []
         row = next((r for r in rows if r["name"] in picked), None)
-        if row is None:
+        if profile is None or row is None:
             self.inspector.layer = None
             return
         others = []
@@ -173,7 +174,7 @@ class ProfileStep(Step):
             if name != self.backend and same is not None:
                 others.append({"backend": name, "median_ms": same.median_ms})
         also = [n for n in self.session.selected[:-1] if n != row["name"]]
-        now = by_hand.held(self.session, row["name"])
+        now = overrides.held(self.session, row["name"])
         with self.inspector.hold_sync():
             self.inspector.count = len(rows)
             self.inspector.total_ms = profile.total_ms["median"]
@@ -184,7 +185,9 @@ class ProfileStep(Step):
                 b for b in usual if b != self.backend
             ]  # fmt: skip
             self.inspector.precisions = (
-                [] if row.get("copy") else by_hand.choices(self.session, row["name"], self.backend)
+                []
+                if row.get("copy")
+                else overrides.choices(self.session, row["name"], self.backend)
             )
             self.inspector.current = now
             self.inspector.override_backend = now["backend"]
@@ -194,7 +197,7 @@ class ProfileStep(Step):
             self.inspector.advice = advice_for(self.session.advice.get(self.backend, []), row)
             self.inspector.layer = row
 
-    def _try(self, payload: dict) -> None:
+    def _try(self, payload: dict[str, Any]) -> None:
         """Changes the selected layers; the whole model is measured with and without."""
         layers = list(payload["layers"])
         target, precision = payload.get("backend") or None, payload.get("precision") or None
@@ -221,7 +224,7 @@ class ProfileStep(Step):
         what = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
         where = " in ".join(x for x in (target, precision) if x) or "as planned"
         self._select_here(layers)
-        verdict = self.session.by_hand.verdict
+        verdict = self.session.overrides.verdict
         quality = f"; outputs {verdict.sqnr_db:.1f} dB from float" if precision and verdict else ""
         self.inspector.measured = {
             "before_ms": change.before_ms,
@@ -237,11 +240,11 @@ class ProfileStep(Step):
             wanted = set(layers)
             known = wanted.intersection(n.name for n in home.nodes)
             if known:
-                self.session.selected = by_hand.counterparts(known, home, graph)[:1]
+                self.session.selected = overrides.counterparts(known, home, graph)[:1]
 
     # ---- advice, and the difference to another run
 
-    def _advised(self, payload: dict) -> None:
+    def _advised(self, payload: dict[str, Any]) -> None:
         tried = _override_of(payload["code"])
         if tried is not None:
             self._try({"layers": [tried[0]], "backend": tried[1]})
@@ -265,7 +268,7 @@ class ProfileStep(Step):
         else:
             self.changes.against = chosen
 
-    def _against(self, change: dict) -> None:
+    def _against(self, change: dict[str, Any]) -> None:
         before = self._earlier[int(change["new"])]
         with self.changes.hold_sync():
             self.changes.status = {}
@@ -292,7 +295,7 @@ def _override_of(code: str) -> tuple[str, str] | None:
     return layer, backend
 
 
-def advice_for(advice: list[Any], row: dict) -> dict | None:
+def advice_for(advice: list[Any], row: dict[str, Any]) -> dict[str, Any] | None:
     """The advice that gains most for a layer, as the Inspector shows it."""
     found = next((a for a in advice if row["name"] in a.layers), None)
     if found is None:

@@ -152,7 +152,7 @@ class QuantizeStep(Step):
         name = self.session.selected[-1]
         node = next((n for n in made.made.parent.nodes if n.name == name), None)
         statistics = node and made.made.calibration.statistics.get(node.output.name)
-        chosen = node and made.made.ranges.values.get(node.output.name)
+        chosen = node and made.made.finished().ranges.values.get(node.output.name)
         if not statistics or not chosen:
             return
         counts = [int(c) for c in _binned(statistics.counts)]
