@@ -190,7 +190,7 @@ class Plain(t.Dict):
         return data
 
 
-class PlainList(t.List):
+class PlainList(t.List[Any]):
     """A trait that is a list of plain dicts, each with the keys in `need`."""
 
     def __init__(self, *, need: tuple[str, ...] = (), **kwargs: Any) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lite_engine.compare.comparison import Comparison
 from lite_engine.errors import LiteError, UsageError
 from lite_widgets import WorkbenchView
 
@@ -35,7 +36,7 @@ class Workbench(WorkbenchView):
             raise UsageError(f"{step!r} is not a step", fix=f"steps: {', '.join(STEPS)}")
         super().__init__()
         self._steps: dict[str, Step] = {}
-        self._ends: list[Any] = []
+        self._ends: list[Callable[[], None]] = []
         self._loop = _running_loop()
         self._pictured: asyncio.TimerHandle | None = None
         self.top.on_action(lambda *_: self._cancel(), "cancel")
@@ -126,7 +127,7 @@ class Workbench(WorkbenchView):
 
     def stepper_state(self, name: str) -> str:
         """State of one step as the stepper shows it."""
-        return next(s["state"] for s in self.stepper.steps if s["name"] == name)
+        return str(next(s["state"] for s in self.stepper.steps if s["name"] == name))
 
     def _states(self) -> None:
         session, states = self.session, step_states(self.session)
@@ -191,7 +192,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     return states
 
 
-def _compared(comparison: Any) -> tuple[str, str]:
+def _compared(comparison: Comparison) -> tuple[str, str]:
     if comparison.agrees:
         return "done", "all agree"
     wrong = len({row.name for row in comparison.layers if not row.within})

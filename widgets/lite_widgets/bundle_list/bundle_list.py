@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import traitlets as t
 
 from .._base import LiteWidget, PlainList

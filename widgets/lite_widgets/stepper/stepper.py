@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import traitlets as t
 
 from .._base import LiteWidget, PlainList
@@ -29,10 +31,11 @@ class Stepper(LiteWidget):
 
     @t.validate("steps")
     def _known_states(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
-        for step in proposal["value"]:
+        steps: list[dict[str, Any]] = proposal["value"]
+        for step in steps:
             if step["state"] not in STATES:
                 raise t.TraitError(f"step {step['name']}: state must be one of {', '.join(STATES)}")
-        return proposal["value"]
+        return steps
 
     def set_step(self, name: str, state: str, result: str = "") -> None:
         """Change state and result of one step. Raises KeyError for an unknown name."""

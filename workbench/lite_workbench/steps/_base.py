@@ -11,6 +11,7 @@ import ipywidgets
 from lite_engine import settings
 from lite_engine.errors import LiteError
 from lite_widgets import Notice, PicturedBox, StepHeader
+from lite_widgets._base import LiteWidget
 
 from ..session import Session
 
@@ -32,7 +33,7 @@ class Step(PicturedBox):
         self.go = go or (lambda step: None)
         self._loop = _running_loop()
         self._ends: list[Callable[[], None]] = []
-        self._linked: list[Any] = []
+        self._linked: list[LiteWidget] = []
         self.header = StepHeader(title=self.title)
         self.notice = Notice()
         self.notice.layout.display = "none"
@@ -81,7 +82,7 @@ class Step(PicturedBox):
         """A click on a button of a widget."""
         widget.on_action(lambda _, payload: self.guard(lambda: callback(payload)), action)
 
-    def start(self, title: str, work: Callable[[], Any]) -> None:
+    def start(self, title: str, work: Callable[[], object]) -> None:
         """Long work off the main thread; a notice while something else runs."""
         self.quiet()
         self.guard(lambda: self.session.start(title, work))
@@ -130,7 +131,7 @@ class Step(PicturedBox):
 
     # ---- selection
 
-    def link(self, *widgets: Any) -> None:
+    def link(self, *widgets: LiteWidget) -> None:
         """These widgets, the session and each other select the same layers."""
         for widget in widgets:
             widget.link = f"lite-{id(self.session)}-{self.name}"

@@ -7,6 +7,7 @@ from typing import Any
 from lite_widgets import DifferencePane, ErrorStrip, GraphView, columns
 
 from .. import views
+from ..changes import Change
 from ..state import comparisons
 from ._base import Step, button
 
@@ -166,7 +167,7 @@ class CompareStep(Step):
 
         self.start(f"Running {layer} on {a}", work)
 
-    def _fixed(self, layer: str, change: Any) -> None:
+    def _fixed(self, layer: str, change: Change) -> None:
         a, b = self.pair
         self.tell(
             "done",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.export import Exported

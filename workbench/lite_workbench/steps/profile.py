@@ -8,6 +8,8 @@ from typing import Any
 
 from lite_engine.files import write_file
 from lite_engine.history.changes import changes
+from lite_engine.profile import Profile
+from lite_engine.profile.advice import Advice
 from lite_widgets import (
     CopiesTable,
     GraphView,
@@ -25,6 +27,8 @@ from lite_widgets import (
 )
 
 from .. import views
+from ..changes import Change
+from ..jobs import Job
 from ..state import overrides
 from ..words import plural
 from ._base import Step, backend_options, button, stack
@@ -85,7 +89,7 @@ class ProfileStep(Step):
 
     @property
     def backend(self) -> str:
-        return self.header.values["backend"]
+        return str(self.header.values["backend"])
 
     def _switched(self, change: dict[str, Any]) -> None:
         if change["new"].get("backend") == change["old"].get("backend"):
@@ -117,7 +121,7 @@ class ProfileStep(Step):
                 "action": "run",
             }  # fmt: skip
 
-    def _ended(self, job: Any) -> None:
+    def _ended(self, job: Job) -> None:
         """Without a result the header goes back to the backend that is shown."""
         shown = (self.line.profile or {}).get("backend")
         if job.state in ("failed", "cancelled") and self.backend not in self.session.profiles:
@@ -130,7 +134,7 @@ class ProfileStep(Step):
         backend, runs = self.backend, 3 if self.backend == "arm" else RUNS
         self.start(f"Profiling {backend}", lambda: self.session.profile(backend=backend, runs=runs))
 
-    def _fill(self, profile: Any) -> None:
+    def _fill(self, profile: Profile) -> None:
         if profile.backend != self.backend:
             return
         data = views.profile_data(profile)
@@ -219,7 +223,7 @@ class ProfileStep(Step):
         self.start("Measuring the change", work)
 
     def _measured(
-        self, change: Any, layers: list[str], target: str | None, precision: str | None
+        self, change: Change, layers: list[str], target: str | None, precision: str | None
     ) -> None:
         what = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
         where = " in ".join(x for x in (target, precision) if x) or "as planned"
@@ -249,7 +253,7 @@ class ProfileStep(Step):
         if tried is not None:
             self._try({"layers": [tried[0]], "backend": tried[1]})
 
-    def _compare_runs(self, profile: Any) -> None:
+    def _compare_runs(self, profile: Profile) -> None:
         """The waterfall from an earlier run (of this backend, if there is one) to this."""
         self._earlier = [p for p in self.session.history if p is not profile]
         self._newest = profile
@@ -295,7 +299,7 @@ def _override_of(code: str) -> tuple[str, str] | None:
     return layer, backend
 
 
-def advice_for(advice: list[Any], row: dict[str, Any]) -> dict[str, Any] | None:
+def advice_for(advice: list[Advice], row: dict[str, Any]) -> dict[str, Any] | None:
     """The advice that gains most for a layer, as the Inspector shows it."""
     found = next((a for a in advice if row["name"] in a.layers), None)
     if found is None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from lite_engine.devices import DeviceCheck
 from lite_widgets import DoctorCards, Form
 
+from ..jobs import Job
 from ..words import plural
 from ._base import Step, button
 
@@ -130,12 +132,12 @@ class TargetStep(Step):
         self._reaching.update(names)
         self._draw()
 
-    def _checked(self, name: str, made: Any) -> None:
+    def _checked(self, name: str, made: DeviceCheck) -> None:
         self._boards[name] = made
         self._reaching.discard(name)
         self._draw()
 
-    def _ended(self, job: Any) -> None:
+    def _ended(self, job: Job) -> None:
         """Boards whose check was cancelled are not being reached any more."""
         if job.state != "running" and self._reaching:
             self._reaching.clear()
