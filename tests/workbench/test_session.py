@@ -14,11 +14,11 @@ import pytest
 from lite_engine import LiteError, Predictor, optimize
 from lite_engine.errors import UsageError
 from lite_engine.profile.advice import Advice
-from lite_workbench import by_hand
 from lite_workbench.answers import answer, mark_different
 from lite_workbench.inputs import feeds_of, save_upload
 from lite_workbench.jobs import Cancelled, Job
 from lite_workbench.notebook import cells_of
+from lite_workbench.state import overrides
 from lite_workbench.steps.profile import advice_for
 
 from tests.small_models import class_token
@@ -318,7 +318,7 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
     first, second = [n.name for n in session.base_model.graph.nodes if n.op == "Conv"][:2]
     with pytest.raises(UsageError, match=r"session\.quantize"):
         session.override(first, precision="int8")
-    assert session.version == "float" and session.by_hand.overrides == {}
+    assert session.version == "float" and session.overrides.backends == {}
     digits = np.load(lw.shipped("digits_held_back.npz"))["images"]
     session.quantize(digits[:20], limit=16)
 
@@ -333,9 +333,9 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
 
     assert integers("int8") == {first, second}
     session.override(first, precision="fp32")
-    assert session.version == "custom" and session.by_hand.precisions == {first: "fp32"}
+    assert session.version == "custom" and session.overrides.precisions == {first: "fp32"}
     assert integers("custom") == {second}
-    assert session.by_hand.verdict.sqnr_db > 6
+    assert session.overrides.verdict.sqnr_db > 6
     assert session.compare("float", "custom", tolerance=0.5).layers
     session.override(first)
     assert session.version == "int8" and "custom" not in session.versions
@@ -343,15 +343,15 @@ def test_precision_of_single_layers(session: lw.Session) -> None:
     session.use("float")
     change = session.try_override(first, "reference", "x86", runs=2, precision="int8")
     assert change.before_ms > 0 and integers("custom") == {first}
-    assert session.by_hand.overrides == {first: "reference"}
-    placed = session.by_hand.moved()
+    assert session.overrides.backends == {first: "reference"}
+    placed = overrides.backends_in(session)
     assert placed and set(placed.values()) == {"reference"}
     rows = {r.name: r.backend for r in session.profile("x86", runs=2).layers}
     assert all(rows[name] == "reference" for name in placed)
     softmax = session.base_model.graph.nodes[-1].name
     with pytest.raises(UsageError, match="cannot compute in int8"):
         session.override(softmax, precision="int8")
-    assert session.by_hand.precisions == {first: "int8"}, "a refused change changes nothing"
+    assert session.overrides.precisions == {first: "int8"}, "a refused change changes nothing"
 
 
 def test_the_file_keeps_what_was_set_by_hand(session: lw.Session, tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_the_file_keeps_what_was_set_by_hand(session: lw.Session, tmp_path: Path
     model = read_model(path)
     assert model.overrides == {"opencl": {layer: "cpu"}} and model.precision("arm") == "int8"
     opened = lw.open(path)
-    assert opened.by_hand.overrides == {layer: "x86"} and opened.int8_targets == ["arm"]
+    assert opened.overrides.backends == {layer: "x86"} and opened.int8_targets == ["arm"]
     assert list(opened.versions) == ["float", "int8"]
     assert opened.run(lw.shipped("digits.png"), "x86", "int8").precision == "int8"
     again = tmp_path / "again" / "m.lite"
@@ -385,18 +385,18 @@ def test_a_layer_of_a_half_precision_version_stays_in_full(tmp_path: Path) -> No
     session = lw.open(lw.shipped("digits.onnx"))
     session.convert(targets=["x86"], precision={"x86": "bf16"})
     first = next(n.name for n in session.model.graph.nodes if n.op == "Conv")
-    assert by_hand.choices(session, first, "x86") == ["fp32", "int8"]
+    assert overrides.choices(session, first, "x86") == ["fp32", "int8"]
     half = session.run(lw.shipped("digits.png"), backend="x86").outputs["probability"]
     session.override(first, precision="fp32")
-    assert session.version == "float" and session.by_hand.overrides == {first: "fp32"}
-    assert by_hand.held(session, first) == {"backend": "", "precision": "fp32"}
+    assert session.version == "float" and session.overrides.backends == {first: "fp32"}
+    assert overrides.held(session, first) == {"backend": "", "precision": "fp32"}
     assert session.predictor("x86").overrides == {first: "fp32"}
     mixed = session.run(backend="x86").outputs["probability"]
     assert abs(mixed - half).max() < 0.1
     made = lw.open(session.export(tmp_path / "d"))
     assert made.model.overrides == {"x86": {first: "fp32"}}
     session.override(first)
-    assert session.by_hand.overrides == {}
+    assert session.overrides.backends == {}
 
 
 def test_layers_of_one_name_are_told_apart_within_their_block() -> None:

@@ -82,7 +82,7 @@ def test_run_then_compare(session: lw.Session) -> None:
     assert compare.pane.layer["name"] == layer and compare.pane.kind == "isolated"
     click(compare.strip, "run_on_a", layer=layer)
     settle(session)
-    assert session.by_hand.overrides == {layer: "x86"}
+    assert session.overrides.backends == {layer: "x86"}
     assert compare.strip.verdict()["case"] == "agrees"
     assert "runs on x86" in compare.notice.what and "±" in compare.notice.what
     assert step_states(session)["Compare"] == ("done", "all agree")
@@ -102,7 +102,7 @@ def test_profile_selects_everywhere(session: lw.Session) -> None:
     assert step.inspector.layer["name"] == rows[2]["name"]
     click(step.inspector, "measure", layers=[rows[2]["name"]], backend="reference", precision="")
     settle(session)
-    assert session.by_hand.overrides == {rows[2]["name"]: "reference"}
+    assert session.overrides.backends == {rows[2]["name"]: "reference"}
     assert "±" in step.inspector.measured["text"]
     assert "<svg" in step.chart.static_svg()
     memory = step.memory.memory
@@ -300,7 +300,7 @@ def test_precision_and_backend_of_selected_layers(session: lw.Session) -> None:
     click(step.inspector, "measure", layers=convs[:2], backend="", precision="int8")
     settle(session)
     assert session.version == "custom"
-    assert session.by_hand.precisions == dict.fromkeys(convs[:2], "int8")
+    assert session.overrides.precisions == dict.fromkeys(convs[:2], "int8")
     assert "dB from float" in step.inspector.measured["text"]
     assert "session.override(" in session.code[-2]
     assert step_states(session)["Profile"][0] == "done" and "custom" in bench.top.versions
@@ -308,7 +308,7 @@ def test_precision_and_backend_of_selected_layers(session: lw.Session) -> None:
     assert step.inspector.current["precision"] == step.inspector.override_precision == "int8"
     click(step.inspector, "measure", layers=convs[:2], backend="", precision="")
     settle(session)
-    assert session.version == "float" and session.by_hand.precisions == {}
+    assert session.version == "float" and session.overrides.precisions == {}
     # three profiles of one backend: the newest is explained against the one before
     assert step.changes.runs[-1][1].startswith("run ") and step.changes.status == {}
     assert " on x86 (" in step.changes.change["b"]

@@ -101,7 +101,7 @@ class LiteWidget(anywidget.AnyWidget):
         style = "font:11px sans-serif;color:#666;margin-top:4px"
         return f'<figcaption style="{style}">{" · ".join(parts)}</figcaption>' if parts else ""
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict, dict] | None:
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         made = super()._repr_mimebundle_(**kwargs)
         if made is None:
             return None
@@ -190,7 +190,7 @@ class Plain(t.Dict):
         return data
 
 
-class PlainList(t.List):
+class PlainList(t.List[Any]):
     """A trait that is a list of plain dicts, each with the keys in `need`."""
 
     def __init__(self, *, need: tuple[str, ...] = (), **kwargs: Any) -> None:
@@ -213,7 +213,7 @@ class PlainList(t.List):
 class Binary(t.Bytes):
     """Bytes; from the page they come as a memoryview, which is made bytes here."""
 
-    def validate(self, obj: Any, value: Any) -> bytes:
+    def validate(self, obj: Any, value: Any) -> bytes | None:
         if isinstance(value, (bytearray, memoryview)):
             value = bytes(value)
         return super().validate(obj, value)
@@ -222,7 +222,7 @@ class Binary(t.Bytes):
 class Float32(t.Bytes):
     """A long array as float32 bytes in C order; accepts anything that NumPy can make one of."""
 
-    def validate(self, obj: Any, value: Any) -> bytes:
+    def validate(self, obj: Any, value: Any) -> bytes | None:
         if isinstance(value, (bytes, bytearray, memoryview)):
             data = bytes(value)
             if len(data) % 4:

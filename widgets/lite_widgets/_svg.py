@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 INK, SOFT, LINE, GRID, SUNK = "#222222", "#666666", "#cccccc", "#e9ebed", "#f6f7f8"
 ACCENT, BAD, TRACK = "#0b7285", "#b8410b", "#e7eaec"
@@ -94,7 +95,9 @@ class Picture:
         """Add a path."""
         self._marks.append(f'<path d="{d}" stroke="{stroke}" fill="{fill}"{_attributes(extra)}/>')
 
-    def line(self, x0: float, y0: float, x1: float, y1: float, stroke: str = GRID, **extra) -> None:
+    def line(
+        self, x0: float, y0: float, x1: float, y1: float, stroke: str = GRID, **extra: Any
+    ) -> None:
         """Add a straight line."""
         self.path(f"M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}", stroke, **extra)
 
@@ -115,7 +118,12 @@ class Picture:
         )
 
     def grid(
-        self, values: Sequence[float], at, left: float, right: float, labels: Sequence[str],
+        self,
+        values: Sequence[float],
+        at: Callable[[float], float],
+        left: float,
+        right: float,
+        labels: Sequence[str],
     ) -> None:  # fmt: skip
         """Add horizontal grid lines at ``at(value)`` with labels left of them."""
         for value, label in zip(values, labels, strict=True):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import UsageError, reason_of
@@ -15,6 +15,10 @@ from lite_engine.preprocess import Placement, Preprocess
 
 from .pictures import OVERLAP, THRESHOLD, find_boxes, find_mask, is_one_row
 from .regions import find_regions
+
+if TYPE_CHECKING:
+    from lite_engine.ir import QuantParams
+    from lite_engine.model_file import Model
 
 TOP = 5
 #: how dictionaries name the class that stands for no letter
@@ -87,7 +91,7 @@ def answer(
 
 
 def answer_of(
-    model: Any,
+    model: Model,
     feeds: Mapping[str, np.ndarray],
     outputs: Mapping[str, np.ndarray],
     labels: Sequence[str] | None = None,
@@ -115,7 +119,7 @@ def _on_picture(items: list[dict[str, Any]], placed: Placement | None) -> list[d
     return [{**item, "box": placed.to_picture(item["box"]).tolist()} for item in items]
 
 
-def _real(array: np.ndarray, quant: Any) -> np.ndarray:
+def _real(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:
     if quant is None or array.dtype.kind not in "iu" or np.ndim(quant.scale):
         return array
     return (array.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
@@ -176,11 +180,11 @@ def _line(scores: np.ndarray, labels: Sequence[str], blank: int) -> Answer:
 
 def _top(scores: np.ndarray, labels: Sequence[str], count: int) -> Answer:
     order = np.argsort(-scores.astype(np.float64), kind="stable")[:count]
+    names = [labels[i] if labels else str(i) for i in order]
     items = [
-        {"label": labels[i] if labels else str(i), "score": float(scores[i]), "index": int(i)}
-        for i in order
+        {"label": name, "score": float(scores[i]), "index": int(i)} for name, i in zip(names, order)
     ]
-    return Answer("top", items[0]["label"] if items else "", items)
+    return Answer("top", names[0] if names else "", items)
 
 
 def _value(name: str, array: np.ndarray) -> dict[str, Any]:

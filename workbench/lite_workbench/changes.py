@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from lite_engine.runtime import Predictor
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Change:
 
 
 def measure_change(
-    before: Any,
-    after: Any,
+    before: Predictor,
+    after: Predictor,
     feeds: Mapping[str, np.ndarray],
     runs: int,
     progress: Callable[[int, int], None],

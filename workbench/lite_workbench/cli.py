@@ -58,9 +58,9 @@ def _main(args: list[str]) -> int:
         hint = f"did you mean {near[0]}?" if near else f"verbs: {', '.join(available())}"
         raise UsageError(f"{name!r} is not a verb", fix=hint)
     command = get_command(name)
-    options = parser_for(command).parse_args(args[1:])
+    options = parser_for(command).read(args[1:])
     result = command.call(options)
-    text = command.show(result, options)
+    text = command.text(result, options)
     if text:
         print(text, flush=True)  # a full disk behind it is told here
     return command.code(result, options)

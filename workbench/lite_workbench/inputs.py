@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import UsageError
 from lite_engine.files import write_file
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
 
 #: What is said of a picture where the model does not say how it wants it.
 GUESSED = (
@@ -18,7 +21,7 @@ GUESSED = (
 )
 
 
-def is_guessed(model: Any) -> bool:
+def is_guessed(model: Model) -> bool:
     """Does it take floats made of pixels, without a word about how?"""
     dtype = model.graph.inputs[0].dtype if model.graph.inputs else None
     return not is_prepared(model.metadata) and dtype is not None and dtype.is_float
@@ -34,7 +37,7 @@ def is_prepared(metadata: Mapping[str, Any]) -> bool:
         return False
 
 
-def feeds_of(model: Any, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
+def feeds_of(model: Model, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     """(feeds, PNG bytes of the picture or b""). `source`: path, image bytes, (H,W,C) array, feeds,
     or None for seeded random numbers. Raises UsageError, ShapeError."""
     from lite_engine.preprocess import is_image, open_image
@@ -71,7 +74,7 @@ def as_code(source: Any) -> str:
     return repr(str(source)) if isinstance(source, (str, Path)) else "images"
 
 
-def _is_picture(source: str | Path, is_image: Any) -> bool:
+def _is_picture(source: str | Path, is_image: Callable[[str | Path], bool]) -> bool:
     if not Path(source).exists():
         raise UsageError("no such file", where=source)
     return bool(is_image(source))

@@ -24,7 +24,7 @@ class Job:
     `on_change(job)` is called on the working thread, at most ten times a second.
     """
 
-    def __init__(self, title: str, work: Callable[[Job], Any], on_change: Callable[[Job], None]):
+    def __init__(self, title: str, work: Callable[[Job], object], on_change: Callable[[Job], None]):
         self.title = title
         self.state = "running"
         self.done, self.total = 0, 0
@@ -105,12 +105,12 @@ class Work:
         self._told = told
         self._now: Job | None = None
 
-    def start(self, title: str, work: Callable[[], Any]) -> Job:
+    def start(self, title: str, work: Callable[[], object]) -> Job:
         """Runs `work` on another thread. Raises UsageError while something else runs."""
         if self.job is not None and self.job.state == "running":
             raise UsageError(f"{self.job.title} still runs", fix="wait for it or cancel it")
 
-        def run(job: Job) -> Any:
+        def run(job: Job) -> object:
             self._now = job
             try:
                 return work()

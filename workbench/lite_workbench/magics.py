@@ -63,7 +63,7 @@ class LiteMagics(Magics):
         replaced by a variable. Results are objects: `profile = %lite profile model.onnx`.
         """
         lines = [line] if cell is None else [line, *cell.splitlines()]
-        names = {**self.shell.user_ns, **(local_ns or {})}
+        names = {**getattr(self.shell, "user_ns", {}), **(local_ns or {})}
         result: Any = None
         for text in lines:
             text = _without_comment(text).strip()
@@ -99,7 +99,7 @@ def _arguments(text: str, names: Mapping[str, Any]) -> list[str]:
     except ValueError as error:
         raise UsageError(f"{text!r}: {error}") from None
 
-    def value(match: re.Match) -> str:
+    def value(match: re.Match[str]) -> str:
         if match[1] not in names:
             raise UsageError(f"no variable is called {match[1]!r}")
         return str(names[match[1]])
@@ -122,9 +122,9 @@ def run_verb(words: list[str]) -> Shown | None:
     if "-h" in rest or "--help" in rest:
         print(parser.format_help())
         return None
-    options = parser.parse_args(rest)
+    options = parser.read(rest)
     result = command.call(options)
-    return Shown(result, command.show(result, options))
+    return Shown(result, command.text(result, options))
 
 
 # ---- completion

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from lite_engine.files import write_file
 
@@ -41,6 +42,6 @@ def cells_of(lines: Sequence[str]) -> list[str]:
     return cells
 
 
-def _cell(kind: str, text: str, number: int) -> dict:
+def _cell(kind: str, text: str, number: int) -> dict[str, Any]:
     cell = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": text}
     return {**cell, "execution_count": None, "outputs": []} if kind == "code" else cell

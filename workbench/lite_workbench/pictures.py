@@ -100,7 +100,9 @@ def is_one_row(array: np.ndarray) -> bool:
         return False
     image, label, score, *corners = array.ravel().tolist()
     found = image == 0 and label == round(label) and 0 < score <= 1
-    return (array == -1).all() or (found and corners[2] > corners[0] and corners[3] > corners[1])
+    return bool((array == -1).all()) or (
+        found and corners[2] > corners[0] and corners[3] > corners[1]
+    )
 
 
 def _decoded(arrays: list[np.ndarray]) -> _Found | None:
@@ -175,7 +177,8 @@ def _class_map(array: np.ndarray) -> np.ndarray | None:
     sides = [n for i, n in enumerate(plain.shape) if i != axis]
     if not 2 <= plain.shape[axis] <= MAX_CLASSES or min(sides) <= max(8, plain.shape[axis]):
         return None
-    return plain.argmax(axis=axis)
+    classes: np.ndarray = plain.argmax(axis=axis)
+    return classes
 
 
 def _name(labels: Sequence[str], number: int) -> str:

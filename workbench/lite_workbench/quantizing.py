@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from lite_engine.arrays import read_arrays
+from lite_engine.errors import UsageError
+from lite_engine.ir import Graph
+from lite_engine.model_file import Model, optimize
+from lite_engine.quantize import (
+    Options,
+    Quantised,
+    Scheme,
+    Verdict,
+    quantize_static,
+    sensitivity,
+)
+from lite_engine.quantize import quantize as calibrate
+from lite_engine.runtime import Predictor
 
 from .answers import answer_of
-
-if TYPE_CHECKING:
-    from .session import Session
+from .jobs import Work
 
 #: How many layers, worst first, each measured version keeps in float.
 KEPT = (0, 1, 2, 4, 8)
@@ -26,16 +38,15 @@ class FastRun:
 
     def __init__(self, backend: str = "auto", before: Callable[[], None] = lambda: None) -> None:
         self.backend, self.before = backend, before
-        self._kept: list[tuple[Any, Any]] = []
+        self._kept: list[tuple[Graph, Predictor]] = []
 
-    def __call__(self, graph: Any, feeds: Any, taps: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    def __call__(
+        self, graph: Graph, feeds: Mapping[str, np.ndarray], taps: Sequence[str] = ()
+    ) -> dict[str, np.ndarray]:
         self.before()
         return self.predictor(graph).run(feeds, taps=taps)
 
-    def predictor(self, graph: Any) -> Any:
-        from lite_engine.model_file import Model
-        from lite_engine.runtime import Predictor
-
+    def predictor(self, graph: Graph) -> Predictor:
         for known, predictor in self._kept:
             if known is graph:
                 return predictor
@@ -49,7 +60,7 @@ class Quantization:
     """A calibrated model: `layers` worst first (relative error of the outputs when only this
     layer is int8, in %), and the measured `points` of `trade_off`."""
 
-    made: Any
+    made: Quantised
     method: str
     kept: list[str]
     layers: list[dict[str, Any]] = field(default_factory=list)
@@ -57,9 +68,9 @@ class Quantization:
     float_point: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> Any:
+    def verdict(self) -> Verdict:
         """How far the outputs are from the float parent's."""
-        return self.made.verdict
+        return self.made.finished().verdict
 
     def to_dict(self) -> dict[str, Any]:
         rest = {"layers": self.layers, "points": self.points, "float": self.float_point}
@@ -71,33 +82,33 @@ class Quantization:
 
 
 def quantize(
-    session: Session, images: Any, method: str, keep: Sequence[str], limit: int | None = None
-) -> tuple[Any, Any]:
-    """(Quantization, Model). Raises CalibrationError."""
-    from lite_engine.quantize import Options, Scheme
-    from lite_engine.quantize import quantize as calibrate
-
-    parent = session.base_model
+    parent: Model,
+    images: Any,
+    method: str,
+    keep: Sequence[str],
+    limit: int | None,
+    work: Work,
+) -> tuple[Quantization, Model]:
+    """The int8 version of a float Model that keeps some layers in float. `work` is told how far it
+    is. Raises CalibrationError."""
     options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
     graph = float_graph(parent)
     made = calibrate(
-        graph, calibration(graph, images), options, run=FastRun(before=session.heed),
-        progress=session.progress, calibrated=lambda _: session.progress(0, 0),
+        graph, calibration(graph, images), options, run=FastRun(before=work.heed),
+        progress=work.progress, calibrated=lambda _: work.progress(0, 0),
     )  # fmt: skip
-    return Quantization(made, method, list(keep)), model_of(made.graph, parent)
+    return Quantization(made, method, list(keep)), model_from(made.finished().graph, parent)
 
 
-def float_graph(model: Any) -> Any:
+def float_graph(model: Model) -> Graph:
     """A model's graph, told how the model wants its images: calibration reads it there."""
     if "preprocess" in model.metadata:
         model.graph.metadata["preprocess"] = model.metadata["preprocess"]
     return model.graph
 
 
-def model_of(graph: Any, parent: Any) -> Any:
-    """A quantised graph as a Model for the parent's targets, with its labels."""
-    from lite_engine.model_file import optimize
-
+def model_from(graph: Graph, parent: Model) -> Model:
+    """A quantized graph as a Model for the parent's targets, with its labels."""
     meta = {k: v for k, v in parent.metadata.items() if k in ("preprocess", "labels")}
     model = optimize(
         graph, targets=parent.targets, precision=dict(parent.precisions), metadata=meta
@@ -106,70 +117,65 @@ def model_of(graph: Any, parent: Any) -> Any:
     return model
 
 
-def calibrated(model: Any, samples: Any) -> Any:
+def calibrated(model: Model, samples: Any) -> Model:
     """The int8 version of a float Model with the usual options, checked against it.
 
     Raises CalibrationError."""
-    from lite_engine.quantize import Options
-    from lite_engine.quantize import quantize as calibrate
-
     graph = float_graph(model)
     made = calibrate(graph, calibration(graph, samples), Options(), run=FastRun())
-    return model_of(made.graph, model)
+    return model_from(made.finished().graph, model)
 
 
-def calibration(graph: Any, images: Any) -> Any:
+def calibration(graph: Graph, images: Any) -> Any:
     """Samples as the quantiser reads them. An `.npz` or array of uint8 pictures goes through the
     model's own pre-processing."""
     if isinstance(images, (str, Path)) and Path(images).suffix == ".npz":
-        from lite_engine.arrays import read_arrays
-
         pictures = read_arrays(images).get("images")
         images = str(images) if pictures is None or pictures.dtype != np.uint8 else pictures
     if isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim in (3, 4):
-        return [_coloured(graph, x) for x in images]
+        return [_coloured(x) for x in images]
     return images
 
 
-def _coloured(graph: Any, picture: np.ndarray) -> np.ndarray:
+def _coloured(picture: np.ndarray) -> np.ndarray:
     """(H,W) → (H,W,3): pre-processing takes it from there."""
     return np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
 
 
-def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
-    """Which layers mind, and versions that keep the worst in float: accuracy (answers that equal
-    the float model's on the held-back samples), latency and size, all measured here.
+def explore(
+    quantization: Quantization | None,
+    parent: Model,
+    threads: int | None,
+    work: Work,
+    kept: Sequence[int] = KEPT,
+) -> Quantization:
+    """Which layers lose accuracy, and versions that keep the worst in float: accuracy (answers that
+    equal the float model's on the held-out samples), latency and size, all measured here.
 
-    Fills `session.quantization`. Raises UsageError before `session.quantize`.
+    Fills `quantization` and returns it. Raises UsageError for None.
     """
-    from dataclasses import replace
-
-    from lite_engine.errors import UsageError
-    from lite_engine.quantize import quantize_static, sensitivity
-
-    if session.quantization is None:
+    if quantization is None:
         raise UsageError("nothing is quantized yet", fix="session.quantize(images) comes first")
-    quantization = session.quantization
-    made, parent = quantization.made, session.base_model
+    made, ranges = quantization.made, quantization.made.finished().ranges
     scheme = replace(made.options.scheme, keep_float=frozenset())
     feeds = made.held[:4]
     ranking = sensitivity(
-        made.parent, made.ranges, scheme, feeds, run=FastRun(before=session.heed),
-        biases=made.biases, progress=session.progress,
+        made.parent, ranges, scheme, feeds, run=FastRun(before=work.heed),
+        biases=made.biases, progress=work.progress,
     )  # fmt: skip
     quantization.layers = [
         {"name": row["name"], "cost": 100 * 10 ** (-row["output_sqnr_db"] / 20)} for row in ranking
     ]
     versions = []
     for number, count in enumerate(k for k in kept if k <= len(ranking)):
-        session.progress(number, len(kept))
+        work.progress(number, len(kept))
         names = [row["name"] for row in ranking[:count]]
         own = replace(scheme, keep_float=frozenset(names))
-        graph = quantize_static(made.parent, made.ranges, own, biases=made.biases)
-        versions.append((names, model_of(graph, parent)))
-    session.progress(0, 0)  # measuring is not counted
+        graph = quantize_static(made.parent, ranges, own, biases=made.biases)
+        versions.append((names, model_from(graph, parent)))
+    work.progress(0, 0)  # measuring is not counted
     (texts, whole), *rest = _measured(
-        [parent, *(model for _, model in versions)], made.held, session.threads
+        [parent, *(model for _, model in versions)], made.held, threads
     )
     quantization.float_point = {
         "accuracy": 100.0, "latency_ms": whole, "bytes": _file_bytes(parent)
@@ -184,12 +190,10 @@ def explore(session: Session, kept: Sequence[int] = KEPT) -> Quantization:
 
 
 def _measured(
-    models: Sequence[Any], feeds: Sequence[Mapping[str, Any]], threads: int | None
+    models: Sequence[Model], feeds: Sequence[Mapping[str, np.ndarray]], threads: int | None
 ) -> list[tuple[list[str], float]]:
     """Of each model: what it says to each sample, and the median ms of one run. The models run
     in turns, so that whatever else the machine does slows all of them alike."""
-    from lite_engine.runtime import Predictor
-
     predictors = [Predictor(model, threads=threads) for model in models]
     said = [
         [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
@@ -204,6 +208,6 @@ def _measured(
     return [(text, float(np.median(own))) for text, own in zip(said, times, strict=True)]
 
 
-def _file_bytes(model: Any) -> int:
+def _file_bytes(model: Model) -> int:
     """Bytes of the weights as they are stored."""
     return sum(v.const.nbytes for v in model.graph.constants() if v.const is not None)

@@ -100,7 +100,8 @@ class _Rectangle:
 
     @property
     def sides(self) -> np.ndarray:
-        return self.high - self.low
+        extent: np.ndarray = self.high - self.low
+        return extent
 
     def grown(self, ratio: float) -> _Rectangle:
         """Every side moved outwards by area · ratio / perimeter."""

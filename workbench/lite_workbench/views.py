@@ -5,22 +5,29 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .words import milliseconds, number, plural
+
+if TYPE_CHECKING:
+    from lite_engine.compare.comparison import Comparison
+    from lite_engine.ir import Graph, Shape, Value
+    from lite_engine.plan import Plan
+    from lite_engine.profile import Profile
+    from lite_engine.runtime.support import ModelInfo
 
 #: What rounding explains between two sides, by the coarser precision (relative L2).
 USUAL = {"fp32": 1e-3, "fp16": 1e-2, "bf16": 5e-2, "int8": 5e-2}
 
 
-def graph_data(graph: Any) -> dict[str, Any]:
+def graph_data(graph: Graph) -> dict[str, Any]:
     """A Graph as GraphData; every operator once, constants left out."""
     rows = []
     for node in graph.nodes:
-        inputs = [_origin(v) for v in node.inputs if v is not None and v.const is None]
+        reads = [_origin(v) for v in node.inputs if v is not None and v.const is None]
         shapes = [list(v.shape) for v in node.outputs if _static(v.shape)]
         rows.append(
-            {"name": node.name, "op": node.op, "inputs": inputs, "output_shapes": shapes,
+            {"name": node.name, "op": node.op, "inputs": reads, "output_shapes": shapes,
              "sources": list(node.sources), "block": block(node.name)}
         )  # fmt: skip
     _continue_blocks(rows)
@@ -30,15 +37,15 @@ def graph_data(graph: Any) -> dict[str, Any]:
     return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows}
 
 
-def _origin(value: Any) -> str:
+def _origin(value: Value) -> str:
     return value.producer.name if value.producer is not None else value.name
 
 
-def _static(shape: Any) -> bool:
+def _static(shape: Shape | None) -> TypeGuard[tuple[int, ...]]:
     return shape is not None and all(isinstance(d, int) for d in shape)
 
 
-def _dims(shape: Any) -> list[Any]:
+def _dims(shape: Shape | None) -> list[int | str]:
     return [d if isinstance(d, int) else str(d) for d in shape or ()]
 
 
@@ -81,7 +88,7 @@ def _suffixes(name: str) -> list[str]:
     return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)]
 
 
-def profile_data(profile: Any) -> dict[str, Any]:
+def profile_data(profile: Profile) -> dict[str, Any]:
     """A Profile: intervals and copies under the names that the widgets know."""
     data = profile.to_dict()
     names: dict[str, int] = {}
@@ -116,7 +123,7 @@ def _copy(rows: list[dict[str, Any]], index: int, own: str) -> dict[str, Any]:
     return {"source": sides[0], "target": sides[1], "bytes": row["bytes"], "why": row["why"]}
 
 
-def support_data(info: Any) -> dict[str, Any]:
+def support_data(info: ModelInfo) -> dict[str, Any]:
     """`model_info`'s operators as DataTable's note, columns and rows: which target runs each, and
     where one does not, why and what then."""
     targets = list(dict.fromkeys(s.target for s in info.support))
@@ -137,7 +144,7 @@ def support_data(info: Any) -> dict[str, Any]:
     return {"note": note, "columns": columns, "rows": rows}
 
 
-def work_data(info: Any) -> dict[str, Any]:
+def work_data(info: ModelInfo) -> dict[str, Any]:
     """`model_info`'s layers as TypeSummary's profile before anything ran."""
     layers = [
         {"name": x.name, "op": x.op, "index": x.index, "macs": x.macs or 0,
@@ -147,7 +154,7 @@ def work_data(info: Any) -> dict[str, Any]:
     return {"layers": layers}
 
 
-def comparison_data(comparison: Any, precisions: tuple[str, str]) -> dict[str, Any]:
+def comparison_data(comparison: Comparison, precisions: tuple[str, str]) -> dict[str, Any]:
     """A Comparison with what rounding explains for this pair and whether the outputs agree."""
     data = comparison.to_dict()
     usual = max(USUAL[p] for p in precisions)
@@ -181,7 +188,7 @@ def _badness(row: dict[str, Any]) -> tuple[bool, float, float]:
     return not row["within"], errors[0], errors[1]
 
 
-def memory_data(plan: Any) -> dict[str, Any]:
+def memory_data(plan: Plan) -> dict[str, Any]:
     """A plan's memory: which tensor lies where, and from which step to which; a device's buffers
     behind the arena."""
     from lite_engine.profile.memory_map import memory_map
@@ -190,7 +197,7 @@ def memory_data(plan: Any) -> dict[str, Any]:
     return {**made, "arena_bytes": max(1, made["arena_bytes"] + made["device_bytes"])}
 
 
-def total_text(profile: Any) -> str:
+def total_text(profile: Profile) -> str:
     """A whole run: its median time, or its executed instructions where times mean nothing."""
     if profile.times_meaningful:
         return milliseconds(profile.total_ms["median"])
@@ -198,7 +205,7 @@ def total_text(profile: Any) -> str:
     return f"{number(counts['run'])} instructions" if counts else "no times"
 
 
-def roof_of(profile: Any) -> dict | None:
+def roof_of(profile: Profile) -> dict[str, Any] | None:
     """Measured limits of the profile's machine, where the engine has measured them."""
     roof = getattr(profile, "roof", None) or profile.environment.get("roof")
     if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):

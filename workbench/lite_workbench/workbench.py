@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lite_engine.compare.comparison import Comparison
 from lite_engine.errors import LiteError, UsageError
 from lite_widgets import WorkbenchView
 
@@ -35,10 +36,10 @@ class Workbench(WorkbenchView):
             raise UsageError(f"{step!r} is not a step", fix=f"steps: {', '.join(STEPS)}")
         super().__init__()
         self._steps: dict[str, Step] = {}
-        self._ends: list[Any] = []
+        self._ends: list[Callable[[], None]] = []
         self._loop = _running_loop()
         self._pictured: asyncio.TimerHandle | None = None
-        self.top.on_action(lambda *_: self.session.job and self.session.job.cancel(), "cancel")
+        self.top.on_action(lambda *_: self._cancel(), "cancel")
         self.top.observe(self._version_chosen, names=["version"])
         self.code.on_action(lambda _, payload: self._inserted(payload["count"]), "insert")
         self.code.on_action(lambda *_: self._export(), "export")
@@ -85,6 +86,10 @@ class Workbench(WorkbenchView):
     def _go(self, name: str) -> None:
         self.current = name
 
+    def _cancel(self) -> None:
+        if self.session.job is not None:
+            self.session.job.cancel()
+
     # ---- following the session
 
     def _picture_later(self) -> None:
@@ -122,7 +127,7 @@ class Workbench(WorkbenchView):
 
     def stepper_state(self, name: str) -> str:
         """State of one step as the stepper shows it."""
-        return next(s["state"] for s in self.stepper.steps if s["name"] == name)
+        return str(next(s["state"] for s in self.stepper.steps if s["name"] == name))
 
     def _states(self) -> None:
         session, states = self.session, step_states(self.session)
@@ -134,7 +139,7 @@ class Workbench(WorkbenchView):
             self.top.version = session.version
         self._picture_later()
 
-    def _version_chosen(self, change: dict) -> None:
+    def _version_chosen(self, change: dict[str, Any]) -> None:
         if change["new"] in self.session.versions and change["new"] != self.session.version:
             self.session.use(change["new"])
 
@@ -187,7 +192,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     return states
 
 
-def _compared(comparison: Any) -> tuple[str, str]:
+def _compared(comparison: Comparison) -> tuple[str, str]:
     if comparison.agrees:
         return "done", "all agree"
     wrong = len({row.name for row in comparison.layers if not row.within})

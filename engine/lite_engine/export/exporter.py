@@ -79,7 +79,7 @@ def export_model(
     target: str = "arm",
     *,
     trimmed: bool = False,
-    more: Callable[[Exported], None] | None = None,
+    more: Callable[[Exported], object] | None = None,
 ) -> Exported:
     """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all;
     `more` adds files of its own before anybody sees it.

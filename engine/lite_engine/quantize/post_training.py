@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,15 @@ class Options:
         return made
 
 
+class Finished(NamedTuple):
+    """The quantized graph in QDQ form, the ranges that it was made from, and how far its outputs
+    are from the float parent's."""
+
+    graph: Graph
+    ranges: Ranges
+    verdict: Verdict
+
+
 @dataclass
 class Quantised:
     """`graph` is the QDQ form, `parent` the prepared float graph with the same value names.
@@ -97,6 +106,12 @@ class Quantised:
     biases: dict[str, np.ndarray] = field(default_factory=dict)
     tried: dict[str, float] = field(default_factory=dict)  # method → output SQNR in dB
     points: list[dict[str, Any]] = field(default_factory=list)  # of the search for the targets
+
+    def finished(self) -> Finished:
+        """What came of it. Raises CalibrationError after a cancelled calibration."""
+        if self.graph is None or self.ranges is None or self.verdict is None:
+            raise CalibrationError("the calibration was cancelled", fix="resume it")
+        return Finished(self.graph, self.ranges, self.verdict)
 
     def to_dict(self) -> dict[str, Any]:
         chosen, why = integer_nodes(self.parent, self.options.scheme.keep_float)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import traitlets as t
 
 from .._base import LiteWidget, PlainList
@@ -28,7 +30,7 @@ class BundleList(LiteWidget):
         """Return the size of everything that goes in."""
         return sum(item["bytes"] for item in self._inside())
 
-    def _inside(self) -> list[dict]:
+    def _inside(self) -> list[dict[str, Any]]:
         return [i for i in self.items if i.get("fixed") or i["id"] in self.chosen]
 
     def static_html(self) -> str:

@@ -58,14 +58,15 @@ def _as_channels(size: np.ndarray, layout: str) -> np.ndarray:
     """Return (C,H,W): the largest over the batch; other ranks become one channel."""
     if size.ndim == 4:
         planes = np.moveaxis(size, -1, 1) if layout == "NHWC" else size
-        return planes.max(axis=0)
+        largest: np.ndarray = planes.max(axis=0)
+        return largest
     if size.ndim == 0:
         return size.reshape(1, 1, 1)
     flat = size.reshape(-1, size.shape[-1])
     return flat[None]
 
 
-def _number(values: np.ndarray, index: tuple) -> float | None:
+def _number(values: np.ndarray, index: tuple[Any, ...]) -> float | None:
     value = float(values[index]) if values.size else float("nan")
     return value if np.isfinite(value) else None
 

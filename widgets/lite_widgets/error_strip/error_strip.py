@@ -67,7 +67,7 @@ class ErrorStrip(LiteWidget):
             return top + (bottom - top) * (1 - (level - low) / (high - low))
 
         picture = Picture(width, height, "Error per layer")
-        said = self.verdict()
+        said = verdict(self.comparison, self.tolerance, judged)
         picture.text(8, 20, said["text"].replace("**", ""), fill=INK, size=13, bold=True)
         powers = range(math.ceil(low), high + 1)
         picture.grid([10.0**e for e in powers], y, _LEFT, right, [f"1e{e}" for e in powers])

@@ -63,7 +63,7 @@ class GraphView(LiteWidget):
         errors = {layer["name"]: layer for layer in judged}
         blocks = [(k, list(v)) for k, v in groupby(self.graph["nodes"], lambda n: n["block"])]
         picture = Picture(_WIDTH, 34 * len(blocks) + 24, f"Graph of {self.graph.get('name', '')}")
-        slowest = sorted(cost, key=cost.get, reverse=True)[:5]
+        slowest = sorted(cost, key=lambda name: -cost[name])[:5]
         for i, (name, nodes) in enumerate(blocks):
             y = 8 + 34 * i
             total = sum(cost[n["name"]] for n in nodes)

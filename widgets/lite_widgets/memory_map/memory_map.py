@@ -30,7 +30,7 @@ class MemoryMap(LiteWidget):
         bottom, wide = height - 34, (width - _LEFT - 12) / steps
 
         def y(offset: float) -> float:
-            return _TOP + (bottom - _TOP) * (1 - offset / (peak * 1.08))
+            return _TOP + (bottom - _TOP) * (1 - float(offset / (peak * 1.08)))
 
         picture = Picture(width, height, "Arena map")
         marks = [peak * i / 4 for i in range(5)]

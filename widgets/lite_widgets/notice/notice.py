@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Any
 
 import traitlets as t
 
@@ -29,7 +30,7 @@ class Notice(LiteWidget):
     fix = t.Unicode("")
     again = t.Unicode("")
     tried = t.List(t.List(t.Unicode()))
-    actions = t.List()
+    actions: t.List[Any] = t.List()
 
     def static_html(self) -> str:
         """Return the message as HTML."""

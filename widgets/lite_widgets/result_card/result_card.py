@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import traitlets as t
 
@@ -41,6 +42,6 @@ class ResultCard(LiteWidget):
         return picture + table(head, rows) + self._static_caption()
 
 
-def _answer(item: dict) -> str:
+def _answer(item: dict[str, Any]) -> str:
     score = item.get("score")
     return item.get("text") or ("" if score is None else f"{score:.3f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import traitlets as t
 
@@ -12,7 +13,7 @@ from .._svg import INK, SOFT, Picture, number, ramp, tail
 _LEFT, _TOP, _SIZE = 48, 24, (600, 380)
 
 
-def intensity(row: dict) -> float | None:
+def intensity(row: dict[str, Any]) -> float | None:
     """Return FLOP per byte moved, from `bytes` or from the measured GB/s; None if unknown."""
     moved = row.get("bytes") or (row.get("gbytes_per_s") or 0) * 1e6 * (row.get("median_ms") or 0)
     return 2 * row["macs"] / moved if row.get("macs") and moved else None
@@ -38,13 +39,14 @@ class Roofline(LiteWidget):
         """Return roofs and circles, the five costliest labelled."""
         if not self.profile or not self.roof:
             return None
-        rows = [r for r in self.profile["layers"] if r.get("gflops") and intensity(r)]
+        reach = {id(r): intensity(r) or 0.0 for r in self.profile["layers"]}
+        rows = [r for r in self.profile["layers"] if r.get("gflops") and reach[id(r)]]
         width, height = _SIZE
         right, bottom = width - 16, height - 36
         whole = {"i8", "u8"} & {r.get("dtype") for r in rows}
         integers = (self.roof.get("integer_gops") or 0) if whole else 0
         top_rate = max([self.roof["gflops"], integers, *(r["gflops"] for r in rows)]) * 1.6
-        most_x = max([10.0, *(intensity(r) for r in rows)]) * 2
+        most_x = max([10.0, *(reach[id(r)] for r in rows)]) * 2
 
         def x(value: float) -> float:
             return _LEFT + (right - _LEFT) * (math.log10(value) + 1.2) / (math.log10(most_x) + 1.2)
@@ -78,16 +80,16 @@ class Roofline(LiteWidget):
         rows.sort(key=lambda r: -r["median_ms"])
         for row in rows:
             share = row["median_ms"] / most
-            at, radius = (x(intensity(row)), y(row["gflops"])), 3 + 9 * share**0.5
+            at, radius = (x(reach[id(row)]), y(row["gflops"])), 3 + 9 * share**0.5
             picture.circle(*at, radius, ramp("time", share**0.5), stroke="#fff", opacity=0.9)
         line = _TOP + 60.0
         for row in sorted(rows[:5], key=lambda r: -r["gflops"]):
-            at = (x(intensity(row)), y(row["gflops"]))
+            at = (x(reach[id(row)]), y(row["gflops"]))
             line = max(at[1], line + 14)
-            label = min(at[0] + 40, right - 190)
-            picture.line(*at, label - 4, line - 4, SOFT)
+            left = min(at[0] + 40, right - 190)
+            picture.line(*at, left - 4, line - 4, SOFT)
             name = tail(row["name"], 22)
-            picture.text(label, line, f"{name} {number(row['median_ms'])} ms", fill=INK)
+            picture.text(left, line, f"{name} {number(row['median_ms'])} ms", fill=INK)
         picture.text((_LEFT + right) / 2, height - 4, "FLOP per byte", anchor="middle", fill=SOFT)
         picture.text(_LEFT, 12, "GFLOP/s; area: time")
         return str(picture)

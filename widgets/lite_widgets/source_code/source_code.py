@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Any
 
 import traitlets as t
 
@@ -21,7 +22,7 @@ class SourceCode(LiteWidget):
     language = t.Unicode("")
 
     @t.observe("sources")
-    def _first(self, change: dict) -> None:
+    def _first(self, change: dict[str, Any]) -> None:
         if self.language not in change["new"]:
             self.language = next(iter(change["new"]), "")
 

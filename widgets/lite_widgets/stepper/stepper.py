@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import traitlets as t
 
 from .._base import LiteWidget, PlainList
@@ -24,15 +26,16 @@ class Stepper(LiteWidget):
     current = t.Unicode("Model")
 
     @t.default("steps")
-    def _all(self) -> list[dict]:
+    def _all(self) -> list[dict[str, Any]]:
         return [{"name": name, "state": "todo", "result": ""} for name in STEPS]
 
     @t.validate("steps")
-    def _known_states(self, proposal: dict) -> list[dict]:
-        for step in proposal["value"]:
+    def _known_states(self, proposal: dict[str, Any]) -> list[dict[str, Any]]:
+        steps: list[dict[str, Any]] = proposal["value"]
+        for step in steps:
             if step["state"] not in STATES:
                 raise t.TraitError(f"step {step['name']}: state must be one of {', '.join(STATES)}")
-        return proposal["value"]
+        return steps
 
     def set_step(self, name: str, state: str, result: str = "") -> None:
         """Change state and result of one step. Raises KeyError for an unknown name."""

@@ -60,11 +60,11 @@ class TradeOff(LiteWidget):
         low = min(p["accuracy"] for p in everything) - 0.3
         high = max(p["accuracy"] for p in everything) + 0.4
 
-        def x(p: dict) -> float:
-            return _LEFT + (right - _LEFT) * (p["latency_ms"] - fast) / (slow - fast)
+        def x(p: dict[str, Any]) -> float:
+            return _LEFT + (right - _LEFT) * float((p["latency_ms"] - fast) / (slow - fast))
 
         def y(accuracy: float) -> float:
-            return bottom - (bottom - top) * (accuracy - low) / (high - low)
+            return bottom - (bottom - top) * float((accuracy - low) / (high - low))
 
         picture = Picture(width, height, "Accuracy against latency")
         marks = [low + (high - low) * i / 4 for i in range(5)]

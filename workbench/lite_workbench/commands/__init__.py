@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
-from ._base import Command, LiteParser
+from ._base import Command, LiteParser, add_json
 
 #: In the order of the walk, with what `lite --help` says of each.
 VERBS = {
@@ -31,7 +32,7 @@ def available() -> list[str]:
     return [v for v in VERBS if find_spec(f"{__name__}.{v}")]
 
 
-def get_command(name: str) -> Command:
+def get_command(name: str) -> Command[Any]:
     """Raises KeyError for an unknown verb."""
     if name not in VERBS:
         raise KeyError(name)
@@ -40,9 +41,11 @@ def get_command(name: str) -> Command:
     return command
 
 
-def parser_for(command: Command, prog: str = "lite") -> LiteParser:
+def parser_for(command: Command[Any], prog: str = "lite") -> LiteParser:
     parser = LiteParser(prog=f"{prog} {command.name}", description=VERBS[command.name])
     command.configure(parser)
+    if command.data is not None:
+        add_json(parser)
     return parser
 
 

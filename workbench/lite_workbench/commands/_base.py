@@ -9,11 +9,17 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from lite_engine.errors import UsageError
 from lite_engine.files import write_file
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+Result = TypeVar("Result")
 
 PREPROCESS_HELP = (
     "how an image becomes the input: imagenet, pm1 (-1…1), unit (0…1) or raw, with a colour, like "
@@ -22,27 +28,39 @@ PREPROCESS_HELP = (
 )
 
 
-class Command(NamedTuple):
-    """One verb. `call(args)` returns a result; `show(result, args)` is its text;
-    `code(result, args)` its exit code (0 good, 1 the thing asked for failed or fell short)."""
+@dataclass(frozen=True)
+class Command(Generic[Result]):
+    """One verb. `call(args)` returns a result; `show(result, args)` is its text; `data(result)` the
+    document that --json writes (a verb without it has no such option); `code(result, args)` its
+    exit code (0 good, 1 the thing asked for failed or fell short)."""
 
     name: str
     configure: Callable[[argparse.ArgumentParser], None]
-    call: Callable[[argparse.Namespace], Any]
-    show: Callable[[Any, argparse.Namespace], str]
-    code: Callable[[Any, argparse.Namespace], int] = lambda result, args: 0
+    call: Callable[[argparse.Namespace], Result]
+    show: Callable[[Result, argparse.Namespace], str]
+    code: Callable[[Result, argparse.Namespace], int] = lambda result, args: 0
+    data: Callable[[Result], Mapping[str, Any]] | None = None
+
+    def text(self, result: Result, args: argparse.Namespace) -> str:
+        """What is printed, nothing with --json -; writes the --json document first."""
+        if self.data is not None and args.json:
+            write_json(self.data(result), args.json)
+            if args.json == "-":
+                return ""
+        return self.show(result, args)
 
 
 class LiteParser(argparse.ArgumentParser):
     """Raises UsageError instead of printing usage and leaving the process."""
 
-    def error(self, message: str) -> Any:
+    def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if args and any("\0" in word for word in args):  # no file has such a name
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The options of these words. Raises UsageError."""
+        if any("\0" in word for word in words):  # no file has such a name
             self.error("an argument holds a NUL character")
-        return super().parse_args(args, namespace)
+        return self.parse_args(list(words))
 
 
 _LARGEST = 2**63 - 1
@@ -166,10 +184,6 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wants_json_only(args: argparse.Namespace) -> bool:
-    return getattr(args, "json", None) == "-"
-
-
 def write_json(data: Mapping[str, Any], target: str) -> None:
     from lite_engine.runtime import strict_json
 
@@ -180,7 +194,7 @@ def write_json(data: Mapping[str, Any], target: str) -> None:
         write_file(target, text + "\n")
 
 
-def load_model(args: argparse.Namespace) -> Any:
+def load_model(args: argparse.Namespace) -> Model:
     """MODEL of the arguments as a Model. Raises LiteError."""
     from pathlib import Path
 
@@ -201,7 +215,7 @@ def load_model(args: argparse.Namespace) -> Any:
     return model
 
 
-def _check_int8(model: Any, args: argparse.Namespace) -> None:
+def _check_int8(model: Model, args: argparse.Namespace) -> None:
     """Raises UsageError for --precision int8 when nothing in the model is int8."""
     from lite_engine.model_file.precision import check_int8
 

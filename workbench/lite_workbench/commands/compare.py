@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..words import plural
 from ._base import (
     Command,
     add_input,
-    add_json,
     add_model,
     at_least,
     load_model,
     positive,
-    wants_json_only,
-    write_json,
 )
 from ._table import clip, table
+
+if TYPE_CHECKING:
+    from lite_engine.compare.comparison import Comparison, LayerDifference
+    from lite_engine.compare.side import Valued
+    from lite_engine.model_file import Model
+    from lite_engine.runtime import Predictor
+
 
 ORIGINAL = "original"
 
@@ -57,17 +61,15 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="also each layer alone, fed with A's values (on)",
     )
-    add_json(parser)
 
 
-def _call(args: argparse.Namespace) -> Any:
+def _call(args: argparse.Namespace) -> Comparison:
     from lite_engine.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     model = load_model(args)
     a, b = _sides(args, model)
     seeds = 1 if args.input else args.random_inputs
-    result: Any = None
     for seed in range(seeds):
         feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph, seed)
         result = (bisect if args.bisect else compare)(
@@ -82,7 +84,7 @@ def _call(args: argparse.Namespace) -> Any:
     return result
 
 
-def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
+def _sides(args: argparse.Namespace, model: Model) -> tuple[Valued, Valued]:
     """Side A and side B. Raises UsageError."""
     from lite_engine.compare import Side
     from lite_engine.compare.originals import open_original
@@ -99,7 +101,7 @@ def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     other = model
     if args.other:
         other = load_model(argparse.Namespace(model=args.other, params=None, shape=args.shape))
-    sides: list[Any] = []
+    sides: list[Valued] = []
     for m, path, name, precision, count, where in zip(
         (model, other), (args.model, args.other or args.model), names, precisions, threads,
         devices, strict=True,
@@ -120,7 +122,7 @@ def _sides(args: argparse.Namespace, model: Any) -> tuple[Any, Any]:
     return sides[0], sides[1]
 
 
-def _label(predictor: Any, where: str, count: str, asked: str) -> str:
+def _label(predictor: Predictor, where: str, count: str, asked: str) -> str:
     parts = [predictor.backend]
     if predictor.precision != "fp32" or asked not in ("auto", "fp32"):
         parts.append(predictor.precision)
@@ -160,11 +162,7 @@ def _count(text: str) -> int | None:
     return int(text)
 
 
-def _show(result: Any, args: argparse.Namespace) -> str:
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
+def _show(result: Comparison, args: argparse.Namespace) -> str:
     rows = [
         [
             x.index,
@@ -186,15 +184,14 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     lines = [table(head, rows, right=(0, 3, 4, 5, 6, 7)), ""]
     for row in result.layers:
         if row.detail:
-            lines += _evidence(row)
+            lines += _evidence(row, row.detail)
     if result.unaligned > 0:
         lines.append(f"{result.unaligned} values of {result.b} have no counterpart in {result.a}")
     return "\n".join([*lines, result.verdict])
 
 
-def _evidence(row: Any) -> list[str]:
+def _evidence(row: LayerDifference, d: Mapping[str, Any]) -> list[str]:
     """Where a layer differs: worst place, channels, columns, and how much."""
-    d = row.detail
     figures = row.isolated or {"worst": row.worst, "worst_a": row.worst_a, "worst_b": row.worst_b}
     channels = sorted(range(len(d["per_channel"])), key=lambda i: -d["per_channel"][i])[:5]
     columns = sorted(range(len(d["per_column"])), key=lambda i: -d["per_column"][i])[:5]
@@ -217,5 +214,7 @@ def _evidence(row: Any) -> list[str]:
 
 
 COMMAND = Command(
-    "compare", _configure, _call, _show, lambda result, args: 0 if result.agrees else 1
-)
+    "compare", _configure, _call, _show,
+    code=lambda result, args: 0 if result.agrees else 1,
+    data=lambda result: result.to_dict(),
+)  # fmt: skip

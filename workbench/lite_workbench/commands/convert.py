@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
 
@@ -16,11 +16,14 @@ from ._base import (
     PREPROCESS_HELP,
     Command,
     add_effort,
-    add_json,
     add_shape,
-    wants_json_only,
-    write_json,
 )
+
+if TYPE_CHECKING:
+    from lite_engine.compare.difference import Difference
+    from lite_engine.ir import Graph
+    from lite_engine.model_file import Model
+
 
 #: Networks with more multiply-accumulates take minutes where the target's CPU is emulated.
 EMULATED_MACS = 1_000_000_000
@@ -32,9 +35,9 @@ class Converted:
     that costs (output → Difference) or why it was not measured."""
 
     path: Path
-    model: Any
+    model: Model
     source_layers: int
-    losses: dict[str, Any]
+    losses: dict[str, str | dict[str, Difference]]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -109,7 +112,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         parser, "measures the ways of each layer on this machine's device and keeps them in the"
         " file: rapid, normal or exhaustive",
     )  # fmt: skip
-    add_json(parser)
 
 
 def _call(args: argparse.Namespace) -> Converted:
@@ -163,7 +165,7 @@ def _call(args: argparse.Namespace) -> Converted:
     return Converted(out, model, len(graph.nodes), _losses(model, out))
 
 
-def _losses(model: Any, path: Path) -> dict[str, Any]:
+def _losses(model: Model, path: Path) -> dict[str, str | dict[str, Difference]]:
     """What fp16 and bf16 cost, by target, or why it was not measured."""
     from lite_engine.compare.precision_loss import LOWER, precision_loss
     from lite_engine.errors import LiteError
@@ -171,7 +173,7 @@ def _losses(model: Any, path: Path) -> dict[str, Any]:
     from lite_engine.runtime import host_target, usability
     from lite_engine.runtime.support import node_macs
 
-    out: dict[str, Any] = {}
+    out: dict[str, str | dict[str, Difference]] = {}
     for target in model.targets:
         if computed(target, model.precision(target)) not in LOWER:
             continue
@@ -205,7 +207,7 @@ def _int8_later(args: argparse.Namespace, targets: list[str]) -> list[str]:
     return targets
 
 
-def _int8_graph(model: Any, args: argparse.Namespace) -> Any:
+def _int8_graph(model: Model, args: argparse.Namespace) -> Graph:
     """The quantised graph from --quantized or --calibration. Raises LiteError."""
     from lite_engine.model_file import open_model
 
@@ -232,10 +234,6 @@ def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, An
 
 
 def _show(result: Converted, args: argparse.Namespace) -> str:
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
     lines = [str(e) for e in result.model.journal.entries] if args.journal else []
     targets = ", ".join(f"{t} {result.model.told_precision(t)}" for t in result.model.targets)
     lines.append(
@@ -246,4 +244,4 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command("convert", _configure, _call, _show)
+COMMAND = Command("convert", _configure, _call, _show, data=lambda result: result.to_dict())

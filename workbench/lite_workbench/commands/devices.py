@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..words import number
-from ._base import Command, add_json, wants_json_only, write_json
+from ._base import Command
 from ._table import table
+
+if TYPE_CHECKING:
+    from lite_engine.devices import DeviceCheck, Entry
+
 
 _MARK = {"done": "+", "failed": "-", "skipped": " ", "running": "…"}
 
@@ -23,15 +28,24 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ssh-config", default="", metavar="FILE", help="instead of your own OpenSSH configuration"
     )
-    add_json(parser)
 
 
-def _call(args: argparse.Namespace) -> Any:
+@dataclass
+class Listed:
+    """The devices that are known."""
+
+    devices: list[Entry]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"devices": [vars(entry) for entry in self.devices]}
+
+
+def _call(args: argparse.Namespace) -> Listed | DeviceCheck:
     from lite_engine import devices
     from lite_engine.errors import UsageError
 
     if args.action == "list":
-        return [*devices.BUILT_IN, *devices.load_entries()]
+        return Listed([*devices.BUILT_IN, *devices.load_entries()])
     if not args.name:
         more = " ADDRESS" if args.action == "add" else ""
         raise UsageError(f"write `lite devices {args.action} NAME{more}`")
@@ -43,18 +57,12 @@ def _call(args: argparse.Namespace) -> Any:
         devices.remove_entry(args.name)
     else:
         return devices.check_device(devices.find_device(args.name) or devices.open_address("local"))
-    return [*devices.BUILT_IN, *devices.load_entries()]
+    return Listed([*devices.BUILT_IN, *devices.load_entries()])
 
 
-def _show(result: Any, args: argparse.Namespace) -> str:
-    checked = args.action == "test"
-    if args.json:
-        listed = {} if checked else {"devices": [vars(e) for e in result]}
-        write_json(result.to_dict() if checked else listed, args.json)
-        if wants_json_only(args):
-            return ""
-    if not checked:
-        rows = [[e.name, e.address, e.ssh_config] for e in result]
+def _show(result: Listed | DeviceCheck, args: argparse.Namespace) -> str:
+    if isinstance(result, Listed):
+        rows = [[e.name, e.address, e.ssh_config] for e in result.devices]
         return table(["name", "address", "ssh configuration"], rows)
     lines = [f"{_MARK[s.state]} {s.name:<6} {s.ms:8.1f} ms  {s.detail}" for s in result.stages]
     if result.good:
@@ -71,5 +79,6 @@ COMMAND = Command(
     _configure,
     _call,
     _show,
-    lambda result, args: 0 if args.action != "test" or result.good else 1,
+    lambda result, args: 0 if isinstance(result, Listed) or result.good else 1,
+    lambda result: result.to_dict(),
 )

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ._base import Command, add_device, add_json, wants_json_only, write_json
+from ._base import Command, add_device
+
+if TYPE_CHECKING:
+    from lite_engine.doctor import Examination
+
 
 _MARK = {"good": "+", "warning": "!", "bad": "-"}
 
@@ -21,10 +25,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="exit 1 unless it can be used",
     )
     add_device(parser)
-    add_json(parser)
 
 
-def _call(args: argparse.Namespace) -> Any:
+def _call(args: argparse.Namespace) -> Examination:
     from lite_engine.devices import find_device
     from lite_engine.doctor import check_file, device_check, examine
 
@@ -38,11 +41,7 @@ def _call(args: argparse.Namespace) -> Any:
     return result
 
 
-def _show(result: Any, args: argparse.Namespace) -> str:
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
+def _show(result: Examination, args: argparse.Namespace) -> str:
     lines = []
     for check in result.checks:
         lines.append(f"{_MARK[check.state]} {check.name}: {check.summary}")
@@ -60,10 +59,10 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-def _code(result: Any, args: argparse.Namespace) -> int:
+def _code(result: Examination, args: argparse.Namespace) -> int:
     if (args.model or args.device != "local") and result.checks[0].state == "bad":
         return 1
     return 0 if args.backend is None or result.backends.get(args.backend, False) else 1
 
 
-COMMAND = Command("doctor", _configure, _call, _show, _code)
+COMMAND = Command("doctor", _configure, _call, _show, _code, lambda result: result.to_dict())

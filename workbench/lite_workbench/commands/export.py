@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..words import number
-from ._base import Command, add_json, add_model, load_model, wants_json_only, write_json
+from ._base import Command, add_model, load_model
 from ._table import table
+
+if TYPE_CHECKING:
+    from lite_engine.export import Exported
+
 
 RUNS = 10
 
@@ -27,10 +31,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--report", action=argparse.BooleanOptionalAction, default=True,
         help="also measures the model here and writes report.html (on)",
     )  # fmt: skip
-    add_json(parser)
 
 
-def _call(args: argparse.Namespace) -> Any:
+def _call(args: argparse.Namespace) -> Exported:
     from lite_engine.export import export_model
 
     model = load_model(args)
@@ -41,7 +44,7 @@ def _call(args: argparse.Namespace) -> Any:
     )  # fmt: skip
 
 
-def _report(made: Any, place: Path) -> None:
+def _report(made: Exported, place: Path) -> None:
     """report.html of the exported file, which will be at `place`: profiles of what runs here, the
     target's CPU first."""
     from lite_engine.runtime import usability
@@ -57,8 +60,9 @@ def _report(made: Any, place: Path) -> None:
         )
         return
     session = open_session(made.folder / place.name)
-    for model in (session, *session.versions.values()):
-        model.path = place  # what the report calls it
+    session.path = place  # what the report calls it
+    for model in session.versions.values():
+        model.path = place
     for backend in (made.target, "opencl"):
         if backend in session.targets and usability(backend).usable:
             emulated = session.predictor(backend).emulated
@@ -66,13 +70,9 @@ def _report(made: Any, place: Path) -> None:
     write_report([session], made.folder / "report.html")
 
 
-def _show(result: Any, args: argparse.Namespace) -> str:
+def _show(result: Exported, args: argparse.Namespace) -> str:
     from lite_engine.export import what_is
 
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
     rows = [[file, number(size, "B"), what_is(file)] for file, size in result.sizes.items()]
     total = sum(result.sizes.values())
     lines = [table(["file", "size", "what"], rows, right=(1,)), ""]
@@ -82,4 +82,4 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command("export", _configure, _call, _show)
+COMMAND = Command("export", _configure, _call, _show, data=lambda result: result.to_dict())

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..words import number, plural
-from ._base import Command, add_json, add_model, wants_json_only, write_json
+from ._base import Command, add_model
 from ._table import clip, table
+
+if TYPE_CHECKING:
+    from lite_engine.runtime.support import ModelInfo, Support
+
 
 _NAMES = 6  # weights named in one line
 
@@ -16,14 +20,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--layers", action="store_true", help="one row per layer")
     parser.add_argument("--optimized", action="store_true", help="after the passes, as it will run")
-    add_json(parser)
 
 
 #: What is said once and then travels with the model.
 _TRAVELLING = ("preprocess", "labels")
 
 
-def _call(args: argparse.Namespace) -> Any:
+def _call(args: argparse.Namespace) -> ModelInfo:
     from pathlib import Path
 
     from lite_engine.importers import load
@@ -43,11 +46,7 @@ def _call(args: argparse.Namespace) -> Any:
     return model_info(graph, path.name)
 
 
-def _show(info: Any, args: argparse.Namespace) -> str:
-    if args.json:
-        write_json(info.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
+def _show(info: ModelInfo, args: argparse.Namespace) -> str:
     lines = [*_head(info), "", _operators(info), *_reasons(info.support)]
     if args.layers:
         lines += ["", _layers(info)]
@@ -61,7 +60,7 @@ def _show(info: Any, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-def _head(info: Any) -> list[str]:
+def _head(info: ModelInfo) -> list[str]:
     """What the model is, what it takes and gives, what its file carries."""
     macs = "MACs not known" if info.macs is None else number(info.macs, "MACs")
     if info.assumed and info.macs is not None:
@@ -77,7 +76,7 @@ def _head(info: Any) -> list[str]:
     ]
 
 
-def _operators(info: Any) -> str:
+def _operators(info: ModelInfo) -> str:
     """Which operators, what the passes make of them, and which target has them."""
     targets = list(dict.fromkeys(s.target for s in info.support))
     has = {(s.op, s.target): "yes" if s.supported else "no" for s in info.support}
@@ -88,7 +87,7 @@ def _operators(info: Any) -> str:
     return table(["operator", "uses", "becomes", *targets], rows, right=(1,))
 
 
-def _layers(info: Any) -> str:
+def _layers(info: ModelInfo) -> str:
     rows = [
         [x.index, clip(x.name, 40), x.op, x.output, number(x.params), number(x.weight_bytes, "B"),
          "–" if x.macs is None else number(x.macs)]
@@ -117,7 +116,7 @@ def _target(said: dict[str, Any]) -> str:
     return "; ".join([*parts, said["note"]] if said["note"] else parts)
 
 
-def _reasons(support: list[Any]) -> list[str]:
+def _reasons(support: list[Support]) -> list[str]:
     """One line for each reason: operator, targets, why not, what then."""
     targets: dict[tuple[str, str, str], list[str]] = {}
     for s in support:
@@ -129,4 +128,4 @@ def _reasons(support: list[Any]) -> list[str]:
     ]
 
 
-COMMAND = Command("info", _configure, _call, _show)
+COMMAND = Command("info", _configure, _call, _show, data=lambda result: result.to_dict())

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from ._base import Command
@@ -74,7 +73,7 @@ def lessons() -> Path:
     return here
 
 
-def _show(result: Any, args: argparse.Namespace) -> str:
+def _show(result: Opened, args: argparse.Namespace) -> str:
     return ""
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.files import write_file
 from lite_engine.ir import format_shape
@@ -18,14 +18,15 @@ from ._base import (
     add_device,
     add_effort,
     add_input,
-    add_json,
     add_model,
     at_least,
     load_model,
-    wants_json_only,
-    write_json,
 )
 from ._table import clip, table
+
+if TYPE_CHECKING:
+    from lite_engine.profile import LayerTime, Profile
+    from lite_engine.profile.advice import Advice
 
 
 @dataclass
@@ -33,8 +34,8 @@ class Profiled:
     """A profile, what could be better, the number under which the history keeps it, and how layers
     were placed on OpenCL and the CPU."""
 
-    profile: Any
-    advice: list[Any] = field(default_factory=list)
+    profile: Profile
+    advice: list[Advice] = field(default_factory=list)
     run: int | None = None
     placement: str = ""
 
@@ -78,7 +79,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--history", action=argparse.BooleanOptionalAction, default=True,
         help="keep the profile for `lite runs` (on)",
     )  # fmt: skip
-    add_json(parser)
 
 
 def _call(args: argparse.Namespace) -> Profiled:
@@ -121,7 +121,20 @@ def _call(args: argparse.Namespace) -> Profiled:
     result = Profiled(made, advice, placement=predictor.decision.placement)
     if args.history:
         result.run = History().add(made, str(args.model), args.tag)
+    _write(made, args)
     return result
+
+
+def _write(made: Profile, args: argparse.Namespace) -> None:
+    """The files that were asked for beside --json."""
+    from lite_engine.profile.export import chrome_trace, layers_csv, netron_attachment
+
+    if args.csv:
+        write_file(args.csv, layers_csv(made))
+    if args.trace:
+        write_file(args.trace, json.dumps(chrome_trace(made)))
+    if args.netron:
+        write_file(args.netron, json.dumps(netron_attachment(made), indent=1))
 
 
 def _given(args: argparse.Namespace, *names: str) -> str:
@@ -135,19 +148,7 @@ def _given(args: argparse.Namespace, *names: str) -> str:
     return shlex.join(words)
 
 
-def _show(result: Any, args: argparse.Namespace) -> str:
-    from lite_engine.profile.export import chrome_trace, layers_csv, netron_attachment
-
-    if args.csv:
-        write_file(args.csv, layers_csv(result.profile))
-    if args.trace:
-        write_file(args.trace, json.dumps(chrome_trace(result.profile)))
-    if args.netron:
-        write_file(args.netron, json.dumps(netron_attachment(result.profile), indent=1))
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
+def _show(result: Profiled, args: argparse.Namespace) -> str:
     layers = result.layers if args.sort == "order" else result.slowest(len(result.layers))
     columns = _counted if result.instructions else _timed
     rows = [
@@ -175,7 +176,7 @@ def _show(result: Any, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-def _timed(x: Any, result: Any) -> dict[str, str]:
+def _timed(x: LayerTime, result: Profiled) -> dict[str, str]:
     """A layer's numbers by heading: times and rates."""
     return {
         "ms": f"{x.median_ms:.3f}",
@@ -187,7 +188,7 @@ def _timed(x: Any, result: Any) -> dict[str, str]:
     }
 
 
-def _counted(x: Any, result: Any) -> dict[str, str]:
+def _counted(x: LayerTime, result: Profiled) -> dict[str, str]:
     """The same under emulation: executed instructions, and how many a multiply-add took."""
     if x.instructions is None:
         return {"instructions": "–", "%": "–", "per MAC": "–"}
@@ -198,7 +199,7 @@ def _counted(x: Any, result: Any) -> dict[str, str]:
     }
 
 
-def _summary(result: Any) -> list[str]:
+def _summary(result: Profiled) -> list[str]:
     """Totals, the reconciliation, roof and memory."""
     from lite_engine.profile.doubts import unranked
 
@@ -209,7 +210,7 @@ def _summary(result: Any) -> list[str]:
         f"first run {result.first_run_ms:.1f} ms",
         f"layers add up to {result.sum_ms:.3f} ms, {result.unexplained_ms:+.3f} ms outside them; "
         f"timed runs take {result.profiled_ms:.3f} ms, reading the clocks out "
-        f"{result.overhead_ms:.3f} ms more{unranked(result)}",
+        f"{result.overhead_ms:.3f} ms more{unranked(result.profile)}",
         f"the profiler's own overhead in a run: at most {100 * result.overhead_share:.3f} % (clock "
         "reads, one per step)",
     ]  # fmt: skip
@@ -240,13 +241,13 @@ def _clock_and_heat(told: dict[str, Any]) -> str:
     return "processor: " + "; ".join(parts) if parts else ""
 
 
-def _whose(result: Any) -> str:
+def _whose(result: Profiled) -> str:
     """Which model, and what ran it how."""
     how = f"{result.precision}, {plural(result.threads, 'thread')}, {result.environment['cpu']}"
     return f"{result.model} on {result.backend} ({how})"
 
 
-def _instructions(result: Any) -> str:
+def _instructions(result: Profiled) -> str:
     counts, macs = result.instructions, sum(x.macs for x in result.layers)
     each = f" ({counts['run'] / macs:.3f} per multiply-add)" if macs else ""
     return (
@@ -255,4 +256,4 @@ def _instructions(result: Any) -> str:
     )
 
 
-COMMAND = Command("profile", _configure, _call, _show)
+COMMAND = Command("profile", _configure, _call, _show, data=lambda result: result.to_dict())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.files import write_file
 
@@ -19,17 +19,22 @@ from ..words import number, plural
 from ._base import (
     PREPROCESS_HELP,
     Command,
-    add_json,
     add_model,
     at_least,
     decibels,
     load_model,
     positive,
     share,
-    wants_json_only,
-    write_json,
 )
 from ._table import table
+
+if TYPE_CHECKING:
+    from lite_engine.ir import Graph
+    from lite_engine.model_file import Model
+    from lite_engine.quantize import Options, Quantised
+
+    from ..quantizing import FastRun
+
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
 
@@ -39,7 +44,7 @@ class QuantizeResult:
     """A written file and what is known about it."""
 
     path: Path
-    model: Any
+    model: Model
     facts: dict[str, Any]
     float_bytes: int
 
@@ -118,7 +123,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--targets", default="", metavar="arm,x86,opencl",
         help="in order of preference (default: those of a .lite file, else x86,arm,opencl)",
     )  # fmt: skip
-    add_json(parser)
 
 
 def _call(args: argparse.Namespace) -> QuantizeResult:
@@ -155,7 +159,7 @@ def _targets(text: str) -> list[str]:
     return parse_targets(text) if text else []
 
 
-def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
+def _weights_only(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.errors import LiteError
     from lite_engine.quantize import named_layers, quantize_weights
 
@@ -169,10 +173,10 @@ def _weights_only(model: Any, args: argparse.Namespace) -> QuantizeResult:
     return QuantizeResult(out, model, {"weights_only": bits}, before)
 
 
-def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
+def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.quantize import Calibration, Curve, quantize
 
-    from ..quantizing import FastRun, calibration, float_graph, model_of
+    from ..quantizing import FastRun, calibration, float_graph, model_from
 
     options = _repeated(args.repeat) if args.repeat else _options(args)
     state = Path(args.resume) if args.resume else None
@@ -195,13 +199,13 @@ def _static(model: Any, args: argparse.Namespace) -> QuantizeResult:
         )  # fmt: skip
     if args.analyze:
         _analyze(made, run, args.analyze)
-    quantised = model_of(made.graph, model)
+    quantised = model_from(made.finished().graph, model)
     quantised.metadata["quantized_by"] = _command(args, options)
     out = quantised.save(args.output)
     return QuantizeResult(out, quantised, made.to_dict(), _constant_bytes(model.graph))
 
 
-def _options(args: argparse.Namespace) -> Any:
+def _options(args: argparse.Namespace) -> Options:
     from lite_engine.quantize import Options, Scheme
 
     keep = frozenset(k for k in args.keep_float.split(",") if k)
@@ -218,7 +222,7 @@ def _options(args: argparse.Namespace) -> Any:
     )
 
 
-def _command(args: argparse.Namespace, options: Any) -> str:
+def _command(args: argparse.Namespace, options: Options) -> str:
     """What repeats this, for a shell, but for the file that it writes."""
     from lite_engine.profile.advice import shape_options
     from lite_engine.quantize import Options
@@ -247,7 +251,7 @@ def _command(args: argparse.Namespace, options: Any) -> str:
     return f"lite quantize {shlex.join([str(args.model), *words])} {shapes}".rstrip()
 
 
-def _repeated(text: str) -> Any:
+def _repeated(text: str) -> Options:
     """Options of a point, from FILE.json:K."""
     from lite_engine.errors import UsageError
     from lite_engine.files import about
@@ -282,25 +286,22 @@ def _interrupted(wanted: bool) -> Iterator[tuple[Callable[[], bool] | None, Call
         end()
 
 
-def _analyze(made: Any, run: Any, path: str) -> None:
+def _analyze(made: Quantised, run: FastRun, path: str) -> None:
     from lite_engine.quantize import analyze
 
+    graph, ranges, _ = made.finished()
     data = analyze(
-        made.parent, made.graph, made.calibration, made.ranges, made.options.scheme, made.held[:4],
+        made.parent, graph, made.calibration, ranges, made.options.scheme, made.held[:4],
         run=run, biases=made.biases,
     )  # fmt: skip
     write_file(path, json.dumps(data, indent=1) + "\n")
 
 
-def _constant_bytes(graph: Any) -> int:
-    return sum(v.const.nbytes for v in graph.constants())
+def _constant_bytes(graph: Graph) -> int:
+    return sum(v.const.nbytes for v in graph.constants() if v.const is not None)
 
 
 def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
     size = result.path.stat().st_size
     wrote = (
         f"wrote {result.path} ({number(size, 'B')}; the float weights are "
@@ -339,4 +340,4 @@ def _db(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-COMMAND = Command("quantize", _configure, _call, _show)
+COMMAND = Command("quantize", _configure, _call, _show, data=lambda result: result.to_dict())

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..words import number
 from ._base import Command, add_shape, at_least
+
+if TYPE_CHECKING:
+    from ..session import Session
 
 
 @dataclass
@@ -16,7 +19,7 @@ class Written:
     """The file, and the sessions that it tells of."""
 
     path: Path
-    sessions: list[Any]
+    sessions: list[Session]
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +52,7 @@ def _call(args: argparse.Namespace) -> Written:
     return Written(write_report(sessions, output), sessions)
 
 
-def _measured(model: str, args: argparse.Namespace) -> Any:
+def _measured(model: str, args: argparse.Namespace) -> Session:
     """A session with profiles, a comparison and (with samples) a quantization."""
     from ..session import open_session
 
@@ -71,7 +74,7 @@ def _measured(model: str, args: argparse.Namespace) -> Any:
     return session
 
 
-def _backends(wanted: str, session: Any) -> list[str]:
+def _backends(wanted: str, session: Session) -> list[str]:
     """What was asked for, else this CPU and a usable OpenCL device that the file serves."""
     from lite_engine.runtime import host_target, usability
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import UsageError
@@ -18,15 +18,15 @@ from ._base import (
     add_backend,
     add_device,
     add_input,
-    add_json,
     add_model,
     at_least,
     load_model,
     share,
-    wants_json_only,
-    write_json,
 )
 from ._table import table
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
 
 
 @dataclass
@@ -107,7 +107,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tap-stats", action="store_true", help="shows statistics of the taps")
     parser.add_argument("-v", "--verbose", action="store_true", help="says why this backend")
-    add_json(parser)
 
 
 def _call(args: argparse.Namespace) -> RunResult:
@@ -153,12 +152,12 @@ def _call(args: argparse.Namespace) -> RunResult:
 
 
 def _answer(
-    model: Any,
+    model: Model,
     feeds: dict[str, np.ndarray],
     outputs: dict[str, np.ndarray],
     labels: list[str] | None,
     picture: tuple[int, int] | None,
-    args: Any,
+    args: argparse.Namespace,
 ) -> Answer:
     if not args.input:
         return Answer("values", "")
@@ -180,10 +179,6 @@ def _save(path: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _show(result: RunResult, args: argparse.Namespace) -> str:
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
     lines = [result.explanation if args.verbose else f"{result.model} on {result.backend}"]
     shown = {**result.outputs, **(result.taps if args.tap_stats else {})}
     rows = []
@@ -232,4 +227,4 @@ def _corners(box: dict[str, Any], picture: tuple[int, int] | None) -> list[str]:
     return [f"{v * picture[i % 2]:.0f}" for i, v in enumerate(box["box"])]
 
 
-COMMAND = Command("run", _configure, _call, _show)
+COMMAND = Command("run", _configure, _call, _show, data=lambda result: result.to_dict())

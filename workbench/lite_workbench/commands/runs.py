@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..words import plural
-from ._base import Command, add_json, at_least, percent, wants_json_only, write_json
+from ._base import Command, at_least, percent
 from ._table import clip, table
+
+if TYPE_CHECKING:
+    from lite_engine.history._history import Run
+    from lite_engine.history.changes import ProfileChange
+    from lite_engine.profile import Profile
 
 
 @dataclass
-class Runs:
-    """What was asked for: a list, one run with its profile, a difference, or a tagged run."""
+class Listed:
+    """Runs, newest first."""
 
-    verb: str
-    value: Any
+    runs: list[Run]
 
     def to_dict(self) -> dict[str, Any]:
-        if self.verb == "list":
-            return {"runs": [r.to_dict() for r in self.value]}
-        if self.verb == "diff":
-            return self.value.to_dict()
-        run, profile = self.value
-        return {"run": run.to_dict(), "profile": profile.to_dict()}
+        return {"runs": [r.to_dict() for r in self.runs]}
+
+
+@dataclass
+class Shown:
+    """One run with its profile."""
+
+    run: Run
+    profile: Profile
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"run": self.run.to_dict(), "profile": self.profile.to_dict()}
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -39,10 +49,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=at_least(1), default=50, metavar="N", help="newest runs (50)"
     )
-    add_json(parser)
 
 
-def _call(args: argparse.Namespace) -> Runs:
+def _call(args: argparse.Namespace) -> Listed | Shown | ProfileChange:
     from lite_engine.errors import UsageError
     from lite_engine.history import History
     from lite_engine.history.changes import changes
@@ -56,35 +65,36 @@ def _call(args: argparse.Namespace) -> Runs:
         raise UsageError("--fail-above judges a difference: `lite runs diff 12 15 --fail-above 5`")
     history = History()
     if args.verb == "list":
-        return Runs("list", history.list(args.model, args.limit))
+        return Listed(history.list(args.model, args.limit))
     if args.verb == "diff":
         (_, before), (_, after) = (history.get(name) for name in args.names)
-        return Runs("diff", changes(before, after))
+        return changes(before, after)
     if args.verb == "tag":
         run, _ = history.get(args.names[0])
         history.tag(run.id, args.names[1])
-    return Runs(args.verb, history.get(args.names[0]))
+    return Shown(*history.get(args.names[0]))
 
 
-def _show(result: Runs, args: argparse.Namespace) -> str:
-    if args.json:
-        write_json(result.to_dict(), args.json)
-        if wants_json_only(args):
-            return ""
-    shown = {"list": _list, "show": _profile, "diff": diff_text, "tag": _profile}
-    text = shown[result.verb](result.value)
+def _show(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> str:
+    if isinstance(result, Listed):
+        return _list(result.runs)
+    if isinstance(result, Shown):
+        return _profile(result.run, result.profile)
     if args.fail_above is None:
-        return text
-    grown = result.value.growth_percent
+        return diff_text(result)
+    grown = result.growth_percent
     verdict = "over" if grown > args.fail_above else "within"
-    return f"{text}\n{grown:+.1f} %: {verdict} the {args.fail_above:g} % that were asked for"
+    judged = f"{grown:+.1f} %: {verdict} the {args.fail_above:g} % that were asked for"
+    return f"{diff_text(result)}\n{judged}"
 
 
-def _code(result: Runs, args: argparse.Namespace) -> int:
-    return int(args.fail_above is not None and result.value.growth_percent > args.fail_above)
+def _code(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> int:
+    if args.fail_above is None or isinstance(result, Listed | Shown):
+        return 0
+    return int(result.growth_percent > args.fail_above)
 
 
-def _list(runs: Any) -> str:
+def _list(runs: list[Run]) -> str:
     rows = [
         [r.id, r.when, clip(r.model, 32), r.backend, r.precision, r.threads, r.device,
          "–" if r.device.startswith("emulated") else f"{r.median_ms:.3f}", r.tag]
@@ -96,8 +106,7 @@ def _list(runs: Any) -> str:
     return table(head, rows, right=(0, 5, 7))
 
 
-def _profile(value: Any) -> str:
-    run, profile = value
+def _profile(run: Run, profile: Profile) -> str:
     rows = [
         [x.index, clip(x.name, 40), x.op, f"{x.median_ms:.3f}", f"{100 * x.share:.1f}", x.kernel]
         for x in profile.slowest(20)
@@ -114,10 +123,10 @@ def _profile(value: Any) -> str:
     )
 
 
-def diff_text(change: Any) -> str:
+def diff_text(change: ProfileChange) -> str:
     """The waterfall as a table: total, changes by contribution, total."""
     if change.instructions is not None:
-        return _counts_text(change)
+        return _counts_text(change, change.instructions)
     rows = [["", change.a, "", "", f"{change.before_ns / 1e6:.6f}", ""]]
     for c in change.changes[:20]:
         pair = f"{c.before_ns / 1e6:.3f} → {c.after_ns / 1e6:.3f}"
@@ -133,22 +142,21 @@ def diff_text(change: Any) -> str:
     return "\n".join([table(head, rows, right=(2, 3, 4)), *told])
 
 
-def _counts_text(change: Any) -> str:
+def _counts_text(change: ProfileChange, totals: tuple[int, int]) -> str:
     """The same in executed instructions, where times mean nothing."""
-    rows = [["", change.a, "", f"{change.instructions[0]:,}", ""]]
-    counted = [c for c in change.changes if c.instructions is not None]
-    layers = [c for c in counted if c.instructions[0] != c.instructions[1]]
-    for c in layers[:20]:
-        old, new = c.instructions
+    rows = [["", change.a, "", f"{totals[0]:,}", ""]]
+    counted = [(c, *c.instructions) for c in change.changes if c.instructions is not None]
+    layers = [(c, old, new) for c, old, new in counted if old != new]
+    for c, old, new in layers[:20]:
         rows.append([c.kind, clip(c.name, 48), f"{new - old:+,}", f"{old:,} → {new:,}",
                      clip(" / ".join(c.kernels), 60)])  # fmt: skip
     if layers[20:]:
-        delta = sum(c.instructions[1] - c.instructions[0] for c in layers[20:])
+        delta = sum(new - old for _, old, new in layers[20:])
         rows.append(["", f"{len(layers) - 20} smaller changes", f"{delta:+,}", "", ""])
-    rows.append(["", change.b, "", f"{change.instructions[1]:,}", ""])
+    rows.append(["", change.b, "", f"{totals[1]:,}", ""])
     head = ["", "layers", "change", "executed instructions", "kernels"]
     told = [f"warning: {w}" for w in change.warnings]
     return "\n".join([table(head, rows, right=(2, 3)), *told])
 
 
-COMMAND = Command("runs", _configure, _call, _show, _code)
+COMMAND = Command("runs", _configure, _call, _show, _code, lambda result: result.to_dict())

@@ -12,12 +12,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import lite_widgets
 from lite_engine.runtime import strict_json
 from lite_widgets import TopBar
-from lite_widgets._base import bundled
+from lite_widgets._base import LiteWidget, bundled
 
 _HERE = Path(__file__).parent
 _SHARED_CSS = Path(lite_widgets.__file__).with_name("_shared") / "lite.css"
@@ -127,7 +127,10 @@ def _inert(text: str) -> str:
     return text.replace("</", "<\\/").replace("<!--", "\\u003c!--")
 
 
-def answer(widget: Any, answers: Mapping[str, Mapping[str, Any]]) -> Any:
+_Widget = TypeVar("_Widget", bound=LiteWidget)
+
+
+def answer(widget: _Widget, answers: Mapping[str, Mapping[str, Any]]) -> _Widget:
     """What the kernel would say: when a layer is picked, these traits of the widget change."""
-    widget.report_answers = answers
+    widget.report_answers = dict(answers)
     return widget

@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from lite_engine.history.changes import changes
+from lite_engine.profile import Profile
+from lite_engine.profile.advice import Advice
 from lite_widgets import (
     CopiesTable,
     DataTable,
@@ -30,6 +32,7 @@ from lite_widgets import (
 )
 
 from .. import views
+from ..state import SessionState, comparisons
 from ..words import listed, milliseconds, number, plural
 from .page import Section, answer
 
@@ -39,7 +42,7 @@ PICTURES = 6
 PICTURE_VALUES = 250_000
 
 
-def sections(session: Any, prefix: str = "") -> list[Section]:
+def sections(session: SessionState, prefix: str = "") -> list[Section]:
     """Everything that the session knows, in the order of the walk."""
     return [
         *_model(session, prefix),
@@ -62,7 +65,7 @@ def environment_section() -> Section:
 # ---- model and conversion
 
 
-def _model(session: Any, prefix: str) -> Iterator[Section]:
+def _model(session: SessionState, prefix: str) -> Iterator[Section]:
     info = session.info
     ports = [[f"input `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.inputs]
     ports += [[f"output `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.outputs]
@@ -81,7 +84,7 @@ def _model(session: Any, prefix: str) -> Iterator[Section]:
     )  # fmt: skip
 
 
-def _conversion(session: Any, prefix: str) -> Iterator[Section]:
+def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
     for version, model in session.versions.items():
         entries = model.journal.entries
         done = [e for e in entries if e.action == "rewrote"]
@@ -119,14 +122,14 @@ def _conversion(session: Any, prefix: str) -> Iterator[Section]:
 # ---- where the time goes
 
 
-def _profiles(session: Any, prefix: str) -> Iterator[Section]:
+def _profiles(session: SessionState, prefix: str) -> Iterator[Section]:
     shapes = {name: array.shape for name, array in (session.feeds or {}).items()}
     for backend, profile in session.profiles.items():
         data = views.profile_data(profile)
         others = [p for n, p in session.profiles.items() if n != backend]
         baseline = views.profile_data(others[0]) if others else None
         link = f"{prefix}{backend}"
-        _, predictor = session.profiled(backend)
+        _, predictor = session.profiled[backend]
         shared = {"profile": data, "link": link}
         graph = views.graph_data(predictor.graph)
         roof = views.roof_of(profile)
@@ -156,7 +159,7 @@ def _profiles(session: Any, prefix: str) -> Iterator[Section]:
         )  # fmt: skip
 
 
-def _advice(found: list[Any]) -> list[DataTable]:
+def _advice(found: list[Advice]) -> list[DataTable]:
     """What could be faster, with evidence; nothing when there is nothing to say."""
     rows = [
         {"evidence": a.evidence, "advice": a.advice, "gain": f"{a.gain_ms:.3f}",
@@ -172,7 +175,7 @@ def _advice(found: list[Any]) -> list[DataTable]:
     return [DataTable(title="What could be faster", columns=columns_, rows=rows)] if rows else []
 
 
-def _sentence(profile: Any) -> str:
+def _sentence(profile: Profile) -> str:
     total = profile.total_ms
     said = f"{profile.precision}, {plural(profile.threads, 'thread')}: "
     if profile.times_meaningful:
@@ -193,7 +196,7 @@ def _sentence(profile: Any) -> str:
     return " ".join([said, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
 
 
-def _differences(session: Any, prefix: str) -> Iterator[Section]:
+def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
     real = [p for p in session.profiles.values() if p.times_meaningful]
     for before, after in pairwise(real):
         yield Section(
@@ -206,14 +209,14 @@ def _differences(session: Any, prefix: str) -> Iterator[Section]:
 # ---- which layer is wrong
 
 
-def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
+def _comparisons(session: SessionState, prefix: str) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
-        data = views.comparison_data(comparison, session.side_precisions((a, b)))
+        data = views.comparison_data(comparison, comparisons.precisions_of_sides(session, (a, b)))
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
         profile = next(iter(session.profiles.values()), None)
         graph = GraphView(
-            graph=views.graph_data(session.sides((a, b))[a].graph),
+            graph=views.graph_data(comparisons.sides_of(session, (a, b))[a].graph),
             comparison=data, link=link, tolerance=tolerance,
             profile=views.profile_data(profile) if profile else None,
         )  # fmt: skip
@@ -228,7 +231,7 @@ def _comparisons(session: Any, prefix: str) -> Iterator[Section]:
 
 
 def _evidence(
-    session: Any, a: str, b: str, data: Mapping[str, Any], link: str
+    session: SessionState, a: str, b: str, data: Mapping[str, Any], link: str
 ) -> DifferencePane | None:
     """The worst layers' pictures; picking one of them shows it."""
 
@@ -241,9 +244,10 @@ def _evidence(
     answers: dict[str, dict[str, Any]] = {}
     for row in order[:PICTURES]:
         alone = row["isolated"] is not None
-        of: dict[str, Any] = {"pair": (a, b), "outputs": views.compared_outputs(row)}
-        one = session.values(a, row["name"], **of)
-        two = session.values(b, row["name"], alone_after=a if alone else None, **of)
+        feeds, outputs = session.feeds or {}, views.compared_outputs(row)
+        one = comparisons.values(session, a, row["name"], None, (a, b), feeds, outputs)
+        before = a if alone else None
+        two = comparisons.values(session, b, row["name"], before, (a, b), feeds, outputs)
         if one.shape != two.shape or not one.size:
             continue
         pane = DifferencePane(a=a, b=b, tolerance=data["usual_tolerance"])
@@ -268,7 +272,7 @@ def _evidence(
 # ---- how small the numbers may be
 
 
-def _quantization(session: Any, prefix: str) -> Iterator[Section]:
+def _quantization(session: SessionState, prefix: str) -> Iterator[Section]:
     made = session.quantization
     if made is None:
         return

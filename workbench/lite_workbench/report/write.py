@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from lite_engine import __version__
 from lite_engine.files import write_file
 
+from ..state import SessionState
 from .page import Section, page
 from .sections import environment_section, sections
 
 
-def write_report(sessions: Sequence[Any], path: str | Path) -> Path:
+def write_report(sessions: Sequence[SessionState], path: str | Path) -> Path:
     """One HTML file for these sessions. Raises LiteError when it cannot be written."""
     parts: list[Section] = []
     for number, session in enumerate(sessions):

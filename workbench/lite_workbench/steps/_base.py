@@ -11,6 +11,7 @@ import ipywidgets
 from lite_engine import settings
 from lite_engine.errors import LiteError
 from lite_widgets import Notice, PicturedBox, StepHeader
+from lite_widgets._base import LiteWidget
 
 from ..session import Session
 
@@ -32,7 +33,7 @@ class Step(PicturedBox):
         self.go = go or (lambda step: None)
         self._loop = _running_loop()
         self._ends: list[Callable[[], None]] = []
-        self._linked: list[Any] = []
+        self._linked: list[LiteWidget] = []
         self.header = StepHeader(title=self.title)
         self.notice = Notice()
         self.notice.layout.display = "none"
@@ -70,18 +71,18 @@ class Step(PicturedBox):
         else:
             self.guard(callback)
 
-    def guard(self, callback: Callable[[], None]) -> None:
+    def guard(self, callback: Callable[[], object]) -> None:
         """Runs a callback; what goes wrong becomes a notice, in place."""
         try:
             callback()
         except Exception as error:  # noqa: BLE001  a widget's callback has nobody else to tell
             self._job_failed(error)
 
-    def on(self, widget: Any, action: str, callback: Callable[[dict], None]) -> None:
+    def on(self, widget: Any, action: str, callback: Callable[[dict[str, Any]], None]) -> None:
         """A click on a button of a widget."""
         widget.on_action(lambda _, payload: self.guard(lambda: callback(payload)), action)
 
-    def start(self, title: str, work: Callable[[], Any]) -> None:
+    def start(self, title: str, work: Callable[[], object]) -> None:
         """Long work off the main thread; a notice while something else runs."""
         self.quiet()
         self.guard(lambda: self.session.start(title, work))
@@ -130,7 +131,7 @@ class Step(PicturedBox):
 
     # ---- selection
 
-    def link(self, *widgets: Any) -> None:
+    def link(self, *widgets: LiteWidget) -> None:
         """These widgets, the session and each other select the same layers."""
         for widget in widgets:
             widget.link = f"lite-{id(self.session)}-{self.name}"
@@ -138,7 +139,7 @@ class Step(PicturedBox):
             widget.observe(self._selected, names=["selected"])
             self._linked.append(widget)
 
-    def _selected(self, change: dict) -> None:
+    def _selected(self, change: dict[str, Any]) -> None:
         self.session.selected = change["new"]
 
     def _select_all(self, names: Sequence[str]) -> None:
@@ -161,7 +162,9 @@ def stack(*widgets: Any) -> ipywidgets.VBox:
     return box
 
 
-def button(id_: str, label: str, *, primary: bool = False, disabled: bool = False) -> dict:
+def button(
+    id_: str, label: str, *, primary: bool = False, disabled: bool = False
+) -> dict[str, Any]:
     return {"id": id_, "label": label, "primary": primary, "disabled": disabled}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from lite_engine.ir import format_shape
+from lite_engine.runtime.support import ModelInfo
 from lite_widgets import DataTable, TypeSummary, columns
 
 from .. import views
-from ..session import open_session
+from ..session import Session, open_session
 from ..words import plural
 from ._base import Step, button
 
@@ -20,9 +21,15 @@ class CheckStep(Step):
     name = "Check"
     title = "Does it convert?"
 
-    def __init__(self, session: Any, *, opened: Any = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        opened: Callable[[Session], None] | None = None,
+        go: Callable[[str], None] | None = None,
+    ) -> None:
         self.opened = opened
-        super().__init__(session, **kwargs)
+        super().__init__(session, go=go)
 
     def build(self) -> None:
         info = self.session.info
@@ -33,7 +40,7 @@ class CheckStep(Step):
         self.header.buttons = [button("next", "Choose targets", primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
         if info.hints:
-            sizes = ", ".join(f"{n} {format_shape(d)}" for n, d in info.assumed.items())
+            sizes = ", ".join(f"{n} {format_shape(tuple(d))}" for n, d in info.assumed.items())
             fixable = self.opened is not None and info.macs is not None and sizes
             self.tell(
                 "warn", f"**{_hints(info)}**", detail=" · ".join(info.hints),
@@ -43,18 +50,19 @@ class CheckStep(Step):
         self.show(columns(self.table, self.types, kind="wide"))
 
     def _fix_sizes(self) -> None:
+        assert self.opened is not None  # else there is no such button
         fixed = {name: tuple(dims) for name, dims in self.session.info.assumed.items()}
         self.opened(open_session(self.session.path, shapes={**self.session.shapes, **fixed}))
 
     @staticmethod
-    def result(session: object) -> tuple[str, str]:
+    def result(session: Session) -> tuple[str, str]:
         """State and three words for the stepper."""
-        info = session.info  # type: ignore[attr-defined]
+        info = session.info
         missing = {s.op for s in info.support if not s.supported}
         if missing:
             return "attention", f"{len(missing)} elsewhere"
         return "done", _hints(info) if info.hints else "all supported"
 
 
-def _hints(info: Any) -> str:
+def _hints(info: ModelInfo) -> str:
     return plural(len(info.hints), "hint")

@@ -7,6 +7,8 @@ from typing import Any
 from lite_widgets import DifferencePane, ErrorStrip, GraphView, columns
 
 from .. import views
+from ..changes import Change
+from ..state import comparisons
 from ._base import Step, button
 
 _NAMES = {"opencl": "OpenCL"}
@@ -76,7 +78,7 @@ class CompareStep(Step):
                 "text": "Both sides run once, then every layer alone.", "action": "compare",
             }  # fmt: skip
 
-    def _switched(self, change: dict) -> None:
+    def _switched(self, change: dict[str, Any]) -> None:
         self._buttons()
         if self.pair in self.session.comparisons:
             self._fill()
@@ -98,14 +100,18 @@ class CompareStep(Step):
         comparison = self.session.comparisons.get(self.pair)
         if comparison is None:
             return
-        data = views.comparison_data(comparison, self.session.side_precisions(self.pair))
+        data = views.comparison_data(
+            comparison, comparisons.precisions_of_sides(self.session, self.pair)
+        )
         self._buttons()
         with self.strip.hold_sync():
             self.strip.status = {}
             self.strip.tolerance = data["usual_tolerance"]
             self.strip.by_operator, self.strip.op_tolerances = False, {}
             self.strip.comparison = data
-        self.graph.graph = views.graph_data(self.session.sides(self.pair)[self.pair[0]].graph)
+        self.graph.graph = views.graph_data(
+            comparisons.sides_of(self.session, self.pair)[self.pair[0]].graph
+        )
         profile = next(reversed(self.session.profiles.values()), None)
         self.graph.profile = views.profile_data(profile) if profile else None
         self.graph.op_tolerances = {}
@@ -142,13 +148,13 @@ class CompareStep(Step):
         second = self.session.values(b, row["name"], alone_after=alone, **of)
         self.pane.show(first, second, **({} if fresh else {"channel": self.pane.channel}))
 
-    def _over(self, figures: dict | None) -> bool:
+    def _over(self, figures: dict[str, Any] | None) -> bool:
         """Over the line; None stands for an infinite error."""
         if figures is None:
             return False
         return figures["rel_l2"] is None or figures["rel_l2"] > self.strip.tolerance
 
-    def _run_on_a(self, payload: dict) -> None:
+    def _run_on_a(self, payload: dict[str, Any]) -> None:
         """The fix: this layer on the trusted side; measured and compared again."""
         layer, (a, b) = payload["layer"], self.pair
 
@@ -161,7 +167,7 @@ class CompareStep(Step):
 
         self.start(f"Running {layer} on {a}", work)
 
-    def _fixed(self, layer: str, change: Any) -> None:
+    def _fixed(self, layer: str, change: Change) -> None:
         a, b = self.pair
         self.tell(
             "done",

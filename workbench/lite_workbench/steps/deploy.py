@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.export import Exported
@@ -73,10 +74,10 @@ class DeployStep(Step):
         types = ", ".join(str(v.type) for v in model.graph.inputs) or "no input"
         names = {"name": stem, "inputs": given, "types": types}
         self.code.sources = {"Python": _PYTHON.format(**names)}
-        if session.by_hand.overrides:
+        if session.overrides.backends:
             told = ", ".join(
                 f"**{k} runs {'on' if v in BACKENDS else 'in'} {v}**"
-                for k, v in session.by_hand.overrides.items()
+                for k, v in session.overrides.backends.items()
             )
             self.tell(
                 "warn",
@@ -88,7 +89,7 @@ class DeployStep(Step):
         else:
             self.quiet()
 
-    def _device_items(self) -> list[dict]:
+    def _device_items(self) -> list[dict[str, Any]]:
         """Runner and library for the chosen device, where they are built."""
         from lite_engine._native import library_path, runner_path
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lite_engine.errors import LiteError
@@ -9,6 +11,7 @@ from lite_widgets import DropZone, FactsCard, GraphView, NetronView, Tabbed, col
 
 from .. import views
 from ..inputs import save_upload
+from ..session import Session
 from ..words import number
 from ._base import Step, button
 
@@ -25,9 +28,15 @@ class ModelStep(Step):
     name = "Model"
     title = "What is in the file?"
 
-    def __init__(self, session: Any, *, opened: Any = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        opened: Callable[[Path], None] | None = None,
+        go: Callable[[str], None] | None = None,
+    ) -> None:
         self.opened = opened
-        super().__init__(session, **kwargs)
+        super().__init__(session, go=go)
 
     def build(self) -> None:
         info = self.session.info
@@ -55,7 +64,7 @@ class ModelStep(Step):
         self.link(self.graph, self.netron)
         self.show(columns(self.graph, self.tabs, kind="graph"), self.drop)
 
-    def _tab_opened(self, change: dict) -> None:
+    def _tab_opened(self, change: dict[str, Any]) -> None:
         """The file goes to netron when somebody wants to see it."""
         path = self.session.path
         if change["new"] == "Facts" or self.netron.model:

@@ -8,6 +8,8 @@ from typing import Any
 
 from lite_engine.files import write_file
 from lite_engine.history.changes import changes
+from lite_engine.profile import Profile
+from lite_engine.profile.advice import Advice
 from lite_widgets import (
     CopiesTable,
     GraphView,
@@ -24,7 +26,10 @@ from lite_widgets import (
     columns,
 )
 
-from .. import by_hand, views
+from .. import views
+from ..changes import Change
+from ..jobs import Job
+from ..state import overrides
 from ..words import plural
 from ._base import Step, backend_options, button, stack
 
@@ -84,9 +89,9 @@ class ProfileStep(Step):
 
     @property
     def backend(self) -> str:
-        return self.header.values["backend"]
+        return str(self.header.values["backend"])
 
-    def _switched(self, change: dict) -> None:
+    def _switched(self, change: dict[str, Any]) -> None:
         if change["new"].get("backend") == change["old"].get("backend"):
             return
         known = self.session.profiles.get(self.backend)
@@ -101,7 +106,7 @@ class ProfileStep(Step):
         session, known = self.session, self.session.profiles.get(self.backend)
         what = "Profile"
         if known is not None:
-            version, _ = session.profiled(self.backend)
+            version, _ = session.profiled[self.backend]
             what = "Run again" if version == session.version else f"Profile {session.version}"
             of = f"{version} · " if len(session.versions) > 1 else ""
             threads, runs = plural(known.threads, "thread"), plural(known.runs, "run")
@@ -116,7 +121,7 @@ class ProfileStep(Step):
                 "action": "run",
             }  # fmt: skip
 
-    def _ended(self, job: Any) -> None:
+    def _ended(self, job: Job) -> None:
         """Without a result the header goes back to the backend that is shown."""
         shown = (self.line.profile or {}).get("backend")
         if job.state in ("failed", "cancelled") and self.backend not in self.session.profiles:
@@ -129,13 +134,13 @@ class ProfileStep(Step):
         backend, runs = self.backend, 3 if self.backend == "arm" else RUNS
         self.start(f"Profiling {backend}", lambda: self.session.profile(backend=backend, runs=runs))
 
-    def _fill(self, profile: Any) -> None:
+    def _fill(self, profile: Profile) -> None:
         if profile.backend != self.backend:
             return
         data = views.profile_data(profile)
         others = [p for n, p in self.session.profiles.items() if n != profile.backend]
         baseline = views.profile_data(others[-1]) if others else None
-        _, predictor = self.session.profiled(self.backend)
+        _, predictor = self.session.profiled[self.backend]
         shapes = {n: a.shape for n, a in (self.session.feeds or {}).items()}
         self.graph.graph = views.graph_data(predictor.graph)
         for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
@@ -164,7 +169,7 @@ class ProfileStep(Step):
         picked = self.session.selected[-1:]
         rows = views.profile_data(profile)["layers"] if profile and picked else []
         row = next((r for r in rows if r["name"] in picked), None)
-        if row is None:
+        if profile is None or row is None:
             self.inspector.layer = None
             return
         others = []
@@ -173,7 +178,7 @@ class ProfileStep(Step):
             if name != self.backend and same is not None:
                 others.append({"backend": name, "median_ms": same.median_ms})
         also = [n for n in self.session.selected[:-1] if n != row["name"]]
-        now = by_hand.held(self.session, row["name"])
+        now = overrides.held(self.session, row["name"])
         with self.inspector.hold_sync():
             self.inspector.count = len(rows)
             self.inspector.total_ms = profile.total_ms["median"]
@@ -184,7 +189,9 @@ class ProfileStep(Step):
                 b for b in usual if b != self.backend
             ]  # fmt: skip
             self.inspector.precisions = (
-                [] if row.get("copy") else by_hand.choices(self.session, row["name"], self.backend)
+                []
+                if row.get("copy")
+                else overrides.choices(self.session, row["name"], self.backend)
             )
             self.inspector.current = now
             self.inspector.override_backend = now["backend"]
@@ -194,7 +201,7 @@ class ProfileStep(Step):
             self.inspector.advice = advice_for(self.session.advice.get(self.backend, []), row)
             self.inspector.layer = row
 
-    def _try(self, payload: dict) -> None:
+    def _try(self, payload: dict[str, Any]) -> None:
         """Changes the selected layers; the whole model is measured with and without."""
         layers = list(payload["layers"])
         target, precision = payload.get("backend") or None, payload.get("precision") or None
@@ -216,12 +223,12 @@ class ProfileStep(Step):
         self.start("Measuring the change", work)
 
     def _measured(
-        self, change: Any, layers: list[str], target: str | None, precision: str | None
+        self, change: Change, layers: list[str], target: str | None, precision: str | None
     ) -> None:
         what = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
         where = " in ".join(x for x in (target, precision) if x) or "as planned"
         self._select_here(layers)
-        verdict = self.session.by_hand.verdict
+        verdict = self.session.overrides.verdict
         quality = f"; outputs {verdict.sqnr_db:.1f} dB from float" if precision and verdict else ""
         self.inspector.measured = {
             "before_ms": change.before_ms,
@@ -237,16 +244,16 @@ class ProfileStep(Step):
             wanted = set(layers)
             known = wanted.intersection(n.name for n in home.nodes)
             if known:
-                self.session.selected = by_hand.counterparts(known, home, graph)[:1]
+                self.session.selected = overrides.counterparts(known, home, graph)[:1]
 
     # ---- advice, and the difference to another run
 
-    def _advised(self, payload: dict) -> None:
+    def _advised(self, payload: dict[str, Any]) -> None:
         tried = _override_of(payload["code"])
         if tried is not None:
             self._try({"layers": [tried[0]], "backend": tried[1]})
 
-    def _compare_runs(self, profile: Any) -> None:
+    def _compare_runs(self, profile: Profile) -> None:
         """The waterfall from an earlier run (of this backend, if there is one) to this."""
         self._earlier = [p for p in self.session.history if p is not profile]
         self._newest = profile
@@ -265,7 +272,7 @@ class ProfileStep(Step):
         else:
             self.changes.against = chosen
 
-    def _against(self, change: dict) -> None:
+    def _against(self, change: dict[str, Any]) -> None:
         before = self._earlier[int(change["new"])]
         with self.changes.hold_sync():
             self.changes.status = {}
@@ -292,7 +299,7 @@ def _override_of(code: str) -> tuple[str, str] | None:
     return layer, backend
 
 
-def advice_for(advice: list[Any], row: dict) -> dict | None:
+def advice_for(advice: list[Advice], row: dict[str, Any]) -> dict[str, Any] | None:
     """The advice that gains most for a layer, as the Inspector shows it."""
     found = next((a for a in advice if row["name"] in a.layers), None)
     if found is None:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from lite_engine.ir import Node
 from lite_engine.quantize import in_integers
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
@@ -152,10 +154,10 @@ class QuantizeStep(Step):
         name = self.session.selected[-1]
         node = next((n for n in made.made.parent.nodes if n.name == name), None)
         statistics = node and made.made.calibration.statistics.get(node.output.name)
-        chosen = node and made.made.ranges.values.get(node.output.name)
-        if not statistics or not chosen:
+        chosen = node and made.made.finished().ranges.values.get(node.output.name)
+        if node is None or not statistics or not chosen:
             return
-        counts = [int(c) for c in _binned(statistics.counts)]
+        counts = _binned(statistics.counts)
         self.range.layer = {
             "name": name, "kept": name in self.layers.kept, "cost": None,
             "low": float(statistics.centres[0]), "high": float(statistics.centres[-1]),
@@ -178,13 +180,11 @@ class QuantizeStep(Step):
         self.go("Run")
 
 
-def _binned(counts: Any, bins: int = 64) -> Any:
-    import numpy as np
-
-    return [part.sum() for part in np.array_split(counts, min(bins, len(counts)))]
+def _binned(counts: np.ndarray, bins: int = 64) -> list[int]:
+    return [int(part.sum()) for part in np.array_split(counts, min(bins, len(counts)))]
 
 
-def _weights(node: Any) -> list[list[float]] | None:
+def _weights(node: Node) -> list[list[float]] | None:
     """(low, high) per output channel, or None."""
     weight = node.inputs[1].const if len(node.inputs) > 1 and node.inputs[1] is not None else None
     if weight is None or weight.ndim < 2:

@@ -77,7 +77,7 @@ class RunStep(Step):
     def _picture(self, name: str, data: bytes) -> None:
         self._start(str(save_upload(name, data)))
 
-    def _picked(self, change: dict) -> None:
+    def _picked(self, change: dict[str, Any]) -> None:
         if change["new"]:
             self.guard(lambda: self._start(change["new"]))
 

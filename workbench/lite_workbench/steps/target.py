@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from lite_engine.devices import DeviceCheck
 from lite_widgets import DoctorCards, Form
 
+from ..jobs import Job
 from ..words import plural
 from ._base import Step, button
 
@@ -38,7 +41,7 @@ class TargetStep(Step):
             "the runner, in `~/.cache/lite-workbench`.",
         )  # fmt: skip
         self.form.layout.display = "none"
-        self._here: list[dict] = []
+        self._here: list[dict[str, Any]] = []
         self._boards: dict[str, Any] = {}  # name → DeviceCheck, None before the first
         self._reaching: set[str] = set()
         self.on(self.header, "add", lambda _: self._open_form(True))
@@ -108,7 +111,7 @@ class TargetStep(Step):
     def _open_form(self, opened: bool) -> None:
         self.form.layout.display = None if opened else "none"
 
-    def _add(self, payload: dict) -> None:
+    def _add(self, payload: dict[str, Any]) -> None:
         values = {k: str(v) for k, v in payload["values"].items()}
         entry = self.session.boards.add(values["name"], values["address"], values["ssh_config"])
         self._boards[entry.name] = None
@@ -122,33 +125,32 @@ class TargetStep(Step):
         def work() -> None:
             for number, name in enumerate(names):
                 self.session.progress(number, len(names))
-                made = self.session.boards.check(name)
-                self.on_main(lambda name=name, made=made: self._checked(name, made))
+                self.on_main(partial(self._checked, name, self.session.boards.check(name)))
 
         self.quiet()
         self.session.start(f"Checking {', '.join(names)}", work)
         self._reaching.update(names)
         self._draw()
 
-    def _checked(self, name: str, made: Any) -> None:
+    def _checked(self, name: str, made: DeviceCheck) -> None:
         self._boards[name] = made
         self._reaching.discard(name)
         self._draw()
 
-    def _ended(self, job: Any) -> None:
+    def _ended(self, job: Job) -> None:
         """Boards whose check was cancelled are not being reached any more."""
         if job.state != "running" and self._reaching:
             self._reaching.clear()
             self._draw()
 
-    def _again(self, payload: dict) -> None:
+    def _again(self, payload: dict[str, Any]) -> None:
         card = payload.get("card", "")
         if card in self._boards:
             self._check(card)
         else:
             self._look()
 
-    def _remove(self, payload: dict) -> None:
+    def _remove(self, payload: dict[str, Any]) -> None:
         self.session.boards.remove(payload["card"])
         self._boards.pop(payload["card"], None)
         self._draw()
@@ -158,7 +160,7 @@ class TargetStep(Step):
         self.start(f"Reaching {where}", lambda: self.session.boards.use(name))
 
 
-def _card(target: str, check: Any, usable: bool) -> dict:
+def _card(target: str, check: Any, usable: bool) -> dict[str, Any]:
     emulated = target == "arm" and check.name == "ARM emulator"
     facts = [["Found", check.summary]]
     known = check.facts or {}
@@ -169,7 +171,7 @@ def _card(target: str, check: Any, usable: bool) -> dict:
     ]
     if emulated:
         facts += [["Numbers", "as on a board"], ["Time", "not meaningful here"]]
-    card: dict = {
+    card: dict[str, Any] = {
         "id": target, "title": _TITLE[target], "backend": target, "facts": facts,
         "state": ("limited" if emulated else "ready") if usable else "broken",
         "chip": ("no times" if emulated else "ready") if usable else "needs a fix",
@@ -183,10 +185,10 @@ def _card(target: str, check: Any, usable: bool) -> dict:
     return card
 
 
-def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict:
+def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict[str, Any]:
     """A card of a kept device; `check` is None before the first."""
     kind = "adb" if entry.address.startswith("adb") else "ssh"
-    card: dict = {
+    card: dict[str, Any] = {
         "id": entry.name, "title": f"{entry.name}, over {kind}", "backend": "arm",
         "facts": [["Address", entry.address]], "tick": False,
         "state": "running" if reaching else "limited",
@@ -223,7 +225,7 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict:
     return card
 
 
-def _clock(told: dict) -> str:
+def _clock(told: dict[str, Any]) -> str:
     top = told.get("max_frequency_khz")
     governor = told.get("governor", "")
     return f"{top / 1e6:.2f} GHz {governor}".strip() if isinstance(top, int) else ""

@@ -1,0 +1,162 @@
+"""The data of a session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._observe import Observable
+from ..jobs import Job, Work
+from ..names import stem_of
+
+if TYPE_CHECKING:
+    from lite_engine.compare.comparison import Comparison
+    from lite_engine.devices import Device
+    from lite_engine.export import Exported
+    from lite_engine.ir import Graph
+    from lite_engine.model_file import Model
+    from lite_engine.profile import Profile
+    from lite_engine.profile.advice import Advice
+    from lite_engine.quantize import Verdict
+    from lite_engine.runtime import Predictor
+    from lite_engine.runtime.support import ModelInfo
+
+    from ..answers import Run
+    from ..quantizing import Quantization
+
+#: The two names of a comparison: baseline and candidate.
+Pair = tuple[str, str]
+
+
+@dataclass
+class Overrides:
+    """Layers that were set by hand, under the names that they have in the float version.
+
+    backends    {layer: backend, or "fp32" in a half-precision version}
+    precisions  {layer: precision} of the version "custom"
+    base        the version that "custom" was made from
+    verdict     how far the outputs of "custom" are from the float version's; None without one
+    """
+
+    backends: dict[str, str] = field(default_factory=dict)
+    precisions: dict[str, str] = field(default_factory=dict)
+    base: str = ""
+    verdict: Verdict | None = None
+
+
+@dataclass
+class UsedBoard:
+    """The board that runs the steps of its CPU target, "arm" or "x86"."""
+
+    name: str
+    target: str
+    device: Device
+
+
+@dataclass(eq=False, repr=False)
+class SessionState(Observable):
+    """One model and everything that was done with it.
+
+    path, shapes   the file, and the input shapes that were fixed when it was read
+    graph, info    the file's graph, and what `lite info` says about it
+    base           the version that a conversion makes: "float", or "as given" where the file
+                   holds integers
+    versions       name → Model: `base`; "int8" or "mixed" after quantizing; "custom" after the
+                   precision of a layer was set by hand
+    version        the chosen one
+    targets, precision   what was converted for
+    int8_targets   those that are int8 in an exported file while the others take the chosen version
+    pixels_known   does the file itself say how pixels become numbers?
+    feeds, image   the input: arrays by name, and the PNG bytes of the image that it was made of
+    runs, profiles (by backend), comparisons (by pair), advice (by backend)   the last of each
+    profiled       backend → the version and the Predictor that its profile is of
+    compared       pair → the Predictors that its comparison is of, by side
+    history        every profile, oldest first
+    faults         {backend: {layer: kind}}, planted for lessons
+    threads        CPU threads; None for the default
+    board          the board in use
+    code           the session so far, one line of Python each
+    """
+
+    path: Path
+    graph: Graph
+    info: ModelInfo
+    base: str
+    pixels_known: bool
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    versions: dict[str, Model] = field(default_factory=dict)
+    version: str = ""
+    targets: list[str] = field(default_factory=list)
+    precision: dict[str, str] = field(default_factory=dict)
+    overrides: Overrides = field(default_factory=Overrides)
+    int8_targets: list[str] = field(default_factory=list)
+    feeds: dict[str, np.ndarray] | None = None
+    image: bytes = b""
+    runs: dict[str, Run] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    profiled: dict[str, tuple[str, Predictor]] = field(default_factory=dict)
+    advice: dict[str, list[Advice]] = field(default_factory=dict)
+    comparisons: dict[Pair, Comparison] = field(default_factory=dict)
+    compared: dict[Pair, dict[str, Predictor]] = field(default_factory=dict)
+    quantization: Quantization | None = None
+    exported: Path | Exported | None = None
+    history: list[Profile] = field(default_factory=list)
+    faults: dict[str, dict[str, str]] = field(default_factory=dict)
+    threads: int | None = None
+    board: UsedBoard | None = None
+    code: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.version = self.version or self.base
+        #: held by whoever changes or runs a version
+        self.busy = threading.RLock()
+        self.work = Work(self._job_changed)
+        #: Predictors that were made, by what they were made of
+        self.predictors: dict[Any, Predictor] = {}
+        self._selected: list[str] = []
+
+    @property
+    def stem(self) -> str:
+        """What files made from this model are called, without a suffix."""
+        return stem_of(self.path)
+
+    @property
+    def is_base(self) -> bool:
+        """Is the chosen version the file's, neither quantized nor set by hand here?"""
+        return self.version == self.base
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What travels with the model: how images are prepared, labels."""
+        return self.versions.get(self.base, self.graph).metadata
+
+    def remember(self, line: str) -> None:
+        """Adds a line to the code of the session; the same twice in a row is written once."""
+        if not self.code or self.code[-1] != line:
+            self.code.append(line)
+            self.notify("code", line)
+
+    def _job_changed(self, job: Job) -> None:
+        self.notify("job", job)
+        if job.state == "failed":
+            self.notify("error", job.error)
+
+    # ---- selection
+
+    @property
+    def selected(self) -> list[str]:
+        """Names of the selected layers."""
+        return list(self._selected)
+
+    @selected.setter
+    def selected(self, layers: str | Sequence[str]) -> None:
+        names = [layers] if isinstance(layers, str) else list(layers)
+        if names != self._selected:
+            self._selected = names
+            self.notify("selected", names)

@@ -1,0 +1,70 @@
+"""The comparisons of a session: what their sides' names mean, who ran them, what a layer gave.
+
+A side is named "opencl" (a backend), "int8" (a version) or "int8@opencl" (both).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from lite_engine.compare import Side
+from lite_engine.errors import UsageError
+from lite_engine.runtime import Predictor
+
+from ..names import BACKENDS
+from ._state import Pair, SessionState
+from .overrides import layer_of
+from .predictors import predictor
+
+
+def backend_and_version(state: SessionState, name: str) -> tuple[str, str | None]:
+    """What a side's name means; the version is None for the chosen one. Raises UsageError."""
+    version, _, backend = name.rpartition("@") if "@" in name else ("", "", name)
+    if backend in state.versions:
+        version, backend = backend, "auto"
+    if backend not in (*BACKENDS, "auto") or (version and version not in state.versions):
+        sides = ", ".join([*BACKENDS, *state.versions])
+        raise UsageError(f"cannot compare {name!r}", fix=f"sides are {sides}, or VERSION@BACKEND")
+    return backend, version or None
+
+
+def current_sides(state: SessionState, pair: Pair) -> dict[str, Predictor]:
+    """Side → Predictor, of the versions and overrides of now. Raises UsageError."""
+    return {name: predictor(state, *backend_and_version(state, name)) for name in pair}
+
+
+def sides_of(state: SessionState, pair: Pair) -> dict[str, Predictor]:
+    """Side → Predictor of the pair's comparison, though another version may be chosen by now."""
+    return state.compared.get(pair) or current_sides(state, pair)
+
+
+def precisions_of_sides(state: SessionState, pair: Pair) -> tuple[str, str]:
+    """What each side computes in: "int8" for a quantized version, else its storage."""
+    used = sides_of(state, pair)
+    # By the name and not by its meaning: the version may be gone by now.
+    plain = (*BACKENDS, "auto", state.base)
+    a, b = (used[name].precision if name.partition("@")[0] in plain else "int8" for name in pair)
+    return a, b
+
+
+def values(
+    state: SessionState,
+    side: str,
+    layer: str,
+    alone_after: str | None,
+    pair: Pair | None,
+    feeds: Mapping[str, np.ndarray],
+    outputs: Collection[str] = (),
+) -> np.ndarray:
+    """See `Session.values`. Raises UsageError."""
+    used = sides_of(state, pair or (side, alone_after or side))
+    own = Side(used[side]).at(feeds)
+    node = layer_of(own.graph, layer)
+    name = next((v.name for v in node.outputs if v.name in outputs), node.outputs[0].name)
+    if alone_after is None:
+        return used[side].run(feeds, taps=[name])[name]
+    reads = [v.name for v in node.inputs if v is not None and v.const is None]
+    inner = [r for r in reads if r not in feeds]
+    source = used[alone_after].run(feeds, taps=inner)
+    return own.isolated([node], {**feeds, **source})[name]

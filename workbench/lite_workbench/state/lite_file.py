@@ -1,0 +1,109 @@
+"""A model file as a session holds it, and a session's version as a `.lite` file holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lite_engine.errors import UsageError
+from lite_engine.ir import Graph
+from lite_engine.model_file import (
+    Model,
+    is_lite,
+    read_model,
+    retarget,
+    with_int8,
+    with_layers,
+    with_shapes,
+)
+from lite_engine.model_file.layers import PLACES
+from lite_engine.model_file.precision import is_quantised
+from lite_engine.runtime import host_target
+
+from ..names import FLOAT, GIVEN, INT8
+from ._state import SessionState
+from .overrides import PRECISIONS, backends_in
+from .versions import model_of
+
+HALF_PRECISIONS = ("fp16", "bf16")
+
+
+@dataclass
+class Opened:
+    """What a file holds. `versions`, `backends` (set by hand, by layer), `targets` and their
+    `precision` are empty unless it is a `.lite` file; `int8_targets` are int8 in it beside others
+    in float."""
+
+    graph: Graph
+    base: str
+    versions: dict[str, Model] = field(default_factory=dict)
+    backends: dict[str, str] = field(default_factory=dict)
+    targets: list[str] = field(default_factory=list)
+    precision: dict[str, str] = field(default_factory=dict)
+    int8_targets: list[str] = field(default_factory=list)
+
+
+def open_file(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Opened:
+    """Reads a model of any format. Raises LiteError."""
+    from lite_engine.importers import load
+
+    if not is_lite(path):
+        graph = load(path, shapes=shapes)
+        return Opened(graph, _base_of(graph))
+    model = with_shapes(read_model(path), shapes)
+    made = Opened(model.graph, _base_of(model.graph), targets=list(model.targets),
+                  precision=dict(model.precisions))  # fmt: skip
+    _read_versions(model, made)
+    return made
+
+
+def _base_of(graph: Graph) -> str:
+    return GIVEN if is_quantised(graph) else FLOAT
+
+
+def _read_versions(model: Model, made: Opened) -> None:
+    kept: dict[str, dict[str, str]] = {}
+    for target, layers in model.overrides.items():
+        for layer, word in layers.items():
+            if word in PLACES:
+                made.backends[layer] = host_target() if word == "cpu" else word
+            else:
+                kept.setdefault(target, {})[layer] = word
+    whole = model.but(overrides=kept)
+    if not model.graphs:
+        made.versions = {made.base: whole}
+        return
+    made.int8_targets = [t for t in model.targets if model.precision(t) == "int8"]
+    made.versions = {
+        FLOAT: retarget(whole, precision=dict.fromkeys(made.int8_targets, "fp32")),
+        INT8: retarget(whole, precision=dict.fromkeys(model.targets, "int8")),
+    }
+    for version in made.versions.values():
+        version.path = model.path
+
+
+def to_ship(state: SessionState, int8: Collection[str]) -> Model:
+    """The chosen version with the layers that were moved by hand; targets in `int8` take the int8
+    version beside it. A CPU target runs without OpenCL, so nothing of it is moved there.
+
+    Raises UsageError without an int8 version.
+    """
+    model = model_of(state)
+    if int8 and state.version != INT8:
+        if INT8 not in state.versions:
+            raise UsageError(
+                "there is no int8 version yet", fix="session.quantize(images) comes first"
+            )
+        model = with_int8(model, state.versions[INT8].graph, list(int8))
+    for target in model.targets:
+        version = INT8 if target in int8 else state.version
+        moved = {
+            layer: backend
+            for layer, backend in backends_in(state, version).items()
+            if (backend in PRECISIONS and model.precision(target) in HALF_PRECISIONS)
+            or backend == "reference"
+            or (target == "opencl" and backend not in (target, *PRECISIONS))
+        }
+        model = with_layers(model, {target: moved})
+    return model
