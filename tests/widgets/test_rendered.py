@@ -262,7 +262,7 @@ def test_table_sorts_filters_and_stays_small(mount):
     page.fill("[data-find]", "stage7/unit3")
     page.wait_for_timeout(250)
     assert page.evaluate("() => document.activeElement.dataset.find") == "filter"
-    assert "of 1000 rows" in page.locator("[data-part=count]").inner_text()
+    assert "of 1000 rows" in page.locator(".bar0").inner_text()
     page.locator(".tw").evaluate("e => { e.scrollTop = 1e6; }")
 
 
@@ -524,3 +524,31 @@ def test_no_element_of_any_widget_lets_a_plain_key_through(mount):
     assert count > 100 and fired == []
     count, fired = page.evaluate(SHORTCUTS, ["s", True])
     assert len(fired) == count
+
+
+def test_a_drawing_keeps_focus_caret_and_what_was_typed(mount):
+    """Python changes other traits while a person writes, chooses and looks at details."""
+    fields = [{"name": "address", "label": "Address"}, {"name": "name", "label": "Name"}]
+    error = {"kind": "error", "what": "**No.**", "tried": [["✓", "lib", "found"]]}
+    page = mount(
+        [
+            lw.Form(title="Add a board", fields=fields),
+            lw.LayerTable(profile=samples.profile()),
+            lw.LatencyChart(profile=samples.profile(), status=error),
+        ]
+    )
+    page.fill("[data-field=address]", "ssh://pi")
+    page.keyboard.press("ArrowLeft")
+    page.evaluate("models[0].set('note', 'Its name is taken.')")
+    page.locator("#w0 small", has_text="taken").wait_for()
+    page.keyboard.press("x")
+    assert page.input_value("[data-field=address]") == "ssh://pxi"
+    page.fill("#w1 [data-find]", "b5")
+    page.evaluate("models[1].set('colour_by', 'backend')")
+    page.wait_for_timeout(200)
+    page.keyboard.press("/")
+    assert saved(page, 1)["filter"] == "b5/"
+    page.click("#w2 summary")
+    page.evaluate("s => models[2].set('status', s)", {**error, "what": "**Still no.**"})
+    page.locator("#w2 b", has_text="Still").wait_for()
+    assert page.locator("#w2 details").get_attribute("open") is not None

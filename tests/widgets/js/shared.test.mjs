@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { escape, html } from "../../../widgets/lite_widgets/_shared/markup.js";
+import { html, nothing } from "../../../widgets/lite_widgets/_shared/template_text.js";
 import * as format from "../../../widgets/lite_widgets/_shared/format.js";
 import * as colour from "../../../widgets/lite_widgets/_shared/colour.js";
 import { brackets, fit, linear, log, nice, runs, ticks } from "../../../widgets/lite_widgets/_shared/scale.js";
@@ -9,13 +9,20 @@ import { bins, span } from "../../../widgets/lite_widgets/_shared/overview.js";
 import { float32 } from "../../../widgets/lite_widgets/_shared/float32.js";
 import { prose } from "../../../widgets/lite_widgets/_shared/parts.js";
 
-test("everything put into markup is escaped, markup itself is not", () => {
+test("as text, every value is escaped and a template is not", () => {
   const evil = `<img src=x onerror="alert('1')">`;
   assert.ok(!html`<b>${evil}</b>`.text.includes("<img"));
   assert.equal(html`<p>${html`<i>${"a&b"}</i>`}</p>`.text, "<p><i>a&amp;b</i></p>");
-  assert.equal(html`${[1, "<", html`<br>`]}${null}${false}${0}`.text, "1&lt;<br>0");
-  assert.equal(escape(`"'`), "&quot;&#39;");
-  assert.equal(prose("**a** `b<c` d").text, "<b>a</b><code>b&lt;c</code> d".replace("</b><", "</b> <"));
+  assert.equal(html`${[1, "<", html`<br>`]}${null}${nothing}${0}`.text, "1&lt;<br>0");
+  assert.equal(html`<i title=${`"'`} class="a ${"<"}"></i>`.text, '<i title="&quot;&#39;" class="a &lt;"></i>');
+  assert.equal(prose("**a** `b<c` d").join(""), "<b>a</b> <code>b&lt;c</code> d");
+});
+
+test("as text, attributes are there or not, and what needs a page is left out", () => {
+  const tag = (on, value) => html`<input ?checked=${on} .value=${value} @input=${() => 1} name=${on ? "n" : nothing} />`;
+  assert.equal(tag(true, "a").text, '<input checked value="a" name="n" />');
+  assert.equal(tag(false, null).text, "<input />");
+  assert.equal(html`<p>x=${1}</p>`.text, "<p>x=1</p>"); // no attribute: it is not in a tag
 });
 
 test("numbers: three significant digits, a true minus, a dash for what is missing", () => {

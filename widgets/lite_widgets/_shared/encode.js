@@ -1,5 +1,5 @@
 // What a row's colour means: one encoding for chart, graph, table, roofline and overview.
-import { html } from "./markup.js";
+import { html } from "#template";
 import * as colour from "./colour.js";
 import { ms, percent, THIN } from "./format.js";
 import { hatchKey, key, rampLegend, square } from "./parts.js";

@@ -1,5 +1,5 @@
 // Bars of counts on a logarithmic axis: decades as grid lines, one bar per bin.
-import { html, join } from "./markup.js";
+import { nothing, svg } from "#template";
 import { linear, power } from "./scale.js";
 
 /** `frame`: {left, right, top, bottom}; `marked(i)`: whether bin i is drawn as an offender. */
@@ -10,7 +10,7 @@ export function logBars(counts, { left, right, top, bottom }, marked) {
   const grid = [];
   for (let e = 0; e <= most; e += most > 4 ? 2 : 1)
     grid.push(
-      html`<line class="grid" x1="${left}" x2="${right}" y1="${y(e)}" y2="${y(e)}" /><text
+      svg`<line class="grid" x1="${left}" x2="${right}" y1="${y(e)}" y2="${y(e)}" /><text
           x="${left - 6}"
           y="${y(e) + 4}"
           text-anchor="end"
@@ -18,10 +18,10 @@ export function logBars(counts, { left, right, top, bottom }, marked) {
         >`,
     );
   const bars = counts.map((n, i) => {
-    if (!n) return "";
+    if (!n) return nothing;
     const at = y(Math.log10(n) + 0.08),
       bad = marked(i);
-    return html`<rect
+    return svg`<rect
       x="${(left + i * step + 0.5).toFixed(1)}"
       y="${at.toFixed(1)}"
       width="${Math.max(step - 1, 0.5).toFixed(1)}"
@@ -30,8 +30,8 @@ export function logBars(counts, { left, right, top, bottom }, marked) {
       fill-opacity="${bad ? 0.85 : 0.55}"
     />`;
   });
-  return html`${join(grid)}
+  return svg`${grid}
     <text x="${left - 6}" y="${Math.min(10, top - 6)}" text-anchor="end">values</text>
-    ${join(bars)}
+    ${bars}
     <line class="ax" x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}" />`;
 }

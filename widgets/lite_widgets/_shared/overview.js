@@ -1,5 +1,5 @@
 // The overview strip: every layer once, from top to bottom; over 300 it bins by maximum.
-import { html } from "./markup.js";
+import { html, nothing, svg } from "#template";
 import { patterns } from "./parts.js";
 
 const MOST = 300;
@@ -28,15 +28,15 @@ export function overview(
       const y = 4 + i * step,
         h = Math.max(step - (step > 3 ? 0.6 : 0), 0.8);
       const pattern = hatch(b.row);
-      return html`<g data-k="${b.row.name}"
+      return svg`<g data-k="${b.row.name}"
         ><rect
           x="6"
           y="${y.toFixed(2)}"
           width="15"
           height="${h.toFixed(2)}"
           fill="${fill(b.row)}" />${
-          pattern
-            ? html`<rect
+            pattern
+              ? svg`<rect
                 x="6"
                 y="${y.toFixed(2)}"
                 width="15"
@@ -44,12 +44,12 @@ export function overview(
                 fill="${pattern}"
                 pointer-events="none"
               />`
-            : ""
-        }${
-          rows.slice(b.first, b.last + 1).some(flag)
-            ? html`<path d="M1 ${(y + h / 2 - 4).toFixed(1)}l5 4-5 4z" fill="var(--bad)" />`
-            : ""
-        }<rect
+              : nothing
+          }${
+            rows.slice(b.first, b.last + 1).some(flag)
+              ? svg`<path d="M1 ${(y + h / 2 - 4).toFixed(1)}l5 4-5 4z" fill="var(--bad)" />`
+              : nothing
+          }<rect
           class="ring"
           x="4"
           y="${(y - 1.2).toFixed(2)}"

@@ -1,5 +1,5 @@
 // The small pieces that every widget is made of.
-import { html, join } from "./markup.js";
+import { attributes, html, live, nothing, STILL, svg } from "#template";
 import { ICONS } from "./icons.js";
 import { scale, backend as backendColour } from "./colour.js";
 import { percent } from "./format.js";
@@ -16,8 +16,7 @@ export const key = (mark, text) => html`<span>${mark}${text}</span>`;
 export function rampLegend(name, from, to, dark) {
   const cells = Array.from(
     { length: 18 },
-    (_, i) =>
-      html`<rect x="${i * 4}" width="4.5" height="8" fill="${scale(name, i / 17, dark)}" />`,
+    (_, i) => svg`<rect x=${i * 4} width="4.5" height="8" fill=${scale(name, i / 17, dark)} />`,
   );
   return html`<span
     >${from}<svg width="72" height="8" style="border-radius:2px" aria-hidden="true">${cells}</svg
@@ -28,62 +27,124 @@ export function rampLegend(name, from, to, dark) {
 export const hatchKey = (fill, text) =>
   key(
     html`<svg width="10" height="10" aria-hidden="true">
-      <rect width="10" height="10" fill="${fill}" stroke="var(--ink2)" />
+      <rect width="10" height="10" fill=${fill} stroke="var(--ink2)" />
     </svg>`,
     text,
   );
 
-/** Options are [value, text] pairs; the change arrives as on.set(name, value). */
+/** A tick; `attribute` with `value` says whose it is. */
+export const tick = (attribute, value, checked, { label = null, disabled = false } = {}) =>
+  STILL
+    ? html`${checked ? "✓" : "–"}`
+    : html`<input
+        type="checkbox"
+        .checked=${live(checked)}
+        ?disabled=${disabled}
+        ${attributes({ [attribute]: value, "aria-label": label })}
+      />`;
+
+/** Options are [value, text] pairs; the change arrives as set(c, name, value). */
+export const choice = (name, options, current, label = null) =>
+  html`<select class="sel" data-set=${name} ${attributes({ "aria-label": label })}>
+    ${options.map(
+      ([value, text]) =>
+        html`<option value=${value} .selected=${live(value === current)}>${text}</option>`,
+    )}
+  </select>`;
+
 export const select = (name, label, options, current) =>
-  html`<label class="lbl"
-    >${label}<select class="sel" data-set="${name}" data-focus="set-${name}">
-      ${options.map(
-        ([v, text]) =>
-          html`<option value="${v}" ${v === current ? html` selected` : ""}>${text}</option>`,
-      )}
-    </select></label
-  >`;
+  STILL ? nothing : html`<label class="lbl">${label}${choice(name, options, current)}</label>`;
 
 export const segments = (name, options, current, label) =>
-  html`<div class="seg" role="group" aria-label="${label}">
-    ${options.map(
-      ([v, text, mark]) =>
-        html`<button
-          type="button"
-          data-set="${name}"
-          data-value="${v}"
-          data-focus="seg-${name}-${v}"
-          aria-pressed="${v === current}"
-        >
-          ${mark || ""}${text}
-        </button>`,
-    )}
-  </div>`;
+  STILL
+    ? nothing
+    : html`<div class="seg" role="group" aria-label=${label}>
+        ${options.map(
+          ([v, text, mark]) =>
+            html`<button
+              type="button"
+              data-set=${name}
+              data-value=${v}
+              aria-pressed=${v === current}
+            >
+              ${mark ?? nothing}${text}
+            </button>`,
+        )}
+      </div>`;
 
 export const button = (id, text, { kind = "", payload = null, disabled = false } = {}) =>
-  html`<button
-    type="button"
-    class="btn ${kind}"
-    data-action="${id}"
-    data-focus="act-${id}"
-    ${
-      payload ? html` data-payload="${JSON.stringify(payload)}"` : ""
-    }${disabled ? html` disabled` : ""}
-  >
-    ${text}
-  </button>`;
+  STILL
+    ? nothing
+    : html`<button
+        type="button"
+        class="btn ${kind}"
+        data-action=${id}
+        data-payload=${payload ? JSON.stringify(payload) : nothing}
+        ?disabled=${disabled}
+      >
+        ${text}
+      </button>`;
 
-/** Attributes of a chart, table or list that is one stop of Tab, in which arrow keys move the
- * selection; `lasso` is "drag" or "shift" where dragging selects several. */
-export const keyed = (focus, label, lasso = "") =>
-  html`data-keys tabindex="0" role="application" data-focus="${focus}"
-  aria-label="${label}"${lasso ? html` data-lasso="${lasso}"` : ""}`;
+/** A link of the text that does something. */
+export const link = (id, text, payload = {}, tip = nothing) =>
+  STILL
+    ? nothing
+    : html`<button
+        type="button"
+        class="lnk"
+        data-action=${id}
+        data-payload=${JSON.stringify(payload)}
+        data-tip=${tip}
+      >
+        ${text}
+      </button>`;
 
-/** Attributes of a line that is dragged up and down, arriving as drag(c, name, event). */
+/** Its words stand alone in the element, because `copyText` changes them for a moment. */
+export const copyButton = (text, kind = "") =>
+  STILL ? nothing : html`<button type="button" class=${kind} data-copy=${text}>Copy</button>`;
+
+/** Copies what a button of `copyButton` is for, and says so on it. */
+export async function copyText(target) {
+  const before = target.textContent;
+  try {
+    await navigator.clipboard.writeText(target.dataset.copy);
+    target.textContent = "Copied";
+  } catch {
+    // No permission (an http page, a sandboxed frame): leave the text selected for Ctrl+C.
+    const text = target.parentElement.querySelector("span") || target;
+    getSelection().selectAllChildren(text);
+    target.textContent = "Press Ctrl+C";
+  }
+  setTimeout(() => {
+    target.textContent = before;
+  }, 1200);
+}
+
+/** Of a chart, table or list that is one stop of Tab, in which arrow keys move the selection;
+ * `lasso` is "drag" or "shift" where dragging selects several. */
+export const keyed = (label, lasso = null) =>
+  attributes({
+    "data-keys": "",
+    tabindex: 0,
+    role: "application",
+    "aria-label": label,
+    "data-lasso": lasso,
+  });
+
+/** Of a line that is dragged up and down, arriving as drag(c, name, event). */
 export const grip = (name, label, { low, high, now, said }) =>
-  html`class="grip" data-drag="${name}" data-focus="${name}" tabindex="0" role="slider"
-  aria-label="${label}" aria-orientation="vertical" aria-valuemin="${low}" aria-valuemax="${high}"
-  aria-valuenow="${now}" aria-valuetext="${said}"`;
+  attributes({
+    class: "grip",
+    "data-drag": name,
+    tabindex: 0,
+    role: "slider",
+    "aria-label": label,
+    "aria-orientation": "vertical",
+    "aria-valuemin": low,
+    "aria-valuemax": high,
+    "aria-valuenow": now,
+    "aria-valuetext": said,
+  });
 
 export const bar = (ratio, fill, width = 84) =>
   html`<i
@@ -102,23 +163,17 @@ export const shareBar = (ratio, fill = "var(--ink2)") =>
     ><span class="num">${ratio > 0 ? percent(100 * ratio) : "–"}</span></span
   >`;
 
-const fixLine = (code) =>
-  html`<div class="fix">
-    <span>${code}</span
-    ><button type="button" data-copy="${code}" data-focus="copy-${code}">Copy</button>
-  </div>`;
+const fixLine = (code) => html`<div class="fix"><span>${code}</span>${copyButton(code)}</div>`;
 
 /** `text` with `code` in backticks and **strong** marked; everything else stays text. */
 export function prose(text) {
-  return join(
-    String(text ?? "")
-      .split(/(`[^`]+`|\*\*[^*]+\*\*)/)
-      .map((part) => {
-        if (part.startsWith("`") && part.length > 2) return html`<code>${part.slice(1, -1)}</code>`;
-        if (part.startsWith("**") && part.length > 4) return html`<b>${part.slice(2, -2)}</b>`;
-        return part;
-      }),
-  );
+  return String(text ?? "")
+    .split(/(`[^`]+`|\*\*[^*]+\*\*)/)
+    .map((part) => {
+      if (part.startsWith("`") && part.length > 2) return html`<code>${part.slice(1, -1)}</code>`;
+      if (part.startsWith("**") && part.length > 4) return html`<b>${part.slice(2, -2)}</b>`;
+      return part;
+    });
 }
 
 /** {kind, what, where, fix, again, tried, actions: [[id, text, primary?]], detail} → the notice. */
@@ -126,35 +181,31 @@ export function notice({ kind = "error", what, where, detail, fix, again, tried,
   const icon = { error: ICONS.attention, warn: ICONS.warn, info: ICONS.info, done: ICONS.done }[
     kind
   ];
-  return html`<div class="note ${kind}" role="${kind === "error" ? "alert" : "status"}">
+  const press = ([id, text, primary]) => button(id, text, { kind: primary ? "sm pri" : "sm" });
+  const attempt = (row) =>
+    html`<tr>
+      ${row.map((cell, i) => html`<td class=${i === 1 ? "mono" : "wrap"}>${cell}</td>`)}
+    </tr>`;
+  return html`<div class="note ${kind}" role=${kind === "error" ? "alert" : "status"}>
     ${icon}
     <div class="bd">
       <div class="what">
-        ${prose(what)}${where ? html` <span class="where">${prose(where)}</span>` : ""}
+        ${prose(what)}${where ? html` <span class="where">${prose(where)}</span>` : nothing}
       </div>
-      ${detail ? html`<small>${prose(detail)}</small>` : ""}${fix ? fixLine(fix) : ""}${
-        again ? html`<div class="row">${button("again", again, { kind: "sm" })}</div>` : ""
+      ${detail ? html`<small>${prose(detail)}</small>` : nothing}${fix ? fixLine(fix) : nothing}${
+        again ? html`<div class="row">${button("again", again, { kind: "sm" })}</div>` : nothing
       }${
         tried && tried.length
           ? html`<details>
               <summary class="lnk">What was tried (${tried.length})</summary>
               <table>
-                ${tried.map(
-                  (row) =>
-                    html`<tr>
-                      ${row.map(
-                        (cell, i) => html`<td class="${i === 1 ? "mono" : "wrap"}">${cell}</td>`,
-                      )}
-                    </tr>`,
-                )}
+                ${tried.map(attempt)}
               </table>
             </details>`
-          : ""
+          : nothing
       }
     </div>
-    <div class="row act">
-      ${actions.map(([id, text, primary]) => button(id, text, { kind: primary ? "sm pri" : "sm" }))}
-    </div>
+    ${actions.length ? html`<div class="row act">${actions.map(press)}</div>` : nothing}
   </div>`;
 }
 
@@ -168,26 +219,29 @@ export function progress({ title, done, total, left, text }) {
         <b>${title}</b> <span class="mu">${counted}</span
         ><span class="sp"></span>${button("cancel", "Cancel", { kind: "sm" })}
       </div>
-      <div
-        class="bar"
-        role="progressbar"
-        aria-valuemin="0"
-        aria-valuemax="100"
-        aria-valuenow="${Math.round(part)}"
-        aria-label="${title}"
-      >
-        <i style="width:${part}%"></i>
-      </div>
-      ${text ? html`<small>${text}</small>` : ""}
+      ${progressBar(title, part)} ${text ? html`<small>${text}</small>` : nothing}
     </div>
   </div>`;
 }
 
+/** `part` of 100. */
+export const progressBar = (title, part) =>
+  html`<div
+    class="bar"
+    role="progressbar"
+    aria-valuemin="0"
+    aria-valuemax="100"
+    aria-valuenow=${Math.round(part)}
+    aria-label=${title}
+  >
+    <i style="width:${part}%"></i>
+  </div>`;
+
 export function empty({ title, text, button: label, action = "start" }) {
   return html`<div class="empty">
     <h3>${title}</h3>
-    ${text ? html`<p class="mu">${prose(text)}</p>` : ""}${
-      label ? button(action, label, { kind: "pri" }) : ""
+    ${text ? html`<p class="mu">${prose(text)}</p>` : nothing}${
+      label ? button(action, label, { kind: "pri" }) : nothing
     }
   </div>`;
 }
@@ -196,15 +250,15 @@ export const card = ({ title, legend, controls, body, foot, kind = "" }) =>
   html`<div class="card ${kind}">
     <div class="ch">
       <h3>${title}</h3>
-      ${legend || ""}<span class="sp"></span>${controls || ""}
+      ${legend ?? nothing}<span class="sp"></span>${controls ?? nothing}
     </div>
     <div class="cb">${body}</div>
-    ${foot || ""}
+    ${foot ?? nothing}
   </div>`;
 
 /** Hatches live in each drawing: a pattern inside a hidden drawing elsewhere would not paint. */
 export const patterns = (paint) =>
-  html`<defs
+  svg`<defs
     ><pattern
       id="${paint.id}c"
       width="5"

@@ -1,5 +1,5 @@
 // Axes: round numbers, ticks, logarithms, and the block brackets under a model-order axis.
-import { html, join } from "./markup.js";
+import { nothing, svg } from "#template";
 
 export function nice(max) {
   if (!(max > 0)) return 1;
@@ -57,22 +57,21 @@ export function fit(text, width, charWidth = 6) {
 /** Brackets with block names under a model-order axis: a name of which little would be left is not
  * written, "par…" says nothing. */
 export function brackets(rows, { left, step, y }) {
-  return join(
-    runs(rows, (r) => r.block).map(({ key, first, last }) => {
-      const x0 = left + first * step + 1.5,
-        x1 = left + (last + 1) * step - 1.5;
-      const name = lastPart(key),
-        cut = fit(name, x1 - x0 - 2);
-      const label = cut === name || cut.length >= 8 ? cut : "";
-      if (x1 - x0 < 2) return html``;
-      return html`<path class="bracket" d="M${x0} ${y}v3H${x1}v-3" />${
-          label &&
-          html`<text x="${(x0 + x1) / 2}" y="${y + 15}" text-anchor="middle">${label}</text>`
-        }`;
-    }),
-  );
+  return runs(rows, (r) => r.block).map(({ key, first, last }) => {
+    const x0 = left + first * step + 1.5,
+      x1 = left + (last + 1) * step - 1.5;
+    const name = lastPart(key),
+      cut = fit(name, x1 - x0 - 2);
+    const label = cut === name || cut.length >= 8 ? cut : "";
+    if (x1 - x0 < 2) return nothing;
+    return svg`<path class="bracket" d="M${x0} ${y}v3H${x1}v-3" />${
+      label
+        ? svg`<text x=${(x0 + x1) / 2} y=${y + 15} text-anchor="middle">${label}</text>`
+        : nothing
+    }`;
+  });
 }
 
 /** 10 with its exponent raised. */
 export const power = (e) =>
-  html`10<tspan dy="-4" font-size="9">${e < 0 ? "\u2212" + -e : e}</tspan>`;
+  svg`10<tspan dy="-4" font-size="9">${e < 0 ? "\u2212" + -e : e}</tspan>`;

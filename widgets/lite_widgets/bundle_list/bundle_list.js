@@ -1,8 +1,8 @@
 // What goes to the device.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html } from "#template";
+import { widget } from "#view";
 import { bytes } from "../_shared/format.js";
-import { bar, button } from "../_shared/parts.js";
+import { bar, button, tick } from "../_shared/parts.js";
 
 const included = (items, chosen) => items.filter((i) => i.fixed || chosen.includes(i.id));
 
@@ -10,7 +10,7 @@ export default widget({
   name: "bundle",
   empty: { title: "Nothing to ship yet" },
   ready: (c) => c.get("items").length > 0,
-  frame(c) {
+  view(c) {
     const items = c.get("items"),
       chosen = c.get("chosen"),
       inside = new Set(included(items, chosen).map((i) => i.id));
@@ -39,13 +39,10 @@ export default widget({
               (i) =>
                 html`<tr>
                   <td>
-                    <input
-                      type="checkbox"
-                      data-item="${i.id}"
-                      data-focus="item-${i.id}"
-                      aria-label="${i.file}"
-                      ${inside.has(i.id) ? html` checked` : ""}${i.fixed ? html` disabled` : ""}
-                    />
+                    ${tick("data-item", i.id, inside.has(i.id), {
+                      label: i.file,
+                      disabled: Boolean(i.fixed),
+                    })}
                   </td>
                   <td class="mono">${i.file}</td>
                   <td class="mu hide-s">${i.what || ""}</td>
@@ -69,9 +66,7 @@ export default widget({
       </div>
     </div>`;
   },
-  watch: Object.fromEntries(
-    ["items", "chosen", "title", "note", "button"].map((n) => [n, ["frame"]]),
-  ),
+  watch: ["items", "chosen", "title", "note", "button"],
   click(c, event) {
     const id = event.target.closest("[data-item]")?.dataset.item;
     if (!id) return false;

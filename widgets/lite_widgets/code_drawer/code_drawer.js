@@ -1,7 +1,7 @@
 // The Python of every click.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
-import { button } from "../_shared/parts.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
+import { button, copyButton } from "../_shared/parts.js";
 
 /** Cells below this one, where JupyterLab has our extension; else they are copied. */
 async function insert(c) {
@@ -19,12 +19,12 @@ async function insert(c) {
 
 export default widget({
   name: "code",
-  frame(c) {
+  view(c) {
     const lines = c.get("lines"),
       open = c.get("opened");
     return html`<div class="drawer">
       <div class="line">
-        <button type="button" class="btn sm" data-open data-focus="open" aria-expanded="${open}">
+        <button type="button" class="btn sm" data-open aria-expanded="${open}">
           ${open ? "▾" : "▸"} Code
         </button>
         <span class="last"
@@ -34,14 +34,12 @@ export default widget({
               : html`<code>${lines[lines.length - 1] || ""}</code>`
           }</span
         >
-        <button type="button" class="btn sm" data-copy="${lines.join("\n")}" data-focus="copy">
-          Copy</button
-        >${
+        ${copyButton(lines.join("\n"), "btn sm")}${
           c.get("can_insert")
             ? html`<span class="hide-xs"
                 >${button("insert", "Insert as cells", { kind: "sm" })}</span
               >`
-            : ""
+            : nothing
         }<span class="hide-xs">${button("export", "Export notebook", { kind: "sm" })}</span>
       </div>
       ${
@@ -49,14 +47,14 @@ export default widget({
           ? html`<ol>
               ${lines.map((line, i) => {
                 const last = i === lines.length - 1;
-                return html`<li class="${last ? "new" : ""}"><code>${line}</code></li>`;
+                return html`<li class=${last ? "new" : ""}><code>${line}</code></li>`;
               })}
             </ol>`
-          : ""
+          : nothing
       }
     </div>`;
   },
-  watch: { lines: ["frame"], opened: ["frame"], can_insert: ["frame"] },
+  watch: ["lines", "opened", "can_insert"],
   after(c) {
     const list = c.root.querySelector("ol");
     if (list) list.scrollTop = list.scrollHeight;

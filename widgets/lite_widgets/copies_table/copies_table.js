@@ -1,29 +1,20 @@
 // What copies cost, why they are there, and the fix.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { BACKENDS, backendName } from "../_shared/colour.js";
 import { bytes, fixed, ms, percent, plural, THIN } from "../_shared/format.js";
-import { dot, empty, keyed } from "../_shared/parts.js";
+import { dot, empty, keyed, link } from "../_shared/parts.js";
 import { isCopy } from "../_shared/encode.js";
 
 const side = (name, dark) =>
   BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name || "–";
 
 function advice(info) {
-  if (!info.fix) return "";
+  if (!info.fix) return nothing;
   const gain = info.gain_ms > 0 ? `: saves about ${info.gain_ms.toFixed(2)}${THIN}ms` : "";
   return /[(=]/.test(info.fix)
     ? html`<br /><span class="mu"
-          ><button
-            type="button"
-            class="lnk"
-            data-action="apply"
-            data-focus="fix-${info.fix}"
-            data-payload="${JSON.stringify({ code: info.fix })}"
-            data-tip="${info.fix}"
-          >
-            Rewrite it</button
-          >${gain}</span
+          >${link("apply", "Rewrite it", { code: info.fix }, info.fix)}${gain}</span
         >`
     : html`<br /><span class="mu">${info.fix}${gain}</span>`;
 }
@@ -32,7 +23,7 @@ export default widget({
   name: "copies",
   empty: { title: "Nothing measured yet" },
   ready: (c) => Boolean(c.get("profile")),
-  frame(c) {
+  view(c) {
     const profile = c.get("profile"),
       rows = profile.layers.filter(isCopy);
     const layers = profile.layers.length - rows.length;
@@ -55,10 +46,7 @@ export default widget({
           ${plural(rows.length, "copy").replace("copys", "copies")}</b
         >${because}.
       </p>
-      <div
-        class="tw"
-        ${keyed("table", "Copies. Arrow keys select.")}
-      >
+      <div class="tw" ${keyed("Copies. Arrow keys select.")}>
         <table>
           <thead>
             <tr>
@@ -85,7 +73,7 @@ export default widget({
       </div>
     </div>`;
   },
-  watch: { profile: ["frame"] },
+  watch: ["profile"],
   order: (c) =>
     c
       .get("profile")

@@ -1,18 +1,8 @@
 // Rows of plain cells.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { percent } from "../_shared/format.js";
-import { bar, chip, dot, prose } from "../_shared/parts.js";
-
-const link = ([id, label, payload]) =>
-  html`<button
-    type="button"
-    class="lnk"
-    data-action="${id}"
-    data-payload="${JSON.stringify(payload || {})}"
-  >
-    ${label}
-  </button>`;
+import { bar, chip, dot, link, prose } from "../_shared/parts.js";
 
 const KINDS = {
   number: (v) => html`<td class="num">${v ?? "–"}</td>`,
@@ -22,7 +12,7 @@ const KINDS = {
     const [part, text] = Array.isArray(v) ? v : [v, percent(100 * (v ?? 0))];
     return html`<td>${bar(part ?? 0, "var(--ink2)", 120)} <span class="mu">${text}</span></td>`;
   },
-  chip: (v) => html`<td>${v ? chip(v[0], v[1] || "") : ""}</td>`,
+  chip: (v) => html`<td>${v ? chip(v[0], v[1] || "") : nothing}</td>`,
   check: (v) =>
     Array.isArray(v)
       ? html`<td>${chip(v[0], v[1] || "warn")}</td>`
@@ -31,7 +21,7 @@ const KINDS = {
         : v
           ? html`<td><span class="yes" role="img" aria-label="supported">✓</span></td>`
           : html`<td><span class="no" role="img" aria-label="not supported">✗</span></td>`,
-  action: (v) => html`<td class="wrap">${v ? (v[0] ? link(v) : v[1]) : ""}</td>`,
+  action: (v) => html`<td class="wrap">${v ? (v[0] ? link(...v) : v[1]) : nothing}</td>`,
   text: (v) => html`<td>${v ?? ""}</td>`,
 };
 
@@ -39,7 +29,7 @@ export default widget({
   name: "data",
   empty: { title: "Nothing here yet" },
   ready: (c) => c.get("columns").length > 0,
-  frame(c) {
+  view(c) {
     const columns = c.get("columns"),
       cell = (col, row) => (KINDS[col.kind] || KINDS.text)(row[col.id]);
     return html`<div class="card">
@@ -49,14 +39,13 @@ export default widget({
               <h3>${c.get("title")}</h3>
               <span class="mu">${c.get("note")}</span>
             </div>`
-          : ""
+          : nothing
       }
       <div
         class="tw"
-        ${c.get("height") ? html` style="max-height:${c.get("height")}px"` : ""}
+        style=${c.get("height") ? `max-height:${c.get("height")}px` : nothing}
         tabindex="0"
         data-keys
-        data-focus="table"
         role="region"
         aria-label="${c.get("title") || "Table"}"
       >
@@ -66,7 +55,7 @@ export default widget({
               ${columns.map(
                 (col) =>
                   html`<th class="${col.kind === "number" ? "num" : ""}">
-                    ${col.backend ? html`${dot(col.backend, c.dark)} ` : ""}${col.head}
+                    ${col.backend ? html`${dot(col.backend, c.dark)} ` : nothing}${col.head}
                   </th>`,
               )}
             </tr>
@@ -74,18 +63,16 @@ export default widget({
           <tbody>
             ${c.get("rows").map(
               (row) =>
-                html`<tr${row.name ? html` data-k="${row.name}"` : ""}
-                    >${columns.map((col) => cell(col, row))}</tr
-                  >`,
+                html`<tr data-k=${row.name || nothing}>
+                  ${columns.map((col) => cell(col, row))}
+                </tr>`,
             )}
           </tbody>
         </table>
       </div>
     </div>`;
   },
-  watch: Object.fromEntries(
-    ["title", "note", "columns", "rows", "height"].map((n) => [n, ["frame"]]),
-  ),
+  watch: ["title", "note", "columns", "rows", "height"],
   order: (c) =>
     c
       .get("rows")

@@ -1,7 +1,7 @@
 // What can run here: facts, state, one fix.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
-import { button, chip, dot, notice, progress, prose } from "../_shared/parts.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
+import { button, chip, dot, notice, progress, prose, tick } from "../_shared/parts.js";
 import { ICONS, STATE_WORDS } from "../_shared/icons.js";
 import { THIN } from "../_shared/format.js";
 
@@ -17,12 +17,14 @@ const stageLine = (stages) =>
   html`<ol class="stages">
     ${stages.map(
       (s) =>
-        html`<li title="${s.detail || ""}" aria-label="${s.name}: ${STATE_WORDS[s.state] || s.state}">
-          ${ICONS[s.state] || ICONS.todo}<span>${s.name}</span
-          >${
+        html`<li
+          title="${s.detail || ""}"
+          aria-label="${s.name}: ${STATE_WORDS[s.state] || s.state}"
+        >
+          ${ICONS[s.state] || ICONS.todo}<span>${s.name}</span>${
             typeof s.seconds === "number" && s.state === "done"
               ? html`<small>${s.seconds.toFixed(s.seconds < 1 ? 2 : 1)}${THIN}s</small>`
-              : ""
+              : nothing
           }
         </li>`,
     )}
@@ -30,21 +32,16 @@ const stageLine = (stages) =>
 
 function targetCard(c, card) {
   const [icon, kind, word] = STATES[card.state] || STATES.limited;
-  const tick =
+  const chosen = c.get("chosen").includes(card.id);
+  const use =
     c.get("choose") && card.tick !== false && card.state !== "broken"
-      ? html`<input
-          type="checkbox"
-          data-card="${card.id}"
-          data-focus="tick-${card.id}"
-          aria-label="Use ${card.title}"
-          ${c.get("chosen").includes(card.id) ? html` checked` : ""}
-        />`
-      : "";
+      ? tick("data-card", card.id, chosen, { label: `Use ${card.title}` })
+      : nothing;
   return html`<div class="card" data-id="${card.id}">
     <div class="ch">
       ${ICONS[icon]}
-      <h3>${card.backend ? html`${dot(card.backend, c.dark)} ` : ""}${card.title}</h3>
-      <span class="sp"></span>${chip(card.chip || word, kind)}${tick}
+      <h3>${card.backend ? html`${dot(card.backend, c.dark)} ` : nothing}${card.title}</h3>
+      <span class="sp"></span>${chip(card.chip || word, kind)}${use}
     </div>
     <div class="cb">
       <dl class="kv">
@@ -54,13 +51,14 @@ function targetCard(c, card) {
               <dd>${prose(v)}</dd>`,
         )}
       </dl>
-      ${card.stages ? stageLine(card.stages) : ""}${card.progress ? progress(card.progress) : ""}
-      ${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : ""}${
+      ${card.stages ? stageLine(card.stages) : nothing}
+      ${card.progress ? progress(card.progress) : nothing}
+      ${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : nothing}${
         card.actions
           ? html`<div class="row">
               ${card.actions.map(([id, word]) => button(id, word, { kind: "sm" }))}
             </div>`
-          : ""
+          : nothing
       }
     </div>
   </div>`;
@@ -77,12 +75,12 @@ export default widget({
     action: "again",
   },
   ready: (c) => c.get("cards").length > 0,
-  frame: (c) => html`<div class="two">${c.get("cards").map((card) => targetCard(c, card))}</div>`,
-  watch: { cards: ["frame"], choose: ["frame"], chosen: ["frame"] },
+  view: (c) => html`<div class="two">${c.get("cards").map((card) => targetCard(c, card))}</div>`,
+  watch: ["cards", "choose", "chosen"],
   click(c, event) {
-    const tick = event.target.closest("[data-card]");
-    if (tick) {
-      const id = tick.dataset.card,
+    const ticked = event.target.closest("[data-card]");
+    if (ticked) {
+      const id = ticked.dataset.card,
         chosen = c.get("chosen");
       c.set({ chosen: chosen.includes(id) ? chosen.filter((x) => x !== id) : [...chosen, id] });
       return true;

@@ -1,7 +1,8 @@
 // A file from the page to Python, in pieces that the server lets through.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { bytes } from "../_shared/format.js";
+import { choice } from "../_shared/parts.js";
 
 export const PIECE = 3 << 20;
 
@@ -25,9 +26,7 @@ async function send(c, file) {
       };
       c.model.on("change:received", heard);
     });
-    c.model.set("data", data);
-    c.model.set("piece", { name: file.name, size: file.size, offset, seq });
-    c.model.save_changes();
+    c.set({ data, piece: { name: file.name, size: file.size, offset, seq } });
     const said = await answer;
     if (me !== c.local.sending) return;
     if (said.error) {
@@ -44,69 +43,72 @@ async function send(c, file) {
 }
 
 function note(c, text) {
-  const box = c.root.querySelector("[data-note]");
-  if (box) box.textContent = text;
+  c.local.note = text;
   c.say(text);
+  c.draw();
 }
 
 function preview(c, file) {
-  const image = c.root.querySelector("img");
-  image.onerror = () => (image.hidden = true); // the run says what is wrong with it
-  if (c.local.url) URL.revokeObjectURL(c.local.url);
-  image.src = c.local.url = URL.createObjectURL(file);
-  image.hidden = false;
-  image.alt = file.name;
+  if (c.local.picture) URL.revokeObjectURL(c.local.picture.url);
+  c.local.picture = { url: URL.createObjectURL(file), name: file.name };
+}
+
+/** The run says what is wrong with an image that cannot be shown. */
+const hide = (c) => {
+  c.local.picture = null;
+  c.draw();
+};
+
+const over = (event, on) => event.currentTarget.classList.toggle("over", on);
+
+function dropped(c, event) {
+  event.preventDefault();
+  event.stopPropagation();
+  over(event, false);
+  if (event.dataTransfer.files.length) send(c, event.dataTransfer.files[0]);
 }
 
 export default widget({
   name: "drop",
-  frame(c) {
-    const choices = c.get("choices");
-    return html`<div class="zone">
-      <button type="button" class="btn" data-open data-focus="open">${c.get("label")}</button
-      ><input type="file" accept="${c.get("accept")}" hidden />${
+  view(c) {
+    const choices = c.get("choices"),
+      { picture } = c.local;
+    return html`<div
+      class="zone"
+      @dragover=${(event) => {
+        event.preventDefault();
+        over(event, true);
+      }}
+      @dragleave=${(event) => over(event, false)}
+      @drop=${(event) => dropped(c, event)}
+    >
+      <button type="button" class="btn" data-open>${c.get("label")}</button
+      ><input
+        type="file"
+        accept=${c.get("accept")}
+        hidden
+        @change=${({ target }) => target.files.length && send(c, target.files[0])}
+      />${
         choices.length
           ? html`<label class="lbl"
               >or
-              <select class="sel" data-set="picked" data-focus="picked" aria-label="Pick a file">
-                <option value="">pick one</option>
-                ${choices.map(
-                  ([v, text]) =>
-                    html`<option value="${v}" ${v === c.get("picked") ? html` selected` : ""}>
-                      ${text}
-                    </option>`,
-                )}
-              </select></label
+              ${choice("picked", [["", "pick one"], ...choices], c.get("picked"), "Pick a file")}</label
             >`
-          : ""
-      }<span class="mu" data-note>or drop it here</span><img hidden alt="" />
+          : nothing
+      }<span class="mu">${c.local.note || "or drop it here"}</span>${
+        picture
+          ? html`<img src=${picture.url} alt=${picture.name} @error=${() => hide(c)} />`
+          : nothing
+      }
     </div>`;
   },
-  watch: { label: ["frame"], accept: ["frame"], choices: ["frame"] },
-  after(c) {
-    const zone = c.root.querySelector(".zone"),
-      field = c.root.querySelector("input[type=file]");
-    field.addEventListener("change", () => {
-      if (field.files.length) send(c, field.files[0]);
-    });
-    zone.addEventListener("dragover", (e) => {
-      e.preventDefault();
-      zone.classList.add("over");
-    });
-    zone.addEventListener("dragleave", () => zone.classList.remove("over"));
-    zone.addEventListener("drop", (e) => {
-      e.preventDefault();
-      e.stopPropagation();
-      zone.classList.remove("over");
-      if (e.dataTransfer.files.length) send(c, e.dataTransfer.files[0]);
-    });
-  },
+  watch: ["label", "accept", "choices", "picked"],
   click(c, event) {
     if (!event.target.closest("[data-open]")) return false;
     c.root.querySelector("input[type=file]").click();
     return true;
   },
   close(c) {
-    if (c.local.url) URL.revokeObjectURL(c.local.url);
+    if (c.local.picture) URL.revokeObjectURL(c.local.picture.url);
   },
 });

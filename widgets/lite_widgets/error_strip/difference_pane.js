@@ -1,6 +1,6 @@
 // How one layer's two outputs differ: how much, in which channels, and where in the picture.
-import { html, join } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, svg } from "#template";
+import { widget } from "#view";
 import { scale } from "../_shared/colour.js";
 import { fixed, error, plural, shape, THIN } from "../_shared/format.js";
 import { backendName } from "../_shared/colour.js";
@@ -80,7 +80,7 @@ function paintMap(canvas, pixels, [h, w]) {
 
 function mapMarkup(c, width) {
   const [h, w] = c.get("map_shape");
-  const { columns, max } = c.local.profiles;
+  const { columns, max } = mapped(c);
   const lens = (w > 24 || h > 24) && width > LEFT + LENS + 160;
   const room = width - LEFT - 8 - (lens ? LENS + 12 : 0);
   const high = Math.round(Math.max(h < 4 ? 24 : 72, Math.min(168, (room / w) * h)));
@@ -99,7 +99,7 @@ function mapMarkup(c, width) {
     right = LEFT + at.index * cw > LEFT + room / 2;
   const says =
     at.share > 0.2 && w > 8
-      ? html`<text
+      ? svg`<text
           class="tbad halo"
           x="${LEFT + (at.index + (right ? 0 : 1)) * cw + (right ? -8 : 8)}"
           y="20"
@@ -107,8 +107,8 @@ function mapMarkup(c, width) {
           >column ${at.index}${at.edge ? ` (${at.edge})` : ""},
           ${Math.round(100 * at.share)}${THIN}%</text
         >`
-      : "";
-  const lastRow = html`<text x="${LEFT - 6}" y="${40 + high}" text-anchor="end">${h - 1}</text>`;
+      : nothing;
+  const lastRow = svg`<text x="${LEFT - 6}" y="${40 + high}" text-anchor="end">${h - 1}</text>`;
   const total = Math.max(40 + high + 34, lens ? 40 + LENS + 20 : 0);
   return html`<div class="mapbox" style="height:${total}px">
     <svg
@@ -131,7 +131,7 @@ function mapMarkup(c, width) {
       <text x="${LEFT - 6}" y="33" text-anchor="end">by col</text>
       ${says}
       <text x="${LEFT - 6}" y="49" text-anchor="end">y 0</text>
-      ${high > 26 && h > 1 ? lastRow : ""}
+      ${high > 26 && h > 1 ? lastRow : nothing}
       <text x="${LEFT}" y="${54 + high}">x 0</text>
       <text x="${LEFT + room}" y="${54 + high}" text-anchor="end">${w - 1}</text>
       <text x="${LEFT + room / 2}" y="${54 + high}" text-anchor="middle">
@@ -142,6 +142,7 @@ function mapMarkup(c, width) {
     <canvas
       class="map"
       data-map
+      @pointermove=${(event) => look(c, event)}
       style="left:${LEFT}px;top:40px;width:${room}px;height:${high}px"
     ></canvas
     >${
@@ -149,7 +150,7 @@ function mapMarkup(c, width) {
         ? html`<div class="lens" style="left:${LEFT + room + 12}px;top:40px;width:${LENS}px">
             <canvas style="width:${LENS}px;height:${LENS}px"></canvas><small></small>
           </div>`
-        : ""
+        : nothing
     }
     <div class="lg ramp" style="top:${60 + high}px;left:${LEFT}px">
       ${rampLegend("over", "0", error(max), c.dark)}
@@ -183,7 +184,7 @@ function moveLens(c, x, y) {
   const i =
     Math.max(0, Math.min(h - 1, Math.floor(y))) * w + Math.max(0, Math.min(w - 1, Math.floor(x)));
   const times = Math.round(LENS / view.w / (box.width / w));
-  lens.lastElementChild.textContent = `×${times} · x ${Math.floor(x)}, y ${Math.floor(y)}: ${error(c.local.values[i])}`;
+  lens.lastElementChild.textContent = `×${times} · x ${Math.floor(x)}, y ${Math.floor(y)}: ${error(mapped(c).values[i])}`;
   const mark = c.root.querySelector(".lensmark");
   const px = box.width / w,
     py = box.height / h;
@@ -205,15 +206,17 @@ function channelStrip(channels, current, { width, dark, explained }) {
     cw = width / each;
   const cells = shown.map((v, i) => {
     const t = v === null ? 1 : v / most;
-    return html`<rect
+    return svg`<rect
       data-channel="${i}"
-      data-tip="${`channel ${i}\nrms ${v === null ? "not a number" : error(v)}`}"
+      data-tip="channel ${i}
+rms ${v === null ? "not a number" : error(v)}"
       x="${((i % each) * cw).toFixed(2)}"
       y="${Math.floor(i / each) * 12}"
       width="${Math.max(cw - 1, 0.8).toFixed(2)}"
       height="11"
       fill="${t < 0.06 ? "var(--track)" : scale("over", t, dark)}"
-      ${i === current ? html` stroke="var(--ink)" stroke-width="1.6"` : ""}
+      stroke=${i === current ? "var(--ink)" : nothing}
+      stroke-width="1.6"
     />`;
   });
   return html`<svg
@@ -223,7 +226,7 @@ function channelStrip(channels, current, { width, dark, explained }) {
     role="img"
     aria-label="Error per channel"
   >
-    ${join(cells)}
+    ${cells}
   </svg>`;
 }
 
@@ -251,7 +254,7 @@ function histogramSvg({ limit, counts }, { width, height = 136, explained, label
   </svg>`;
 }
 
-function state(c) {
+function verdictChip(c) {
   const l = c.get("layer"),
     tol = c.get("tolerance");
   const over = (f) => f && ((f.rel_l2 ?? 0) > tol || notNumbers(f) > 0);
@@ -271,7 +274,9 @@ function figures(c) {
           <td class="num">
             ${error(f.cosine === null || f.cosine === undefined ? null : 1 - f.cosine)}
           </td>
-          <td class="num">${Number.isFinite(f.sqnr_db) ? `${fixed(f.sqnr_db, 1)}${THIN}dB` : "–"}</td>
+          <td class="num">
+            ${Number.isFinite(f.sqnr_db) ? `${fixed(f.sqnr_db, 1)}${THIN}dB` : "–"}
+          </td>
           <td class="num${notNumbers(f) ? " over" : ""}">${notNumbers(f)}</td>
         </tr>`
       : html`<tr>
@@ -308,7 +313,7 @@ function where(c) {
           >worst at <span class="ink">[${d.worst.index.join(", ")}]</span>: ${a}
           ${fixed(d.worst.a)}, ${b} ${fixed(d.worst.b)}</span
         >`
-      : "";
+      : nothing;
   const dims = (l.output_shapes || [])[0] || (d && d.shape);
   const from = l.sources && l.sources.length ? l.sources.join(", ") : "";
   return html`${dims ? html`<span>out <span class="ink">${shape(dims)}</span></span>` : ""}${
@@ -319,6 +324,80 @@ function where(c) {
 const explained = ({ histogram, explained: limit }) =>
   histogram.limit > limit ? "coloured: more than the tolerance explains" : "all of it is rounding";
 
+/** The values of the map and their profiles, or null where there is none. */
+function mapped(c) {
+  const bytes = c.get("map"),
+    dims = c.get("map_shape");
+  return c.memo("map", [bytes, dims], () => {
+    const values = float32(bytes);
+    return dims[0] && values.length === dims[0] * dims[1]
+      ? { values, dims, ...profiles(values, dims) }
+      : null;
+  });
+}
+
+function evidence(c, d) {
+  if (!d)
+    return html`<div class="empty"><p class="mu">Fetching both outputs of this layer…</p></div>`;
+  const { dark } = c;
+  const channels = (width) => channelStrip(d.channels, c.get("channel"), { width, dark });
+  const label = `${backendName(c.get("b"))} − ${backendName(c.get("a"))}`;
+  return html`<div>
+      <h3>Where in the picture</h3>
+      <div data-part="map">
+        ${c.fitted((width) => (mapped(c) && width >= 200 ? mapMarkup(c, width) : nothing))}
+      </div>
+    </div>
+    ${
+      d.channels.length > 1
+        ? html`<div>
+            <div class="row" style="margin-bottom:6px">
+              <h3>Which channels</h3>
+              <span class="mu">${plural(d.channels.length, "channel")}, click one</span>
+            </div>
+            <div
+              data-part="channels"
+              tabindex="0"
+              role="application"
+              aria-label="Error per channel. Arrow keys choose a channel."
+            >
+              ${c.fitted(channels)}
+            </div>
+          </div>`
+        : nothing
+    }
+    <div>
+      <div class="row">
+        <h3>How much</h3>
+        <span class="mu">${explained(d)}</span>
+      </div>
+      <div>
+        ${c.fitted((width) => histogramSvg(d.histogram, { width, explained: d.explained, label }))}
+      </div>
+    </div>`;
+}
+
+/** The lens follows the pointer. */
+function look(c, event) {
+  const box = event.target.getBoundingClientRect(),
+    [h, w] = c.get("map_shape");
+  const part = (at, from, size) => (at - from) / size;
+  moveLens(
+    c,
+    part(event.clientX, box.left, box.width) * w,
+    part(event.clientY, box.top, box.height) * h,
+  );
+}
+
+function paint(c) {
+  const canvas = c.root.querySelector("[data-map]");
+  if (!canvas) return;
+  const { values, dims, max, columns, rows } = mapped(c);
+  if (!c.changed("painted", [canvas, values, c.dark, c.local.mapBox.width])) return;
+  paintMap(canvas, mapPixels(values, max, c.dark), dims);
+  moveLens(c, concentration(columns).index, concentration(rows).index);
+}
+
 export default widget({
   name: "difference",
   empty: {
@@ -326,112 +405,30 @@ export default widget({
     text: "Click a point in the strip or a node in the graph to see how its two outputs differ.",
   },
   ready: (c) => Boolean(c.get("layer")),
-  frame(c) {
-    const d = c.get("detail");
-    const evidence = d
-      ? html`<div>
-            <h3>Where in the picture</h3>
-            <div data-part="map"></div>
-          </div>
-          ${
-            d.channels.length > 1
-              ? html`<div>
-                  <div class="row" style="margin-bottom:6px">
-                    <h3>Which channels</h3>
-                    <span class="mu">${plural(d.channels.length, "channel")}, click one</span>
-                  </div>
-                  <div
-                    data-part="channels"
-                    tabindex="0"
-                    role="application"
-                    data-focus="channels"
-                    aria-label="Error per channel. Arrow keys choose a channel."
-                  ></div>
-                </div>`
-              : ""
-          }
-          <div>
-            <div class="row">
-              <h3>How much</h3>
-              <span class="mu">${explained(d)}</span>
-            </div>
-            <div data-part="histogram"></div>
-          </div>`
-      : html`<div class="empty"><p class="mu">Fetching both outputs of this layer…</p></div>`;
+  view(c) {
+    const kinds = [
+      ["isolated", "Isolated"],
+      ["accumulated", "Accumulated"],
+    ];
     return html`<div class="card">
       <div class="ch">
         <h3>${c.get("layer").name}</h3>
-        <span data-part="state"></span><span class="sp"></span>${segments(
+        ${verdictChip(c)}<span class="sp"></span>${segments(
           "kind",
-          [
-            ["isolated", "Isolated"],
-            ["accumulated", "Accumulated"],
-          ],
+          kinds,
           c.get("kind"),
           "Which error",
         )}
       </div>
       <div class="cb body">
-        <div data-part="figures"></div>
-        <div class="row mu facts" data-part="where"></div>
-        ${evidence}
+        ${figures(c)}
+        <div class="row mu facts">${where(c)}</div>
+        ${evidence(c, c.get("detail"))}
       </div>
     </div>`;
   },
-  parts: {
-    state,
-    figures,
-    where,
-    map(c, width) {
-      const [h, w] = c.get("map_shape");
-      c.local.values = float32(c.get("map"));
-      if (!h || c.local.values.length !== h * w || width < 200) return html``;
-      c.local.profiles = profiles(c.local.values, [h, w]);
-      requestAnimationFrame(() => {
-        const canvas = c.root.querySelector("[data-map]");
-        if (!canvas) return;
-        paintMap(canvas, mapPixels(c.local.values, c.local.profiles.max, c.dark), [h, w]);
-        moveLens(
-          c,
-          concentration(c.local.profiles.columns).index,
-          concentration(c.local.profiles.rows).index,
-        );
-      });
-      return mapMarkup(c, width);
-    },
-    channels: (c, width) =>
-      channelStrip(c.get("detail").channels, c.get("channel"), { width, dark: c.dark }),
-    histogram: (c, width) =>
-      histogramSvg(c.get("detail").histogram, {
-        width,
-        explained: c.get("detail").explained,
-        label: `${backendName(c.get("b"))} − ${backendName(c.get("a"))}`,
-      }),
-  },
-  watch: {
-    layer: ["frame"],
-    detail: ["frame"],
-    kind: ["frame"],
-    a: ["frame"],
-    b: ["frame"],
-    map: ["map"],
-    channel: ["map", "channels"],
-    tolerance: ["state", "figures"],
-  },
-  after(c) {
-    if (c.local.lensOn) return;
-    c.local.lensOn = true;
-    c.root.addEventListener("pointermove", (e) => {
-      if (!e.target.dataset || e.target.dataset.map === undefined) return;
-      const box = e.target.getBoundingClientRect(),
-        [h, w] = c.get("map_shape");
-      moveLens(
-        c,
-        ((e.clientX - box.left) / box.width) * w,
-        ((e.clientY - box.top) / box.height) * h,
-      );
-    });
-  },
+  watch: ["layer", "detail", "kind", "a", "b", "map", "map_shape", "channel", "tolerance"],
+  after: paint,
   click(c, event) {
     const cell = event.target.closest("[data-channel]");
     if (cell) c.set({ channel: +cell.dataset.channel });

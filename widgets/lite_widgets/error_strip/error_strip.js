@@ -1,10 +1,10 @@
 // Error per layer on a log axis, with a tolerance to drag and the verdict it leads to.
-import { html, join } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, live, nothing, STILL, svg } from "#template";
+import { widget } from "#view";
 import { brackets, log, power } from "../_shared/scale.js";
 import { judge, ownTolerances, verdict } from "../_shared/judge.js";
 import { error } from "../_shared/format.js";
-import { grip, key, keyed, notice, patterns } from "../_shared/parts.js";
+import { grip, key, keyed, notice, patterns, tick } from "../_shared/parts.js";
 
 const LEFT = 52,
   RIGHT = 12,
@@ -46,11 +46,11 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
   const grid = [];
   for (let e = Math.ceil(low); e <= high; e++) {
     grid.push(
-      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}" />${
-          (e - high) % 2 === 0
-            ? html`<text x="${LEFT - 8}" y="${y(10 ** e) + 4}" text-anchor="end">${power(e)}</text>`
-            : ""
-        }`,
+      svg`<line class="grid" x1="${LEFT}" x2="${right}" y1="${y(10 ** e)}" y2="${y(10 ** e)}" />${
+        (e - high) % 2 === 0
+          ? svg`<text x="${LEFT - 8}" y="${y(10 ** e) + 4}" text-anchor="end">${power(e)}</text>`
+          : nothing
+      }`,
     );
   }
   const small = step < 7;
@@ -65,22 +65,22 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
     const stem =
       l.iso === null
         ? bad
-          ? html`<path d="M${cx} ${bottom}V${nanY}" stroke="var(--bad)" stroke-width="2.5" />`
-          : ""
-        : html`<path
+          ? svg`<path d="M${cx} ${bottom}V${nanY}" stroke="var(--bad)" stroke-width="2.5" />`
+          : nothing
+        : svg`<path
             d="M${cx} ${bottom}V${iy.toFixed(1)}"
             stroke="${bad ? "var(--bad)" : "var(--ink2)"}"
             stroke-width="${bad ? 2.5 : small ? 1 : 1.5}"
             stroke-opacity="${bad ? 1 : 0.45}"
           />`;
     const head = bad
-      ? html`<path
+      ? svg`<path
           d="M${cx} ${((l.iso === null ? nanY : iy) - 6).toFixed(1)}l6 6-6 6-6-6z"
           fill="var(--bad)"
         />`
       : l.iso === null || step < 3
-        ? ""
-        : html`<circle
+        ? nothing
+        : svg`<circle
             cx="${cx}"
             cy="${iy.toFixed(1)}"
             r="${(r * 0.92).toFixed(1)}"
@@ -88,8 +88,8 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
           />`;
     const ring =
       step < 3 && !over
-        ? ""
-        : html`<circle
+        ? nothing
+        : svg`<circle
             class="mark"
             cx="${cx}"
             cy="${ay.toFixed(1)}"
@@ -98,7 +98,7 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
             stroke="${over ? "var(--bad)" : "var(--ink2)"}"
             stroke-width="1.2"
           />`;
-    return html`<g data-k="${l.name}"
+    return svg`<g data-k="${l.name}"
       ><rect
         class="hit"
         x="${x(i).toFixed(2)}"
@@ -122,22 +122,20 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
     .join("");
   const flag = own.length ? own[0] : first;
   const downstream = flag >= 0 && flag < n - 1;
-  const names = own
-    .slice(0, 3)
-    .map((i, k) =>
-      k && mid(i) - mid(own[k - 1]) < 60
-        ? ""
-        : html`<text
+  const names = own.slice(0, 3).map((i, k) =>
+    k && mid(i) - mid(own[k - 1]) < 60
+      ? nothing
+      : svg`<text
             class="b tbad"
             x="${Math.min(Math.max(mid(i), LEFT + 24), right - 24)}"
             y="14"
             text-anchor="middle"
             >${layers[i].name}</text
           >`,
-    );
+  );
   const after =
     downstream && own.length
-      ? html`<line
+      ? svg`<line
             x1="${x(flag + 1)}"
             x2="${right}"
             y1="${TOP - 6}"
@@ -146,10 +144,10 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
             stroke-opacity=".5"
           />${
             right - x(flag + 1) > 220
-              ? html`<text class="tbad" x="${right}" y="14" text-anchor="end"
+              ? svg`<text class="tbad" x="${right}" y="14" text-anchor="end"
                   >${n - flag - 1} layers downstream</text
                 >`
-              : ""
+              : nothing
           }`
       : "";
   const labelAt = limit - 6 < top + 8 ? limit + 14 : limit - 6;
@@ -164,7 +162,7 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
     <path d="${band}V${bottom}H${LEFT}z" fill="var(--accent)" fill-opacity=".055" />
     ${
       downstream
-        ? html`<rect
+        ? svg`<rect
             x="${x(flag + 1)}"
             y="${TOP}"
             width="${right - x(flag + 1)}"
@@ -172,16 +170,16 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
             fill="${paint.carried}"
             opacity=".3"
           />`
-        : ""
+        : nothing
     }${grid}
     <text x="${LEFT - 8}" y="10" text-anchor="end">${METRICS[metric]}</text>
     ${
       anyNan
-        ? html`<text x="${LEFT - 8}" y="${nanY + 4}" text-anchor="end" class="tbad">NaN</text>`
-        : ""
+        ? svg`<text x="${LEFT - 8}" y="${nanY + 4}" text-anchor="end" class="tbad">NaN</text>`
+        : nothing
     }
     <path d="${line}" fill="none" stroke="var(--ink2)" stroke-width="1.2" />
-    ${join(marks)}${names}${after}
+    ${marks}${names}${after}
     <g
       ${grip("tolerance", "Tolerance", {
         low,
@@ -203,14 +201,18 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
   </svg>`;
 }
 
-const judged = (c) =>
-  judge(c.get("comparison"), c.get("tolerance"), {
-    byOp: c.get("op_tolerances"),
-    metric: c.get("metric"),
+/** {comparison, now, said}: the layers judged at the tolerance of now, and the verdict. */
+function state(c) {
+  const inputs = ["comparison", "tolerance", "op_tolerances", "metric"].map((n) => c.get(n));
+  return c.memo("state", inputs, () => {
+    const [comparison, tolerance, byOp, metric] = inputs;
+    const now = judge(comparison, tolerance, { byOp, metric });
+    return { comparison, now, said: verdict(comparison, tolerance, now) };
   });
+}
 
 function setTolerance(c, value, soft = true) {
-  const [low, high] = logRange(judged(c).layers);
+  const [low, high] = logRange(state(c).now.layers);
   const tolerance = +Math.min(10 ** high, Math.max(10 ** low, value)).toPrecision(2);
   c.set({ tolerance, ...band(c, tolerance) }, { soft });
 }
@@ -234,6 +236,57 @@ function actions(c, said) {
   return show;
 }
 
+const anyNan = ({ layers }) =>
+  layers.some((l) => l.nan || (l.acc === null && l.state !== "within"));
+
+const legend = (a) =>
+  html`<span class="lg"
+    >${key(
+      html`<svg width="14" height="12">
+        <path d="M7 12V5" stroke="var(--ink2)" stroke-width="1.5" />
+        <circle cx="7" cy="4" r="2.5" fill="var(--ink2)" />
+      </svg>`,
+      `isolated: fed ${a}'s input`,
+    )}${key(
+      html`<svg width="20" height="12">
+        <path d="M0 6h20" stroke="var(--ink2)" />
+        <circle cx="10" cy="6" r="2.8" fill="var(--bg)" stroke="var(--ink2)" />
+      </svg>`,
+      "accumulated: fed its own",
+    )}${key(
+      html`<svg width="12" height="12"><path d="M6 0l6 6-6 6-6-6z" fill="var(--bad)" /></svg>`,
+      "over by itself",
+    )}</span
+  >`;
+
+const BY_OPERATOR =
+  "A convolution rounds more than an addition: each operator is held to its own tolerance.";
+
+function controls(c, now) {
+  const [low, high] = logRange(now.layers),
+    tolerance = c.get("tolerance");
+  const own = c.get("comparison").layers.some((row) => row.tolerance > 0);
+  return html`${
+      own
+        ? html`<label class="lbl" data-tip=${BY_OPERATOR}
+            >${tick("data-set", "by_operator", c.get("by_operator"))}per operator</label
+          >`
+        : nothing
+    }<label class="lbl"
+      >Tolerance
+      <input
+        type="range"
+        step="0.05"
+        data-range="tolerance"
+        style="width:120px"
+        min=${Math.ceil(low)}
+        max=${high}
+        .value=${live(String(Math.log10(tolerance)))}
+        aria-valuetext=${error(tolerance)}
+      /><b class="ink" style="min-width:48px">${error(tolerance)}</b></label
+    >`;
+}
+
 export default widget({
   name: "errors",
   empty: {
@@ -243,111 +296,58 @@ export default widget({
       "the graph is not changed and fusions stay.",
   },
   ready: (c) => Boolean(c.get("comparison") && c.get("comparison").layers.length),
-  frame(c) {
-    const a = c.get("comparison").a;
-    return html`<div class="verdict" data-part="verdict"></div>
+  view(c) {
+    const { comparison, now, said } = state(c);
+    return html`<div class="verdict">
+        ${notice({
+          kind: said.kind,
+          what: said.text,
+          detail: said.detail,
+          actions: actions(c, said),
+        })}
+      </div>
       <div class="card">
         <div class="ch">
           <h3>Error per layer</h3>
-          <span class="lg"
-            >${key(
-              html`<svg width="14" height="12">
-                <path d="M7 12V5" stroke="var(--ink2)" stroke-width="1.5" />
-                <circle cx="7" cy="4" r="2.5" fill="var(--ink2)" />
-              </svg>`,
-              `isolated: fed ${a}'s input`,
-            )}${key(
-              html`<svg width="20" height="12">
-                <path d="M0 6h20" stroke="var(--ink2)" />
-                <circle cx="10" cy="6" r="2.8" fill="var(--bg)" stroke="var(--ink2)" />
-              </svg>`,
-              "accumulated: fed its own",
-            )}${key(
-              html`<svg width="12" height="12">
-                <path d="M6 0l6 6-6 6-6-6z" fill="var(--bad)" />
-              </svg>`,
-              "over by itself",
-            )}</span
-          ><span class="sp"></span>
-          ${
-            c.get("comparison").layers.some((row) => row.tolerance > 0)
-              ? html`<label
-                  class="lbl"
-                  data-tip="A convolution rounds more than an addition: each operator is held to its own tolerance."
-                  ><input
-                    type="checkbox"
-                    data-set="by_operator"
-                    data-focus="by_operator"
-                    ${c.get("by_operator") ? html` checked` : ""}
-                  />per operator</label
-                >`
-              : ""
-          }<label class="lbl"
-            >Tolerance
-            <input
-              type="range"
-              step="0.05"
-              data-range="tolerance"
-              data-focus="tolerance-slider"
-              style="width:120px" /><b class="ink" style="min-width:48px" data-part="value"></b
-          ></label>
+          ${legend(comparison.a)}<span class="sp"></span>${STILL ? nothing : controls(c, now)}
         </div>
         <div class="cb tight">
           <div
             data-part="strip"
-            ${keyed("strip", "Error per layer. Left and right arrow keys select a layer.", "drag")}
-          ></div>
+            ${keyed("Error per layer. Left and right arrow keys select a layer.", "drag")}
+          >
+            ${c.fitted((width) =>
+              width < 120
+                ? nothing
+                : stripSvg(now, {
+                    width,
+                    height: c.get("height"),
+                    tolerance: c.get("tolerance"),
+                    metric: c.get("metric"),
+                    paint: c.paint,
+                    anyNan: anyNan(now),
+                  }),
+            )}
+          </div>
         </div>
       </div>`;
   },
-  parts: {
-    verdict(c) {
-      const said = verdict(c.get("comparison"), c.get("tolerance"), judged(c));
-      return notice({
-        kind: said.kind,
-        what: said.text,
-        detail: said.detail,
-        actions: actions(c, said),
-      });
-    },
-    value(c) {
-      const slider = c.root.querySelector("[data-range=tolerance]"),
-        [low, high] = logRange(judged(c).layers);
-      slider.min = Math.ceil(low);
-      slider.max = high;
-      if (c.root.getRootNode().activeElement !== slider)
-        slider.value = Math.log10(c.get("tolerance"));
-      slider.setAttribute("aria-valuetext", error(c.get("tolerance")));
-      return html`${error(c.get("tolerance"))}`;
-    },
-    strip(c, width) {
-      if (width < 120) return html``;
-      const now = judged(c);
-      return stripSvg(now, {
-        width,
-        height: c.get("height"),
-        tolerance: c.get("tolerance"),
-        metric: c.get("metric"),
-        paint: c.paint,
-        anyNan: now.layers.some((l) => l.nan || (l.acc === null && l.state !== "within")),
-      });
-    },
-  },
-  watch: {
-    comparison: ["frame"],
-    metric: ["frame"],
-    tolerance: ["verdict", "value", "strip"],
-    op_tolerances: ["verdict", "value", "strip"],
-    height: ["strip"],
-  },
-  selection: ["verdict"],
+  watch: [
+    "comparison",
+    "metric",
+    "tolerance",
+    "op_tolerances",
+    "height",
+    "by_operator",
+    "selected",
+  ],
   order: (c) => c.get("comparison").layers.map((l) => l.name),
   say(c, name) {
-    const l = judged(c).layers.find((x) => x.name === name);
+    const l = state(c).now.layers.find((x) => x.name === name);
     return l ? `${name}, isolated ${error(l.iso)}, accumulated ${error(l.acc)}` : name;
   },
   tip(c, name) {
-    const l = judged(c).layers.find((x) => x.name === name);
+    const l = state(c).now.layers.find((x) => x.name === name);
     return (
       l &&
       `${name}\nisolated ${error(l.iso)} · accumulated ${error(l.acc)}` +
@@ -364,14 +364,12 @@ export default widget({
   },
   input: (c, name, value) => setTolerance(c, 10 ** +value),
   drag(c, name, event) {
-    const svg = c.root.querySelector("[data-part=strip] svg"),
-      box = svg.getBoundingClientRect(),
-      now = judged(c);
-    const nan = now.layers.some((l) => l.nan || (l.acc === null && l.state !== "within"));
+    const box = c.root.querySelector("[data-part=strip] svg").getBoundingClientRect(),
+      { now } = state(c);
     const [low, high] = logRange(now.layers);
     const inverse = log(
       [10 ** low, 10 ** high],
-      [c.get("height") - BOTTOM, TOP + (nan ? NAN_ROW : 0)],
+      [c.get("height") - BOTTOM, TOP + (anyNan(now) ? NAN_ROW : 0)],
     ).invert;
     setTolerance(c, inverse(((event.clientY - box.top) * c.get("height")) / box.height));
   },
@@ -390,7 +388,7 @@ export default widget({
   },
   click(c, event) {
     const id = event.target.closest("[data-action]")?.dataset.action;
-    const said = id && verdict(c.get("comparison"), c.get("tolerance"), judged(c));
+    const { said } = state(c);
     if (id === "show") c.select([said.layer]);
     else if (id === "usual") setTolerance(c, usual(c), false);
     else if (id) c.act(id, { layer: said.layer });

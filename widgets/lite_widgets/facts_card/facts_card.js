@@ -1,12 +1,12 @@
 // Names and values.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { THIN } from "../_shared/format.js";
 import { card, prose } from "../_shared/parts.js";
 
 export default widget({
   name: "facts",
-  frame(c) {
+  view(c) {
     const big = c.get("big").length
       ? html`<div class="row" style="gap:24px;margin-bottom:12px;align-items:start">
           ${c.get("big").map(
@@ -17,7 +17,7 @@ export default widget({
               </div>`,
           )}
         </div>`
-      : "";
+      : nothing;
     return card({
       title: c.get("title"),
       body: html`${big}
@@ -30,5 +30,5 @@ export default widget({
         </dl>`,
     });
   },
-  watch: { title: ["frame"], facts: ["frame"], big: ["frame"] },
+  watch: ["title", "facts", "big"],
 });

@@ -1,6 +1,6 @@
 // A few labelled lines of text, and one button that takes them.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { button, prose } from "../_shared/parts.js";
 
 /** Fields that must be filled in and are not. */
@@ -12,7 +12,8 @@ const read = (c) =>
     [...c.root.querySelectorAll("[data-field]")].map((e) => [e.dataset.field, e.value.trim()]),
   );
 
-function submit(c) {
+function submit(c, event) {
+  event.preventDefault(); // the page stays
   const values = read(c),
     lacks = missing(c.get("fields"), values);
   if (lacks.length) {
@@ -25,40 +26,33 @@ function submit(c) {
 
 export default widget({
   name: "form",
-  frame: (c) =>
-    html`<form class="card">
+  view: (c) =>
+    html`<form class="card" @submit=${(event) => submit(c, event)}>
       <div class="ch">
         <h3>${c.get("title")}</h3>
         <span class="sp"></span>${button("close", "Close", { kind: "sm" })}
       </div>
       <div class="cb">
-        ${c.get("fields").map(
-          (f) =>
-            html`<label
-              ><span>${f.label}${f.optional ? html` <small>optional</small>` : ""}</span
-              ><input
-                type="text"
-                spellcheck="false"
-                autocomplete="off"
-                data-field="${f.name}"
-                data-focus="field-${f.name}"
-                placeholder="${f.hint || " "}"
-                value="${c.get("values")[f.name] || ""}"
-            /></label>`,
-        )}
+        ${c
+          .get("fields")
+          .map(
+            (f) =>
+              html`<label
+                ><span>${f.label}${f.optional ? html` <small>optional</small>` : nothing}</span
+                ><input
+                  type="text"
+                  spellcheck="false"
+                  autocomplete="off"
+                  data-field="${f.name}"
+                  placeholder="${f.hint || " "}"
+                  .value=${c.get("values")[f.name] || ""}
+              /></label>`,
+          )}
         <div class="row">
-          <button type="submit" class="btn pri" data-focus="submit">${c.get("button")}</button
+          <button type="submit" class="btn pri">${c.get("button")}</button
           ><small>${prose(c.get("note"))}</small>
         </div>
       </div>
     </form>`,
-  watch: Object.fromEntries(
-    ["title", "fields", "values", "button", "note"].map((n) => [n, ["frame"]]),
-  ),
-  after(c) {
-    c.root.querySelector("form").addEventListener("submit", (event) => {
-      event.preventDefault(); // the page stays
-      submit(c);
-    });
-  },
+  watch: ["title", "fields", "values", "button", "note"],
 });

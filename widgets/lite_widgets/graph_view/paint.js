@@ -1,5 +1,5 @@
 // Draw the part of a laid-out graph that is on screen. Pure: layout and style in, markup out.
-import { html, join } from "../_shared/markup.js";
+import { attributes, nothing, repeat, svg } from "#template";
 import { inkOn } from "../_shared/colour.js";
 import { fit, lastPart } from "../_shared/scale.js";
 import { plural, shape } from "../_shared/format.js";
@@ -20,16 +20,22 @@ const nodeLabel = (node) => node.label || lastPart(node.name) || node.op;
 export function paintGraph(plan, range, style, paint) {
   const seen = visible(range);
   const boxes = plan.items.filter(seen);
-  const edges = plan.edges
-    .filter(seen)
-    .map((e) => html`<path class="edge${e.far ? " far" : ""}" d="${e.d}" />`);
-  const order = { block: 0, cell: 2, node: 2, io: 2 };
-  const blocks = boxes.filter((b) => order[b.kind] === 0).map((b) => blockBox(b, style));
-  const leaves = boxes.filter((b) => order[b.kind] === 2).map((b) => leaf(b, style));
+  const edge = (e) => svg`<path class="edge${e.far ? " far" : ""}" d=${e.d} />`;
+  const edges = plan.edges.filter(seen).map(edge);
+  const blocks = repeat(
+    boxes.filter((b) => b.kind === "block"),
+    (b) => b.block.path,
+    (b) => blockBox(b, style),
+  );
+  const leaves = repeat(
+    boxes.filter((b) => b.kind !== "block"),
+    (b) => (b.node ? b.node.name : b),
+    (b) => leaf(b, style),
+  );
   const copies = boxes
     .filter((b) => b.kind === "node")
     .flatMap((b) => style.copies(b.node).map((name) => diamond(b, name, paint)));
-  return html`${patterns(paint)}${join(blocks)}${join(edges)}${join(leaves)}${join(copies)}`;
+  return svg`${patterns(paint)}${blocks}${edges}${leaves}${copies}`;
 }
 
 function blockBox(b, style) {
@@ -40,7 +46,7 @@ function blockBox(b, style) {
   const right = note ? `${count} · ${note}` : count;
   const room = w - 30 - right.length * 5.6 - 18;
   const chevron = open ? `M${x + 9} ${y + 11}l4 5 4-5` : `M${x + 11} ${y + 9}l5 4-5 4`;
-  return html`<rect
+  return svg`<rect
       class="block${alarm ? " alarm" : ""}"
       x="${x}"
       y="${y}"
@@ -51,7 +57,6 @@ function blockBox(b, style) {
     <g
       class="bhead"
       data-block="${block.path}"
-      data-focus="block-${block.path}"
       tabindex="0"
       role="button"
       aria-expanded="${open}"
@@ -73,7 +78,7 @@ function pill(b) {
   const [first] = b.tensors;
   const more = b.tensors.length > 1 ? ` and ${b.tensors.length - 1} more` : "";
   const label = `${first.name}  ${shape(first.shape)}${more}`;
-  return html`<g data-tip="${b.tensors.map((t) => `${t.name}  ${shape(t.shape)}`).join("\n")}"
+  return svg`<g data-tip="${b.tensors.map((t) => `${t.name}  ${shape(t.shape)}`).join("\n")}"
     ><rect class="io" x="${b.x}" y="${b.y}" width="${b.w}" height="22" rx="11" /><text
       x="${b.x + b.w / 2}"
       y="${b.y + 15}"
@@ -83,14 +88,13 @@ function pill(b) {
   >`;
 }
 
-const named = (style, name) =>
-  style.key === "src" ? html`data-src="${name}"` : html`data-k="${name}"`;
+const named = (style, name) => attributes({ [`data-${style.key}`]: name });
 
 function cell(b, style) {
   const { node, x, y, h } = b;
   const w = Math.max(b.w - 1, 1);
   const hatch = style.hatch(node);
-  return html`<g ${named(style, node.name)} class="${style.cls(node.name)}"
+  return svg`<g ${named(style, node.name)} class="${style.cls(node.name)}"
     ><rect
       class="nd thin mark"
       x="${x.toFixed(1)}"
@@ -98,8 +102,8 @@ function cell(b, style) {
       width="${w.toFixed(1)}"
       height="${h}"
       fill="${style.solid(node)}" />${
-      hatch
-        ? html`<rect
+        hatch
+          ? svg`<rect
             x="${x.toFixed(1)}"
             y="${y}"
             width="${w.toFixed(1)}"
@@ -107,10 +111,10 @@ function cell(b, style) {
             fill="${hatch}"
             pointer-events="none"
           />`
-        : ""
-    }${
-      style.first(node)
-        ? html`<rect
+          : nothing
+      }${
+        style.first(node)
+          ? svg`<rect
             x="${x}"
             y="${y - 2}"
             width="${w}"
@@ -119,8 +123,8 @@ function cell(b, style) {
             stroke="var(--bad)"
             stroke-width="2"
           />`
-        : ""
-    }<rect
+          : nothing
+      }<rect
       class="ring"
       x="${(x - 1).toFixed(1)}"
       y="${y - 2}"
@@ -139,7 +143,7 @@ function node(b, style) {
   let value = fit(style.text(n), w * 0.55 - 8, 6.8);
   const flag =
     first && w > 160
-      ? html`<g pointer-events="none"
+      ? svg`<g pointer-events="none"
           ><path
             d="M${x + w + 7} ${y + 12.5}l7-9h96a3 3 0 0 1 3 3v12a3 3 0 0 1-3 3h-96z"
             fill="var(--bad)"
@@ -148,13 +152,13 @@ function node(b, style) {
             >first to diverge</text
           ></g
         >`
-      : "";
+      : nothing;
   let label = fit(nodeLabel(n), w - 24 - value.length * 6.4, 6.4);
   if (label.length < 5 && label !== nodeLabel(n)) {
     value = ""; // a small box: its name says more than its number
     label = fit(nodeLabel(n), w - 14, 6.4);
   }
-  return html`<g ${named(style, n.name)} class="${style.cls(n.name)}"
+  return svg`<g ${named(style, n.name)} class="${style.cls(n.name)}"
       ><rect
         class="nd mark${first ? " first" : ""}"
         x="${x}"
@@ -163,9 +167,9 @@ function node(b, style) {
         height="${h}"
         rx="4"
         fill="${fill}"
-        ${first ? "" : html` stroke-width="${style.border(n).toFixed(1)}"`} />${
-        hatch
-          ? html`<rect
+        stroke-width=${first ? nothing : style.border(n).toFixed(1)} />${
+          hatch
+            ? svg`<rect
               x="${x}"
               y="${y}"
               width="${w}"
@@ -174,8 +178,8 @@ function node(b, style) {
               fill="${hatch}"
               pointer-events="none"
             />`
-          : ""
-      } <text x="${x + 8}" y="${y + 16}" style="fill:${ink}">${label}</text
+            : nothing
+        } <text x="${x + 8}" y="${y + 16}" style="fill:${ink}">${label}</text
       ><text x="${x + w - 8}" y="${y + 16}" text-anchor="end" style="fill:${ink}">${value}</text>
       <rect class="ring" x="${x - 3}" y="${y - 3}" width="${w + 6}" height="${h + 6}" rx="6" /></g
     >${flag}`;
@@ -184,7 +188,7 @@ function node(b, style) {
 function diamond(b, name, paint) {
   const cx = b.x + b.w / 2,
     cy = b.y - 4.5;
-  return html`<g data-k="${name}"
+  return svg`<g data-k="${name}"
     ><rect
       class="nd mark"
       x="${cx - 5}"

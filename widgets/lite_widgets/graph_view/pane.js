@@ -1,11 +1,13 @@
 // One scrollable, zoomable drawing of one graph. Only the slice on screen (and half a screen
 // around it) is in the page, so 1000 nodes scroll as smoothly as ten.
+import { render } from "#template";
 import { layout, paths, trail, tree } from "./layout.js";
 import { follow } from "../_shared/pointer.js";
 import { paintGraph } from "./paint.js";
 
 const ZOOM = [0.35, 2.5];
 
+/** `element` holds `.sheet`, which is as large as the whole drawing, and in it `svg.slice`. */
 export class Pane {
   constructor(c, element, graph, style, share) {
     this.c = c;
@@ -15,12 +17,8 @@ export class Pane {
     this.style = style;
     this.share = share;
     this.zoom = 1;
-    element.innerHTML =
-      "<div class='sheet'><svg class='slice' xmlns='http://www.w3.org/2000/svg'></svg></div>";
-    this.sheet = element.firstChild;
-    this.svg = this.sheet.firstChild;
-    element.addEventListener("scroll", () => this.#soon(), { passive: true });
-    element.addEventListener("wheel", (e) => this.#wheel(e), { passive: false });
+    this.sheet = element.querySelector(".sheet");
+    this.svg = element.querySelector(".slice");
   }
 
   allPaths() {
@@ -48,7 +46,8 @@ export class Pane {
     this.sheet.style.width = `${this.plan.width * this.zoom}px`;
   }
 
-  #soon() {
+  /** The element was scrolled. */
+  scrolled() {
     this.pending ??= requestAnimationFrame(() => {
       this.pending = null;
       this.paint();
@@ -81,9 +80,7 @@ export class Pane {
     svg.setAttribute("width", plan.width * zoom);
     svg.setAttribute("height", h * zoom);
     svg.style.top = `${range[0] * zoom}px`;
-    this.c.keepFocus(svg, () => {
-      svg.innerHTML = paintGraph(plan, range, this.style(), this.c.paint).text;
-    });
+    render(paintGraph(plan, range, this.style(), this.c.paint), svg);
     this.c.mark();
   }
 
@@ -102,7 +99,8 @@ export class Pane {
     this.paint(true);
   }
 
-  #wheel(event) {
+  /** Ctrl + wheel zooms around the pointer. */
+  wheel(event) {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     this.setZoom(this.zoom * Math.exp(-event.deltaY * 0.002), event);

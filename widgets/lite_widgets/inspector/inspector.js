@@ -1,9 +1,9 @@
 // Everything about one layer, what it could be, and what to try.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, STILL } from "#template";
+import { widget } from "#view";
 import { backendName } from "../_shared/colour.js";
 import { bytes, fixed, ms, percent, plural, shape, signed, THIN } from "../_shared/format.js";
-import { button, dot, prose } from "../_shared/parts.js";
+import { button, choice, dot, link, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 import { roofPart } from "../_shared/encode.js";
 
@@ -11,12 +11,13 @@ const row = (name, value) =>
   value
     ? html`<dt>${name}</dt>
         <dd>${value}</dd>`
-    : "";
+    : nothing;
 
 function rate(layer, roof) {
   if (!(layer.gflops > 0)) return "";
   const part = 100 * roofPart(layer, roof);
-  const told = part > 110 ? ", above the measured roof" : `, ${Math.round(part)}${THIN}% of its roof`;
+  const told =
+    part > 110 ? ", above the measured roof" : `, ${Math.round(part)}${THIN}% of its roof`;
   return html`${fixed(layer.gflops, 1)} GFLOP/s${part ? told : ""}`;
 }
 
@@ -39,18 +40,8 @@ function copyFacts(c, l) {
 }
 
 function adviceLine({ text, button: word, code }) {
-  const payload = JSON.stringify({ code: code || "" });
-  const link = html`<button
-    type="button"
-    class="lnk"
-    data-action="advice"
-    data-payload="${payload}"
-  >
-    ${word}
-  </button>`;
-  return html`<div class="advice">
-    ${ICONS.info}<span>${prose(text)} ${word ? link : ""}</span>
-  </div>`;
+  const again = word ? link("advice", word, { code: code || "" }) : nothing;
+  return html`<div class="advice">${ICONS.info}<span>${prose(text)} ${again}</span></div>`;
 }
 
 function layerFacts(c, l) {
@@ -90,34 +81,28 @@ function layerFacts(c, l) {
         ${row("Time", html`<b>${ms(value)}${THIN}${unit}</b>${spread}${share}`)}
         ${row("Rate", rate(l, c.get("roof")))} ${row("Other backends", others.length ? others : "")}
       </dl>
-      ${advice ? adviceLine(advice) : ""}
+      ${advice ? adviceLine(advice) : nothing}
     </div>`;
 }
 
 const PARTS = ["backend", "precision"];
 
 function overrides(c) {
-  if (!c.get("backends").length && !c.get("precisions").length) return "";
-  const choice = (name, label, options) =>
+  if (STILL || (!c.get("backends").length && !c.get("precisions").length)) return nothing;
+  const labelled = (name, label, options, word = (o) => o) =>
     options.length
       ? html`<label class="lbl"
           ><span>${label}</span
-          ><select class="sel" data-set="${name}" data-focus="${name}">
-            <option value="">as planned</option>
-            ${options.map((o) => {
-              const word = name === "override_backend" ? backendName(o) : o;
-              const chosen = o === c.get(name) ? html` selected` : "";
-              return html`<option value="${o}" ${chosen}>${word}</option>`;
-            })}
-          </select></label
+          >${choice(name, [["", "as planned"], ...options.map((o) => [o, word(o)])], c.get(name))}</label
         >`
-      : "";
+      : nothing;
   const also = c.get("also").length;
   const m = c.get("measured"),
     delta = m ? m.after_ms - m.before_ms : 0;
   return html`<div class="ovr">
-    ${also ? html`<small>For this and ${plural(also, "other selected layer")}:</small>` : ""}${choice("override_backend", "Backend", c.get("backends"))}
-    ${choice("override_precision", "Precision", c.get("precisions"))}${button(
+    ${also ? html`<small>For this and ${plural(also, "other selected layer")}:</small>` : nothing}
+    ${labelled("override_backend", "Backend", c.get("backends"), backendName)}
+    ${labelled("override_precision", "Precision", c.get("precisions"))}${button(
       "measure",
       "Measure the change",
       {
@@ -130,7 +115,7 @@ function overrides(c) {
             >${ms(m.before_ms)} → ${ms(m.after_ms)}${THIN}ms
             (${signed(delta)})${m.text ? ` · ${m.text}` : ""}</small
           >`
-        : ""
+        : nothing
     }
   </div>`;
 }
@@ -142,31 +127,29 @@ export default widget({
     text: "Click a bar, a row or a node to see its kernel, and what to try.",
   },
   ready: (c) => Boolean(c.get("layer")),
-  frame(c) {
+  view(c) {
     const l = c.get("layer");
     return html`<div class="card insp">
       ${l.copy || l.op === "Copy" ? copyFacts(c, l) : layerFacts(c, l)}
-      ${l.copy ? "" : overrides(c)}
+      ${l.copy ? nothing : overrides(c)}
     </div>`;
   },
-  watch: Object.fromEntries(
-    [
-      "layer",
-      "count",
-      "total_ms",
-      "roof",
-      "others",
-      "advice",
-      "backends",
-      "precisions",
-      "override_backend",
-      "override_precision",
-      "current",
-      "also",
-      "measured",
-      "emulated",
-    ].map((n) => [n, ["frame"]]),
-  ),
+  watch: [
+    "layer",
+    "count",
+    "total_ms",
+    "roof",
+    "others",
+    "advice",
+    "backends",
+    "precisions",
+    "override_backend",
+    "override_precision",
+    "current",
+    "also",
+    "measured",
+    "emulated",
+  ],
   click(c, event) {
     if (event.target.closest("[data-action=measure]")) {
       c.act("measure", {

@@ -1,6 +1,6 @@
 // Time per layer: one bar each, in model order or slowest first.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, svg } from "#template";
+import { widget } from "#view";
 import { brackets, nice, ticks } from "../_shared/scale.js";
 import { colourOptions, encode, isCopy, rowTip, valueOf } from "../_shared/encode.js";
 import { ms, THIN } from "../_shared/format.js";
@@ -41,7 +41,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
   const gap = step > 9 ? 2 : step > 3 ? 1 : 0;
   const grid = ticks(max).map(
     (v) =>
-      html`<line class="grid" x1="${LEFT}" x2="${width - RIGHT}" y1="${y(v)}" y2="${y(v)}" />
+      svg`<line class="grid" x1="${LEFT}" x2="${width - RIGHT}" y1="${y(v)}" y2="${y(v)}" />
         <text x="${LEFT - 6}" y="${y(v) + 4}" text-anchor="end">${v}</text>`,
   );
   const bars = rows.map((row, i) => {
@@ -51,7 +51,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
     const hatched = isCopy(row);
     const mid = (x + step / 2).toFixed(1);
     const spread = row.ci_ms && e.unit === "ms" && v > max * 0.06 && step > 3 ? row.ci_ms : 0;
-    return html`<g data-k="${row.name}"
+    return svg`<g data-k="${row.name}"
       ><rect
         class="hit"
         x="${x.toFixed(2)}"
@@ -65,15 +65,16 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
         width="${Math.max(step - gap, 0.8).toFixed(2)}"
         height="${(bottom - top).toFixed(2)}"
         fill="${hatched ? paint.copy : e.fill(row)}"
-        ${hatched ? html` stroke="var(--ink2)" stroke-width=".7"` : ""} />${
-        spread
-          ? html`<path
+        stroke=${hatched ? "var(--ink2)" : nothing}
+        stroke-width=".7" />${
+          spread
+            ? svg`<path
               d="M${mid} ${Math.max(y(v + spread), TOP - 6).toFixed(1)}V${y(Math.max(v - spread, 0)).toFixed(1)}"
               stroke="var(--ink)"
               stroke-opacity=".55"
             />`
-          : ""
-      }
+            : nothing
+        }
       <rect
         class="ring"
         x="${x.toFixed(2)}"
@@ -89,7 +90,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
       x = LEFT + n * step,
       flip = x > width - 260;
     const [most, least] = e.unit === "ms" ? ["slowest", "fastest"] : ["most", "fewest"];
-    axis = html`<line
+    axis = svg`<line
         x1="${x}"
         x2="${x}"
         y1="${TOP}"
@@ -102,7 +103,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
         class="t1"
         x="${x + (flip ? -6 : 6)}"
         y="${TOP + 10}"
-        ${flip ? html` text-anchor="end"` : ""}
+        text-anchor=${flip ? "end" : "start"}
         >80 % is in ${n} of ${rows.length} rows</text
       >
       <text x="${LEFT}" y="${height - 6}">${most}</text
@@ -139,14 +140,19 @@ export default widget({
     text: "One bar per layer: where the time goes.",
   },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
-  frame(c) {
-    const profile = c.get("profile");
+  view(c) {
+    const profile = c.get("profile"),
+      sort = c.get("sort"),
+      height = c.get("height"),
+      { paint } = c,
+      e = encoding(c);
+    const { rows, more, moreValue } = arrange(profile, sort);
     const colours = colourOptions(profile, c.get("baseline"));
     const what = profile.emulated ? "Instructions" : "Time";
     return html`<div class="card">
       <div class="ch">
         <h3>${what} per layer</h3>
-        <span class="lg" data-part="legend"></span><span class="sp"></span>
+        <span class="lg">${e.legend}</span><span class="sp"></span>
         ${select("colour_by", "Colour", colours, c.get("colour_by"))}
         ${select(
           "sort",
@@ -155,48 +161,23 @@ export default widget({
             ["order", "model order"],
             ["time", profile.emulated ? "most instructions" : "slowest first"],
           ],
-          c.get("sort"),
+          sort,
         )}
       </div>
       <div class="cb tight">
         <div
           data-part="chart"
-          ${keyed(
-            "chart",
-            `${what} per layer. Arrow keys select a layer, drag selects several.`,
-            "drag",
+          ${keyed(`${what} per layer. Arrow keys select a layer, drag selects several.`, "drag")}
+        >
+          ${c.fitted((width) =>
+            width > 80 ? latencySvg(rows, { width, e, sort, paint, height }) : nothing,
           )}
-        ></div>
-        <small data-part="more"></small>
+        </div>
+        ${more ? html`<small>+ ${more} more, ${ms(moreValue)}${THIN}${e.unit}</small>` : nothing}
       </div>
     </div>`;
   },
-  parts: {
-    legend: (c) => encoding(c).legend,
-    chart: (c, width) =>
-      width > 80
-        ? latencySvg(arrange(c.get("profile"), c.get("sort")).rows, {
-            width,
-            e: encoding(c),
-            sort: c.get("sort"),
-            paint: c.paint,
-            height: c.get("height"),
-          })
-        : html``,
-    more(c) {
-      const { more, moreValue } = arrange(c.get("profile"), c.get("sort"));
-      return more ? html`+ ${more} more, ${ms(moreValue)}${THIN}${encoding(c).unit}` : html``;
-    },
-  },
-  watch: {
-    profile: ["frame"],
-    baseline: ["frame"],
-    colour_by: ["frame"],
-    sort: ["frame"],
-    height: ["chart"],
-    roof: ["legend", "chart"],
-    hidden_types: ["chart"],
-  },
+  watch: ["profile", "baseline", "colour_by", "sort", "height", "roof", "hidden_types"],
   order: (c) => arrange(c.get("profile"), c.get("sort")).rows.map((r) => r.name),
   say(c, name) {
     const row = c.get("profile").layers.find((r) => r.name === name),

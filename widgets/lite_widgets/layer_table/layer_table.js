@@ -1,6 +1,6 @@
 // Every layer as a row; sorted by header, filtered by text. Rows outside the window are not made.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, live, nothing, STILL } from "#template";
+import { widget } from "#view";
 import { encode, isCopy } from "../_shared/encode.js";
 import { judge } from "../_shared/judge.js";
 import { scale } from "../_shared/colour.js";
@@ -8,7 +8,8 @@ import { error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/form
 import { bar, chip, dot, keyed } from "../_shared/parts.js";
 
 const ROW = 26,
-  SPARE = 12;
+  SPARE = 12,
+  STILL_ROWS = 20;
 
 /** The rows that pass the filter, in order: [{row, i}]. */
 export function view(rows, { filter = "", sort = "index", keys }) {
@@ -34,7 +35,8 @@ export function view(rows, { filter = "", sort = "index", keys }) {
 
 /** Which rows to make for this scroll position: [first, last). */
 export function slice(total, scrollTop, height) {
-  const first = Math.max(0, Math.floor(scrollTop / ROW) - SPARE);
+  const top = Math.min(Math.floor(scrollTop / ROW), total - Math.floor(height / ROW));
+  const first = Math.max(0, top - SPARE);
   return [first, Math.min(total, Math.ceil((scrollTop + height) / ROW) + SPARE)];
 }
 
@@ -175,11 +177,80 @@ function errorColumns(c) {
   };
 }
 
-const table = (c) => (c.get("comparison") ? errorColumns(c) : profileColumns(c));
+const TRAITS = [
+  ["profile", "baseline", "comparison", "tolerance"],
+  ["colour_by", "hidden_types", "sort", "filter"],
+].flat();
 
-function prepare(c) {
-  const t = (c.local.table = table(c));
-  c.local.shown = view(t.rows, { filter: c.get("filter"), sort: c.get("sort"), keys: t.keys });
+/** The table's columns, rows and what they add up to, and the rows that pass the filter. */
+function prepared(c) {
+  return c.memo("table", [c.dark, ...TRAITS.map((n) => c.get(n))], () => {
+    const table = c.get("comparison") ? errorColumns(c) : profileColumns(c);
+    const options = { filter: c.get("filter"), sort: c.get("sort"), keys: table.keys };
+    return { ...table, shown: view(table.rows, options) };
+  });
+}
+
+function count({ rows, value, total, of, shown }) {
+  const part = shown.reduce((a, x) => a + value(x.row), 0) / (total || 1);
+  return html`${shown.length} of ${rows.length} rows${of ? `, ${percent(100 * part)} of ${of}` : ""}`;
+}
+
+function head({ columns }, sort) {
+  const id = sort.replace("-", ""),
+    down = sort.startsWith("-");
+  const named = (col) =>
+    col.id
+      ? html`<button type="button" data-sort=${col.id}>
+          ${col.head}${col.id === id ? (down ? " ↓" : " ↑") : ""}
+        </button>`
+      : col.head;
+  return html`<tr>
+    ${columns.map(
+      (col) =>
+        html`<th
+          class="${col.num ? "num" : ""} ${((col.cls || "").match(/hide-\w/) || [""])[0]}"
+          aria-sort=${col.id === id ? (down ? "descending" : "ascending") : nothing}
+        >
+          ${named(col)}
+        </th>`,
+    )}
+  </tr>`;
+}
+
+/** The rows in sight, and room for those above and below. */
+function body({ columns, shown }, [first, last]) {
+  const pad = (n) =>
+    n > 0 && !STILL
+      ? html`<tr class="pad" aria-hidden="true">
+          <td colspan=${columns.length} style="height:${n * ROW}px"></td>
+        </tr>`
+      : nothing;
+  return html`${pad(first)}${shown.slice(first, last).map(
+    ({ row, i }) =>
+      html`<tr data-k=${row.name} aria-rowindex=${i + 1}>
+        ${columns.map(
+          (col) =>
+            html`<td class="${col.num ? "num" : ""} ${col.cls || ""}">${col.cell(row, i)}</td>`,
+        )}
+      </tr>`,
+  )}${pad(shown.length - last)}`;
+}
+
+const scroller = (c) => c.root.querySelector(".tw");
+
+/** The slice that is to be made now. */
+function range(c, { shown }) {
+  if (STILL) return [0, Math.min(STILL_ROWS, shown.length)];
+  const box = c.local.box || { scrollTop: 0, clientHeight: 400 };
+  return slice(shown.length, box.scrollTop, box.clientHeight || 400);
+}
+
+function scrolled(c) {
+  const [first, last] = range(c, prepared(c)),
+    [a, b] = c.local.range;
+  const ends = (first < a && first === 0) || (last > b && last === prepared(c).shown.length);
+  if (first < a - SPARE / 2 || last > b + SPARE / 2 || ends) c.draw();
 }
 
 export default widget({
@@ -189,142 +260,57 @@ export default widget({
     text: "Every layer as a row: time, kernel, share. Sort by header, filter by text.",
   },
   ready: (c) => Boolean(c.get("comparison") || c.get("profile")),
-  frame(c) {
-    prepare(c);
-    return html`<div class="card" style="height:${c.get("height")}px">
-      <div class="row bar0">
-        <input
-          type="search"
-          placeholder="Filter: layer, op, kernel"
-          aria-label="Filter layers"
-          data-find="filter"
-          data-focus="filter"
-          value="${c.get("filter")}"
-        /><span class="mu" data-part="count"></span>
-      </div>
+  view(c) {
+    const table = prepared(c);
+    c.local.range = range(c, table);
+    const filter = html`<input
+      type="search"
+      placeholder="Filter: layer, op, kernel"
+      aria-label="Filter layers"
+      data-find="filter"
+      .value=${live(c.get("filter"))}
+    />`;
+    return html`<div class="card" style=${STILL ? nothing : `height:${c.get("height")}px`}>
+      <div class="row bar0">${STILL ? nothing : filter}<span class="mu">${count(table)}</span></div>
       <div
         class="tw"
-        ${keyed("table", "Layers. Arrow keys move the selection.")}
+        ${keyed("Layers. Arrow keys move the selection.")}
+        @scroll=${() => scrolled(c)}
       >
-        <table aria-rowcount="${(c.get("comparison") || c.get("profile")).layers.length}">
-          <thead data-part="head"></thead>
-          <tbody data-part="rows"></tbody>
+        <table aria-rowcount=${table.rows.length}>
+          <thead>
+            ${head(table, c.get("sort"))}
+          </thead>
+          <tbody>
+            ${body(table, c.local.range)}
+          </tbody>
         </table>
       </div>
     </div>`;
   },
-  parts: {
-    count(c) {
-      const { rows, value, total, of } = c.local.table,
-        shown = c.local.shown;
-      const part = shown.reduce((a, x) => a + value(x.row), 0) / (total || 1);
-      return html`${shown.length} of ${rows.length}
-      rows${of ? `, ${percent(100 * part)} of ${of}` : ""}`;
-    },
-    head(c) {
-      const sort = c.get("sort"),
-        id = sort.replace("-", ""),
-        down = sort.startsWith("-");
-      return html`<tr>
-        ${c.local.table.columns.map(
-          (col) =>
-            html`<th
-              class="${col.num ? "num" : ""} ${((col.cls || "").match(/hide-\w/) || [""])[0]}"
-              ${col.id === id ? html` aria-sort="${down ? "descending" : "ascending"}"` : ""}
-            >
-              ${
-                col.id
-                  ? html`<button type="button" data-sort="${col.id}" data-focus="sort-${col.id}">
-                      ${col.head}${col.id === id ? (down ? " ↓" : " ↑") : ""}
-                    </button>`
-                  : col.head
-              }
-            </th>`,
-        )}
-      </tr>`;
-    },
-    rows(c) {
-      const box = c.root.querySelector(".tw"),
-        { columns } = c.local.table,
-        shown = c.local.shown;
-      const [first, last] = (c.local.range = slice(
-        shown.length,
-        box.scrollTop,
-        box.clientHeight || 400,
-      ));
-      const pad = (n) =>
-        n > 0
-          ? html`<tr class="pad" aria-hidden="true">
-              <td colspan="${columns.length}" style="height:${n * ROW}px"></td>
-            </tr>`
-          : "";
-      return html`${pad(first)}${shown.slice(first, last).map(
-        ({ row, i }) =>
-          html`<tr data-k="${row.name}" aria-rowindex="${i + 1}">
-            ${columns.map(
-              (col) =>
-                html`<td class="${col.num ? "num" : ""} ${col.cls || ""}">${col.cell(row, i)}</td>`,
-            )}
-          </tr>`,
-      )}${pad(shown.length - last)}`;
-    },
-  },
-  acts: {
-    all(c) {
-      prepare(c);
-      c.parts(["count", "head", "rows"]);
-    },
-  },
-  watch: {
-    profile: ["frame"],
-    baseline: ["frame"],
-    comparison: ["frame"],
-    height: ["frame"],
-    colour_by: ["all"],
-    hidden_types: ["all"],
-    tolerance: ["all"],
-    sort: ["all"],
-    filter: ["all"],
-  },
+  watch: [...TRAITS, "height"],
   after(c) {
-    const box = c.root.querySelector(".tw");
-    box.addEventListener(
-      "scroll",
-      () => {
-        const [first, last] = slice(c.local.shown.length, box.scrollTop, box.clientHeight);
-        const [a, b] = c.local.range;
-        if (
-          first < a - SPARE / 2 ||
-          last > b + SPARE / 2 ||
-          (first < a && first === 0) ||
-          (last > b && last === c.local.shown.length)
-        ) {
-          c.parts(["rows"]);
-          c.mark();
-        }
-      },
-      { passive: true },
-    );
-    if (c.current) this.reveal(c, c.current);
+    c.local.box = scroller(c);
+    const fresh = c.changed("rows", [c.get("profile"), c.get("comparison")]);
+    if (fresh && c.current) this.reveal(c, c.current);
   },
-  order: (c) => c.local.shown.map((x) => x.row.name),
+  order: (c) => prepared(c).shown.map((x) => x.row.name),
   tip: (c, name) => (tail(name) === name ? "" : name),
   reveal(c, name) {
-    const box = c.root.querySelector(".tw"),
-      i = c.local.shown.findIndex((x) => x.row.name === name);
+    const box = scroller(c),
+      i = prepared(c).shown.findIndex((x) => x.row.name === name);
     if (!box || i < 0) return;
     const y = i * ROW;
     if (y < box.scrollTop || y + ROW > box.scrollTop + box.clientHeight - 34)
       box.scrollTop = Math.max(0, y - box.clientHeight / 2.4);
-    c.parts(["rows"]);
-    c.mark();
+    c.draw();
   },
   input: (c, name, value) => c.set({ filter: value }, { soft: true }),
   click(c, event) {
     const id = event.target.closest("[data-sort]")?.dataset.sort;
     if (!id) return false;
     const now = c.get("sort"),
-      col = c.local.table.columns.find((x) => x.id === id);
+      col = prepared(c).columns.find((x) => x.id === id);
     const natural = col.down ? `-${id}` : id,
       other = col.down ? id : `-${id}`;
     c.set({ sort: now === natural ? other : natural });

@@ -1,6 +1,6 @@
 // The arena: execution step across, offset upwards, one rectangle per tensor.
-import { html, join } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, svg } from "#template";
+import { widget } from "#view";
 import { keyed } from "../_shared/parts.js";
 import { linear, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
@@ -44,7 +44,7 @@ export function memorySvg(memory, { width, height, dark }) {
   const [unit, size] = peak >= 1e6 ? ["MB", 1e6] : ["kB", 1e3];
   const grid = ticks(peak / size, 4).map(
     (v) =>
-      html`<line
+      svg`<line
           class="grid"
           x1="${LEFT}"
           x2="${right}"
@@ -57,7 +57,7 @@ export function memorySvg(memory, { width, height, dark }) {
       w = X(t.last + 1) - x,
       y1 = Y(t.offset + t.bytes),
       h = Y(t.offset) - y1;
-    return html`<g data-k="${t.name}"
+    return svg`<g data-k="${t.name}"
       ><rect
         class="nd mark"
         x="${(x + 0.5).toFixed(1)}"
@@ -84,7 +84,7 @@ export function memorySvg(memory, { width, height, dark }) {
   >
     ${grid}
     <text x="${LEFT - 6}" y="10" text-anchor="end">${unit}</text>
-    ${join(boxes)}
+    ${boxes}
     <line
       x1="${LEFT}"
       x2="${right}"
@@ -114,26 +114,23 @@ export default widget({
     text: "Each tensor of the arena: where it lies, and for how long.",
   },
   ready: (c) => Boolean(c.get("memory") && c.get("memory").tensors.length),
-  frame(c) {
+  view(c) {
     const weights = c.get("memory").weight_bytes;
     return html`<div class="card pad">
       <div class="lg">
         <span>each block is a tensor: where it lies in the arena, and for how long</span
-        >${weights ? html`<span>weights are not in it (${bytes(weights)})</span>` : ""}
+        >${weights ? html`<span>weights are not in it (${bytes(weights)})</span>` : nothing}
       </div>
-      <div
-        data-part="chart"
-        ${keyed("chart", "Arena map. Arrow keys go through the tensors.", "drag")}
-      ></div>
+      <div data-part="chart" ${keyed("Arena map. Arrow keys go through the tensors.", "drag")}>
+        ${c.fitted((width) =>
+          width < 160
+            ? nothing
+            : memorySvg(c.get("memory"), { width, height: c.get("height"), dark: c.dark }),
+        )}
+      </div>
     </div>`;
   },
-  parts: {
-    chart: (c, width) =>
-      width < 160
-        ? html``
-        : memorySvg(c.get("memory"), { width, height: c.get("height"), dark: c.dark }),
-  },
-  watch: { memory: ["frame"], height: ["chart"] },
+  watch: ["memory", "height"],
   order: (c) => [...c.get("memory").tensors].sort((a, b) => a.first - b.first).map((t) => t.name),
   tip: (c, name) => tensor(c, name) && `${name}\n${life(tensor(c, name))}`,
   say: (c, name) => (tensor(c, name) ? `${name}, ${life(tensor(c, name))}` : name),

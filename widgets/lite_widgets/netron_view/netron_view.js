@@ -1,6 +1,6 @@
 // Netron in a frame of the same origin; see bridge.js for what runs inside of it.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, repeat } from "#template";
+import { widget } from "#view";
 import { notice } from "../_shared/parts.js";
 
 const ENABLE = "jupyter server extension enable lite_widgets.netron_view.extension";
@@ -24,46 +24,54 @@ export function layersOf(names, sources) {
   return [...new Set(names.map((n) => made.get(n) || n))];
 }
 
-const inside = (c) => c.local.frame?.contentWindow?.liteNetron;
+const inside = (c) => c.root.querySelector("iframe")?.contentWindow?.liteNetron;
 
-function paint(c) {
-  const netron = inside(c);
-  if (!netron || !c.local.ready) return;
-  netron.dark(c.dark);
-  netron.colour(c.get("colours"));
+/** Colours and selection, where they changed since netron heard of them. */
+function tell(c) {
+  const netron = inside(c),
+    { ready, loads } = c.local;
+  if (!netron || !ready) return;
+  const colours = c.get("colours"),
+    { selected } = c,
+    sources = c.get("sources");
+  if (c.changed("colours", [loads, c.dark, colours])) {
+    netron.dark(c.dark);
+    netron.colour(colours);
+  }
+  // what netron told us need not be told to netron
+  if (c.changed("selected", [loads, selected, sources]) && selected !== c.local.told)
+    netron.select(nodesOf(selected, sources));
 }
 
-function mark(c) {
-  if (inside(c) && c.local.ready && !c.local.telling)
-    inside(c).select(nodesOf(c.selected, c.get("sources")));
+function fail(c, problem) {
+  c.local.problem = problem;
+  c.draw();
 }
 
 async function load(c) {
   const url = `${baseUrl(document)}lite/netron/embed.html`,
-    box = c.part("netron");
+    loads = (c.local.loads || 0) + 1;
   clearInterval(c.local.timer);
-  c.local.ready = false;
+  Object.assign(c.local, { loads, ready: false, problem: null, url: null });
   let answer = null;
   try {
     answer = await fetch(url, { method: "GET", credentials: "same-origin" });
   } catch {
     answer = null; // no server at all: an exported page
   }
+  if (loads !== c.local.loads) return;
   if (!answer || !answer.ok) {
-    box.innerHTML = notice({
+    fail(c, {
       what: "**Netron is not served here.**",
       where: answer
         ? `${url} answers ${answer.status}.`
         : "There is no Jupyter server behind this page.",
       fix: answer ? ENABLE : "",
-    }).text;
+    });
     return;
   }
-  const frame = document.createElement("iframe");
-  frame.title = `Netron: ${c.get("name")}`;
-  frame.src = url;
-  box.replaceChildren(frame);
-  c.local.frame = frame;
+  c.local.url = url;
+  c.draw();
   const began = Date.now();
   c.local.timer = setInterval(() => {
     if (inside(c)?.idle()) {
@@ -73,61 +81,56 @@ async function load(c) {
       inside(c).open(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), c.get("name"));
     } else if (Date.now() - began > WAIT_MS) {
       clearInterval(c.local.timer);
-      box.innerHTML = notice({
+      fail(c, {
         what: "**Netron did not start.**",
         where: "Its page changed or was blocked.",
         fix: "pip install netron==9.3.3",
-      }).text;
+      });
     }
   }, 60);
+}
+
+function heard(c, event) {
+  const page = c.root.querySelector("iframe")?.contentWindow;
+  if (event.origin !== window.location.origin || event.source !== page || event.data?.lite !== 1)
+    return;
+  if (event.data.event === "ready") {
+    c.set({ nodes: event.data.nodes });
+    setTimeout(() => {
+      c.local.ready = true;
+      tell(c);
+    }, 200);
+  } else if (event.data.event === "select") {
+    c.local.told = layersOf(event.data.names, c.get("sources"));
+    c.select(c.local.told);
+  }
 }
 
 export default widget({
   name: "netron",
   empty: { title: "No file yet", text: "The file as it was read, before any optimisation." },
   ready: (c) => Boolean(c.get("model") && c.get("model").byteLength),
-  frame: (c) =>
-    html`<div class="card">
+  view(c) {
+    const { problem, url, loads } = c.local;
+    const frame = () => html`<iframe title="Netron: ${c.get("name")}" src=${url}></iframe>`;
+    return html`<div class="card">
       <div class="ch">
         <h3>${c.get("name")}</h3>
         <span class="mu">as read, drawn by netron</span>
       </div>
-      <div data-part="netron" style="height:${c.get("height")}px"></div>
-    </div>`,
-  acts: { paint, mark },
-  watch: {
-    model: ["frame"],
-    name: ["frame"],
-    height: ["frame"],
-    colours: ["paint"],
-    sources: ["mark"],
+      <div data-part="netron" style="height:${c.get("height")}px">
+        ${problem ? notice(problem) : url ? repeat([loads], (turn) => turn, frame) : nothing}
+      </div>
+    </div>`;
   },
-  selection: ["mark"],
+  watch: ["model", "name", "height", "colours", "sources", "selected"],
   after(c) {
-    c.local.hear ??= (event) => {
-      if (
-        event.origin !== window.location.origin ||
-        event.source !== c.local.frame?.contentWindow ||
-        event.data?.lite !== 1
-      )
-        return;
-      if (event.data.event === "ready") {
-        c.local.ready = true;
-        c.set({ nodes: event.data.nodes });
-        setTimeout(() => {
-          paint(c);
-          mark(c);
-        }, 200);
-      } else if (event.data.event === "select") {
-        c.local.telling = true; // what netron told us need not be told to netron
-        c.select(layersOf(event.data.names, c.get("sources")));
-        setTimeout(() => {
-          c.local.telling = false;
-        }, 100);
-      }
-    };
-    window.addEventListener("message", c.local.hear);
-    load(c);
+    if (!c.local.hear) {
+      c.local.hear = (event) => heard(c, event);
+      window.addEventListener("message", c.local.hear);
+    }
+    if (c.changed("file", [c.get("model"), c.get("name")])) load(c);
+    tell(c);
   },
   close(c) {
     clearInterval(c.local.timer);

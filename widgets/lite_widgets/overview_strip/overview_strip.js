@@ -1,6 +1,6 @@
 // Every layer once, top to bottom.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html } from "#template";
+import { widget } from "#view";
 import { keyed } from "../_shared/parts.js";
 import { overview } from "../_shared/overview.js";
 import { graphStyle } from "../graph_view/graph_style.js";
@@ -21,32 +21,20 @@ export default widget({
   name: "overview",
   empty: { title: "No layers yet" },
   ready: (c) => Boolean(c.get("comparison") || c.get("profile")),
-  frame: () =>
-    html`<div
-      data-part="strip"
-      ${keyed("strip", "Every layer. Arrow keys select.")}
-    ></div>`,
-  parts: {
-    strip(c) {
-      const s = style(c);
-      return overview(rows(c), {
+  view(c) {
+    const s = style(c);
+    return html`<div ${keyed("Every layer. Arrow keys select.")}>
+      ${overview(rows(c), {
         height: c.get("height"),
         weight: s.judged ? (r) => s.at.get(r.name)?.acc ?? 0 : s.share,
         fill: s.solid,
         flag: s.first,
         hatch: s.hatch,
         paint: c.paint,
-      });
-    },
+      })}
+    </div>`;
   },
-  watch: {
-    profile: ["frame"],
-    comparison: ["frame"],
-    tolerance: ["strip"],
-    colour_by: ["strip"],
-    hidden_types: ["strip"],
-    height: ["strip"],
-  },
+  watch: ["profile", "comparison", "tolerance", "colour_by", "hidden_types", "height"],
   order: (c) => rows(c).map((r) => r.name),
   tip: (c, name) => style(c).tip(name),
 });

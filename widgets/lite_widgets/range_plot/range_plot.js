@@ -1,6 +1,6 @@
 // One layer's values, where clipping cuts them off, and the range of its weights per channel.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, svg } from "#template";
+import { widget } from "#view";
 import { logBars } from "../_shared/histogram.js";
 import { linear } from "../_shared/scale.js";
 import { fixed, percent } from "../_shared/format.js";
@@ -34,29 +34,29 @@ function rangeSvg(layer, { width, height = 156 }) {
   const X = linear([low, high], [LEFT, right]);
   const bars = logBars(counts, { left: LEFT, right, top, bottom }, outside(layer));
   const line = (v, label) => {
-    if (v === null || v === undefined || v < low || v > high) return "";
+    if (v === null || v === undefined || v < low || v > high) return nothing;
     const x = X(v),
       flip = x > width * 0.6;
-    const named = html`<text
+    const named = svg`<text
       class="b acc halo"
       x="${x + (flip ? -6 : 6)}"
       y="${top}"
       text-anchor="${flip ? "end" : "start"}"
       >${label}</text
     >`;
-    return html`<line
+    return svg`<line
         x1="${x}"
         x2="${x}"
         y1="${top - 8}"
         y2="${bottom}"
         stroke="var(--accent)"
         stroke-width="1.5"
-      />${label ? named : ""}`;
+      />${label ? named : nothing}`;
   };
   const zero =
     low < 0 && high > 0 && X(0) - LEFT > 34 && right - X(0) > 34
-      ? html`<text x="${X(0)}" y="${bottom + 14}" text-anchor="middle">0</text>`
-      : "";
+      ? svg`<text x="${X(0)}" y="${bottom + 14}" text-anchor="middle">0</text>`
+      : nothing;
   return html`<svg
     class="chart"
     height="${height}"
@@ -91,7 +91,7 @@ function weightSvg(weights, { width, height = 96 }) {
     <text x="${LEFT - 6}" y="${bottom}" text-anchor="end">${round(-most)}</text>
     ${shown.map(
       ([lo, hi], i) =>
-        html`<rect
+        svg`<rect
           x="${(LEFT + i * step + 0.3).toFixed(1)}"
           y="${Y(hi).toFixed(1)}"
           width="${Math.max(step - 0.7, 0.5).toFixed(1)}"
@@ -111,10 +111,12 @@ export default widget({
   name: "ranges",
   empty: { title: "Pick a layer", text: "Its values, and what clipping cuts off." },
   ready: (c) => Boolean(c.get("layer")),
-  frame(c) {
+  view(c) {
     const l = c.get("layer"),
       out = clipped(l),
       known = l.cost !== null && l.cost !== undefined;
+    const plot = (draw) =>
+      html`<div>${c.fitted((width) => (width < 120 ? nothing : draw(width)))}</div>`;
     return html`<div class="card pad body">
       <div class="row">
         <h3>${l.name}</h3>
@@ -124,13 +126,9 @@ export default widget({
           }</span
         >
       </div>
-      <div data-part="values"></div>
-      ${l.weights && l.weights.length ? html`<div data-part="weights"></div>` : ""}
+      ${plot((width) => rangeSvg(l, { width }))}
+      ${l.weights?.length ? plot((width) => weightSvg(l.weights, { width })) : nothing}
     </div>`;
   },
-  parts: {
-    values: (c, width) => (width < 120 ? html`` : rangeSvg(c.get("layer"), { width })),
-    weights: (c, width) => (width < 120 ? html`` : weightSvg(c.get("layer").weights, { width })),
-  },
-  watch: { layer: ["frame"] },
+  watch: ["layer"],
 });

@@ -1,12 +1,12 @@
 // What a model answered on one backend.
-import { html, join } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, svg } from "#template";
+import { widget } from "#view";
 import { backendName } from "../_shared/colour.js";
 import { fixed } from "../_shared/format.js";
 import { bar, dot } from "../_shared/parts.js";
 
 const wrong = (x, y, text) =>
-  html`<text x="${x}" y="${y}" text-anchor="middle" class="tbad">${text}</text>`;
+  svg`<text x="${x}" y="${y}" text-anchor="middle" class="tbad">${text}</text>`;
 
 function textSvg(items) {
   const step = 37,
@@ -15,7 +15,7 @@ function textSvg(items) {
     const x = 28 + i * step,
       v = Math.max(0, Math.min(1, item.score ?? 0)),
       ink = item.bad ? "var(--bad)" : "var(--ink)";
-    return html`<rect
+    return svg`<rect
         x="${x}"
         y="${60 - 40 * v}"
         width="24"
@@ -25,7 +25,7 @@ function textSvg(items) {
       />
       <text x="${x + 12}" y="82" text-anchor="middle" style="font:600 17px var(--mono);fill:${ink}"
         >${item.label}</text
-      >${item.bad ? wrong(x + 12, 54 - 40 * v, item.label === "∅" ? "lost" : "differs") : ""}`;
+      >${item.bad ? wrong(x + 12, 54 - 40 * v, item.label === "∅" ? "lost" : "differs") : nothing}`;
   });
   return html`<svg
     class="chart"
@@ -33,13 +33,13 @@ function textSvg(items) {
     viewBox="0 0 ${width} 92"
     preserveAspectRatio="xMinYMid meet"
     role="img"
-    aria-label="${`Read as ${items.map((i) => i.label).join("")}`}"
+    aria-label="Read as ${items.map((i) => i.label).join("")}"
   >
     <text x="0" y="62">0</text>
     <text x="0" y="24">1</text>
     <line class="grid" x1="20" x2="${width}" y1="20" y2="20" />
     <line class="ax" x1="20" x2="${width}" y1="60" y2="60" />
-    ${join(marks)}
+    ${marks}
   </svg>`;
 }
 
@@ -53,7 +53,9 @@ const topTable = (items) =>
         (i) =>
           html`<tr>
             <td class="cut${i.bad ? " bad" : ""}">${i.label}</td>
-            <td>${bar((i.score ?? 0) / fullScore(items), i.bad ? "var(--bad)" : "var(--accent)", 160)}</td>
+            <td>
+              ${bar((i.score ?? 0) / fullScore(items), i.bad ? "var(--bad)" : "var(--accent)", 160)}
+            </td>
             <td class="num">${fixed(i.score, 3)}</td>
           </tr>`,
       )}
@@ -75,7 +77,8 @@ const valuesTable = (items) =>
   </table>`;
 
 function picture(c) {
-  if (!c.local.url) return "";
+  const url = c.imageUrl("image");
+  if (!url) return nothing;
   const boxes =
     c.get("kind") !== "boxes"
       ? []
@@ -91,15 +94,14 @@ function picture(c) {
               <span>${i.label} ${fixed(i.score, 2)}</span>
             </div>`;
           });
-  return html`<div class="pic${boxes.length ? " boxed" : ""}"><img src="${c.local.url}" alt="input" />${boxes}</div>`;
+  return html`<div class="pic${boxes.length ? " boxed" : ""}">
+    <img src=${url} alt="input" />${boxes}
+  </div>`;
 }
 
 export default widget({
   name: "result",
-  frame(c) {
-    const view = c.get("image");
-    if (c.local.url) URL.revokeObjectURL(c.local.url);
-    c.local.url = view && view.byteLength ? URL.createObjectURL(new Blob([view])) : null;
+  view(c) {
     const items = c.get("items");
     const body = {
       text: () => textSvg(items),
@@ -116,10 +118,5 @@ export default widget({
       <div class="cb">${picture(c)}${body}</div>
     </div>`;
   },
-  watch: Object.fromEntries(
-    ["backend", "title", "note", "aside", "kind", "items", "image"].map((n) => [n, ["frame"]]),
-  ),
-  close(c) {
-    if (c.local.url) URL.revokeObjectURL(c.local.url);
-  },
+  watch: ["backend", "title", "note", "aside", "kind", "items", "image"],
 });

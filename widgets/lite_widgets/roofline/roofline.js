@@ -1,8 +1,16 @@
 // How close each layer is to what this device was measured to do.
-import { html, join } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, svg } from "#template";
+import { widget } from "#view";
 import { log } from "../_shared/scale.js";
-import { encode, inIntegers, intensity, isCopy, limitOf, roofPart, rowTip } from "../_shared/encode.js";
+import {
+  encode,
+  inIntegers,
+  intensity,
+  isCopy,
+  limitOf,
+  roofPart,
+  rowTip,
+} from "../_shared/encode.js";
 import { fixed, ms, tail, THIN } from "../_shared/format.js";
 import { empty, keyed } from "../_shared/parts.js";
 
@@ -53,10 +61,10 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const clampY = (v) => Math.min(bottom - 3, Y(v));
   const angle = (Math.atan2(Y(10) - Y(1), inX(10) - inX(1)) * 180) / Math.PI;
   const startX = Math.max(x0, y0 / roof.gbytes_per_s);
-  const grid = join([
+  const grid = [
     ...decades(Math.log10(x0), Math.log10(x1)).map(
       (v) =>
-        html`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP}" y2="${bottom}" /><text
+        svg`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP}" y2="${bottom}" /><text
             x="${X(v)}"
             y="${bottom + 14}"
             text-anchor="middle"
@@ -65,19 +73,19 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
     ),
     ...decades(Math.log10(y0), Math.log10(y1)).map(
       (v) =>
-        html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}" /><text
+        svg`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}" /><text
             x="${LEFT - 6}"
             y="${Y(v) + 4}"
             text-anchor="end"
             >${+v.toPrecision(1)}</text
           >`,
     ),
-  ]);
+  ];
   const most = Math.max(...all.map((p) => p.row.median_ms), 1e-9);
   const radius = (p) => 3 + 9 * Math.sqrt(p.row.median_ms / most);
   const dots = shown.map(
     (p) =>
-      html`<g data-k="${p.row.name}"
+      svg`<g data-k="${p.row.name}"
         ><circle
           class="nd mark"
           cx="${X(p.x).toFixed(1)}"
@@ -105,7 +113,7 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
   let last = -99;
   const labels = top.map((p) => {
     last = Math.max(clampY(p.y) - 8, last + 15);
-    return html`<path
+    return svg`<path
         d="M${X(p.x)} ${clampY(p.y)}L${labelX + (leftward ? 5 : -5)} ${last}"
         stroke="var(--ink2)"
         stroke-opacity=".6"
@@ -137,7 +145,7 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
     />
     ${
       integers
-        ? html`<path
+        ? svg`<path
               data-part="integers"
               d="M${X(knee)} ${Y(roof.gflops)}L${X(integers / roof.gbytes_per_s)} ${Y(integers)}H${right}"
               fill="none"
@@ -146,7 +154,7 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
             /><text class="t1" x="${right}" y="${Y(integers) - 7}" text-anchor="end">
               ${fixed(integers, 0)} GOP/s of integers measured
             </text>`
-        : ""
+        : nothing
     }
     <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">
       ${fixed(roof.gflops, roof.gflops < 10 ? 1 : 0)} GFLOP/s measured (${roof.what})
@@ -162,7 +170,7 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
       arithmetic intensity, FLOP per byte
     </text>
     <text x="${LEFT - 6}" y="12">GFLOP/s</text>
-    ${join(dots)}${join(labels)}
+    ${dots}${labels}
   </svg>`;
 }
 
@@ -173,6 +181,18 @@ const encoding = (c) =>
     hidden: [],
     paint: c.paint,
   });
+
+const chart = (c, width) =>
+  width < 160
+    ? nothing
+    : rooflineSvg(points(c.get("profile"), c.get("roof")), {
+        width,
+        height: c.get("height"),
+        roof: c.get("roof"),
+        e: encoding(c),
+        hidden: c.get("hidden_types"),
+      });
+
 const usable = (c) => c.get("roof") && !c.get("profile").emulated;
 
 export default widget({
@@ -182,18 +202,20 @@ export default widget({
     text: "Each layer under the measured roofs of its device.",
   },
   ready: (c) => Boolean(c.get("profile")),
-  frame: (c) =>
+  view: (c) =>
     html`<div class="card pad">
       ${
         usable(c)
           ? html`<div class="lg">
-                <span>area: share of time</span><span data-part="legend"></span
+                <span>area: share of time</span><span>${encoding(c).legend}</span
                 ><span>the further below the line, the more to gain</span>
               </div>
               <div
                 data-part="chart"
-                ${keyed("chart", "Roofline. Arrow keys go from the slowest layer on.", "drag")}
-              ></div>`
+                ${keyed("Roofline. Arrow keys go from the slowest layer on.", "drag")}
+              >
+                ${c.fitted((width) => chart(c, width))}
+              </div>`
           : empty({
               title: c.get("profile").emulated
                 ? "No roofline under emulation"
@@ -204,27 +226,7 @@ export default widget({
             })
       }
     </div>`,
-  parts: {
-    legend: (c) => encoding(c).legend,
-    chart: (c, width) =>
-      width < 160
-        ? html``
-        : rooflineSvg(points(c.get("profile"), c.get("roof")), {
-            width,
-            height: c.get("height"),
-            roof: c.get("roof"),
-            e: encoding(c),
-            hidden: c.get("hidden_types"),
-          }),
-  },
-  watch: {
-    profile: ["frame"],
-    roof: ["frame"],
-    reason: ["frame"],
-    colour_by: ["legend", "chart"],
-    hidden_types: ["chart"],
-    height: ["chart"],
-  },
+  watch: ["profile", "roof", "reason", "colour_by", "hidden_types", "height"],
   order: (c) => (usable(c) ? points(c.get("profile"), c.get("roof")).map((p) => p.row.name) : []),
   tip(c, name) {
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);

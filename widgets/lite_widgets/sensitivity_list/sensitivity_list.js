@@ -1,6 +1,6 @@
 // Which layers mind being int8: worst first.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { fixed, tail } from "../_shared/format.js";
 import { key, keyed, square } from "../_shared/parts.js";
 
@@ -31,7 +31,7 @@ export default widget({
     text: "Each layer alone in int8: what it costs in accuracy.",
   },
   ready: (c) => c.get("layers").length > 0,
-  frame(c) {
+  view(c) {
     const { shown, more, rest } = worst(c.get("layers"), c.get("most")),
       kept = new Set(c.get("kept")),
       max = Math.max(shown[0].cost, 1e-9);
@@ -47,16 +47,13 @@ export default widget({
           )}</span
         >
       </div>
-      <div
-        class="cb list"
-        ${keyed("list", "Layers by cost. Arrow keys select.")}
-      >
+      <div class="cb list" ${keyed("Layers by cost. Arrow keys select.")}>
         ${shown.map((l) => layerRow(l, kept.has(l.name), max))}
       </div>
-      ${more ? html`<div class="cb mu others">${others}</div>` : ""}
+      ${more ? html`<div class="cb mu others">${others}</div>` : nothing}
     </div>`;
   },
-  watch: { layers: ["frame"], kept: ["frame"], most: ["frame"] },
+  watch: ["layers", "kept", "most"],
   order: (c) => worst(c.get("layers"), c.get("most")).shown.map((l) => l.name),
   tip: (c, name) => (tail(name) === name ? "" : name),
   say(c, name) {

@@ -1,13 +1,13 @@
 // The same few lines in several languages.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
-import { segments } from "../_shared/parts.js";
+import { html } from "#template";
+import { widget } from "#view";
+import { copyButton, segments } from "../_shared/parts.js";
 
 export default widget({
   name: "source",
   ready: (c) => Object.keys(c.get("sources")).length > 0,
   empty: { title: "No code yet" },
-  frame(c) {
+  view(c) {
     const names = Object.keys(c.get("sources")),
       text = c.get("sources")[c.get("language")] || "";
     return html`<div class="card">
@@ -18,11 +18,10 @@ export default widget({
           names.map((n) => [n, n]),
           c.get("language"),
           "Language",
-        )}<span class="sp"></span
-        ><button type="button" class="btn sm" data-copy="${text}">Copy</button>
+        )}<span class="sp"></span>${copyButton(text, "btn sm")}
       </div>
       <pre tabindex="0">${text}</pre>
     </div>`;
   },
-  watch: { sources: ["frame"], language: ["frame"], title: ["frame"] },
+  watch: ["sources", "language", "title"],
 });

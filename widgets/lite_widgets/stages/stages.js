@@ -1,6 +1,6 @@
 // A longer job as a line of states.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { THIN } from "../_shared/format.js";
 import { button, prose } from "../_shared/parts.js";
 import { ICONS, STATE_WORDS } from "../_shared/icons.js";
@@ -9,13 +9,13 @@ export default widget({
   name: "stages",
   empty: { title: "Nothing started yet" },
   ready: (c) => c.get("stages").length > 0,
-  frame(c) {
+  view(c) {
     const runs = c.get("stages").some((s) => s.state === "running");
     return html`<div class="card">
       <div class="ch">
         <h3>${c.get("title")}</h3>
         <span class="sp"></span
-        >${runs && c.get("cancellable") ? button("cancel", "Cancel", { kind: "sm" }) : ""}
+        >${runs && c.get("cancellable") ? button("cancel", "Cancel", { kind: "sm" }) : nothing}
       </div>
       <div class="cb">
         <ol>
@@ -25,7 +25,7 @@ export default widget({
               (s) =>
                 html`<li aria-label="${s.name}: ${STATE_WORDS[s.state] || s.state}">
                   ${ICONS[s.state] || ICONS.todo}<span
-                    >${s.name}${s.detail ? html`<br /><small>${prose(s.detail)}</small>` : ""}</span
+                    >${s.name}${s.detail ? html`<br /><small>${prose(s.detail)}</small>` : nothing}</span
                   ><small
                     >${
                       typeof s.seconds === "number"
@@ -39,5 +39,5 @@ export default widget({
       </div>
     </div>`;
   },
-  watch: { stages: ["frame"], title: ["frame"], cancellable: ["frame"] },
+  watch: ["stages", "title", "cancellable"],
 });

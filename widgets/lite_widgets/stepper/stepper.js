@@ -1,6 +1,6 @@
 // The walk: where you are, what is done, what needs attention.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { ICONS, STATE_WORDS } from "../_shared/icons.js";
 import { afterKey } from "../_shared/selection.js";
 
@@ -14,7 +14,7 @@ function show(c) {
 
 export default widget({
   name: "stepper",
-  frame: (c) =>
+  view: (c) =>
     html`<ol>
       ${c.get("steps").map(
         (s) =>
@@ -23,8 +23,7 @@ export default widget({
               type="button"
               class="${s.state}"
               data-step="${s.name}"
-              data-focus="step-${s.name}"
-              ${s.name === c.get("current") ? html` aria-current="step"` : ""}
+              aria-current=${s.name === c.get("current") ? "step" : nothing}
               aria-label="${s.name}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}"
             >
               ${ICONS[s.state]}<span class="nm">${s.name}</span
@@ -33,7 +32,7 @@ export default widget({
           </li>`,
       )}
     </ol>`,
-  watch: { steps: ["frame"], current: ["frame"] },
+  watch: ["steps", "current"],
   after(c) {
     show(c);
     requestAnimationFrame(() => show(c));

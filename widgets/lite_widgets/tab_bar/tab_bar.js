@@ -1,6 +1,6 @@
 // Tabs of a card.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { chip } from "../_shared/parts.js";
 import { afterKey } from "../_shared/selection.js";
 
@@ -14,7 +14,7 @@ function show(c) {
 
 export default widget({
   name: "tabs",
-  frame: (c) =>
+  view: (c) =>
     html`<div class="tabs" role="tablist">
       ${c
         .get("tabs")
@@ -24,15 +24,14 @@ export default widget({
               type="button"
               role="tab"
               data-tab="${x.name}"
-              data-focus="tab-${x.name}"
               tabindex="${x.name === c.get("current") ? 0 : -1}"
               aria-selected="${x.name === c.get("current")}"
             >
-              ${x.name}${x.badge ? html` ${chip(x.badge, "warn")}` : ""}
+              ${x.name}${x.badge ? html` ${chip(x.badge, "warn")}` : nothing}
             </button>`,
         )}
     </div>`,
-  watch: { tabs: ["frame"], current: ["frame"] },
+  watch: ["tabs", "current"],
   after(c) {
     show(c);
     requestAnimationFrame(() => show(c));

@@ -1,6 +1,6 @@
 // The one headline number, what it is made of, and how far to trust it.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { ms, percent, THIN } from "../_shared/format.js";
 import { totals } from "../_shared/encode.js";
 
@@ -49,7 +49,7 @@ export default widget({
   name: "timing",
   empty: { title: "Nothing measured yet" },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
-  frame(c) {
+  view(c) {
     const profile = c.get("profile"),
       a = account(profile),
       whole = Math.max(a.total, a.layers) || 1;
@@ -66,13 +66,13 @@ export default widget({
             return html`<i
               data-tip="${`${p.type}\n${ms(p.value)}${THIN}${unit} · ${percent(share)}`}"
               style="width:${share.toFixed(2)}%;background:${grey(i)}"
-              >${share > 11.5 ? html`${p.type} <b>${percent(share, 0)}</b>` : ""}</i
+              >${share > 11.5 ? html`${p.type} <b>${percent(share, 0)}</b>` : nothing}</i
             >`;
           })}
         </div>
-        <p class="mu">${first}${bold ? html`<b class="ink">${bold}</b>` : ""}${last || ""}</p>
+        <p class="mu">${first}${bold ? html`<b class="ink">${bold}</b>` : nothing}${last || ""}</p>
       </div>
     </div>`;
   },
-  watch: { profile: ["frame"] },
+  watch: ["profile"],
 });

@@ -1,6 +1,6 @@
 // Accuracy against latency; the line is what may be lost, the filled circle what that buys.
-import { html, join } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, live, nothing, STILL, svg } from "#template";
+import { widget } from "#view";
 import { linear, ticks } from "../_shared/scale.js";
 import { bytes, fixed, signed, THIN } from "../_shared/format.js";
 import { grip, key } from "../_shared/parts.js";
@@ -32,7 +32,10 @@ export function frame(points, float) {
   const span = Math.max(high - low, 2.5);
   return {
     x: [Math.max(0, Math.min(...xs) - pad), Math.max(...xs) + pad],
-    y: [Math.min(low - span * 0.18, float.accuracy - LEAST - STEP), Math.min(Math.max(100, high), high + span * 0.14)],
+    y: [
+      Math.min(low - span * 0.18, float.accuracy - LEAST - STEP),
+      Math.min(Math.max(100, high), high + span * 0.14),
+    ],
   };
 }
 
@@ -81,7 +84,7 @@ function rounds([low, high], step) {
 }
 
 function chart(c, width) {
-  if (width < 200) return html``;
+  if (width < 200) return nothing;
   const points = c.get("points"),
     fp = c.get("float_"),
     method = c.get("method"),
@@ -95,7 +98,7 @@ function chart(c, width) {
     grid = [];
   for (const v of rounds(f.y, stepY))
     grid.push(
-      html`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}" /><text
+      svg`<line class="grid" x1="${LEFT}" x2="${right}" y1="${Y(v)}" y2="${Y(v)}" /><text
           x="${LEFT - 6}"
           y="${Y(v) + 4}"
           text-anchor="end"
@@ -105,7 +108,7 @@ function chart(c, width) {
   const stepX = ticks(f.x[1] - f.x[0], 5)[1];
   for (const v of rounds(f.x, stepX))
     grid.push(
-      html`<text x="${X(v)}" y="${bottom + 16}" text-anchor="middle">${+v.toFixed(2)}</text>`,
+      svg`<text x="${X(v)}" y="${bottom + 16}" text-anchor="middle">${+v.toFixed(2)}</text>`,
     );
   const path = (list) =>
     list
@@ -117,7 +120,7 @@ function chart(c, width) {
     .filter((m) => m !== method)
     .map((m) => {
       const list = by(m);
-      return html`<path
+      return svg`<path
           d="${path(list)}"
           fill="none"
           stroke="var(--ink2)"
@@ -133,8 +136,8 @@ function chart(c, width) {
     yb = Y(fp.accuracy - budget);
   const dots = points.map((p, i) =>
     p.method !== method
-      ? ""
-      : html`<g data-point="${i}" data-tip="${pointTip(p)}"
+      ? nothing
+      : svg`<g data-point="${i}" data-tip="${pointTip(p)}"
           ><circle cx="${X(p.latency_ms)}" cy="${Y(p.accuracy)}" r="12" fill="transparent" />
           <circle
             cx="${X(p.latency_ms)}"
@@ -145,18 +148,18 @@ function chart(c, width) {
             stroke-width="1.4"
         /></g>`,
   );
-  const beyond = html`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end"
+  const beyond = svg`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end"
     >loses more than the budget</text
   >`;
   const chosen = points[best]
-    ? html`<text
+    ? svg`<text
         class="t1 b halo"
         x="${X(points[best].latency_ms) - 10}"
         y="${Y(points[best].accuracy) - 11}"
         text-anchor="middle"
         >${points[best].kept.length ? `${points[best].kept.length} kept` : "all int8"}</text
       >`
-    : "";
+    : nothing;
   return html`<svg
     class="chart"
     height="${height}"
@@ -178,7 +181,7 @@ function chart(c, width) {
       fill="var(--ink)"
       fill-opacity=".05"
     />
-    ${bottom - yb > 40 ? beyond : ""}${others}
+    ${bottom - yb > 40 ? beyond : nothing}${others}
     <path d="${path(by(method))}" fill="none" stroke="var(--ink2)" stroke-width="1.2" />
     <circle
       cx="${X(fp.latency_ms)}"
@@ -217,7 +220,7 @@ function chart(c, width) {
     >
       budget −${budget.toFixed(1)} points
     </text>
-    ${join(dots)}${chosen}
+    ${dots}${chosen}
   </svg>`;
 }
 
@@ -248,6 +251,25 @@ function summary(c) {
     <p>${p.kept.length ? exceptFor(p.kept) : "int8 everywhere."}</p>`;
 }
 
+function slider(c) {
+  const [low, high] = limits(c),
+    said = `${c.get("budget").toFixed(1)} points`;
+  return html`<div class="row" style="margin-top:8px">
+    <label class="lbl"
+      >Accuracy budget
+      <input
+        type="range"
+        step="0.1"
+        data-range="budget"
+        style="width:160px"
+        min=${low}
+        max=${high}
+        .value=${live(String(c.get("budget")))}
+        aria-valuetext=${said} /></label
+    ><b>−${said}</b>
+  </div>`;
+}
+
 export default widget({
   name: "tradeoff",
   empty: {
@@ -255,7 +277,7 @@ export default widget({
     text: "64 to 200 typical inputs are enough. They stay on this machine.",
   },
   ready: (c) => Boolean(c.get("float_") && c.get("points").length),
-  frame(c) {
+  view(c) {
     const sizes = c.get("points").map((p) => p.bytes);
     const small = Math.min(...sizes),
       large = Math.max(...sizes);
@@ -273,45 +295,13 @@ export default widget({
         >
       </div>
       <div class="cb">
-        <div data-part="chart"></div>
-        <div class="row" style="margin-top:8px">
-          <label class="lbl"
-            >Accuracy budget
-            <input
-              type="range"
-              step="0.1"
-              data-range="budget"
-              data-focus="budget-slider"
-              style="width:160px" /></label
-          ><b data-part="value"></b>
-        </div>
-        <div class="best" data-part="summary"></div>
+        <div data-part="chart">${c.fitted((width) => chart(c, width))}</div>
+        ${STILL ? nothing : slider(c)}
+        <div class="best" data-part="summary">${summary(c)}</div>
       </div>
     </div>`;
   },
-  parts: {
-    chart,
-    summary,
-    value(c) {
-      const slider = c.root.querySelector("[data-range=budget]"),
-        [low, high] = limits(c);
-      slider.min = low;
-      slider.max = high;
-      slider.value = c.get("budget");
-      slider.setAttribute("aria-valuetext", `${c.get("budget").toFixed(1)} points`);
-      return html`−${c.get("budget").toFixed(1)} points`;
-    },
-  },
-  watch: {
-    points: ["frame"],
-    method: ["frame"],
-    float_: ["frame"],
-    metric: ["frame"],
-    backend: ["chart"],
-    height: ["chart"],
-    budget: ["chart", "value", "summary"],
-    best: ["chart", "summary"],
-  },
+  watch: ["points", "method", "float_", "metric", "backend", "height", "budget", "best"],
   input: (c, name, value) => setBudget(c, +value),
   drag(c, name, event) {
     const svg = c.root.querySelector("[data-part=chart] svg"),

@@ -1,6 +1,6 @@
 // Hand-overs from row to column, in ms.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html } from "#template";
+import { widget } from "#view";
 import { BACKENDS, backendName, inkOn, scale } from "../_shared/colour.js";
 import { fixed, plural, THIN } from "../_shared/format.js";
 import { dot, select } from "../_shared/parts.js";
@@ -22,7 +22,7 @@ export default widget({
   name: "transitions",
   empty: { title: "Nothing measured yet" },
   ready: (c) => Boolean(c.get("profile")),
-  frame(c) {
+  view(c) {
     const { names, at, max } = matrix(c.get("cells"));
     const body = names.length
       ? html`<table>
@@ -48,7 +48,6 @@ export default widget({
                       <button
                         type="button"
                         data-cell="${a}|${b}"
-                        data-focus="cell-${a}-${b}"
                         data-tip="${cellTip(cell)}"
                         aria-label="${a} to ${b}, ${fixed(cell.ms)} ms"
                       >
@@ -78,7 +77,7 @@ export default widget({
       ${body}
     </div>`;
   },
-  watch: { profile: ["frame"], cells: ["frame"], by: ["frame"] },
+  watch: ["profile", "cells", "by"],
   click(c, event) {
     const cell = event.target.closest("[data-cell]");
     if (!cell) return false;

@@ -1,9 +1,9 @@
 // Which kinds of layer the time goes into; unticked kinds fade everywhere.
-import { html } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing } from "#template";
+import { widget } from "#view";
 import { type as typeColour } from "../_shared/colour.js";
 import { fixed } from "../_shared/format.js";
-import { shareBar, square } from "../_shared/parts.js";
+import { shareBar, square, tick } from "../_shared/parts.js";
 import { totals, unitOf } from "../_shared/encode.js";
 
 const sum = (rows, of) => rows.reduce((a, r) => a + of(r), 0) || 1;
@@ -30,14 +30,7 @@ function timeTable(c, rows) {
           (r) =>
             html`<tr class="${off.has(r.type) ? "off" : ""}">
               <td>
-                <input
-                  type="checkbox"
-                  data-set="tick"
-                  data-type="${r.type}"
-                  data-focus="tick-${r.type}"
-                  ${off.has(r.type) ? "" : html` checked`}
-                  aria-label="Include ${r.type}"
-                />
+                ${tick("data-type", r.type, !off.has(r.type), { label: `Include ${r.type}` })}
               </td>
               <td>${square(typeColour(r.type, c.dark))} ${r.type}</td>
               <td class="num">${r.layers}</td>
@@ -84,16 +77,14 @@ export default widget({
   name: "types",
   empty: { title: "No layers yet", text: "Layer types, with their share of the time." },
   ready: (c) => Boolean(c.get("profile")),
-  frame: (c) =>
+  view: (c) =>
     html`<div class="card">
-      ${c.get("title") ? html`<div class="ch"><h3>${c.get("title")}</h3></div>` : ""}
-      <div class="tw" data-part="table"></div>
+      ${c.get("title") ? html`<div class="ch"><h3>${c.get("title")}</h3></div>` : nothing}
+      <div class="tw">
+        ${(c.get("columns") === "cost" ? costTable : timeTable)(c, totals(c.get("profile")))}
+      </div>
     </div>`,
-  parts: {
-    table: (c) =>
-      (c.get("columns") === "cost" ? costTable : timeTable)(c, totals(c.get("profile"))),
-  },
-  watch: { profile: ["frame"], columns: ["frame"], title: ["frame"], hidden_types: ["table"] },
+  watch: ["profile", "columns", "title", "hidden_types"],
   click(c, event) {
     const box = event.target.closest("[data-type]");
     if (!box) return false;
@@ -103,5 +94,4 @@ export default widget({
     c.set({ hidden_types: [...off] });
     return true;
   },
-  set: () => {},
 });

@@ -1,6 +1,6 @@
 // From one total to the other: the largest changes one by one, the small ones together.
-import { html, join } from "../_shared/markup.js";
-import { widget } from "../_shared/view.js";
+import { html, nothing, svg } from "#template";
+import { widget } from "#view";
 import { fit, linear, nice, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
 import { ms, signed, THIN } from "../_shared/format.js";
@@ -31,7 +31,7 @@ const layers = (x) => (x.after.length ? x.after : x.before);
 const totals = (c) => [c.get("change").before_ns / NS, c.get("change").after_ns / NS];
 
 function chart(c, width) {
-  if (width < 200) return html``;
+  if (width < 200) return nothing;
   const change = c.get("change"),
     [start, end] = totals(c),
     all = bars(change, c.get("most"));
@@ -42,7 +42,7 @@ function chart(c, width) {
   const X = linear([0, max], [left, right]);
   const grid = ticks(max, 4).map(
     (v) =>
-      html`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP - 4}" y2="${height - 4}" /><text
+      svg`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP - 4}" y2="${height - 4}" /><text
           x="${X(v)}"
           y="10"
           text-anchor="middle"
@@ -50,7 +50,7 @@ function chart(c, width) {
         >`,
   );
   const total = (name, value, i) =>
-    html`<text class="t1 b" x="${left - 8}" y="${TOP + i * ROW + 16}" text-anchor="end"
+    svg`<text class="t1 b" x="${left - 8}" y="${TOP + i * ROW + 16}" text-anchor="end"
         >${fit(name, left - 10)}</text
       ><rect
         x="${left}"
@@ -67,7 +67,7 @@ function chart(c, width) {
       w = Math.max(Math.abs(X(b.to) - X(b.from)), 1);
     const fill = scale("change", b.delta > 0 ? 0.95 : 0.05, c.dark),
       word = { new: "new: ", gone: "gone: " }[b.kind] || "";
-    const body = html`<rect class="hit" x="0" y="${y}" width="${width}" height="${ROW}" /><text
+    const body = svg`<rect class="hit" x="0" y="${y}" width="${width}" height="${ROW}" /><text
         class="${b.kind === "rest" ? "" : "t1"}"
         x="${left - 8}"
         y="${y + 16}"
@@ -83,7 +83,7 @@ function chart(c, width) {
         fill="${fill}"
       /><rect class="ring" x="${x0 - 2}" y="${y + 2}" width="${w + 4}" height="20" rx="2" />
       <text x="${Math.max(X(b.from), X(b.to)) + 6}" y="${y + 16}">${signed(b.delta)}</text>`;
-    return b.names.length ? html`<g data-k="${b.names[0]}">${body}</g>` : html`<g>${body}</g>`;
+    return b.names.length ? svg`<g data-k="${b.names[0]}">${body}</g>` : svg`<g>${body}</g>`;
   });
   return html`<svg
     class="chart"
@@ -94,7 +94,7 @@ function chart(c, width) {
   >
     ${grid}
     <text x="${left - 8}" y="10" text-anchor="end">ms</text>
-    ${total(change.a, start, 0)}${join(rows)} ${total(change.b, end, all.length + 1)}
+    ${total(change.a, start, 0)}${rows} ${total(change.b, end, all.length + 1)}
   </svg>`;
 }
 
@@ -105,7 +105,7 @@ export default widget({
     text: "Two profiles: where the difference of their totals comes from.",
   },
   ready: (c) => Boolean(c.get("change")),
-  frame(c) {
+  view(c) {
     const [start, end] = totals(c),
       part = start ? (100 * (end - start)) / start : 0;
     return html`<div class="card">
@@ -113,26 +113,20 @@ export default widget({
         <h3>${c.get("title")}</h3>
         <span class="mu">${ms(start)} → ${ms(end)}${THIN}ms (${signed(part, 0)}${THIN}%)</span
         ><span class="sp"></span>${
-          c.get("runs").length ? select("against", "Against", c.get("runs"), c.get("against")) : ""
+          c.get("runs").length
+            ? select("against", "Against", c.get("runs"), c.get("against"))
+            : nothing
         }<span class="lg"><span>blue: faster</span><span>brown: slower</span></span>
       </div>
       <div class="cb tight">
-        <div
-          data-part="chart"
-          ${keyed("chart", "Changes, largest first. Arrow keys select.")}
-        ></div>
+        <div data-part="chart" ${keyed("Changes, largest first. Arrow keys select.")}>
+          ${c.fitted((width) => chart(c, width))}
+        </div>
         ${c.get("change").warnings.map((text) => html`<p class="mu">${text}</p>`)}
       </div>
     </div>`;
   },
-  parts: { chart },
-  watch: {
-    change: ["frame"],
-    most: ["frame"],
-    runs: ["frame"],
-    against: ["frame"],
-    title: ["frame"],
-  },
+  watch: ["change", "most", "runs", "against", "title"],
   order: (c) => bars(c.get("change"), c.get("most")).flatMap((b) => b.names.slice(0, 1)),
   tip(c, name) {
     const x = c.get("change").changes.find((y) => layers(y).includes(name));
