@@ -108,6 +108,33 @@ LITE_INLINE void touches_pixels(const AmxGemm& g, const uint8_t* from, int tiles
   for (int row = 0; row < tiles * kAmxRows; ++row) touches(from + row * g.lda, g.k_bytes);
 }
 
+// The sums of a block in tiles 0 to 3 (pixels x columns), begun with the bias of their columns.
+// multiply(pixels, weights) adds the products of a k tile of a tap, whose weights are `weight_bytes`.
+template <int kPixels, int kVectors, class Multiply>
+LITE_INLINE void sum_products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a,
+                              const uint8_t* w, const void* bias, int64_t weight_bytes,
+                              Multiply multiply) {
+  const char* columns = static_cast<const char*>(bias);
+  _tile_loadd(0, columns, 0);  // a row stride of 0: the same bias in every row
+  if (kVectors > 1) _tile_loadd(1, columns + 64, 0);
+  if (kPixels > 1) _tile_loadd(2, columns, 0);
+  if (kPixels > 1 && kVectors > 1) _tile_loadd(3, columns + 64, 0);
+  const int steps = g.taps * g.k_tiles;
+  const uint8_t* ahead = b.ahead;
+  for (int i = 0; i < steps; ++i, w += weight_bytes) {
+    ahead = fetch_ahead(ahead, b.ahead_lines);
+    const uint8_t* from = a + g.offsets[i];
+    touches_pixels(g, from, kPixels);
+    multiply(from, w);
+  }
+}
+
+// Memory for the sums of a block: [row][kAmxColumns], or [row][kLanes].
+template <class Number>
+struct alignas(64) AmxSums {
+  Number at[kAmxBlock * kAmxColumns];
+};
+
 // The sums of a block, 16 or 32 columns of 4 bytes a row.
 LITE_INLINE void store_sums(void* to, int tiles, int vectors) {
   char* at = static_cast<char*>(to);

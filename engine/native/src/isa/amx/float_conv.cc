@@ -14,9 +14,8 @@
 #include "amx_gemm.h"
 
 #include "bf16_operand.h"
-#include "ops/convert.h"
-#include "isa/activation.h"
-#include "isa/tap_gemm.h"
+#include "bf16_weights.h"
+#include "float_finish.h"
 
 namespace lite::LITE_ISA {
 namespace {
@@ -36,9 +35,8 @@ struct State {
   Shorts shorts;
   int32_t parts;
   Part* part;
-  Activation activation;
-  float low, high;
-  bool has_residual, apply;
+  Finish finish;
+  bool has_residual;
 };
 
 // read_conv, of tensors that may be bf16 where there is one part.
@@ -108,65 +106,6 @@ bool prefers_chunks(const AmxGemm& g, const ConvShape& s, const Env& env) {
              0.6 * static_cast<double>(env.l2_bytes);
 }
 
-// The bf16 nearest to each of 16 floats, as floats.
-LITE_INLINE F rounded(F v) {
-  return as_float((I)_mm512_slli_epi32(
-      _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh((__m512)v)), 16));
-}
-
-// Weights of one group, gathered 16 columns at a time.
-template <int kParts>
-void pack_one_group(const AmxGemm& g, const float* weights, uint8_t* out) {
-  const int64_t taps = g.taps, per_output = g.in_c * taps, rows = g.k_bytes / 4;
-  const I index = to_int(F{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}) *
-                  static_cast<int32_t>(per_output);
-  for (int64_t n = 0; n < g.out_c; n += kLanes) {
-    const int64_t panel = n / kAmxColumns, columns = amx_panel_columns(g, panel);
-    const __mmask16 lanes = first_lanes(static_cast<int>(g.out_c - n < kLanes ? g.out_c - n : kLanes));
-    uint8_t* to = out + panel * g.panel_bytes + n % kAmxColumns * 4;
-    for (int64_t c = 0; c < g.in_c; c += 2) {
-      const float* from = weights + n * per_output + c * taps;
-      const __mmask16 second = c + 1 < g.in_c ? lanes : 0;
-      const int64_t k = c / 2;
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        F a = (F)_mm512_mask_i32gather_ps(__m512{}, lanes, (__m512i)index, from + tap, 4);
-        F b = (F)_mm512_mask_i32gather_ps(__m512{}, second, (__m512i)index, from + taps + tap, 4);
-        for (int part = 0; part < kParts; ++part) {
-          const F high_a = rounded(a), high_b = rounded(b);
-          const int64_t tile = (k / rows * taps + tap) * kParts + part;
-          const __m512i pair = _mm512_or_si512((__m512i)high_b,
-                                               _mm512_srli_epi32((__m512i)high_a, 16));
-          _mm512_storeu_si512(to + (tile * rows + k % rows) * columns * 4, pair);
-          a -= high_a;
-          b -= high_b;
-        }
-      }
-    }
-  }
-}
-
-// `w` says where a weight lies; its scale is 1.
-template <int kParts>
-void pack(const ConvShape& s, const WeightView& w, const AmxGemm& g, uint8_t* out) {
-  const int64_t taps = s.kernel[0] * s.kernel[1], join = s.groups / g.groups;
-  const bool rows = w.x == 1 && w.y == s.kernel[1] && w.in == taps && w.out == s.group_in * taps;
-  if (s.groups == 1 && rows && g.taps == taps && s.group_in * taps < (1 << 26))
-    return pack_one_group<kParts>(g, w.data, out);
-  for (int part = 0; part < kParts; ++part) {
-    pack_amx<uint16_t>(
-        g, s.kernel[1], out,
-        [&](int64_t group, int64_t o, int64_t c, int64_t ky, int64_t kx) -> uint16_t {
-          const int64_t member = c / s.group_in;
-          if (o / s.group_out != member) return 0;
-          float v = w.data[(group * join + member) * w.group + o % s.group_out * w.out +
-                           c % s.group_in * w.in + ky * w.y + kx * w.x];
-          for (int i = 0; i < part; ++i) v -= rounded(splat(v))[0];
-          return float_to_bfloat(v);
-        },
-        part);
-  }
-}
-
 template <int kParts>
 bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& step, Env& env,
                   Part* part) {
@@ -197,12 +136,7 @@ State* new_state(const ConvShape& s, const Shorts& shorts, int64_t parts, Step& 
   step.state = state;
   state->part = part;
   state->shorts = shorts;
-  state->activation = s.activation;
-  const Act act = s.activation.act;
-  const bool clip = act == Act::kClip;
-  state->low = clip ? s.activation.a : -__builtin_inff();
-  state->high = clip ? s.activation.b : __builtin_inff();
-  state->apply = !clip && act != Act::kNone && act != Act::kHardSwish && act != Act::kLeakyRelu;
+  state->finish = finish_of(s.activation);
   state->has_residual = s.has_residual;
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
   return state;
@@ -268,29 +202,22 @@ LITE_INLINE void load_columns(const uint8_t* w) {
 template <int kParts, int kPixels, int kVectors>
 void products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a, const uint8_t* w,
               const float* bias) {
-  _tile_loadd(0, bias, 0);  // a row stride of 0: the same bias in every row
-  if (kVectors > 1) _tile_loadd(1, bias + kLanes, 0);
-  if (kPixels > 1) _tile_loadd(2, bias, 0);
-  if (kPixels > 1 && kVectors > 1) _tile_loadd(3, bias + kLanes, 0);
   const int64_t lda = g.lda, tile = int64_t{g.k_bytes} * kLanes * kVectors;
-  const int steps = g.taps * g.k_tiles;
-  const uint8_t* ahead = b.ahead;
-  for (int i = 0; i < steps; ++i, w += kParts * tile) {
-    ahead = fetch_ahead(ahead, b.ahead_lines);
-    const uint8_t* from = a + g.offsets[i];
-    touches_pixels(g, from, kPixels);
-    load_pixels<kPixels>(from, lda);
-    if (kParts > 1) {
-      load_columns<kVectors>(w + tile);
-      multiply_tiles<kPixels, kVectors>();
-    }
-    load_columns<kVectors>(w);
-    multiply_tiles<kPixels, kVectors>();
-    if (kParts > 1) {
-      load_pixels<kPixels>(from + g.part_bytes, lda);
-      multiply_tiles<kPixels, kVectors>();
-    }
-  }
+  sum_products<kPixels, kVectors>(
+      g, b, a, w, bias, kParts * tile,
+      [&](const uint8_t* from, const uint8_t* weights) __attribute__((always_inline)) {
+        load_pixels<kPixels>(from, lda);
+        if (kParts > 1) {
+          load_columns<kVectors>(weights + tile);
+          multiply_tiles<kPixels, kVectors>();
+        }
+        load_columns<kVectors>(weights);
+        multiply_tiles<kPixels, kVectors>();
+        if (kParts > 1) {
+          load_pixels<kPixels>(from + g.part_bytes, lda);
+          multiply_tiles<kPixels, kVectors>();
+        }
+      });
 }
 
 // `x` points at floats, or bf16 where the step's input is.
@@ -310,72 +237,6 @@ void copy(const State& state, const AmxGemm& g, const uint8_t* x, uint8_t* opera
   else copy_planes(g, operand, thread, threads, round, fill);
 }
 
-struct alignas(64) Sums {
-  float at[kAmxBlock * kAmxColumns];
-};
-
-// 16 values of a tensor of floats or bf16.
-template <class Element>
-LITE_INLINE F load_lanes(const Element* from, __mmask16 lanes) {
-  touches(from, sizeof(Element) * __builtin_popcount(lanes));
-  if constexpr (sizeof(Element) == 4) return (F)_mm512_maskz_loadu_ps(lanes, from);
-  else return as_float((I)_mm512_slli_epi32(
-      _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, from)), 16));
-}
-LITE_INLINE void store_lanes(float* to, F v, __mmask16 lanes) {
-  touches(to, 4 * __builtin_popcount(lanes));
-  _mm512_mask_storeu_ps(to, lanes, (__m512)v);
-}
-LITE_INLINE void store_lanes(uint16_t* to, F v, __mmask16 lanes) {
-  touches(to, 2 * __builtin_popcount(lanes));
-  _mm256_mask_storeu_epi16(to, lanes, (__m256i)_mm512_cvtneps_pbh((__m512)v));
-}
-
-// The sums of a block to y. kAct: kClip, kHardSwish or kLeakyRelu; others follow with `apply`, on the
-// sums themselves.
-template <Act kAct, class Y, class R>
-void finish(const State& state, const AmxBlock& b, Sums& sums, void* output, const void* addend) {
-  Y* y = static_cast<Y*>(output);
-  const R* residual = static_cast<const R*>(addend);
-  const int vectors = tile_vectors(b.columns);
-  const uint32_t valid = ~0u >> (32 - b.columns);
-  const F low = splat(kAct == Act::kClip ? state.low : state.activation.a);
-  const F high = splat(kAct == Act::kClip ? state.high : state.activation.b);
-  const auto for_each_vector = [&](auto visit) __attribute__((always_inline)) {
-    for_each_output(b, [&](int32_t row, int64_t to, int64_t from) __attribute__((always_inline)) {
-      for (int n = 0; n < vectors; ++n)
-        visit(sums.at + (row * vectors + n) * kLanes, to + n * kLanes, from + n * kLanes,
-              static_cast<__mmask16>(valid >> (n * kLanes)));
-    });
-  };
-  if (state.apply) {
-    if (residual) {
-      for_each_vector([&](float* sum, int64_t, int64_t from, __mmask16 lanes) {
-        store(sum, load(sum) + load_lanes(residual + from, lanes));
-      });
-    }
-    activate(sums.at, int64_t{b.rows} * vectors * kLanes, state.activation);
-    for_each_vector([&](float* sum, int64_t to, int64_t, __mmask16 lanes) {
-      store_lanes(y + to, load(sum), lanes);
-    });
-    return;
-  }
-  for_each_vector([&](float* sum, int64_t to, int64_t from, __mmask16 lanes)
-                      __attribute__((always_inline)) {
-    F v = load(sum);
-    if (residual) v += load_lanes(residual + from, lanes);
-    store_lanes(y + to, activate_vector<kAct>(v, low, high), lanes);
-  });
-}
-
-using FinishFn = void (*)(const State&, const AmxBlock&, Sums&, void*, const void*);
-template <class Y, class R>
-FinishFn finish_of(Act act) {
-  return act == Act::kHardSwish   ? finish<Act::kHardSwish, Y, R>
-         : act == Act::kLeakyRelu ? finish<Act::kLeakyRelu, Y, R>
-                                  : finish<Act::kClip, Y, R>;
-}
-
 // Where a step's values lie: floats, or bf16 as State::shorts says.
 struct Places {
   const uint8_t* x;
@@ -386,13 +247,13 @@ struct Places {
 template <int kParts>
 void multiply(const State& state, const AmxGemm& g, const float* bias, const uint8_t* operand,
               const Places& at, int thread) {
-  const Act act = state.activation.act;
+  const Act act = state.finish.activation.act;
   const Shorts& shorts = state.shorts;
-  FinishFn finish_block = finish_of<float, float>(act);
+  FinishFn finish = finish_for<float, float>(act);
   if constexpr (kParts == 1) {
-    if (shorts.y && shorts.residual) finish_block = finish_of<uint16_t, uint16_t>(act);
-    else if (shorts.y) finish_block = finish_of<uint16_t, float>(act);
-    else if (shorts.residual) finish_block = finish_of<float, uint16_t>(act);
+    if (shorts.y && shorts.residual) finish = finish_for<uint16_t, uint16_t>(act);
+    else if (shorts.y) finish = finish_for<uint16_t, float>(act);
+    else if (shorts.residual) finish = finish_for<float, uint16_t>(act);
   }
   Sums sums[2];
   for_each_block(
@@ -407,7 +268,7 @@ void multiply(const State& state, const AmxGemm& g, const float* bias, const uin
       },
       [&](int which, int tiles, int vectors) { store_sums(sums[which].at, tiles, vectors); },
       [&](const AmxBlock& b, int which) {
-        finish_block(state, b, sums[which], at.y, at.residual);
+        finish(state.finish, b, sums[which], at.y, at.residual);
       });
 }
 

@@ -103,42 +103,32 @@ bool prepare(Step& step, Env& env) {
 template <bool kSigned, int kPixels, int kVectors>
 LITE_INLINE void products(const AmxGemm& g, const AmxBlock& b, const uint8_t* a, const uint8_t* w,
                           const int32_t* bias) {
-  _tile_loadd(0, bias, 0);  // a row stride of 0: the same bias in every row
-  if (kVectors > 1) _tile_loadd(1, bias + kLanes, 0);
-  if (kPixels > 1) _tile_loadd(2, bias, 0);
-  if (kPixels > 1 && kVectors > 1) _tile_loadd(3, bias + kLanes, 0);
-  const int64_t lda = g.lda, step = int64_t{g.k_bytes} * kLanes * kVectors;
-  const int steps = g.taps * g.k_tiles;
-  const uint8_t* ahead = b.ahead;
-  for (int i = 0; i < steps; ++i, w += step) {
-    const uint8_t* from = a + g.offsets[i];
-    ahead = fetch_ahead(ahead, b.ahead_lines);
-    touches_pixels(g, from, kPixels);
-    _tile_loadd(6, w, 64 * kVectors);
-    _tile_loadd(4, from, lda);
-    if (kSigned) _tile_dpbssd(0, 4, 6);
-    else _tile_dpbusd(0, 4, 6);
-    if (kVectors > 1) {
-      _tile_loadd(7, w + 64, 64 * kVectors);
-      if (kSigned) _tile_dpbssd(1, 4, 7);
-      else _tile_dpbusd(1, 4, 7);
-    }
-    if (kPixels > 1) {
-      _tile_loadd(5, from + kAmxRows * lda, lda);
-      if (kSigned) _tile_dpbssd(2, 5, 6);
-      else _tile_dpbusd(2, 5, 6);
-      if (kVectors > 1) {
-        if (kSigned) _tile_dpbssd(3, 5, 7);
-        else _tile_dpbusd(3, 5, 7);
-      }
-    }
-  }
+  const int64_t lda = g.lda;
+  sum_products<kPixels, kVectors>(
+      g, b, a, w, bias, int64_t{g.k_bytes} * kLanes * kVectors,
+      [&](const uint8_t* from, const uint8_t* weights) __attribute__((always_inline)) {
+        _tile_loadd(6, weights, 64 * kVectors);
+        _tile_loadd(4, from, lda);
+        if (kSigned) _tile_dpbssd(0, 4, 6);
+        else _tile_dpbusd(0, 4, 6);
+        if (kVectors > 1) {
+          _tile_loadd(7, weights + 64, 64 * kVectors);
+          if (kSigned) _tile_dpbssd(1, 4, 7);
+          else _tile_dpbusd(1, 4, 7);
+        }
+        if (kPixels > 1) {
+          _tile_loadd(5, from + kAmxRows * lda, lda);
+          if (kSigned) _tile_dpbssd(2, 5, 6);
+          else _tile_dpbusd(2, 5, 6);
+          if (kVectors > 1) {
+            if (kSigned) _tile_dpbssd(3, 5, 7);
+            else _tile_dpbusd(3, 5, 7);
+          }
+        }
+      });
 }
 
-// Sums of a block: [row][kAmxColumns], or [row][kLanes].
-struct alignas(64) Sums {
-  int32_t at[kAmxBlock * kAmxColumns];
-};
+using Sums = AmxSums<int32_t>;
 
 // Constants of the requantisation, bytes as unsigned numbers.
 struct Finish {

@@ -1,0 +1,233 @@
+// Register tiles of the depthwise convolution of floats: a few neighbouring output pixels of one row,
+// or of two.
+#pragma once
+
+#include <math.h>
+
+#include "activation.h"
+#include "ops/conv_strips.h"
+#include "vec.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+constexpr int kPixels = 7;                                   // outputs per tile
+constexpr int kVectors = kVectorRegisters >= 32 ? 2 : 1;     // of channels per step
+constexpr int kBlock = kVectors * kLanes;
+constexpr int kMaxKernel = 5;                                // of the unrolled forms
+constexpr int kMaxColumns = (kPixels - 1) * 2 + kMaxKernel;
+constexpr int kMaxTaps = 1024;                               // of the general form
+// Two output rows at a time share what they load, where nine filter taps stay in registers beside.
+#if defined(__aarch64__)
+constexpr bool kPairs = true;
+#else
+constexpr bool kPairs = false;
+#endif
+
+struct TileArgs {
+  const Real* const* pointers;    // columns [ky][column] or, general form, [tap][pixel]
+  int32_t taps;                   // rows of pointers
+  const Real* weights;            // of the first row of pointers; [block][tap][channels]
+  ptrdiff_t block_weights;        // elements from one channel block to the next
+  const Real* bias;
+  int64_t begin, end;             // channels; begin is a multiple of kBlock
+  Real* out;
+  ptrdiff_t out_pixel;
+  const Real* residual;
+  ptrdiff_t residual_pixel;
+  float lo, hi;
+  bool hard_swish;                // instead of the clamp
+  const Real* ahead;              // output to fetch meanwhile, or nullptr
+  // Of a pair of rows; pointers are then the first and last column of each input row.
+  const Real* rows[4];            // second columns, or nullptr: outside
+  ptrdiff_t out_row;
+};
+using TileFn = void (*)(const TileArgs&);
+
+struct Depthwise {
+  ConvShape shape;
+  bool general;
+  int32_t stride;                 // of the unrolled forms
+  TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
+  TileFn pair;                    // kPixels of two rows, or nullptr
+  int64_t blocks, block_weights;
+  const Real* weights;
+  const Real* bias;
+  const Real* zeros;
+  float lo, hi;
+  bool fetch_output;              // fetch the lines of the next output row before they are written
+  ThreadGrid grid;
+};
+
+LITE_INLINE F read(const Real* p, int tail) { return tail ? load_part(p, tail) : load(p); }
+
+template <int kPx, int kNv>
+LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kNv]) {
+  const F lo = splat(t.lo), hi = splat(t.hi);
+  if (t.residual) {
+    const Real* from = t.residual + c;
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n)
+        acc[p][n] += read(from + p * t.residual_pixel + n * kLanes, tail);
+  }
+  if (t.hard_swish) {
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n)
+        acc[p][n] = activate_vector<Act::kHardSwish>(acc[p][n], lo, hi);
+  } else {
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = min(hi, max(lo, acc[p][n]));
+  }
+  Real* to = t.out + c;
+  const ptrdiff_t pixel = t.out_pixel;
+  LITE_UNROLL for (int p = 0; p < kPx; ++p, to += pixel)
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+      if (tail) store_part(to + n * kLanes, acc[p][n], tail);
+      else store(to + n * kLanes, acc[p][n]);
+    }
+}
+
+template <int kPx, int kNv>
+LITE_INLINE void start(const TileArgs& t, int64_t c, F (&acc)[kPx][kNv]) {
+  LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+    const F b = load(t.bias + c + n * kLanes);
+    LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[p][n] = b;
+  }
+}
+
+template <int kColumns>
+LITE_INLINE void take_pointers(const Real* const* from, const Real* (&column)[kColumns]) {
+  LITE_UNROLL for (int j = 0; j < kColumns; ++j) column[j] = from[j];
+#if defined(__aarch64__)
+  // Enough registers for all of them: two are one load.
+  LITE_UNROLL for (int j = 0; j < kColumns; ++j) asm("" : "+r"(column[j]));
+#endif
+}
+
+// k x k taps, stride s, kPx outputs, kNv vectors of channels; `tail` lanes of one vector or 0.
+template <int k, int s, int kPx, int kNv>
+LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const Real* w, int tail) {
+  constexpr int kColumns = (kPx - 1) * s + k;
+  F acc[kPx][kNv];
+  start(t, c, acc);
+  if (s == 1 && t.ahead) {
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n)
+        prefetch_to_write(t.ahead + p * t.out_pixel + c + n * kLanes);
+  }
+  const Real* const* pointers = t.pointers;
+  for (int y = t.taps; y > 0; --y, pointers += kColumns, w += k * kBlock) {
+    F f[k][kNv];
+    LITE_UNROLL for (int x = 0; x < k; ++x)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
+    const Real* column[kColumns];
+    take_pointers(pointers, column);
+    LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
+      F d[kNv];
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) d[n] = read(column[j] + c + n * kLanes, tail);
+      LITE_UNROLL for (int x = 0; x < k; ++x) {
+        const int p = (j - x) / s;
+        if (j < x || (j - x) % s != 0 || p >= kPx) continue;
+        LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = fma(d[n], f[x][n], acc[p][n]);
+      }
+    }
+  }
+  finish(t, c, tail, acc);
+}
+
+template <int kPx, int kNv>
+LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const Real* w, int tail) {
+  F acc[kPx][kNv];
+  start(t, c, acc);
+  const Real* const* pointers = t.pointers;
+  for (int i = t.taps; i > 0; --i, pointers += kPx, w += kBlock) {
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+      const F f = load(w + n * kLanes);
+      LITE_UNROLL for (int p = 0; p < kPx; ++p)
+        acc[p][n] = fma(read(pointers[p] + c + n * kLanes, tail), f, acc[p][n]);
+    }
+  }
+  finish(t, c, tail, acc);
+}
+
+// k = 0: the general form.
+template <int k, int s, int kPx>
+void tile(const TileArgs& t) {
+  const Real* w = t.weights;
+  int64_t c = t.begin;
+  for (; c + kBlock <= t.end; c += kBlock, w += t.block_weights) {
+    if constexpr (k == 0) any_taps<kPx, kVectors>(t, c, w, 0);
+    else unrolled<k, s, kPx, kVectors>(t, c, w, 0);
+  }
+  for (; c < t.end; c += kLanes, w += kLanes) {
+    const int tail = t.end - c < kLanes ? static_cast<int>(t.end - c) : 0;
+    if constexpr (k == 0) {
+      any_taps<kPx, 1>(t, c, w, tail);
+    } else if (tail) {
+      unrolled<k, s, kPx, 1>(t, c, w, tail);
+    } else {
+      unrolled<k, s, kPx, 1>(t, c, w, 0);
+    }
+  }
+}
+
+// 3 x 3 taps, stride 1, kPixels of two output rows, one vector of channels at a time. Input rows
+// that lie outside are nullptr; of the columns only the first and the last may, they are pointers.
+void pair_tile(const TileArgs& t) {
+  const char* row[4];
+  LITE_UNROLL for (int y = 0; y < 4; ++y)
+    row[y] = t.rows[y] ? reinterpret_cast<const char*>(t.rows[y] + t.begin) : nullptr;
+  char* out[2] = {reinterpret_cast<char*>(t.out + t.begin),
+                  reinterpret_cast<char*>(t.out + t.out_row + t.begin)};
+  ptrdiff_t at[kPixels];  // bytes, in registers of their own: no address is computed in the loop
+  LITE_UNROLL for (int p = 0; p < kPixels; ++p) {
+    at[p] = p * t.out_pixel * static_cast<ptrdiff_t>(sizeof(Real));
+#if defined(__aarch64__)
+    asm("" : "+r"(at[p]));
+#endif
+  }
+  const bool clips_high = t.hi != INFINITY;
+  const Real* w = t.weights;
+  for (int64_t c = t.begin; c < t.end; c += kLanes) {
+    F acc[2][kPixels], f[3][3];
+    const F b = load(t.bias + c);
+    LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[0][p] = acc[1][p] = b;
+    LITE_UNROLL for (int i = 0; i < 9; ++i) f[i / 3][i % 3] = load(w + i * kBlock);
+    LITE_UNROLL for (int y = 0; y < 4; ++y) {
+      if (!row[y]) continue;
+      LITE_UNROLL for (int j = 0; j < kPixels + 2; ++j) {
+        const F d = load(j == 0          ? t.pointers[2 * y] + c
+                         : j > kPixels ? t.pointers[2 * y + 1] + c
+                                       : reinterpret_cast<const Real*>(row[y] + at[j - 1]));
+        LITE_UNROLL for (int x = 0; x < 3; ++x) {
+          const int p = j - x;
+          if (p < 0 || p >= kPixels) continue;
+          if (y < 3) acc[0][p] = fma(d, f[y][x], acc[0][p]);
+          if (y > 0) acc[1][p] = fma(d, f[y - 1][x], acc[1][p]);
+        }
+      }
+      row[y] += sizeof(F);
+    }
+    LITE_UNROLL for (int i = 0; i < 2; ++i) {
+      LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[i][p] = max(splat(t.lo), acc[i][p]);
+      if (clips_high) {
+        LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[i][p] = min(splat(t.hi), acc[i][p]);
+      }
+      LITE_UNROLL for (int p = 0; p < kPixels; ++p)
+        store(reinterpret_cast<Real*>(out[i] + at[p]), acc[i][p]);
+      out[i] += sizeof(F);
+    }
+    w += c % kBlock == kBlock - kLanes ? t.block_weights - c % kBlock : kLanes;
+  }
+}
+
+template <int k, int s>
+void set_tiles(Depthwise* d) {
+  d->tile[0] = tile<k, s, 1>;
+  d->tile[1] = tile<k, s, 2>;
+  d->tile[3] = tile<k, s, 4>;
+  d->tile[6] = tile<k, s, 7>;
+}
+
+}  // namespace
+}  // namespace lite::LITE_ISA
