@@ -237,6 +237,6 @@ def _gemv(problem: Convolution) -> Launch:
     wide = -(-outputs // 16) * 16
     packed = np.zeros((depth, wide), np.float16 if y.dtype is DType.F16 else np.float32)
     packed[:, :outputs] = problem.taps.T
-    args = [problem.x, packed, problem.bias, y, m, outputs, depth, wide]
+    args = [problem.x, packed, problem.bias, y, outputs, depth, wide]
     options = join(storage_option(y.dtype), *_finish(problem))
     return Launch("gemv", "gemv", args, (wide // 16 * 256, m), options, (256, 1))

@@ -94,7 +94,6 @@ def _folded(
     is 1, else an item for each V neighbours."""
     outer, n, inner = sizes
     kernel, text = kernel or file, join(storage_option(x.dtype), more)
-    arguments = [*args, *sizes]
     v = widest(profile, x.dtype)
     if inner == 1 and n >= v:
         items = 1
@@ -105,10 +104,10 @@ def _folded(
             text, vectors(profile, v, aligned=n % v == 0), f"#define ITEMS {items}",
             f"#define HOLD {held if held <= _HELD else 0}",
         )  # fmt: skip
-        return Launch(file, f"{kernel}_row", arguments, (outer * items,), text, (items,))
+        return Launch(file, f"{kernel}_row", [*args, n], (outer * items,), text, (items,))
     v = vector(profile, x.dtype, inner)
     text = join(text, vectors(profile, v))
-    return Launch(file, kernel, arguments, (outer * inner // v,), text)
+    return Launch(file, kernel, [*args, *sizes], (outer * inner // v,), text)
 
 
 @builds("softmax")

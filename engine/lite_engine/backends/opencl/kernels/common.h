@@ -20,6 +20,10 @@
 #define LD16(p, i) vload16(0, (p) + (i))
 #define ST16(p, i, v) vstore16((v), 0, (p) + (i))
 #endif
+// NVIDIA's driver has half arithmetic without listing the extension, and warns where it is asked for.
+#if (defined(HALF_TYPES) || defined(HALF_MATH)) && defined(cl_khr_fp16)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
 
 // The unary function of a step: FN(x, a, b) with constants -DACT_A, -DACT_B. Default: identity.
 #ifndef ACT
@@ -56,7 +60,6 @@
 #define FV PASTE(float, V)
 #if defined(HALF) && defined(ALIGNED) && defined(HALF_TYPES)
 // NVIDIA's driver has the types and casts of single numbers, but no conversions of vectors.
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define FV_OF(i) (float)h.s##i
 #define HALF_OF(i) h.s##i = (half)v.s##i;
 #if V == 4

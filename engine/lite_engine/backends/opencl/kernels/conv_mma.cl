@@ -249,16 +249,15 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
   EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
     const int m = m0 + wm + i * 16 + lane / 4 + h * 8, n = n0 + wn + j * 8 + lane % 4 * 2;
     if (m >= M || n >= O) continue;
-    const size_t old = (size_t)m * O + n;
     float2 v = (float2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
 #if defined(SPLIT) || defined(BATCHED)
-    *(global float2 *)(partial + (size_t)get_group_id(2) * M * O + old) = v;
+    *(global float2 *)(partial + ((size_t)get_group_id(2) * M + m) * O + n) = v;
 #else
 #ifndef MATMUL
     v += more[j];
 #endif
 #ifdef RESIDUAL
-    v += LDP(residual, old);
+    v += LDP(residual, (size_t)m * O + n);
 #endif
     v = (float2)(ACT(v.x), ACT(v.y));
     STP(y, (size_t)m * YP + n, v);

@@ -12,7 +12,6 @@
 // -DHALF_MATH: values stay half through local memory and are multiplied as half2; sums of BK products
 // are added up in float, so that the error does not grow with K.
 #ifdef HALF_MATH
-#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define E half
 #define E4 half4
 #define LDE(p, i) (p)[i]
@@ -95,7 +94,9 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (k0 < last) {
+#ifdef QUADS
       const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;
+#endif
       for (int i = 0; i < A_LOADS; ++i) {
 #ifdef QUADS
 #ifdef POINTWISE
@@ -202,17 +203,20 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
         }
       }
 #else
-      const size_t old = (size_t)m * O + n, to = (size_t)m * YP + n;
 #if defined(SPLIT) || defined(BATCHED)
-      global float *plane = partial + (size_t)get_group_id(2) * M * O;
+      global float *plane = partial + ((size_t)get_group_id(2) * M + m) * O + n;
 #ifdef WIDE_OUT
-      vstore4(v, 0, plane + old);
+      vstore4(v, 0, plane);
 #else
       float u[4];
       vstore4(v, 0, u);
-      for (int e = 0; e < min(4, O - n); ++e) plane[old + e] = u[e];
+      for (int e = 0; e < min(4, O - n); ++e) plane[e] = u[e];
 #endif
 #else
+      const size_t to = (size_t)m * YP + n;
+#ifdef RESIDUAL
+      const size_t old = (size_t)m * O + n;
+#endif
 #ifdef WIDE_OUT
 #ifdef MATMUL
       float4 u = v;

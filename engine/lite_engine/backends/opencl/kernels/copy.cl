@@ -99,10 +99,10 @@ kernel void gather(global const E *x, global const I *index, global E *y, int n,
 kernel void transpose(global const E *x, global E *y, int along, int across, int x_along, int x_across,
                       int y_along, int y_across, int b, int xb, int yb, int xc, int yc,
                       int planes) {
-  const int i = get_global_id(0);
-  if (i >= along || get_global_id(1) >= planes) return;
-  x += i * x_along + get_global_id(1) % b * xb + get_global_id(1) / b * xc;
-  y += i * y_along + get_global_id(1) % b * yb + get_global_id(1) / b * yc;
+  const int i = get_global_id(0), plane = get_global_id(1);
+  if (i >= along || plane >= planes) return;
+  x += i * x_along + plane % b * xb + plane / b * xc;
+  y += i * y_along + plane % b * yb + plane / b * yc;
   for (int j = 0; j < across; ++j) y[j * y_across] = x[j * x_across];
 }
 #endif

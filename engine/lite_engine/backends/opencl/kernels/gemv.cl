@@ -1,7 +1,7 @@
 // Few rows (M below 8): 16 outputs a group, 16 items along K for each, summed in local memory.
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void gemv(global const T *x, global const T *w, global const float *bias, global T *y, int M, int O,
-          int K, int OP) {
+void gemv(global const T *x, global const T *w, global const float *bias, global T *y, int O, int K,
+          int OP) {
   local float sums[16][17];
   const int id = get_local_id(0), lane = id % 16, slice = id / 16;
   const int n = get_group_id(0) * 16 + lane, m = get_group_id(1);

@@ -30,7 +30,7 @@ kernel void normalise(global const T *x, global const float *scale, global const
 #define ADD(s, t) ((s) + (t))
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void normalise_row(global const T *x, global const float *scale, global const float *offset,
-                   global T *y, int outer, int n, int inner, float epsilon) {
+                   global T *y, int n, float epsilon) {
   local float part[PARTS];
   const int id = get_local_id(0), whole = n / V * V;
   x += (size_t)get_group_id(0) * n;

@@ -16,7 +16,10 @@ void recurrent(global const T *gx, global const float *r, global const float *rb
                global const T *c0, global T *y, global T *y_h, global T *y_c, int steps, int batch,
                int gx_time, int gx_batch, int y_time, int y_direction, int y_batch, int state_direction,
                int state_batch) {
-  local float h[H], c[H], gates[WIDE], reset[H];
+  local float h[H], c[H], gates[WIDE];
+#ifdef RESET_FIRST
+  local float reset[H];
+#endif
   const int id = get_local_id(0), d = get_group_id(0) / batch, b = get_group_id(0) % batch;
   const int state = d * state_direction + b * state_batch;
   r += (size_t)d * H * WIDE;

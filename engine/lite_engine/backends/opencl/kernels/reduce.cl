@@ -16,7 +16,7 @@ kernel void reduce(global const T *x, global T *y, int outer, int n, int inner) 
 // The same of rows (inner is 1), each by a group of ITEMS work-items.
 #ifdef ITEMS
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void reduce_row(global const T *x, global T *y, int outer, int n, int inner) {
+void reduce_row(global const T *x, global T *y, int n) {
   local float part[PARTS];
   const int id = get_local_id(0), whole = n / V * V;
   x += (size_t)get_group_id(0) * n;
