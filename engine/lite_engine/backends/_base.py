@@ -149,8 +149,12 @@ class Tried(NamedTuple):
 
 @runtime_checkable
 class Probed(Protocol):
-    """A backend that has to be looked for."""
+    """A backend that has to be looked for, and may be there in part."""
 
     def attempts(self) -> list[Tried]:
         """Everything that was tried, in order."""
+        ...
+
+    def failed(self) -> list[Tried]:
+        """What does not work on the device that was found: other ways take its place."""
         ...

@@ -19,9 +19,14 @@ import numpy as np
 from ..documents import Part
 from ..errors import UsageError
 from ..plan import Plan, Step
+<<<<<<< HEAD:engine/lite_engine/profile/_profile.py
 from ..runtime.answer import Answer
 from ..runtime.predictor import Predictor
 from .doubts import doubts
+=======
+from .answer import Answer
+from .doubts import doubts, refusals
+>>>>>>> 0066510 (wip3):engine/lite_engine/runtime/profile.py
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
 from .moves import move_of
@@ -208,7 +213,8 @@ def _profile(
         out.instructions = {key: counts[key] for key in ("run", "first_result")}
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
-    out.warnings = [*measured.warnings, *doubts(out)]
+    refused = refusals({**predictor.refused, **execution.refusals})
+    out.warnings = [*measured.warnings, *doubts(out), *refused]
     return out
 
 

@@ -176,11 +176,12 @@ class Predictor:
         if self._stored and not wanted and not checked and self._stored.fits(given):
             return self._stored.run(given)
         arrays = self.check_feeds(given)
-        if checked:
+        outputs = self.or_on_the_cpu(lambda: self._run(arrays, wanted))
+        if checked:  # afterwards: an OpenCL device has given up by now what is wrong on it
             from ..compare.check import check_kernels
 
             check_kernels(self, arrays)
-        return self.or_on_the_cpu(lambda: self._run(arrays, wanted))
+        return outputs
 
     def or_on_the_cpu(self, work: Callable[[], T]) -> T:
         """`work`, and again with single layers on the CPU where a device cannot run them, or all of

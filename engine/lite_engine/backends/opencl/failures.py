@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ KINDS = {
     "memory": ("gets no memory", False),
 }
 _DETAIL_LIMIT = 240
+_FOLDERS = re.compile(r"(?<![\w.])(?:/[^\s/:]+)+/")
 #: More than any device has, and few enough to read at every start.
 _MOST_FAILURES = 2000
 _MOST_BYTES = 1 << 21
@@ -49,13 +51,18 @@ class Failure(NamedTuple):
     def name(self) -> str:
         return f"{self.kernel} ({self.variant})" if self.variant else self.kernel
 
+    @property
+    def what(self) -> str:
+        return KINDS[self.kind][0]
+
     def __str__(self) -> str:
-        return f"{self.name} {KINDS[self.kind][0]}: {self.detail}"
+        return f"{self.name} {self.what}: {self.detail}"
 
 
 def detail_of(error: object) -> str:
-    """What a driver says, as one line that fits a table."""
-    return shortened(one_line(str(error)), _DETAIL_LIMIT)
+    """What a driver says, as one line that fits a table. Folders are left out: compilers name
+    temporary files, which differ each time and tell where a person keeps them."""
+    return shortened(_FOLDERS.sub("", one_line(str(error))), _DETAIL_LIMIT)
 
 
 def launch_key(text: str, kernel: str, group: tuple[int, ...] | None) -> str:

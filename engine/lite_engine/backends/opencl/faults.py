@@ -1,24 +1,26 @@
 """Planted failures of kernel variants, to test and to show what happens then: none by itself.
 
-    with planted(Fault("build", "conv2d", "matrix units")):
-        Predictor(model, "opencl").run(feeds)
+with planted(Fault("build", "conv2d", "matrix units")):
+    Predictor(model, "opencl").run(feeds)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
-from ...errors import BackendUnavailableError
-from .enqueue import Call
+from .launch import Launch
+from .options import join
 
-#: What goes wrong → the OpenCL status of a call (0: it computes nothing and says nothing).
-KINDS = {"build": None, "launch": -5, "numbers": 0, "lost": -2}
+#: More work-items in a group than any device takes.
+_TOO_MANY = 1 << 24
 
 
 class Fault(NamedTuple):
-    """`kind` is a key of KINDS; without `variant` every one of the kernel's."""
+    """`kind`: the program does not "build", the device refuses the "launch", or the "numbers" are
+    wrong, because most of them are not computed. Without `variant` every one of the kernel's."""
 
     kind: str
     kernel: str
@@ -39,21 +41,19 @@ def planted(*faults: Fault) -> Iterator[None]:
             _planted.remove(fault)
 
 
-def spoilt_build(kernel: str, variant: str) -> None:
-    """Raises BackendUnavailableError where a build failure is planted."""
-    if _kind(kernel, variant) == "build":
-        raise BackendUnavailableError("planted failure")
-
-
-def spoilt_call(kernel: str, variant: str, call: Call) -> Call:
-    """The call of a kernel, or what a planted fault makes of it."""
-    kind = _kind(kernel, variant)
-    status = KINDS[kind] if kind else None
-    return call if status is None else lambda: status
-
-
-def _kind(kernel: str, variant: str) -> str:
+def spoilt(launches: list[Launch], kernel: str, variant: str) -> list[Launch]:
+    """A variant's launches, or what a planted fault makes of them."""
     for fault in _planted:
         if fault.kernel == kernel and fault.variant in ("", variant):
-            return fault.kind
-    return ""
+            return [_spoilt(launch, fault.kind) for launch in launches]
+    return launches
+
+
+def _spoilt(launch: Launch, kind: str) -> Launch:
+    if kind == "build":
+        return replace(launch, options=join(launch.options, "#error planted failure"))
+    group = (_TOO_MANY,) * len(launch.global_size)
+    if kind == "launch":
+        return replace(launch, global_size=group, local_size=group)
+    small = launch.local_size or (1,) * len(launch.global_size)
+    return replace(launch, global_size=small, local_size=small)

@@ -64,6 +64,16 @@ class Variant:
     def kernel(self) -> str:
         return "conv_mma" if self.matrix else "conv_tile"
 
+    @property
+    def family(self) -> str:
+        """What fails where it fails, whatever its tile: another family takes its place."""
+        if self.image:
+            return "image"
+        how = "matrix units" if self.matrix else ""
+        if self.winograd:
+            return f"Winograd on {how}" if how else "Winograd"
+        return how or ("smallest tile" if self.tile is SMALLEST else "tile")
+
     def __str__(self) -> str:
         if self.image:
             return "image"
