@@ -149,6 +149,25 @@ def test_a_failure_that_shows_when_the_queue_ends(start, wanted, monkeypatch) ->
         assert close(predictor.run(FEEDS), wanted)
 
 
+def test_a_device_that_fails_later(start, wanted, monkeypatch) -> None:
+    """In a run after many that went well."""
+    broken: list[int] = []
+    made = kernels.prepared
+
+    def prepared(cl, queue, kernel, grid, group):
+        call = made(cl, queue, kernel, grid, group)
+        breaks = "softmax" in kernel.function_name
+        return (lambda: -5 if broken else call()) if breaks else call
+
+    monkeypatch.setattr(kernels, "prepared", prepared)
+    predictor = Predictor(GRAPH, "opencl")
+    assert close(predictor.run(FEEDS), wanted) and close(predictor.run(FEEDS), wanted)
+    broken.append(1)
+    with pytest.warns(UserWarning, match="softmax does not run: OUT_OF_RESOURCES"):
+        assert close(predictor.run(FEEDS), wanted)
+    assert "prob" in predictor.refused
+
+
 def test_everything_fails_but_the_device_answers(start, wanted, monkeypatch) -> None:
     monkeypatch.setattr(kernels, "prepared", lambda *_: lambda: -5)
     predictor = Predictor(GRAPH, "opencl")
@@ -231,6 +250,24 @@ def test_what_a_table_says_reaches_no_terminal_raw(tmp_path: Path) -> None:
     path.write_text(json.dumps(written(path, failures=rows)))
     (failure,) = Failures.load(path, "board", "1.0").known.values()
     assert str(failure).isprintable() and len(str(failure)) < 400
+
+
+@pytest.mark.parametrize("tiles", [True, False])
+def test_what_is_left_when_nothing_else_works(start, monkeypatch, tiles: bool) -> None:
+    """All that needs local memory, barriers, images or other bits of a convolution is broken."""
+    own = start()
+    monkeypatch.setattr(own, "profile", device(tiles=tiles).profile)
+    families = ("Winograd", "tile", "smallest tile", "image")
+    faults = [Fault("build", kernel, f) for kernel in ("conv2d", "matmul") for f in families]
+    b = Builder((1, 16, 12, 12))
+    y = b.conv(b.conv(b.x, 16, 16, 3, name="conv"), 16, 8, 1, name="one")
+    y = b.add("MatMul", y, b.add("Relu", y, name="relu"), name="product")
+    graph = b.done(y)
+    predictor, feeds = Predictor(graph, "opencl"), random_feeds(graph)
+    with planted(*faults), pytest.warns(UserWarning, match="direct runs instead"):
+        found = predictor.run(feeds)
+    assert close(found, Predictor(graph, "reference").run(feeds)) and not predictor.refused
+    assert "conv2d (Winograd) does not build" in why(predictor.plan(), "conv")
 
 
 def test_layers_without_a_failure_say_nothing(start, wanted) -> None:

@@ -48,7 +48,7 @@ class LayersRefused(BackendUnavailableError):
     def __init__(self, layers: Mapping[str, str]) -> None:
         self.layers = dict(layers)
         name, reason = next(iter(self.layers.items()))
-        super().__init__(f"{name}: {reason}")
+        super().__init__(reason, where=name)
 
 
 class Executable(Protocol):

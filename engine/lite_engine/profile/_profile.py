@@ -19,14 +19,9 @@ import numpy as np
 from ..documents import Part
 from ..errors import UsageError
 from ..plan import Plan, Step
-<<<<<<< HEAD:engine/lite_engine/profile/_profile.py
 from ..runtime.answer import Answer
 from ..runtime.predictor import Predictor
-from .doubts import doubts
-=======
-from .answer import Answer
 from .doubts import doubts, refusals
->>>>>>> 0066510 (wip3):engine/lite_engine/runtime/profile.py
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
 from .moves import move_of

@@ -203,7 +203,7 @@ def _probe(cl: Any, device: Any) -> str:
         context = cl.Context([device])
         return runs_trivially(cl, context, cl.CommandQueue(context))
     except cl.Error as error:
-        return f"a trivial kernel does not run: {_first_error(str(error))}"
+        return f"a trivial kernel does not run: {first_error(str(error))}"
 
 
 def runs_trivially(cl: Any, context: Any, queue: Any) -> str:
