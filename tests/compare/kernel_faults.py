@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from lite_engine import plan as plans
-from lite_engine.backends.opencl import executable, programs
+from lite_engine.backends.opencl import programs, ways
 from lite_engine.plan import Plan, PlanTensor, Step, make_plan
 
 # These take make_plan by name when they are first imported: the real one, not a spoilt one.
@@ -157,7 +157,7 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 
 def plant_in_source(monkeypatch, layer: str, kind: str) -> None:
     """The layer's OpenCL kernel is built from other text. Fails when the text is not there."""
-    launches_of, program_text = executable.launches_of, programs.program_text
+    launches_of, program_text = ways.launches_of, programs.program_text
     patches, marks = _IN_SOURCE[kind], {}
 
     def marked(step: Step, plan: Plan, device):
@@ -184,5 +184,5 @@ def plant_in_source(monkeypatch, layer: str, kind: str) -> None:
         assert own in text
         return text.replace(own, before + changed)
 
-    monkeypatch.setattr(executable, "launches_of", marked)
+    monkeypatch.setattr(ways, "launches_of", marked)
     monkeypatch.setattr(programs, "program_text", spoilt)

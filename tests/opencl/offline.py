@@ -26,8 +26,8 @@ from tests.opencl.texts import Text
 
 _CACHE = Path(__file__).parents[2] / "build" / "opencl-texts"
 _LIBCLC = "nvptx64--nvidiacl.bc"
-#: Indices are ints, of size_t from get_global_id: no grid has 2^31 items. A kernel has one signature
-#: for all its option sets: a parameter that one set does not read is reported, not refused.
+#: Indices are ints, of size_t from get_global_id: no grid has 2^31 items. A kernel has one set of
+#: parameters for all options: one that some options do not read is reported, not refused.
 _WARNINGS = (
     "-Wall", "-Wextra", "-Werror", "-Wmacro-redefined", "-Wconversion", "-Wdouble-promotion",
     "-Wno-shorten-64-to-32", "-Wno-sign-conversion", "-Wno-error=unused-parameter",

@@ -79,9 +79,9 @@ def test_on_a_gpu(monkeypatch, variant: Variant, first: int, kernel: int, precis
     monkeypatch.setattr(
         gpu_convolutions, "ranked", lambda size, *_: (variant if size.tiles else direct,)
     )
-    build = Device._build
+    build = Device.program
     monkeypatch.setattr(
-        Device, "_build", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
+        Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
     )
     check(network(first, kernel), tiles=True, precision=precision)
 

@@ -103,9 +103,9 @@ def test_tile_in_fp16(forced, outputs: int) -> None:
 
 def in_c(monkeypatch) -> None:
     """Matrix units' kernel with its sums in C: everything but the instruction itself."""
-    build = Device._build
+    build = Device.program
     monkeypatch.setattr(
-        Device, "_build", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
+        Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
     )
 
 

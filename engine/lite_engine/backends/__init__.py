@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from ._base import (
         Backend,
         Executable,
+        LayersRefused,
         Offload,
         Probed,
+        Recovering,
         Repeats,
         Samples,
         StepTime,
@@ -36,16 +38,18 @@ def get_backend(name: str) -> Backend:
 
 
 _CONTRACT = (
-    "Backend", "Executable", "Offload", "Probed", "Repeats", "Samples", "StepTime", "Tried",
-    "Tunable",
+    "Backend", "Executable", "LayersRefused", "Offload", "Probed", "Recovering", "Repeats",
+    "Samples", "StepTime", "Tried", "Tunable",
 )  # fmt: skip
 __getattr__ = lazily(__name__, dict.fromkeys(_CONTRACT, "_base"))
 
 __all__ = [
     "Backend",
     "Executable",
+    "LayersRefused",
     "Offload",
     "Probed",
+    "Recovering",
     "Repeats",
     "Samples",
     "StepTime",

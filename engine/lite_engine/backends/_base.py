@@ -1,7 +1,7 @@
 """What a backend promises to the runtime: `Backend` and `Executable`, and what only some can do.
 
-`Tunable`, `Offload` and `Probed` are a backend's own choice, `Repeats` an executable's: a caller
-asks with isinstance.
+`Tunable`, `Offload` and `Probed` are a backend's own choice, `Repeats` and `Recovering` an
+executable's: a caller asks with isinstance.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+
+from ..errors import BackendUnavailableError
 
 if TYPE_CHECKING:
     from ..plan import Segment
@@ -39,9 +41,20 @@ class Samples(NamedTuple):
     instructions: dict[str, Any] | None = None
 
 
+class LayersRefused(BackendUnavailableError):
+    """A backend has no way left to run these layers of a segment, but can run others. `layers`
+    maps names to reasons."""
+
+    def __init__(self, layers: Mapping[str, str]) -> None:
+        self.layers = dict(layers)
+        name, reason = next(iter(self.layers.items()))
+        super().__init__(reason, where=name)
+
+
 class Executable(Protocol):
     """A segment that is ready to run. Not for two threads at once.
 
+    `compile` and `run` raise LayersRefused for layers that have to run on another backend.
     `run` takes the segment's inputs and returns its outputs in the order of `plan.inputs` and
     `plan.outputs`: arrays in physical order for host tensors, the backend's own objects for others.
     """
@@ -74,6 +87,15 @@ class Repeats(Protocol):
     def repeat(self, runs: int, warmup: int) -> None: ...
 
     def samples(self) -> Samples: ...
+
+
+@runtime_checkable
+class Recovering(Protocol):
+    """An executable that computes a step in another way where the first one fails."""
+
+    def refusals(self) -> Mapping[int, str]:
+        """Step of the segment (by index) → why its preferred way is not the one that runs."""
+        ...
 
 
 class Backend(Protocol):
@@ -127,8 +149,12 @@ class Tried(NamedTuple):
 
 @runtime_checkable
 class Probed(Protocol):
-    """A backend that has to be looked for."""
+    """A backend that has to be looked for, and may be there in part."""
 
     def attempts(self) -> list[Tried]:
         """Everything that was tried, in order."""
+        ...
+
+    def failed(self) -> list[Tried]:
+        """What does not work on the device that was found: other ways take its place."""
         ...

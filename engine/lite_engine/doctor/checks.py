@@ -61,14 +61,16 @@ def _opencl() -> Check:
     state = usability("opencl")
     backend = get_backend("opencl")
     tried = backend.attempts() if isinstance(backend, Probed) else []
-    return Check(
-        "OpenCL",
-        "good" if state.usable else "bad",
-        state.reason,
-        state.fix,
-        state.command,
-        tried=[t._asdict() for t in tried],
+    failed = backend.failed() if isinstance(backend, Probed) and state.usable else []
+    check = Check(
+        "OpenCL", "good" if state.usable else "bad", state.reason, state.fix, state.command
     )
+    if failed:
+        check.state = "warning"
+        some = "1 kernel fails" if len(failed) == 1 else f"{len(failed)} kernels fail"
+        check.summary += f"; {some} with this driver, others run instead"
+    check.tried = [t._asdict() for t in (*tried, *failed)]
+    return check
 
 
 def _emulator() -> Check:

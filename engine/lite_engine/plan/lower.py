@@ -28,6 +28,7 @@ class Lowering:
         overrides: Mapping[str, str] | None = None,
         numbers: Mapping[str, DType] | None = None,
         faults: Mapping[str, str] | None = None,
+        refused: Mapping[str, str] | None = None,
     ) -> None:
         self.graph = graph
         self.faults = dict(faults or {})
@@ -36,6 +37,7 @@ class Lowering:
         self.tuning = tuning or {}
         self.overrides = overrides or {}
         self.numbers = numbers or {}
+        self.refused = refused or {}
         self.plan = Plan(backend)
         self.pool = TensorPool(self.plan)
         self._lifted: list[Value] = []  # keeps helper values alive: tensors are found by id()
@@ -168,6 +170,7 @@ class Lowering:
             tuned=self.tuning.get(node.name),
             storage=self._storage(node),
             compute=self._number(node) if where == self.backend else DType.F32,
+            refused=self.refused.get(node.name, "") if where == self.backend else "",
         )
         if node.name in self.overrides or node.name in self.numbers:
             placement.why = f"set by hand; {placement.why}"

@@ -27,12 +27,14 @@ def make_plan(
     tuning: Mapping[str, str] | None = None,
     overrides: Mapping[str, str] | None = None,
     faults: Mapping[str, str] | None = None,
+    refused: Mapping[str, str] | None = None,
 ) -> Plan:
     """Plans a graph for "cpu", "opencl" or "reference".
 
     `tuning` maps node names to kernels that were measured fastest, `overrides` node names to a
-    backend or to a precision, `faults` node names to planted faults (tests and lessons). Raises
-    ShapeError, UnsupportedOperatorError.
+    backend or to a precision, `faults` node names to planted faults (tests and lessons), `refused`
+    node names to the reason why the backend did not run them, which sends them to the next one.
+    Raises ShapeError, UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
     by_hand = dict(overrides or {})
@@ -44,6 +46,7 @@ def make_plan(
         overrides={n: word for n, word in by_hand.items() if word not in PRECISION},
         numbers={n: PRECISION[word] for n, word in by_hand.items() if word in PRECISION},
         faults=faults,
+        refused=refused,
     ).run()
     if backend == "cpu" and PRECISION[precision] is DType.BF16:
         store_shorts(plan)

@@ -77,13 +77,15 @@ def select(
     tuned: str | None = None,
     storage: DType = DType.F32,
     compute: DType = DType.F32,
+    refused: str = "",
 ) -> Placement:
-    """The first kernel that can run the node, on this backend or the next one.
+    """The first kernel that can run the node, on this backend or the next one; `refused` says why
+    this backend does not run it although it has a kernel.
 
     Raises UnsupportedOperatorError when not even the reference can.
     """
-    given_up: list[str] = []
-    for candidate in FALLBACK[backend]:
+    given_up = [refused] if refused else []
+    for candidate in FALLBACK[backend][len(given_up) :]:
         if candidate == "reference":
             break
         own = compute if candidate == backend else DType.F32

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import UsageError
 from ..plan import Plan, Step
 from ..runtime.predictor import Predictor
-from .doubts import doubts
+from .doubts import doubts, refusals
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
 from .moves import move_of
@@ -107,7 +107,8 @@ def _profile(
         out.instructions = {key: counts[key] for key in ("run", "first_result")}
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
-    out.warnings = [*measured.warnings, *doubts(out)]
+    refused = refusals({**predictor.refused, **execution.refusals})
+    out.warnings = [*measured.warnings, *doubts(out), *refused]
     return out
 
 

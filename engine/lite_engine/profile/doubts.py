@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .measured import FEWEST_RUNS
 from .record import Profile
+
+#: Layers that a sentence names.
+_NAMED = 3
 
 
 def doubts(result: Profile) -> list[str]:
@@ -36,6 +41,18 @@ def doubts(result: Profile) -> list[str]:
             f"the layers' own medians add up to {medians:.3f} ms only: every run is interrupted, "
             "each time in another layer; the machine is busy"
         )
+    return out
+
+
+def refusals(layers: Mapping[str, str]) -> list[str]:
+    """What failed on the device, once for each reason. `layers` maps them to reasons."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in layers.items():
+        by_reason.setdefault(reason, []).append(name)
+    out = []
+    for reason, names in by_reason.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        out.append(f"{reason}; computed another way: {', '.join(names[:_NAMED])}{more}")
     return out
 
 

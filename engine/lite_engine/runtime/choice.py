@@ -35,8 +35,9 @@ Reason = tuple[str, bool, str]
 class Decision:
     """The chosen backend and, for each candidate in order, its reason; layers that are computed
     otherwise than planned, with what was chosen for them; what is known of `placement`, layers on
-    OpenCL or on the CPU. Candidates behind the chosen one are
-    `untried`: they are looked at when the reasons are asked for (finding OpenCL takes a while)."""
+    OpenCL or on the CPU; layers that the device `refused` to run, and why. Candidates behind the
+    chosen one are `untried`: they are looked at when the reasons are asked for (finding OpenCL
+    takes a while)."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Decision:
         self.tried = list(tried)
         self.layers = dict(layers or {})
         self.placement = ""
+        self.refused: Mapping[str, str] = {}
         self.untried: list[Callable[[], Reason]] = []
 
     @property
@@ -65,6 +67,7 @@ class Decision:
             lines.append(f"  {'+' if good else '-'} {name}: {reason}")
         lines += [f"  layers: {self.placement}"] if self.placement else []
         lines += [f"  layer {name}: set to {word}" for name, word in self.layers.items()]
+        lines += [f"  layer {name}: not on {self.backend}: {w}" for name, w in self.refused.items()]
         return "\n".join(lines)
 
 

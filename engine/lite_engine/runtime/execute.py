@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Backend, Executable, Repeats, Samples, StepTime, get_backend
+from ..backends import (
+    Backend,
+    Executable,
+    Recovering,
+    Repeats,
+    Samples,
+    StepTime,
+    get_backend,
+)
 from ..ops._core import bf16_to_f32
 from ..plan import Plan, PlanTensor, Segment, cut
 
@@ -21,7 +29,11 @@ class _Part:
 
 
 class Execution:
-    """Runs a plan. Not for two threads at once."""
+    """Runs a plan. Not for two threads at once.
+
+    Making and running one raises LayersRefused for layers that have to be planned elsewhere. Where
+    a step is computed in another way than its kernel's first, the plan's `why` says so.
+    """
 
     def __init__(self, plan: Plan, *, threads: int, cpu: Backend | None = None) -> None:
         """`cpu` runs the CPU segments instead of this machine's own library."""
@@ -38,6 +50,10 @@ class Execution:
             for inner, index in enumerate(part.segment.outer)
             if any(inner in s.outputs for s in part.segment.plan.steps)
         }
+        self._whys = [step.why for step in plan.steps]
+        #: Steps that are computed in another way than their kernel's first, and why.
+        self.refusals: dict[str, str] = {}
+        self._note_refusals()
         self._starts: list[int] = []
         self.total_ns = 0
 
@@ -56,7 +72,18 @@ class Execution:
             for i, result in zip(part.segment.plan.outputs, results, strict=True):
                 values[outer[i]] = result
         self.total_ns = time.perf_counter_ns() - begin
+        self._note_refusals()
         return [self._logical(i, self._value(i, values)) for i in self.plan.outputs]
+
+    def _note_refusals(self) -> None:
+        """What the executables gave up, into the plan's steps."""
+        first = 0
+        for part in self._parts:
+            if isinstance(part.executable, Recovering):
+                for i, reason in part.executable.refusals().items():
+                    self.refusals[self.plan.steps[first + i].name] = reason
+                    self.plan.steps[first + i].why = f"{reason}; {self._whys[first + i]}"
+            first += len(part.segment.plan.steps)
 
     def _value(self, index: int, values: Mapping[int, Any]) -> Any:
         """A value by tensor; an alias whose own segment did not hand it over reads its root's

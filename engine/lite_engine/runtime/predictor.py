@@ -23,7 +23,7 @@ from .kernel_check import run_checks
 from .stored import StoredProgram
 
 if TYPE_CHECKING:  # a stored program runs without these
-    from ..backends import Backend
+    from ..backends import Backend, LayersRefused
     from ..devices import Device
     from ..ir import Graph, Value
     from ..plan import Plan
@@ -96,6 +96,8 @@ class Predictor:
             layer_called(self.graph, layer)
         self._choose_layers()
         self.faults = _checked_faults(faults or {})
+        #: Layers that the device has no way left to run, and why.
+        self.refused: dict[str, str] = {}
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._stored: StoredProgram | None = None
         if self._may_use_stored():
@@ -175,20 +177,34 @@ class Predictor:
         if self._stored and not wanted and not checked and self._stored.fits(given):
             return self._stored.run(given)
         arrays = self.check_feeds(given)
-        if checked:
+        outputs = self.or_on_the_cpu(lambda: self._run(arrays, wanted))
+        if checked:  # afterwards: an OpenCL device has given up by now what is wrong on it
             run_checks(self, arrays)
-        return self.or_on_the_cpu(lambda: self._run(arrays, wanted))
+        return outputs
 
     def or_on_the_cpu(self, work: Callable[[], T]) -> T:
-        """`work`, and once more on the CPU when an OpenCL device fails that was chosen
-        automatically. Raises BackendUnavailableError when it was asked for."""
-        try:
-            return work()
-        except BackendUnavailableError as error:
-            if not (self._may_leave and self.backend == "opencl"):
-                raise
-            self._leave_device(error)
-            return work()
+        """`work`, and again with single layers on the CPU where a device cannot run them, or all of
+        it when an OpenCL device fails that was chosen automatically. Raises
+        BackendUnavailableError when it was asked for."""
+        from ..backends import LayersRefused
+
+        while True:
+            try:
+                return work()
+            except LayersRefused as error:
+                self._refuse(error)
+            except BackendUnavailableError as error:
+                if not (self._may_leave and self.backend == "opencl"):
+                    raise
+                self._leave_device(error)
+
+    def _refuse(self, error: LayersRefused) -> None:
+        """From here on another backend runs these layers. Raises the error where one does."""
+        if error.layers.keys() <= self.refused.keys():
+            raise error
+        self.refused.update(error.layers)
+        self.decision.refused = self.refused
+        self.forget_plans()
 
     def _leave_device(self, error: BackendUnavailableError) -> None:
         """From here on the CPU runs this model."""
@@ -197,6 +213,7 @@ class Predictor:
         self.precision = self.model.precision(self.backend)
         self.decision.backend, self.decision.precision = self.backend, self.precision
         self.decision.placement = ""
+        self.refused.clear()
         self._choose_layers()
         self.decision.reasons.append(("opencl", False, f"failed while running: {error}"))
         self.forget_plans()
@@ -250,10 +267,20 @@ class Predictor:
             shapes = {v.name: v.shape for v in self.graph.inputs}  # type: ignore[misc]
         key = tuple(sorted(shapes.items()))
         if key not in self._executions:
-            from ..plan import make_plan
-            from .execute import Execution
-
             self._stored = None  # one program in memory is enough
+            self._executions[key] = self._compiled(shapes)
+            while len(self._executions) > PLANS_KEPT:
+                self._executions.popitem(last=False)
+        self._executions.move_to_end(key)
+        return self._executions[key]
+
+    def _compiled(self, shapes: Mapping[str, tuple[int, ...]]) -> Execution:
+        """Plans until the device takes every layer that is left to it."""
+        from ..backends import LayersRefused
+        from ..plan import make_plan
+        from .execute import Execution
+
+        while True:
             plan = make_plan(
                 self.graph,
                 {"x86": "cpu", "arm": "cpu"}.get(self.backend, self.backend),
@@ -262,14 +289,14 @@ class Predictor:
                 overrides=self.overrides,
                 tuning=self.tuning,
                 faults=self.faults,
+                refused=self.refused,
             )
             if self.backend == "opencl":
                 self._before_opencl(plan)
-            self._executions[key] = Execution(plan, threads=self.threads, cpu=self._cpu())
-            while len(self._executions) > PLANS_KEPT:
-                self._executions.popitem(last=False)
-        self._executions.move_to_end(key)
-        return self._executions[key]
+            try:
+                return Execution(plan, threads=self.threads, cpu=self._cpu())
+            except LayersRefused as error:
+                self._refuse(error)
 
     def _before_opencl(self, plan: Plan) -> None:
         """The device learns the file's measured ways; what to expect of the plan is noted."""

@@ -41,6 +41,13 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
             for r in found
         ]
 
+    def failed(self) -> list[Tried]:
+        """Kernel variants that failed with this driver. Raises BackendUnavailableError."""
+        device = open_device(choose())
+        known = device.failures.known.values()
+        driver = f"driver {device.report.driver}"
+        return [Tried(f"kernel {f.name}", driver, f"{f.what}: {f.detail}") for f in known]
+
     def compile(self, segment: Segment, *, threads: int) -> OpenCLExecutable:
         """Raises BackendUnavailableError when the device or a kernel fails."""
         return OpenCLExecutable(segment, open_device(choose()), self._effort)

@@ -68,11 +68,20 @@ def packed(taps: np.ndarray, channels: int) -> np.ndarray:
 
 
 def tiled(problem: Convolution, target: Target) -> list[Launch]:
-    profile = target.profile
+    if _wants_winograd(problem):
+        name = "_".join(map(str, [*problem.sizes, *problem.window]))
+        if (
+            target.pick(f"conv_{problem.y.dtype.value}_{name}", ("Winograd", "direct"))
+            == "Winograd"
+        ):
+            return _winograd(problem, target.profile)
+    return direct(problem, target.profile)
+
+
+def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
+    """Needs neither local memory nor barriers: any device can run it."""
     m, height, width, channels, out_h, out_w, outputs = problem.sizes
     kh, kw, sh, sw, top, left, dh, dw = problem.window
-    if _wants_winograd(problem):
-        return _winograd(problem, profile)
     x, y, images, lie = problem.x, problem.y, problem.images, problem.places
     # What the window of the last output needs; more of the input is not looked at.
     tall = max((out_h - 1) * sh + (kh - 1) * dh + 1, top + height)

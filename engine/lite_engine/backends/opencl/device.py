@@ -16,6 +16,7 @@ from ... import settings
 from ...errors import BackendUnavailableError
 from ...ir import DType
 from . import discover, matrix_units
+from .failures import Failures
 from .profile import BUILD_OPTIONS, DeviceProfile, class_of
 from .programs import Programs, built, first_error
 from .registry import Target
@@ -63,11 +64,12 @@ class Device:
     profile: DeviceProfile
     tuning: Tuning
     programs: Programs
+    failures: Failures
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
     def target(self) -> Target:
-        """What launches for this device are made for."""
+        """What launches for this device are made for, before anything failed on it."""
         return Target(self.profile, self.tuning.pick)
 
     def program(self, file: str, defines: str = "") -> Any:
@@ -198,7 +200,14 @@ def _probe(cl: Any, device: Any) -> str:
     """Builds and runs a trivial kernel; why it failed, empty when the numbers are right."""
     try:
         context = cl.Context([device])
-        queue = cl.CommandQueue(context)
+        return runs_trivially(cl, context, cl.CommandQueue(context))
+    except cl.Error as error:
+        return f"a trivial kernel does not run: {first_error(str(error))}"
+
+
+def runs_trivially(cl: Any, context: Any, queue: Any) -> str:
+    """Why not even a trivial kernel runs; empty when its numbers are right."""
+    try:
         values = np.arange(4, dtype=np.float32)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffer = cl.Buffer(context, flags, hostbuf=values)
@@ -245,7 +254,11 @@ def open_device(report: DeviceReport) -> Device:
     if profile.half_math and matrix_units.work(cl, context, queue, BUILD_OPTIONS):
         profile = replace(profile, matrix_units=True)
     programs = Programs(cl, context, facts, report.index, profile.build_options)
-    return Device(report, cl, device, context, queue, timed, profile, tuning, programs)
+    table = tuning.path.with_name(f"failures-{tuning.key}.json")
+    failures = Failures.load(table, report.name, report.driver)
+    return Device(
+        report, cl, device, context, queue, timed, profile, tuning, programs, failures
+    )  # fmt: skip
 
 
 def _profile(cl: Any, device: Any, report: DeviceReport) -> DeviceProfile:

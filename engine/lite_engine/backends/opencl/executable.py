@@ -5,63 +5,56 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ... import settings
 from ...errors import BackendUnavailableError
-from ...ir import DType
 from ...plan import PlanTensor, Segment, Step
-from .. import Executable, StepTime
+from .. import Executable, LayersRefused, Recovering, StepTime
 from .device import Device
-from .enqueue import Call, prepared
-from .launch import Image, Launch, Scratch, grouped, place
+from .kernels import Kernel, KernelFailed, KernelMaker
+from .launch import place
+from .selfcheck import disagreement
 from .sharing import share
-from .steps import launches_of
+from .ways import Choice, Ways
 
 #: Rounds of one way while tuning, of which the fastest counts, and runs of a round: events would
 #: add some µs to every call, and more between two.
 _TUNING_ROUNDS, _TUNING_RUNS = 4, 16
+#: Statuses after which nothing on the device can be used: CL_DEVICE_NOT_AVAILABLE,
+#: CL_OUT_OF_HOST_MEMORY, CL_INVALID_DEVICE, CL_INVALID_CONTEXT, CL_INVALID_COMMAND_QUEUE.
+_LOST = (-2, -6, -33, -34, -36)
+_NO_MEMORY = -4  # CL_MEM_OBJECT_ALLOCATION_FAILURE: some drivers allocate at the first use
 
 
-@dataclass
-class _Kernel:
-    """A kernel with its arguments set, and the call that enqueues it. `args` keeps them alive."""
+class OpenCLExecutable(Executable, Recovering):
+    """Enqueues a segment's kernels in order. Crossing device tensors are OpenCL buffers.
 
-    kernel: Any
-    grid: tuple[int, ...]
-    group: tuple[int, ...] | None
-    call: Call
-    args: list[Any]
-
-    @property
-    def launch(self) -> tuple[Any, tuple[int, ...], tuple[int, ...] | None]:
-        """As pyopencl's own enqueue wants it."""
-        return self.kernel, self.grid, self.group
-
-
-class OpenCLExecutable(Executable):
-    """Enqueues a segment's kernels in order. Crossing device tensors are OpenCL buffers."""
+    The first run waits for every step, so that one that fails is known and computed another way
+    (ways.py); with LITE_CHECK=1 it compares each with the reference, too.
+    """
 
     def __init__(self, segment: Segment, device: Device, effort: str = "none") -> None:
         """`effort` (a key of tuning.EFFORTS) measures what the tuning table does not know.
 
-        Raises BackendUnavailableError when memory or a kernel is not to be had.
+        Raises LayersRefused for layers that cannot run on the device, BackendUnavailableError when
+        there is not enough memory for the others.
         """
         self.plan = segment.plan
         self.device = device
         self.effort = effort
-        self._scratch: list[Any] = []
-        self._images: dict[tuple[int, int, DType], Any] = {}
         self._given: dict[int, Any] = {}
         self._host: dict[int, np.ndarray] = {}
         self._wanted: set[int] = set()
         self._taps: dict[int, np.ndarray] = {}
         self._times: list[StepTime] | None = None
+        self._proven = False
         with self._driver():
             self._buffers = self._assign()
-            self._steps = [(step, self._prepare(step)) for step in self.plan.steps]
+            self._steps = self._ways()
 
     # ---- memory
 
@@ -78,102 +71,122 @@ class OpenCLExecutable(Executable):
 
     # ---- kernels
 
-    def _prepare(self, step: Step) -> list[_Kernel]:
-        if step.op == "Copy":
-            return []
-        if self.effort != "none" and self._tune(step):
-            self.device.tuning.save()
-        return self._build(step)
+    def _ways(self) -> list[Ways]:
+        """Every step with its kernels built. Raises LayersRefused with all layers that cannot."""
+        maker = KernelMaker(self.device, self.plan, self._buffers)
+        made, refused = [], {}
+        for step in self.plan.steps:
+            ways = Ways(step, self.plan, self.device, maker)
+            made.append(ways)
+            if step.op == "Copy":
+                continue
+            if self.effort != "none" and self._tune(ways):
+                self.device.tuning.save()
+            try:
+                ways.build()
+            except LayersRefused as error:
+                refused.update(error.layers)
+        if refused:
+            raise LayersRefused(refused)
+        return made
 
-    def _build(self, step: Step) -> list[_Kernel]:
-        scratch: dict[int, Any] = {}
-        launches = launches_of(step, self.plan, self.device.target)
-        return [self._kernel(launch, scratch) for launch in launches]
-
-    def _tune(self, step: Step) -> bool:
+    def _tune(self, ways: Ways) -> bool:
         """Measures the ways to compute a step, on whatever its buffers hold."""
 
-        def seconds() -> float:
+        def seconds(way: str) -> float:
             try:
-                kernels = self._build(step)
-                return min(
-                    self._seconds(step, kernels, _TUNING_RUNS) for _ in range(_TUNING_ROUNDS)
-                )
-            except (self.device.cl.Error, BackendUnavailableError):
+                kernels = ways.maker.make(ways.launches(replace(choice, forced=way)))
+                return min(self._seconds(kernels, _TUNING_RUNS) for _ in range(_TUNING_ROUNDS))
+            except (self.device.cl.Error, KernelFailed):
                 return float("inf")  # a way that this device cannot go is not the fastest
 
-        def build() -> None:
-            launches_of(step, self.plan, self.device.target)
-
-        return self.device.tuning.measure(self.effort, build, seconds)
-
-    def _kernel(self, launch: Launch, scratch: dict[int, Any]) -> _Kernel:
-        program = self.device.program(launch.file, launch.options)
-        kernel = self.device.cl.Kernel(program, launch.kernel)
-        args: list[Any] = []
-        for arg in launch.args:
-            if isinstance(arg, PlanTensor):
-                args.append(self._buffers[self.plan.root(arg.index).index])
-            elif isinstance(arg, np.ndarray):
-                args.append(self.device.buffer(arg.nbytes, arg))
-            elif isinstance(arg, Scratch):
-                if id(arg) not in scratch:
-                    scratch[id(arg)] = self._shared_scratch(len(scratch), arg.nbytes)
-                args.append(scratch[id(arg)])
-            elif isinstance(arg, Image):
-                args.append(self._image(arg))
-            elif isinstance(arg, float):
-                args.append(np.float32(arg))
-            else:
-                args.append(arg if isinstance(arg, np.generic) else np.int32(arg))
-        kernel.set_args(*args)
-        grid, group = launch.global_size, launch.local_size
-        if group is None:
-            grid, group = grouped(grid)
-        call = prepared(self.device.cl, self.device.queue, kernel, grid, group)
-        return _Kernel(kernel, grid, group, call, args)
-
-    def _shared_scratch(self, number: int, nbytes: int) -> Any:
-        """A step's first scratch is every step's first one: they run one after the other."""
-        if number == len(self._scratch):
-            self._scratch.append(self.device.buffer(nbytes))
-        elif self._scratch[number].size < nbytes:
-            self._scratch[number] = self.device.buffer(nbytes)
-        return self._scratch[number]
-
-    def _image(self, image: Image) -> Any:
-        """Scratch images of one size are one image, as scratch buffers are."""
-        if image.data is not None:
-            return self.device.image(image.width, image.height, image.dtype, image.data)
-        key = image.width, image.height, image.dtype
-        if key not in self._images:
-            self._images[key] = self.device.image(*key)
-        return self._images[key]
+        choice = Choice(self.device.tuning)
+        ways.launches(choice)
+        return self.device.tuning.measure(self.effort, choice.size, choice.ways, seconds)
 
     # ---- running
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """Raises BackendUnavailableError when the driver fails."""
+        """Raises LayersRefused for layers that no way on the device computes after all,
+        BackendUnavailableError when the device is lost."""
         self._given = dict(zip(self.plan.inputs, inputs, strict=True))
         self._times = None
-        self._host = {}
         with self._driver():
-            self._take_over()
-            for step, kernels in self._steps:
-                if step.op == "Copy":
-                    self._copy(step, self.device.queue)
-                for kernel in kernels:
-                    self._enqueue(step, kernel)
-                for index in step.outputs:
-                    if index in self._wanted and step.op != "Copy":
-                        self._taps[index] = self._read(index)
-            self.device.queue.finish()
+            while not (self._run() if self._proven else self._prove()):
+                pass
         for index in self._wanted & set(self._host):
             self._taps[index] = self._host[index]
         return [
             self._host[i] if self.plan.tensors[i].space == "host" else self._buffers[i]
             for i in self.plan.outputs
         ]
+
+    def _run(self) -> bool:
+        """One run; False when a kernel failed, and the next one finds out which."""
+        self._host = {}
+        self._take_over()
+        try:
+            for ways in self._steps:
+                self._enqueue_step(ways)
+                if self._wanted:
+                    self._keep(ways.step)
+            self.finish()
+        except (KernelFailed, self.device.cl.Error):
+            self._proven = False
+        return self._proven
+
+    def _prove(self) -> bool:
+        """One run that waits for every step; False when it has to be repeated, because a step
+        failed and another way to compute it stands ready."""
+        self._host = {}
+        self._take_over()
+        for ways in self._steps:
+            try:
+                self._prove_step(ways)
+            except KernelFailed as error:
+                ways.give_up(error)
+                ways.build()
+                return False
+            self._keep(ways.step)
+        self._proven = True
+        return True
+
+    def _prove_step(self, ways: Ways) -> None:
+        """Raises KernelFailed, also where LITE_CHECK=1 finds numbers that are not the
+        reference's."""
+        checked = settings.get("LITE_CHECK") and ways.step.op != "Copy"
+        given = self._values(ways.step.inputs) if checked else {}
+        self._enqueue_step(ways)
+        try:
+            self.finish()
+        except self.device.cl.Error as error:
+            if not ways.kernels:
+                raise
+            raise KernelFailed(_kind(error.code), error, ways.kernels[-1].launch) from None
+        if checked and ways.kernels:
+            said = disagreement(ways.step, self.plan, given, self._values(ways.step.outputs))
+            if said:
+                raise KernelFailed("numbers", said, ways.kernels[-1].launch)
+
+    def _enqueue_step(self, ways: Ways) -> None:
+        if ways.step.op == "Copy":
+            self._copy(ways.step, self.device.queue)
+        for kernel in ways.kernels:
+            self._enqueue(kernel)
+
+    def _keep(self, step: Step) -> None:
+        """What a step wrote and somebody wants to see."""
+        for index in step.outputs:
+            if index in self._wanted and step.op != "Copy":
+                self._taps[index] = self._read(index)
+
+    def _values(self, indices: Sequence[int]) -> dict[int, np.ndarray]:
+        """Tensors of the device as they are now, in physical order; constants are known."""
+        named = [i for i in indices if i >= 0 and self.plan.tensors[i].data is None]
+        return {i: self._read(i) for i in named}
+
+    def refusals(self) -> dict[int, str]:
+        return {ways.step.index: ways.reason for ways in self._steps if ways.failures}
 
     @contextmanager
     def _driver(self) -> Iterator[None]:
@@ -186,13 +199,14 @@ class OpenCLExecutable(Executable):
                 f"{self.device.report.name} failed while running: {error}"
             ) from None
 
-    def _enqueue(self, step: Step, kernel: _Kernel) -> None:
+    def _enqueue(self, kernel: Kernel) -> None:
+        """Raises KernelFailed, BackendUnavailableError when the device is lost."""
         status = kernel.call()
         if status:
             name = self.device.cl.status_code.to_string(status, "status %d")
-            raise BackendUnavailableError(
-                f"{self.device.report.name} failed in {step.name} ({step.kernel}): {name}"
-            )
+            if status in _LOST:
+                raise BackendUnavailableError(f"{self.device.report.name} is lost: {name}")
+            raise KernelFailed(_kind(status), name, kernel.launch)
 
     def _take_over(self) -> None:
         """What an earlier segment left on the device, into the buffers that the kernels read."""
@@ -203,25 +217,25 @@ class OpenCLExecutable(Executable):
 
     def enqueue(self) -> None:
         """The kernels alone, on whatever the buffers hold (benchmarks)."""
-        for step, kernels in self._steps:
-            for kernel in kernels:
-                self._enqueue(step, kernel)
+        for ways in self._steps:
+            for kernel in ways.kernels:
+                self._enqueue(kernel)
 
     def finish(self) -> None:
         self.device.queue.finish()
 
     def seconds_of(self, name: str, runs: int) -> float:
         """Seconds of the named step among its like, on whatever the buffers hold (benchmarks)."""
-        step, kernels = next(pair for pair in self._steps if name in (pair[0].name, pair[0].kernel))
-        return self._seconds(step, kernels, runs)
+        ways = next(w for w in self._steps if name in (w.step.name, w.step.kernel))
+        return self._seconds(ways.kernels, runs)
 
-    def _seconds(self, step: Step, kernels: list[_Kernel], runs: int) -> float:
+    def _seconds(self, kernels: list[Kernel], runs: int) -> float:
         """Seconds a step takes where one run follows the other."""
         self.device.queue.finish()
         start = time.perf_counter()
         for _ in range(runs):
             for kernel in kernels:
-                self._enqueue(step, kernel)
+                self._enqueue(kernel)
         self.device.queue.finish()
         return (time.perf_counter() - start) / runs
 
@@ -264,10 +278,12 @@ class OpenCLExecutable(Executable):
     def _timed_run(self) -> list[StepTime]:
         cl, queue = self.device.cl, self.device.timed_queue
         events = []
-        for step, kernels in self._steps:
-            own = [cl.enqueue_nd_range_kernel(queue, *k.launch) for k in kernels]
-            ready = step.op == "Copy" and self._given
-            events.append([self._copy(step, queue)] if ready else own)
+        for ways in self._steps:
+            own = [
+                cl.enqueue_nd_range_kernel(queue, k.kernel, k.grid, k.group) for k in ways.kernels
+            ]
+            ready = ways.step.op == "Copy" and self._given
+            events.append([self._copy(ways.step, queue)] if ready else own)
         queue.finish()
         spans = [
             (min(e.profile.start for e in own), max(e.profile.end for e in own)) if own else (0, 0)
@@ -275,8 +291,8 @@ class OpenCLExecutable(Executable):
         ]
         first = min((start for start, _ in spans if start), default=0)
         return [
-            StepTime(max(a - first, 0), max(b - first, 0), self._variant(step))
-            for (a, b), (step, _) in zip(spans, self._steps, strict=True)
+            StepTime(max(a - first, 0), max(b - first, 0), self._variant(ways.step))
+            for (a, b), ways in zip(spans, self._steps, strict=True)
         ]
 
     def _variant(self, step: Step) -> str:
@@ -294,9 +310,14 @@ class OpenCLExecutable(Executable):
         own = {id(b): b.size for b in self._buffers.values()}
         constants = {
             id(a): a.size
-            for _, kernels in self._steps
-            for kernel in kernels
+            for ways in self._steps
+            for kernel in ways.kernels
             for a in kernel.args
             if hasattr(a, "size") and not isinstance(a, np.generic) and id(a) not in own
         }
         return {"device": sum(own.values()), "packed": sum(constants.values())}
+
+
+def _kind(status: int) -> str:
+    """Of failures.KINDS."""
+    return "memory" if status == _NO_MEMORY else "launch"

@@ -8,13 +8,14 @@ import numpy as np
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
+from . import cpu_convolutions as cpu
 from . import image_convolutions as image
 from .launch import Launch, Scratch
 from .options import activation_options, join, storage_option
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target
-from .variants import SMALLEST, Product, Tile, Variant, variants
+from .variants import DIRECT, SMALLEST, Product, Tile, Variant, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
@@ -54,9 +55,11 @@ def tiled(problem: Convolution, target: Target) -> list[Launch]:
     ways = ranked(size, profile.compute_units, _matrix(problem, profile))
     if image.suits(profile, problem):
         ways = with_images(ways, profile.prefers_images)
-    variant = target.pick(f"conv_{dtype.value}_{size}", ways)
+    variant = target.pick(f"conv_{dtype.value}_{size}", (*ways, DIRECT))
     if variant.image:
         return image.convolved(problem)
+    if variant.direct:
+        return cpu.direct(problem, profile)
     if variant.winograd:
         return _winograd(problem, variant)
     return _direct(problem, profile, variant)
@@ -216,7 +219,9 @@ def product(
     size = Product(m, n, k)
     matrix = y.dtype.itemsize if profile.matrix_units and n % 4 == k % 4 == 0 else 0
     ways = [v for v in ranked(size, profile.compute_units, matrix) if v.parts == 1]
-    variant = target.pick(f"matmul_{y.dtype.value}_{batch}_{size}", ways)
+    variant = target.pick(f"matmul_{y.dtype.value}_{batch}_{size}", [*ways, DIRECT])
+    if variant.direct:
+        return cpu.product(step, target, a, b, y, sizes, planes)
     tile = variant.tile
     deep, wide = -(-k // tile.bk) * tile.bk, -(-n // tile.bn) * tile.bn
     text = join(

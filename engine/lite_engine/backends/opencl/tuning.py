@@ -26,13 +26,10 @@ EFFORTS = {"none": 0, "rapid": 4, "normal": 10, "exhaustive": 1000}
 
 @dataclass
 class Tuning:
-    """`pick` answers from the table. While a step is being measured, `forced` answers instead and
-    `asked` notes what could have been picked."""
+    """`table` maps sizes to the text of their fastest way."""
 
     path: Path
     table: dict[str, str] = field(default_factory=dict)
-    forced: str | None = None
-    asked: tuple[str, list[str]] | None = None
     #: Every size that was asked for: what a model's layers need of the table.
     sizes: set[str] = field(default_factory=set)
 
@@ -53,9 +50,8 @@ class Tuning:
 
     def pick(self, size: str, ways: Sequence[Way]) -> Way:
         """The way to take for a size; ways are told apart by their text."""
-        self.asked = (size, [str(w) for w in ways])
         self.sizes.add(size)
-        wanted = self.forced or self.table.get(size)
+        wanted = self.table.get(size)
         return next((w for w in ways if str(w) == wanted), ways[0])
 
     @property
@@ -67,25 +63,21 @@ class Tuning:
         """Takes what a model file brings; what was measured here comes first."""
         self.table = {**table, **self.table}
 
-    def measure(self, effort: str, build: Callable[[], object], time: Callable[[], float]) -> bool:
-        """Measures the ways of whatever `build` picks. `time` builds and gives seconds.
+    def measure(
+        self, effort: str, size: str, ways: Sequence[str], seconds: Callable[[str], float]
+    ) -> bool:
+        """Measures the ways of a size, the most promising first; `seconds` builds and times one,
+        infinite where it fails.
 
         False when there is nothing to choose or it is known already.
         """
-        self.asked = None
-        build()
-        if self.asked is None or self.asked[0] in self.table or len(self.asked[1]) < 2:
+        if size in self.table or len(ways) < 2:
             return False
-        size, names = self.asked
         best = float("inf")
-        try:
-            for name in names[: EFFORTS[effort]]:
-                self.forced = name
-                seconds = time()
-                if seconds < best:
-                    best, self.table[size] = seconds, name
-        finally:
-            self.forced = None
+        for way in ways[: EFFORTS[effort]]:
+            taken = seconds(way)
+            if taken < best:
+                best, self.table[size] = taken, way
         return True
 
     def save(self) -> None:

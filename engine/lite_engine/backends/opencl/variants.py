@@ -52,24 +52,39 @@ def matrix_tiles(itemsize: int) -> tuple[Tile, ...]:
 @dataclass(frozen=True)
 class Variant:
     """`parts` of K summed by a second kernel; or Winograd's 36 products; or on matrix units; or
-    through images, whose tile is their kernel's own."""
+    through images, or `direct`: as CPUs compute it, whose tiles are their kernels' own."""
 
     tile: Tile
     parts: int = 1
     winograd: bool = False
     matrix: bool = False
     image: bool = False
+    direct: bool = False
 
     @property
     def kernel(self) -> str:
         return "conv_mma" if self.matrix else "conv_tile"
 
+    @property
+    def family(self) -> str:
+        """What fails where it fails, whatever its tile: another family takes its place."""
+        if self.image or self.direct:
+            return str(self)
+        how = "matrix units" if self.matrix else ""
+        if self.winograd:
+            return f"Winograd on {how}" if how else "Winograd"
+        return how or ("smallest tile" if self.tile is SMALLEST else "tile")
+
     def __str__(self) -> str:
-        if self.image:
-            return "image"
+        if self.image or self.direct:
+            return "image" if self.image else "direct"
         t = self.tile
         kind = ("winograd43_" if self.winograd else "") + ("mma_" if self.matrix else "")
         return f"{kind}{t.bm}x{t.bn}_{t.tm}x{t.tn}_k{t.bk}_p{self.parts}"
+
+
+#: What is left when nothing else works.
+DIRECT = Variant(SMALLEST, direct=True)
 
 
 @dataclass(frozen=True)

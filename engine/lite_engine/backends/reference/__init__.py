@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import ShapeError
 from ...ir import Graph, Node, Value, captured, format_shape
 from ...ops import get_op
-from ...plan import PlanTensor, Segment, Step
+from ...plan import Plan, Segment, Step
 from ...plan.faults import apply_fault
 from .. import Backend, Executable, StepTime, Usability
 
@@ -44,7 +44,7 @@ class ReferenceExecutable(Executable):
         self._times, begin = [], time.perf_counter_ns()
         for step in self.plan.steps:
             start = time.perf_counter_ns()
-            results = self._run_step(step, arrays)
+            results = run_step(self.plan, step, arrays)
             end = time.perf_counter_ns()
             for index, result in zip(step.outputs, results, strict=False):
                 if index >= 0:
@@ -52,48 +52,7 @@ class ReferenceExecutable(Executable):
                     if index in self._wanted:
                         self._taps[index] = result
             self._times.append(StepTime(start - begin, end - begin, f"numpy_{step.op}"))
-        return [self._read(self.plan.tensors[i], arrays) for i in self.plan.outputs]
-
-    def _read(self, tensor: PlanTensor, arrays: Mapping[int, np.ndarray]) -> np.ndarray:
-        """An array in physical order; aliases reinterpret their root's bytes."""
-        if tensor.index in arrays:
-            return arrays[tensor.index]
-        if tensor.data is not None:
-            return tensor.data
-        assert tensor.alias_of is not None
-        return self._read(self.plan.tensors[tensor.alias_of], arrays).reshape(tensor.dims)
-
-    def _run_step(self, step: Step, arrays: Mapping[int, np.ndarray]) -> list[np.ndarray]:
-        tensors = [None if i < 0 else self.plan.tensors[i] for i in step.inputs]
-        given = [None if t is None else self._read(t, arrays) for t in tensors]
-        if step.op == "Relayout":
-            assert given[0] is not None
-            return [np.ascontiguousarray(given[0].transpose(step.attrs["perm"]))]
-        if step.op == "Cast" and step.node is None:
-            assert given[0] is not None
-            return [given[0].astype(self.plan.tensors[step.outputs[0]].dtype.np)]
-        if step.op == "Fault":
-            assert given[0] is not None
-            return [apply_fault(step.attrs["kind"], given[0], step.attrs["bias"])]
-        assert step.node is not None
-        logical = [
-            a if t is None or a is None or not t.shape_known else t.to_logical(a)
-            for t, a in zip(tensors, given)
-        ]
-        # what subgraphs capture follows the node's own inputs
-        count = len(step.node.inputs)
-        outer = {id(v): a for v, a in zip(captured(step.node), logical[count:]) if a is not None}
-        own = zip(step.node.inputs, logical)
-        outer |= {id(v): a for v, a in own if v is not None and a is not None}
-        results = evaluate(step.node, logical[:count], outer)
-        for index, result in zip(step.outputs, results, strict=False):
-            tensor = self.plan.tensors[index]
-            if index >= 0 and tensor.shape_known and result.size != tensor.size:
-                raise ShapeError(
-                    f"{step.name} ({step.op}) gives {format_shape(result.shape)} where "
-                    f"{tensor.size} elements are due: its inputs do not fit it"
-                )
-        return [np.ascontiguousarray(r) if r.ndim else r for r in results]
+        return [_read(self.plan, i, arrays) for i in self.plan.outputs]
 
     def times(self) -> list[StepTime]:
         return self._times
@@ -106,6 +65,55 @@ class ReferenceExecutable(Executable):
 
     def memory(self) -> dict[str, int]:
         return {}
+
+
+def run_step(plan: Plan, step: Step, arrays: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+    """A step's outputs, logical (those of a Relayout physical), from the plan's tensors by number,
+    in physical order.
+
+    Raises ShapeError when a result does not fit its tensor.
+    """
+    tensors = [None if i < 0 else plan.tensors[i] for i in step.inputs]
+    given = [None if t is None else _read(plan, t.index, arrays) for t in tensors]
+    if step.op == "Relayout":
+        assert given[0] is not None
+        return [np.ascontiguousarray(given[0].transpose(step.attrs["perm"]))]
+    if step.op == "Cast" and step.node is None:
+        assert given[0] is not None
+        return [given[0].astype(plan.tensors[step.outputs[0]].dtype.np)]
+    if step.op == "Fault":
+        assert given[0] is not None
+        return [apply_fault(step.attrs["kind"], given[0], step.attrs["bias"])]
+    assert step.node is not None
+    logical = [
+        a if t is None or a is None or not t.shape_known else t.to_logical(a)
+        for t, a in zip(tensors, given)
+    ]
+    # what subgraphs capture follows the node's own inputs
+    count = len(step.node.inputs)
+    outer = {id(v): a for v, a in zip(captured(step.node), logical[count:]) if a is not None}
+    own = zip(step.node.inputs, logical)
+    outer |= {id(v): a for v, a in own if v is not None and a is not None}
+    results = evaluate(step.node, logical[:count], outer)
+    for index, result in zip(step.outputs, results, strict=False):
+        tensor = plan.tensors[index]
+        if index >= 0 and tensor.shape_known and result.size != tensor.size:
+            raise ShapeError(
+                f"{step.name} ({step.op}) gives {format_shape(result.shape)} where "
+                f"{tensor.size} elements are due: its inputs do not fit it"
+            )
+    return [np.ascontiguousarray(r) if r.ndim else r for r in results]
+
+
+def _read(plan: Plan, index: int, arrays: Mapping[int, np.ndarray]) -> np.ndarray:
+    """An array in physical order; aliases reinterpret their root's bytes."""
+    tensor = plan.tensors[index]
+    if index in arrays:
+        return arrays[index]
+    if tensor.data is not None:
+        return tensor.data
+    assert tensor.alias_of is not None
+    return _read(plan, tensor.alias_of, arrays).reshape(tensor.dims)
 
 
 def evaluate(

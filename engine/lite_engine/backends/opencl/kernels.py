@@ -1,0 +1,102 @@
+"""Launches as kernels of a device: programs built, arguments set once, ready to enqueue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import BackendUnavailableError
+from ...ir import DType
+from ...plan import Plan, PlanTensor
+from .device import Device
+from .enqueue import Call, prepared
+from .launch import Image, Launch, Scratch, grouped
+
+
+class KernelFailed(Exception):
+    """One kernel of a step failed; `kind` is a key of failures.KINDS, `launch` the one that did."""
+
+    def __init__(self, kind: str, detail: object, launch: Launch) -> None:
+        super().__init__(str(detail))
+        self.kind, self.launch = kind, launch
+
+
+@dataclass
+class Kernel:
+    """A kernel with its arguments set, and the call that enqueues it. `args` keeps them alive."""
+
+    launch: Launch
+    kernel: Any
+    grid: tuple[int, ...]
+    group: tuple[int, ...] | None
+    call: Call
+    args: list[Any]
+
+
+class KernelMaker:
+    """Makes the kernels of a segment's steps. `buffers` maps storage owners to device memory."""
+
+    def __init__(self, device: Device, plan: Plan, buffers: dict[int, Any]) -> None:
+        self._device, self._plan, self._buffers = device, plan, buffers
+        self._scratch: list[Any] = []
+        self._images: dict[tuple[int, int, DType], Any] = {}
+
+    def make(self, launches: list[Launch]) -> list[Kernel]:
+        """The kernels of one step. Raises KernelFailed."""
+        scratch: dict[int, Any] = {}
+        return [self._kernel(launch, scratch) for launch in launches]
+
+    def _kernel(self, launch: Launch, scratch: dict[int, Any]) -> Kernel:
+        cl = self._device.cl
+        try:
+            program = self._device.program(launch.file, launch.options)
+        except BackendUnavailableError as error:
+            said = str(error).removeprefix(f"{self._device.report.name} cannot build ")
+            raise KernelFailed("build", said, launch) from None
+        try:
+            kernel = cl.Kernel(program, launch.kernel)
+            args = [self._argument(arg, scratch) for arg in launch.args]
+            kernel.set_args(*args)
+            grid, group = launch.global_size, launch.local_size
+            if group is None:
+                grid, group = grouped(grid)
+            call = prepared(cl, self._device.queue, kernel, grid, group)
+        except BackendUnavailableError as error:
+            raise KernelFailed("memory", error, launch) from None
+        except cl.Error as error:
+            raise KernelFailed("launch", error, launch) from None
+        return Kernel(launch, kernel, grid, group, call, args)
+
+    def _argument(self, arg: Any, scratch: dict[int, Any]) -> Any:
+        if isinstance(arg, PlanTensor):
+            return self._buffers[self._plan.root(arg.index).index]
+        if isinstance(arg, np.ndarray):
+            return self._device.buffer(arg.nbytes, arg)
+        if isinstance(arg, Scratch):
+            if id(arg) not in scratch:
+                scratch[id(arg)] = self._shared_scratch(len(scratch), arg.nbytes)
+            return scratch[id(arg)]
+        if isinstance(arg, Image):
+            return self._image(arg)
+        if isinstance(arg, float):
+            return np.float32(arg)
+        return arg if isinstance(arg, np.generic) else np.int32(arg)
+
+    def _shared_scratch(self, number: int, nbytes: int) -> Any:
+        """A step's first scratch is every step's first one: they run one after the other."""
+        if number == len(self._scratch):
+            self._scratch.append(self._device.buffer(nbytes))
+        elif self._scratch[number].size < nbytes:
+            self._scratch[number] = self._device.buffer(nbytes)
+        return self._scratch[number]
+
+    def _image(self, image: Image) -> Any:
+        """Scratch images of one size are one image, as scratch buffers are."""
+        if image.data is not None:
+            return self._device.image(image.width, image.height, image.dtype, image.data)
+        key = image.width, image.height, image.dtype
+        if key not in self._images:
+            self._images[key] = self._device.image(*key)
+        return self._images[key]

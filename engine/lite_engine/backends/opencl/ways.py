@@ -1,0 +1,171 @@
+"""The ways to compute one step, in their order: the first that has not failed on this device runs.
+
+A way that cannot be built or launched, or that gives other numbers than the reference, costs that
+way alone: the next one takes its place, and when none is left the runtime plans the layer on
+another backend (LayersRefused). What failed is remembered (failures.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...errors import BackendUnavailableError
+from ...plan import Plan, Step
+from .. import LayersRefused
+from . import faults
+from .device import Device, runs_trivially
+from .failures import Failure, detail_of, launch_key
+from .kernels import Kernel, KernelFailed, KernelMaker
+from .launch import Launch
+from .programs import program_text
+from .registry import Way
+from .steps import launches_of
+from .tuning import Tuning
+from .variants import Variant
+
+#: Of a kernel that has one way only.
+_ONLY = ""
+
+
+class NoWayLeft(Exception):
+    """Every way to compute a step has failed."""
+
+
+@dataclass
+class Choice:
+    """The choice among a step's ways: `pick` answers its builder, with `forced` if that is among
+    them, else from the table of what was measured. `size` and `ways` are those it was asked for,
+    `variant` the one it took."""
+
+    tuning: Tuning
+    excluded: set[str] = field(default_factory=set)
+    forced: str = ""
+    size: str = ""
+    ways: list[str] = field(default_factory=list)
+    variant: str = _ONLY
+
+    def pick(self, size: str, ways: Sequence[Way], /) -> Way:
+        """Raises NoWayLeft."""
+        left = [way for way in ways if _variant(way) not in self.excluded]
+        if not left:
+            raise NoWayLeft
+        self.size, self.ways = size, [str(way) for way in left]
+        measured = self.tuning.pick(size, left)
+        way = next((way for way in left if str(way) == self.forced), measured)
+        self.variant = _variant(way)
+        return way
+
+
+def _variant(way: object) -> str:
+    """What a way has in common with those that fail with it."""
+    return way.family if isinstance(way, Variant) else str(way)
+
+
+@dataclass
+class Ways:
+    """One step of a segment with the kernels that compute it now, and the `failures` of the ways
+    given up."""
+
+    step: Step
+    plan: Plan
+    device: Device
+    maker: KernelMaker
+    kernels: list[Kernel] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.choice = Choice(self.device.tuning)
+
+    def build(self) -> None:
+        """Makes the kernels of the first way that has not failed.
+
+        Raises LayersRefused when there is none, BackendUnavailableError when the device is lost.
+        """
+        while True:
+            try:
+                launches = self.launches(self.choice)
+            except NoWayLeft:
+                self._tell("the CPU runs the layer instead")
+                names = layers_of(self.step, self.plan)
+                raise LayersRefused(dict.fromkeys(names, self.reason)) from None
+            keys = map(self._key, launches)
+            known = next(filter(None, map(self.device.failures.known.get, keys)), None)
+            if known is not None:
+                self._exclude(known)
+                continue
+            try:
+                self.kernels = self.maker.make(launches)
+            except KernelFailed as error:
+                self.give_up(error)
+                continue
+            self._tell(f"{self.choice.variant} runs instead")
+            return
+
+    def launches(self, choice: Choice) -> list[Launch]:
+        """Of the way that a choice takes. Raises NoWayLeft."""
+        if _ONLY in choice.excluded:
+            raise NoWayLeft
+        choice.variant = _ONLY
+        made = launches_of(self.step, self.plan, replace(self.device.target, pick=choice.pick))
+        return faults.spoilt(made, self.step.kernel, choice.variant)
+
+    def give_up(self, error: KernelFailed) -> None:
+        """Takes the way that runs now out of the choice, and remembers it.
+
+        Raises BackendUnavailableError when the device is lost rather than the way wrong.
+        """
+        variant = self.step.kernel, self.choice.variant
+        failure = Failure(self._key(error.launch), *variant, error.kind, detail_of(error))
+        self.device.failures.add(failure)
+        lost = runs_trivially(self.device.cl, self.device.context, self.device.queue)
+        if lost:
+            raise BackendUnavailableError(f"{self.device.report.name}: {failure}; then {lost}")
+        self._exclude(failure)
+
+    def _exclude(self, failure: Failure) -> None:
+        self.failures.append(failure)
+        self.choice.excluded.add(self.choice.variant)
+
+    def _tell(self, instead: str) -> None:
+        for failure in self.failures:
+            self.device.failures.tell(failure, instead)
+
+    def _key(self, launch: Launch) -> str:
+        text = program_text(launch.file, launch.options)
+        return launch_key(text, launch.kernel, launch.local_size)
+
+    @property
+    def reason(self) -> str:
+        """Why the preferred way is not the one that runs; empty where it is."""
+        return "; ".join(map(str, self.failures))
+
+
+def layers_of(step: Step, plan: Plan) -> list[str]:
+    """The layers that cannot run on the device when a step cannot: its own, or, of a copy or a
+    change of layout or type, those around it.
+
+    Raises BackendUnavailableError where there are none.
+    """
+    names = [step.name] if step.node is not None else [*_around(step, plan)]
+    if not names:
+        raise BackendUnavailableError(f"{step.name}: {step.kernel} does not run on the device")
+    return list(dict.fromkeys(names))
+
+
+def _around(step: Step, plan: Plan) -> Iterator[str]:
+    """Layers that write what the step reads and read what it writes, past others like it."""
+    yield from _along(step, plan, forward=False)
+    yield from _along(step, plan, forward=True)
+
+
+def _along(step: Step, plan: Plan, forward: bool) -> Iterator[str]:
+    own = {plan.root(i).index for i in (step.outputs if forward else step.inputs) if i >= 0}
+    for other in plan.steps:
+        ports = other.inputs if forward else other.outputs
+        if other is step or not own & {plan.root(i).index for i in ports if i >= 0}:
+            continue
+        if other.node is not None:
+            yield other.name
+        else:
+            yield from _along(other, plan, forward)
