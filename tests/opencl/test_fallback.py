@@ -25,6 +25,7 @@ from lite_engine.plan import Plan
 from lite_engine.profile import profile
 from lite_engine.runtime import host_target
 from lite_engine.runtime.inputs import random_feeds
+from lite_workbench.views import profile_data
 
 from tests.opencl.tiny import device
 from tests.small_models import Builder, classifier
@@ -86,12 +87,15 @@ def test_the_last_variant_leaves_the_layer_to_the_cpu(start, wanted) -> None:
         predictor = Predictor(GRAPH, "opencl")
         with pytest.warns(UserWarning, match="softmax does not build: .*the CPU runs the layer"):
             assert close(predictor.run(FEEDS), wanted)
-        made = profile(predictor, FEEDS, runs=1, roof=False).to_dict()
+        result = profile(predictor, FEEDS, runs=1, roof=False)
+        made = result.to_dict()
     layer = {x["name"]: x for x in made["layers"]}
     assert layer["prob"]["backend"] == "cpu" and layer["fc"]["backend"] == "opencl"
     assert layer["prob"]["why"].startswith("softmax does not build: ")
     assert any(x["op"] == "Copy" and x["index"] < layer["prob"]["index"] for x in made["layers"])
     assert any("softmax does not build" in w and "prob" in w for w in made["warnings"])
+    shown = {row["name"]: row for row in profile_data(result)["layers"]}  # what the widgets get
+    assert (shown["prob"]["why"], shown["prob"]["backend"]) == (layer["prob"]["why"], host_target())
     assert "layer prob: not on opencl: softmax does not build" in predictor.explain()
 
 
