@@ -84,12 +84,6 @@ def missing() -> str | None:
     return None if ptxas() else "no ptxas; pip install --no-deps nvidia-cuda-nvcc"
 
 
-def source(text: Text, kernels: Path = KERNELS) -> str:
-    """The whole program."""
-    parts = [(kernels / name).read_text() for name in ("common.h", f"{text.file}.cl")]
-    return "\n".join([text.options, *parts])
-
-
 def front_ends(text: Text) -> tuple[str, ...]:
     """Targets whose front end must take a text: NVIDIA's own for PTX, otherwise what the compilers
     of Intel, ARM and Qualcomm start from, and AMD's for a GPU of any maker."""

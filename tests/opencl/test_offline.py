@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from lite_engine.backends.opencl.programs import KERNELS
+from lite_engine.backends.opencl.programs import KERNELS, program_text
 from lite_engine.backends.opencl.steps import kernel_names
 from lite_engine.ops.activation import FUSABLE
 
@@ -35,7 +35,7 @@ def errors(found: list[Text], kernels: Path = KERNELS, standard: str = "CL1.2") 
     jobs: dict[tuple[str, str, bool], Text] = {}
     for text in found:
         for target in offline.front_ends(text):
-            jobs[offline.source(text, kernels), target, text.cpu] = text
+            jobs[program_text(text.file, text.options, kernels), target, text.cpu] = text
     results = offline.many(
         jobs,
         lambda program, target, cpu: offline.check(program, target, cpu=cpu, standard=standard),
@@ -84,7 +84,7 @@ def test_every_branch_is_reached(file: str) -> None:
 
 
 def assembled(found: list[Text], chip: str, kernels: Path = KERNELS) -> list[str]:
-    programs = {offline.source(t, kernels): t for t in found}
+    programs = {program_text(t.file, t.options, kernels): t for t in found}
     results = offline.many(((p,) for p in programs), lambda p: offline.assemble(p, chip))
     return [
         f"{text.file}.cl: {result.error}\n{text.options}"

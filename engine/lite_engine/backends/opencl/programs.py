@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,9 @@ _log = logging.getLogger(__name__)
 KERNELS = Path(__file__).parent / "kernels"
 
 
-@lru_cache(maxsize=64)
-def _kernel_file(name: str) -> str:
-    return (KERNELS / name).read_text(encoding="utf-8")
-
-
-def program_text(file: str, defines: str = "") -> str:
-    """What a compiler gets for kernels/FILE.cl after `#define` lines."""
-    return "\n".join([defines, _kernel_file("common.h"), _kernel_file(f"{file}.cl")])
+def program_text(file: str, defines: str = "", kernels: Path = KERNELS) -> str:
+    """What a compiler gets for FILE.cl of a folder after `#define` lines."""
+    return "\n".join([defines, *((kernels / n).read_text() for n in ("common.h", f"{file}.cl"))])
 
 
 def built(cl: Any, program: Any, options: Sequence[str] = ()) -> Any:
