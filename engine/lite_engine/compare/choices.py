@@ -10,22 +10,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from ..ir import Node, Value
 from .alignment import Pair
+from .comparison import LayerDifference
 from .difference import difference
 from .judge import CARRIED
 from .rounding import SMALLEST, UNIT
-from .side import quant_of, to_float
-
-if TYPE_CHECKING:
-    from .comparison import LayerDifference
-    from .work import Work
+from .side import Valued, quant_of, to_float
 
 Arrays = Mapping[str, np.ndarray]
+
+
+class Comparing(Protocol):
+    """What these functions ask of the comparison that is running (work.py): the pairs by B's
+    names, A's names by B's, and values as real numbers of one shape."""
+
+    a: Valued
+    b: Valued
+    pair_of: dict[str, Pair]
+    known: dict[str, str]
+
+    def reads(self, value_b: str) -> dict[str, str]: ...
+
+    def values_a(self, names: Sequence[str]) -> Arrays: ...
+
+    def real(self, pair: Pair, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
 
 
 @dataclass
@@ -65,14 +78,14 @@ def same_choices(
     return bool(np.all((at_a == at_b) | (margin <= slack_a + slack_b)))
 
 
-def chooses(work: Work, value_b: str) -> bool:
+def chooses(work: Comparing, value_b: str) -> bool:
     """B's layer answers with places among scores that A has too."""
     choice = choice_of(work.pair_of[value_b].node_b, value_b)
     return choice is not None and choice.scores.name in work.known
 
 
 def judge_alone(
-    work: Work, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
+    work: Comparing, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
 ) -> None:
     """Judges a layer of B that chooses among A's scores, `given` as B has them: a choice is right
     when its score and the right one's differ by no more than the two lose on the way to B."""
@@ -83,7 +96,7 @@ def judge_alone(
 
 
 def judge_in_whole_runs(
-    work: Work, pair: Pair, row: LayerDifference, va: Arrays, vb: Arrays
+    work: Comparing, pair: Pair, row: LayerDifference, va: Arrays, vb: Arrays
 ) -> None:
     """Judges the places of B's whole run, where its layer was not run alone: those are right that
     no larger margin parts from A's than errors like those of all scores explain."""
@@ -105,7 +118,9 @@ def _explained_margin(s: np.ndarray, t: np.ndarray) -> float:
     return CARRIED * float(np.sqrt(np.mean(np.square(t - s))))
 
 
-def right_in_whole_runs(work: Work, values_b: Sequence[str], alone: Arrays, whole: Arrays) -> bool:
+def right_in_whole_runs(
+    work: Comparing, values_b: Sequence[str], alone: Arrays, whole: Arrays
+) -> bool:
     """B's whole run chose these places as its layers alone do from its own scores, and none whose
     margin is larger than errors like those of all its scores explain."""
     pairs = [work.pair_of[name] for name in values_b]
@@ -122,7 +137,9 @@ def right_in_whole_runs(work: Work, values_b: Sequence[str], alone: Arrays, whol
     return True
 
 
-def _scores(work: Work, pair: Pair, va: Arrays, vb: Arrays) -> tuple[np.ndarray, np.ndarray, int]:
+def _scores(
+    work: Comparing, pair: Pair, va: Arrays, vb: Arrays
+) -> tuple[np.ndarray, np.ndarray, int]:
     """A's scores and B's as real numbers of one shape, and the axis along which B chooses."""
     choice = choice_of(pair.node_b, pair.name_b)
     assert choice is not None
@@ -134,7 +151,7 @@ def _scores(work: Work, pair: Pair, va: Arrays, vb: Arrays) -> tuple[np.ndarray,
     return s.astype(np.float64), t.astype(np.float64), choice.axis
 
 
-def _lost(work: Work, scores: np.ndarray) -> np.ndarray:
+def _lost(work: Comparing, scores: np.ndarray) -> np.ndarray:
     """What each number loses at most where the coarser side stores it."""
     coarser = max(work.a.precision, work.b.precision, key=UNIT.__getitem__)
     return np.maximum(UNIT[coarser] * np.abs(scores), SMALLEST[coarser])
