@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lite_engine.backends.opencl.programs import KERNELS
-
 from tests.conftest import ROOT
 from tests.opencl.texts import Text
 
