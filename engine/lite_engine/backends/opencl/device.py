@@ -120,7 +120,7 @@ def import_pyopencl() -> Any:
         if not tried[0].good:
             raise BackendUnavailableError(
                 f"LITE_OPENCL_LIBRARY={named}: {tried[0].reason}",
-                fix=discover.fix_for(tried[0].reason),
+                fix=tried[0].opening.fix,
             )
         os.environ["OCL_ICD_VENDORS"] = named
     elif "OCL_ICD_VENDORS" not in os.environ:

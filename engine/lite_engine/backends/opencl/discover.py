@@ -7,15 +7,13 @@ Each is opened in another process, because a broken driver may crash the one tha
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from ... import settings
+from .opening import Opening, open_all
 
 ICD_FOLDERS = ("/etc/OpenCL/vendors", "/usr/share/OpenCL/vendors", "/vendor/etc/OpenCL/vendors")
 LOADERS = ("libOpenCL.so.1", "libOpenCL.so")
@@ -31,53 +29,24 @@ VENDOR_PATHS = (
     "/system/vendor/lib64/egl/libGLES_mali.so", "/vendor/lib/libOpenCL.so",
     "/system/vendor/lib/libOpenCL.so",
 )  # fmt: skip
-PROBE_TIMEOUT_S = 20
-
-# Runs in a process of its own: opens each library of argv and prints one JSON line for each.
-_PROBE = """
-import ctypes, json, os, sys
-for name in sys.argv[1:]:
-    out = {"library": name}
-    print(json.dumps({**out, "reason": "crashed while it was opened"}), flush=True)
-    try:
-        lib = ctypes.CDLL(name)
-        get = getattr(lib, "clGetPlatformIDs", None)
-    except AttributeError:
-        get = None
-    except OSError as error:
-        text = str(error)
-        absent = "cannot open shared object file: No such file" in text
-        out["reason"] = "not there" if absent else text.replace(name + ": ", "")
-        print(json.dumps(out), flush=True)
-        continue
-    except Exception as error:
-        out["reason"] = str(error)
-        print(json.dumps(out), flush=True)
-        continue
-    if get is None:
-        entries = ("clIcdGetPlatformIDsKHR", "clGetExtensionFunctionAddress")
-        icd = any(hasattr(lib, name) for name in entries)
-        out["reason"] = "" if icd else "no entry point clGetPlatformIDs: not an OpenCL library"
-    else:
-        count = ctypes.c_uint(0)
-        status = get(0, None, ctypes.byref(count))
-        out["platforms"] = count.value
-        out["reason"] = "" if count.value else f"no platform (clGetPlatformIDs gave {status})"
-    print(json.dumps(out), flush=True)
-"""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One candidate. `reason` is empty when it could be opened and has a platform."""
+    """One candidate and what came of it."""
 
     candidate: str
     found_by: str
-    reason: str
+    opening: Opening
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be used; empty when it could be opened and has a platform."""
+        return self.opening.reason
 
     @property
     def good(self) -> bool:
-        return not self.reason
+        return self.opening.kind == "opened"
 
 
 def candidates() -> list[tuple[str, str]]:
@@ -122,32 +91,8 @@ def _icd_libraries(place: Path, how: str) -> list[tuple[str, str]]:
 @lru_cache(maxsize=4)
 def _attempts(key: tuple[str | None, ...]) -> tuple[Attempt, ...]:
     how = dict(candidates())
-    results: dict[str, str] = {}
-    left = list(how)
-    while left:
-        lines = _probe(left)
-        for line in lines:
-            results[line["library"]] = line["reason"]
-        done = [n for n in left if n in results]
-        if len(done) == len(left) or not done:
-            break
-        left = [n for n in left if n not in results]  # after the one that crashed
-    return tuple(Attempt(n, how[n], results.get(n, "could not be tried")) for n in how)
-
-
-def _probe(names: list[str]) -> list[dict[str, str]]:
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _PROBE, *names],
-            capture_output=True,
-            text=True,
-            timeout=PROBE_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        text = error.stdout or b""
-        lines = (text.decode() if isinstance(text, bytes) else text).splitlines()
-        return [json.loads(x) for x in lines]
-    return [json.loads(x) for x in done.stdout.splitlines() if x.startswith("{")]
+    found = open_all(list(how))
+    return tuple(Attempt(name, how[name], found[name]) for name in how)
 
 
 def attempts() -> tuple[Attempt, ...]:
@@ -157,31 +102,14 @@ def attempts() -> tuple[Attempt, ...]:
 
 
 def why_not() -> tuple[str, str]:
-    """(reason, fix) when no candidate is good."""
+    """(reason, fix) when no candidate is good: that of the first one that is there."""
     tried = attempts()
-    present = [a for a in tried if a.reason and a.reason != "not there"]
-    if present:
-        worst = present[0]
-        return (
-            f"{worst.candidate} ({worst.found_by}): {worst.reason}",
-            f"{fix_for(worst.reason)}",
-        )
+    there = [a for a in tried if a.opening.kind != "missing"]
+    if there:
+        worst = there[0]
+        return f"{worst.candidate} ({worst.found_by}): {worst.reason}", worst.opening.fix
     return (
-        f"no OpenCL library among {len(tried)} places",
-        "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or the GPU vendor's "
-        "driver; a library elsewhere: LITE_OPENCL_LIBRARY=/path/libmali.so",
+        f"no OpenCL library in the {len(tried)} places where one can be",
+        "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or install the GPU "
+        "vendor's driver; for a library in another place set LITE_OPENCL_LIBRARY=/path/libmali.so",
     )
-
-
-def fix_for(reason: str) -> str:
-    """What to do about the reason of an attempt."""
-    if "wrong ELF class" in reason or "invalid ELF header" in reason or "file too short" in reason:
-        return "the library is for another architecture or damaged: install the one for this"
-    if "no platform" in reason:
-        return (
-            "a loader without a driver: install one (pocl-opencl-icd for the CPU), or write its "
-            "library's path into /etc/OpenCL/vendors/NAME.icd"
-        )
-    if "entry point" in reason:
-        return "unset LITE_OPENCL_LIBRARY or give the driver's library (libOpenCL.so.1, libmali.so)"
-    return "reinstall the driver, or name another one with LITE_OPENCL_LIBRARY"
