@@ -268,7 +268,7 @@ const Kernel kMove[] = {
     {"Slice", "copy_slice", prepare_slice, run, kViews},
     {"Expand", "copy_expand", prepare_expand, run, kViews},
     {"Tile", "copy_tile", prepare_tile, run, kViews},
-    {"DepthToSpace PixelShuffle", "copy_depth_to_space", prepare_depth_to_space, run, kViews},
+    {"DepthToSpace", "copy_depth_to_space", prepare_depth_to_space, run, kViews},
     {"SpaceToDepth", "copy_space_to_depth", prepare_space_to_depth, run, kViews},
 };
 
