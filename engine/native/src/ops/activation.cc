@@ -18,7 +18,9 @@ const ActivationRow* find_activation(const char* op) {
 
 bool parse_activation(const Step& step, Env& env, Activation* out) {
   const char* name = attr_string(step, "activation", "");
-  const ActivationRow* row = find_activation(*name ? name : "Identity");
+  *out = {Act::kNone, 0, 0};
+  if (!*name) return true;
+  const ActivationRow* row = find_activation(name);
   if (!row)
     return env.fail("activation '%s' cannot be fused; run it as an operator of its own", name);
   *out = {row->act, row->a, row->b};

@@ -8,7 +8,6 @@ namespace lite {
 
 // ROW(operator, Act, names of its attributes in their order, nullptr where it has none, defaults)
 #define LITE_ACTIVATIONS(ROW)                                             \
-  ROW("Identity", kNone, nullptr, nullptr, 0, 0)                          \
   ROW("Relu", kClip, nullptr, nullptr, 0, __builtin_inff())               \
   ROW("Clip", kClip, "min", "max", -__builtin_inff(), __builtin_inff())   \
   ROW("LeakyRelu", kLeakyRelu, "alpha", nullptr, 0.01f, 0)                \
