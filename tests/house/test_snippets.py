@@ -102,7 +102,8 @@ def test_counts_of_operators_are_those_of_the_importers(root: Path) -> None:
     from lite_engine.importers.paddle.registry import known_types
 
     text = (root / "docs" / "formats.md").read_text()
-    assert f"{len(known_types())} operators |" in text
+    (operators,) = re.findall(r"more than (\d+) operators \|", text)
+    assert 0 <= len(known_types()) - int(operators) < 30
     assert f"{len(LAYERS)} types |" in text
 
 

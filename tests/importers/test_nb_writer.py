@@ -103,6 +103,32 @@ def test_windows_round_trip(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "op", ["Square", "Rsqrt", "Log1p", "Expm1", "Log2", "Log10", "LogSigmoid", "Swish"]
+)
+def test_composed_functions_round_trip(op: str, tmp_path: Path) -> None:
+    """Paddle-Lite has no operator of that name, or none that every version has."""
+    graph = Graph("g", [Value("x", DType.F32, (2, 9))])
+    graph.outputs = [graph.add(op, [graph.inputs[0]], {}, name="y").output]
+    infer_types(graph)
+    x = {"x": np.linspace(0.5, 4, 18, dtype=np.float32).reshape(2, 9)}
+    (wanted,) = run_graph(graph, x).values()
+    (found,) = run_graph(load(write_nb(graph, tmp_path / "m.nb")), x).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["SquaredDifference", "NotEqual"])
+def test_composed_functions_of_two_round_trip(op: str, tmp_path: Path) -> None:
+    shapes = {"a": (1, 9), "b": (2, 9)}
+    graph = Graph("g", [Value(n, DType.F32, s) for n, s in shapes.items()])
+    graph.outputs = [graph.add(op, list(graph.inputs), {}, name="y").output]
+    infer_types(graph)
+    x = {n: np.arange(np.prod(s), dtype=np.float32).reshape(s) for n, s in shapes.items()}
+    (wanted,) = run_graph(graph, x).values()
+    (found,) = run_graph(load(write_nb(graph, tmp_path / "m.nb")), x).values()
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_same_graph_same_bytes(graph: Graph, tmp_path: Path) -> None:
     one = write_nb(graph, tmp_path / "a.nb", targets=["arm"]).read_bytes()
     assert one == write_nb(graph, tmp_path / "b.nb", targets=["arm"]).read_bytes()

@@ -56,6 +56,35 @@ def test_scale(tmp_path: Path, after: bool) -> None:
     assert np.allclose(y, x * 2 + 0.5 if after else (x + 0.5) * 2)
 
 
+FUNCTIONS = {
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "log10": np.log10,
+    "square": np.square,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "trunc": np.trunc,
+    "logsigmoid": lambda x: -np.log1p(np.exp(-x)),
+}
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_functions(tmp_path: Path, kind: str) -> None:
+    """Near 0 too, where e^x − 1 and ln(1 + x) lose their digits when computed step by step."""
+    x = np.geomspace(1e-6, 3, 40, dtype=np.float32)
+    (y,) = run_one(tmp_path, kind, {"x": x}, {"X": "x"}, {"Out": "y"})
+    np.testing.assert_allclose(y, FUNCTIONS[kind](x.astype(np.float64)), rtol=1e-6)
+
+
+def test_functions_of_two(tmp_path: Path) -> None:
+    x, y = normal(3, 4), normal(3, 4)
+    y[0] = x[0]
+    (z,) = run_one(tmp_path, "atan2", {"x": x, "y": y}, {"X1": "x", "X2": "y"}, {"Out": "z"})
+    np.testing.assert_allclose(z, np.arctan2(x, y), rtol=1e-6)
+    (z,) = run_one(tmp_path, "not_equal", {"x": x, "y": y}, {"X": "x", "Y": "y"}, {"Out": "z"})
+    assert np.array_equal(z, x != y)
+
+
 def test_two_scales_in_one(tmp_path: Path) -> None:
     """As Paddle-Lite's optimiser writes them: the second after the first, then the activation."""
     x = normal(2, 3)

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lite_engine.backends.opencl.options import FUNCTIONS, function_options
+from lite_engine.backends.opencl.options import function_options
 from lite_engine.backends.opencl.profile import BUILD_OPTIONS
 from lite_engine.backends.opencl.programs import KERNELS
-from lite_engine.backends.opencl.steps import kernel_names
 from lite_engine.ir import DType, Graph
-from lite_engine.ops import all_ops, get_op
+from lite_engine.ops import all_kernels
+from lite_engine.ops.activation import unary_params
+from lite_engine.plan import make_plan
+from lite_engine.runtime.execute import Execution
 
 from tests.native.tiny import reference
 from tests.opencl.tiny import check, device, single
@@ -142,6 +144,8 @@ CASES: dict[str, list[Graph]] = {
         single("ArgMax", (3, 7), axis=0, select_last_index=1),
     ],
     "layer_norm": [single("LayerNormalization", (3, 5, n), some(n), some(n)) for n in (7, 16, 35)],
+    "lp_norm": [single("LpNormalization", (3, 5, n), axis=-1, p=p) for n, p in ((7, 2), (40, 1))]
+    + [single("LpNormalization", IMAGE, axis=1)],
     "instance_norm": [single("InstanceNormalization", IMAGE, some(6), some(6))],
     "batch_norm": [
         single("BatchNormalization", IMAGE, some(6), some(6), some(6), np.abs(some(6)) + 0.5)
@@ -211,9 +215,7 @@ def test_kernel(kernel: str) -> None:
         assert kernel in {s.kernel for s in plan.steps}, (kernel, [s.kernel for s in plan.steps])
 
 
-HALVES = [
-    k for op in all_ops() for k in op.kernels if k.backend == "opencl" and DType.F16 in k.dtypes
-]
+HALVES = [k for k in all_kernels("opencl") if DType.F16 in k.dtypes]
 
 
 @pytest.mark.parametrize("kernel", sorted({k.name for k in HALVES} - {"cast"}))
@@ -236,9 +238,16 @@ def test_rows_of_halves_begin_anywhere(tiles: bool) -> None:
 
 
 def test_every_kernel_of_the_registry_has_a_case() -> None:
-    named = {k.name for op in all_ops() for k in op.kernels if k.backend == "opencl"}
-    assert named <= kernel_names()
-    assert named <= set(CASES)
+    assert {k.name for k in all_kernels("opencl")} <= set(CASES)
+
+
+@pytest.mark.parametrize("op, exact", [("Expm1", np.expm1), ("Log1p", np.log1p)])
+def test_functions_near_zero(op: str, exact: Any) -> None:
+    """e^x − 1 and ln(1 + x), where the steps one by one are 7 % off."""
+    x = np.geomspace(1e-6, 1e-3, 99, dtype=np.float32)
+    execution = Execution(make_plan(single(op, x.shape), "opencl"), threads=1)
+    (y,) = execution.run([x])
+    np.testing.assert_allclose(y, exact(x.astype(np.float64)), rtol=5e-7)  # 4 ulp (OpenCL 7.4)
 
 
 @pytest.mark.parametrize("width", [1, 8])
@@ -246,12 +255,12 @@ def test_functions_of_nan_and_infinities(width: int) -> None:
     """Every function of one number, in one program, of numbers and of vectors."""
     numbers = [0, -0.0, np.inf, -np.inf, np.nan, 88, -88, 0.4, -0.4, 3, -3, 7, -7, 2, -1, 1]
     x = np.array(numbers, np.float32)
-    names = [n for n in FUNCTIONS if n != "GeluTanh"]
+    names = [k.op for k in all_kernels("opencl") if k.name == "unary"]
     body = ""
     for row, name in enumerate(names):
-        params = [v for v in get_op(name).attrs.values() if isinstance(v, float)]
-        options = function_options(name, params)
-        body += f"\n#undef ACT\n#undef ACT_A\n#undef ACT_B\n{options}\nROW({row})"
+        options = function_options(name, unary_params(name, {}))
+        absent = "\n#ifndef ACT_A\n#define ACT_A 0.0f\n#endif"  # as common.h says
+        body += f"\n#undef ACT\n#undef ACT_A\n#undef ACT_B\n{options}{absent}\nROW({row})"
     row = "for (int i = 0; i < 16; i += V) { FV v = LDV(x, i); STV(y, 16 * (k) + i, ACT(v)); }"
     source = f"#define V {width}\n" + (KERNELS / "common.h").read_text()
     source += f"#define ROW(k) {row}\n"

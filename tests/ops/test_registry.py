@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
 
 import pytest
-from lite_engine.ops import OpDef, all_kernels, all_ops
+from lite_engine.ops import OpDef, all_kernels, all_ops, get_op
+from lite_engine.ops.activation import FUSABLE
 
 CONTROL_FLOW = ("If", "Loop", "Scan")
 
@@ -40,14 +42,38 @@ def test_signatures_take_every_attribute(op: OpDef) -> None:
         assert set(op.attrs) <= keywords, f"{fn} does not take {set(op.attrs) - keywords}"
 
 
+#: Steps that the planner inserts: they are no operators of a graph.
+PLANNED = {("Relayout", "copy_relayout"): "puts a value into another memory order"}
+
+
+def registered(backend: str) -> set[tuple[str, str]]:
+    return {(k.op, k.name) for k in all_kernels(backend)} | set(PLANNED)
+
+
 @pytest.mark.cpu
 @pytest.mark.arm
-def test_native_kernels_exist() -> None:
-    """Each in this machine's library or, kernels of halves, in AArch64's, where its name stands."""
-    from lite_engine._native import library_path
-    from lite_engine.backends.cpu.native import kernel_names
+def test_native_kernels_are_the_registered_ones(qemu: list[str]) -> None:
+    """The tables of this machine's library and of AArch64's, which also has kernels of fp16."""
+    from lite_engine._native import runner_path
+    from lite_engine.backends.cpu.native import kernels
 
-    arm = library_path("aarch64").read_bytes()
-    missing = {k for k in all_kernels("cpu") if k.name not in kernel_names()}
-    assert {k.name[:4] for k in missing} <= {"f16_"}, "registered in ops/ but not in the library"
-    assert all(f"{k.name}\0".encode() in arm for k in missing)
+    command = [*qemu, str(runner_path("aarch64")), "--kernels"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    of_arm = {(op, name) for _, name, *ops in rows for op in ops}
+    known = registered("cpu")
+    assert kernels() | of_arm == known
+    assert {name[:4] for _, name in known - kernels()} == {"f16_"}
+    assert {op for op, _ in known - kernels()} <= {op for op, _ in kernels()}
+
+
+def test_opencl_builders_are_the_registered_ones() -> None:
+    from lite_engine.backends.opencl.steps import kernels
+
+    assert kernels() == registered("opencl")
+
+
+def test_fused_activations_run_everywhere() -> None:
+    """What may be fused has float kernels of its own, which hold the same functions."""
+    for name in FUSABLE:
+        assert {"f32_unary", "unary"} <= {k.name for k in get_op(name).kernels}

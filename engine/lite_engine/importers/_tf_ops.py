@@ -29,6 +29,8 @@ SAME = {
     "Maximum": "Max", "Minimum": "Min", "Pow": "Pow", "Equal": "Equal", "Less": "Less",
     "LessEqual": "LessOrEqual", "Greater": "Greater", "GreaterEqual": "GreaterOrEqual",
     "LogicalAnd": "And", "LogicalOr": "Or", "IsNan": "IsNaN", "IsInf": "IsInf",
+    "NotEqual": "NotEqual", "Square": "Square", "SquaredDifference": "SquaredDifference",
+    "Rsqrt": "Rsqrt", "Expm1": "Expm1", "Log1p": "Log1p", "Atan2": "Atan2",
 }  # fmt: skip
 
 REDUCE = {
@@ -46,18 +48,6 @@ def scalar(emit: Emitter, x: Value, number: float) -> Value:
 
 def clip(emit: Emitter, x: Value, low: float, high: float) -> Value:
     return emit("Clip", x, scalar(emit, x, low), scalar(emit, x, high))
-
-
-def square(emit: Emitter, x: Value) -> Value:
-    return emit("Mul", x, x)
-
-
-def rsqrt(emit: Emitter, x: Value) -> Value:
-    return emit("Reciprocal", emit("Sqrt", x))
-
-
-def squared_difference(emit: Emitter, a: Value, b: Value) -> Value:
-    return square(emit, emit("Sub", a, b))
 
 
 def floor_mod(emit: Emitter, a: Value, b: Value) -> Value:
@@ -78,10 +68,6 @@ def div_no_nan(emit: Emitter, a: Value, b: Value) -> Value:
     """a / b, 0 where b is 0."""
     zero = scalar(emit, a, 0)
     return emit("Where", emit("Equal", b, zero), zero, emit("Div", a, b))
-
-
-def not_equal(emit: Emitter, a: Value, b: Value) -> Value:
-    return emit("Not", emit("Equal", a, b))
 
 
 def add_n(emit: Emitter, *parts: Value) -> Value:
@@ -462,7 +448,7 @@ def scatter_nd(emit: Emitter, indices: Value, updates: Value, shape: Value) -> V
 
 def l2_normalise(emit: Emitter, x: Value, axis: int, epsilon: float) -> Value:
     """x / √max(Σx², ε)."""
-    total = emit("ReduceSum", square(emit, x), [axis], keepdims=1)
+    total = emit("ReduceSum", emit("Square", x), [axis], keepdims=1)
     return emit("Div", x, emit("Sqrt", emit("Max", total, scalar(emit, x, epsilon))))
 
 
@@ -475,8 +461,7 @@ Computes = Callable[..., Value | list[Value]]
 #: TensorFlow operator → what computes it from its inputs alone.
 COMPUTED: dict[str, Computes] = {
     "AddN": add_n, "DivNoNan": div_no_nan, "FloorDiv": floor_div, "FloorMod": floor_mod,
-    "NotEqual": not_equal, "Range": range_, "Rank": rank, "Rsqrt": rsqrt, "Square": square,
-    "SquaredDifference": squared_difference, "ZerosLike": zeros_like,
+    "Range": range_, "Rank": rank, "ZerosLike": zeros_like,
 }  # fmt: skip
 #: The same for operators that only move elements.
 MOVED: dict[str, Computes] = {

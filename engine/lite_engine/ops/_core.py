@@ -62,6 +62,7 @@ class KernelRef:
     in_place: bool = False
     precision: DType | None = None  # only for plans of this precision; None: for all
     mixed: bool = False  # inputs and outputs may each be of any of `dtypes`
+    code: str = ""  # the operator's own part of a kernel that several share, in its language
 
     def __str__(self) -> str:
         return f"{self.backend}:{self.op}:{self.name}"
@@ -129,8 +130,10 @@ class OpDef:
         in_place: bool = False,
         precision: str = "",
         mixed: bool = False,
+        code: str = "",
     ) -> None:
-        """Registers a kernel. `dtype` lists the element types of the first input it takes.
+        """Registers a kernel. `dtype` lists the element types of the first input it takes; `code`
+        is the operator's own part of a kernel that several share, in that kernel's language.
 
         A kernel with a `precision` computes in that type on values of `dtype`, and only where a
         plan asks for it.
@@ -149,6 +152,7 @@ class OpDef:
             in_place,
             DType(precision) if precision else None,
             mixed,
+            code,
         )
         self.kernels.append(ref)
         self.kernels.sort(key=lambda k: k.rank)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..ir import TypeInfo
-from ._conditions import attr
-from ._core import Cost, OpDef, define_op, get_op
-from ._helpers import float_kernels, same_type, typed, wide
+from ._core import Cost, define_op, get_op
+from ._helpers import float_kernels, same_type, wide
+from ._unary import unary
+from .math_unary import erf
 
 #: Operators that may be fused as the `activation` attribute of another one.
 FUSABLE = (
@@ -30,22 +31,6 @@ FUSABLE = (
 )
 
 
-def _unary(
-    name: str, fn: Callable[..., np.ndarray], flops: int, source: str, **attrs: Any
-) -> OpDef:
-    op = define_op(name, inputs="x", attrs=attrs, layout="elementwise", source=source)
-    op.infer(same_type)
-    op.reference(fn)
-    op.cost(lambda x, **_: Cost(flops=flops * x.size))
-    plain = attr("alpha", 1.0) if name == "Swish" else None  # the native one has no alpha
-    float_kernels(op, "unary", accepts_pitch=True, in_place=True, when=plain)
-    op.kernel("opencl", "unary", dtype="f32,f16", when=plain)
-    return op
-
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
 def _sigmoid(x: np.ndarray) -> np.ndarray:
     """y = 1 / (1 + e^−x), without overflow"""
     e = np.exp(-np.abs(x))
@@ -61,75 +46,122 @@ def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     """y = x·Φ(x), or its tanh approximation"""
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + _erf(x / math.sqrt(2)))
+    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
 
 
-relu = _unary("Relu", typed(lambda x: np.maximum(x, 0)), 1, "ONNX Relu-14")
-leaky_relu = _unary(
+relu = unary("Relu", lambda x: np.maximum(x, 0), "ONNX Relu-14", opencl="AT_LEAST(x,0.0f)")
+leaky_relu = unary(
     "LeakyRelu",
-    typed(lambda x, alpha: np.where(x < 0, alpha * x, x)),
-    2,
+    lambda x, alpha: np.where(x < 0, alpha * x, x),
     "ONNX LeakyRelu-16",
+    opencl="((x)<0.0f?ACT_A*(x):(x))",
+    flops=2,
     alpha=0.01,
 )
-sigmoid = _unary("Sigmoid", typed(_sigmoid), 10, "ONNX Sigmoid-13")
-tanh = _unary("Tanh", typed(np.tanh), 12, "ONNX Tanh-13")
-hard_sigmoid = _unary(
+sigmoid = unary("Sigmoid", _sigmoid, "ONNX Sigmoid-13", opencl="SIGMOID(x)", flops=10)
+tanh = unary("Tanh", np.tanh, "ONNX Tanh-13", opencl="tanh(x)", flops=12)
+hard_sigmoid = unary(
     "HardSigmoid",
-    typed(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
-    4,
+    lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
     "ONNX HardSigmoid-22",
+    opencl="CLAMP01(ACT_A*(x)+ACT_B)",
+    flops=4,
     alpha=0.2,
     beta=0.5,
 )
-hard_swish = _unary(
-    "HardSwish", typed(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)), 5, "ONNX HardSwish-22"
+hard_swish = unary(
+    "HardSwish",
+    lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+    "ONNX HardSwish-22",
+    opencl="((x)*CLAMP01((x)/6.0f+0.5f))",
+    flops=5,
 )
-silu = _unary("Silu", typed(lambda x: x * _sigmoid(x)), 11, "Ramachandran 2017 (swish, β = 1)")
-gelu = _unary("Gelu", typed(_gelu), 14, "ONNX Gelu-20", approximate="none")
-elu = _unary(
+silu = unary(
+    "Silu",
+    lambda x: x * _sigmoid(x),
+    "Ramachandran 2017 (swish, β = 1)",
+    opencl="((x)*SIGMOID(x))",
+    flops=11,
+)
+gelu = unary(
+    "Gelu",
+    _gelu,
+    "ONNX Gelu-20",
+    opencl="(ACT_A!=0.0f?(0.5f*(x)*(1.0f+tanh(0.79788456f*((x)+0.044715f*(x)*(x)*(x)))))"
+    ":(0.5f*(x)*(1.0f+erf((x)*0.70710678f))))",
+    flops=14,
+    approximate="none",
+)
+elu = unary(
     "Elu",
-    typed(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
-    10,
+    lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
     "ONNX Elu-22",
+    opencl="((x)<0.0f?ACT_A*expm1(x):(x))",
+    flops=10,
     alpha=1.0,
 )
-softplus = _unary("Softplus", typed(_softplus), 16, "ONNX Softplus-22")
-mish = _unary("Mish", typed(lambda x: x * np.tanh(_softplus(x))), 28, "ONNX Mish-22")
-
-selu = _unary(
+softplus = unary("Softplus", _softplus, "ONNX Softplus-22", opencl="SOFTPLUS(x)", flops=16)
+mish = unary(
+    "Mish",
+    lambda x: x * np.tanh(_softplus(x)),
+    "ONNX Mish-22",
+    opencl="((x)*tanh(SOFTPLUS(x)))",
+    flops=28,
+)
+selu = unary(
     "Selu",
-    typed(lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))),
-    10,
+    lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     "ONNX Selu-22",
+    opencl="(ACT_B*((x)<0.0f?ACT_A*expm1(x):(x)))",
+    flops=10,
     alpha=1.67326319217681884765625,
     gamma=1.05070102214813232421875,
 )
-celu = _unary(
+celu = unary(
     "Celu",
-    typed(lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha))),
-    12,
+    lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha)),
     "ONNX Celu-12",
+    opencl="((x)<0.0f?ACT_A*expm1((x)/ACT_A):(x))",
+    flops=12,
     alpha=1.0,
 )
-thresholded_relu = _unary(
+thresholded_relu = unary(
     "ThresholdedRelu",
-    typed(lambda x, alpha: np.where(x > alpha, x, 0)),
-    1,
+    lambda x, alpha: np.where(x > alpha, x, 0),
     "ONNX ThresholdedRelu-22",
+    opencl="((x)>ACT_A?(x):0.0f)",
     alpha=1.0,
 )
-softsign = _unary("Softsign", typed(lambda x: x / (1 + np.abs(x))), 3, "ONNX Softsign-22")
-swish = _unary(
-    "Swish", typed(lambda x, alpha: x * _sigmoid(alpha * x)), 12, "ONNX Swish-24", alpha=1.0
+softsign = unary(
+    "Softsign",
+    lambda x: x / (1 + np.abs(x)),
+    "ONNX Softsign-22",
+    opencl="((x)/(1.0f+fabs(x)))",
+    flops=3,
 )
-shrink = _unary(
+swish = unary(
+    "Swish",
+    lambda x, alpha: x * _sigmoid(alpha * x),
+    "ONNX Swish-24; α = 1.702 is CLIP's QuickGelu",
+    opencl="((x)*SIGMOID(ACT_A*(x)))",
+    flops=12,
+    alpha=1.0,
+)
+shrink = unary(
     "Shrink",
-    typed(lambda x, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))),
-    4,
+    lambda x, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0)),
     "ONNX Shrink-9",
+    opencl="((x)<-ACT_B?(x)+ACT_A:((x)>ACT_B?(x)-ACT_A:0.0f))",
+    flops=4,
     bias=0.0,
     lambd=0.5,
+)
+log_sigmoid = unary(
+    "LogSigmoid",
+    lambda x: -_softplus(-x),
+    "PyTorch LogSigmoid: y = ln σ(x)",
+    opencl="(-SOFTPLUS(-(x)))",
+    flops=16,
 )
 
 clip = define_op(
@@ -154,7 +186,14 @@ def _(x: np.ndarray, low: np.ndarray | None, high: np.ndarray | None) -> np.ndar
 
 
 float_kernels(clip, "unary", accepts_pitch=True, in_place=True)
-clip.kernel("opencl", "unary", dtype="f32,f16")
+clip.kernel("opencl", "unary", dtype="f32,f16", code="AT_MOST(AT_LEAST(x,ACT_A),ACT_B)")
+
+
+def unary_params(name: str, attrs: Mapping[str, Any]) -> list[float]:
+    """A unary operator's attributes, defaults filled in, as the `activation_params` of another."""
+    if name == "Gelu":
+        return [1.0] if attrs.get("approximate") == "tanh" else []
+    return [float(attrs.get(k, default)) for k, default in get_op(name).attrs.items()]
 
 
 #: The attributes of an operator that carries a function of its result.

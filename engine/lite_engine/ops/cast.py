@@ -71,6 +71,8 @@ def _(x: np.ndarray, like: np.ndarray, **_: Any) -> np.ndarray:
     return convert(x, DType.of(like))
 
 
+cast_like.kernel("cpu", "cast", dtype=ANY)
+
 bit_cast = define_op("BitCast", inputs="x", attrs={"to": REQUIRED}, source="ONNX BitCast-26")
 bit_cast.infer(lambda x, *, to: TypeInfo(_target(to), x.shape))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
+from ._conditions import Condition, all_of, separate_axes
 from ._core import Cost, OpDef, define_op
 from ._helpers import (
     COUNTED,
@@ -46,20 +47,31 @@ def _broadcast_cost(*xs: TypeInfo, **_: Any) -> Cost:
 
 
 def _binary(
-    name: str, fn: Callable[..., Any], source: str, *, native: bool = False, **attrs: Any
+    name: str,
+    fn: Callable[..., Any],
+    source: str,
+    *,
+    opencl: str = "",
+    counted: str = COUNTED,
+    **attrs: Any,
 ) -> OpDef:
+    """y = fn(a, b). `opencl` is the function as an expression of p and q, where it has kernels of
+    floats; `counted` are the element types that the portable kernel takes."""
     op = define_op(name, inputs="a b", attrs=attrs, layout="elementwise", source=source)
     op.infer(_broadcast_type)
     op.reference(fn)
     op.cost(_broadcast_cost)
-    if native:
-        float_kernels(op, "binary", accepts_pitch=True, in_place=True, when=_alike)
-        if name in ("Add", "Sub", "Mul", "Div", "Pow", "PRelu"):
-            op.kernel("opencl", "binary", dtype="f32,f16", when=_alike)
-    # signed shifts drag the sign along in NumPy, and do not in the kernel
-    kinds = "u8,u16,u32" if name == "BitShift" else COUNTED
-    op.kernel("cpu", "any_binary", dtype=kinds, accepts_pitch=True, rank=1, when=_plain)
+    if opencl:
+        _of_floats(op, _alike, opencl)
+    if counted:
+        op.kernel("cpu", "any_binary", dtype=counted, accepts_pitch=True, rank=1, when=_plain)
     return op
+
+
+def _of_floats(op: OpDef, when: Condition, opencl: str) -> None:
+    float_kernels(op, "binary", accepts_pitch=True, in_place=True, when=when)
+    device = all_of(when, separate_axes)
+    op.kernel("opencl", "binary", dtype="f32,f16", when=device, code=opencl)
 
 
 def _compare(name: str, fn: Callable[..., Any], source: str) -> OpDef:
@@ -110,21 +122,30 @@ def _shift(a: np.ndarray, b: np.ndarray, *, direction: str) -> np.ndarray:
     return np.left_shift(a, b) if direction == "LEFT" else np.right_shift(a, b)
 
 
-_binary("Add", _add, "ONNX Add-14; activation is ours", native=True, **FUSED)
-_binary("Sub", np.subtract, "ONNX Sub-14", native=True)
-_binary("Mul", np.multiply, "ONNX Mul-14", native=True)
-_binary("Div", _div, "ONNX Div-14", native=True)
-_binary("Pow", _pow, "ONNX Pow-15", native=True).infer(
+_binary("Add", _add, "ONNX Add-14; activation is ours", opencl="((p)+(q))", **FUSED)
+_binary("Sub", np.subtract, "ONNX Sub-14", opencl="((p)-(q))")
+_binary("Mul", np.multiply, "ONNX Mul-14", opencl="((p)*(q))")
+_binary("Div", _div, "ONNX Div-14", opencl="((p)/(q))")
+_binary("Pow", _pow, "ONNX Pow-15", opencl="pow(p,q)").infer(
     lambda a, b: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape))  # types may differ
 )
-_binary("Mod", _mod, "ONNX Mod-13", native=True, fmod=0)
+_mod_op = _binary("Mod", _mod, "ONNX Mod-13", fmod=0)
+float_kernels(_mod_op, "binary", accepts_pitch=True, in_place=True, when=_alike)
+_binary(
+    "Atan2",
+    np.arctan2,
+    "TFLite ATAN2: y = angle of the point (b, a)",
+    opencl="atan2(p,q)",
+    counted="",
+)
 _binary("And", np.logical_and, "ONNX And-7")
 _binary("Or", np.logical_or, "ONNX Or-7")
 _binary("Xor", np.logical_xor, "ONNX Xor-7")
 _binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18")
 _binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18")
 _binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18")
-_bit_shift = _binary("BitShift", _shift, "ONNX BitShift-11", direction="LEFT")
+# signed shifts drag the sign along in NumPy, and do not in the kernel
+_bit_shift = _binary("BitShift", _shift, "ONNX BitShift-11", counted="u8,u16,u32", direction="LEFT")
 
 
 @_bit_shift.infer
@@ -137,7 +158,7 @@ _binary(
     "SquaredDifference",
     lambda a, b: np.square(a - b),
     "TFLite SQUARED_DIFFERENCE: y = (a−b)²",
-    native=True,
+    opencl="(((p)-(q))*((p)-(q)))",
 )
 
 _compare("Equal", np.equal, "ONNX Equal-19")
@@ -151,22 +172,21 @@ prelu = _binary(
     "PRelu",
     lambda x, slope: np.where(x < 0, x * slope, x).astype(x.dtype),
     "ONNX PRelu-16",
-    native=True,
+    opencl="((p)<0.0f?(p)*(q):(p))",
 )
 
 
 # ---- many inputs
 
 
-def _variadic(name: str, fn: Callable[..., Any], source: str, *, native: bool = False) -> OpDef:
+def _variadic(name: str, fn: Callable[..., Any], source: str, *, opencl: str = "") -> OpDef:
+    """`opencl` is the function of two inputs as an expression of p and q, which has kernels."""
     op = define_op(name, inputs="*xs", layout="elementwise", source=source)
     op.infer(_broadcast_type)
     op.reference(lambda *xs: np.asarray(fn(xs)).astype(xs[0].dtype, copy=False))
     op.cost(_broadcast_cost)
-    if native:
-        float_kernels(op, "binary", accepts_pitch=True, in_place=True, when=_two_inputs)
-        if name in ("Min", "Max"):
-            op.kernel("opencl", "binary", dtype="f32,f16", when=_two_inputs)
+    if opencl:
+        _of_floats(op, _two_inputs, opencl)
         op.kernel("cpu", "any_binary", dtype=COUNTED, accepts_pitch=True, rank=1, when=_two_inputs)
     return op
 
@@ -175,9 +195,9 @@ def _two_inputs(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return len(types) == 2 or "not two inputs"
 
 
-_variadic("Max", lambda xs: reduce(np.maximum, xs), "ONNX Max-13", native=True)
-_variadic("Min", lambda xs: reduce(np.minimum, xs), "ONNX Min-13", native=True)
-_variadic("Sum", lambda xs: reduce(np.add, xs), "ONNX Sum-13", native=True)
+_variadic("Max", lambda xs: reduce(np.maximum, xs), "ONNX Max-13", opencl="MAXIMUM(p,q)")
+_variadic("Min", lambda xs: reduce(np.minimum, xs), "ONNX Min-13", opencl="MINIMUM(p,q)")
+_variadic("Sum", lambda xs: reduce(np.add, xs), "ONNX Sum-13", opencl="((p)+(q))")
 _variadic("Mean", lambda xs: reduce(np.add, xs) / len(xs), "ONNX Mean-13")
 
 where = define_op("Where", inputs="condition a b", layout="elementwise", source="ONNX Where-16")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
-from ._conditions import all_of, constant, one_output
+from ._conditions import all_of, attr, constant, one_output
 from ._core import Cost, define_op
 from ._helpers import normalise_axis, same_type, wide
 
@@ -221,6 +221,10 @@ def _(x: np.ndarray, *, axis: int, p: int) -> np.ndarray:
     norm = np.sum(np.abs(wide(x)) ** p, axis=axis, keepdims=True) ** (1 / p)
     return np.where(norm == 0, 0, x / np.where(norm == 0, 1, norm)).astype(x.dtype)
 
+
+lp_norm.cost(lambda x, **_: Cost(flops=3 * x.size))
+lp_norm.kernel("cpu", "f32_lp_norm", in_place=True, when=attr("p", 1, 2))
+lp_norm.kernel("opencl", "lp_norm", dtype="f32,f16", when=attr("p", 1, 2))
 
 lrn = define_op(
     "LRN",

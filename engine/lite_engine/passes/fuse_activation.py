@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Node
-from ..ops import get_op
-from ..ops.activation import FUSABLE
+from ..ops.activation import FUSABLE, unary_params
 from ._core import Match, P, Skip, rule, skip
 
 PRODUCERS = ("Conv", "ConvTranspose", "Gemm", "MatMul", "Add")
@@ -24,12 +23,12 @@ class fuse_activation:
             return skip("an activation is fused already", m.base)
         if m.base.output.dtype is not None and not m.base.output.dtype.is_float:
             return skip(f"{m.base.output.dtype} is no floating-point type", m.base)
-        if activation_params(m.act) is None:
+        if _params(m.act) is None:
             return skip("the bounds are not constant numbers", m.act)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
-        params = activation_params(m.act)
+        params = _params(m.act)
         attrs = {**m.base.attrs, "activation": m.act.op}
         if params:
             attrs["activation_params"] = params
@@ -37,17 +36,14 @@ class fuse_activation:
         return graph.replace([m.base, m.act], m.base.op, inputs, attrs, name=m.base.name)
 
 
-def activation_params(node: Node) -> list[float] | None:
+def _params(node: Node) -> list[float] | None:
     """Parameters of a fused activation; None when they are not constants."""
-    if node.op == "Clip":
-        bounds = []
-        for index, default in ((1, -_MAX), (2, _MAX)):
-            value = node.input(index)
-            if value is not None and (value.const is None or value.const.size != 1):
-                return None
-            bounds.append(default if value is None else float(value.const.ravel()[0]))  # type: ignore[union-attr]
-        return [float(np.clip(b, -_MAX, _MAX)) for b in bounds]
-    if node.op == "Gelu":
-        return [1.0] if node.attrs.get("approximate") == "tanh" else []
-    attrs = get_op(node.op).filled_attrs(node)
-    return [float(v) for v in attrs.values()]
+    if node.op != "Clip":
+        return unary_params(node.op, node.attrs)
+    bounds = []
+    for index, default in ((1, -_MAX), (2, _MAX)):
+        value = node.input(index)
+        if value is not None and (value.const is None or value.const.size != 1):
+            return None
+        bounds.append(default if value is None else float(value.const.ravel()[0]))  # type: ignore[union-attr]
+    return [float(np.clip(b, -_MAX, _MAX)) for b in bounds]

@@ -3,6 +3,8 @@
 x · clip(x + 3, 0, 6) / 6                       HardSwish
 clip(αx + β, 0, 1), clip(x + 3, 0, 6) / 6       HardSigmoid
 x · σ(x)                                        Silu
+x · σ(αx)                                       Swish
+ln σ(x)                                         LogSigmoid
 x · tanh(ln(1 + eˣ))                            Mish
 x · (1 + erf(x/√2)) / 2                         Gelu
 x · (1 + tanh(√(2/π)(x + 0.044715x³))) / 2      Gelu, tanh form
@@ -10,6 +12,7 @@ x · (1 + tanh(√(2/π)(x + 0.044715x³))) / 2      Gelu, tanh form
 max(x, αx), PRelu of one slope                  LeakyRelu
 max(x, 0), clip(x, 0, ∞)                        Relu
 min(max(x, l), h), clip(relu(x), l, h)          Clip
+BiasGelu                                        Add with a fused Gelu
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Graph, Node, Value
+from ..ops.activation import unary_params
 from ._core import C, Match, P, RulePass, Skip, no_match, skip
 from ._rewrite import constant_like
 
@@ -39,7 +43,7 @@ _HARD_SWISH = [
     P("Mul", "x", P("HardSigmoid", "x", name="gate")),
 ]
 _ERF = [P("Erf", P("Div", "x", math.sqrt(2))), P("Erf", P("Mul", "x", math.sqrt(0.5)))]
-_CUBE = [P("Pow", "x", 3.0), P("Mul", P("Mul", "x", "x"), "x")]
+_CUBE = [P("Pow", "x", 3.0), P("Mul", P("Mul", "x", "x"), "x"), P("Mul", P("Square", "x"), "x")]
 _TANH = [
     P("Tanh", P("Mul", P("Add", "x", P("Mul", cube, 0.044715)), math.sqrt(2 / math.pi)))
     for cube in _CUBE
@@ -126,6 +130,11 @@ def _leaky(m: Match) -> dict[str, Any] | Skip:
     return {"alpha": alpha}
 
 
+def _scaled(m: Match) -> dict[str, Any] | Skip:
+    alpha = number(m.alpha)
+    return skip("one factor per channel", m.root) if alpha is None else {"alpha": alpha}
+
+
 def _swish(m: Match) -> dict[str, Any] | Skip:
     alpha = m.root.attrs.get("alpha", 1.0)
     return {} if alpha == 1 else skip(f"alpha is {alpha:g}", m.root)
@@ -173,6 +182,20 @@ class _Clip:
         return low, number(m.high)
 
 
+class _BiasGelu:
+    """An addition with a fused Gelu, which has kernels everywhere."""
+
+    patterns = [P("BiasGelu", "x", "bias")]
+
+    def check(self, graph: Graph, m: Match) -> Skip | None:
+        return None
+
+    def rewrite(self, graph: Graph, m: Match) -> Node:
+        params = unary_params("Gelu", m.root.attrs)
+        attrs = {"activation": "Gelu", **({"activation_params": params} if params else {})}
+        return graph.replace(m.nodes, "Add", [m.x, m.bias], attrs)
+
+
 def _pass(op: str, patterns: list[P], attrs: Attrs | None = None) -> RulePass:
     return RulePass(f"recompose-{op.lower()}", _Recompose(op, patterns, attrs))
 
@@ -184,7 +207,9 @@ recompose_activations = [
     _pass("HardSigmoid", _HARD_SIGMOID, _hard_sigmoid),
     _pass("HardSwish", _HARD_SWISH[-1:], _hard_swish),
     _pass("Silu", [P("Mul", "x", P("Sigmoid", "x"))]),
+    _pass("Swish", [P("Mul", "x", P("Sigmoid", P("Mul", "x", C("alpha"))))], _scaled),
     _pass("Silu", [P("Swish", "x")], _swish),
+    _pass("LogSigmoid", [P("Log", P("Sigmoid", "x"))]),
     _pass("Mish", [P("Mul", "x", P("Tanh", P("Softplus", "x")))]),
     _pass("Gelu", _gated(_ERF)),
     _pass("Gelu", _gated(_TANH), lambda m: {"approximate": "tanh"}),
@@ -194,4 +219,5 @@ recompose_activations = [
     _pass("Relu", [P("Max", "x", 0.0)]),
     _pass("Relu", [P("Clip", "x", 0.0, more=True)], _positive),
     RulePass("recompose-clip", _Clip()),
+    RulePass("recompose-biasgelu", _BiasGelu()),
 ]

@@ -10,18 +10,21 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Node, Value
-from ..ops import get_op
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import constant_like
 from .recompose_activations import number
 
-_CENTRED = P("Sub", "x", P("ReduceMean", "x", C("axes")), name="centred")
+_MEAN = P("ReduceMean", "x", C("axes"))
+_CENTRED = P("Sub", "x", _MEAN, name="centred")
 
 
 def _normalised(of: P | str) -> list[P]:
     """of / √(mean(of²) + ε), with the square and the root as exporters spell them."""
+    squares = [P("Pow", of, 2.0), P("Mul", of, of), P("Square", of)]
+    if of is _CENTRED:
+        squares.append(P("SquaredDifference", "x", _MEAN))
     out = []
-    for square in (P("Pow", of, 2.0), P("Mul", of, of)):
+    for square in squares:
         mean = P("ReduceMean", square, C("inner_axes"), name="mean")
         biased = P("Add", mean, C("eps"))
         root = P("Sqrt", biased)
@@ -148,8 +151,6 @@ class recompose_l2_norm:
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        if not get_op("LpNormalization").kernels:
-            return skip("no backend has a kernel for LpNormalization", m.root)
         if m.axes.const.size != 1:
             return skip("the norm is over several axes", m.norm)
         if not m.norm.attrs.get("keepdims", 1):

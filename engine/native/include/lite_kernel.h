@@ -247,15 +247,16 @@ LITE_INLINE void share(int64_t total, int64_t grain, int thread, int threads, in
 void set_variant(Step&, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
 // Fused activation (attributes `activation` and `activation_params`) parsed once in prepare;
-// src/isa/activation.h applies it. The order is that of the program's names in src/ops/activation.cc.
+// src/isa/activation.h applies it. Their operators: src/ops/activation_table.h.
 enum class Act : uint8_t {
   kNone,
-  kClip /* lo, hi: also Relu, Relu6 */,
+  kClip /* lo, hi: also Relu */,
   kLeakyRelu /* alpha */,
   kHardSigmoid /* alpha, beta */,
   kHardSwish,
   kSigmoid,
   kSilu,
+  kSwish /* alpha */,
   kTanh,
   kGelu,
   kGeluTanh,

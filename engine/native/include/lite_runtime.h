@@ -25,7 +25,7 @@ extern "C" {
 #define LITE_API __attribute__((visibility("default")))
 #endif
 
-#define LITE_ABI_VERSION 1
+#define LITE_ABI_VERSION 2
 
 typedef struct lite_program lite_program;
 typedef struct lite_file lite_file;
@@ -64,6 +64,12 @@ typedef struct {
   int64_t run_ns; /* wall time of the last run */
 } lite_memory_info;
 
+typedef struct {
+  const char* name; /* as programs name it: "f32_unary" */
+  const char* ops;  /* operators that it runs, separated by spaces */
+  const char* isa;  /* "base": portable code */
+} lite_kernel_info;
+
 LITE_API int lite_abi_version(void);
 LITE_API const char* lite_version(void);
 /* "x86" or "arm", what this library runs. */
@@ -72,8 +78,8 @@ LITE_API const char* lite_target(void);
 LITE_API const char* lite_cpu_features(void);
 /* Instruction sets compiled in that this machine has, lowest first, separated by spaces. */
 LITE_API const char* lite_isas(void);
-/* i-th registered kernel name of the best instruction set; NULL past the end. */
-LITE_API const char* lite_kernel_name(int index);
+/* i-th row of the kernel tables, those of all instruction sets; 0 when it exists. */
+LITE_API int lite_kernel(int index, lite_kernel_info* info);
 
 /* Loads a program. `program` and `weights` stay the caller's and must outlive the result;
  * weights[i] has weight_bytes[i] bytes. */

@@ -19,7 +19,7 @@ from ..tiny import load, one_step_plan, run_step, shorts
 
 pytestmark = pytest.mark.cpu
 
-GEMM, GROUPED = "f32_conv2d_gemm", "f32_conv2d_grouped"
+GEMM = "f32_conv2d_gemm"
 W23, W43, DEPTHWISE = "f32_conv2d_winograd23", "f32_conv2d_winograd43", "f32_conv2d_depthwise"
 DECONV, BF16 = "f32_deconv2d", "bf16_conv2d_gemm"
 
@@ -45,10 +45,10 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (GEMM, (1, 9, 8, 6), 7, (2, 2), {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
     (GEMM, (1, 9, 8, 6), 7, (4, 4), {"auto_pad": "SAME_LOWER"}),
     (GEMM, (1, 30, 30, 8), 100, (1, 1), {"activation": "HardSwish"}),
-    (GROUPED, (1, 9, 9, 32), 64, (3, 3), {"group": 4, "pads": [1, 1, 1, 1], "r": 1}),
-    (GROUPED, (1, 9, 9, 24), 24, (3, 3), {"group": 8, "pads": [1, 1, 1, 1]}),
-    (GROUPED, (1, 6, 9, 24), 48, (3, 3), {"group": 24, "strides": [2, 2]}),
-    (GROUPED, (1, 4, 4, 6), 15, (1, 1), {"group": 3}),
+    (GEMM, (1, 9, 9, 32), 64, (3, 3), {"group": 4, "pads": [1, 1, 1, 1], "r": 1}),
+    (GEMM, (1, 9, 9, 24), 24, (3, 3), {"group": 8, "pads": [1, 1, 1, 1]}),
+    (GEMM, (1, 6, 9, 24), 48, (3, 3), {"group": 24, "strides": [2, 2]}),
+    (GEMM, (1, 4, 4, 6), 15, (1, 1), {"group": 3}),
     (W23, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
     (W23, (2, 3, 9, 16), 16, (3, 3), {"pads": [0, 1, 0, 1]}),
     (W43, (1, 14, 14, 144), 560, (3, 3), {"pads": [1, 1, 1, 1], "r": 1}),  # two groups of panels
@@ -87,7 +87,7 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DECONV, (1, 4, 5, 8), 6, (3, 3), {"strides": [2, 3], "dilations": [2, 2]}),
     (DECONV, (1, 6, 5, 8), 6, (3, 3), {"pads": [1, 1, 1, 1]}),
 ]
-CONVS += [(k, *c[1:]) for k in (BF16,) for c in CONVS if c[0] in (GEMM, GROUPED)]
+CONVS += [(k, *c[1:]) for k in (BF16,) for c in CONVS if c[0] == GEMM]
 # Large enough for AMX tiles, in every way that those read their input.
 TILED: list = [
     (BF16, (1, 16, 16, 64), 64, (1, 1), {"r": True, "activation": "Relu"}),
@@ -327,12 +327,13 @@ def test_conv_in_a_concat_buffer(kernel, x, out_c, k, options, isa):
     feeds = [add(f"side{i}", s.shape, "input") for i, s in enumerate(sides)]
     plan.inputs += feeds
     copies = [(image.index, padded), (feeds[0], slices[0]), (feeds[1], slices[2])]
+    same = {"perm": [0, 1, 2, 3]}
     steps = [
-        Step(i, f"copy{i}", "Copy", "copy", "test", "cpu", [a], [b], {})
+        Step(i, f"copy{i}", "Relayout", "copy_relayout", "test", "cpu", [a], [b], same)
         for i, (a, b) in enumerate(copies)
     ]
     step.inputs[0], step.outputs[0], step.index = padded, slices[1], 3
-    copies_out = Step(4, "out", "Copy", "copy", "test", "cpu", [buffer], [whole], {})
+    copies_out = Step(4, "out", "Relayout", "copy_relayout", "test", "cpu", [buffer], [whole], same)
     plan.steps[:] = [*steps, step, copies_out]
     plan.outputs[:] = [whole]
     assign_offsets(plan)

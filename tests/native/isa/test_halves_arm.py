@@ -39,7 +39,6 @@ def as_half(array: np.ndarray) -> np.ndarray:
 #: Convolutions by the fp32 kernel whose cases they take over.
 KERNELS = {
     f32.GEMM: "f16_conv2d_gemm",
-    f32.GROUPED: "f16_conv2d_gemm",
     f32.BF16: "f16_conv2d_gemm",
     f32.DEPTHWISE: "f16_conv2d_depthwise",
     f32.DECONV: "f16_deconv2d",

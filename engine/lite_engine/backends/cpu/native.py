@@ -10,6 +10,7 @@ Arrays are handed over without a copy when they are C-contiguous and of the righ
 from __future__ import annotations
 
 import ctypes
+import itertools
 import platform
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,7 +23,7 @@ from ..._native import library_path
 from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
 from ...ir import DType
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 #: What the numbers of the program format mean (plan/program.py), from 1.
 _DTYPES = tuple(DType)
 _ROLES = ("input", "output", "weight", "arena")
@@ -62,6 +63,10 @@ class _StepInfo(ctypes.Structure):
         ("start_ns", ctypes.c_int64),
         ("end_ns", ctypes.c_int64),
     )
+
+
+class _KernelInfo(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("ops", ctypes.c_char_p), ("isa", ctypes.c_char_p))
 
 
 class MemoryInfo(ctypes.Structure):
@@ -130,7 +135,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_target": (text,),
         "lite_cpu_features": (text,),
         "lite_isas": (text,),
-        "lite_kernel_name": (text, number),
+        "lite_kernel": (number, number, ctypes.POINTER(_KernelInfo)),
         "lite_program_load": (
             pointer,
             pointer,
@@ -187,13 +192,20 @@ def version() -> str:
 
 
 @lru_cache(maxsize=1)
+def kernels() -> frozenset[tuple[str, str]]:
+    """(operator, kernel) pairs that the library can run, on one instruction set at least."""
+    lib, raw = library(), _KernelInfo()
+    pairs: set[tuple[str, str]] = set()
+    for i in itertools.count():
+        if lib.lite_kernel(i, ctypes.byref(raw)):
+            return frozenset(pairs)
+        pairs |= {(op, raw.name.decode()) for op in raw.ops.decode().split()}
+    raise AssertionError("the tables end")
+
+
 def kernel_names() -> frozenset[str]:
-    """Names of all registered kernels."""
-    lib = library()
-    names: list[str] = []
-    while (name := lib.lite_kernel_name(len(names))) is not None:
-        names.append(name.decode())
-    return frozenset(names)
+    """Names of all kernels of the library."""
+    return frozenset(name for _, name in kernels())
 
 
 class NativeFile:

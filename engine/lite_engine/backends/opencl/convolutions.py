@@ -84,7 +84,7 @@ def _residual(step: Step, plan: Plan) -> PlanTensor | None:
     return None
 
 
-@builds("conv2d")
+@builds("conv2d", "Conv")
 def conv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y, sizes, window = _geometry(step, plan)
     w = _weight(plan, step.inputs[1])
@@ -98,7 +98,7 @@ def _tiled(target: Target, problem: Convolution) -> list[Launch]:
     return (gpu if target.profile.local_tiles else cpu).tiled(problem, target)
 
 
-@builds("conv2d_depthwise")
+@builds("conv2d_depthwise", "Conv")
 def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
     profile = target.profile
     x, y, sizes, window = _geometry(step, plan)
@@ -144,7 +144,7 @@ def _through_images(target: Target, problem: Convolution) -> bool:
     return target.pick(f"depthwise_{problem.y.dtype.value}_{name}", ways) == "image"
 
 
-@builds("conv2d_grouped")
+@builds("conv2d_grouped", "Conv")
 def grouped(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y, sizes, window = _geometry(step, plan)
     w = _weight(plan, step.inputs[1])
@@ -160,7 +160,7 @@ def grouped(step: Step, plan: Plan, target: Target) -> list[Launch]:
     ]
 
 
-@builds("deconv2d")
+@builds("deconv2d", "ConvTranspose")
 def deconv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     w = _weight(plan, step.inputs[1])  # (C, O/g, KH, KW)
@@ -182,7 +182,7 @@ def deconv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [Launch("deconv", "deconv", args, (sizes[6], m), _options(step, y, None))]
 
 
-@builds("gemm")
+@builds("gemm", "Gemm")
 def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """A (M,K) with constant B as a 1x1 convolution of M pixels."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]

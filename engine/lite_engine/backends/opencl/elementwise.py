@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from ...ir import DType
-from ...ops import get_op
+from ...ops.activation import unary_params
 from ...plan import Plan, Step
 from .launch import Launch
 from .options import (
     activation_options,
+    code_of,
     function_options,
     join,
     rows_per_item,
@@ -23,34 +24,21 @@ from .options import (
 from .registry import Target, builds
 from .strides import broadcast_strides, collapsed
 
-_OPERATORS = {
-    "Add": "((p)+(q))",
-    "Sub": "((p)-(q))",
-    "Mul": "((p)*(q))",
-    "Div": "((p)/(q))",
-    "Min": "MINIMUM(p,q)",
-    "Max": "MAXIMUM(p,q)",
-    "Pow": "pow(p,q)",
-    "PRelu": "((p)<0.0f?(p)*(q):(p))",
-}
-
 
 @builds("unary")
 def unary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    params = [step.attrs[k] for k in _parameters(step) if step.attrs.get(k) is not None]
+    params: list[float | None] = []
     if step.op == "Clip":
-        params = [step.attrs.get("min"), step.attrs.get("max")]
-        params = [float(np.ravel(p)[0]) if p is not None else None for p in params]
+        bounds = [step.attrs.get("min"), step.attrs.get("max")]
+        params = [None if b is None else float(np.ravel(b)[0]) for b in bounds]
+    else:
+        params += unary_params(step.op, step.attrs)
     v = widest(target.profile, y.dtype)
     options = join(
         storage_option(y.dtype), function_options(step.op, params), vectors(target.profile, v)
     )
     return [Launch("unary", "unary", [x, y, y.size], (-(-y.size // v),), options)]
-
-
-def _parameters(step: Step) -> list[str]:
-    return [k for k in get_op(step.op).attrs if k not in ("activation", "activation_params")]
 
 
 @builds("binary")
@@ -59,7 +47,9 @@ def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     a, b = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]
     options = join(
-        storage_option(y.dtype), f"#define OP(p,q) {_OPERATORS[step.op]}", activation_options(step)
+        storage_option(y.dtype),
+        f"#define OP(p,q) {code_of(step.op, step.kernel)}",
+        activation_options(step),
     )
     merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
     assert merged is not None, "the registry's condition keeps larger ranks away"
@@ -81,7 +71,7 @@ def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [Launch("binary", "binary", args, (y.size // v,), options)]
 
 
-@builds("cast")
+@builds("cast", "Cast")
 def cast(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     options = [f"#define TI {_c_type(x.dtype)}", f"#define TO {_c_type(y.dtype)}"]
@@ -100,7 +90,7 @@ def _c_type(dtype: DType) -> str:
     }[dtype]  # fmt: skip
 
 
-@builds("batch_norm")
+@builds("batch_norm", "BatchNormalization")
 def batch_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     gamma, beta, mean, var = (plan.tensors[i].data for i in step.inputs[1:5])

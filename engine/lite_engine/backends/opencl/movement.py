@@ -79,7 +79,7 @@ def _by_rows(kernel: str, kind: str, index: str, width: int, rows: int, args: li
     return Launch("copy", kernel, args, (-(-rows // per),), options, (1,))
 
 
-@builds("copy_relayout")
+@builds("copy_relayout", "Relayout")
 def relayout(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     strides = strides_of(x.dims)
@@ -126,13 +126,7 @@ def _transposed(
     return Launch("copy", "transpose", args, grid, f"{options}BLOCK {_BLOCK}", (1, 1, 1))
 
 
-@builds("copy")
-def copy(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    return [strided_copy(target.profile, x, y, (y.size,), [1], [1])]
-
-
-@builds("copy_concat")
+@builds("copy_concat", "Concat")
 def concat(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """Inputs that were not made in place, two neighbours by two: a call costs as much as a small
     copy."""
@@ -191,7 +185,7 @@ def _joined(
     return Launch("copy", "join", [*pair, y, *widths, rows, *lie], (sum(widths), rows), options)
 
 
-@builds("copy_split")
+@builds("copy_split", "Split")
 def split(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x = plan.tensors[step.inputs[0]]
     axis, at, out = int(step.attrs["axis"]) % len(x.dims), 0, []
@@ -204,7 +198,7 @@ def split(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return out
 
 
-@builds("copy_slice")
+@builds("copy_slice", "Slice")
 def slice_(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     starts = list(np.ravel(step.attrs["starts"]))
@@ -223,7 +217,7 @@ def slice_(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [strided_copy(target.profile, x, y, y.dims, walk, strides_of(y.dims), at, 0)]
 
 
-@builds("copy_pad")
+@builds("copy_pad", "Pad")
 def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     rank = len(x.dims)
@@ -242,14 +236,14 @@ def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [filled, strided_copy(target.profile, x, y, dims, sx, sy, x_at, y_at)]
 
 
-@builds("copy_expand")
+@builds("copy_expand", "Expand")
 def expand(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     sx, sy = broadcast_strides(x, y.dims), strides_of(y.dims)
     return [strided_copy(target.profile, x, y, y.dims, sx, sy)]
 
 
-@builds("copy_gather")
+@builds("copy_gather", "Gather")
 def gather(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, index = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]
@@ -265,7 +259,7 @@ def gather(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [Launch("copy", "gather", [x, index, y, y.size, *last], (y.size,), options)]
 
 
-@builds("resize")
+@builds("resize", "Resize")
 def resize(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """Every mode is a small table of source places and weights per output row and column."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]

@@ -3,47 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...ir import DType
 from ...ops import get_op
+from ...ops.activation import unary_params
 from ...plan import Step
 from .profile import DeviceProfile
 
-#: Unary functions as OpenCL expressions of x; a and b are the step's constants.
-FUNCTIONS = {
-    "Identity": "(x)",
-    "Relu": "AT_LEAST(x,0.0f)",
-    "Clip": "AT_MOST(AT_LEAST(x,ACT_A),ACT_B)",
-    "LeakyRelu": "((x)<0.0f?ACT_A*(x):(x))",
-    "Sigmoid": "SIGMOID(x)",
-    "Tanh": "tanh(x)",
-    "HardSigmoid": "CLAMP01(ACT_A*(x)+ACT_B)",
-    "HardSwish": "((x)*CLAMP01((x)/6.0f+0.5f))",
-    "Silu": "((x)*SIGMOID(x))",
-    "Gelu": "(0.5f*(x)*(1.0f+erf((x)*0.70710678f)))",
-    "GeluTanh": "(0.5f*(x)*(1.0f+tanh(0.79788456f*((x)+0.044715f*(x)*(x)*(x)))))",
-    "Elu": "((x)<0.0f?ACT_A*expm1(x):(x))",
-    "Selu": "(ACT_B*((x)<0.0f?ACT_A*expm1(x):(x)))",
-    "Softplus": "SOFTPLUS(x)",
-    "Softsign": "((x)/(1.0f+fabs(x)))",
-    "Mish": "((x)*tanh(SOFTPLUS(x)))",
-    "Erf": "erf(x)",
-    "Exp": "exp(x)",
-    "Log": "log(x)",
-    "Sqrt": "sqrt(x)",
-    "Reciprocal": "(1.0f/(x))",
-    "Abs": "fabs(x)",
-    "Neg": "(-(x))",
-    "Floor": "floor(x)",
-    "Ceil": "ceil(x)",
-    "Round": "rint(x)",
-    "Sign": "((x)!=(x)?(x):sign(x))",
-    "Sin": "sin(x)",
-    "Cos": "cos(x)",
-}
 #: Elements that a work-item of a CPU should at least move.
 CPU_RUN = 4096
 
@@ -75,18 +44,21 @@ def storage_option(dtype: DType) -> str:
     return "#define HALF" if dtype is DType.F16 else ""
 
 
-def function_options(name: str, params: list[Any]) -> str:
-    """Definitions that make ACT the named function with its constants."""
+def code_of(op: str, kernel: str) -> str:
+    """The operator's own part of a kernel that several share."""
+    return next(k.code for k in get_op(op).kernels if (k.backend, k.name) == ("opencl", kernel))
+
+
+def function_options(name: str, params: Sequence[float | None]) -> str:
+    """Definitions that make ACT the named unary operator with its attributes; Clip's are the two
+    bounds, None where it is open."""
     if not name:
         return ""
-    if name == "Gelu" and params and params[0] in (1, 1.0, "tanh"):
-        name, params = "GeluTanh", []
     if name == "Clip":
         low, high = (*params, None, None)[:2]
         params = [-math.inf if low is None else low, math.inf if high is None else high]
-    numbers = [float(p) for p in params if not isinstance(p, str)]
-    lines = [f"#define ACT(x) {FUNCTIONS[name]}"]
-    lines += [f"#define ACT_{letter} {_literal(v)}" for letter, v in zip("AB", numbers)]
+    lines = [f"#define ACT(x) {code_of(name, 'unary')}"]
+    lines += [f"#define ACT_{letter} {_literal(float(v or 0))}" for letter, v in zip("AB", params)]
     return "\n".join(lines)
 
 
@@ -101,7 +73,7 @@ def activation_options(step: Step) -> str:
     name = step.attrs.get("activation", "")
     params = list(step.attrs.get("activation_params") or [])
     if name and not params:
-        params = [v for v in get_op(name).attrs.values() if isinstance(v, float)]
+        params = unary_params(name, {})
     return function_options(name, params)
 
 

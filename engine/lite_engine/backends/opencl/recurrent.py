@@ -8,7 +8,7 @@ from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .launch import Launch, Scratch
-from .options import FUNCTIONS, join, storage_option
+from .options import code_of, join, storage_option
 from .problem import POINTWISE, Convolution
 from .registry import Target, builds
 
@@ -29,7 +29,9 @@ def _tensor(plan: Plan, indices: list[int], position: int) -> PlanTensor | None:
     return plan.tensors[indices[position]] if known else None
 
 
-@builds("lstm", "gru", "rnn")
+@builds("lstm", "LSTM")
+@builds("gru", "GRU")
+@builds("rnn", "RNN")
 def recurrent(step: Step, plan: Plan, target: Target) -> list[Launch]:
     profile = target.profile
     x = plan.tensors[step.inputs[0]]
@@ -102,7 +104,7 @@ def _biases(
 def _cells(step: Step) -> str:
     names = [n.lower() for n in step.attrs.get("activations") or ()] or _DEFAULTS[step.op]
     lines = [
-        f"#define F{i}(x) {FUNCTIONS[_FUNCTIONS[name]]}"
+        f"#define F{i}(x) {code_of(_FUNCTIONS[name], 'unary')}"
         for i, name in enumerate(names[: len(_DEFAULTS[step.op])])
     ]
     return "\n".join(lines)

@@ -59,7 +59,7 @@ def reduced_axes(step: Step, rank: int) -> list[int]:
     return sorted(int(a) % rank for a in np.ravel(given))
 
 
-@builds("reduce")
+@builds("reduce", *_FOLDS)
 def reduce(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     outer, n, inner = blocks(x.dims, reduced_axes(step, len(x.dims)))
@@ -110,7 +110,7 @@ def _folded(
     return Launch(file, kernel, [*args, *sizes], (outer * inner // v,), text)
 
 
-@builds("softmax")
+@builds("softmax", "Softmax", "LogSoftmax")
 def softmax(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
@@ -118,7 +118,16 @@ def softmax(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [_folded("softmax", target.profile, step, x, y, blocks(x.dims, [axis]), [x, y], more)]
 
 
-@builds("arg")
+@builds("lp_norm", "LpNormalization")
+def lp_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    axis = int(step.attrs.get("axis", -1)) % len(x.dims)
+    squares = "#define SQUARES" if step.attrs.get("p", 2) == 2 else ""
+    sizes = blocks(x.dims, [axis])
+    return [_folded("lp_norm", target.profile, step, x, y, sizes, [x, y], squares)]
+
+
+@builds("arg", "ArgMax", "ArgMin")
 def arg(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", 0)) % len(x.dims)
@@ -131,7 +140,7 @@ def arg(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [Launch("arg", "arg", [x, y, outer, n, inner], (outer * inner,), options)]
 
 
-@builds("layer_norm")
+@builds("layer_norm", "LayerNormalization")
 def layer_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
@@ -139,7 +148,7 @@ def layer_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [_normalise(step, plan, target.profile, x, y, (outer, n, inner), "#define PER_N")]
 
 
-@builds("instance_norm")
+@builds("instance_norm", "InstanceNormalization")
 def instance_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     sizes = (x.dims[0], math.prod(x.dims[1:-1]), x.dims[-1])
@@ -172,7 +181,7 @@ def _vector(plan: Plan, step: Step, index: int, otherwise: np.ndarray) -> Any:
     return otherwise
 
 
-@builds("pool")
+@builds("pool", "MaxPool", "AveragePool")
 def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     one = (1,) * (4 - len(x.dims))
@@ -193,7 +202,7 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [Launch("pool", "pool", args, (y.size // v,), join(*options))]
 
 
-@builds("matmul")
+@builds("matmul", "MatMul")
 def matmul(step: Step, plan: Plan, target: Target) -> list[Launch]:
     a, b = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from ...ops import all_kernels
 from ...plan import Plan, Step
 from .launch import Launch
 from .profile import DeviceProfile
@@ -35,14 +36,24 @@ class Target:
 
 Builder = Callable[[Step, Plan, Target], list[Launch]]
 BUILDERS: dict[str, Builder] = {}
+#: Kernel → operators that its builder knows by itself.
+_OPERATORS: dict[str, tuple[str, ...]] = {}
 
 
-def builds(*names: str) -> Callable[[Builder], Builder]:
-    """Registers a function that makes the launches of these kernels."""
+def builds(kernel: str, *ops: str) -> Callable[[Builder], Builder]:
+    """Registers a function that makes the launches of a kernel for these operators; with none, for
+    those that bring `code` of their own (`op.kernel(…, code=…)`)."""
 
     def register(builder: Builder) -> Builder:
-        for name in names:
-            BUILDERS[name] = builder
+        BUILDERS[kernel], _OPERATORS[kernel] = builder, ops
         return builder
 
     return register
+
+
+def kernels() -> frozenset[tuple[str, str]]:
+    """(operator, kernel) pairs that the builders can make launches of."""
+    own = {(op, kernel) for kernel, ops in _OPERATORS.items() for op in ops}
+    shared = {kernel for kernel, ops in _OPERATORS.items() if not ops}
+    coded = {(k.op, k.name) for k in all_kernels("opencl") if k.code and k.name in shared}
+    return frozenset(own | coded)

@@ -8,7 +8,7 @@ from ...plan import Plan, Step
 # The modules register their builders when they are imported.
 from . import convolutions, elementwise, movement, recurrent, reductions  # noqa: F401
 from .launch import Launch
-from .registry import BUILDERS, Target
+from .registry import BUILDERS, Target, kernels
 
 
 def launches_of(step: Step, plan: Plan, target: Target) -> list[Launch]:
@@ -21,5 +21,4 @@ def launches_of(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [x for x in builder(step, plan, target) if all(x.global_size)]
 
 
-def kernel_names() -> frozenset[str]:
-    return frozenset(BUILDERS)
+__all__ = ["kernels", "launches_of"]

@@ -35,6 +35,7 @@ assign : X -> Out
 assign_out_ = assign : X _ -> Out
 assign_value : -> Out
 atan : X -> Out
+atan2 : X1 X2 -> Out
 atanh : X -> Out
 batch_norm : X Mean Variance Scale Bias -> Y _ _ _ _ _ [data_format=data_layout]
 bicubic_interp = bicubic_interp_v2 : X OutSize SizeTensor Scale -> Out
@@ -225,6 +226,7 @@ transpose = transpose2 : X -> Out [perm=axis]
 tril = tril_triu : X -> Out
 trilinear_interp = trilinear_interp_v2 : X OutSize SizeTensor Scale -> Out
 triu = tril_triu : X -> Out
+trunc : X -> Out
 unbind : X -> Out
 unfold : X -> Y
 unique : X -> Out Indices Index Counts

@@ -12,18 +12,18 @@ _UNARY = {
     "ABS": "Abs", "CEIL": "Ceil", "COS": "Cos", "ELU": "Elu", "EXP": "Exp", "FLOOR": "Floor",
     "HARD_SWISH": "HardSwish", "LOG": "Log", "LOGICAL_NOT": "Not", "LOGISTIC": "Sigmoid",
     "NEG": "Neg", "RELU": "Relu", "ROUND": "Round", "SIGN": "Sign", "SIN": "Sin", "SQRT": "Sqrt",
-    "TANH": "Tanh",
+    "TANH": "Tanh", "RSQRT": "Rsqrt", "SQUARE": "Square",
 }  # fmt: skip
 _BINARY = {
     "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "MAXIMUM": "Max", "MINIMUM": "Min",
     "POW": "Pow", "EQUAL": "Equal", "LESS": "Less", "LESS_EQUAL": "LessOrEqual",
     "GREATER": "Greater", "GREATER_EQUAL": "GreaterOrEqual", "LOGICAL_AND": "And",
-    "LOGICAL_OR": "Or",
+    "LOGICAL_OR": "Or", "NOT_EQUAL": "NotEqual", "SQUARED_DIFFERENCE": "SquaredDifference",
+    "ATAN2": "Atan2",
 }  # fmt: skip
 _COMPUTED = {
-    "ADD_N": "AddN", "FLOOR_DIV": "FloorDiv", "FLOOR_MOD": "FloorMod", "NOT_EQUAL": "NotEqual",
-    "RANGE": "Range", "RANK": "Rank", "RSQRT": "Rsqrt", "SQUARE": "Square",
-    "SQUARED_DIFFERENCE": "SquaredDifference", "ZEROS_LIKE": "ZerosLike",
+    "ADD_N": "AddN", "FLOOR_DIV": "FloorDiv", "FLOOR_MOD": "FloorMod", "RANGE": "Range",
+    "RANK": "Rank", "ZEROS_LIKE": "ZerosLike",
 }  # fmt: skip
 _MOVED = {
     "BROADCAST_TO": "BroadcastTo", "EXPAND_DIMS": "ExpandDims", "FILL": "Fill",

@@ -18,7 +18,7 @@ from ...ir import Graph, Shape
 from ...ops import run_node, specialise
 from ...passes import optimize_graph
 from ...passes.pipeline import CLEAN, FINISH, FUSE, RECOMPOSE
-from . import lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
+from . import lower_composed, lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
 from .container import encode_nb
 from .lower import lower, lowered_ops
 from .place import place

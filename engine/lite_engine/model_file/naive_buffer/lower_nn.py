@@ -46,8 +46,8 @@ def activation_op(w: Writer, x: str, out: Value | str, name: str, params: list[f
         w.add("hard_sigmoid", {"X": x}, {"Out": out}, slope=slope, offset=offset)
     elif name == "HardSwish":
         w.add("hard_swish", {"X": x}, {"Out": out}, threshold=6.0, scale=6.0, offset=3.0)
-    elif name == "Silu":
-        w.add("swish", {"X": x}, {"Out": out}, beta=1.0)
+    elif name in ("Silu", "Swish"):
+        w.add("swish", {"X": x}, {"Out": out}, beta=values[0] if values else 1.0)
     elif name == "Gelu":
         w.add("gelu", {"X": x}, {"Out": out}, approximate=bool(values and values[0]))
     elif name == "Elu":

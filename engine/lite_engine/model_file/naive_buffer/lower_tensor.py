@@ -8,6 +8,7 @@ import numpy as np
 
 from ...importers.paddle.program import DTYPE_NUMBERS
 from ...ir import DType, Node, Value
+from ...ops.activation import unary_params
 from .container import Floats, Long
 from .lower import Writer, lowers
 from .lower_nn import activation_op, finish_activation, with_activation
@@ -84,13 +85,12 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
           bias_after_scale=True)  # fmt: skip
 
 
-@lowers("Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Elu",
-        "Softplus", "Mish", "Gelu")  # fmt: skip
+@lowers("Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Swish",
+        "Elu", "Softplus", "Mish", "Gelu")  # fmt: skip
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     x = node.inputs[0]
     assert x is not None
-    params = [float(v == "tanh") if node.op == "Gelu" else float(v) for v in attrs.values()]
-    activation_op(w, w.name(x), node.output, node.op, params)
+    activation_op(w, w.name(x), node.output, node.op, unary_params(node.op, attrs))
 
 
 @lowers("Clip")

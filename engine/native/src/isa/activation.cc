@@ -17,10 +17,10 @@ using Map = void (*)(const float*, float*, int64_t, float, float);
 // In the order of Act.
 constexpr Map kMaps[] = {
     map<Act::kNone>,      map<Act::kClip>,     map<Act::kLeakyRelu>, map<Act::kHardSigmoid>,
-    map<Act::kHardSwish>, map<Act::kSigmoid>,  map<Act::kSilu>,      map<Act::kTanh>,
-    map<Act::kGelu>,      map<Act::kGeluTanh>, map<Act::kElu>,       map<Act::kSelu>,
-    map<Act::kSoftplus>,  map<Act::kSoftsign>, map<Act::kMish>,      map<Act::kExp>,
-    map<Act::kErf>,
+    map<Act::kHardSwish>, map<Act::kSigmoid>,  map<Act::kSilu>,      map<Act::kSwish>,
+    map<Act::kTanh>,      map<Act::kGelu>,     map<Act::kGeluTanh>,  map<Act::kElu>,
+    map<Act::kSelu>,      map<Act::kSoftplus>, map<Act::kSoftsign>,  map<Act::kMish>,
+    map<Act::kExp>,       map<Act::kErf>,
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ LITE_INLINE F activate_vector(F x, F a, F b) {
 #else
     case Act::kSigmoid: return sigmoid(x);
     case Act::kSilu: return x * sigmoid(x);
+    case Act::kSwish: return x * sigmoid(a * x);
     case Act::kTanh: return tanh(x);
     case Act::kGelu: return gelu(x);
     case Act::kGeluTanh: return gelu_tanh(x);

@@ -237,7 +237,6 @@ const Kernel kConvGemm[] = {
 #if !defined(LITE_PAIRS)
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Conv", "f32_conv2d_3x3", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
-    {"Conv", "f32_conv2d_grouped", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},
     {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},
 #endif

@@ -2,6 +2,7 @@
 // by one, a dense tensor as one row. f16_unary: halves, computed in floats.
 #include <cmath>
 
+#include "ops/activation_table.h"
 #include "ops/convert.h"
 #include "activation.h"
 
@@ -35,7 +36,6 @@ VECTOR_MAP(map_square, x* x)
 VECTOR_MAP(map_celu, select(x < zero, a* expm1_negative(x / a), x))
 VECTOR_MAP(map_thresholded_relu, select(x > a, x, zero))
 VECTOR_MAP(map_shrink, select(x < -a, x + b, select(x > a, x - b, zero)))
-VECTOR_MAP(map_quick_gelu, x* sigmoid(a* x))
 VECTOR_MAP(map_log_sigmoid, -softplus(-x))
 #undef VECTOR_MAP
 
@@ -52,70 +52,45 @@ struct Row {
   const char* b_name;
   float a, b;  // their defaults
 };
-const Row kRows[] = {
-    {"Log", map_log, nullptr, nullptr, 0, 0},
-    {"Sqrt", map_sqrt, nullptr, nullptr, 0, 0},
-    {"Rsqrt", map_rsqrt, nullptr, nullptr, 0, 0},
-    {"Reciprocal", map_reciprocal, nullptr, nullptr, 0, 0},
-    {"Abs", map_abs, nullptr, nullptr, 0, 0},
-    {"Neg", map_neg, nullptr, nullptr, 0, 0},
-    {"Floor", map_floor, nullptr, nullptr, 0, 0},
-    {"Ceil", map_ceil, nullptr, nullptr, 0, 0},
-    {"Round", map_round, nullptr, nullptr, 0, 0},
-    {"Sign", map_sign, nullptr, nullptr, 0, 0},
-    {"Square", map_square, nullptr, nullptr, 0, 0},
-    {"Celu", map_celu, "alpha", nullptr, 1, 0},
-    {"ThresholdedRelu", map_thresholded_relu, "alpha", nullptr, 1, 0},
-    {"Shrink", map_shrink, "lambd", "bias", 0.5f, 0},
-    {"QuickGelu", map_quick_gelu, "alpha", nullptr, 1.702f, 0},
-    {"LogSigmoid", map_log_sigmoid, nullptr, nullptr, 0, 0},
-    {"Sin", map_libm<::sinf>, nullptr, nullptr, 0, 0},
-    {"Cos", map_libm<::cosf>, nullptr, nullptr, 0, 0},
-    {"Tan", map_libm<::tanf>, nullptr, nullptr, 0, 0},
-    {"Asin", map_libm<::asinf>, nullptr, nullptr, 0, 0},
-    {"Acos", map_libm<::acosf>, nullptr, nullptr, 0, 0},
-    {"Atan", map_libm<::atanf>, nullptr, nullptr, 0, 0},
-    {"Sinh", map_libm<::sinhf>, nullptr, nullptr, 0, 0},
-    {"Cosh", map_libm<::coshf>, nullptr, nullptr, 0, 0},
-    {"Asinh", map_libm<::asinhf>, nullptr, nullptr, 0, 0},
-    {"Acosh", map_libm<::acoshf>, nullptr, nullptr, 0, 0},
-    {"Atanh", map_libm<::atanhf>, nullptr, nullptr, 0, 0},
-    {"Expm1", map_libm<::expm1f>, nullptr, nullptr, 0, 0},
-    {"Log1p", map_libm<::log1pf>, nullptr, nullptr, 0, 0},
-    {"Log2", map_libm<::log2f>, nullptr, nullptr, 0, 0},
-    {"Log10", map_libm<::log10f>, nullptr, nullptr, 0, 0},
-    {"Trunc", map_libm<::truncf>, nullptr, nullptr, 0, 0},
-};
-// Operators whose function is also a fusable activation; their attributes have these names.
-struct ActRow {
-  const char* op;
-  Act act;
-  const char* a_name;
-  const char* b_name;
-  float a, b;
-};
-const ActRow kActRows[] = {
-    {"Identity", Act::kNone, nullptr, nullptr, 0, 0},
-    {"Relu", Act::kClip, nullptr, nullptr, 0, INFINITY},
-    {"Relu6", Act::kClip, nullptr, nullptr, 0, 6},
-    {"Clip", Act::kClip, "min", "max", -INFINITY, INFINITY},
-    {"LeakyRelu", Act::kLeakyRelu, "alpha", nullptr, 0.01f, 0},
-    {"HardSigmoid", Act::kHardSigmoid, "alpha", "beta", 0.2f, 0.5f},
-    {"HardSwish", Act::kHardSwish, nullptr, nullptr, 0, 0},
-    {"Sigmoid", Act::kSigmoid, nullptr, nullptr, 0, 0},
-    {"Silu", Act::kSilu, nullptr, nullptr, 0, 0},
-    {"Swish", Act::kSilu, nullptr, nullptr, 0, 0},
-    {"Tanh", Act::kTanh, nullptr, nullptr, 0, 0},
-    {"Gelu", Act::kGelu, nullptr, nullptr, 0, 0},
-    {"FastGelu", Act::kGeluTanh, nullptr, nullptr, 0, 0},
-    {"Elu", Act::kElu, "alpha", nullptr, 1, 0},
-    {"Selu", Act::kSelu, "alpha", "gamma", 1.67326319217681884765625f, 1.05070102214813232421875f},
-    {"Softplus", Act::kSoftplus, nullptr, nullptr, 0, 0},
-    {"Softsign", Act::kSoftsign, nullptr, nullptr, 0, 0},
-    {"Mish", Act::kMish, nullptr, nullptr, 0, 0},
-    {"Exp", Act::kExp, nullptr, nullptr, 0, 0},
-    {"Erf", Act::kErf, nullptr, nullptr, 0, 0},
-};
+// Those of activation_table.h come on top. To add one: its expression above and its row here.
+#define UNARY_FUNCTIONS(ROW)                                           \
+  ROW("Log", map_log, nullptr, nullptr, 0, 0)                          \
+  ROW("Sqrt", map_sqrt, nullptr, nullptr, 0, 0)                        \
+  ROW("Rsqrt", map_rsqrt, nullptr, nullptr, 0, 0)                      \
+  ROW("Reciprocal", map_reciprocal, nullptr, nullptr, 0, 0)            \
+  ROW("Abs", map_abs, nullptr, nullptr, 0, 0)                          \
+  ROW("Neg", map_neg, nullptr, nullptr, 0, 0)                          \
+  ROW("Floor", map_floor, nullptr, nullptr, 0, 0)                      \
+  ROW("Ceil", map_ceil, nullptr, nullptr, 0, 0)                        \
+  ROW("Round", map_round, nullptr, nullptr, 0, 0)                      \
+  ROW("Sign", map_sign, nullptr, nullptr, 0, 0)                        \
+  ROW("Square", map_square, nullptr, nullptr, 0, 0)                    \
+  ROW("Celu", map_celu, "alpha", nullptr, 1, 0)                        \
+  ROW("ThresholdedRelu", map_thresholded_relu, "alpha", nullptr, 1, 0) \
+  ROW("Shrink", map_shrink, "lambd", "bias", 0.5f, 0)                  \
+  ROW("LogSigmoid", map_log_sigmoid, nullptr, nullptr, 0, 0)           \
+  ROW("Sin", map_libm<::sinf>, nullptr, nullptr, 0, 0)                 \
+  ROW("Cos", map_libm<::cosf>, nullptr, nullptr, 0, 0)                 \
+  ROW("Tan", map_libm<::tanf>, nullptr, nullptr, 0, 0)                 \
+  ROW("Asin", map_libm<::asinf>, nullptr, nullptr, 0, 0)               \
+  ROW("Acos", map_libm<::acosf>, nullptr, nullptr, 0, 0)               \
+  ROW("Atan", map_libm<::atanf>, nullptr, nullptr, 0, 0)               \
+  ROW("Sinh", map_libm<::sinhf>, nullptr, nullptr, 0, 0)               \
+  ROW("Cosh", map_libm<::coshf>, nullptr, nullptr, 0, 0)               \
+  ROW("Asinh", map_libm<::asinhf>, nullptr, nullptr, 0, 0)             \
+  ROW("Acosh", map_libm<::acoshf>, nullptr, nullptr, 0, 0)             \
+  ROW("Atanh", map_libm<::atanhf>, nullptr, nullptr, 0, 0)             \
+  ROW("Expm1", map_libm<::expm1f>, nullptr, nullptr, 0, 0)             \
+  ROW("Log1p", map_libm<::log1pf>, nullptr, nullptr, 0, 0)             \
+  ROW("Log2", map_libm<::log2f>, nullptr, nullptr, 0, 0)               \
+  ROW("Log10", map_libm<::log10f>, nullptr, nullptr, 0, 0)             \
+  ROW("Trunc", map_libm<::truncf>, nullptr, nullptr, 0, 0)
+#define ROW(op, map, a_name, b_name, a, b) {op, map, a_name, b_name, a, b},
+const Row kRows[] = {UNARY_FUNCTIONS(ROW)};
+#undef ROW
+#define NAME(op, function, a_name, b_name, a, b) op " "
+const char kOps[] = LITE_ACTIVATIONS(NAME) UNARY_FUNCTIONS(NAME);
+#undef NAME
 
 struct State {
   Map map;  // nullptr: `activation` says what
@@ -128,11 +103,10 @@ float attribute(const Step& step, const char* name, float otherwise) {
 }
 
 bool find_function(const Step& step, State* state) {
-  for (const ActRow& row : kActRows) {
-    if (strcmp(row.op, step.op) != 0) continue;
-    state->activation = {row.act, attribute(step, row.a_name, row.a),
-                         attribute(step, row.b_name, row.b)};
-    if (row.act == Act::kGelu && strcmp(attr_string(step, "approximate", "none"), "tanh") == 0)
+  if (const ActivationRow* row = find_activation(step.op)) {
+    state->activation = {row->act, attribute(step, row->a_name, row->a),
+                         attribute(step, row->b_name, row->b)};
+    if (row->act == Act::kGelu && strcmp(attr_string(step, "approximate", "none"), "tanh") == 0)
       state->activation.act = Act::kGeluTanh;
     return true;
   }
@@ -194,12 +168,6 @@ void run(const Step& step, int, int thread, int threads, void*) {
     run_row(state, x.as<Element>() + row * x.pitch, y.as<Element>() + row * y.pitch, last_dim(x));
 }
 
-const char kOps[] =
-    "Identity Relu Relu6 Clip LeakyRelu HardSigmoid HardSwish Sigmoid Silu Swish Tanh Gelu "
-    "FastGelu "
-    "Elu Selu Softplus Softsign Mish Exp Erf Log Sqrt Rsqrt Reciprocal Abs Neg Floor Ceil Round "
-    "Sign Square Celu ThresholdedRelu Shrink QuickGelu LogSigmoid Sin Cos Tan Asin Acos Atan Sinh "
-    "Cosh Asinh Acosh Atanh Expm1 Log1p Log2 Log10 Trunc";
 const Kernel kUnary[] = {
     {kOps, "f32_unary", prepare, run<float>, kAcceptsPitch | kInPlace},
 #if defined(__aarch64__)

@@ -21,6 +21,7 @@ enum class Op {
   kMin,
   kMax,
   kSquaredDifference,
+  kPRelu,
   kAnd,
   kOr,
   kXor,
@@ -52,6 +53,7 @@ const OpRow kOps[] = {
     {"Min", Op::kMin},
     {"Max", Op::kMax},
     {"SquaredDifference", Op::kSquaredDifference},
+    {"PRelu", Op::kPRelu},
     {"And", Op::kAnd},
     {"Or", Op::kOr},
     {"Xor", Op::kXor},
@@ -101,6 +103,7 @@ int64_t compute(Op op, int64_t a, int64_t b) {
     case Op::kMin: return a < b ? a : b;
     case Op::kMax: return a > b ? a : b;
     case Op::kSquaredDifference: return wrap_mul(wrap_sub(a, b), wrap_sub(a, b));
+    case Op::kPRelu: return a < 0 ? wrap_mul(a, b) : a;
     case Op::kAnd: return a && b;
     case Op::kOr: return a || b;
     case Op::kXor: return !a != !b;
@@ -134,6 +137,7 @@ double compute(Op op, double a, double b) {
     case Op::kMin: return isnan(a) || a < b ? a : b;
     case Op::kMax: return isnan(a) || a > b ? a : b;
     case Op::kSquaredDifference: return (a - b) * (a - b);
+    case Op::kPRelu: return a < 0 ? a * b : a;
     case Op::kEqual: return a == b;
     case Op::kNotEqual: return a != b;
     case Op::kGreater: return a > b;
@@ -201,7 +205,7 @@ void run_binary(const Step& step, int, int thread, int threads, void*) {
 
 // ---- one input: Cast, Not and the like
 
-enum class Unary { kCast, kNot, kBitNot, kNeg, kAbs, kSign, kIsNaN, kIsInf };
+enum class Unary { kCast, kNot, kBitNot, kNeg, kAbs, kSign, kSquare, kIsNaN, kIsInf };
 struct UnaryRow {
   const char* name;
   Unary op;
@@ -209,7 +213,8 @@ struct UnaryRow {
 const UnaryRow kUnaries[] = {
     {"Cast", Unary::kCast},         {"CastLike", Unary::kCast}, {"Not", Unary::kNot},
     {"BitwiseNot", Unary::kBitNot}, {"Neg", Unary::kNeg},       {"Abs", Unary::kAbs},
-    {"Sign", Unary::kSign},         {"IsNaN", Unary::kIsNaN},   {"IsInf", Unary::kIsInf}};
+    {"Sign", Unary::kSign},         {"Square", Unary::kSquare}, {"IsNaN", Unary::kIsNaN},
+    {"IsInf", Unary::kIsInf}};
 struct UnaryState {
   Unary op;
   bool positive, negative;  // which infinities IsInf looks for
@@ -234,6 +239,8 @@ bool prepare_unary(Step& step, Env& env) {
 
 double negated(double v) { return -v; }
 int64_t negated(int64_t v) { return wrap_sub(0, v); }
+double squared(double v) { return v * v; }
+int64_t squared(int64_t v) { return wrap_mul(v, v); }
 
 template <class T>
 T unary(const UnaryState& s, T v) {
@@ -244,6 +251,7 @@ T unary(const UnaryState& s, T v) {
     case Unary::kNeg: return negated(v);
     case Unary::kAbs: return v < 0 ? negated(v) : v;
     case Unary::kSign: return static_cast<T>((v > 0) - (v < 0));
+    case Unary::kSquare: return squared(v);
     case Unary::kIsNaN: return v != v;
     case Unary::kIsInf: return isinf(static_cast<double>(v)) && (v > 0 ? s.positive : s.negative);
   }
@@ -318,11 +326,11 @@ void run_where(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kAny[] = {
-    {"Add Sum Sub Mul Div Mod Pow Min Max SquaredDifference And Or Xor BitwiseAnd BitwiseOr "
+    {"Add Sum Sub Mul Div Mod Pow Min Max SquaredDifference PRelu And Or Xor BitwiseAnd BitwiseOr "
      "BitwiseXor BitShift Equal NotEqual Greater GreaterOrEqual Less LessOrEqual",
      "any_binary", prepare_binary, run_binary, kAcceptsPitch},
     {"Cast CastLike", "cast", prepare_unary, run_unary, 0},
-    {"Not BitwiseNot Neg Abs Sign IsNaN IsInf", "any_unary", prepare_unary, run_unary, 0},
+    {"Not BitwiseNot Neg Abs Sign Square IsNaN IsInf", "any_unary", prepare_unary, run_unary, 0},
     {"Where", "any_where", prepare_where, run_where, kAcceptsPitch},
 };
 

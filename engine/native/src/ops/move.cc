@@ -88,23 +88,6 @@ bool prepare_relayout(Step& step, Env& env) {
   return single(step, env, axes, y->rank, from_origin, to_origin);
 }
 
-// Same elements in the same order: Identity, Reshape and the like.
-bool prepare_copy(Step& step, Env& env) {
-  const Tensor *x, *y;
-  if (!one_to_one(step, env, &x, &y)) return false;
-  if (x->size != y->size) return env.fail("input and output differ in size");
-  if (same_dims(*x, *y)) {
-    int64_t from[kMaxRank], to[kMaxRank];
-    CopyAxis axes[kMaxRank];
-    const int64_t from_origin = strides_of(*x, from), to_origin = strides_of(*y, to);
-    for (int i = 0; i < x->rank; ++i) axes[i] = {x->dims[i], from[i], to[i]};
-    return single(step, env, axes, x->rank, from_origin, to_origin);
-  }
-  if (!is_dense(*x) || !is_dense(*y)) return env.fail("a reshape needs dense tensors");
-  const CopyAxis axis{x->size, 1, 1};
-  return single(step, env, &axis, 1, 0, 0);
-}
-
 bool find_axis(const Step& step, Env& env, int rank, int64_t otherwise, int* axis) {
   int64_t value = attr_int(step, "axis", otherwise);
   if (value < 0) value += rank;
@@ -261,14 +244,13 @@ bool prepare_space_to_depth(Step& step, Env& env) { return prepare_depth_space(s
 
 constexpr uint32_t kViews = kAcceptsPitch | kAcceptsHalo;
 const Kernel kMove[] = {
-    {"Relayout Transpose", "copy_relayout", prepare_relayout, run, kViews},
-    {"Copy Identity Reshape Flatten Squeeze Unsqueeze Dropout", "copy", prepare_copy, run, kViews},
+    {"Relayout", "copy_relayout", prepare_relayout, run, kViews},
     {"Concat", "copy_concat", prepare_concat, run, kViews | kOverlaps},
     {"Split", "copy_split", prepare_split, run, kViews | kOverlaps},
     {"Slice", "copy_slice", prepare_slice, run, kViews},
     {"Expand", "copy_expand", prepare_expand, run, kViews},
     {"Tile", "copy_tile", prepare_tile, run, kViews},
-    {"DepthToSpace PixelShuffle", "copy_depth_to_space", prepare_depth_to_space, run, kViews},
+    {"DepthToSpace", "copy_depth_to_space", prepare_depth_to_space, run, kViews},
     {"SpaceToDepth", "copy_space_to_depth", prepare_space_to_depth, run, kViews},
 };
 

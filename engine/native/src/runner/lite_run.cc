@@ -3,6 +3,7 @@
 //   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info]
+//   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //
 // Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
@@ -52,7 +53,8 @@ int usage(const char* why) {
           "error: %s\nusage: lite_run model.lite [--input name=file.npy]... [--output DIR] "
           "[--threads N] [--runs N] [--warmup N]\n"
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
-          "[--max-isa ISA] [--pin] [--info]\n",
+          "[--max-isa ISA] [--pin] [--info]\n"
+          "       lite_run --kernels\n",
           why, lite_target());
   return 2;
 }
@@ -74,6 +76,14 @@ bool split_taps(const char* text, Arguments* args) {
     args->taps[args->num_taps++] = name;
   }
   return true;
+}
+
+// One line per row of the kernel tables: instruction set, kernel, operators.
+int print_kernels() {
+  lite_kernel_info info;
+  for (int i = 0; lite_kernel(i, &info) == 0; ++i)
+    printf("%s %s %s\n", info.isa, info.name, info.ops);
+  return 0;
 }
 
 int parse(int argc, char** argv, Arguments* args) {
@@ -332,6 +342,7 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
 
 int main(int argc, char** argv) {
   static Arguments args;
+  if (argc == 2 && strcmp(argv[1], "--kernels") == 0) return print_kernels();
   if (const int wrong = parse(argc, argv, &args)) return wrong;
   lite_file* file = lite_file_open(args.model, error_text, sizeof error_text);
   if (!file) return failed("%s", error_text);

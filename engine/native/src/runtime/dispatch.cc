@@ -117,20 +117,11 @@ const Kernel* find_kernel(const char* name, const CpuFeatures& cpu, const Step* 
   return nullptr;
 }
 
-const char* kernel_name(int index) {
-  // Every name once: the first entry that has it speaks for it.
-  int seen = 0;
+const Kernel* kernel_at(int index, const char** isa) {
   for (const Entry& entry : kEntries) {
-    for (int i = 0; i < entry.table->count; ++i) {
-      const char* name = entry.table->kernels[i].name;
-      bool known = false;
-      for (const Entry& earlier : kEntries) {
-        if (&earlier == &entry) break;
-        for (int j = 0; j < earlier.table->count && !known; ++j)
-          known = strcmp(earlier.table->kernels[j].name, name) == 0;
-      }
-      if (!known && seen++ == index) return name;
-    }
+    *isa = entry.isa;
+    if (index < entry.table->count) return &entry.table->kernels[index];
+    index -= entry.table->count;
   }
   return nullptr;
 }

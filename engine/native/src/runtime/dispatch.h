@@ -16,6 +16,7 @@ const char* isa_text();          // compiled in and usable here, lowest first
 // nullptr); nullptr when there is none. `isa` receives its instruction set ("base" for portable kernels).
 const Kernel* find_kernel(const char* name, const CpuFeatures& cpu, const Step* step, Env* env,
                           const char** isa);
-const char* kernel_name(int index);
+// Row `index` of all tables, one after the other; nullptr past the end.
+const Kernel* kernel_at(int index, const char** isa);
 
 }  // namespace lite

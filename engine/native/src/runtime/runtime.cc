@@ -167,7 +167,13 @@ const char* lite_target(void) {
 }
 const char* lite_cpu_features(void) { return cpu_feature_text(); }
 const char* lite_isas(void) { return isa_text(); }
-const char* lite_kernel_name(int index) { return index < 0 ? nullptr : kernel_name(index); }
+int lite_kernel(int index, lite_kernel_info* info) {
+  const Kernel* kernel = index < 0 || !info ? nullptr : kernel_at(index, &info->isa);
+  if (!kernel) return -1;
+  info->name = kernel->name;
+  info->ops = kernel->ops;
+  return 0;
+}
 
 lite_program* lite_program_load(const void* bytes, size_t size, const void* const* weights,
                                 const size_t* weight_bytes, size_t num_weights,

@@ -14,6 +14,8 @@ _SAME = {
     "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh",
     "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
     "softsign": "Softsign", "sign": "Sign", "reciprocal": "Reciprocal", "silu": "Silu",
+    "square": "Square", "rsqrt": "Rsqrt", "expm1": "Expm1", "log1p": "Log1p", "log2": "Log2",
+    "log10": "Log10", "trunc": "Trunc", "logsigmoid": "LogSigmoid",
     "negative": "Neg", "isnan": "IsNaN", "isinf": "IsInf", "isnan_v2": "IsNaN", "isinf_v2": "IsInf",
 }  # fmt: skip
 
@@ -124,11 +126,6 @@ def _(op: Call) -> None:
     op.set("Out", op.node("Mish", [op.need("X")]))
 
 
-@translates("logsigmoid")
-def _(op: Call) -> None:
-    op.set("Out", op.node("Neg", [op.node("Softplus", [op.node("Neg", [op.need("X")])])]))
-
-
 @translates("thresholded_relu")
 def _(op: Call) -> None:
     alpha = float(op.attr("threshold", 1.0))
@@ -165,39 +162,11 @@ def _(op: Call) -> None:
     op.set("Out", op.node("PRelu", [x, prelu_slope(op, x, op.need("Alpha"))]))
 
 
-@translates("square")
-def _(op: Call) -> None:
-    x = op.need("X")
-    op.set("Out", op.node("Mul", [x, x]))
-
-
-@translates("rsqrt")
-def _(op: Call) -> None:
-    op.set("Out", op.node("Reciprocal", [op.node("Sqrt", [op.need("X")])]))
-
-
 @translates("pow")
 def _(op: Call) -> None:
     x, tensor = op.need("X"), op["FactorTensor"]
     factor = tensor if tensor is not None else op.const(float(op.attr("factor", 1.0)), like=x)
     op.set("Out", op.node("Pow", [x, factor]))
-
-
-@translates("log1p", "expm1")
-def _(op: Call) -> None:
-    x = op.need("X")
-    one = op.const(1.0, like=x)
-    if op.type == "log1p":
-        op.set("Out", op.node("Log", [op.node("Add", [x, one])]))
-    else:
-        op.set("Out", op.node("Sub", [op.node("Exp", [x]), one]))
-
-
-@translates("log2", "log10")
-def _(op: Call) -> None:
-    x = op.need("X")
-    base = op.const(math.log(2 if op.type == "log2" else 10), like=x)
-    op.set("Out", op.node("Div", [op.node("Log", [x]), base]))
 
 
 @translates("isfinite", "isfinite_v2")

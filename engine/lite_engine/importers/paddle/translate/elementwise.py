@@ -123,6 +123,7 @@ def _(op: Call) -> None:
 
 _COMPARE = {
     "equal": "Equal",
+    "not_equal": "NotEqual",
     "less_than": "Less",
     "less_equal": "LessOrEqual",
     "greater_than": "Greater",
@@ -151,9 +152,9 @@ def _(op: Call) -> None:
     op.set("Out", z)
 
 
-@translates("not_equal")
+@translates("atan2")
 def _(op: Call) -> None:
-    op.set("Out", op.node("Not", [op.node("Equal", list(_operands(op)))]))
+    op.set("Out", op.node("Atan2", [op.need("X1"), op.need("X2")]))
 
 
 @translates("logical_not", "bitwise_not")

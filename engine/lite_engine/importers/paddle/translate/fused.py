@@ -67,10 +67,7 @@ def prelu_slope(op: Call, x: Value, alpha: Value) -> Value:
 
 def scaled_swish(op: Call, x: Value, beta: float) -> Value:
     """x·σ(βx)"""
-    if beta == 1.0:
-        return op.node("Silu", [x])
-    gate = op.node("Sigmoid", [op.node("Mul", [x, op.const(beta, like=x)])])
-    return op.node("Mul", [x, gate])
+    return op.node("Silu", [x]) if beta == 1.0 else op.node("Swish", [x], alpha=beta)
 
 
 def hard_swish(op: Call, x: Value, threshold: float, scale: float, offset: float) -> Value:
