@@ -29,7 +29,7 @@ kernel void lp_norm(global const T *x, global T *y, int outer, int n, int inner)
 #ifdef ITEMS
 #define ADD(s, t) ((s) + (t))
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void lp_norm_row(global const T *x, global T *y, int outer, int n, int inner) {
+void lp_norm_row(global const T *x, global T *y, int n) {
   local float part[PARTS];
   const int id = get_local_id(0), whole = n / V * V;
   x += (size_t)get_group_id(0) * n;
