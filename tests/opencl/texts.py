@@ -119,7 +119,9 @@ def large() -> Iterator[Graph]:
                 yield residual(channels, 3, group, {"activation": "HardSwish"})
         yield residual(channels, 1, 1, {"activation": "HardSwish"})
     yield cast("bool")
-    yield outputs("LSTM", (4, 2, 5), 1, _weights(1, 28, 5), _weights(1, 28, 7), hidden_size=7)
+    for count in (1, 3):
+        w, r = _weights(1, 28, 5), _weights(1, 28, 7)
+        yield outputs("LSTM", (4, 2, 5), count, w, r, hidden_size=7)
     yield conv((1, 64, 24, 24), 64, 3, 64)
     yield conv((1, 64, 160, 160), 64, 5, 64)
 

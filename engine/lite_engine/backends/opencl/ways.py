@@ -120,7 +120,9 @@ class Ways:
         self.device.failures.add(failure)
         lost = runs_trivially(self.device.cl, self.device.context, self.device.queue)
         if lost:
-            raise BackendUnavailableError(f"{self.device.report.name}: {failure}; then {lost}")
+            raise BackendUnavailableError(
+                f"{failure}, and then {lost}", where=self.device.report.name
+            )
         self._exclude(failure)
 
     def _exclude(self, failure: Failure) -> None:

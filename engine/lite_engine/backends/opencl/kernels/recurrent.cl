@@ -21,17 +21,17 @@ void recurrent(global const T *gx, global const float *r, global const float *rb
   local float reset[H];
 #endif
   const int id = get_local_id(0), d = get_group_id(0) / batch, b = get_group_id(0) % batch;
-  const int state = d * state_direction + b * state_batch;
+#define STATE(j) (d * state_direction + b * state_batch + (j))
   r += (size_t)d * H * WIDE;
   rb += d * WIDE;
   for (int j = id; j < H; j += ITEMS) {
 #ifdef INITIAL_H
-    h[j] = LD(h0, state + j);
+    h[j] = LD(h0, STATE(j));
 #else
     h[j] = 0;
 #endif
 #ifdef INITIAL_C
-    c[j] = LD(c0, state + j);
+    c[j] = LD(c0, STATE(j));
 #else
     c[j] = 0;
 #endif
@@ -72,10 +72,10 @@ void recurrent(global const T *gx, global const float *r, global const float *rb
   }
   for (int j = id; j < H; j += ITEMS) {
 #ifdef LAST_H
-    ST(y_h, state + j, h[j]);
+    ST(y_h, STATE(j), h[j]);
 #endif
 #ifdef LAST_C
-    ST(y_c, state + j, c[j]);
+    ST(y_c, STATE(j), c[j]);
 #endif
   }
 }
