@@ -90,7 +90,7 @@ class Device:
             return self.cl.Buffer(self.context, flags, hostbuf=np.ascontiguousarray(data))
         except self.cl.Error as error:
             raise BackendUnavailableError(
-                f"{nbytes} bytes of memory are not to be had ({error})", where=self.report.name
+                f"{nbytes} bytes of memory could not be allocated ({error})", where=self.report.name
             ) from None
 
     def image(self, width: int, height: int, dtype: DType, data: np.ndarray | None = None) -> Any:
@@ -105,7 +105,8 @@ class Device:
             return cl.create_image(self.context, flags, form, shape=(width, height), hostbuf=data)
         except cl.Error as error:
             raise BackendUnavailableError(
-                f"an image of {width} x {height} is not to be had ({error})", where=self.report.name
+                f"an image of {width} x {height} could not be allocated ({error})",
+                where=self.report.name,
             ) from None
 
 
