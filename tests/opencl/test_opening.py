@@ -87,6 +87,15 @@ def test_not_opencl() -> None:
     assert found.kind == "not_opencl" and "libmali.so" in found.fix
 
 
+def test_what_the_loader_says_of_a_file_without_permission(tmp_path: Path) -> None:
+    """glibc's words, for those who may read every file."""
+    library = shared_object(tmp_path / "a b.so", GOOD)
+    found = opening._refused(
+        str(library), f"{library}: cannot open shared object file: Permission denied"
+    )
+    assert found.kind == "permission" and found.fix == f"sudo chmod a+rx '{library}'"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 def test_no_permission(tmp_path: Path) -> None:
     library = shared_object(tmp_path / "closed.so", GOOD)
