@@ -12,14 +12,16 @@ import lite_engine.backends.opencl as opencl
 import numpy as np
 import pytest
 from lite_engine import Predictor, settings
-from lite_engine.backends.opencl import kernels
+from lite_engine.backends.opencl import executable, kernels
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.executable import OpenCLExecutable
-from lite_engine.backends.opencl.failures import Failure, Failures
 from lite_engine.backends.opencl.faults import Fault, planted
+from lite_engine.backends.opencl.selfcheck import disagreement
 from lite_engine.backends.opencl.tuning import Tuning
+from lite_engine.backends.opencl.verdicts import Failure, Verdicts
 from lite_engine.doctor import examine
 from lite_engine.errors import BackendUnavailableError
+from lite_engine.ir import Graph
 from lite_engine.model_file import Model
 from lite_engine.plan import Plan
 from lite_engine.profile import profile
@@ -27,7 +29,7 @@ from lite_engine.runtime import host_target
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.views import profile_data
 
-from tests.opencl.tiny import device
+from tests.opencl.tiny import device, single
 from tests.small_models import Builder, classifier
 
 pytestmark = pytest.mark.opencl
@@ -50,7 +52,7 @@ def start(monkeypatch, tmp_path: Path) -> Start:
         report = device(tiles=True).report
         own = dataclasses.replace(
             device(tiles=True), tuning=Tuning.load(tmp_path / "tuning.json"),
-            failures=Failures.load(tmp_path / "failures.json", report.name, report.driver),
+            verdicts=Verdicts.load(tmp_path / "verdicts.json", report.name, report.driver),
         )  # fmt: skip
         monkeypatch.setattr(opencl, "open_device", lambda report: own)
         return own
@@ -191,7 +193,7 @@ def test_a_lost_device_costs_the_model(start, wanted, monkeypatch) -> None:
         made = profile(predictor, FEEDS, runs=1, roof=False)
     assert made.backend == predictor.backend == host_target()
     assert close(predictor.run(FEEDS), wanted)
-    assert "failed while running" in predictor.explain() and not own.failures.known
+    assert "failed while running" in predictor.explain() and not own.verdicts.failures
 
 
 def test_no_memory_at_all_costs_the_model(start, wanted, monkeypatch) -> None:
@@ -213,46 +215,99 @@ def test_the_doctor_lists_what_failed(start) -> None:
     assert check.tried[-1]["result"].startswith("does not build: ")
 
 
+@pytest.fixture
+def compared(monkeypatch) -> list[str]:
+    """The steps whose numbers are compared with the reference's from here on."""
+    steps: list[str] = []
+
+    def noted(step, *more):
+        steps.append(step.name)
+        return disagreement(step, *more)
+
+    monkeypatch.setattr(executable, "disagreement", noted)
+    return steps
+
+
+def checked_run(graph: Graph) -> None:
+    with settings.override(LITE_CHECK="1"):
+        Predictor(graph, "opencl").run(random_feeds(graph))
+
+
+def test_a_start_checks_what_no_start_has_checked(start, compared: list[str]) -> None:
+    """Once for each program and class of sizes; another driver is checked anew."""
+    checked_run(GRAPH)
+    assert {"stem", "dw", "pw", "wide", "prob"} <= set(compared)
+    compared.clear()
+    start()
+    checked_run(GRAPH)
+    assert not compared
+    for shape, news in ([5, 60], 1), ([7, 60], 0), ([7, 600], 1):
+        checked_run(single("Softsign", shape))
+        assert compared == ["layer"] * news
+        compared.clear()
+    own = start()
+    own.verdicts = Verdicts.load(own.verdicts.path, own.report.name, "another driver")
+    compared.clear()
+    checked_run(GRAPH)
+    assert {"stem", "dw", "pw", "wide", "prob"} <= set(compared)
+
+
+def test_what_gave_wrong_numbers_does_not_pass(start, compared: list[str]) -> None:
+    fault = Fault("numbers", "conv2d", "smallest tile")
+    with planted(fault), pytest.warns(UserWarning, match="gives other numbers"):
+        checked_run(GRAPH)
+    own = start()
+    assert {f.name for f in own.verdicts.failures.values()} == {"conv2d (smallest tile)"}
+    wrong = {s.name for s in Predictor(GRAPH, "opencl").plan().steps if s.kernel == "conv2d"}
+    own.verdicts.forget(list(own.verdicts.failures))
+    compared.clear()
+    checked_run(GRAPH)
+    assert compared and set(compared) <= wrong
+
+
 FAILURE = Failure("ab", "conv2d", "matrix units", "build", "error: no such instruction")
 
 
 def written(path: Path, **changes: object) -> dict[str, object]:
-    table = Failures(path, "board", "1.0")
+    table = Verdicts(path, "board", "1.0")
     table.add(FAILURE)
     return {**json.loads(path.read_text()), **changes}
 
 
 def test_the_table_of_failures_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / "failures.json"
+    path = tmp_path / "verdicts.json"
     written(path)
-    assert Failures.load(path, "board", "1.0").known == {"ab": FAILURE}
-    assert not Failures.load(path, "board", "1.1").known  # another driver may do it
-    own = Failures.load(path, "board", "1.0")
+    assert Verdicts.load(path, "board", "1.0").failures == {"ab": FAILURE}
+    assert not Verdicts.load(path, "board", "1.1").failures  # another driver may do it
+    own = Verdicts.load(path, "board", "1.0")
     own.add(FAILURE._replace(program="cd", kind="memory"))
-    assert "cd" not in Failures.load(path, "board", "1.0").known
+    assert "cd" not in Verdicts.load(path, "board", "1.0").failures
+    own.approve(["one", "two"])
     own.forget(["ab"])
-    assert not Failures.load(path, "board", "1.0").known
+    own.save()
+    assert list(Verdicts.load(path, "board", "1.0").passed) == ["one", "two"]
+    assert not Verdicts.load(path, "board", "1.0").failures
 
 
 ROW = FAILURE._asdict()
 
 
-@pytest.mark.parametrize("failures", [
+@pytest.mark.parametrize("damage", [*({"failures": f} for f in [
     None, {}, [1], [{}], [{**ROW, "kind": "x"}], [{**ROW, "kind": 1}], [{**ROW, "detail": None}],
-])  # fmt: skip
-def test_a_damaged_table_is_an_empty_one(tmp_path: Path, failures: object) -> None:
-    path = tmp_path / "failures.json"
-    document = json.dumps(written(path, failures=failures))
+]), {"passed": None}, {"passed": [1]}, {"passed": {}}])  # fmt: skip
+def test_a_damaged_table_is_an_empty_one(tmp_path: Path, damage: dict[str, object]) -> None:
+    path = tmp_path / "verdicts.json"
+    document = json.dumps(written(path, **damage))
     for text in (document, document[:-3], "\0", "[" * 100_000):
         path.write_text(text)
-        assert not Failures.load(path, "board", "1.0").known
+        assert not Verdicts.load(path, "board", "1.0").failures
 
 
 def test_what_a_table_says_reaches_no_terminal_raw(tmp_path: Path) -> None:
-    path = tmp_path / "failures.json"
+    path = tmp_path / "verdicts.json"
     rows = [{**ROW, "kernel": "\x1b[2Jconv", "detail": "x" * 10_000}]
     path.write_text(json.dumps(written(path, failures=rows)))
-    (failure,) = Failures.load(path, "board", "1.0").known.values()
+    (failure,) = Verdicts.load(path, "board", "1.0").failures.values()
     assert str(failure).isprintable() and len(str(failure)) < 400
 
 

@@ -44,7 +44,7 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
     def failed(self) -> list[Tried]:
         """Kernel variants that failed with this driver. Raises BackendUnavailableError."""
         device = open_device(choose())
-        known = device.failures.known.values()
+        known = device.verdicts.failures.values()
         driver = f"driver {device.report.driver}"
         return [Tried(f"kernel {f.name}", driver, f"{f.what}: {f.detail}") for f in known]
 

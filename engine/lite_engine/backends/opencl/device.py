@@ -16,11 +16,11 @@ from ... import settings
 from ...errors import BackendUnavailableError
 from ...ir import DType
 from . import discover, matrix_units
-from .failures import Failures
 from .profile import BUILD_OPTIONS, DeviceProfile, class_of
 from .programs import Programs, built, first_error
 from .registry import Target
 from .tuning import Tuning
+from .verdicts import Verdicts
 
 _HALF_SOURCE = """
 kernel void h(global half *x, global float *y) {
@@ -64,7 +64,7 @@ class Device:
     profile: DeviceProfile
     tuning: Tuning
     programs: Programs
-    failures: Failures
+    verdicts: Verdicts
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -255,10 +255,10 @@ def open_device(report: DeviceReport) -> Device:
     if profile.half_math and matrix_units.work(cl, context, queue, BUILD_OPTIONS):
         profile = replace(profile, matrix_units=True)
     programs = Programs(cl, context, facts, report.index, profile.build_options)
-    table = tuning.path.with_name(f"failures-{tuning.key}.json")
-    failures = Failures.load(table, report.name, report.driver)
+    table = tuning.path.with_name(f"verdicts-{tuning.key}.json")
+    verdicts = Verdicts.load(table, report.name, report.driver)
     return Device(
-        report, cl, device, context, queue, timed, profile, tuning, programs, failures
+        report, cl, device, context, queue, timed, profile, tuning, programs, verdicts
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from .launch import Image, Launch, Scratch, grouped
 
 
 class KernelFailed(Exception):
-    """One kernel of a step failed; `kind` is a key of failures.KINDS, `launch` the one that did."""
+    """One kernel of a step failed; `kind` is a key of verdicts.KINDS, `launch` the one that did."""
 
     def __init__(self, kind: str, detail: object, launch: Launch) -> None:
         super().__init__(str(detail))

@@ -24,6 +24,25 @@ class Launch:
     local_size: tuple[int, ...] | None = None
 
 
+#: Below it a number may be a stride, a pad or a window, which a kernel's way through depends on.
+_SMALL = 16
+
+
+def shape_class(launch: Launch) -> str:
+    """What two launches of one program have in common when they take the same ways through it:
+    the same small numbers (windows, strides, pads), and sizes in the same power of two, divisible
+    by the same one of 1, 2, 4, 8 and 16 (vectors, tiles)."""
+    numbers = [n for n in launch.args if isinstance(n, (int, np.integer))]
+    return ",".join(_class(int(n)) for n in (*numbers, *launch.global_size))
+
+
+def _class(number: int) -> str:
+    if abs(number) < _SMALL:
+        return str(number)
+    even = next(v for v in (16, 8, 4, 2, 1) if number % v == 0)
+    return f"{'-' * (number < 0)}2^{abs(number).bit_length()}:{even}"
+
+
 #: Work-items of a group where a kernel leaves its size open.
 _GROUP_ITEMS = 128
 

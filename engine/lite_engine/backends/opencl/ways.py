@@ -2,7 +2,7 @@
 
 A way that cannot be built or launched, or that gives other numbers than the reference, costs that
 way alone: the next one takes its place, and when none is left the runtime plans the layer on
-another backend (LayersRefused). What failed is remembered (failures.py).
+another backend (LayersRefused). What failed is remembered (verdicts.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ...plan import Plan, Step
 from .. import LayersRefused
 from . import faults
 from .device import Device, runs_trivially
-from .failures import Failure, detail_of, launch_key
 from .kernels import Kernel, KernelFailed, KernelMaker
 from .launch import Launch
 from .programs import program_text
@@ -23,6 +22,7 @@ from .registry import Way
 from .steps import launches_of
 from .tuning import Tuning
 from .variants import Variant
+from .verdicts import Failure, case_key, detail_of, launch_key
 
 #: Of a kernel that has one way only.
 _ONLY = ""
@@ -89,8 +89,8 @@ class Ways:
                 self._tell("the CPU runs the layer instead")
                 names = layers_of(self.step, self.plan)
                 raise LayersRefused(dict.fromkeys(names, self.reason)) from None
-            keys = map(self._key, launches)
-            known = next(filter(None, map(self.device.failures.known.get, keys)), None)
+            keys = map(program_key, launches)
+            known = next(filter(None, map(self.device.verdicts.failures.get, keys)), None)
             if known is not None:
                 self._exclude(known)
                 continue
@@ -116,8 +116,8 @@ class Ways:
         Raises BackendUnavailableError when the device is lost rather than the way wrong.
         """
         variant = self.step.kernel, self.choice.variant
-        failure = Failure(self._key(error.launch), *variant, error.kind, detail_of(error))
-        self.device.failures.add(failure)
+        failure = Failure(program_key(error.launch), *variant, error.kind, detail_of(error))
+        self.device.verdicts.add(failure)
         lost = runs_trivially(self.device.cl, self.device.context, self.device.queue)
         if lost:
             raise BackendUnavailableError(
@@ -131,16 +131,28 @@ class Ways:
 
     def _tell(self, instead: str) -> None:
         for failure in self.failures:
-            self.device.failures.tell(failure, instead)
+            self.device.verdicts.tell(failure, instead)
 
-    def _key(self, launch: Launch) -> str:
-        text = program_text(launch.file, launch.options)
-        return launch_key(text, launch.kernel, launch.local_size)
+    @property
+    def checked(self) -> bool:
+        """Whether these kernels had the reference's numbers in a run like this one."""
+        return self.cases <= self.device.verdicts.passed.keys()
+
+    @property
+    def cases(self) -> set[str]:
+        """`verdicts.case_key` of the launches that run now."""
+        launches = [kernel.launch for kernel in self.kernels]
+        return {case_key(program_key(x), x) for x in launches}
 
     @property
     def reason(self) -> str:
         """Why the preferred way is not the one that runs; empty where it is."""
         return "; ".join(map(str, self.failures))
+
+
+def program_key(launch: Launch) -> str:
+    """`verdicts.launch_key` of a launch."""
+    return launch_key(program_text(launch.file, launch.options), launch.kernel, launch.local_size)
 
 
 def layers_of(step: Step, plan: Plan) -> list[str]:

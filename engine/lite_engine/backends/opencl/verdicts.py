@@ -1,7 +1,9 @@
-"""Kernel variants that failed on a device: kept in the cache folder per device and driver, so that
-no later start tries them again. Another driver, or another text of the kernel, is tried anew.
+"""Verdicts on kernels: the variants that failed on a device, which no later start tries again, and
+the launches whose numbers were compared with the reference, which LITE_CHECK=1 does not compare
+again. Kept in the cache folder per device and driver; another driver, or another text of the
+kernel, is tried and checked anew.
 
-    {"device": "NVIDIA H200", "driver": "550.54", "failures": [
+    {"device": "NVIDIA H200", "driver": "550.54", "passed": ["51d0…"], "failures": [
       {"program": "9f0c…", "kernel": "conv2d", "variant": "matrix units", "kind": "build",
        "detail": "error: called object type 'int' is not a function"}]}
 """
@@ -22,6 +24,7 @@ from ...documents import Part, parse
 from ...errors import LiteError, ModelFormatError
 from ...files import write_file
 from ...terminal import one_line, shortened
+from .launch import Launch, shape_class
 
 #: How a variant fails, and whether it will fail the next time, too.
 KINDS = {
@@ -33,7 +36,8 @@ KINDS = {
 _DETAIL_LIMIT = 240
 _FOLDERS = re.compile(r"(?<![\w.])(?:/[^\s/:]+)+/")
 #: More than any device has, and few enough to read at every start.
-_MOST_FAILURES = 2000
+MOST_FAILURES = 2000
+_MOST_PASSED = 20_000
 _MOST_BYTES = 1 << 21
 
 
@@ -67,43 +71,58 @@ def detail_of(error: object) -> str:
 
 def launch_key(text: str, kernel: str, group: tuple[int, ...] | None) -> str:
     """Names one kernel of a program (its whole text) with its work-group."""
-    return hashlib.blake2b(f"{kernel}\0{group}\0{text}".encode(), digest_size=12).hexdigest()
+    return _digest(f"{kernel}\0{group}\0{text}")
+
+
+def case_key(program: str, launch: Launch) -> str:
+    """Names a program (its `launch_key`) with the class of sizes that a launch has."""
+    return _digest(f"{program}\0{shape_class(launch)}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 @dataclass
-class Failures:
-    """What failed on one device with one driver, by `Failure.program`."""
+class Verdicts:
+    """Of one device with one driver: what failed, by `Failure.program`, and what passed, by
+    `case_key`, in the order of time."""
 
     path: Path
     device: str
     driver: str
-    known: dict[str, Failure] = field(default_factory=dict)
+    failures: dict[str, Failure] = field(default_factory=dict)
+    passed: dict[str, None] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
+    _new: bool = False
 
     @classmethod
-    def load(cls, path: Path, device: str, driver: str) -> Failures:
+    def load(cls, path: Path, device: str, driver: str) -> Verdicts:
         """A missing or damaged file, and one of another device or driver, is an empty table."""
         try:
             known = _read(path, device, driver)
         except (OSError, ModelFormatError):
-            known = {}
-        return cls(path, device, driver, known)
+            known = {}, {}
+        return cls(path, device, driver, *known)
 
     def add(self, failure: Failure) -> None:
-        """Remembers a failure, in the file too where it lasts; a full or read-only disk only costs
-        another attempt at the next start."""
-        if not KINDS[failure.kind][1]:
-            return
-        self.known[failure.program] = failure
-        self._save()
+        """Remembers a failure, in the file too where it lasts."""
+        if KINDS[failure.kind][1]:
+            self.failures[failure.program] = failure
+            self._new = True
+            self.save()
+
+    def approve(self, cases: Iterable[str]) -> None:
+        """These have the reference's numbers; `save` keeps that."""
+        fresh = [case for case in cases if case not in self.passed]
+        self.passed.update(dict.fromkeys(fresh))
+        self._new |= bool(fresh)
 
     def forget(self, programs: Iterable[str]) -> None:
-        """What runs rightly after all."""
-        gone = self.known.keys() & set(programs)
-        for program in gone:
-            del self.known[program]
-        if gone:
-            self._save()
+        """What runs rightly after all; `save` keeps that."""
+        for program in self.failures.keys() & set(programs):
+            del self.failures[program]
+            self._new = True
 
     def tell(self, failure: Failure, instead: str) -> None:
         """Warns, once in a process for each kernel variant."""
@@ -111,25 +130,37 @@ class Failures:
             self._told.add(failure.name)
             warnings.warn(f"{self.device}: {failure}; {instead}", stacklevel=2)
 
-    def _save(self) -> None:
-        rows = [failure._asdict() for failure in self.known.values()][-_MOST_FAILURES:]
-        document = {"device": self.device, "driver": self.driver, "failures": rows}
+    def save(self) -> None:
+        """Writes what is new; a full or read-only disk only costs the next start."""
+        if not self._new:
+            return
+        rows = [failure._asdict() for failure in self.failures.values()][-MOST_FAILURES:]
+        passed = list(self.passed)[-_MOST_PASSED:]
+        document = {
+            "device": self.device,
+            "driver": self.driver,
+            "passed": passed,
+            "failures": rows,
+        }
         with contextlib.suppress(OSError, LiteError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_file(self.path, json.dumps(document, indent=1))
+        self._new = False
 
 
-def _read(path: Path, device: str, driver: str) -> dict[str, Failure]:
+def _read(path: Path, device: str, driver: str) -> tuple[dict[str, Failure], dict[str, None]]:
     with path.open("rb") as file:
-        document = parse(file.read(_MOST_BYTES), "table of failed kernels")
+        document = parse(file.read(_MOST_BYTES), "table of verdicts")
     if (document["device"].text(), document["driver"].text()) != (device, driver):
-        return {}
-    failures = [_failure(row) for row in document["failures"].items()[:_MOST_FAILURES]]
-    return {failure.program: failure for failure in failures}
+        return {}, {}
+    failures = [failure_of(row) for row in document["failures"].items()[:MOST_FAILURES]]
+    passed = [case.text() for case in document["passed"].items()[:_MOST_PASSED]]
+    return {f.program: f for f in failures}, dict.fromkeys(passed)
 
 
-def _failure(row: Part) -> Failure:
+def failure_of(row: Part) -> Failure:
+    """Raises ModelFormatError for a row that is not a failure."""
     made = Failure(*(row[name].text() for name in Failure._fields))
     if made.kind not in KINDS:
-        raise ModelFormatError(f"{row.where}.kind: expected one of {', '.join(KINDS)}")
+        raise ModelFormatError(f"expected one of {', '.join(KINDS)}", where=f"{row.where}.kind")
     return Failure(*map(detail_of, made))
