@@ -122,7 +122,7 @@ def examine(name: str) -> dict[str, Any]:
             "error": error_of(found, exact),
             "ms": round(best * 1e3, 3),
             "first_s": round(first_s, 1),
-            **_share(execution),
+            **_on_opencl(predictor),
         }
         if module is not None:
             row[precision]["torch"] = _torch(module, precision, feeds, list(exact.values()))
@@ -135,18 +135,11 @@ def _seconds(execution: Any, ordered: list[np.ndarray]) -> float:
     return time.perf_counter() - start
 
 
-def _share(execution: Any) -> dict[str, float]:
-    """Layers on OpenCL and their time, as parts of all; copies are no layers."""
-    steps = [
-        (step.backend == "opencl", t.end_ns - t.start_ns)
-        for step, t in zip(execution.plan.steps, execution.times(), strict=True)
-        if step.op != "Copy"
-    ]
-    total = sum(ns for _, ns in steps) or 1
-    return {
-        "layer_share": sum(on for on, _ in steps) / max(len(steps), 1),
-        "time_share": sum(ns for on, ns in steps if on) / total,
-    }
+def _on_opencl(predictor: Any) -> dict[str, float]:
+    """Layers on OpenCL and their time, as parts of all."""
+    share = predictor.shares().get("opencl")
+    layers, time_ = (share.layer_share, share.time_share) if share else (0.0, 0.0)
+    return {"layer_share": layers, "time_share": time_ or 0.0}
 
 
 def error_of(found: dict[str, np.ndarray], exact: dict[str, np.ndarray]) -> float:

@@ -44,6 +44,7 @@ CASES = {
     "rounding": (samples.comparison(), 1e-4),
     "blind": (samples.comparison(), 0.5),
     "agrees": (_case([(1e-5, 1e-5, 0), (1e-5, 2e-5, 0)]), 1e-2),
+    "mixed": (_case([(1e-5, 1e-5, 0)], ran="all of them ran on OpenCL"), 1e-2),
     "same": (_case([(0.0, 0.0, 0), (0.0, 0.0, 0)]), 1e-2),
     "adds-up": (_case([(1e-3, 1e-3, 0), (9e-3, 3e-2, 0)]), 1e-2),
     "explained": (_explained(), 1e-2),
@@ -57,11 +58,13 @@ CASES = {
 def test_case(case):
     comparison, tolerance = CASES[case]
     said = verdict(comparison, tolerance, judge(comparison, tolerance))
-    wanted = {"explained": "agrees", "same": "agrees",
+    wanted = {"explained": "agrees", "same": "agrees", "mixed": "agrees",
               "overflow of a": "guilty", "overflow of b": "guilty"}  # fmt: skip
     assert said["case"] == wanted.get(case, case)
     if "overflow" in case:
         assert said["layer"] == "l1" and "not numbers" in said["text"]
+    if case == "mixed":
+        assert said["text"] == "x86 and OpenCL agree on all 1 layers; all of them ran on OpenCL."
     if case == "guilty":
         assert said["layer"] == samples.GUILTY and "7.9e−2" in said["text"]
 

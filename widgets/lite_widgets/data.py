@@ -68,6 +68,8 @@ class Profile(TypedDict):
     runs: NotRequired[int]
     emulated: NotRequired[bool]  # instructions instead of milliseconds
     rankable_us: NotRequired[float]  # smallest difference that can be ranked
+    ran: NotRequired[str]  # how many layers each backend ran, as a sentence
+    warnings: NotRequired[list[str]]  # what not to trust, and which kernels failed on the device
 
 
 class Change(TypedDict):
@@ -128,6 +130,7 @@ class Comparison(TypedDict):
     first_divergence: dict[str, Any] | None
     layers: list[ComparisonLayer]
     agrees: bool
+    ran: NotRequired[str]  # how many of the layers each side's backends ran
 
 
 class GraphNode(TypedDict):

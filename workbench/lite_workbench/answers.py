@@ -19,6 +19,7 @@ from .regions import find_regions
 if TYPE_CHECKING:
     from lite_engine.ir import QuantParams
     from lite_engine.model_file import Model
+    from lite_engine.runtime.shares import Share
 
 TOP = 5
 #: how dictionaries name the class that stands for no letter
@@ -206,7 +207,8 @@ def mark_different(a: Answer, b: Answer) -> None:
 
 @dataclass
 class Run:
-    """One inference: where, what came out, what it says. `ms` is this one run, not a profile."""
+    """One inference: where, what came out, what it says. `ms` is this one run, not a profile;
+    `shares` are each backend's of the layers and of their time in it."""
 
     backend: str
     precision: str
@@ -214,6 +216,7 @@ class Run:
     outputs: dict[str, np.ndarray]
     answer: Answer
     ms: float
+    shares: dict[str, Share] = field(default_factory=dict)
 
     @property
     def text(self) -> str:

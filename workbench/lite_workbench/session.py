@@ -185,7 +185,8 @@ class Session(SessionState):
             ms = (time.perf_counter() - began) * 1e3
             said = answer_of(used.model, feeds, outputs, picture=size_of(self.image))
             name = version or self.version
-            made = Run(used.backend, used.told_precision, name, outputs, said, ms)
+            shares = used.shares({n: x.shape for n, x in feeds.items()})
+            made = Run(used.backend, used.told_precision, name, outputs, said, ms, shares)
             self.runs[used.backend] = made
         given = f"{as_code(image)}, " if image is not None else ""
         self.remember(f"session.run({given}backend={used.backend!r})")

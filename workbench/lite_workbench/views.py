@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from lite_engine.runtime.shares import sentence
+
 from .words import milliseconds, number, plural
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ def profile_data(profile: Profile) -> dict[str, Any]:
             row["name"] = f"{row['name']} ({seen})"
     _continue_blocks(data["layers"])
     data["emulated"] = not profile.times_meaningful
+    data["ran"] = sentence(profile.shares, profile.backend)
     return data
 
 

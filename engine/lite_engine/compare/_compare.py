@@ -16,6 +16,7 @@ from .alignment import Pair
 from .comparison import Comparison, LayerDifference
 from .judge import apart, judge
 from .magnified import magnified, wrong_in_whole_runs
+from .ran import note_shares
 from .side import Side, Valued
 from .work import Work
 
@@ -97,6 +98,7 @@ def _compared(
         result.unaligned = len(b.value_names()) - len(work.pairs)
     if work.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
         result.magnified = magnified(apart(result, a, b), result, work)
+    note_shares(result, work)
     judge(result, a, b, work.feeds)
     unexplained = result.outputs_apart and work.isolated and not result.first_divergence
     if unexplained and (row := wrong_in_whole_runs(result, work)) is not None:

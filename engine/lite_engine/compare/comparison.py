@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..runtime.answer import Answer
+from ..runtime.shares import Share
 from .difference import Difference
 
 
@@ -26,11 +27,14 @@ class LayerDifference(Difference, _Compared):
     numbers for the layer alone; `sources` are A's nodes, `sources_b` B's where they are others.
     `floor` is the |a−b| that is right whatever the relative error. `explained` is the error that
     rounding and clipping make, measured where it was asked for; `quantised` where sides hold other
-    integers."""
+    integers. `backend_a` and `backend_b` ran the layer in the whole runs, empty where it needs no
+    computation and for another framework."""
 
     isolated: dict[str, Any] | None
     within: bool
     kernel_b: str = ""
+    backend_a: str = ""
+    backend_b: str = ""
     value_a: str = ""
     value_b: str = ""
     sources_b: list[str] = field(default_factory=list)
@@ -46,7 +50,8 @@ class Comparison(Answer):
     differ or have no counterpart (`outputs_alone`, in words). `unaligned` counts layers of B that
     have no counterpart; `magnified` names the layer that makes a large difference of a small one,
     for outputs that differ for no other reason; `outputs_apart` are the outputs that differ by more
-    than that and rounding explain. With `layers` or `until` no output is looked at."""
+    than that and rounding explain. With `layers` or `until` no output is looked at. `shares` says
+    for sides "a" and "b" which backends ran the compared layers, `ran` the same in words."""
 
     a: str
     b: str
@@ -62,3 +67,5 @@ class Comparison(Answer):
     outputs_alone: list[str] = field(default_factory=list)
     unaligned: int = 0
     runs: int = 0
+    shares: dict[str, dict[str, Share]] = field(default_factory=dict)
+    ran: str = ""

@@ -155,21 +155,31 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
         )
     else:
         result.verdict = (
-            f"{result.a} and {result.b} agree{_furthest(result)}{_loses_most(result)}"
-            f"{_magnified(result)}"
+            f"{result.a} and {result.b} agree{_on_how_many(result)}{_furthest(result)}"
+            f"{_loses_most(result)}{_magnified(result)}"
         )
+
+
+def _on_how_many(result: Comparison) -> str:
+    """The layers compared, and which of them a device ran."""
+    count = len({x.name for x in result.layers})
+    if not count:
+        return ""
+    compared = "layer" if count == 1 else "layers"
+    ran = f"; {result.ran}" if result.ran else ""
+    return f" on all {count} {compared}{ran}" if result.outputs else f" on {count} {compared}{ran}"
 
 
 def _furthest(result: Comparison) -> str:
     """How far whole runs come apart, and where."""
     if not any(x.max_abs for x in result.layers):
-        return " in every value"
+        return "; every value is the same"
     told = [x for x in result.layers if math.isfinite(x.rel_l2)]
     told = [x for x in told if x.max_abs > CARRIED * x.floor]
     if not told:
-        return " up to the smallest steps of their numbers"
+        return "; values differ only by the smallest steps of their numbers"
     worst = max(told, key=lambda x: x.rel_l2)
-    return f": whole runs are at most {worst.rel_l2:.1e} apart, at {worst.name}"
+    return f"; whole runs are at most {worst.rel_l2:.1e} apart, at {worst.name}"
 
 
 def _error(figures: Mapping[str, Any], result: Comparison) -> str:

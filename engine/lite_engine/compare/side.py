@@ -47,6 +47,9 @@ class Side:
     def __init__(self, predictor: Predictor, label: str = "") -> None:
         self.predictor = predictor
         self.label = label or predictor.backend
+        self.backend = (
+            predictor.backend
+        )  # a device that fails later is left, and then it is another
         self._kept: dict[tuple[str, ...], Predictor] = {}
 
     @property

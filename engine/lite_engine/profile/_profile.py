@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import UsageError
 from ..plan import Plan, Step
 from ..runtime.predictor import Predictor
+from ..runtime.shares import Share, shares
 from .doubts import doubts, refusals
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
@@ -101,6 +102,7 @@ def _profile(
         times_meaningful=meaningful,
         emulated=not meaningful,
         overhead_share=_overhead_share(execution.plan, total["min"]),
+        shares=_shares(layers, meaningful),
     )
     if measured.instructions is not None:
         counts = measured.instructions
@@ -110,6 +112,10 @@ def _profile(
     refused = refusals({**predictor.refused, **execution.refusals})
     out.warnings = [*measured.warnings, *doubts(out), *refused]
     return out
+
+
+def _shares(layers: list[LayerTime], timed: bool) -> dict[str, Share]:
+    return shares(((x.backend, x.median_ms) for x in layers if not x.overhead), timed=timed)
 
 
 def _overhead_share(plan: Plan, fastest_ms: float) -> float:

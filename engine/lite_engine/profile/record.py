@@ -8,6 +8,7 @@ from typing import Any
 
 from ..documents import Part
 from ..runtime.answer import Answer
+from ..runtime.shares import Share
 
 
 @dataclass
@@ -60,6 +61,7 @@ class Profile(Answer):
     overhead_share  of the fastest run: the clock reads in it, one per step that the CPU times
     sum_ms, unexplained_ms   sum of the layers, and what total_ms has more (+) or less (−)
     rankable_us     two layers whose medians are closer than this cannot be ranked; 0: not known
+    shares          backend → its share of the layers and of their time (runtime/shares.py)
     instructions             executed by one "run" and until the "first_result" from the start of
                              the runner's process, one thread; only under emulation
     peak_memory_bytes        of the whole process so far; `memory` splits what the model takes
@@ -90,6 +92,7 @@ class Profile(Answer):
     times_meaningful: bool = True
     emulated: bool = False
     overhead_share: float = 0.0
+    shares: dict[str, Share] = field(default_factory=dict)
     instructions: dict[str, int] | None = None
 
     @staticmethod

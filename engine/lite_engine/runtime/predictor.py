@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # a stored program runs without these
     from ..ir import Graph, Value
     from ..plan import Plan
     from .execute import Execution
+    from .shares import Share
 
 T = TypeVar("T")
 PLANS_KEPT = 4
@@ -356,6 +357,15 @@ class Predictor:
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:
         return self.execution(shapes).plan
+
+    def shares(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> dict[str, Share]:
+        """Backend → its share of the layers and of their time in the last run at these shapes."""
+        from .shares import layer_times, shares
+
+        if self._stored:
+            return self._stored.shares()
+        found = layer_times(self.execution(shapes)).values()
+        return shares(found, timed=not self.emulated)
 
 
 def _checked_faults(faults: Mapping[str, str]) -> dict[str, str]:

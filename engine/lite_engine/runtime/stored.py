@@ -12,6 +12,7 @@ from .._version import __version__
 from ..backends.cpu.native import NativeFile, NativeProgram
 from ..errors import LiteError
 from ..model_file import Model
+from .shares import Share, shares
 
 
 class StoredProgram:
@@ -42,6 +43,11 @@ class StoredProgram:
             isinstance(a, np.ndarray) and (a.shape, a.dtype) == self._types[name]
             for name, a in feeds.items()
         )
+
+    def shares(self) -> dict[str, Share]:
+        """Of the last run: all on the CPU."""
+        steps = [s for s in self._program.steps() if s.op != "Relayout"]
+        return shares(("cpu", s.end_ns - s.start_ns) for s in steps)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Raises BackendUnavailableError when the run fails."""

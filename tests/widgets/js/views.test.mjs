@@ -140,6 +140,8 @@ test("timing: what the layers do not explain is the rest, never hidden", async (
   const long = { ...profile, total_ms: { ...profile.total_ms, median: account(profile).layers + 7.339 } };
   assert.ok(sentence(long).includes("the rest is 7.34\u202fms between"));
   assert.ok(sentence({ ...profile, emulated: true }).includes("mean nothing"));
+  const ran = "3 of 4 layers ran on OpenCL (31 % of the time), 1 on the CPU";
+  assert.ok(sentence({ ...profile, ran }).endsWith(` ${ran}.`));
 });
 
 test("results: bars of scores beyond 1 differ by their lengths", async () => {

@@ -147,7 +147,7 @@ export function verdict(comparison, tolerance, judged) {
     case: "agrees",
     kind: "done",
     layer: null,
-    text: `${a} and ${b} agree on all ${n} layers.`,
+    text: `${a} and ${b} agree on all ${n} layers${comparison.ran ? `; ${comparison.ran}` : ""}.`,
     detail: largest ? `${largestSays(largest, ` (tolerance ${error(tolerance)})`)}.` : "",
   };
 }

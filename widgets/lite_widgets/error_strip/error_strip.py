@@ -20,6 +20,7 @@ class ErrorStrip(LiteWidget):
     comparison     data.Comparison. Besides the keys of `lite compare --json` it may have
                    usual_tolerance (what rounding explains for this pair), outputs_agree,
                    outputs_note, and per layer a `hint` (a sentence of evidence for the verdict).
+                   `ran` says which backends ran the layers.
     tolerance      float; dragging the line or the slider sets it, at most every 120 ms.
     op_tolerances  {op: tolerance}: the line becomes a stepped band.
     by_operator    each operator has its own tolerance (the rows' `tolerance`), which moves along

@@ -78,7 +78,8 @@ def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]
             f"differ{': ' + note if note else '.'}"
         )
         return {"case": "blind", "kind": "warn", "layer": None, "text": text}
-    text = f"{a} and {b} agree on all {len(layers)} layers."
+    ran = f"; {comparison['ran']}" if comparison.get("ran") else ""
+    text = f"{a} and {b} agree on all {len(layers)} layers{ran}."
     return {"case": "agrees", "kind": "done", "layer": None, "text": text}
 
 

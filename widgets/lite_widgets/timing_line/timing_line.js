@@ -15,11 +15,15 @@ export function account(profile) {
   return { total, layers, rest: Math.max(0, total - layers), parts };
 }
 
+/** Which backends ran how many layers, as a sentence of its own; empty where nobody said. */
+const ran = (profile) =>
+  profile.ran ? ` ${profile.ran[0].toUpperCase()}${profile.ran.slice(1)}.` : "";
+
 export function sentence(profile) {
   if (profile.emulated)
     return (
       "Counted, not timed: **emulated milliseconds mean nothing**, so none are shown. " +
-      "Numbers are exact. For times, add a board in Target."
+      `Numbers are exact. For times, add a board in Target.${ran(profile)}`
     );
   const a = account(profile),
     t = profile.total_ms;
@@ -39,7 +43,7 @@ export function sentence(profile) {
     said.push(
       `Layers closer than ${+profile.rankable_us.toPrecision(2)}${THIN}µs cannot be ranked.`,
     );
-  return said.join(" ");
+  return said.join(" ") + ran(profile);
 }
 
 /** Types get paler with their rank: the bar is structure, not data. */
@@ -71,6 +75,7 @@ export default widget({
           })}
         </div>
         <p class="mu">${first}${bold ? html`<b class="ink">${bold}</b>` : nothing}${last || ""}</p>
+        ${(profile.warnings || []).map((text) => html`<p class="mu">${text}</p>`)}
       </div>
     </div>`;
   },

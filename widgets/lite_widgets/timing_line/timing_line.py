@@ -12,7 +12,7 @@ from .._svg import INK, SOFT, Picture, number
 class TimingLine(LiteWidget):
     """Median without the profiler, a bar of types ending in the rest, one honest sentence.
 
-    profile  data.Profile. `rankable_us` and `runs` are said when they are known.
+    profile  data.Profile. `rankable_us`, `runs`, `ran` and `warnings` are said when they are known.
     """
 
     profile = Plain(rows="layers", need=("layers",))
@@ -32,7 +32,7 @@ class TimingLine(LiteWidget):
         if not self.profile:
             return None
         sums = self.sums()
-        picture = Picture(760, 64, "Total time")
+        picture = Picture(760, 80 if self.profile.get("ran") else 64, "Total time")
         unit = "M instructions" if self.profile.get("emulated") else "ms"
         picture.text(8, 30, f"{number(sums['total'], 2)} {unit}", fill=INK, size=22, bold=True)
         x, left, width = 190.0, 190, 560
@@ -46,4 +46,6 @@ class TimingLine(LiteWidget):
         runs = f"median of {self.profile['runs']} runs, " if self.profile.get("runs") else ""
         note = f"{runs}layers add up to {number(sums['layers'], 2)} {unit}"
         picture.text(left, 50, note, fill=SOFT)
+        if self.profile.get("ran"):
+            picture.text(left, 66, self.profile["ran"], fill=SOFT)
         return str(picture)

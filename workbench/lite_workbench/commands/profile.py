@@ -202,6 +202,7 @@ def _counted(x: LayerTime, result: Profiled) -> dict[str, str]:
 def _summary(result: Profiled) -> list[str]:
     """Totals, the reconciliation, roof and memory."""
     from lite_engine.profile.doubts import unranked
+    from lite_engine.runtime.shares import sentence
 
     total, memory = result.total_ms, result.memory_map.get("peak")
     lines = [_instructions(result)] if result.instructions else [
@@ -214,6 +215,7 @@ def _summary(result: Profiled) -> list[str]:
         f"the profiler's own overhead in a run: at most {100 * result.overhead_share:.3f} % (clock "
         "reads, one per step)",
     ]  # fmt: skip
+    lines.insert(1, sentence(result.shares, result.backend))
     if result.roof:
         integers = result.roof["integer_gops"]
         lines.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +27,14 @@ from ._table import table
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
+    from lite_engine.runtime.shares import Share
 
 
 @dataclass
 class RunResult:
     """Outputs of one inference, taps among them, and what they say. `picture` is the (width,
-    height) of the image that was given."""
+    height) of the image that was given, `shares` backend → its share of the layers and of their
+    time."""
 
     model: str
     backend: str
@@ -42,6 +44,7 @@ class RunResult:
     answer: Answer = field(default_factory=lambda: Answer("values", ""))
     picture: tuple[int, int] | None = None
     note: str = ""
+    shares: dict[str, Share] = field(default_factory=dict)
 
     @property
     def top(self) -> list[tuple[int, str, float]]:
@@ -54,6 +57,7 @@ class RunResult:
         return {
             "model": self.model,
             "backend": self.backend,
+            "shares": {name: asdict(share) for name, share in self.shares.items()},
             "outputs": {k: statistics(v) for k, v in self.outputs.items()},
             "taps": {k: statistics(v) for k, v in self.taps.items()},
             "answer": self.answer.to_dict(),
@@ -145,6 +149,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         _answer(model, feeds, outputs, labels, picture, args),
         picture,
         GUESSED if picture and is_guessed(model) else "",
+        predictor.shares({n: a.shape for n, a in feeds.items()}),
     )
     if args.output:
         _save(args.output, {**outputs, **taps})
@@ -179,7 +184,11 @@ def _save(path: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _show(result: RunResult, args: argparse.Namespace) -> str:
-    lines = [result.explanation if args.verbose else f"{result.model} on {result.backend}"]
+    from lite_engine.runtime.shares import sentence
+
+    ran = sentence(result.shares, result.backend)
+    head = f"{result.model} on {result.backend}: {ran}"
+    lines = [f"{result.explanation}\n{ran}" if args.verbose else head]
     shown = {**result.outputs, **(result.taps if args.tap_stats else {})}
     rows = []
     for name, array in shown.items():

@@ -107,6 +107,8 @@ def _list(runs: list[Run]) -> str:
 
 
 def _profile(run: Run, profile: Profile) -> str:
+    from lite_engine.runtime.shares import sentence
+
     rows = [
         [x.index, clip(x.name, 40), x.op, f"{x.median_ms:.3f}", f"{100 * x.share:.1f}", x.kernel]
         for x in profile.slowest(20)
@@ -118,6 +120,7 @@ def _profile(run: Run, profile: Profile) -> str:
             f"run {run.id}{tag}: {run.model} on {run.backend} ({run.precision}, "
             f"{plural(run.threads, 'thread')}, {run.machine}), {run.when}: "
             f"median {run.median_ms:.3f} ms; slowest layers",
+            *([said] if (said := sentence(profile.shares, profile.backend)) else []),
             table(head, rows, right=(0, 3, 4)),
         ]
     )

@@ -192,8 +192,7 @@ def _sentence(profile: Profile) -> str:
     else:
         said += "one thread alone counts instructions."
     peak = (profile.memory_map.get("peak") or {}).get("text")
-    notes = [*profile.warnings, *([f"memory: {peak}"] if peak else [])]
-    return " ".join([said, *(f"{note[0].upper()}{note[1:]}." for note in notes)])
+    return f"{said} Memory: {peak}." if peak else said
 
 
 def _differences(session: SessionState, prefix: str) -> Iterator[Section]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.runtime import usability
+from lite_engine.runtime.shares import sentence
 from lite_widgets import DropZone, ResultCard, columns
 
 from ..answers import Run, mark_different
@@ -128,7 +129,8 @@ class RunStep(Step):
         with card.hold_sync():
             card.status = {}
             card.kind = run.answer.kind
-            card.note = f"{run.precision} · {run.version} · one run {run.ms:.1f} ms"
+            ran = sentence(run.shares, run.backend)
+            card.note = f"{run.precision} · {run.version} · one run {run.ms:.1f} ms · {ran}"
             card.aside = "" if confidence is None else f"mean confidence {confidence:.2f}"
             card.items = run.answer.items
             card.image = self.session.image or b""
