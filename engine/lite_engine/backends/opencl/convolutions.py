@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir import DType
+from ...ir import DType, TypeInfo
 from ...ops.conv import conv_window
 from ...ops.conv_transpose import transposed_window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from . import image_convolutions as image
+from .constants import Constant
 from .launch import Launch
 from .options import activation_options, join, storage_option, vector, vectors
 from .problem import POINTWISE, Convolution
@@ -25,17 +26,19 @@ _DEPTHWISE_ITEMS = 512
 _NARROW = 8
 
 
-def _weight(plan: Plan, index: int) -> np.ndarray:
+def _weight(plan: Plan, index: int) -> Constant:
     data = plan.tensors[index].data
     assert data is not None, "the registry's condition asks for constant weights"
-    return np.asarray(data, np.float32)
+    return Constant.floats(data)
 
 
-def _bias(plan: Plan, step: Step, index: int, count: int) -> np.ndarray:
-    bias = np.zeros(count, np.float32)
-    if index < len(step.inputs) and step.inputs[index] >= 0:
-        bias[:] = np.ravel(_weight(plan, step.inputs[index]))
-    return bias
+def _bias(plan: Plan, step: Step, index: int, count: int) -> Constant:
+    if index >= len(step.inputs) or step.inputs[index] < 0:
+        return Constant.zeros(count)
+    bias = _weight(plan, step.inputs[index])
+    if bias.size != count:  # one number for all
+        bias = Constant.of(np.full(count, bias.value.ravel()))
+    return bias.reshape(count)
 
 
 def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
@@ -49,9 +52,13 @@ def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
     return join(storage_option(y.dtype), *lines, activation_options(step))
 
 
-def _stored(weight: np.ndarray, y: PlanTensor) -> np.ndarray:
-    kind = np.float16 if y.dtype is DType.F16 else np.float32
-    return np.ascontiguousarray(weight, kind)
+def _stored(weight: Constant, y: PlanTensor) -> Constant:
+    return weight.cast(DType.F16 if y.dtype is DType.F16 else DType.F32)
+
+
+def _by_tap(w: Constant) -> Constant:
+    """(O, C, KH, KW) → (O, KH·KW, C)."""
+    return w.reshape(*w.shape[:2], -1).transpose(0, 2, 1)
 
 
 def _geometry(step: Step, plan: Plan) -> tuple[PlanTensor, PlanTensor, list[int], list[int]]:
@@ -61,8 +68,9 @@ def _geometry(step: Step, plan: Plan) -> tuple[PlanTensor, PlanTensor, list[int]
     one = [1] * (4 - len(x.dims))
     xd = [x.dims[0], *one, *x.dims[1:]]
     yd = [y.dims[0], *one, *y.dims[1:]]
-    logical = np.empty((x.dims[0], x.dims[-1], *x.dims[1:-1]), np.uint8)
-    kernel, strides, pads, dilations = conv_window(logical, w, step.attrs)
+    logical = TypeInfo(x.dtype, (x.dims[0], x.dims[-1], *x.dims[1:-1]))
+    filters = TypeInfo(w.dtype, w.shape)
+    kernel, strides, pads, dilations = conv_window(logical, filters, step.attrs)
     begin = pads[: len(kernel)]
     window = [
         *one,
@@ -89,7 +97,7 @@ def conv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y, sizes, window = _geometry(step, plan)
     w = _weight(plan, step.inputs[1])
     count = w.shape[0]
-    taps = np.moveaxis(w.reshape(*w.shape[:2], -1), 1, 2).reshape(count, -1)  # (O, KH·KW·C)
+    taps = _by_tap(w).reshape(count, -1)
     bias, act = _bias(plan, step, 2, count), activation_options(step)
     return _tiled(target, Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act))
 
@@ -148,7 +156,7 @@ def _through_images(target: Target, problem: Convolution) -> bool:
 def grouped(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y, sizes, window = _geometry(step, plan)
     w = _weight(plan, step.inputs[1])
-    packed = np.moveaxis(w.reshape(*w.shape[:2], -1), 0, 2).transpose(1, 0, 2)
+    packed = _by_tap(w).transpose(1, 2, 0)
     residual = _residual(step, plan)
     bias = _bias(plan, step, 2, w.shape[0])
     group = int(step.attrs.get("group", 1))
@@ -188,8 +196,8 @@ def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     b = _weight(plan, step.inputs[1])
     taps = b if step.attrs.get("transB") else b.T
-    taps = taps * np.float32(step.attrs.get("alpha", 1.0))
+    taps = taps.scaled(step.attrs.get("alpha", 1.0))
     m, k = x.dims
     sizes = [m, m, 1, k, m, 1, taps.shape[0]]
-    bias, act = _bias(plan, step, 2, len(taps)), activation_options(step)
+    bias, act = _bias(plan, step, 2, taps.shape[0]), activation_options(step)
     return _tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, options=act))

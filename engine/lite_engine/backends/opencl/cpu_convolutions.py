@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
+from .constants import Constant
 from .launch import Launch, Scratch
 from .options import activation_options, join, storage_option, vector
 from .problem import POINTWISE, Convolution
@@ -57,14 +58,14 @@ def block_of(profile: DeviceProfile, width: int, outputs: int) -> Block:
     return Block(lanes, nv, min(sizes, key=lambda tm: -(-width // tm) * (tm + _TILE_COST)))
 
 
-def packed(taps: np.ndarray, channels: int) -> np.ndarray:
+def packed(taps: Constant, channels: int) -> Constant:
     """(…, O, K) as (…, blocks, K, channels), zeros beyond O."""
     *planes, count, depth = taps.shape
     blocks = -(-count // channels)
-    out = np.zeros((*planes, blocks * channels, depth), np.float32)
-    out[..., :count, :] = taps
-    out = out.reshape(*planes, blocks, channels, depth)
-    return np.ascontiguousarray(np.swapaxes(out, -1, -2))
+    rows = taps.padded(*planes, blocks * channels, depth)
+    last = len(planes)
+    by_block = rows.reshape(*planes, blocks, channels, depth)
+    return by_block.transpose(*range(last + 1), last + 2, last + 1)
 
 
 def tiled(problem: Convolution, target: Target) -> list[Launch]:
@@ -103,12 +104,12 @@ def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
         "#define RESIDUAL" if problem.residual is not None else "",
     )  # fmt: skip
     weights = packed(problem.taps, block.channels)
-    wanted = len(weights) * block.channels
-    bias = np.pad(problem.bias, (0, wanted - outputs))
+    blocks = weights.shape[0]
+    bias = problem.bias.padded(blocks * block.channels)
     tensors = [source, weights, bias, problem.residual or y, y]
     inside = [tall, wide, channels, out_h, out_w, outputs]
     steps = [kh, kw, sh, sw, dh, dw]
-    sums = _sums(profile, block, tensors, inside, steps, (rows, len(weights), 1), options, lie)
+    sums = _sums(profile, block, tensors, inside, steps, (rows, blocks, 1), options, lie)
     return [*launches, sums]
 
 
@@ -151,8 +152,8 @@ def scattered(
     target: Target,
     x: PlanTensor,
     y: PlanTensor,
-    w: np.ndarray,
-    bias: np.ndarray,
+    w: Constant,
+    bias: Constant,
 ) -> list[Launch]:
     """ConvTranspose with stride = kernel and no padding: one product whose columns are (ky, kx, o),
     then its rows in their places. w (C, O, KH, KW)."""
@@ -160,9 +161,9 @@ def scattered(
     taps = w.transpose(2, 3, 1, 0).reshape(kh * kw * cout, cin)
     n, height, width, _ = x.dims
     m = n * height * width
-    made = Scratch(m * len(taps) * y.dtype.itemsize, y.dtype)
-    sizes = [m, m, 1, cin, m, 1, len(taps)]
-    tiled_bias, act = np.tile(bias, kh * kw), activation_options(step)
+    made = Scratch(m * taps.shape[0] * y.dtype.itemsize, y.dtype)
+    sizes = [m, m, 1, cin, m, 1, taps.shape[0]]
+    tiled_bias, act = Constant.of(np.tile(bias.value, kh * kw)), activation_options(step)
     inner = Convolution(x, made, sizes, POINTWISE, taps, tiled_bias, options=act)
     text = join(storage_option(y.dtype), f"#define V {target.profile.lanes}\n#define WIDTH 1")
     args = [made, y, n * height, width, kh, kw * cout]
@@ -216,9 +217,9 @@ def _wants_winograd(problem: Convolution) -> bool:
 
 def _winograd(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
     channels, outputs, tiles = problem.sizes[3], problem.sizes[6], tiles_of(problem.sizes)
-    points = points_of(problem.taps, outputs, channels)  # (36, C, O)
+    points = points_of(problem.taps, channels)
     block = block_of(profile, tiles, outputs)
-    weights = packed(points.swapaxes(-1, -2), block.channels)
+    weights = packed(points.transpose(0, 2, 1), block.channels)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
     blocks = weights.shape[1]

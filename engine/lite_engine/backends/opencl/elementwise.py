@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ...ir import DType
 from ...ops.activation import unary_params
 from ...plan import Plan, Step
+from .constants import Constant
 from .launch import Launch
 from .options import (
     activation_options,
@@ -96,8 +95,8 @@ def batch_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     gamma, beta, mean, var = (plan.tensors[i].data for i in step.inputs[1:5])
     assert gamma is not None and beta is not None and mean is not None and var is not None
     factor = gamma / np.sqrt(var + np.float32(step.attrs.get("epsilon", 1e-5)))
-    scale, offset = factor.astype(np.float32), (beta - mean * factor).astype(np.float32)
-    channels = math.prod(scale.shape)
+    scale, offset = (Constant.of(a.astype(np.float32)) for a in (factor, beta - mean * factor))
+    channels = scale.size
     v = vector(target.profile, y.dtype, channels)
     options = join(storage_option(y.dtype), activation_options(step), vectors(target.profile, v))
     args = [x, scale, offset, y, y.size, channels]

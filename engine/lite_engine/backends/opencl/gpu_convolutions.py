@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
 from ...ir import DType
 from ...plan import PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import image_convolutions as image
+from .constants import Constant
 from .launch import Launch, Scratch
 from .options import activation_options, join, storage_option
 from .problem import POINTWISE, Convolution
@@ -117,19 +116,17 @@ def _storage(profile: DeviceProfile, dtype: DType) -> str:
     return join(storage_option(dtype), "#define HALF_MATH" if half else "")
 
 
-def _packed(matrix: np.ndarray, tile: Tile, dtype: DType) -> tuple[np.ndarray, int, int]:
+def _packed(matrix: Constant, tile: Tile, dtype: DType) -> tuple[Constant, int, int]:
     """(…, K, N) with zeros up to whole tiles; the padded K and N."""
     depth, count = matrix.shape[-2:]
     deep, wide = -(-depth // tile.bk) * tile.bk, -(-count // tile.bn) * tile.bn
-    kind = np.float16 if dtype is DType.F16 else np.float32
-    packed = np.zeros((*matrix.shape[:-2], deep, wide), kind)
-    packed[..., :depth, :count] = matrix
-    return packed, deep, wide
+    return matrix.padded(*matrix.shape[:-2], deep, wide).cast(dtype), deep, wide
 
 
-def _by_rows(packed: np.ndarray) -> np.ndarray:
+def _by_rows(packed: Constant) -> Constant:
     """(…, K, N) as (…, N, K), as matrix units read weights."""
-    return np.ascontiguousarray(np.swapaxes(packed, -1, -2))
+    last = len(packed.shape) - 1
+    return packed.transpose(*range(last - 1), last, last - 1)
 
 
 def _tile_launch(
@@ -149,7 +146,7 @@ def _winograd(problem: Convolution, variant: Variant) -> list[Launch]:
     """Transforms and products are float in fp16 too: half would lose three more bits."""
     channels, outputs = problem.sizes[3], problem.sizes[6]
     tiles, tile = tiles_of(problem.sizes), variant.tile
-    packed, deep, wide = _packed(points_of(problem.taps, outputs, channels), tile, DType.F32)
+    packed, deep, wide = _packed(points_of(problem.taps, channels), tile, DType.F32)
     weights = (wide, deep, deep)
     if variant.matrix:
         packed, weights = _by_rows(packed), (deep, deep, deep * wide)
@@ -177,8 +174,8 @@ def scattered(
     target: Target,
     x: PlanTensor,
     y: PlanTensor,
-    w: np.ndarray,
-    bias: np.ndarray,
+    w: Constant,
+    bias: Constant,
 ) -> list[Launch]:
     """ConvTranspose with stride = kernel and no padding: one product whose columns are (ky, kx, o).
 
@@ -198,7 +195,7 @@ def scattered(
         f"#define SCATTER_STEP {4 if cout % 4 == 0 else 1}",
     )  # fmt: skip
     sizes = [m, x.dims[1], x.dims[2], cin, x.dims[1], x.dims[2], taps.shape[0]]
-    lie = [cin, 0, len(taps), 0]
+    lie = [cin, 0, taps.shape[0], 0]
     args = [x, packed, bias, y, y, Scratch(4), *sizes, *POINTWISE, wide, deep, deep, *lie]
     return [_tile_launch(args, tile, m, wide, 1, text)]
 
@@ -240,8 +237,7 @@ def product(
 def _gemv(problem: Convolution) -> Launch:
     m, y, (outputs, depth) = problem.sizes[0], problem.y, problem.taps.shape
     wide = -(-outputs // 16) * 16
-    packed = np.zeros((depth, wide), np.float16 if y.dtype is DType.F16 else np.float32)
-    packed[:, :outputs] = problem.taps.T
+    packed = problem.taps.T.padded(depth, wide).cast(y.dtype)
     args = [problem.x, packed, problem.bias, y, outputs, depth, wide]
     options = join(storage_option(y.dtype), *_finish(problem))
     return Launch("gemv", "gemv", args, (wide // 16 * 256, m), options, (256, 1))

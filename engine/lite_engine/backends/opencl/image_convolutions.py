@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from .constants import Constant
 from .launch import Image, Launch
 from .options import join, storage_option
 from .problem import Convolution
@@ -45,8 +44,8 @@ def convolved(problem: Convolution, depthwise: bool = False) -> list[Launch]:
     )  # fmt: skip
     weights = taps if depthwise else _deepened(taps, channels)
     args: list[object] = [
-        source, Image.of(_texels(weights), y.dtype),
-        np.pad(problem.bias, (0, -outputs % 4)), problem.residual or y, y,
+        source, Image.of(_texels(weights).cast(y.dtype)),
+        problem.bias.padded(outputs + -outputs % 4), problem.residual or y, y,
         images, height, width, blocks, out_h, out_w, outputs, *problem.window,
     ]  # fmt: skip
     grid = (_blocks(outputs), images * out_h * -(-out_w // _PIXELS))
@@ -57,14 +56,15 @@ def convolved(problem: Convolution, depthwise: bool = False) -> list[Launch]:
     ]
 
 
-def _deepened(taps: np.ndarray, channels: int) -> np.ndarray:
+def _deepened(taps: Constant, channels: int) -> Constant:
     """(O, taps·C) with C a multiple of four, zeros beyond."""
-    by_tap = taps.reshape(len(taps), -1, channels)
-    return np.pad(by_tap, ((0, 0), (0, 0), (0, -channels % 4))).reshape(len(taps), -1)
+    by_tap = taps.reshape(taps.shape[0], -1, channels)
+    deep = by_tap.padded(*by_tap.shape[:2], 4 * _blocks(channels))
+    return deep.reshape(taps.shape[0], -1)
 
 
-def _texels(weights: np.ndarray) -> np.ndarray:
+def _texels(weights: Constant) -> Constant:
     """(O, K) → (blocks of four O, K, 4), zeros beyond O."""
     count, depth = weights.shape
-    whole = np.pad(weights, ((0, -count % 4), (0, 0)))
-    return np.ascontiguousarray(whole.reshape(-1, 4, depth).swapaxes(1, 2))
+    whole = weights.padded(4 * _blocks(count), depth)
+    return whole.reshape(-1, 4, depth).transpose(0, 2, 1)

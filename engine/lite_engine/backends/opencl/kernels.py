@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import BackendUnavailableError
 from ...ir import DType
 from ...plan import Plan, PlanTensor
+from .constants import Constant
 from .device import Device
 from .enqueue import Call, prepared
 from .launch import Image, Launch, Scratch, grouped
@@ -72,8 +73,8 @@ class KernelMaker:
     def _argument(self, arg: Any, scratch: dict[int, Any]) -> Any:
         if isinstance(arg, PlanTensor):
             return self._buffers[self._plan.root(arg.index).index]
-        if isinstance(arg, np.ndarray):
-            return self._device.buffer(arg.nbytes, arg)
+        if isinstance(arg, Constant):
+            return self._device.buffer(arg.nbytes, arg.value)
         if isinstance(arg, Scratch):
             if id(arg) not in scratch:
                 scratch[id(arg)] = self._shared_scratch(len(scratch), arg.nbytes)
@@ -95,7 +96,7 @@ class KernelMaker:
     def _image(self, image: Image) -> Any:
         """Scratch images of one size are one image, as scratch buffers are."""
         if image.data is not None:
-            return self._device.image(image.width, image.height, image.dtype, image.data)
+            return self._device.image(image.width, image.height, image.dtype, image.data.value)
         key = image.width, image.height, image.dtype
         if key not in self._images:
             self._images[key] = self._device.image(*key)

@@ -9,12 +9,13 @@ import numpy as np
 
 from ...ir import DType
 from ...plan import PlanTensor
+from .constants import Constant
 
 
 @dataclass
 class Launch:
-    """One kernel call. `args` are PlanTensors, arrays and images (uploaded once), scratch memory,
-    ints and floats; `options` are `#define` lines put before the source."""
+    """One kernel call. `args` are PlanTensors, constants and images (uploaded once), scratch
+    memory, ints and floats; `options` are `#define` lines put before the source."""
 
     file: str
     kernel: str
@@ -67,16 +68,16 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """An RGBA image2d of `dtype` numbers: constant, (height, width, 4) of them, or scratch."""
+    """An RGBA image2d of `dtype` numbers: constant, (height, width, 4) of that type, or scratch."""
 
     width: int
     height: int
     dtype: DType
-    data: np.ndarray | None = None
+    data: Constant | None = None
 
     @classmethod
-    def of(cls, data: np.ndarray, dtype: DType) -> Image:
-        return cls(data.shape[1], data.shape[0], dtype, np.ascontiguousarray(data, dtype.np))
+    def of(cls, data: Constant) -> Image:
+        return cls(data.shape[1], data.shape[0], data.dtype, data)
 
 
 def place(tensor: PlanTensor | Scratch, width: int) -> list[int]:

@@ -11,6 +11,7 @@ from ...errors import UnsupportedOperatorError
 from ...ir import DType
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
+from .constants import Constant
 from .launch import Launch, element_type, place
 from .options import CPU_RUN, join, rows_per_item, storage_option, vector, vectors
 from .profile import DeviceProfile
@@ -267,9 +268,8 @@ def resize(step: Step, plan: Plan, target: Target) -> list[Launch]:
     taps = max(i.shape[1] for i, _ in tables)
     args: list[object] = [x]
     for places, weights in tables:
-        wide = taps - places.shape[1]
-        args.append(np.pad(places, ((0, 0), (0, wide))).astype(np.int32))
-        args.append(np.pad(weights, ((0, 0), (0, wide))).astype(np.float32))
+        for table in (places.astype(np.int32), weights.astype(np.float32)):
+            args.append(Constant.of(table).padded(len(table), taps))
     args += [y, *x.dims, y.dims[1], y.dims[2]]
     v = vector(target.profile, y.dtype, x.dims[3])
     options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(target.profile, v))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...plan import PlanTensor
+from .constants import Constant
 from .launch import Scratch, place
 
 #: The window of one tap, as `Convolution.window` has it.
@@ -22,8 +21,8 @@ class Convolution:
     y: PlanTensor | Scratch
     sizes: list[int]  # M, H, W, C, OH, OW, O; M = N·OH·OW
     window: list[int]  # KH, KW, SH, SW, PT, PL, DH, DW
-    taps: np.ndarray
-    bias: np.ndarray
+    taps: Constant
+    bias: Constant
     residual: PlanTensor | None = None
     options: str = ""
 

@@ -7,6 +7,7 @@ import numpy as np
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
+from .constants import Constant
 from .launch import Launch, Scratch
 from .options import code_of, join, storage_option
 from .problem import POINTWISE, Convolution
@@ -46,15 +47,15 @@ def recurrent(step: Step, plan: Plan, target: Target) -> list[Launch]:
     given = Scratch(rows * directions * wide * x.dtype.itemsize, x.dtype)
     sizes = [rows, rows, 1, depth, rows, 1, directions * wide]
     kind = gpu if profile.local_tiles else cpu
-    taps, offset = w.reshape(-1, depth).astype(np.float32), np.ravel(outside)
+    taps, offset = Constant.floats(w).reshape(-1, depth), Constant.of(outside).reshape(-1)
     product = kind.tiled(Convolution(x, given, sizes, POINTWISE, taps, offset), target)
 
     v = 1 if profile.local_tiles else profile.lanes
     padded = -(-hidden // v) * v
-    weights = np.zeros((directions, hidden, gates, padded), np.float32)
-    weights[..., :hidden] = r.reshape(directions, gates, hidden, hidden).transpose(0, 3, 1, 2)
-    added = np.zeros((directions, gates, padded), np.float32)
-    added[..., :hidden] = inside.reshape(directions, gates, hidden)
+    walked = Constant.floats(r).reshape(directions, gates, hidden, hidden).transpose(0, 3, 1, 2)
+    weights = walked.padded(directions, hidden, gates, padded)
+    added = Constant.of(inside).reshape(directions, gates, hidden)
+    added = added.padded(directions, gates, padded)
     items = 1
     while profile.local_tiles and items < min(gates * padded, _MOST_ITEMS):
         items *= 2

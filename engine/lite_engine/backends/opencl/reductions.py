@@ -11,6 +11,7 @@ from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
+from .constants import Constant
 from .launch import Launch
 from .options import activation_options, join, storage_option, vector, vectors, widest
 from .profile import DeviceProfile
@@ -165,19 +166,19 @@ def _normalise(
     more: str,
 ) -> Launch:
     count = sizes[1] if more else sizes[2]
-    scale = _vector(plan, step, 1, np.ones(count, np.float32))
-    offset = _vector(plan, step, 2, np.zeros(count, np.float32))
+    scale = _vector(plan, step, 1, Constant.of(np.ones(count, np.float32)))
+    offset = _vector(plan, step, 2, Constant.zeros(count))
     options, args = join(activation_options(step), more), [x, scale, offset, y]
     launch = _folded("norm", profile, step, x, y, sizes, args, options, "normalise")
     launch.args.append(float(step.attrs.get("epsilon", 1e-5)))
     return launch
 
 
-def _vector(plan: Plan, step: Step, index: int, otherwise: np.ndarray) -> Any:
+def _vector(plan: Plan, step: Step, index: int, otherwise: Constant) -> Constant:
     if index < len(step.inputs) and step.inputs[index] >= 0:
         data = plan.tensors[step.inputs[index]].data
         assert data is not None, "the registry's condition asks for constants"
-        return np.ascontiguousarray(data, np.float32)
+        return Constant.floats(data)
     return otherwise
 
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from .constants import Constant
 from .launch import Launch, Scratch
 from .options import join
 from .problem import Convolution
 
 WINOGRAD_POINTS = 36
 _MIN_CHANNELS = 16
-#: G of F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016, section 4.3.
-_WEIGHT_POINTS = np.array(
-    [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
-     [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
-)  # fmt: skip
 
 
 def suits(problem: Convolution) -> bool:
@@ -32,11 +26,9 @@ def tiles_of(sizes: list[int]) -> int:
     return m // (out_h * out_w) * -(-out_h // 4) * -(-out_w // 4)
 
 
-def points_of(taps: np.ndarray, outputs: int, channels: int) -> np.ndarray:
+def points_of(taps: Constant, channels: int) -> Constant:
     """taps (O, 9·C) → (36, C, O)."""
-    kernel = taps.reshape(outputs, 3, 3, channels).astype(np.float64)
-    points = np.einsum("pi,oijc,qj->pqco", _WEIGHT_POINTS, kernel, _WEIGHT_POINTS, optimize=True)
-    return points.reshape(WINOGRAD_POINTS, channels, outputs)
+    return taps.reshape(-1, 3, 3, channels).winograd()
 
 
 def to_points(
