@@ -23,6 +23,7 @@ from .tuning import Tuning
 from .verdicts import Verdicts
 
 _HALF_SOURCE = """
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
 kernel void h(global half *x, global float *y) {
   const half4 a = *(global const half4 *)x;
   const half2 s = a.xx * a.xy + a.zw;

@@ -20,8 +20,8 @@
 #define LD16(p, i) vload16(0, (p) + (i))
 #define ST16(p, i, v) vstore16((v), 0, (p) + (i))
 #endif
-// NVIDIA's driver has half arithmetic without listing the extension, and warns where it is asked for.
-#if (defined(HALF_TYPES) || defined(HALF_MATH)) && defined(cl_khr_fp16)
+// NVIDIA's driver does not list the extension and warns of this line, but refuses halves without it.
+#if defined(HALF_TYPES) || defined(HALF_MATH)
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
 
