@@ -23,14 +23,14 @@ def layers(model: Path, feeds: Path, threads: int) -> dict[str, Any]:
 
 
 def print_layers(network: str, found: dict[str, Any]) -> None:
-    roof = found.get("roof")
+    roof = found.get("roofline") or found.get("roof")
     if roof:
         print(
             f"{network}: roofs {roof['gflops']:.0f} GFLOP/s, {roof['gbytes_per_s']:.0f} GB/s "
             f"({roof['what']})"
         )
     for row in sorted(found["layers"], key=lambda r: -r["min_ms"]):
-        fraction = row.get("roof_fraction")
+        fraction = row.get("roofline_fraction")
         print(
             f"  {row['min_ms']:8.3f} ms {'' if fraction is None else f'{fraction:4.0%}':>5}"
             f" of its roof  {row['kernel']:40} {row['name']}"

@@ -30,6 +30,15 @@ def parse(data: str | bytes, what: str) -> Part:
         raise ModelFormatError(f"not JSON that can be read as a {what} ({error})") from None
 
 
+#: Metadata of a dataclass field: the key that documents of an older version have.
+_OLD_KEY = "old_key"
+
+
+def renamed(old_key: str) -> dict[str, str]:
+    """The metadata of a dataclass field that older documents call `old_key`."""
+    return {_OLD_KEY: old_key}
+
+
 class Part:
     """One value of a document: `value` is what `json` made of it, `where` its place."""
 
@@ -82,8 +91,9 @@ class Part:
         return bool(self.value) if self.value in (0, 1) else bool(self._as(bool))
 
     def into(self, kind: Any) -> Any:
-        """The value as a type of Python says it: numbers, texts, `X | None`, list[X], dict[str, X],
-        frozenset[X], a dataclass (keys that it does not have are left out), Any."""
+        """The value as a Python type: numbers, texts, `X | None`, list[X], dict[str, X],
+        frozenset[X], a dataclass, Any. Keys that a dataclass does not have are left out; a field
+        with the metadata of `renamed` is also read under its old key."""
         if kind in _SCALARS:
             return _SCALARS[kind](self)
         inner = get_args(kind)
@@ -98,10 +108,12 @@ class Part:
     def _made(self, kind: Any) -> Any:
         hints, known = get_type_hints(kind), self.fields()
         given = {}
-        for field in fields(kind):
-            free = field.default is not MISSING or field.default_factory is not MISSING
-            if field.name in known or not free:
-                given[field.name] = self[field.name].into(hints[field.name])
+        for own in fields(kind):
+            free = own.default is not MISSING or own.default_factory is not MISSING
+            old = own.metadata.get(_OLD_KEY, "")
+            key = old if old in known and own.name not in known else own.name
+            if key in known or not free:
+                given[own.name] = self[key].into(hints[own.name])
         return kind(**given)
 
     def _as(self, kind: type) -> Any:

@@ -12,8 +12,8 @@ from lite_engine import Predictor, optimize
 from lite_engine.compare import Side, bisect, compare
 from lite_engine.compare import _compare as module
 from lite_engine.compare.alignment import _left_by, align
-from lite_engine.compare.choices import choice_of, same_choices
 from lite_engine.compare.difference import channel_map, difference, histogram
+from lite_engine.compare.index_outputs import index_output_of, same_indices
 from lite_engine.compare.judge import output_limit
 from lite_engine.compare.rounding import explained
 from lite_engine.errors import UsageError
@@ -72,7 +72,7 @@ def test_planted_fault_is_named(kind, layer) -> None:
     assert not result.agrees
     assert result.first_divergence["name"] == name
     assert layer in result.first_divergence["sources"]
-    assert f"{host_target()} is the wrong side" in result.verdict
+    assert f"{host_target()} is the one that is wrong" in result.verdict
     wrong = [x.name for x in result.layers if not x.within]
     assert wrong == [name]  # the victims are within their isolated tolerance
 
@@ -89,7 +89,7 @@ def test_the_trusted_side_can_be_the_wrong_one() -> None:
     result = compare(faulty, b, image(graph))
     assert result.first_divergence["name"] == name
     assert result.first_divergence["wrong_side"].startswith(
-        f"{host_target()} is the wrong side (it leaves"
+        f"{host_target()} is the one that is wrong (error against the NumPy"
     )
 
 
@@ -154,7 +154,7 @@ def test_overflow_is_told_and_is_json() -> None:
     assert result.layers[0].rel_l2 == math.inf
     assert result.layers[0].detail["histogram"]["counts"] == []  # no finite difference
     row = json.loads(result.to_json(), parse_constant=pytest.fail)["layers"][0]
-    assert row["rel_l2"] is None and row["nan_b"] == 32
+    assert row["rel_l2"] is None and row["nan_candidate"] == 32
 
 
 def test_layers_after_the_asked_ones_are_not_judged() -> None:
@@ -221,7 +221,7 @@ def test_difference_numbers() -> None:
     b = a + np.array([[0, 0], [0.5, 0]])
     d = difference(a, b)
     assert d.max_abs == 0.5 and d.mean_abs == 0.125 and d.worst == (1, 0)
-    assert d.worst_a == 3.0 and d.worst_b == 3.5
+    assert d.worst_baseline == 3.0 and d.worst_candidate == 3.5
     assert d.rel_l2 == pytest.approx(0.5 / np.sqrt(30))
     assert d.sqnr_db == pytest.approx(10 * np.log10(30 / 0.25))
     assert difference(a, a).sqnr_db is None
@@ -232,7 +232,7 @@ def test_not_a_number_counts() -> None:
     assert not difference(a, a).broken
     b = np.array([1.0, np.nan, np.inf, 4.0])
     d = difference(a, b)
-    assert d.broken and d.nan_b == 1 and d.worst == (2,) and d.rel_l2 == math.inf
+    assert d.broken and d.nan_candidate == 1 and d.worst == (2,) and d.rel_l2 == math.inf
 
 
 def test_where_the_difference_lies() -> None:
@@ -251,7 +251,7 @@ def test_outputs_may_carry_ten_times_what_a_layer_may() -> None:
     a, b = sides(classifier())
 
     def limit(*own: float, quantised: bool = False) -> float:
-        rows = [SimpleNamespace(isolated={"rel_l2": x}, within=True, quantised=quantised)
+        rows = [SimpleNamespace(isolated={"rel_l2": x}, within=True, quantized=quantised)
                 for x in own]  # fmt: skip
         return output_limit(SimpleNamespace(layers=rows), a, b)
 
@@ -265,11 +265,11 @@ def test_a_choice_is_an_index_of_the_scores() -> None:
     b = Builder((2, 5))
     graph = b.graph
     top = graph.add("TopK", [b.x, b.ints(2)], {"axis": -1}, outputs=2, name="top")
-    assert choice_of(top, top.outputs[0].name) is None  # values are numbers as any
-    assert choice_of(top, top.outputs[1].name).scores is b.x
+    assert index_output_of(top, top.outputs[0].name) is None  # values are numbers as any
+    assert index_output_of(top, top.outputs[1].name).scores is b.x
     scores = np.array([[1.0, 2.0, 2.01, 0.0]])
     for other, right in ((2, True), (1, True), (0, False), (4, False), (-1, False)):
-        assert same_choices(scores, 1, [[2]], [[other]], 0.01) == right
+        assert same_indices(scores, 1, [[2]], [[other]], 0.01) == right
 
 
 def test_an_overflow_is_no_rounding() -> None:
@@ -290,7 +290,7 @@ def test_an_overflow_is_no_rounding() -> None:
 def test_infinity_is_not_not_a_number() -> None:
     a, b = np.array([np.inf, np.nan, 1.0, -np.inf]), np.array([np.nan, np.nan, 1.0, -np.inf])
     d = difference(a, b)
-    assert (d.nan_a, d.nan_b, d.worst) == (1, 1, (0,)) and d.broken
+    assert (d.nan_baseline, d.nan_candidate, d.worst) == (1, 1, (0,)) and d.broken
     assert not difference(b, b.copy()).broken
 
 

@@ -63,7 +63,7 @@ def named(b: Side, name: str, kind: str, fused: bool) -> None:
     result = compare(a, b, image(a.graph))
     assert not result.agrees
     assert result.first_divergence["name"] == name
-    assert result.first_divergence["wrong_side"] == f"{b.label} is the wrong side"
+    assert result.first_divergence["wrong_side"] == f"{b.label} is the one that is wrong"
     assert [x.name for x in result.layers if not x.within] == [name]
     detail = result.first_divergence["detail"]
     assert detail["kind"] == "isolated"

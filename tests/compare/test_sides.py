@@ -39,7 +39,7 @@ def test_quantised_against_its_float_parent() -> None:
     assert any(1e-4 < x.rel_l2 < 0.2 for x in result.layers)  # real numbers, not integers
     assert all(x.isolated is not None for x in result.layers)
     measured = [x for x in result.layers if x.explained]
-    assert measured and "loses most by itself" in result.verdict
+    assert measured and "has the largest error of its own" in result.verdict
     for x in measured:  # the prediction is of the size of what is found, not a wide limit
         assert 0.3 * x.explained < x.isolated["rel_l2"] < 3 * x.explained
 
@@ -70,8 +70,8 @@ def test_a_narrow_range_clips_and_is_named() -> None:
     model = optimize(quantize(parent.graph, small, Options(method="minmax")).graph)
     result = compare(native(parent), native(model), {"x": feeds["x"] * 1e2})
     assert result.first_divergence is None and not result.agrees
-    assert "no layer is wrong by itself" in result.verdict
-    assert "loses most by itself" in result.verdict
+    assert "no layer fails on its own" in result.verdict
+    assert "has the largest error of its own" in result.verdict
 
 
 def test_cancelling_sums_in_few_bits_are_explained() -> None:
@@ -125,7 +125,7 @@ def test_one_network_under_other_names(fault) -> None:
     wide = next(f"n{i}" for i, n in enumerate(a.graph.nodes) if n.name == "wide")
     faulty = Predictor(b, host_target(), threads=1, faults={wide: fault} if fault else None)
     result = compare(native(a), Side(faulty), image(a.graph))
-    pairs = {x.name: x.sources_b for x in result.layers}
+    pairs = {x.name: x.sources_candidate for x in result.layers}
     assert {"stem", "pw", "wide", "fc"} <= set(pairs)
     order = [n.name for n in a.graph.nodes]
     assert all(found == [f"s{order.index(name)}"] for name, found in pairs.items())
@@ -157,9 +157,9 @@ def test_the_original_framework(dtype, tmp_path) -> None:
 
     result = compare(open_original(path), native(optimize(load(path))), feeds)
     assert result.agrees, result.verdict
-    assert [x.value_a for x in result.layers] == ["y"]
+    assert [x.value_baseline for x in result.layers] == ["y"]
     raw = native(Model(load(path)))
-    assert [x.value_a for x in compare(open_original(path), raw, feeds).layers] == ["c", "y"]
+    assert [x.value_baseline for x in compare(open_original(path), raw, feeds).layers] == ["c", "y"]
 
 
 def test_a_format_without_a_framework() -> None:

@@ -62,7 +62,7 @@ def test_what_the_numbers_do_not_mean_is_said() -> None:
     a = made_up([1.0], environment={"cpu": "A", "engine": "1"}, rankable_us=3.0)
     b = made_up([2.0], environment={"cpu": "B", "engine": "2"}, rankable_us=7.0)
     result = changes(a, b)
-    assert result.a == "made-up on x86 (fp32, 2 threads, A, engine 1)"
+    assert result.baseline == "made-up on x86 (fp32, 2 threads, A, engine 1)"
     assert result.warnings == ["changes of less than 7.0 µs in a layer may be noise"]
     assert changes(a, a).a == "made-up on x86 (fp32, 2 threads)"
     counted = {"instructions": {"run": 5000}, "times_meaningful": False}

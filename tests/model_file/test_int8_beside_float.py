@@ -166,4 +166,4 @@ def test_integers_that_came_with_the_file_are_told(quantised, tmp_path, capsys):
     assert main(["run", str(path), "-v", *given]) == 0
     assert f"runs on {HERE} (int8)" in "".join(capsys.readouterr())
     light = optimize(quantize_weights(optimize(attention()).graph), targets=[HERE])
-    assert is_quantised(light.graph) and light.told_precision(HERE) == "fp32"
+    assert is_quantised(light.graph) and light.display_precision(HERE) == "fp32"

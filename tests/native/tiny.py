@@ -18,12 +18,12 @@ from lite_engine.plan.model import Plan, PlanTensor, Step, row_major
 from lite_engine.plan.program import WeightTable, encode
 
 
-class Shorts(np.ndarray):
+class Bf16(np.ndarray):
     """bf16 as its bits, uint16."""
 
 
-def shorts(x: np.ndarray) -> np.ndarray:
-    return f32_to_bf16(x).view(Shorts)
+def as_bf16(x: np.ndarray) -> np.ndarray:
+    return f32_to_bf16(x).view(Bf16)
 
 
 def one_step_plan(
@@ -43,7 +43,7 @@ def one_step_plan(
             PlanTensor(
                 index,
                 name,
-                DType.BF16 if isinstance(array, Shorts) else DType.of(array),
+                DType.BF16 if isinstance(array, Bf16) else DType.of(array),
                 array.shape,
                 row_major(array.ndim),
                 role,

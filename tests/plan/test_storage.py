@@ -13,7 +13,7 @@ from tests.small_models import Builder, image
 
 def graph(side: int = 64):
     """A stem, a depthwise layer, a join; one value that an operator in float32 reads too."""
-    b = Builder((1, 3, side, side), "shorts")
+    b = Builder((1, 3, side, side), "bf16")
     y = b.conv(b.x, 3, 32, 3, name="stem")
     left = b.conv(y, 32, 32, 3, group=32, activation="Relu", name="dw")
     right = b.conv(y, 32, 16, 1, name="pw")

@@ -41,17 +41,19 @@ def no_gpu(monkeypatch) -> None:
 
 
 def test_a_layer_far_below_its_roof(gpu) -> None:
-    slow = layer(0, 5.0, roof_fraction=0.1, bound_by="arithmetic")
-    found = advise(of_layers([slow, layer(1, 5.0, roof_fraction=0.8)]), Plan("cpu"), model="m.onnx")
+    slow = layer(0, 5.0, roofline_fraction=0.1, bound_by="compute")
+    found = advise(
+        of_layers([slow, layer(1, 5.0, roofline_fraction=0.8)]), Plan("cpu"), model="m.onnx"
+    )
     assert [a.layers for a in found] == [["conv0"]]
     assert found[0].gain_ms == pytest.approx(5.0 * (1 - 0.1 / 0.5))
-    assert "10 % of its arithmetic roof" in found[0].evidence
+    assert "10 % of its compute roof" in found[0].evidence
     assert found[0].command == "lite profile m.onnx --backend opencl"
     assert found[0].code == "session.override('conv0', 'opencl')"
 
 
 def test_without_a_gpu_other_threads_are_tried(no_gpu) -> None:
-    slow = layer(0, 5.0, roof_fraction=0.1, bound_by="memory")
+    slow = layer(0, 5.0, roofline_fraction=0.1, bound_by="memory")
     found = advise(of_layers([slow]), Plan("cpu"), model="my model.onnx",
                    reading=shape_options({"x": (1, 3, 8, 8)}),
                    running="--threads 2 --precision fp32")  # fmt: skip
@@ -65,13 +67,13 @@ def test_without_a_gpu_other_threads_are_tried(no_gpu) -> None:
 
 def test_a_layer_that_was_fast_once_is_not_slow(no_gpu) -> None:
     """The roofs are of fastest runs: a median that other programs made says nothing."""
-    disturbed = layer(0, 5.0, roof_fraction=0.1, bound_by="memory", min_ms=1.0)
+    disturbed = layer(0, 5.0, roofline_fraction=0.1, bound_by="memory", min_ms=1.0)
     assert rules(of_layers([disturbed])) == set()
-    assert rules(of_layers([layer(0, 5.0, roof_fraction=0.1)], runs=5)) == set()
+    assert rules(of_layers([layer(0, 5.0, roofline_fraction=0.1)], runs=5)) == set()
 
 
 def test_a_layer_that_is_only_noise_gets_no_advice() -> None:
-    noisy = layer(0, 5.0, roof_fraction=0.1, ci_ms=4.0)
+    noisy = layer(0, 5.0, roofline_fraction=0.1, ci_ms=4.0)
     assert rules(of_layers([noisy])) == set()
 
 

@@ -92,14 +92,14 @@ def test_buffers_of_the_device_are_in_the_map() -> None:
 
 
 def test_every_layer_has_its_part_of_the_roof(measured) -> None:
-    assert measured.roof["gflops"] > 0 and measured.roof["gbytes_per_s"] > 0
-    assert all(0 < x.roof_fraction <= 1 for x in measured.layers if x.flops and x.median_ms)
+    assert measured.roofline["gflops"] > 0 and measured.roofline["gbytes_per_s"] > 0
+    assert all(0 < x.roofline_fraction <= 1 for x in measured.layers if x.flops and x.median_ms)
 
 
 def test_the_roof_of_a_layer() -> None:
     roof = Roof(100.0, 10.0, 50.0, "paper", cache_bytes=1000)
     assert roof.fraction(200_000_000, 10, 4.0) == pytest.approx(0.5)
-    assert roof.bound_by(200_000_000, 10) == "arithmetic"
+    assert roof.bound_by(200_000_000, 10) == "compute"
     assert roof.fraction(0, 20_000_000, 8.0) == pytest.approx(0.25)
     assert roof.fraction(0, 500, 0.00001) == pytest.approx(1.0)
     assert roof.fraction(0, 0, 1.0) is None

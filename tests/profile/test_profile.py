@@ -15,11 +15,11 @@ from lite_engine.backends import Samples as RunnerSamples
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.plan import make_plan
 from lite_engine.profile import Profile, profile
-from lite_engine.profile.doubts import doubts
 from lite_engine.profile.export import layers_csv
 from lite_engine.profile.measured import measure_there, median_interval
 from lite_engine.profile.memory_map import memory_map
 from lite_engine.profile.roof import Roof
+from lite_engine.profile.warnings import warnings_of
 from lite_engine.runtime import host_target
 
 from tests.profile.profiles import made_up
@@ -118,14 +118,14 @@ def test_a_layer_on_the_cpu_is_under_no_roof_of_the_device(tmp_path) -> None:
     predictor = Predictor(optimize(graph), "opencl", overrides={"wide": "cpu"})
     with settings.override(LITE_CACHE_DIR=str(tmp_path)):
         rows = profile(predictor, image(graph), runs=1).layers
-    assert {x.backend for x in rows if x.roof_fraction is not None} == {"opencl"}
+    assert {x.backend for x in rows if x.roofline_fraction is not None} == {"opencl"}
     assert "cpu" in {x.backend for x in rows}
 
 
 @pytest.mark.cpu
 @pytest.mark.parametrize(
     ("gflops", "gops", "bound"),
-    [(1e-6, 0.0, None), (1e9, 0.0, "memory"), (1e-6, 1e9, "memory"), (1e9, 1e-6, "arithmetic")],
+    [(1e-6, 0.0, None), (1e9, 0.0, "memory"), (1e-6, 1e9, "memory"), (1e9, 1e-6, "compute")],
 )
 def test_integers_are_under_a_roof_of_their_own(gflops, gops, bound, monkeypatch) -> None:
     """Their own, or none where it is not measured."""
@@ -191,13 +191,16 @@ def test_times_of_a_device_are_milliseconds() -> None:
 
 def test_what_a_profile_is_not_trusted_in() -> None:
     quiet = made_up([1.0, 2.0])
-    assert doubts(quiet) == []
+    assert warnings_of(quiet) == []
     slow = made_up([1.0, 2.0], total_ms={"median": 3.1, "min": 3.0, "p90": 1.5 * 3.1})
-    assert [s.partition(" the median")[0] for s in doubts(slow)] == [
+    assert [s.partition(" the median")[0] for s in warnings_of(slow)] == [
         "noisy: one run in ten took 1.50 times"
     ]
     torn = made_up([1.0, 2.0], sum_ms=4.0, total_ms={"median": 4.0, "min": 4.0, "p90": 4.0})
-    assert len(doubts(torn)) == 1 and "own medians add up to 3.000 ms only" in doubts(torn)[0]
+    assert (
+        len(warnings_of(torn)) == 1
+        and "own medians add up to 3.000 ms only" in warnings_of(torn)[0]
+    )
 
 
 def test_a_roof_is_the_best_of_its_measurements() -> None:

@@ -12,7 +12,7 @@ from lite_engine.passes import optimize_graph
 from lite_engine.passes.fold_pad import fold_pad
 from lite_engine.passes.quantize_fuse_add import quantize_fuse_add
 from lite_engine.passes.quantize_fuse_qdq import quantize_fuse_qdq
-from lite_engine.passes.quantize_join_tables import quantize_join_tables
+from lite_engine.passes.quantize_merge_lookup_tables import quantize_merge_lookup_tables
 from lite_engine.passes.quantize_move_views import quantize_move_views
 from lite_engine.quantize import Ranges, quantize_static, reference_run
 
@@ -60,7 +60,7 @@ SAME = OUT.replace("s2, z2", "s, z")
 
 def fuse(graph: Graph) -> tuple[Graph, Journal]:
     out, journal = graph.copy(), Journal()
-    for one in (quantize_move_views, quantize_fuse_qdq, quantize_join_tables):
+    for one in (quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables):
         one(out, journal)
     out.remove_unread()
     infer_types(out)

@@ -55,10 +55,10 @@ def test_the_command_writes_one_file(model, tmp_path, capsys, monkeypatch) -> No
 
 def test_numbers_that_json_has_not_are_null() -> None:
     """A layer that overflowed: the page's data stay readable."""
-    row = {"name": "exp", "rel_l2": math.inf, "worst_b": math.nan}
+    row = {"name": "exp", "rel_l2": math.inf, "worst_candidate": math.nan}
     pane = answer(DifferencePane(), {"exp": {"layer": row}})
     text = page("t", "", [Section("a", "A", "", [pane])])
-    assert {"name": "exp", "rel_l2": None, "worst_b": None} in data_of(text)["values"]
+    assert {"name": "exp", "rel_l2": None, "worst_candidate": None} in data_of(text)["values"]
 
 
 def test_equal_data_are_written_once() -> None:

@@ -75,9 +75,9 @@ def test_a_comparison_says_who_ran_what() -> None:
     result = compare(Side(Predictor(GRAPH, "reference")), Side(mixed()), FEEDS)
     count = len(result.layers)
     assert result.agrees and f"agree on all {count} layers; " in result.verdict
-    assert {x.name for x in result.layers if x.backend_b == "reference"} == set(MOVED)
-    assert {x.backend_a for x in result.layers} == {"reference"}
-    assert result.shares["b"]["reference"].layers == len(MOVED)
+    assert {x.name for x in result.layers if x.backend_candidate == "reference"} == set(MOVED)
+    assert {x.backend_baseline for x in result.layers} == {"reference"}
+    assert result.shares["candidate"]["reference"].layers == len(MOVED)
     assert result.ran in result.verdict and f"{len(MOVED)} on the NumPy reference" in result.ran
     assert comparison_data(result, ("fp32", "fp32"))["ran"] == result.ran
     part = compare(Side(Predictor(GRAPH, "reference")), Side(mixed()), FEEDS, layers=["pw", "wide"])
@@ -114,8 +114,8 @@ def test_a_layer_that_opencl_gave_up_counts_for_the_cpu(tmp_path, monkeypatch) -
             b = Side(Predictor(GRAPH, "opencl"))
             result = compare(Side(Predictor(GRAPH, host_target())), b, FEEDS)
         computed = sum(1 for s in b.predictor.plan().steps if s.node is not None)
-        assert result.shares["b"]["cpu"].layers == 1
+        assert result.shares["candidate"]["cpu"].layers == 1
         assert f"{computed - 1} of them ran on OpenCL (" in result.verdict
-        assert {x.name for x in result.layers if x.backend_b == "cpu"} == {"prob"}
+        assert {x.name for x in result.layers if x.backend_candidate == "cpu"} == {"prob"}
     finally:
         device.open_device.cache_clear()

@@ -37,10 +37,10 @@ FOCUS = """(i) => {
   return i < all.length;
 }"""
 STRIP = """import lite_widgets
-layers = [{"index": i, "name": f"l{i}", "op": "Conv", "nan_a": 0, "nan_b": 0,
+layers = [{"index": i, "name": f"l{i}", "op": "Conv", "nan_baseline": 0, "nan_candidate": 0,
            "rel_l2": 10.0 ** (i - 6), "isolated": {"rel_l2": 1e-6}} for i in range(6)]
 strip = lite_widgets.ErrorStrip(
-    comparison={"a": "x86", "b": "opencl", "tolerance": 1e-2, "layers": layers})
+    comparison={"baseline": "x86", "candidate": "opencl", "tolerance": 1e-2, "layers": layers})
 strip"""
 
 

@@ -279,10 +279,10 @@ def comparison() -> dict:
                 "type": node["type"],
                 "block": node["block"],
                 **_figures(acc),
-                "nan_a": 0,
-                "nan_b": 0,
-                "range_a": [-0.375, 6.1],
-                "range_b": [-0.375, 6.0],
+                "nan_baseline": 0,
+                "nan_candidate": 0,
+                "range_baseline": [-0.375, 6.1],
+                "range_candidate": [-0.375, 6.0],
                 "isolated": _figures(iso),
                 "within": acc <= 1e-2,
                 "tolerance": 1e-2 if node["type"].startswith(("Conv", "Depth")) else 2e-3,
@@ -297,8 +297,8 @@ def comparison() -> dict:
             }
         )
     return {
-        "a": "x86",
-        "b": "opencl",
+        "baseline": "x86",
+        "candidate": "opencl",
         "tolerance": 1e-2,
         "layers": layers,
         "agrees": False,
@@ -418,8 +418,8 @@ def change(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
         for name in {**was, **now}
     ]
     return {
-        "a": before["backend"],
-        "b": after["backend"],
+        "baseline": before["backend"],
+        "candidate": after["backend"],
         "before_ns": sum(was.values()),
         "after_ns": sum(now.values()),
         "changes": sorted(changes, key=lambda x: -abs(x["delta_ns"])),

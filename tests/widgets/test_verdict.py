@@ -17,17 +17,18 @@ _JUDGE = Path(__file__).parents[2] / "widgets/lite_widgets/_shared/judge.js"
 
 def _case(errors, **more):
     layers = [
-        {"name": f"l{i}", "op": "Conv", "block": "m", "rel_l2": acc, "nan_a": 0, "nan_b": nan,
-         "isolated": None if iso is None else {"rel_l2": iso, "nan_b": 0}}
+        {"name": f"l{i}", "op": "Conv", "block": "m", "rel_l2": acc,
+         "nan_baseline": 0, "nan_candidate": nan,
+         "isolated": None if iso is None else {"rel_l2": iso, "nan_candidate": 0}}
         for i, (iso, acc, nan) in enumerate(errors)
     ]  # fmt: skip
-    return {"a": "x86", "b": "opencl", "tolerance": 1e-2, "layers": layers, **more}
+    return {"baseline": "x86", "candidate": "opencl", "tolerance": 1e-2, "layers": layers, **more}
 
 
 def _overflow(side):
     """The engine's row of a layer whose values are infinite on one side only."""
     comparison = _case([(1e-5, 1e-5, 0), (None, None, 0)])
-    broken = {"rel_l2": None, "nan_a": 0, "nan_b": 0, side: 4}
+    broken = {"rel_l2": None, "nan_baseline": 0, "nan_candidate": 0, side: 4}
     comparison["layers"][1].update(broken, isolated=broken, within=False)
     return comparison
 
@@ -48,8 +49,8 @@ CASES = {
     "same": (_case([(0.0, 0.0, 0), (0.0, 0.0, 0)]), 1e-2),
     "adds-up": (_case([(1e-3, 1e-3, 0), (9e-3, 3e-2, 0)]), 1e-2),
     "explained": (_explained(), 1e-2),
-    "overflow of b": (_overflow("nan_b"), 1e-2),
-    "overflow of a": (_overflow("nan_a"), 1e-2),
+    "overflow of b": (_overflow("nan_candidate"), 1e-2),
+    "overflow of a": (_overflow("nan_baseline"), 1e-2),
     "unknown": (_case([(None, 1e-3, 0), (None, 3e-2, 0)]), 1e-2),
 }
 

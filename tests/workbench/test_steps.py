@@ -311,7 +311,7 @@ def test_precision_and_backend_of_selected_layers(session: lw.Session) -> None:
     assert session.version == "float" and session.overrides.precisions == {}
     # three profiles of one backend: the newest is explained against the one before
     assert step.changes.runs[-1][1].startswith("run ") and step.changes.status == {}
-    assert " on x86 (" in step.changes.change["b"]
+    assert " on x86 (" in step.changes.change["candidate"]
 
 
 def test_boards_are_added_checked_and_removed(session: lw.Session, tmp_path: Path) -> None:

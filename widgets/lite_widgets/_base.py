@@ -18,6 +18,8 @@ from typing import Any
 import anywidget
 import traitlets as t
 
+from .data import with_new_names
+
 _SHARED = Path(__file__).with_name("_shared")
 _STATIC = Path(__file__).with_name("static")
 #: Beside a widget's view: our JupyterLab extension then shows the static picture where no kernel
@@ -159,6 +161,8 @@ def plain(value: Any, where: str) -> Any:
 class Plain(t.Dict):
     """A trait of plain data, checked and made JSON-safe; ``None`` means "not there yet".
 
+    Data that an older version wrote is brought up to date (`data.with_new_names`).
+
     Plain(rows="layers") also completes each row of that list with `block` and `type`, by which
     the views group and colour (see `_rows.complete`). Plain(need=("name",)) lists needed keys.
     """
@@ -180,6 +184,7 @@ class Plain(t.Dict):
             data = plain(value, where)
         except TypeError as error:
             raise t.TraitError(str(error)) from error
+        data = with_new_names(data)
         missing = [key for key in self._need if key not in data]
         if missing:
             raise t.TraitError(f"{where} lacks {', '.join(missing)}; see lite_widgets.data")

@@ -7,6 +7,7 @@ selection: they are unique within one model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:  # typing has it from Python 3.11 on
@@ -43,7 +44,7 @@ class ProfileLayer(TypedDict):
     macs: int
     gflops: float | None
     gbytes_per_s: float | None
-    roof_fraction: NotRequired[float]  # how near its roof it comes, 1 at best
+    roofline_fraction: NotRequired[float]  # how near its roof it comes, 1 at best
     ci_ms: NotRequired[float]  # half width of the 95 % interval of the median
     bytes: NotRequired[int]  # moved: inputs + outputs + weights; gives the roofline its x
     instructions: NotRequired[int]  # executed, under emulation
@@ -89,8 +90,8 @@ class ProfileChange(TypedDict):
     """`lite runs diff --json`: from one total to the other; the changes, largest first, add up to
     the difference exactly."""
 
-    a: str
-    b: str
+    baseline: str
+    candidate: str
     before_ns: int
     after_ns: int
     changes: list[Change]
@@ -113,10 +114,10 @@ class ComparisonLayer(ErrorFigures):
     index: int
     name: str
     op: str
-    nan_a: int
-    nan_b: int
-    range_a: list[float]
-    range_b: list[float]
+    nan_baseline: int
+    nan_candidate: int
+    range_baseline: list[float]
+    range_candidate: list[float]
     isolated: ErrorFigures | None
     within: bool
 
@@ -124,8 +125,8 @@ class ComparisonLayer(ErrorFigures):
 class Comparison(TypedDict):
     """`lite compare --json`."""
 
-    a: str
-    b: str
+    baseline: str
+    candidate: str
     tolerance: float
     first_divergence: dict[str, Any] | None
     layers: list[ComparisonLayer]
@@ -206,3 +207,34 @@ class Stage(TypedDict):
     state: str  # "todo", "running", "done", "attention"
     detail: NotRequired[str]
     seconds: NotRequired[float | None]
+
+
+#: Keys of documents that older versions wrote, and what they are called now.
+_NEW_NAMES = {"a": "baseline", "b": "candidate", "magnified": "ill_conditioned",
+              "outputs_apart": "differing_outputs", "outputs_alone": "unmatched_outputs",
+              "roof": "roofline"}  # fmt: skip
+_NEW_ROW_NAMES = {"nan_a": "nan_baseline", "nan_b": "nan_candidate", "range_a": "range_baseline",
+                  "range_b": "range_candidate", "kernel_b": "kernel_candidate",
+                  "value_a": "value_baseline", "value_b": "value_candidate",
+                  "sources_b": "sources_candidate", "quantised": "quantized",
+                  "worst_a": "worst_baseline", "worst_b": "worst_candidate",
+                  "roof_fraction": "roofline_fraction"}  # fmt: skip
+
+
+def with_new_names(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile, comparison or change as this version writes it."""
+    out = _renamed(data, _NEW_NAMES)
+    if isinstance(rows := out.get("layers"), list):
+        out["layers"] = [_row(row) if isinstance(row, Mapping) else row for row in rows]
+    return out
+
+
+def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+    out = _renamed(row, _NEW_ROW_NAMES)
+    if isinstance(out.get("isolated"), Mapping):
+        out["isolated"] = _renamed(out["isolated"], _NEW_ROW_NAMES)
+    return out
+
+
+def _renamed(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(key, key): value for key, value in data.items()}

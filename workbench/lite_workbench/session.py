@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from lite_engine.errors import LiteError
 
+from ._old_names import OldNames
 from .answers import Answer, Run, answer_of
 from .changes import Change, measure_change
 from .inputs import as_code, feeds_of, is_prepared, size_of
 from .jobs import Job
 from .names import INT8, MIXED, with_ending
-from .state import SessionState, comparisons, lite_file, overrides, versions
+from .state import comparisons, lite_file, overrides, versions
 from .state.boards import Boards
 from .state.predictors import predictor
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from .state._state import Pair
 
 
-class Session(SessionState):
+class Session(OldNames):
     """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
 
     What it holds is described at `SessionState`. `boards` are devices besides this machine: add,
@@ -186,7 +187,7 @@ class Session(SessionState):
             said = answer_of(used.model, feeds, outputs, picture=size_of(self.image))
             name = version or self.version
             shares = used.shares({n: x.shape for n, x in feeds.items()})
-            made = Run(used.backend, used.told_precision, name, outputs, said, ms, shares)
+            made = Run(used.backend, used.display_precision, name, outputs, said, ms, shares)
             self.runs[used.backend] = made
         given = f"{as_code(image)}, " if image is not None else ""
         self.remember(f"session.run({given}backend={used.backend!r})")

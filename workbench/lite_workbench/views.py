@@ -162,7 +162,7 @@ def comparison_data(comparison: Comparison, precisions: tuple[str, str]) -> dict
     data = comparison.to_dict()
     usual = max(USUAL[p] for p in precisions)
     data["usual_tolerance"] = usual
-    data["outputs_agree"] = not data["outputs_apart"]
+    data["outputs_agree"] = not data["differing_outputs"]
     data["layers"] = _worst_outputs(data["layers"])
     for row in data["layers"]:
         row["block"] = block(row["name"])
@@ -181,7 +181,7 @@ def _worst_outputs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def compared_outputs(row: Mapping[str, Any]) -> tuple[str, str]:
     """What the two sides call the output that a row is about."""
-    return row["value_a"], row["value_b"]
+    return row["value_baseline"], row["value_candidate"]
 
 
 def _badness(row: dict[str, Any]) -> tuple[bool, float, float]:
@@ -210,7 +210,7 @@ def total_text(profile: Profile) -> str:
 
 def roof_of(profile: Profile) -> dict[str, Any] | None:
     """Measured limits of the profile's machine, where the engine has measured them."""
-    roof = getattr(profile, "roof", None) or profile.environment.get("roof")
+    roof = profile.roofline
     if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):
         return None
     return {"gflops": roof["gflops"], "gbytes_per_s": roof["gbytes_per_s"],

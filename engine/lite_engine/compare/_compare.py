@@ -1,9 +1,9 @@
-"""Which layer is wrong: two ways of running a model, layer by layer, the graphs unchanged.
+"""Finds the layer that is wrong: two ways of running a model, compared layer by layer.
 
-Accumulated error compares a value in two whole runs; isolated error feeds the layer of side B
-with side A's values, so that a guilty layer is told from its victims. Values are compared in
-windows of bounded size. Side A is the trusted one; at the first divergence the NumPy reference
-says who is right.
+`a` is the baseline, which is trusted; `b` is the candidate. The accumulated error compares a value
+in two whole runs. The isolated error runs a layer of the candidate on the baseline's values, which
+separates a failing layer from the layers after it. Values are compared in windows of bounded size.
+At the first divergence the NumPy reference decides which side is wrong.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 from ..errors import UsageError
 from .alignment import Pair
 from .comparison import Comparison, LayerDifference
+from .comparison_run import ComparisonRun
+from .ill_conditioned import ill_conditioned, wrong_in_whole_runs
 from .judge import apart, judge
-from .magnified import magnified, wrong_in_whole_runs
 from .ran import note_shares
 from .side import Side, Valued
-from .work import Work
 
 WINDOW_BYTES = 96 << 20
 Progress = Callable[[int, int], None]
@@ -40,9 +40,9 @@ def compare(
     each operator's own for the coarser precision. `detail` names layers whose histogram and
     channel map are wanted; the first divergence always has them. Raises ShapeError, UsageError.
     """
-    work = Work(a, b, feeds, tolerance, isolated, set(detail))
-    pairs = choose(work.pairs, layers, until, detail)
-    return _compared(work, pairs, whole=not (layers or until), progress=progress)
+    run = ComparisonRun(a, b, feeds, tolerance, isolated, set(detail))
+    pairs = choose(run.pairs, layers, until, detail)
+    return _compared(run, pairs, whole=not (layers or until), progress=progress)
 
 
 def bisect(
@@ -63,51 +63,50 @@ def bisect(
 
     Where no layer of that window is wrong and outputs differ, every window is compared.
     """
-    work = Work(a, b, feeds, tolerance, isolated, set(detail))
-    every = choose(work.pairs, layers, until, detail)
-    suspects = _sized(work, every)
+    run = ComparisonRun(a, b, feeds, tolerance, isolated, set(detail))
+    every = choose(run.pairs, layers, until, detail)
+    suspects = _sized(run, every)
     narrowed = False  # then the last of them is known to differ
     while sum(size for _, size in suspects) > WINDOW_BYTES and len(suspects) > 1:
         probes = _spread([size for _, size in suspects], narrowed)
-        wrong = work.differing([suspects[i][0] for i in probes])
+        wrong = run.differing([suspects[i][0] for i in probes])
         if wrong is None:
             suspects = suspects[probes[-1] + 1 :] or suspects[-1:]
         else:
             suspects = suspects[probes[wrong - 1] + 1 if wrong else 0 : probes[wrong] + 1]
             narrowed = True
     whole = not (layers or until)
-    result = _compared(work, [pair for pair, _ in suspects], whole=whole)
+    result = _compared(run, [pair for pair, _ in suspects], whole=whole)
     if whole and not result.agrees and result.first_divergence is None and len(every) > 1:
-        return _compared(work, every, whole=True)
+        return _compared(run, every, whole=True)
     return result
 
 
 def _compared(
-    work: Work, pairs: Sequence[Pair], *, whole: bool, progress: Progress | None = None
+    run: ComparisonRun, pairs: Sequence[Pair], *, whole: bool, progress: Progress | None = None
 ) -> Comparison:
     """These layers, window by window; the outputs and what has no counterpart when `whole`."""
-    a, b = work.a, work.b
+    a, b = run.a, run.b
     rows: list[LayerDifference] = []
-    for window in _windows(work, pairs):
-        rows += work.rows(window, len(rows))
+    for window in _windows(run, pairs):
+        rows += run.rows(window, len(rows))
         if progress:
             progress(len(rows), len(pairs))
-    result = Comparison(a.label, b.label, work.tolerance, None, rows, True, model=work.model_name)
+    result = Comparison(a.label, b.label, run.tolerance, None, rows, True, model=run.model_name)
     if whole:
-        result.outputs, result.outputs_alone = work.outputs()
-        result.unaligned = len(b.value_names()) - len(work.pairs)
-    if work.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
-        result.magnified = magnified(apart(result, a, b), result, work)
-    note_shares(result, work)
-    judge(result, a, b, work.feeds)
-    unexplained = result.outputs_apart and work.isolated and not result.first_divergence
-    if unexplained and (row := wrong_in_whole_runs(result, work)) is not None:
+        result.outputs, result.unmatched_outputs = run.outputs()
+        result.unaligned = len(b.value_names()) - len(run.pairs)
+    if run.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
+        result.ill_conditioned = ill_conditioned(apart(result, a, b), result, run)
+    note_shares(result, run)
+    judge(result, a, b, run.feeds)
+    unexplained = result.differing_outputs and run.isolated and not result.first_divergence
+    if unexplained and (row := wrong_in_whole_runs(result, run)) is not None:
         result.verdict = (
-            f"no layer is wrong by itself, but in {b.label}'s whole run {row.name} ({row.op}) "
-            "makes other numbers of the same inputs than alone: a fault of its plan or driver, "
-            "no rounding"
+            f"no layer fails on its own, but {row.name} ({row.op}) gives different results in "
+            f"{b.label}'s whole run than on its own: an error in its plan or driver, not rounding"
         )
-    result.runs += work.runs
+    result.runs += run.runs
     return result
 
 
@@ -132,11 +131,11 @@ def choose(
     return [p for p in chosen if not layers or p.node.name in layers]
 
 
-def _windows(work: Work, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+def _windows(run: ComparisonRun, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     """Consecutive layers whose values fit into WINDOW_BYTES."""
     window: list[Pair] = []
     size = 0
-    for pair, nbytes in _sized(work, pairs):
+    for pair, nbytes in _sized(run, pairs):
         if window and size + nbytes > WINDOW_BYTES:
             yield window
             window, size = [], 0
@@ -146,16 +145,16 @@ def _windows(work: Work, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
         yield window
 
 
-def _sized(work: Work, pairs: Sequence[Pair]) -> list[tuple[Pair, int]]:
+def _sized(run: ComparisonRun, pairs: Sequence[Pair]) -> list[tuple[Pair, int]]:
     """Layers and the bytes of their values; without values that no plan holds."""
     plans = [
         side.predictor.plan({n: x.shape for n, x in feeds.items()})
-        for side, feeds in ((work.a, work.feeds), (work.b, work.feeds_b))
+        for side, feeds in ((run.a, run.feeds), (run.b, run.feeds_b))
         if isinstance(side, Side)
     ]
     found = []
     for pair in pairs:
-        names = [pair.name_a if s is work.a else pair.name_b for s in (work.a, work.b)
+        names = [pair.name_a if s is run.a else pair.name_b for s in (run.a, run.b)
                  if isinstance(s, Side)]  # fmt: skip
         if all(name in plan.tensor_of for name, plan in zip(names, plans, strict=True)):
             nbytes = plans[0].tensors[plans[0].tensor_of[names[0]]].nbytes
@@ -164,14 +163,14 @@ def _sized(work: Work, pairs: Sequence[Pair]) -> list[tuple[Pair, int]]:
 
 
 def _spread(sizes: Sequence[int], narrowed: bool) -> list[int]:
-    """Places at even distances, with the last one unless `narrowed`, as many as fit into
+    """Indices at even distances, with the last one unless `narrowed`, as many as fit into
     WINDOW_BYTES together."""
     least = 1 if narrowed else 2
     for count in range(len(sizes) - 1, least - 1, -1):
         parts = count + narrowed
-        places = [-(-len(sizes) * (i + 1) // parts) - 1 for i in range(count)]
-        if count == least or sum(sizes[p] for p in places) <= WINDOW_BYTES:
-            return places
+        indices = [-(-len(sizes) * (i + 1) // parts) - 1 for i in range(count)]
+        if count == least or sum(sizes[p] for p in indices) <= WINDOW_BYTES:
+            return indices
     return [0, 1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._deprecated import deprecated_name
 from ..runtime.answer import Answer
 from ..runtime.shares import Share
 from .difference import Difference
@@ -23,38 +24,50 @@ class _Compared:
 
 @dataclass
 class LayerDifference(Difference, _Compared):
-    """One row of DESIGN's `compare` JSON: the accumulated difference. `isolated` holds the same
-    numbers for the layer alone; `sources` are A's nodes, `sources_b` B's where they are others.
-    `floor` is the |a−b| that is right whatever the relative error. `explained` is the error that
-    rounding and clipping make, measured where it was asked for; `quantised` where sides hold other
-    integers. `backend_a` and `backend_b` ran the layer in the whole runs, empty where it needs no
-    computation and for another framework."""
+    """One row: the accumulated difference of a layer. `isolated` holds the same figures for the
+    layer run alone on the baseline's values. `sources` are nodes of the baseline,
+    `sources_candidate` those of the candidate where they differ. An absolute difference up to
+    `floor` is never an error. `explained` is the measured error of rounding and clipping;
+    `quantized` is true where the two sides hold different integers.
+    `backend_baseline` and `backend_candidate` ran the layer in the whole runs; they are empty for a
+    layer without computation and for another framework."""
 
     isolated: dict[str, Any] | None
     within: bool
-    kernel_b: str = ""
-    backend_a: str = ""
-    backend_b: str = ""
-    value_a: str = ""
-    value_b: str = ""
-    sources_b: list[str] = field(default_factory=list)
+    kernel_candidate: str = ""
+    backend_baseline: str = ""
+    backend_candidate: str = ""
+    value_baseline: str = ""
+    value_candidate: str = ""
+    sources_candidate: list[str] = field(default_factory=list)
     floor: float = 0.0
     explained: float | None = None
-    quantised: bool = False
+    quantized: bool = False
     detail: dict[str, Any] | None = None
 
 
 @dataclass
 class Comparison(Answer):
-    """Answer of `lite compare`. `agrees` is False when a layer is wrong by itself or outputs
-    differ or have no counterpart (`outputs_alone`, in words). `unaligned` counts layers of B that
-    have no counterpart; `magnified` names the layer that makes a large difference of a small one,
-    for outputs that differ for no other reason; `outputs_apart` are the outputs that differ by more
-    than that and rounding explain. With `layers` or `until` no output is looked at. `shares` says
-    for sides "a" and "b" which backends ran the compared layers, `ran` the same in words."""
+    """The result of `lite compare`; `to_dict` is its JSON.
 
-    a: str
-    b: str
+    baseline, candidate  the names of the two sides; the baseline is trusted
+    first_divergence     the first layer that fails on its own, None without one
+    agrees               False when a layer fails on its own, or when outputs differ or have no
+                         counterpart
+    differing_outputs    outputs that differ by more than rounding and ill-conditioned layers
+                         explain
+    unmatched_outputs    outputs without a counterpart, one sentence each
+    ill_conditioned      {output: layer}: the layer amplifies a difference within the limit, and
+                         nothing else makes this output differ
+    unaligned            number of the candidate's values without a counterpart
+    shares               {"baseline" or "candidate": {backend: its share of the compared layers}}
+    ran                  the same as a sentence
+
+    With `layers` or `until`, outputs are not compared.
+    """
+
+    baseline: str
+    candidate: str
     tolerance: float | None
     first_divergence: dict[str, Any] | None
     layers: list[LayerDifference]
@@ -62,10 +75,16 @@ class Comparison(Answer):
     verdict: str = ""
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     model: str = ""
-    magnified: dict[str, str] = field(default_factory=dict)
-    outputs_apart: list[str] = field(default_factory=list)
-    outputs_alone: list[str] = field(default_factory=list)
+    ill_conditioned: dict[str, str] = field(default_factory=dict)
+    differing_outputs: list[str] = field(default_factory=list)
+    unmatched_outputs: list[str] = field(default_factory=list)
     unaligned: int = 0
     runs: int = 0
     shares: dict[str, dict[str, Share]] = field(default_factory=dict)
     ran: str = ""
+
+    a = deprecated_name("a", "baseline")
+    b = deprecated_name("b", "candidate")
+    magnified = deprecated_name("magnified", "ill_conditioned")
+    outputs_apart = deprecated_name("outputs_apart", "differing_outputs")
+    outputs_alone = deprecated_name("outputs_alone", "unmatched_outputs")

@@ -11,11 +11,12 @@ import numpy as np
 
 @dataclass
 class Difference:
-    """b against a. `sqnr_db` is 10·log10(Σa² / Σ(a−b)²), None when the difference is zero.
+    """The candidate b against the baseline a. `sqnr_db` is 10·log10(Σa² / Σ(a−b)²), None when the
+    difference is zero.
 
-    Positions that are NaN or Inf on one side only, or not the same on both, count in
-    `nan_a`/`nan_b` and are left out of the sums; any of them makes `rel_l2` infinite. `worst` is
-    the index of the largest |a−b|, or of the first such position.
+    Elements that are NaN or Inf on one side only, or different ones on both, are counted in
+    `nan_baseline` and `nan_candidate` and left out of the sums; any of them makes `rel_l2`
+    infinite. `worst` is the index of the largest |a−b|, or of the first such element.
     """
 
     max_abs: float
@@ -23,18 +24,18 @@ class Difference:
     rel_l2: float
     cosine: float
     sqnr_db: float | None
-    nan_a: int
-    nan_b: int
-    range_a: tuple[float, float]
-    range_b: tuple[float, float]
+    nan_baseline: int
+    nan_candidate: int
+    range_baseline: tuple[float, float]
+    range_candidate: tuple[float, float]
     worst: tuple[int, ...]
-    worst_a: float
-    worst_b: float
+    worst_baseline: float
+    worst_candidate: float
 
     @property
     def broken(self) -> bool:
         """NaN or Inf where the other side has something else."""
-        return bool(self.nan_a or self.nan_b)
+        return bool(self.nan_baseline or self.nan_candidate)
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Difference:
@@ -44,7 +45,7 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
     y = np.asarray(b, np.float64).ravel()
     with np.errstate(invalid="ignore", over="ignore"):
         finite = bool(np.isfinite(x @ x + y @ y))  # one pass says so for nearly every layer
-    nan_a, nan_b, odd, p, q = (0, 0, None, x, y) if finite else _without_bad(x, y)
+    nan_baseline, nan_candidate, odd, p, q = (0, 0, None, x, y) if finite else _without_bad(x, y)
     delta = p - q
     square_a, square_b, square_d = float(p @ p), float(q @ q), float(delta @ delta)
     size = np.abs(delta)
@@ -55,8 +56,8 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
         math.inf if odd is not None else _ratio(square_d, square_a) ** 0.5,
         _cosine(float(p @ q), square_a, square_b),
         None if square_d == 0 else float(10 * np.log10(max(square_a, 1e-300) / square_d)),
-        nan_a,
-        nan_b,
+        nan_baseline,
+        nan_candidate,
         _range(p),
         _range(q),
         tuple(int(i) for i in np.unravel_index(worst, shape)) if x.size else (),

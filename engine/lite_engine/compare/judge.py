@@ -90,7 +90,7 @@ def within(d: Difference, tolerance: float, floor: float = 0.0, peak: float = 0.
         return False
     if d.max_abs <= floor:
         return True
-    largest = max(abs(d.range_a[0]), abs(d.range_a[1]))
+    largest = max(abs(d.range_baseline[0]), abs(d.range_baseline[1]))
     return d.rel_l2 <= tolerance and d.max_abs <= max(10 * tolerance * largest, peak, 1e-12)
 
 
@@ -114,9 +114,9 @@ def apart(result: Comparison, a: Valued, b: Valued) -> list[str]:
 def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]) -> None:
     """Writes first_divergence, agrees and the sentence."""
     bad = [x for x in result.layers if not x.within]
-    outputs = [n for n in apart(result, a, b) if n not in result.magnified]
-    result.outputs_apart = outputs
-    result.agrees = not (bad or outputs or result.outputs_alone)
+    outputs = [n for n in apart(result, a, b) if n not in result.ill_conditioned]
+    result.differing_outputs = outputs
+    result.agrees = not (bad or outputs or result.unmatched_outputs)
     if bad:
         first = bad[0]
         wrong = _wrong_side(first, a, b, feeds)
@@ -125,38 +125,38 @@ def judge(result: Comparison, a: Valued, b: Valued, feeds: Mapping[str, np.ndarr
             "name": first.name,
             "op": first.op,
             "sources": first.sources,
-            "kernel": first.kernel_b,
+            "kernel": first.kernel_candidate,
             "wrong_side": wrong,
         }
         result.runs += isinstance(a, Side)
         result.first_divergence["detail"] = first.detail
         figures = first.isolated or asdict(first)
-        how = "by itself" if first.isolated is not None else "first"
+        how = "fails on its own" if first.isolated is not None else "is the first to differ"
         rounding = "" if first.explained is None else f" ({first.explained:.1e} is rounding)"
-        more = f"{len(bad) - 1} more layer{'s are' if len(bad) > 2 else ' is'}"
-        others = f", {more} over tolerance too" if len(bad) > 1 else ""
+        more = f"{len(bad) - 1} more layer{'s exceed their' if len(bad) > 2 else ' exceeds its'}"
+        others = f"; {more} tolerance" if len(bad) > 1 else ""
         result.verdict = (
-            f"{first.name} ({first.op}) is wrong {how}: {_error(figures, result)}, tolerance "
+            f"{first.name} ({first.op}) {how}: {_error(figures, result)}, tolerance "
             f"{first.tolerance:.1e}{rounding}; {wrong}{others}"
         )
     elif outputs:
         result.verdict = (
-            f"no layer is wrong by itself, but output {outputs[0]} differs, "
+            f"no layer fails on its own, but output {outputs[0]} differs, "
             f"{_error(result.outputs[outputs[0]], result)}: "
         )
-        if any(outputs[0] in (x.value_a, x.value_b) for x in result.layers):
-            result.verdict += f"rounding adds up along the model{_loses_most(result)}"
+        if any(outputs[0] in (x.value_baseline, x.value_candidate) for x in result.layers):
+            result.verdict += f"rounding errors accumulate{_loses_most(result)}"
         else:
-            result.verdict += "what makes it has no counterpart on the other side"
-    elif result.outputs_alone:
+            result.verdict += "the layer that computes it has no counterpart on the other side"
+    elif result.unmatched_outputs:
         result.verdict = (
-            "no layer is wrong by itself, but not every output has a counterpart: "
-            f"{'; '.join(result.outputs_alone)}"
+            "no layer fails on its own, but not every output has a counterpart: "
+            f"{'; '.join(result.unmatched_outputs)}"
         )
     else:
         result.verdict = (
-            f"{result.a} and {result.b} agree{_on_how_many(result)}{_furthest(result)}"
-            f"{_loses_most(result)}{_magnified(result)}"
+            f"{result.baseline} and {result.candidate} agree{_on_how_many(result)}"
+            f"{_furthest(result)}{_loses_most(result)}{_ill_conditioned(result)}"
         )
 
 
@@ -171,43 +171,46 @@ def _on_how_many(result: Comparison) -> str:
 
 
 def _furthest(result: Comparison) -> str:
-    """How far whole runs come apart, and where."""
+    """The largest difference of whole runs, and its layer."""
     if not any(x.max_abs for x in result.layers):
         return "; every value is the same"
     told = [x for x in result.layers if math.isfinite(x.rel_l2)]
     told = [x for x in told if x.max_abs > CARRIED * x.floor]
     if not told:
-        return "; values differ only by the smallest steps of their numbers"
+        return "; values differ only by the resolution of their data types"
     worst = max(told, key=lambda x: x.rel_l2)
-    return f"; whole runs are at most {worst.rel_l2:.1e} apart, at {worst.name}"
+    return f"; the largest error in a whole run is {worst.rel_l2:.1e}, at {worst.name}"
 
 
 def _error(figures: Mapping[str, Any], result: Comparison) -> str:
-    """The relative error, or how many values are none."""
-    counts = ((figures["nan_a"], result.a), (figures["nan_b"], result.b))
+    """The relative error, or the number of values that are not finite."""
+    counts = (
+        (figures["nan_baseline"], result.baseline),
+        (figures["nan_candidate"], result.candidate),
+    )
     if told := [f"{count} on {label}" for count, label in counts if count]:
         return f"NaN or infinite where the other side is not, {' and '.join(told)}"
     return f"error {figures['rel_l2']:.1e}"
 
 
 def _loses_most(result: Comparison) -> str:
-    """The layer whose storage in fewer bits costs most, where that was measured."""
+    """The layer that loses most by its lower precision, where that was measured."""
     rows = [x for x in result.layers if x.explained and x.isolated is not None]
     if not rows:
         return ""
     most = max(rows, key=lambda x: (x.isolated or {})["rel_l2"])
     return (
-        f"; {most.name} loses most by itself, {(most.isolated or {})['rel_l2']:.1e}, as its fewer "
-        "bits explain"
+        f"; {most.name} has the largest error of its own, {(most.isolated or {})['rel_l2']:.1e}, "
+        "which its precision explains"
     )
 
 
-def _magnified(result: Comparison) -> str:
-    """The outputs that are apart though every layer is right, and the layer that magnifies."""
+def _ill_conditioned(result: Comparison) -> str:
+    """The outputs that differ although every layer is right, and the ill-conditioned layer."""
     return "".join(
         f"; output {name} differs by {result.outputs[name]['rel_l2']:.1e} because {layer} "
-        "magnifies a difference within the limit"
-        for name, layer in result.magnified.items()
+        "is ill-conditioned and amplifies a difference within the limit"
+        for name, layer in result.ill_conditioned.items()
     )
 
 
@@ -217,7 +220,7 @@ def output_limit(result: Comparison, a: Valued, b: Valued) -> float:
     after: there as much of the outputs must stay as `lite quantize` demands before it saves."""
     steps = 10 ** (-THRESHOLD_DB / 20)
     graphs = [s.graph for s in (a, b) if s.graph is not None]
-    if any(x.quantised for x in result.layers) or any(_rounds_to_steps(g) for g in graphs):
+    if any(x.quantized for x in result.layers) or any(_rounds_to_steps(g) for g in graphs):
         return steps
     own = [x.isolated["rel_l2"] for x in result.layers if x.isolated is not None and x.within]
     layers = float(np.sqrt(np.sum(np.square(own))))  # independent errors add in energy
@@ -231,10 +234,10 @@ def _rounds_to_steps(graph: Graph) -> bool:
 
 
 def _wrong_side(row: LayerDifference, a: Valued, b: Valued, feeds: Mapping[str, np.ndarray]) -> str:
-    """The NumPy reference on side A's own inputs says which side left it. Another framework is
-    trusted: it has no nodes that we could evaluate."""
+    """The side that differs from the NumPy reference on the baseline's own inputs. Another
+    framework is trusted: it has no nodes that we could evaluate."""
     if not isinstance(a, Side):
-        return f"{b.label} is the wrong side"
+        return f"{b.label} is the one that is wrong"
     node = a.graph.node(row.name)
     reads = [v.name for v in node.inputs if v is not None and v.const is None]
     out = next(v.name for v in node.outputs)
@@ -247,5 +250,7 @@ def _wrong_side(row: LayerDifference, a: Valued, b: Valued, feeds: Mapping[str, 
     ]
     mine = difference(evaluate(node, given, {})[0], values[out])
     if within(mine, row.tolerance, row.floor):
-        return f"{b.label} is the wrong side"
-    return f"{a.label} is the wrong side (it leaves the NumPy reference by {mine.rel_l2:.1e})"
+        return f"{b.label} is the one that is wrong"
+    return (
+        f"{a.label} is the one that is wrong (error against the NumPy reference: {mine.rel_l2:.1e})"
+    )

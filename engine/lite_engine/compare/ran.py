@@ -9,37 +9,39 @@ import numpy as np
 
 from ..runtime.shares import layer_times, sentence, shares
 from .comparison import Comparison
+from .comparison_run import ComparisonRun
 from .side import Side
-from .work import Work
 
 
-def note_shares(result: Comparison, work: Work) -> None:
+def note_shares(result: Comparison, run: ComparisonRun) -> None:
     """Writes `shares`, `ran` and the rows' backends, of the last whole runs."""
     if not result.layers:
         return
     said: dict[str, str] = {}
-    for key, side, feeds in (("a", work.a, work.feeds), ("b", work.b, work.feeds_b)):
+    for key, side, feeds in (("baseline", run.a, run.feeds), ("candidate", run.b, run.feeds_b)):
         if isinstance(side, Side):
-            said[key] = _of_side(key, side, feeds, result, work)
+            said[key] = _of_side(key, side, feeds, result, run)
     texts = {key: text for key, text in said.items() if text}
-    if len(texts) == 2 and texts["a"] == texts["b"]:
-        result.ran = f"on both sides {texts['a']}"
+    if len(texts) == 2 and texts["baseline"] == texts["candidate"]:
+        result.ran = f"on both sides {texts['baseline']}"
     elif len(texts) == 2:
-        result.ran = f"{result.a}: {texts['a']}; {result.b}: {texts['b']}"
+        result.ran = (
+            f"{result.baseline}: {texts['baseline']}; {result.candidate}: {texts['candidate']}"
+        )
     else:
         result.ran = next(iter(texts.values()), "")
 
 
 def _of_side(
-    key: str, side: Side, feeds: Mapping[str, np.ndarray], result: Comparison, work: Work
+    key: str, side: Side, feeds: Mapping[str, np.ndarray], result: Comparison, run: ComparisonRun
 ) -> str:
     """What a person has to know of a side; empty where its own backend, no device, ran it all."""
     predictor = side.predictor
     known = layer_times(predictor.execution({n: x.shape for n, x in feeds.items()}))
     names = set()
     for row in result.layers:
-        pair = work.pair_of[row.value_b]
-        node = pair.node_a if key == "a" else pair.node_b
+        pair = run.pair_of[row.value_candidate]
+        node = pair.node_a if key == "baseline" else pair.node_b
         name = node.name if node is not None else ""
         names.add(name)
         setattr(row, f"backend_{key}", known.get(name, ("", 0))[0])

@@ -62,7 +62,7 @@ def short_list(full: str, kernels: list[str]) -> str:
     Raises LiteError for a kernel that no listed file registers."""
     files = {row: _registers(*row) for row in _ROW.findall(full)}
     needed: set[tuple[str, str]] = set()
-    # Kernels of bf16 may hand their step to that of floats (isa/shorts.cc).
+    # Kernels of bf16 may hand their step to that of floats (isa/bf16.cc).
     floats = ["f32" + k.removeprefix("bf16") for k in kernels if k.startswith("bf16_")]
     for kernel in (*kernels, *floats):
         having = [row for row, known in files.items() if kernel in known]

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from .._deprecated import deprecated_name
 from ..compare.alignment import plain_node
 from ..errors import UsageError
 from ..profile import LayerTime, Profile
@@ -45,8 +46,8 @@ class ProfileChange:
     and `instructions`, executed in one run before and after, are there and decide the order.
     `warnings` say what the numbers do not mean."""
 
-    a: str
-    b: str
+    baseline: str
+    candidate: str
     before_ns: int
     after_ns: int
     changes: list[Change]
@@ -60,8 +61,9 @@ class ProfileChange:
         where one of the two was emulated, or both without counts."""
         if self.instructions is None and not self.times_meaningful:
             raise UsageError(
-                f"{self.a} and {self.b} cannot be judged: an emulated run has no times",
-                fix="take two emulated runs, which count executed instructions, or two of a device",
+                f"{self.baseline} and {self.candidate} cannot be compared: emulated runs have no "
+                "meaningful times",
+                fix="use two emulated runs, which count executed instructions, or two on a device",
             )
         before, after = self.instructions or (self.before_ns, self.after_ns)
         return 100 * (after / max(before, 1) - 1)
@@ -73,6 +75,9 @@ class ProfileChange:
         if rest:
             bars.append((f"{len(rest)} smaller changes", sum(c.delta_ns for c in rest)))
         return bars
+
+    a = deprecated_name("a", "baseline")
+    b = deprecated_name("b", "candidate")
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "changes": [

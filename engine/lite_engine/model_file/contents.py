@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._deprecated import deprecated_name
 from ..ir import Journal
 from .needs import Needs
 from .precision import told
@@ -75,10 +76,12 @@ class Contents:
     def precision(self, target: str) -> str:
         return self.precisions.get(target, "fp32")
 
-    def told_precision(self, target: str) -> str:
+    def display_precision(self, target: str) -> str:
         """What people read of a target: int8 for a model whose integers came with its file, too."""
         precision = self.precision(target)
         return told(self.graph_in(precision), precision)
+
+    told_precision = deprecated_name("told_precision", "display_precision")
 
     def graph_in(self, precision: str) -> Graph:
         """The graph that is computed in a precision."""
@@ -94,7 +97,7 @@ class Contents:
         return [
             {
                 "target": t,
-                "precision": self.told_precision(t),
+                "precision": self.display_precision(t),
                 "layers": len(self.graph_in(self.precision(t)).nodes),
                 "set": {**self.tuning.get(t, {}), **self.overrides.get(t, {})},
                 "tuned_devices": sum(k.startswith(f"{t}/") for k in self.tuning),

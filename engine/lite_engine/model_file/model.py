@@ -22,5 +22,7 @@ class Model(Contents):
         return write_model(self, Path(path))
 
     def __repr__(self) -> str:
-        targets = ", ".join(f"{t} {self.told_precision(t)}" for t in self.targets) or "any target"
+        targets = (
+            ", ".join(f"{t} {self.display_precision(t)}" for t in self.targets) or "any target"
+        )
         return f"<Model {self.name}: {len(self.graph.nodes)} layers, {targets}>"

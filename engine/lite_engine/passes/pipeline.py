@@ -6,7 +6,7 @@ from ..ir import Graph, Journal
 from ._core import Pass, run_passes
 from .decompose_batch_norm import decompose_batch_norm
 from .decompose_einsum import decompose_einsum
-from .decompose_halves import decompose_halves
+from .decompose_fp16 import decompose_fp16
 from .drop_duplicates import drop_duplicates
 from .drop_identity import drop_identity
 from .fold_constants import fold_constants
@@ -24,7 +24,7 @@ from .layout_sink_transposes import layout_sink_transposes
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
 from .quantize_fuse_add import quantize_fuse_add
 from .quantize_fuse_qdq import quantize_fuse_qdq
-from .quantize_join_tables import quantize_join_tables
+from .quantize_merge_lookup_tables import quantize_merge_lookup_tables
 from .quantize_move_views import quantize_move_views
 from .recompose_activations import recompose_activations
 from .recompose_layer_norm import (
@@ -74,13 +74,13 @@ VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, d
 FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
 
 INTEGERS: list[Pass] = [
-    quantize_move_views, quantize_fuse_qdq, quantize_join_tables, drop_identity, drop_duplicates,
-    fold_pad, quantize_fuse_add,
+    quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables, drop_identity,
+    drop_duplicates, fold_pad, quantize_fuse_add,
 ]  # fmt: skip
 
 #: What every target gets.
 PIPELINE: list[Pass] = [
-    decompose_halves, *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes,
+    decompose_fp16, *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes,
     *FINISH, *INTEGERS,
 ]  # fmt: skip
 

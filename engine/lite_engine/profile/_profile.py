@@ -19,12 +19,12 @@ from ..errors import UsageError
 from ..plan import Plan, Step
 from ..runtime.predictor import Predictor
 from ..runtime.shares import Share, shares
-from .doubts import doubts, refusals
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
 from .moves import move_of
 from .record import LayerTime, Profile
 from .roof import Roof, measured_roof
+from .warnings import refusals, warnings_of
 
 WARMUP_RUNS = 3
 #: Layers below this share of the time do not say how well layers can be ranked.
@@ -89,7 +89,7 @@ def _profile(
         overhead_ms=float(np.median(taken.reading)),
         peak_memory_bytes=measured.peak_bytes,
         runs=runs,
-        precision=predictor.told_precision,
+        precision=predictor.display_precision,
         sum_ms=sum_ms,
         unexplained_ms=total["median"] - sum_ms,
         profiled_ms=float(np.median(taken.profiled)),
@@ -97,7 +97,7 @@ def _profile(
         rankable_us=_rankable_us(layers),
         memory=execution.memory(),
         memory_map=memory_map(execution.plan),
-        roof=None if limits is None else limits.to_dict(),
+        roofline=None if limits is None else limits.to_dict(),
         samples_ms=taken.plain.tolist(),
         times_meaningful=meaningful,
         emulated=not meaningful,
@@ -110,7 +110,7 @@ def _profile(
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
     refused = refusals({**predictor.refused, **execution.refusals})
-    out.warnings = [*measured.warnings, *doubts(out), *refused]
+    out.warnings = [*measured.warnings, *warnings_of(out), *refused]
     return out
 
 
@@ -211,7 +211,7 @@ def _row(
         weight_bytes=weights,
         gflops=step.flops / seconds / 1e9 if seconds else 0.0,
         gbytes_per_s=step.bytes / seconds / 1e9 if seconds else 0.0,
-        roof_fraction=roof.fraction(*work, median, integer) if roof else None,
+        roofline_fraction=roof.fraction(*work, median, integer) if roof else None,
         bound_by=roof.bound_by(*work, integer) if roof else None,
         overhead=step.node is None,
         block=scope if slash else "",

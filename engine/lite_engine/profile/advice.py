@@ -152,7 +152,7 @@ def _below_its_roof(case: _Case) -> Iterator[Advice]:
     if case.profile.runs < FEWEST_RUNS:
         return
     for row in case.profile.layers:
-        part = row.roof_fraction
+        part = row.roofline_fraction
         if row.overhead or part is None or row.share < WORTH_SHARE or not row.min_ms:
             continue
         if part * row.median_ms / row.min_ms >= SLOW_FRACTION:

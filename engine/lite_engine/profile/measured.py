@@ -62,9 +62,9 @@ def measure_here(
     samples = _measure(execution, ordered, runs, progress)
     after = readings()
     changed = {f"{k}_after": after[k] for k in _CHANGING if k in after}
-    doubts = condition.warnings(before, after)
+    told = condition.warnings(before, after)
     conditions = {**before, **changed}
-    return Measured(samples, first_ms, conditions, peak_rss_bytes(), doubts, warm)
+    return Measured(samples, first_ms, conditions, peak_rss_bytes(), told, warm)
 
 
 def measure_there(

@@ -6,19 +6,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..documents import Part
+from .._deprecated import deprecated_name
+from ..documents import Part, renamed
 from ..runtime.answer import Answer
 from ..runtime.shares import Share
 
 
 @dataclass
 class LayerTime:
-    """One row. Times in ms; `ci_ms` is half the 95 % interval of the median (None with fewer than
-    FEWEST_RUNS); `share` of the layers' sum; rates from the operator's own cost; `roof_fraction`
-    how near its roof it comes (1 at best, None without a measured roof), `bound_by` which one.
-    `instructions` were executed in one run (under emulation only). `span_ms` is start and end in
-    the run nearest to the median. `copy` is set for rows that only move data. In shapes None stands
-    for what depends on data: a size, or all of them."""
+    """One row of a profile. Times are in ms.
+
+    ci_ms              half width of the 95 % confidence interval of the median; None with fewer
+                       than FEWEST_RUNS runs
+    share              of the sum of all layers
+    gflops, gbytes_per_s   from the operator's own cost
+    roofline_fraction  of the attainable performance, 1 at best; None without a measured roofline
+    bound_by           "compute" or "memory"
+    instructions       executed in one run; under emulation only
+    span_ms            start and end in the run whose time is nearest to the median
+    copy               set for rows that only move data
+
+    In shapes, None stands for what depends on data: one size, or the whole shape.
+    """
 
     index: int
     name: str
@@ -41,7 +50,7 @@ class LayerTime:
     weight_bytes: int
     gflops: float
     gbytes_per_s: float
-    roof_fraction: float | None = None
+    roofline_fraction: float | None = field(default=None, metadata=renamed("roof_fraction"))
     bound_by: str | None = None
     overhead: bool = False
     span_ms: list[float] = field(default_factory=lambda: [0.0, 0.0])
@@ -49,22 +58,27 @@ class LayerTime:
     copy: dict[str, Any] | None = None
     instructions: int | None = None
 
+    roof_fraction = deprecated_name("roof_fraction", "roofline_fraction")
+
 
 @dataclass
 class Profile(Answer):
     """Per-layer times of a model on a backend; `to_dict` is the JSON of `lite profile`.
 
-    total_ms        median, min, mean, p90, p99, max of runs without the profiler
-    profiled_ms     median of the runs that the layers were timed in
-    first_run_ms    planning, packing, compiling and one run; warm_ms the runs before the timed ones
-    overhead_ms     reading the clocks out, after a run; in neither number
-    overhead_share  of the fastest run: the clock reads in it, one per step that the CPU times
-    sum_ms, unexplained_ms   sum of the layers, and what total_ms has more (+) or less (−)
-    rankable_us     two layers whose medians are closer than this cannot be ranked; 0: not known
-    shares          backend → its share of the layers and of their time (runtime/shares.py)
-    instructions             executed by one "run" and until the "first_result" from the start of
-                             the runner's process, one thread; only under emulation
-    peak_memory_bytes        of the whole process so far; `memory` splits what the model takes
+    total_ms        median, min, mean, p90, p99 and max of runs without the profiler
+    profiled_ms     median of the runs in which the layers were timed
+    first_run_ms    planning, packing, compiling and one run
+    warm_ms         the runs before the timed ones
+    overhead_ms     reading the time stamps after a run; not part of the other times
+    overhead_share  time of the clock reads, one per step, as a share of the fastest run
+    sum_ms          sum of the layers' medians
+    unexplained_ms  the median of total_ms minus sum_ms
+    rankable_us     layers whose medians are closer than this cannot be ranked; 0 when unknown
+    shares          {backend: its share of the layers and of their time} (runtime/shares.py)
+    instructions    {"run": executed in one run, "first_result": executed from the start of the
+                    runner's process to its first result}, on one thread; only under emulation
+    peak_memory_bytes   of the whole process so far
+    memory          bytes by purpose, of the model only
     """
 
     model: str
@@ -86,7 +100,7 @@ class Profile(Answer):
     rankable_us: float = 0.0
     memory: dict[str, int] = field(default_factory=dict)
     memory_map: dict[str, Any] = field(default_factory=dict)
-    roof: dict[str, Any] | None = None
+    roofline: dict[str, Any] | None = field(default=None, metadata=renamed("roof"))
     warnings: list[str] = field(default_factory=list)
     samples_ms: list[float] = field(default_factory=list)
     times_meaningful: bool = True
@@ -94,6 +108,8 @@ class Profile(Answer):
     overhead_share: float = 0.0
     shares: dict[str, Share] = field(default_factory=dict)
     instructions: dict[str, int] | None = None
+
+    roof = deprecated_name("roof", "roofline")
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Profile:

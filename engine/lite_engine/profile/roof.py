@@ -60,17 +60,16 @@ class Roof:
         )
 
     def fraction(self, flops: int, nbytes: int, ms: float, integer: bool = False) -> float | None:
-        """How near a layer comes to what the roof allows it, 1 at best; None when it does nothing.
-
-        The roof of a layer is the time that its arithmetic and its bytes need at least.
+        """The share of the attainable performance that a layer reaches, 1 at best; None when it
+        does nothing. Its compute and its memory traffic set the shortest possible time.
         """
         least_ms = max(self._times(flops, nbytes, integer))
         return min(1.0, least_ms / ms) if least_ms and ms > 0 else None
 
     def bound_by(self, flops: int, nbytes: int, integer: bool = False) -> str:
-        """ "arithmetic" or "memory": which roof a layer is under."""
+        """ "compute" or "memory": what limits a layer."""
         arithmetic, memory = self._times(flops, nbytes, integer)
-        return "arithmetic" if arithmetic >= memory else "memory"
+        return "compute" if arithmetic >= memory else "memory"
 
     def _times(self, flops: int, nbytes: int, integer: bool) -> tuple[float, float]:
         """ms that the arithmetic and the bytes take at least."""

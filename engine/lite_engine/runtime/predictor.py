@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import settings
+from .._deprecated import deprecated_name
 from ..errors import BackendUnavailableError, ShapeError, UsageError
 from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
@@ -131,9 +132,11 @@ class Predictor:
         return self.model.graph_in(self.precision)
 
     @property
-    def told_precision(self) -> str:
+    def display_precision(self) -> str:
         """What people read of it: int8 for a model whose integers came with its file, too."""
         return told(self.graph, self.precision)
+
+    told_precision = deprecated_name("told_precision", "display_precision")
 
     @property
     def input_names(self) -> list[str]:
@@ -149,7 +152,7 @@ class Predictor:
 
     def explain(self) -> str:
         """Why this backend: each candidate with its reason."""
-        return self.decision.text(self.told_precision)
+        return self.decision.text(self.display_precision)
 
     # ---- running
 

@@ -15,7 +15,7 @@ from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import PlanTensor, Step, row_major
 
 from ..oracles import conv, deconv
-from ..tiny import load, one_step_plan, run_step, shorts
+from ..tiny import as_bf16, load, one_step_plan, run_step
 
 pytestmark = pytest.mark.cpu
 
@@ -249,7 +249,7 @@ def test_small_maps_keep_their_weights_small(x, compact):
     assert step.variant.endswith("_compact") == compact
 
 
-# Values that lie in memory in bf16: kernels of their own, or shorts.cc around those of floats.
+# Values that lie in memory in bf16: kernels of their own, or bf16.cc around those of floats.
 DEPTHWISE_BF16 = "bf16_conv2d_depthwise"
 SHORTS = [c for c in CONVS if c[0] in (BF16, W43_BF16, DECONV_BF16)]
 SHORTS += [(DEPTHWISE_BF16, *c[1:]) for c in CONVS if c[0] == DEPTHWISE]
@@ -272,13 +272,13 @@ def test_conv_of_shorts(kernel, x, out_c, k, options, isa):
     op, inputs, attrs, want = conv_case(kernel, x, out_c, k, options)
     every = [0, 3, -1] if options.get("r") else [0, -1]
     for which in [every] if kernel == DEPTHWISE_BF16 else [every, *([i] for i in every)]:
-        given = [shorts(a) if i in which else a for i, a in enumerate(inputs)]
+        given = [as_bf16(a) if i in which else a for i, a in enumerate(inputs)]
         y = np.full(want.shape, np.nan, np.float32)
         (got,) = run_step(
             op,
             kernel,
             given,
-            [shorts(y) if -1 in which else y],
+            [as_bf16(y) if -1 in which else y],
             attrs,
             (1, 2),
             threads=1 + len(which) % 3,
@@ -303,7 +303,7 @@ def test_conv_in_a_concat_buffer(kernel, x, out_c, k, options, isa):
     in_shorts = kernel in (BF16, DEPTHWISE_BF16)
     dtype, y = DType.F32, want.astype(np.float32)
     if in_shorts:
-        dtype, inputs[0], y = DType.BF16, shorts(inputs[0]), shorts(y)
+        dtype, inputs[0], y = DType.BF16, as_bf16(inputs[0]), as_bf16(y)
     plan = one_step_plan(op, kernel, inputs, [y], attrs, (1, 2))
     step, image, side = plan.steps[0], plan.tensors[0], 5
     wide = (*want.shape[:3], out_c + 2 * side)

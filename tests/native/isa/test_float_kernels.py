@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lite_engine.ops._core import bf16_to_f32, f32_to_bf16
 
-from ..tiny import check, isas, make_case, run_step, shorts
+from ..tiny import as_bf16, check, isas, make_case, run_step
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(7)
@@ -143,8 +143,8 @@ def test_pool_of_shorts(op, isa):
             (bits,) = run_step(
                 op,
                 "bf16_pool",
-                [shorts(case.inputs[0])],
-                [shorts(case.wanted[0])],
+                [as_bf16(case.inputs[0])],
+                [as_bf16(case.wanted[0])],
                 case.attrs,
                 threads=threads,
                 max_isa=isa,

@@ -27,8 +27,8 @@ test("encoding falls back to time where the data lack the wanted colour", async 
   assert.deepEqual(totals(profile).map((t) => [t.type, t.layers, t.value]), [["MatMul", 1, 3], ["Conv", 2, 1.5], ["Copy", 1, 0.5]]);
 });
 
-const compared = (errors) => ({ a: "x86", b: "opencl", tolerance: 1e-2, layers: errors.map(([iso, acc, nan = 0], i) => ({
-  name: `l${i}`, op: i % 2 ? "Mul" : "Conv", block: "m", rel_l2: acc, nan_a: 0, nan_b: nan, isolated: iso === null ? null : { rel_l2: iso } })) });
+const compared = (errors) => ({ baseline: "x86", candidate: "opencl", tolerance: 1e-2, layers: errors.map(([iso, acc, nan = 0], i) => ({
+  name: `l${i}`, op: i % 2 ? "Mul" : "Conv", block: "m", rel_l2: acc, nan_baseline: 0, nan_candidate: nan, isolated: iso === null ? null : { rel_l2: iso } })) });
 
 test("judging: own, carried, within; a tolerance per operator; NaN counts as over", async () => {
   const { judge } = await at("_shared/judge");
@@ -84,7 +84,7 @@ test("roofline: share of the own roof", async () => {
   const whole = row("q", 1, { macs: 50000, bytes: 100, gflops: 150, dtype: "u8" });
   assert.equal(points({ layers: [whole] }, { ...roof, integer_gops: 300 })[0].part, 0.5);
   assert.equal(points({ layers: [whole] }, roof)[0].part, 0);
-  assert.equal(points({ layers: [{ ...whole, roof_fraction: 0.25 }] }, roof)[0].part, 0.25);
+  assert.equal(points({ layers: [{ ...whole, roofline_fraction: 0.25 }] }, roof)[0].part, 0.25);
 });
 
 test("memory: the peak is the highest end, and whose it is", async () => {
@@ -98,7 +98,7 @@ test("memory: the peak is the highest end, and whose it is", async () => {
 test("waterfall: bars join the two totals exactly", async () => {
   const { bars } = await at("waterfall/waterfall");
   const changes = [["a", -2000], ["b", 1000], ["c", -500], ["d", 250]].map(([name, delta_ns]) => ({ name, before: [name], after: [name], delta_ns, kind: "changed" }));
-  const change = { a: "x86", b: "opencl", before_ns: 10000, after_ns: 8750, changes, warnings: [] };
+  const change = { baseline: "x86", candidate: "opencl", before_ns: 10000, after_ns: 8750, changes, warnings: [] };
   const all = bars(change, 2);
   assert.deepEqual(all.map((b) => b.name), ["a", "b", "2 more"]);
   assert.deepEqual([all[0].from, all[2].to], [0.01, 0.00875]);

@@ -153,5 +153,5 @@ export function limitOf(row, roof) {
 /** Share of its roof that a layer reaches: the engine's, which knows the caches, or by `limitOf`. */
 export function roofPart(row, roof) {
   const limit = limitOf(row, roof);
-  return row.roof_fraction || (limit ? row.gflops / limit : 0);
+  return row.roofline_fraction || (limit ? row.gflops / limit : 0);
 }

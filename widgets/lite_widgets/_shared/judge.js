@@ -7,7 +7,7 @@ const over = (value, nan, tolerance) =>
   nan > 0 || (value !== null && value !== undefined && value > tolerance);
 
 /** Values that are NaN or Inf on one side and something else on the other. */
-export const notNumbers = (figures) => (figures?.nan_a || 0) + (figures?.nan_b || 0);
+export const notNumbers = (figures) => (figures?.nan_baseline || 0) + (figures?.nan_candidate || 0);
 
 /** Tolerance of one layer: an operator may have its own. */
 const toleranceOf = (row, tolerance, byOp) =>
@@ -57,8 +57,8 @@ export function judge(comparison, tolerance, { byOp = null, metric = "rel_l2" } 
 
 /** {case, kind, text, detail, layer}: one sentence, and the evidence under it. */
 export function verdict(comparison, tolerance, judged) {
-  const a = backendName(comparison.a),
-    b = backendName(comparison.b);
+  const a = backendName(comparison.baseline),
+    b = backendName(comparison.candidate);
   const usual = comparison.usual_tolerance ?? comparison.tolerance;
   const n = judged.layers.length;
   const guilty = judged.layers[judged.own[0] ?? -1];

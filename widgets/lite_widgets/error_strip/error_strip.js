@@ -229,7 +229,7 @@ function actions(c, said) {
       ? [["show", "Show it"]]
       : [];
   if (said.case === "guilty")
-    return [...show, ["run_on_a", `Run this layer on ${c.get("comparison").a}`]];
+    return [...show, ["run_on_a", `Run this layer on ${c.get("comparison").baseline}`]];
   if (said.case === "unknown") return [...show, ["isolate", "Run the isolated pass"]];
   if (said.case !== "agrees" && Math.abs(c.get("tolerance") / usual(c) - 1) > 0.01)
     return [...show, ["usual", `Use ${error(usual(c))}`]];
@@ -309,7 +309,7 @@ export default widget({
       <div class="card">
         <div class="ch">
           <h3>Error per layer</h3>
-          ${legend(comparison.a)}<span class="sp"></span>${STILL ? nothing : controls(c, now)}
+          ${legend(comparison.baseline)}<span class="sp"></span>${STILL ? nothing : controls(c, now)}
         </div>
         <div class="cb tight">
           <div

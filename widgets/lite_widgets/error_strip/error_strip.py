@@ -32,7 +32,7 @@ class ErrorStrip(LiteWidget):
     {"id": "isolate"} (the isolated pass is missing and wanted).
     """
 
-    comparison = Plain(rows="layers", need=("layers", "a", "b"))
+    comparison = Plain(rows="layers", need=("layers", "baseline", "candidate"))
     tolerance = t.Float(1e-2)
     op_tolerances = t.Dict()
     by_operator = t.Bool(False)

@@ -42,7 +42,7 @@ def judge(
 
 def _not_numbers(figures: dict[str, Any]) -> int:
     """Values that are NaN or Inf on one side and something else on the other."""
-    return (figures.get("nan_a") or 0) + (figures.get("nan_b") or 0)
+    return (figures.get("nan_baseline") or 0) + (figures.get("nan_candidate") or 0)
 
 
 def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]
     Cases: "guilty", "rounding", "unknown" (no isolated pass), "adds-up", "blind" (nothing passes
     the tolerance, but outputs differ), "agrees".
     """
-    a, b = (NAMES.get(comparison[key], comparison[key]) for key in ("a", "b"))
+    a, b = (NAMES.get(comparison[key], comparison[key]) for key in ("baseline", "candidate"))
     usual = comparison.get("usual_tolerance", comparison.get("tolerance", tolerance))
     layers = judged["layers"]
     guilty = layers[judged["own"][0]] if judged["own"] else None

@@ -36,7 +36,7 @@ class GraphView(LiteWidget):
     source_graph = Plain(rows="nodes", need=("nodes",))
     profile = Plain(rows="layers", need=("layers",))
     baseline = Plain(rows="layers", need=("layers",))
-    comparison = Plain(rows="layers", need=("layers", "a", "b"))
+    comparison = Plain(rows="layers", need=("layers", "baseline", "candidate"))
     tolerance = t.Float(1e-2)
     op_tolerances = t.Dict()
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")

@@ -170,7 +170,7 @@ function errorColumns(c) {
         cell: (r) => html`<span class="${over(r.rel_l2)}">${error(r.rel_l2)}</span>`,
       },
       { head: "max abs", num: true, cls: "hide-t", cell: (r) => error(r.max_abs) },
-      { head: "NaN", num: true, cls: "hide-t", cell: (r) => r.nan_b || 0 },
+      { head: "NaN", num: true, cls: "hide-t", cell: (r) => r.nan_candidate || 0 },
       { head: "", cell: (r) => words[judged.get(r.name).state] },
     ],
     keys: { index: (r, i) => i, name: (r) => r.name, op: (r) => r.op, iso, acc: (r) => r.rel_l2 },

@@ -26,7 +26,7 @@ class LayerTable(LiteWidget):
 
     profile = Plain(rows="layers", need=("layers",))
     baseline = Plain(rows="layers", need=("layers",))
-    comparison = Plain(rows="layers", need=("layers", "a", "b"))
+    comparison = Plain(rows="layers", need=("layers", "baseline", "candidate"))
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
     hidden_types = t.List(t.Unicode())
     tolerance = t.Float(1e-2)

@@ -18,7 +18,7 @@ class OverviewStrip(LiteWidget):
     """
 
     profile = Plain(rows="layers", need=("layers",))
-    comparison = Plain(rows="layers", need=("layers", "a", "b"))
+    comparison = Plain(rows="layers", need=("layers", "baseline", "candidate"))
     tolerance = t.Float(1e-2)
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
     hidden_types = t.List(t.Unicode())

@@ -94,7 +94,7 @@ function chart(c, width) {
   >
     ${grid}
     <text x="${left - 8}" y="10" text-anchor="end">ms</text>
-    ${total(change.a, start, 0)}${rows} ${total(change.b, end, all.length + 1)}
+    ${total(change.baseline, start, 0)}${rows} ${total(change.candidate, end, all.length + 1)}
   </svg>`;
 }
 

@@ -19,7 +19,7 @@ class Waterfall(LiteWidget):
                    choice.
     """
 
-    change = Plain(need=("a", "b", "before_ns", "after_ns", "changes"))
+    change = Plain(need=("baseline", "candidate", "before_ns", "after_ns", "changes"))
     most = t.Int(12)
     runs = t.List(t.List(t.Unicode()))
     against = t.Unicode("")
@@ -38,7 +38,7 @@ class Waterfall(LiteWidget):
         picture = Picture(640, _ROW * (len(steps) + 2) + 16, "What changed")
         scale = 400 / nice(max(start, end) * 1.05)
         at = start
-        picture.text(_LEFT - 6, 20, self.change["a"][:24], anchor="end", fill=INK)
+        picture.text(_LEFT - 6, 20, self.change["baseline"][:24], anchor="end", fill=INK)
         picture.rect(_LEFT, 8, start * scale, 16, SOFT)
         picture.text(_LEFT + start * scale + 6, 20, f"{number(start)} ms", fill=INK)
         for i, (name, delta) in enumerate(steps):
@@ -51,7 +51,7 @@ class Waterfall(LiteWidget):
             picture.text(_LEFT + max(at, at + delta) * scale + 6, y + 12, sign + number(delta))
             at += delta
         y = 8 + _ROW * (len(steps) + 1)
-        picture.text(_LEFT - 6, y + 12, self.change["b"][:24], anchor="end", fill=INK)
+        picture.text(_LEFT - 6, y + 12, self.change["candidate"][:24], anchor="end", fill=INK)
         picture.rect(_LEFT, y, end * scale, 16, SOFT)
         picture.text(_LEFT + end * scale + 6, y + 12, f"{number(end)} ms", fill=INK)
         return str(picture)

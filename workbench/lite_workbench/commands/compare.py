@@ -186,19 +186,26 @@ def _show(result: Comparison, args: argparse.Namespace) -> str:
         if row.detail:
             lines += _evidence(row, row.detail)
     if result.unaligned > 0:
-        lines.append(f"{result.unaligned} values of {result.b} have no counterpart in {result.a}")
+        lines.append(
+            f"{result.unaligned} values of {result.candidate} have no counterpart in "
+            f"{result.baseline}"
+        )
     return "\n".join([*lines, result.verdict])
 
 
 def _evidence(row: LayerDifference, d: Mapping[str, Any]) -> list[str]:
     """Where a layer differs: worst place, channels, columns, and how much."""
-    figures = row.isolated or {"worst": row.worst, "worst_a": row.worst_a, "worst_b": row.worst_b}
+    figures = row.isolated or {
+        "worst": row.worst,
+        "worst_baseline": row.worst_baseline,
+        "worst_candidate": row.worst_candidate,
+    }
     channels = sorted(range(len(d["per_channel"])), key=lambda i: -d["per_channel"][i])[:5]
     columns = sorted(range(len(d["per_column"])), key=lambda i: -d["per_column"][i])[:5]
     place = ",".join(map(str, figures["worst"]))
     lines = [
         f"{row.name}, {d['kind']}: worst at [{place}]: "
-        f"{figures['worst_a']:.6g} against {figures['worst_b']:.6g}",
+        f"{figures['worst_baseline']:.6g} against {figures['worst_candidate']:.6g}",
         "  channels that differ most: "
         + ", ".join(f"{i} ({d['per_channel'][i]:.1e})" for i in channels),
         "  columns that differ most: "

@@ -235,7 +235,7 @@ def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, An
 
 def _show(result: Converted, args: argparse.Namespace) -> str:
     lines = [str(e) for e in result.model.journal.entries] if args.journal else []
-    targets = ", ".join(f"{t} {result.model.told_precision(t)}" for t in result.model.targets)
+    targets = ", ".join(f"{t} {result.model.display_precision(t)}" for t in result.model.targets)
     lines.append(
         f"wrote {result.path} ({number(result.path.stat().st_size, 'B')}): {targets}; "
         f"{plural(result.source_layers, 'layer')} became {len(result.model.graph.nodes)}"

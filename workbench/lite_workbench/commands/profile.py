@@ -184,7 +184,7 @@ def _timed(x: LayerTime, result: Profiled) -> dict[str, str]:
         "%": f"{100 * x.share:.1f}",
         "GFLOP/s": f"{x.gflops:.1f}",
         "GB/s": f"{x.gbytes_per_s:.1f}",
-        "roof %": "–" if x.roof_fraction is None else f"{100 * x.roof_fraction:.0f}",
+        "roofline %": "–" if x.roofline_fraction is None else f"{100 * x.roofline_fraction:.0f}",
     }
 
 
@@ -201,7 +201,7 @@ def _counted(x: LayerTime, result: Profiled) -> dict[str, str]:
 
 def _summary(result: Profiled) -> list[str]:
     """Totals, the reconciliation, roof and memory."""
-    from lite_engine.profile.doubts import unranked
+    from lite_engine.profile.warnings import unranked
     from lite_engine.runtime.shares import sentence
 
     total, memory = result.total_ms, result.memory_map.get("peak")
@@ -216,13 +216,13 @@ def _summary(result: Profiled) -> list[str]:
         "reads, one per step)",
     ]  # fmt: skip
     lines.insert(1, sentence(result.shares, result.backend))
-    if result.roof:
-        integers = result.roof["integer_gops"]
+    if peaks := result.roofline:
+        integers = peaks["integer_gops"]
         lines.append(
-            f"roof measured here: {result.roof['gflops']:.1f} GFLOP/s, "
+            f"roofline peaks measured here: {peaks['gflops']:.1f} GFLOP/s, "
             + (f"{integers:.1f} GOP/s in int8, " if integers else "")
-            + f"{result.roof['gbytes_per_s']:.1f} GB/s from memory, "
-            f"{result.roof['cache_gbytes_per_s']:.1f} GB/s from cache ({result.roof['what']})"
+            + f"{peaks['gbytes_per_s']:.1f} GB/s from memory, "
+            f"{peaks['cache_gbytes_per_s']:.1f} GB/s from cache ({peaks['what']})"
         )
     if told := _clock_and_heat(result.environment):
         lines.append(told)

@@ -130,7 +130,7 @@ def diff_text(change: ProfileChange) -> str:
     """The waterfall as a table: total, changes by contribution, total."""
     if change.instructions is not None:
         return _counts_text(change, change.instructions)
-    rows = [["", change.a, "", "", f"{change.before_ns / 1e6:.6f}", ""]]
+    rows = [["", change.baseline, "", "", f"{change.before_ns / 1e6:.6f}", ""]]
     for c in change.changes[:20]:
         pair = f"{c.before_ns / 1e6:.3f} → {c.after_ns / 1e6:.3f}"
         rows.append([c.kind, clip(c.name, 48), pair, f"{c.delta_ns / 1e6:+.6f}", "",
@@ -139,7 +139,7 @@ def diff_text(change: ProfileChange) -> str:
     if rest:
         delta = sum(c.delta_ns for c in rest)
         rows.append(["", f"{len(rest)} smaller changes", "", f"{delta / 1e6:+.6f}", "", ""])
-    rows.append(["", change.b, "", "", f"{change.after_ns / 1e6:.6f}", ""])
+    rows.append(["", change.candidate, "", "", f"{change.after_ns / 1e6:.6f}", ""])
     head = ["", "layers", "ms", "change ms", "total ms", "kernels"]
     told = [f"warning: {w}" for w in change.warnings]
     return "\n".join([table(head, rows, right=(2, 3, 4)), *told])
@@ -147,7 +147,7 @@ def diff_text(change: ProfileChange) -> str:
 
 def _counts_text(change: ProfileChange, totals: tuple[int, int]) -> str:
     """The same in executed instructions, where times mean nothing."""
-    rows = [["", change.a, "", f"{totals[0]:,}", ""]]
+    rows = [["", change.baseline, "", f"{totals[0]:,}", ""]]
     counted = [(c, *c.instructions) for c in change.changes if c.instructions is not None]
     layers = [(c, old, new) for c, old, new in counted if old != new]
     for c, old, new in layers[:20]:
@@ -156,7 +156,7 @@ def _counts_text(change: ProfileChange, totals: tuple[int, int]) -> str:
     if layers[20:]:
         delta = sum(new - old for _, old, new in layers[20:])
         rows.append(["", f"{len(layers) - 20} smaller changes", f"{delta:+,}", "", ""])
-    rows.append(["", change.b, "", f"{totals[1]:,}", ""])
+    rows.append(["", change.candidate, "", f"{totals[1]:,}", ""])
     head = ["", "layers", "change", "executed instructions", "kernels"]
     told = [f"warning: {w}" for w in change.warnings]
     return "\n".join([table(head, rows, right=(2, 3)), *told])

@@ -110,7 +110,9 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
             source_graph=None if session.graph is model.graph else views.graph_data(session.graph),
             height=460,
         )
-        targets = ", ".join(f"{t} {model.told_precision(t)}" for t in model.targets) or "any target"
+        targets = (
+            ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets) or "any target"
+        )
         name = "" if version == session.base else f" ({version})"
         yield Section(
             f"{prefix}conversion-{version}", f"Conversion{name}",
@@ -255,7 +257,7 @@ def _evidence(
             continue
         answers[row["name"]] = {
             "kind": "isolated" if alone else "accumulated",
-            "layer": {**row, "kernel": row.get("kernel_b", "")},
+            "layer": {**row, "kernel": row.get("kernel_candidate", "")},
             "channel": pane.channel, "map_shape": pane.map_shape, "map": pane.map,
             "detail": pane.detail,
         }  # fmt: skip

@@ -140,7 +140,7 @@ class CompareStep(Step):
             own, carried = self._over(row.get("isolated")), self._over(row)
             with self.pane.hold_trait_notifications():
                 self.pane.kind = "isolated" if own or not carried else "accumulated"
-                self.pane.layer = {**row, "kernel": row.get("kernel_b", "")}
+                self.pane.layer = {**row, "kernel": row.get("kernel_candidate", "")}
         a, b = self.pair
         of: dict[str, Any] = {"pair": self.pair, "outputs": views.compared_outputs(row)}
         first = self.session.values(a, row["name"], **of)

@@ -64,7 +64,7 @@ class ConvertStep(Step):
             ["layers", str(len(model.graph.nodes)), "", f"of {len(session.graph.nodes)}"],
             ["rewrites", str(len(rewrites)), "", f"{refusals} refused, with reasons"],
         ]
-        targets = ", ".join(f"{t} {model.told_precision(t)}" for t in model.targets)
+        targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets)
         self.facts.facts = [["Targets", targets], ["One file", "serves all of them"]]
         self.journal.rows = [
             {"rule": e.rule, "what": e.action, "nodes": listed(e.nodes), "why": e.reason}

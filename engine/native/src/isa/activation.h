@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lite_kernel.h"
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
 #include "vec.h"
 #else
 #include "transcendental.h"
@@ -19,7 +19,7 @@ LITE_INLINE F activate_vector(F x, F a, F b) {
     case Act::kLeakyRelu: return select(x < zero, a * x, x);
     case Act::kHardSigmoid: return min(one, max(zero, fma(a, x, b)));
     case Act::kHardSwish: return x * min(one, max(zero, fma(x, splat(1.0f / 6), splat(0.5f))));
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
     default: break;  // in floats only: activate
 #else
     case Act::kSigmoid: return sigmoid(x);

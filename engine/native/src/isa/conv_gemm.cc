@@ -3,7 +3,7 @@
 // The bf16 kernels keep floats in memory. Where there are products of bf16 pairs, phase 0 rounds the
 // input, [image][row][pixel][group][pairs]; elsewhere they compute in float.
 #include "tap_gemm.h"
-#if !defined(LITE_HALVES) && !defined(LITE_PAIRS)
+#if !defined(LITE_FP16) && !defined(LITE_PAIRS)
 #include "row_gemm.h"
 #define LITE_BY_ROW
 #endif
@@ -115,7 +115,7 @@ bool prepare_conv(Step& step, Env& env) {
   return true;
 }
 
-#if !defined(LITE_HALVES) && !defined(LITE_PAIRS)
+#if !defined(LITE_FP16) && !defined(LITE_PAIRS)
 // What Winograd declines.
 bool prepare_direct(Step& step, Env& env) {
   if (!prepare_conv(step, env)) return false;
@@ -228,7 +228,7 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
 
 constexpr uint32_t kConvFlags = kAcceptsPitch | kAcceptsHalo | kDivisible;
 const Kernel kConvGemm[] = {
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
     {"Conv", "f16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
 #else

@@ -45,7 +45,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 }
 
 const Kernel kDeconv[] = {
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
     {"ConvTranspose", "f16_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},
 #else
     {"ConvTranspose", "f32_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},

@@ -49,7 +49,7 @@ constexpr int kTileRows = 8;
 
 // Where products are of bf16 pairs (AVX512-BF16), two numbers take the place of a float in A and in
 // W, and every k below is one of pairs; sums and C are floats. A pair of W lies together.
-// With LITE_HALVES all of A, W and C are halves.
+// With LITE_FP16 all of A, W and C are halves.
 constexpr int kTileColumns = 2 * kLanes;
 #if defined(__AVX512BF16__)
 #define LITE_PAIRS

@@ -16,7 +16,7 @@
 
 namespace lite::LITE_ISA {
 
-#if defined(__aarch64__) && !defined(LITE_HALVES)
+#if defined(__aarch64__) && !defined(LITE_FP16)
 #define LITE_PACKED_TILE
 constexpr bool kPacks = true;
 #else

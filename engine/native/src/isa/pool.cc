@@ -174,7 +174,7 @@ void run_rows(const Step& step, const RowRange& r, void*) {
 }
 
 const Kernel kPool[] = {
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
     {"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f16_pool", prepare, run,
      kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
 #else

@@ -88,7 +88,7 @@ void run(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kResize[] = {
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
     {"Resize", "f16_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo},
 #else
     {"Resize", "f32_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo},

@@ -25,7 +25,7 @@ LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c
   memcpy(row + n, &pair, sizeof pair);
 }
 
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
 constexpr bool kSquares = false;
 LITE_INLINE void pack_square(const float*, int64_t, float, Real*, int64_t) {}
 #else

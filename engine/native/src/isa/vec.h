@@ -5,7 +5,7 @@
 // vector extensions: + - * / and comparisons are written with operators.
 //
 //   F, I         kLanes floats, kLanes int32; a comparison of F gives an I of 0 and -1
-//   Real         an element of F: float, but half where a file defines LITE_HALVES (I is of int16);
+//   Real         an element of F: float, but half where a file defines LITE_FP16 (I is of int16);
 //                data, weights and sums of kernels written in it follow
 //   load, store  need no alignment; the _part forms touch the first n lanes only (0 <= n <= kLanes)
 //   min, max     return the second operand when either is NaN: keep the data there
@@ -34,7 +34,7 @@
 
 namespace lite::LITE_ISA {
 
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
 typedef __fp16 Real;
 typedef int16_t RealInt;
 constexpr DType kReal = DType::kF16;
@@ -72,7 +72,7 @@ LITE_INLINE I as_int(F v) { return reinterpret_cast<I>(v); }
 LITE_INLINE F as_float(I v) { return reinterpret_cast<F>(v); }
 LITE_INLINE F select(I mask, F yes, F no) { return mask ? yes : no; }
 
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
 
 LITE_INLINE F splat(float s) { return reinterpret_cast<F>(vdupq_n_f16(static_cast<Real>(s))); }
 LITE_INLINE F abs(F v) { return reinterpret_cast<F>(vabsq_f16(reinterpret_cast<float16x8_t>(v))); }
@@ -266,7 +266,7 @@ LITE_INLINE float highest(F v) {
 }
 
 // Sums of more numbers than a half can count: two vectors of floats for one of halves.
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
 struct Wide {
   float32x4_t low, high;
 };

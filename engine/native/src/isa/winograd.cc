@@ -258,7 +258,7 @@ constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
 constexpr Form kF23 = form_of<F23, F23>("23");
 bool prepare_f23(Step& step, Env& env) { return prepare(step, env, kF23); }
 
-#if defined(LITE_HALVES)
+#if defined(LITE_FP16)
 // F(4,3) would lose too much to 11 bits.
 const Kernel kWinograd[] = {
     {"Conv", "f16_conv2d_winograd23", prepare_f23, run, kFlags, nullptr, run_rows},

@@ -96,7 +96,7 @@ LITE_INLINE void turn_square(const T* from, int64_t ld_from, T* to, int64_t ld_t
 }
 
 typedef Lanes<uint8_t>::V Bytes;
-typedef Lanes<uint16_t>::V Shorts;
+typedef Lanes<uint16_t>::V Lanes16;
 typedef uint64_t Longs __attribute__((vector_size(16)));
 
 // Sixteen pixels of three planes of bytes: as four bytes each, of which two pixels at a time lose the
@@ -108,7 +108,7 @@ LITE_INLINE void interleave_sixteen(const uint8_t* from, int64_t plane, uint8_t*
   const Bytes ab[2] = {Lanes<uint8_t>::low(in[0], in[1]), Lanes<uint8_t>::high(in[0], in[1])};
   const Bytes c[2] = {Lanes<uint8_t>::low(in[2], none), Lanes<uint8_t>::high(in[2], none)};
   for (int half = 0; half < 2; ++half) {
-    const Shorts low = (Shorts)ab[half], high = (Shorts)c[half];
+    const Lanes16 low = (Lanes16)ab[half], high = (Lanes16)c[half];
     const Longs four[2] = {(Longs)Lanes<uint16_t>::low(low, high),
                            (Longs)Lanes<uint16_t>::high(low, high)};
     for (int i = 0; i < 2; ++i) {

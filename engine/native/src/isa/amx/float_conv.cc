@@ -27,12 +27,12 @@ struct Part {
 };
 
 // Whether input, residual and output are bf16; floats otherwise.
-struct Shorts {
+struct InBf16 {
   bool x, residual, y;
 };
 
 struct State {
-  Shorts shorts;
+  InBf16 in_bf16;
   int32_t parts;
   Part* part;
   Finish finish;
@@ -41,18 +41,18 @@ struct State {
 
 // read_conv, of tensors that may be bf16 where there is one part.
 template <int kParts>
-bool read(const Step& step, Env& env, bool transposed, ConvShape* s, Shorts* shorts) {
+bool read(const Step& step, Env& env, bool transposed, ConvShape* s, InBf16* in_bf16) {
   const ConvOperands o{input_of(step, 0), input_of(step, 1), input_of(step, 2), input_of(step, 3),
                        output_of(step, 0)};
   const Tensor* all[] = {o.x, o.residual, o.y, o.w, o.b};
-  bool is_short[5] = {};
+  bool is_bf16[5] = {};
   for (int i = 0; i < 5; ++i) {
     if (!all[i] || all[i]->dtype == DType::kF32) continue;
-    is_short[i] = kParts == 1 && i < 3 && all[i]->dtype == DType::kBF16;
-    if (!is_short[i])
+    is_bf16[i] = kParts == 1 && i < 3 && all[i]->dtype == DType::kBF16;
+    if (!is_bf16[i])
       return env.fail("'%s' is %s, this kernel takes f32", all[i]->name, dtype_name(all[i]->dtype));
   }
-  *shorts = {is_short[0], is_short[1], is_short[2]};
+  *in_bf16 = {is_bf16[0], is_bf16[1], is_bf16[2]};
   return read_conv_shape(step, env, o, transposed, s) &&
          parse_activation(step, env, &s->activation);
 }
@@ -66,30 +66,30 @@ double vector_share(const ConvShape& s) {
 }
 
 template <int kParts>
-bool plan(const ConvShape& s, bool short_x, const Env& env, bool by_rows, AmxGemm* g) {
-  return plan_amx(s, 2, short_x, env, g, kParts, kParts == 1 ? 1 : vector_share(s), by_rows);
+bool plan(const ConvShape& s, bool bf16_x, const Env& env, bool by_rows, AmxGemm* g) {
+  return plan_amx(s, 2, bf16_x, env, g, kParts, kParts == 1 ? 1 : vector_share(s), by_rows);
 }
 
 template <int kParts>
 bool suits(const Step& step, Env& env) {
   ConvShape s;
-  Shorts shorts;
+  InBf16 in_bf16;
   AmxGemm g;
-  return read<kParts>(step, env, false, &s, &shorts) && plan<kParts>(s, shorts.x, env, false, &g);
+  return read<kParts>(step, env, false, &s, &in_bf16) && plan<kParts>(s, in_bf16.x, env, false, &g);
 }
 
 // Whether every remainder pays here.
 template <int kParts>
 bool suits_transposed(const Step& step, Env& env) {
   ConvShape s;
-  Shorts shorts;
+  InBf16 in_bf16;
   AmxGemm g;
   DeconvPart part;
-  if (!read<kParts>(step, env, true, &s, &shorts)) return false;
+  if (!read<kParts>(step, env, true, &s, &in_bf16)) return false;
   const int64_t count = count_deconv_parts(s, env);
   for (int64_t i = 0; i < count; ++i) {
     if (deconv_part(s, i, &part) &&
-        (part.shape.kernel[0] == 0 || !plan<kParts>(part.shape, shorts.x, env, false, &g)))
+        (part.shape.kernel[0] == 0 || !plan<kParts>(part.shape, in_bf16.x, env, false, &g)))
       return false;
   }
   return count > 0;
@@ -110,10 +110,10 @@ template <int kParts>
 bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& step, Env& env,
                   Part* part) {
   AmxGemm& g = part->gemm;
-  const bool short_x = static_cast<const State*>(step.state)->shorts.x;
-  plan<kParts>(s, short_x, env, false, &g);
+  const bool bf16_x = static_cast<const State*>(step.state)->in_bf16.x;
+  plan<kParts>(s, bf16_x, env, false, &g);
   if (by_rows || prefers_chunks(g, s, env)) {
-    plan<kParts>(s, short_x, env, true, &g);
+    plan<kParts>(s, bf16_x, env, true, &g);
     if (g.copied) plan_chunks(rows_per_chunk(g, s, env), &g);
   }
   if (!finish_plan(s, 2, step, env, &g)) return false;
@@ -129,13 +129,13 @@ bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& s
   return true;
 }
 
-State* new_state(const ConvShape& s, const Shorts& shorts, int64_t parts, Step& step, Env& env) {
+State* new_state(const ConvShape& s, const InBf16& in_bf16, int64_t parts, Step& step, Env& env) {
   State* state = static_cast<State*>(env.allocate(sizeof(State)));
   Part* part = static_cast<Part*>(env.allocate(static_cast<size_t>(parts) * sizeof(Part)));
   if (!state || !part) return nullptr;
   step.state = state;
   state->part = part;
-  state->shorts = shorts;
+  state->in_bf16 = in_bf16;
   state->finish = finish_of(s.activation);
   state->has_residual = s.has_residual;
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, kAmxBlock, kAmxColumns);
@@ -145,9 +145,9 @@ State* new_state(const ConvShape& s, const Shorts& shorts, int64_t parts, Step& 
 template <int kParts>
 bool prepare(Step& step, Env& env) {
   ConvShape s;
-  Shorts shorts;
-  if (!read<kParts>(step, env, false, &s, &shorts)) return false;
-  State* state = new_state(s, shorts, 1, step, env);
+  InBf16 in_bf16;
+  if (!read<kParts>(step, env, false, &s, &in_bf16)) return false;
+  State* state = new_state(s, in_bf16, 1, step, env);
   if (!state) return env.out_of_memory();
   state->parts = 1;
   const int64_t kw = s.kernel[1], taps = s.kernel[0] * kw;
@@ -161,11 +161,11 @@ bool prepare(Step& step, Env& env) {
 template <int kParts>
 bool prepare_transposed(Step& step, Env& env) {
   ConvShape s;
-  Shorts shorts;
-  if (!read<kParts>(step, env, true, &s, &shorts)) return false;
+  InBf16 in_bf16;
+  if (!read<kParts>(step, env, true, &s, &in_bf16)) return false;
   const int64_t count = count_deconv_parts(s, env);
   if (!count) return false;
-  State* state = new_state(s, shorts, count, step, env);
+  State* state = new_state(s, in_bf16, count, step, env);
   if (!state) return env.out_of_memory();
   for (int64_t i = 0; i < count; ++i) {
     DeconvPart part;
@@ -233,11 +233,11 @@ void copy(const State& state, const AmxGemm& g, const uint8_t* x, uint8_t* opera
   const auto keep = [&](int64_t from, uint8_t* to, int64_t pixels) {
     copy_shorts(g, reinterpret_cast<const uint16_t*>(x) + from, to, pixels);
   };
-  if (state.shorts.x) copy_planes(g, operand, thread, threads, keep, fill);
+  if (state.in_bf16.x) copy_planes(g, operand, thread, threads, keep, fill);
   else copy_planes(g, operand, thread, threads, round, fill);
 }
 
-// Where a step's values lie: floats, or bf16 as State::shorts says.
+// Where a step's values lie: floats, or bf16 as State::in_bf16 says.
 struct Places {
   const uint8_t* x;
   uint8_t* y;
@@ -248,12 +248,12 @@ template <int kParts>
 void multiply(const State& state, const AmxGemm& g, const float* bias, const uint8_t* operand,
               const Places& at, int thread) {
   const Act act = state.finish.activation.act;
-  const Shorts& shorts = state.shorts;
+  const InBf16& in_bf16 = state.in_bf16;
   FinishFn finish = finish_for<float, float>(act);
   if constexpr (kParts == 1) {
-    if (shorts.y && shorts.residual) finish = finish_for<uint16_t, uint16_t>(act);
-    else if (shorts.y) finish = finish_for<uint16_t, float>(act);
-    else if (shorts.residual) finish = finish_for<float, uint16_t>(act);
+    if (in_bf16.y && in_bf16.residual) finish = finish_for<uint16_t, uint16_t>(act);
+    else if (in_bf16.y) finish = finish_for<uint16_t, float>(act);
+    else if (in_bf16.residual) finish = finish_for<float, uint16_t>(act);
   }
   Sums sums[2];
   for_each_block(

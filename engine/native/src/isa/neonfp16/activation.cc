@@ -1,5 +1,5 @@
-// Activations of halves, computed in floats.
-#define LITE_HALVES
+// Activations in fp16, computed in floats.
+#define LITE_FP16
 #include "isa/activation.h"
 
 #include "ops/convert.h"

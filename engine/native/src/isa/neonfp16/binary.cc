@@ -1,3 +1,3 @@
-// binary.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// binary.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/binary.cc"

@@ -1,3 +1,3 @@
-// conv_gemm.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// conv_gemm.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/conv_gemm.cc"

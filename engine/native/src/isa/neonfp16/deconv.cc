@@ -1,3 +1,3 @@
-// deconv.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// deconv.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/deconv.cc"

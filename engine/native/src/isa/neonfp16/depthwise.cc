@@ -1,3 +1,3 @@
-// depthwise.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// depthwise.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/depthwise.cc"

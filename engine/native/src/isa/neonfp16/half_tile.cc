@@ -1,9 +1,9 @@
-// The tile of f32_tile.h in halves: eight columns per register.
+// The tile of f32_tile.h in fp16: eight columns per register.
 //
 // Sums run in fp16 over at most kRun products; then they are widened and added to float sums. So the
 // rounding of a sum does not grow with its depth, and only what kRun products add up to must stay
 // below 65504.
-#define LITE_HALVES
+#define LITE_FP16
 #include "isa/activation.h"
 #include "isa/f32_tile.h"
 

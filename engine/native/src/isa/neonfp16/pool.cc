@@ -1,3 +1,3 @@
-// pool.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// pool.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/pool.cc"

@@ -1,3 +1,3 @@
-// resize.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// resize.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/resize.cc"

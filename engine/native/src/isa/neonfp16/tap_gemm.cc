@@ -1,3 +1,3 @@
-// tap_gemm.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// tap_gemm.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/tap_gemm.cc"

@@ -1,3 +1,3 @@
-// winograd.cc of halves, for the instruction set of this folder.
-#define LITE_HALVES
+// winograd.cc in fp16, for the instruction set of this folder.
+#define LITE_FP16
 #include "isa/winograd.cc"

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.arm
 SUMS = 2e-2
 
 
-def halves(x: np.ndarray) -> np.ndarray:
+def as_fp16(x: np.ndarray) -> np.ndarray:
     """float32 numbers that fp16 holds."""
     with np.errstate(over="ignore"):
         return x.astype(np.float16).astype(np.float32)
@@ -51,7 +51,7 @@ def test_convolutions(tmp_path):
     cases = [c for c in f32.CONVS if c[0] in KERNELS]
     plans, wanted = [], []
     for case in cases:
-        op, inputs, attrs, want = f32.conv_case(*case, rounded=halves)
+        op, inputs, attrs, want = f32.conv_case(*case, rounded=as_fp16)
         given = [x if i in (1, 2) else as_half(x) for i, x in enumerate(inputs)]
         plans.append(
             one_step_plan(
@@ -66,7 +66,7 @@ def test_convolutions(tmp_path):
 def test_sums_do_not_grow_with_depth(tmp_path):
     """4608 products: the sum is widened every 128."""
     rng = np.random.default_rng(3)
-    x, w = (halves(rng.standard_normal(d, np.float32)) for d in ((1, 6, 6, 512), (24, 512, 3, 3)))
+    x, w = (as_fp16(rng.standard_normal(d, np.float32)) for d in ((1, 6, 6, 512), (24, 512, 3, 3)))
     want = f32.conv(x, w, pads=[1, 1, 1, 1])
     plan = one_step_plan(
         "Conv",
@@ -83,7 +83,7 @@ def test_sums_do_not_grow_with_depth(tmp_path):
 
 def _pair(case: Case) -> tuple[Case, Case]:
     """A case of an fp32 kernel on numbers that fp16 holds, and the same case in halves."""
-    values = [x if x is None or x.dtype != np.float32 else halves(x) for x in case.inputs]
+    values = [x if x is None or x.dtype != np.float32 else as_fp16(x) for x in case.inputs]
     exact = replace(case, inputs=values)
     shorter: dict[str, Any] = {
         "kernel": case.kernel.replace("f32_", "f16_"),

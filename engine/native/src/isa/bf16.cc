@@ -18,7 +18,7 @@ constexpr int kMost = 8;  // inputs, or outputs
 
 // A tensor of the step in floats, dense.
 struct Moved {
-  const Tensor* shorts;
+  const Tensor* narrow;
   Tensor* floats;
   size_t at;             // of Step::shared
   bool output;
@@ -95,7 +95,7 @@ void for_each_row(const Tensor& t, int thread, int threads, Visit visit) {
 
 size_t round_up(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-// The step on floats: shorts are replaced, the first `count` of state->moved.
+// The step on floats: narrow are replaced, the first `count` of state->moved.
 bool make_inner(const Step& step, Env& env, State* state) {
   if (step.num_inputs > kMost || step.num_outputs > kMost) return env.fail("too many operands");
   const auto in_floats = [&](Tensor* t, bool output) -> Tensor* {
@@ -143,7 +143,7 @@ bool prepare_inner(const Step& step, Env& env, State* state) {
   return inner.kernel->prepare(inner, env);
 }
 
-// Whether rows of one image suffice: the main input and the output are shorts, nothing else is.
+// Whether rows of one image suffice: the main input and the output are narrow, nothing else is.
 bool can_go_by_rows(const State& state) {
   const Step& s = state.step;
   return s.kernel->run_rows && s.rows.span > 0 && s.phases == 1 && state.count == 2 &&
@@ -208,7 +208,7 @@ void run_some(const State& state, const uint8_t* x, uint8_t* y, int64_t begin, i
   const Step& s = state.step;
   const RowMap& map = s.rows;
   const int64_t in_row = row_elements(*s.inputs[0]), out_row = row_elements(*s.outputs[0]);
-  const Tensor &in = *state.moved[0].shorts, &out = *state.moved[1].shorts;
+  const Tensor &in = *state.moved[0].narrow, &out = *state.moved[1].narrow;
   int64_t in_strides[kMaxRank], out_strides[kMaxRank];
   const uint16_t* from = reinterpret_cast<const uint16_t*>(x) + strides_of(in, in_strides);
   uint16_t* to = reinterpret_cast<uint16_t*>(y) + strides_of(out, out_strides);
@@ -267,10 +267,10 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
     const Moved& m = state.moved[i];
     if (m.output != output) continue;
     float* floats = reinterpret_cast<float*>(shared + m.at);
-    uint16_t* shorts = m.shorts->as<uint16_t>();
-    for_each_row(*m.shorts, thread, threads, [&](int64_t at, int64_t dense, int64_t n) {
-      if (output) round(floats + dense, shorts + at, n);
-      else widen(shorts + at, floats + dense, n);
+    uint16_t* narrow = m.narrow->as<uint16_t>();
+    for_each_row(*m.narrow, thread, threads, [&](int64_t at, int64_t dense, int64_t n) {
+      if (output) round(floats + dense, narrow + at, n);
+      else widen(narrow + at, floats + dense, n);
     });
   }
 }
@@ -280,7 +280,7 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
 }
 
 constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo;
-const Kernel kShorts[] = {
+const Kernel kBf16[] = {
     {"Conv", "bf16_conv2d_depthwise", prepare, run, kFlags, has_shorts, run_rows},
     {"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "bf16_pool", prepare, run, kFlags,
      has_shorts, run_rows},
@@ -292,4 +292,4 @@ const Kernel kShorts[] = {
 }  // namespace
 }  // namespace lite::LITE_ISA
 
-LITE_KERNEL_TABLE(shorts, kShorts)
+LITE_KERNEL_TABLE(bf16, kBf16)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.ir import DType, Journal
-from lite_engine.passes.decompose_halves import decompose_halves
+from lite_engine.passes.decompose_fp16 import decompose_fp16
 from lite_engine.runtime import host_target
 
 HALF = """
@@ -33,14 +33,14 @@ output y
 
 
 def test_only_the_ends_stay_halves(bench):
-    new = bench.rewrites(decompose_halves, HALF, WIDE, rtol=2e-3)  # f16 rounds after every node
+    new = bench.rewrites(decompose_fp16, HALF, WIDE, rtol=2e-3)  # f16 rounds after every node
     assert [v.dtype for v in new.outputs] == [DType.F16, DType.F16]
-    assert decompose_halves(new, Journal()) == 0, "once is enough"
+    assert decompose_fp16(new, Journal()) == 0, "once is enough"
 
 
 def test_attributes_name_the_wide_type(bench):
     _, new, _, _ = bench.apply(
-        decompose_halves,
+        decompose_fp16,
         """
         input x: f32[2,3]
         const k: f16[3] = [1, 2, 3]
@@ -57,7 +57,7 @@ def test_attributes_name_the_wide_type(bench):
 
 def test_what_has_nothing_to_widen_or_branches_is_left(bench):
     bench.ignores(
-        decompose_halves,
+        decompose_fp16,
         """
         input x: f32[2,3]
         const w: f16[3] = [1, 2, 3]

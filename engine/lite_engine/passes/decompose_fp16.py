@@ -16,12 +16,12 @@ from ..ir import DType, Graph, Journal, Value
 from ..ops._core import bf16_to_f32
 from ._core import graph_pass
 
-NAME = "decompose-halves"
+NAME = "decompose-fp16"
 HALVES = (DType.F16, DType.BF16)
 
 
 @graph_pass(NAME)
-def decompose_halves(graph: Graph, journal: Journal) -> int:
+def decompose_fp16(graph: Graph, journal: Journal) -> int:
     """Leaves alone a graph with branches or loops beside halves: their ports are typed."""
     wide = [
         node

@@ -39,8 +39,11 @@ def test_an_arg_max_at_ties_is_excused() -> None:
     result = compare(a, b, feeds)
     assert result.outputs[a.output_names[0]]["rel_l2"] > 0.3
     assert result.agrees, result.verdict
-    assert result.magnified == {a.output_names[0]: "best"}
-    assert "because best magnifies a difference within the limit" in result.verdict
+    assert result.ill_conditioned == {a.output_names[0]: "best"}
+    assert (
+        "because best is ill-conditioned and amplifies a difference within the limit"
+        in result.verdict
+    )
 
 
 def test_what_only_the_whole_run_gets_wrong_is_not() -> None:
@@ -53,7 +56,7 @@ def test_what_only_the_whole_run_gets_wrong_is_not() -> None:
 
     b.values = spoiled
     result = compare(a, b, feeds)
-    assert not result.agrees and not result.magnified
+    assert not result.agrees and not result.ill_conditioned
     assert all(x.within for x in result.layers)
 
 
@@ -80,7 +83,7 @@ def test_a_fault_of_whole_runs_is_named_and_is_no_rounding() -> None:
     b.values = spoiled
     result = compare(a, b, feeds)
     assert not result.agrees and all(x.within for x in result.layers)
-    assert "in b's whole run sigmoid (Sigmoid) makes other numbers" in result.verdict
+    assert "sigmoid (Sigmoid) gives different results in b's whole run" in result.verdict
 
 
 def test_a_choice_at_a_margin_is_not_excused() -> None:
@@ -102,9 +105,9 @@ def test_a_choice_at_a_margin_is_not_excused() -> None:
     b.values = spoiled
     result = compare(a, b, feeds)
     assert all(x.within for x in result.layers)
-    row = next(x for x in result.layers if scores in (x.value_a, x.value_b))
+    row = next(x for x in result.layers if scores in (x.value_baseline, x.value_candidate))
     assert row.rel_l2 < 0.1  # the limit of outputs is 0.31
-    assert not result.agrees and result.outputs_apart == a.output_names
+    assert not result.agrees and result.differing_outputs == a.output_names
 
 
 def choosing(op: str) -> tuple[Side, Side, dict, str]:
@@ -138,7 +141,7 @@ def test_one_wrong_class_is_found_unless_it_is_a_tie(op: str) -> None:
         b.isolated = spoiled
         result = compare(a, b, feeds)
         assert result.agrees == right, result.verdict
-        row = next(x for x in result.layers if x.value_b == name)
+        row = next(x for x in result.layers if x.value_candidate == name)
         assert 0 < row.isolated["rel_l2"] < 1e-2  # 8 roundoffs of bfloat16 are 3e-2
         assert row.explained == (row.isolated["rel_l2"] if right else 0)
 
@@ -173,7 +176,7 @@ def test_places_of_whole_runs_are_judged_by_scores_too(op: str) -> None:
 
         sides[1].values = spoiled
         result = compare(*sides, {"x": x}, isolated=False)
-        row = next(r for r in result.layers if r.value_b == name)
+        row = next(r for r in result.layers if r.value_candidate == name)
         assert row.isolated is None and row.within == right, result.verdict
         if at == 7:  # what reads a place that fell another way is run alone
             row = next(r for r in result.layers if r.name == "after")

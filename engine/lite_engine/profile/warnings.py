@@ -11,7 +11,7 @@ from .record import Profile
 _NAMED = 3
 
 
-def doubts(result: Profile) -> list[str]:
+def warnings_of(result: Profile) -> list[str]:
     if not result.times_meaningful:
         more = ", executed instructions" if result.instructions else ""
         return [f"emulated: the times say nothing about a board; kernels, shapes, memory{more} do"]

@@ -13,11 +13,11 @@ from ..ops import run_node
 from ._core import graph_pass, infer_new
 from ._quantised import EIGHT_BITS
 
-NAME = "quantize-join-tables"
+NAME = "quantize-merge-lookup-tables"
 
 
 @graph_pass(NAME)
-def quantize_join_tables(graph: Graph, journal: Journal) -> int:
+def quantize_merge_lookup_tables(graph: Graph, journal: Journal) -> int:
     count = 0
     for node in list(graph.nodes):
         if node.op == "QLookup":

@@ -1,4 +1,4 @@
-"""One comparison under way: what both sides are fed, what was run, what each layer's row says."""
+"""One comparison while it runs: the feeds of both sides, what was run, the row of each layer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from ..errors import LiteError, UsageError
 from ..ir import Node, Value, format_shape
 from .alignment import Pair, align, closure
-from .choices import chooses, judge_alone, judge_in_whole_runs
 from .comparison import LayerDifference
 from .difference import channel_map, difference, histogram
+from .index_outputs import is_index_output, judge_alone, judge_in_whole_runs
 from .judge import CARRIED, floor_of, other_integers, tolerance_of, within
 from .rounding import LIKE, UNIT, explained, one_sided
 from .side import Side, Valued, quant_of, to_float, to_integer
@@ -21,8 +21,8 @@ from .side import Side, Valued, quant_of, to_float, to_integer
 Arrays = Mapping[str, np.ndarray]
 
 
-class Work:
-    """One comparison under way: the feeds of both sides, what was run, what comes out."""
+class ComparisonRun:
+    """One comparison while it runs. In names, a is the baseline and b the candidate."""
 
     def __init__(
         self, a: Valued, b: Valued, feeds: Mapping[str, Any], tolerance: float | None,
@@ -60,7 +60,7 @@ class Work:
     def rows(self, window: Sequence[Pair], first: int) -> list[LayerDifference]:
         """Differences of these values, from one run of each side and one of the layers alone."""
         judged = self.tolerance is None and isinstance(self.b, Side)
-        choices = [p for p in window if judged and chooses(self, p.name_b)]
+        choices = [p for p in window if judged and is_index_output(self, p.name_b)]
         scores = {} if self.isolated or not choices else self._inputs(choices)
         inputs = self._inputs(window) if self.isolated else scores
         names_a = list(dict.fromkeys([p.name_a for p in window] + list(inputs.values())))
@@ -114,9 +114,9 @@ class Work:
         given = self._given(inputs, self.values_a(list(inputs.values())))
         alone = self._run_alone(list(over.values()), given)
         for i, row in enumerate(rows):
-            if row.value_b in over:
-                pair = over[row.value_b]
-                rows[i] = self._row(row.index, pair, va, vb, alone.get(row.value_b))
+            if row.value_candidate in over:
+                pair = over[row.value_candidate]
+                rows[i] = self._row(row.index, pair, va, vb, alone.get(row.value_candidate))
 
     def differing(self, probes: Sequence[Pair]) -> int | None:
         """Which of these values of two whole runs is the first that differs by more than rounding
@@ -247,10 +247,10 @@ class Work:
             isolated=None if own is None else asdict(own),
             within=within(d, CARRIED * limit, CARRIED * floor) if own is None
             else within(own, limit, floor),
-            quantised=one_sided(pair) or other_integers(pair), floor=floor,
-            kernel_b=self._kernels.get(pair.node_b.name, "") if pair.node_b else "",
-            value_a=pair.name_a, value_b=pair.name_b,
-            sources_b=[] if others == sources else others,
+            quantized=one_sided(pair) or other_integers(pair), floor=floor,
+            kernel_candidate=self._kernels.get(pair.node_b.name, "") if pair.node_b else "",
+            value_baseline=pair.name_a, value_candidate=pair.name_b,
+            sources_candidate=[] if others == sources else others,
         )  # fmt: skip
         return row
 

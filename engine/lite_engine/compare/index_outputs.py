@@ -1,9 +1,8 @@
-"""Layers that answer with places: an arg-max, the indices of the best k.
+"""Layers whose outputs are indices: ArgMax, and the indices of TopK.
 
-A place is no number that could be nearly right: class 19 is as far from class 20 as class 1 is. It
-is judged by the scores that it stands for. The margin of two choices is the difference of their
-scores; choices at a small one fall either way when scores are rounded, and choices at a large one
-do not, however many places there are.
+An index cannot be nearly right: class 19 is as far from class 20 as class 1 is. It is therefore
+judged by the score that it selects. The margin between two indices is the difference of their
+scores. A small margin may be decided either way when scores are rounded, a large one may not.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Comparing(Protocol):
-    """What these functions ask of the comparison that is running (work.py): the pairs by B's
+    """What these functions need of a ComparisonRun: the pairs by B's
     names, A's names by B's, and values as real numbers of one shape."""
 
     a: Valued
@@ -42,25 +41,25 @@ class Comparing(Protocol):
 
 
 @dataclass
-class Choice:
+class IndexOutput:
     """What a layer chooses from: its answers are indices of `scores` along `axis`."""
 
     scores: Value
     axis: int
 
 
-def choice_of(node: Node | None, name: str) -> Choice | None:
+def index_output_of(node: Node | None, name: str) -> IndexOutput | None:
     """How a layer makes its value `name` by choosing; None where it computes it."""
     if node is None or not node.inputs or node.inputs[0] is None:
         return None
     if node.op in ("ArgMax", "ArgMin"):
-        return Choice(node.inputs[0], node.attrs.get("axis", 0))
+        return IndexOutput(node.inputs[0], node.attrs.get("axis", 0))
     if node.op == "TopK" and name == node.outputs[1].name:
-        return Choice(node.inputs[0], node.attrs.get("axis", -1))
+        return IndexOutput(node.inputs[0], node.attrs.get("axis", -1))
     return None
 
 
-def same_choices(
+def same_indices(
     scores: np.ndarray, axis: int, a: np.ndarray, b: np.ndarray, slack: np.ndarray | float
 ) -> bool:
     """Every choice b (indices along `axis`, which they may lack) has the score that choice a has,
@@ -78,32 +77,32 @@ def same_choices(
     return bool(np.all((at_a == at_b) | (margin <= slack_a + slack_b)))
 
 
-def chooses(work: Comparing, value_b: str) -> bool:
+def is_index_output(run: Comparing, value_b: str) -> bool:
     """B's layer answers with places among scores that A has too."""
-    choice = choice_of(work.pair_of[value_b].node_b, value_b)
-    return choice is not None and choice.scores.name in work.known
+    choice = index_output_of(run.pair_of[value_b].node_b, value_b)
+    return choice is not None and choice.scores.name in run.known
 
 
 def judge_alone(
-    work: Comparing, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
+    run: Comparing, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
 ) -> None:
     """Judges a layer of B that chooses among A's scores, `given` as B has them: a choice is right
     when its score and the right one's differ by no more than the two lose on the way to B."""
-    s, t, axis = _scores(work, pair, va, given)
-    x, y = work.real(pair, va[pair.name_a], alone)
-    right = same_choices(s, axis, x, y, np.maximum(_lost(work, s), np.abs(t - s)))
+    s, t, axis = _scores(run, pair, va, given)
+    x, y = run.real(pair, va[pair.name_a], alone)
+    right = same_indices(s, axis, x, y, np.maximum(_lost(run, s), np.abs(t - s)))
     _judged(row, x, y, right)
 
 
 def judge_in_whole_runs(
-    work: Comparing, pair: Pair, row: LayerDifference, va: Arrays, vb: Arrays
+    run: Comparing, pair: Pair, row: LayerDifference, va: Arrays, vb: Arrays
 ) -> None:
     """Judges the places of B's whole run, where its layer was not run alone: those are right that
     no larger margin parts from A's than errors like those of all scores explain."""
-    s, t, axis = _scores(work, pair, va, vb)
-    x, y = work.real(pair, va[pair.name_a], vb[pair.name_b])
-    slack = np.maximum(_lost(work, s), _explained_margin(s, t) / 2)
-    _judged(row, x, y, same_choices(s, axis, x, y, slack))
+    s, t, axis = _scores(run, pair, va, vb)
+    x, y = run.real(pair, va[pair.name_a], vb[pair.name_b])
+    slack = np.maximum(_lost(run, s), _explained_margin(s, t) / 2)
+    _judged(row, x, y, same_indices(s, axis, x, y, slack))
 
 
 def _judged(row: LayerDifference, x: np.ndarray, y: np.ndarray, right: bool) -> None:
@@ -119,49 +118,49 @@ def _explained_margin(s: np.ndarray, t: np.ndarray) -> float:
 
 
 def right_in_whole_runs(
-    work: Comparing, values_b: Sequence[str], alone: Arrays, whole: Arrays
+    run: Comparing, values_b: Sequence[str], alone: Arrays, whole: Arrays
 ) -> bool:
     """B's whole run chose these places as its layers alone do from its own scores, and none whose
     margin is larger than errors like those of all its scores explain."""
-    pairs = [work.pair_of[name] for name in values_b]
-    names = [n for p in pairs for n in (p.name_a, *work.reads(p.name_b).values())]
-    va = work.values_a(names) if names else {}
+    pairs = [run.pair_of[name] for name in values_b]
+    names = [n for p in pairs for n in (p.name_a, *run.reads(p.name_b).values())]
+    va = run.values_a(names) if names else {}
     for pair in pairs:
-        s, t, axis = _scores(work, pair, va, whole)
-        x, y = work.real(pair, va[pair.name_a], whole[pair.name_b])
-        _, own = work.real(pair, va[pair.name_a], alone[pair.name_b])
-        if not same_choices(t, axis, own, y, _lost(work, t)):
+        s, t, axis = _scores(run, pair, va, whole)
+        x, y = run.real(pair, va[pair.name_a], whole[pair.name_b])
+        _, own = run.real(pair, va[pair.name_a], alone[pair.name_b])
+        if not same_indices(t, axis, own, y, _lost(run, t)):
             return False
-        if not same_choices(s, axis, x, y, _explained_margin(s, t) / 2):
+        if not same_indices(s, axis, x, y, _explained_margin(s, t) / 2):
             return False
     return True
 
 
 def _scores(
-    work: Comparing, pair: Pair, va: Arrays, vb: Arrays
+    run: Comparing, pair: Pair, va: Arrays, vb: Arrays
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """A's scores and B's as real numbers of one shape, and the axis along which B chooses."""
-    choice = choice_of(pair.node_b, pair.name_b)
+    choice = index_output_of(pair.node_b, pair.name_b)
     assert choice is not None
     name = choice.scores.name
-    if name in work.pair_of:
-        s, t = work.real(work.pair_of[name], va[work.known[name]], vb[name])
+    if name in run.pair_of:
+        s, t = run.real(run.pair_of[name], va[run.known[name]], vb[name])
     else:
         s = t = to_float(vb[name], quant_of(choice.scores))
     return s.astype(np.float64), t.astype(np.float64), choice.axis
 
 
-def _lost(work: Comparing, scores: np.ndarray) -> np.ndarray:
+def _lost(run: Comparing, scores: np.ndarray) -> np.ndarray:
     """What each number loses at most where the coarser side stores it."""
-    coarser = max(work.a.precision, work.b.precision, key=UNIT.__getitem__)
+    coarser = max(run.a.precision, run.b.precision, key=UNIT.__getitem__)
     return np.maximum(UNIT[coarser] * np.abs(scores), SMALLEST[coarser])
 
 
 __all__ = [
-    "choice_of",
-    "chooses",
+    "index_output_of",
+    "is_index_output",
     "judge_alone",
     "judge_in_whole_runs",
     "right_in_whole_runs",
-    "same_choices",
+    "same_indices",
 ]

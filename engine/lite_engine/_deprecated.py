@@ -1,0 +1,21 @@
+"""Old names of public attributes: they still work, and warn."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+
+def deprecated_name(old: str, new: str) -> property:
+    """A property `old` that reads the attribute `new` and raises a DeprecationWarning."""
+
+    def read(owner: Any) -> Any:
+        warn_renamed(f"{type(owner).__name__}.{old}", new)
+        return getattr(owner, new)
+
+    return property(read, doc=f"Deprecated: use `{new}`.")
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warns that `old` is now called `new`, at the line that used it."""
+    warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=3)

@@ -1,0 +1,2 @@
+// bf16.cc for the instruction set of this folder.
+#include "isa/bf16.cc"

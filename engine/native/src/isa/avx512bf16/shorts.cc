@@ -1,2 +1,0 @@
-// shorts.cc for the instruction set of this folder.
-#include "isa/shorts.cc"
