@@ -2,6 +2,7 @@
 
     liblite_runtime.so               the runtime for this machine's Python
     bin/<arch>/lite_run              static runners; <arch> is x86_64 or aarch64
+    bin/<arch>/lite_run_opencl       the same, linked with the C library there: it opens OpenCL
     lib/<arch>/liblite_runtime.so    the runtime of another architecture, for `lite export`
     include/lite_runtime.h           its C interface
     liblite_count.so                 counts instructions under qemu-user (not on AArch64)
@@ -37,13 +38,14 @@ def library_path(arch: str | None = None) -> Path:
     return _existing(path, "runtime library", arch or host_arch())
 
 
-def runner_path(arch: str | None = None) -> Path:
-    """The `lite_run` executable of an architecture, by default this machine's.
+def runner_path(arch: str | None = None, *, opencl: bool = False) -> Path:
+    """The `lite_run` executable of an architecture, by default this machine's; with `opencl`
+    `lite_run_opencl`, which a static executable cannot replace.
 
     Raises BackendUnavailableError when it was not built.
     """
-    arch = arch or host_arch()
-    return _existing(_HERE / "bin" / arch / "lite_run", "runner lite_run", arch)
+    arch, name = arch or host_arch(), "lite_run_opencl" if opencl else "lite_run"
+    return _existing(_HERE / "bin" / arch / name, f"runner {name}", arch)
 
 
 def counter_path() -> Path:

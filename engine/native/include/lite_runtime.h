@@ -124,6 +124,16 @@ LITE_API lite_program* lite_file_program(lite_file*, const char* target,
                                          const lite_options* options, char* error,
                                          size_t error_bytes);
 
+/* OpenCL on this machine as JSON: every library that was tried, with its reason and how to fix it,
+ * and every device. Libraries are opened in another process: `runner` (the path of lite_run), or a
+ * fork of this one when that is NULL; one that says nothing for `timeout_s` seconds (0: 20) hangs.
+ * NULL when out of memory; free it with lite_text_free. */
+LITE_API char* lite_opencl_report(const char* runner, int32_t timeout_s);
+LITE_API void lite_text_free(char* text);
+/* The other process's part: what a runner does with the arguments of main when the first one begins
+ * with "--probe-". Returns the exit status. */
+LITE_API int lite_opencl_child(int argc, char** argv);
+
 #ifdef __cplusplus
 }
 #endif

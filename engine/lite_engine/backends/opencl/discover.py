@@ -15,20 +15,20 @@ from pathlib import Path
 from ... import settings
 from .opening import Opening, open_all
 
-ICD_FOLDERS = ("/etc/OpenCL/vendors", "/usr/share/OpenCL/vendors", "/vendor/etc/OpenCL/vendors")
-LOADERS = ("libOpenCL.so.1", "libOpenCL.so")
-VENDOR_NAMES = (
-    "libmali.so.1", "libmali.so", "libGLES_mali.so.1", "libGLES_mali.so", "libPVROCL.so.1",
-    "libPVROCL.so", "libnvidia-opencl.so.1",
-)  # fmt: skip
-VENDOR_PATHS = (
-    "/usr/lib/aarch64-linux-gnu/libmali.so", "/usr/lib/aarch64-linux-gnu/mali/libOpenCL.so",
-    "/usr/lib/aarch64-linux-gnu/libOpenCL.so", "/usr/lib/arm-linux-gnueabihf/libmali.so",
-    "/vendor/lib64/libOpenCL.so", "/vendor/lib64/egl/libGLES_mali.so", "/vendor/lib64/libPVROCL.so",
-    "/system/vendor/lib64/libOpenCL.so", "/system/lib64/libOpenCL.so",
-    "/system/vendor/lib64/egl/libGLES_mali.so", "/vendor/lib/libOpenCL.so",
-    "/system/vendor/lib/libOpenCL.so",
-)  # fmt: skip
+#: What may be where: kind (icd-folder, loader, vendor-library, vendor-path) and name. The native
+#: runtime has the same file built in.
+PLACES = [
+    (kind, name.strip())
+    for kind, _, name in (
+        line.partition(" ")
+        for line in (Path(__file__).parent / "places.txt").read_text().splitlines()
+        if line and not line.startswith("#")
+    )
+]
+
+
+def _places(kind: str) -> list[str]:
+    return [name for k, name in PLACES if k == kind]
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ def candidates() -> list[tuple[str, str]]:
     if vendors:
         found += _icd_libraries(Path(vendors), "OCL_ICD_VENDORS")
     else:
-        for folder in ICD_FOLDERS:
+        for folder in _places("icd-folder"):
             found += _icd_libraries(Path(folder), folder)
-    found += [(name, "loader") for name in LOADERS]
-    found += [(name, "vendor library") for name in VENDOR_NAMES]
-    found += [(path, "vendor path") for path in VENDOR_PATHS if Path(path).exists()]
+    found += [(name, "loader") for name in _places("loader")]
+    found += [(name, "vendor library") for name in _places("vendor-library")]
+    found += [(path, "vendor path") for path in _places("vendor-path") if Path(path).exists()]
     seen: dict[str, str] = {}
     for library, how in found:
         seen.setdefault(library, how)
@@ -84,7 +84,7 @@ def _icd_libraries(place: Path, how: str) -> list[tuple[str, str]]:
             text = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             text = ""
-        out.append((text.splitlines()[0] if text else str(file), f"{how}/{file.name}"))
+        out.append((text.splitlines()[0].strip() if text else str(file), f"{how}/{file.name}"))
     return out
 
 

@@ -4,6 +4,7 @@
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info]
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
+//   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
 // Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lite_run_npy.h"
 
@@ -54,7 +56,8 @@ int usage(const char* why) {
           "[--threads N] [--runs N] [--warmup N]\n"
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
-          "       lite_run --kernels\n",
+          "       lite_run --kernels\n"
+          "       lite_run --list-devices [--probe-seconds N]\n",
           why, lite_target());
   return 2;
 }
@@ -83,6 +86,25 @@ int print_kernels() {
   lite_kernel_info info;
   for (int i = 0; lite_kernel(i, &info) == 0; ++i)
     printf("%s %s %s\n", info.isa, info.name, info.ops);
+  return 0;
+}
+
+// Where this program lies, for starting it again; nullptr when the system does not say.
+const char* own_path() {
+  static char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  return length > 0 ? path : nullptr;
+}
+
+int list_devices(int argc, char** argv) {
+  int seconds = 0;
+  if (argc != 2 && (argc != 4 || strcmp(argv[2], "--probe-seconds") != 0 ||
+                    !number(argv[3], 1, 3600, &seconds)))
+    return usage("--list-devices takes nothing but --probe-seconds N");
+  char* text = lite_opencl_report(own_path(), seconds);
+  if (!text) return failed("out of memory");
+  fputs(text, stdout);
+  lite_text_free(text);
   return 0;
 }
 
@@ -343,6 +365,8 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
 int main(int argc, char** argv) {
   static Arguments args;
   if (argc == 2 && strcmp(argv[1], "--kernels") == 0) return print_kernels();
+  if (argc > 1 && strcmp(argv[1], "--list-devices") == 0) return list_devices(argc, argv);
+  if (argc > 1 && strncmp(argv[1], "--probe-", 8) == 0) return lite_opencl_child(argc, argv);
   if (const int wrong = parse(argc, argv, &args)) return wrong;
   lite_file* file = lite_file_open(args.model, error_text, sizeof error_text);
   if (!file) return failed("%s", error_text);

@@ -1,0 +1,36 @@
+#include "kernel_texts.h"
+
+#include <string.h>
+
+namespace lite::opencl {
+
+namespace {
+
+// unsigned char kText_common[] and kText_NAME[] (with a zero byte), and LITE_KERNEL_TEXTS(X), which is
+// X(NAME, SHA-256 as bytes) for each file. Written by cmake/kernel_texts.cmake.
+#include "opencl_kernel_texts.inc"
+
+const char* chars(const unsigned char* bytes) { return reinterpret_cast<const char*>(bytes); }
+
+const KernelText kTexts[] = {
+#define LITE_TEXT(name, ...)                                                                     \
+  {#name, chars(kText_common), chars(kText_##name), sizeof kText_common - 1, sizeof kText_##name - 1, \
+   {__VA_ARGS__}},
+    LITE_KERNEL_TEXTS(LITE_TEXT)
+#undef LITE_TEXT
+};
+
+}  // namespace
+
+const KernelText* kernel_text(int index) {
+  const int count = sizeof kTexts / sizeof *kTexts;
+  return index >= 0 && index < count ? &kTexts[index] : nullptr;
+}
+
+const KernelText* find_kernel_text(const uint8_t sha256[32]) {
+  for (const KernelText& text : kTexts)
+    if (memcmp(text.sha256, sha256, sizeof text.sha256) == 0) return &text;
+  return nullptr;
+}
+
+}  // namespace lite::opencl

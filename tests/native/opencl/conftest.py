@@ -1,0 +1,56 @@
+"""The OpenCL part of the runtime in a program of its own, under AddressSanitizer."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def base_tool(root: Path) -> Path:
+    """base_tool.cc, built once for all workers and runs."""
+    if not (shutil.which("cmake") and shutil.which("ninja")):
+        pytest.skip("no cmake or ninja; run scripts/setup.sh")
+    build = root / "build" / "opencl-base"
+    build.mkdir(parents=True, exist_ok=True)
+    with (build / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in (
+            ["cmake", "-S", Path(__file__).parent, "-B", build, "-G", "Ninja"],
+            ["cmake", "--build", build, "--parallel", "2"],
+        ):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    return build / "base_tool"
+
+
+@pytest.fixture
+def ask(base_tool: Path, tmp_path: Path) -> Tool:
+    """`ask("class", …, LITE_OPENCL_LIBRARY=…)`: a call of the tool that must end without a
+    complaint of the sanitizers; `status` is the exit status that it must have."""
+
+    def call(
+        *arguments: object, status: int = 0, given: bytes = b"", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("LITE_", "OCL_"))}
+        # Drivers and their compilers keep what they have until the process ends.
+        options = f"detect_leaks=0:log_path={tmp_path}/asan:handle_segv=0:handle_abort=0"
+        done = subprocess.run(
+            [str(base_tool), *map(str, arguments)], input=given, capture_output=True, timeout=120,
+            env={**env, "ASAN_OPTIONS": options, **variables},
+        )  # fmt: skip
+        reports = "".join(p.read_text() for p in tmp_path.glob("asan.*"))
+        stdout, stderr = done.stdout.decode(), done.stderr.decode()
+        assert not reports and "runtime error" not in stderr, reports + stderr
+        assert done.returncode == status, (done.returncode, stdout, stderr)
+        return subprocess.CompletedProcess(done.args, done.returncode, stdout, stderr)
+
+    return call
