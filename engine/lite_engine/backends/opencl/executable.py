@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ from ...errors import BackendUnavailableError
 from ...plan import PlanTensor, Segment, Step
 from .. import Executable, LayersRefused, Recovering, StepTime
 from .device import Device
-from .kernels import Kernel, KernelFailed, KernelMaker
+from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
 from .selfcheck import disagreement
 from .sharing import share
@@ -24,10 +23,6 @@ from .ways import Choice, Ways
 #: Rounds of one way while tuning, of which the fastest counts, and runs of a round: events would
 #: add some µs to every call, and more between two.
 _TUNING_ROUNDS, _TUNING_RUNS = 4, 16
-#: Statuses after which nothing on the device can be used: CL_DEVICE_NOT_AVAILABLE,
-#: CL_OUT_OF_HOST_MEMORY, CL_INVALID_DEVICE, CL_INVALID_CONTEXT, CL_INVALID_COMMAND_QUEUE.
-_LOST = (-2, -6, -33, -34, -36)
-_NO_MEMORY = -4  # CL_MEM_OBJECT_ALLOCATION_FAILURE: some drivers allocate at the first use
 
 
 class OpenCLExecutable(Executable, Recovering):
@@ -97,7 +92,7 @@ class OpenCLExecutable(Executable, Recovering):
         def seconds(way: str) -> float:
             try:
                 kernels = ways.maker.make(ways.launches(replace(choice, forced=way)))
-                return min(self._seconds(kernels, _TUNING_RUNS) for _ in range(_TUNING_ROUNDS))
+                return seconds_of(self.device, kernels, _TUNING_RUNS, _TUNING_ROUNDS)
             except (self.device.cl.Error, KernelFailed):
                 return float("inf")  # a way that this device cannot go is not the fastest
 
@@ -158,13 +153,15 @@ class OpenCLExecutable(Executable, Recovering):
         reference's."""
         checked = settings.get("LITE_CHECK") and ways.step.op != "Copy" and not ways.checked
         given = self._values(ways.step.inputs) if checked else {}
+        if checked:
+            self._spoil(ways.step)
         self._enqueue_step(ways)
         try:
             self.finish()
         except self.device.cl.Error as error:
             if not ways.kernels:
                 raise
-            raise KernelFailed(_kind(error.code), error, ways.kernels[-1].launch) from None
+            raise KernelFailed(kind_of(error.code), error, ways.kernels[-1].launch) from None
         if checked and ways.kernels:
             said = disagreement(ways.step, self.plan, given, self._values(ways.step.outputs))
             if said:
@@ -175,7 +172,20 @@ class OpenCLExecutable(Executable, Recovering):
         if ways.step.op == "Copy":
             self._copy(ways.step, self.device.queue)
         for kernel in ways.kernels:
-            self._enqueue(kernel)
+            enqueue(self.device, kernel)
+
+    def _spoil(self, step: Step) -> None:
+        """Overwrites what only this step writes, so that numbers it leaves out are not those of an
+        earlier run."""
+        read = self._roots(step.inputs)
+        others = [i for other in self.plan.steps if other is not step for i in other.outputs]
+        for root in self._roots(step.outputs) - read - self._roots(others):
+            buffer = self._buffers[root]
+            spoilt = np.full(buffer.size, 0xFF, np.uint8)
+            self.device.cl.enqueue_copy(self.device.queue, buffer, spoilt)
+
+    def _roots(self, indices: Sequence[int]) -> set[int]:
+        return {self.plan.root(i).index for i in indices if i >= 0}
 
     def _keep(self, step: Step) -> None:
         """What a step wrote and somebody wants to see."""
@@ -202,15 +212,6 @@ class OpenCLExecutable(Executable, Recovering):
                 f"{self.device.report.name} failed while running: {error}"
             ) from None
 
-    def _enqueue(self, kernel: Kernel) -> None:
-        """Raises KernelFailed, BackendUnavailableError when the device is lost."""
-        status = kernel.call()
-        if status:
-            name = self.device.cl.status_code.to_string(status, "status %d")
-            if status in _LOST:
-                raise BackendUnavailableError(f"{self.device.report.name} is lost: {name}")
-            raise KernelFailed(_kind(status), name, kernel.launch)
-
     def _take_over(self) -> None:
         """What an earlier segment left on the device, into the buffers that the kernels read."""
         for index, source in self._given.items():
@@ -222,7 +223,7 @@ class OpenCLExecutable(Executable, Recovering):
         """The kernels alone, on whatever the buffers hold (benchmarks)."""
         for ways in self._steps:
             for kernel in ways.kernels:
-                self._enqueue(kernel)
+                enqueue(self.device, kernel)
 
     def finish(self) -> None:
         self.device.queue.finish()
@@ -230,17 +231,7 @@ class OpenCLExecutable(Executable, Recovering):
     def seconds_of(self, name: str, runs: int) -> float:
         """Seconds of the named step among its like, on whatever the buffers hold (benchmarks)."""
         ways = next(w for w in self._steps if name in (w.step.name, w.step.kernel))
-        return self._seconds(ways.kernels, runs)
-
-    def _seconds(self, kernels: list[Kernel], runs: int) -> float:
-        """Seconds a step takes where one run follows the other."""
-        self.device.queue.finish()
-        start = time.perf_counter()
-        for _ in range(runs):
-            for kernel in kernels:
-                self._enqueue(kernel)
-        self.device.queue.finish()
-        return (time.perf_counter() - start) / runs
+        return seconds_of(self.device, ways.kernels, runs)
 
     def _copy(self, step: Step, queue: Any) -> Any:
         """Between host and device, without waiting."""
@@ -319,8 +310,3 @@ class OpenCLExecutable(Executable, Recovering):
             if hasattr(a, "size") and not isinstance(a, np.generic) and id(a) not in own
         }
         return {"device": sum(own.values()), "packed": sum(constants.values())}
-
-
-def _kind(status: int) -> str:
-    """Of verdicts.KINDS."""
-    return "memory" if status == _NO_MEMORY else "launch"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,41 @@ class Kernel:
     group: tuple[int, ...] | None
     call: Call
     args: list[Any]
+
+
+#: Statuses after which nothing on the device can be used: CL_DEVICE_NOT_AVAILABLE,
+#: CL_OUT_OF_HOST_MEMORY, CL_INVALID_DEVICE, CL_INVALID_CONTEXT, CL_INVALID_COMMAND_QUEUE.
+_LOST = (-2, -6, -33, -34, -36)
+_NO_MEMORY = -4  # CL_MEM_OBJECT_ALLOCATION_FAILURE: some drivers allocate at the first use
+
+
+def kind_of(status: int) -> str:
+    """Of verdicts.KINDS."""
+    return "memory" if status == _NO_MEMORY else "launch"
+
+
+def enqueue(device: Device, kernel: Kernel) -> None:
+    """Raises KernelFailed, BackendUnavailableError when the device is lost."""
+    status = kernel.call()
+    if status:
+        name = device.cl.status_code.to_string(status, "status %d")
+        if status in _LOST:
+            raise BackendUnavailableError(f"{device.report.name} is lost: {name}")
+        raise KernelFailed(kind_of(status), name, kernel.launch)
+
+
+def seconds_of(device: Device, kernels: list[Kernel], runs: int, rounds: int = 1) -> float:
+    """Seconds that a step takes where one run follows the other: of the fastest round."""
+    best = float("inf")
+    for _ in range(rounds):
+        device.queue.finish()
+        start = time.perf_counter()
+        for _ in range(runs):
+            for kernel in kernels:
+                enqueue(device, kernel)
+        device.queue.finish()
+        best = min(best, (time.perf_counter() - start) / runs)
+    return best
 
 
 class KernelMaker:
