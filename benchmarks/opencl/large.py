@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from lite_engine import Predictor
 from lite_engine.backends.opencl.device import choose, open_device
+from lite_engine.backends.opencl.roofs import Roofs, measure
 from lite_engine.errors import LiteError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.runtime.tune import tune
-
-from benchmarks.opencl.roofs import Roofs, measure
 
 _RUNS = 40
 RNG = np.random.default_rng(7)
@@ -95,7 +94,7 @@ LAYERS: dict[str, Any] = {
 def measured(graph: Graph, precision: str, effort: str) -> tuple[float, int, int]:
     """Best µs of the operator's own kernels, its flops, its bytes."""
     predictor = Predictor(graph, "opencl", precision=precision)
-    execution = predictor.execution() if effort == "none" else tune(predictor, effort)
+    execution = predictor.execution() if effort == "none" else tune(predictor, effort).execution
     feeds = [RNG.standard_normal(v.shape, np.float32) for v in graph.inputs]  # type: ignore[arg-type]
     names = {s.name for s in execution.plan.steps}
     name = "measured" if "measured" in names else "copy_relayout"  # a transpose is that change

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, settings
 from lite_engine.backends.opencl import executable, kernels
+from lite_engine.backends.opencl.cases.examples import examples
+from lite_engine.backends.opencl.cases.graphs import single
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.executable import OpenCLExecutable
 from lite_engine.backends.opencl.faults import Fault, planted
@@ -29,7 +31,7 @@ from lite_engine.runtime import host_target
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.views import profile_data
 
-from tests.opencl.tiny import device, single
+from tests.opencl.tiny import device
 from tests.small_models import Builder, classifier
 
 pytestmark = pytest.mark.opencl
@@ -250,6 +252,12 @@ def test_a_start_checks_what_no_start_has_checked(start, compared: list[str]) ->
     compared.clear()
     checked_run(GRAPH)
     assert {"stem", "dw", "pw", "wide", "prob"} <= set(compared)
+
+
+def test_inputs_that_became_attributes_are_checked_too(start, compared: list[str]) -> None:
+    for graph in examples()["reduce"] + examples()["copy_slice"]:
+        checked_run(graph)
+    assert compared.count("layer") > 5
 
 
 def test_what_gave_wrong_numbers_does_not_pass(start, compared: list[str]) -> None:

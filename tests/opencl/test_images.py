@@ -8,13 +8,13 @@ import lite_engine.backends.opencl as opencl
 import numpy as np
 import pytest
 from lite_engine import Predictor
+from lite_engine.backends.opencl.cases.graphs import conv, residual
 from lite_engine.backends.opencl.image_convolutions import suits
 from lite_engine.backends.opencl.launch import Scratch
 from lite_engine.backends.opencl.problem import Convolution
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.runtime.inputs import random_feeds
 
-from tests.opencl.test_kernels import conv, residual
 from tests.opencl.tiny import check, device
 
 pytestmark = pytest.mark.opencl
@@ -34,7 +34,7 @@ CASES = {
     "strides and dilations": lambda: conv((2, 6, 9, 6), 4, 3, strides=[2, 1], dilations=[2, 1]),
     "5x5, uneven pads": lambda: conv((1, 4, 6, 6), 3, 5, pads=[0, 1, 2, 3]),
     "one axis": lambda: conv((1, 3, 9), 5, 3),
-    "residual": residual,
+    "residual": lambda: residual(8, side=5, activation="HardSwish"),
     "depthwise": lambda: conv((2, 8, 5, 6), 8, 3, 8, activation="Relu"),
     "depthwise, odd": lambda: conv((1, 9, 6, 7), 9, 5, 9, strides=[2, 2], dilations=[1, 2]),
 }

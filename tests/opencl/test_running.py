@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from lite_engine import Predictor, settings
 from lite_engine.backends import get_backend
 from lite_engine.backends.opencl import device as devices
 from lite_engine.backends.opencl import gpu_convolutions
+from lite_engine.backends.opencl.faults import Fault, planted
 from lite_engine.backends.opencl.tuning import Tuning
 from lite_engine.backends.opencl.variants import Tile, Variant
 from lite_engine.errors import BackendUnavailableError, UsageError
@@ -119,7 +121,7 @@ def test_tuning_is_measured_once_and_kept(tmp_path: Path) -> None:
         measured.append(way)
         return seconds[way]
 
-    assert table.measure("normal", "size", ways, time)
+    assert table.measure("normal", "size", ways, time) == seconds
     assert measured == ways and table.pick("size", ways) == "fast"
     assert not table.measure("normal", "size", ways, time)
     table.save()
@@ -162,6 +164,28 @@ def test_flags_that_measure(tmp_path: Path, monkeypatch, capsys) -> None:
     assert main(["run", made, "--tune", "-v"]) == 0
     assert "median of" in "".join(capsys.readouterr())
     assert main([*shown, "--tune", "sloppy"]) == 2
+
+
+def test_lite_tune_says_what_changed(tmp_path: Path, monkeypatch, capsys) -> None:
+    own = dataclasses.replace(device(tiles=True), tuning=Tuning(tmp_path / "tuning-d0.json"))
+    monkeypatch.setattr(opencl, "open_device", lambda report: own)
+    ways = [Variant(Tile(16, 16, 4, 4), parts) for parts in (1, 2)]
+    monkeypatch.setattr(gpu_convolutions, "ranked", lambda *_: ways)
+    b = Builder((1, 4, 4, 4), "small")
+    Model(b.done(b.conv(b.x, 4, 8, 3, name="conv"))).save(tmp_path / "small.lite")
+    with planted(Fault("launch", "conv2d", "image")):
+        assert main(["tune", str(tmp_path / "small.lite"), "--effort", "rapid", "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (row,) = told["measured"]
+    assert (row["layer"], row["before"], told["known"]) == ("conv", str(ways[0]), 0)
+    assert set(row["seconds"]) == {*map(str, ways), "image", "direct"}
+    assert row["seconds"]["image"] is None  # it failed
+    timed = {way: s for way, s in row["seconds"].items() if s}
+    assert row["way"] == min(timed, key=timed.get) == own.tuning.table[row["size"]]
+    assert main(["tune", str(tmp_path / "small.lite")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("0 sizes of layers measured, 0 changed; 1 known already.")
+    assert main(["tune"]) == 2 and main(["tune", "a.lite", "--import", "b.json"]) == 2
 
 
 def test_tune_runs_and_refuses_other_backends(wanted) -> None:

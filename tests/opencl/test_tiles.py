@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.backends.opencl import convolutions, gpu_convolutions
+from lite_engine.backends.opencl.cases.graphs import single
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.variants import (
     TILES,
@@ -16,7 +17,7 @@ from lite_engine.backends.opencl.variants import (
     variants,
 )
 
-from tests.opencl.tiny import check, device, single
+from tests.opencl.tiny import check, device
 from tests.small_models import Builder
 
 pytestmark = pytest.mark.opencl

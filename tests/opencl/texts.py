@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
+from lite_engine.backends.opencl.cases import cases, large
+from lite_engine.backends.opencl.cases.graphs import conv, pair, residual, single, some
 from lite_engine.backends.opencl.profile import PROFILES, DeviceProfile
 from lite_engine.backends.opencl.registry import Target
 from lite_engine.backends.opencl.steps import launches_of
@@ -23,10 +24,6 @@ from lite_engine.ir import Graph
 from lite_engine.ops import get_op
 from lite_engine.ops.activation import FUSABLE
 from lite_engine.plan import Plan, Step, make_plan
-
-from tests.opencl.test_kernels import CASES, cast, conv, outputs, pair
-from tests.opencl.tiny import single
-from tests.small_models import Builder
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Text:
 def all_texts() -> list[Text]:
     """Each text once, in a fixed order."""
     found: dict[Text, None] = {}
-    every = [*(g for cases in CASES.values() for g in cases), *large()]
+    every = [g for found in (cases(), large()) for graphs in found.values() for g in graphs]
     for graph, way in [*((g, str) for g in every), *((g, _kind) for g in fused())]:
         for precision in ("fp32", "fp16"):
             plan = make_plan(graph, "opencl", precision=precision)
@@ -87,47 +84,13 @@ def fused() -> Iterator[Graph]:
         yield from (conv((1, 64, 12, 12), 64, k, **act) for k in (1, 3))
         yield conv((1, 6, 9, 9), 6, 3, 6, **act)
         yield conv((1, 6, 5, 5), 9, 3, 3, **act)
-        yield single("Gemm", (9, 12), _weights(12, 20), _weights(20), **act)
+        yield single("Gemm", (9, 12), some(12, 20), some(20), **act)
         yield pair("MatMul", (2, 5, 8), (2, 8, 12), **act)
         yield pair("Add", (2, 3, 4), (2, 3, 4), **act)
         doubling = {"strides": [2, 2], **act}
-        yield single("ConvTranspose", (1, 8, 4, 3), _weights(8, 4, 2, 2), _weights(4), **doubling)
-        yield single("ConvTranspose", (1, 5, 4, 3), _weights(5, 4, 3, 3), _weights(4), **act)
-        yield from (residual(64, k, 1, act) for k in (1, 3))
-
-
-def residual(channels: int, kernel: int, group: int, attrs: dict[str, object]) -> Graph:
-    """A convolution that adds its own input."""
-    b = Builder((1, channels, 12, 12), "residual")
-    y = b.add("Relu", b.x)
-    w, bias = b.weights(channels, channels // group, kernel, kernel), b.weights(channels)
-    pads = [kernel // 2] * 4
-    return b.done(b.add("Conv", y, w, bias, y, name="layer", group=group, pads=pads, **attrs))
-
-
-def large() -> Iterator[Graph]:
-    """Layers that fill every tile, aligned and not."""
-    for channels, filters in ((64, 128), (36, 130), (33, 129)):
-        yield conv((1, channels, 24, 24), filters, 3, activation="Relu")
-        yield conv((1, channels, 24, 24), filters, 1)
-        yield single("Gemm", (200, channels), _weights(channels, filters), _weights(filters))
-        yield pair("MatMul", (1, 200, channels), (1, channels, filters))
-        w = _weights(channels, filters, 2, 2)
-        yield single("ConvTranspose", (1, channels, 12, 12), w, None, strides=[2, 2])
-        for group in (1, 3, channels):
-            if channels % group == 0:
-                yield residual(channels, 3, group, {"activation": "HardSwish"})
-        yield residual(channels, 1, 1, {"activation": "HardSwish"})
-    yield cast("bool")
-    for count in (1, 3):
-        w, r = _weights(1, 28, 5), _weights(1, 28, 7)
-        yield outputs("LSTM", (4, 2, 5), count, w, r, hidden_size=7)
-    yield conv((1, 64, 24, 24), 64, 3, 64)
-    yield conv((1, 64, 160, 160), 64, 5, 64)
-
-
-def _weights(*shape: int) -> np.ndarray:
-    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        yield single("ConvTranspose", (1, 8, 4, 3), some(8, 4, 2, 2), some(4), **doubling)
+        yield single("ConvTranspose", (1, 5, 4, 3), some(5, 4, 3, 3), some(4), **act)
+        yield from (residual(64, k, **act) for k in (1, 3))
 
 
 def main() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from functools import lru_cache
-from typing import Any
 from unittest import mock
 
 import lite_engine.backends.opencl as opencl
@@ -14,8 +13,6 @@ from lite_engine.ir import Graph
 from lite_engine.plan import make_plan
 from lite_engine.runtime.execute import Execution
 from lite_engine.runtime.inputs import random_feeds
-
-from tests.small_models import Builder
 
 #: Relative L2 error allowed by precision.
 TOLERANCE = {"fp32": 1e-5, "fp16": 5e-3}
@@ -30,13 +27,6 @@ def device(tiles: bool = False, images: bool = False) -> Device:
         return own
     profile = dataclasses.replace(own.profile, local_tiles=True, prefers_images=images)
     return dataclasses.replace(own, profile=profile)
-
-
-def single(op: str, shape: tuple[int, ...], *inputs: Any, **attrs: Any) -> Graph:
-    """A graph of one node; arrays among `inputs` become constants, after the graph's input."""
-    b = Builder(shape, op)
-    values = [b.graph.constant(np.asarray(v)) if v is not None else None for v in inputs]
-    return b.done(b.add(op, b.x, *values, name="layer", **attrs))
 
 
 def check(

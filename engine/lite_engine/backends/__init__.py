@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Backend,
         Executable,
         LayersRefused,
+        Measured,
         Offload,
         Probed,
         Recovering,
@@ -38,8 +39,8 @@ def get_backend(name: str) -> Backend:
 
 
 _CONTRACT = (
-    "Backend", "Executable", "LayersRefused", "Offload", "Probed", "Recovering", "Repeats",
-    "Samples", "StepTime", "Tried", "Tunable",
+    "Backend", "Executable", "LayersRefused", "Measured", "Offload", "Probed", "Recovering",
+    "Repeats", "Samples", "StepTime", "Tried", "Tunable",
 )  # fmt: skip
 __getattr__ = lazily(__name__, dict.fromkeys(_CONTRACT, "_base"))
 
@@ -47,6 +48,7 @@ __all__ = [
     "Backend",
     "Executable",
     "LayersRefused",
+    "Measured",
     "Offload",
     "Probed",
     "Recovering",

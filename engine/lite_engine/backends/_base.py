@@ -41,6 +41,18 @@ class Samples(NamedTuple):
     instructions: dict[str, Any] | None = None
 
 
+class Measured(NamedTuple):
+    """One layer's ways, measured: `before` is the one that it took until then, `way` the fastest;
+    `seconds` has all that were tried, infinite for one that failed. Layers of one `size` share
+    their way; the first one's name stands here."""
+
+    layer: str
+    size: str
+    before: str
+    way: str
+    seconds: dict[str, float]
+
+
 class LayersRefused(BackendUnavailableError):
     """A backend has no way left to run these layers of a segment, but can run others. `layers`
     maps names to reasons."""
@@ -112,9 +124,10 @@ class Backend(Protocol):
 class Tunable(Protocol):
     """A backend that has several ways to compute a layer and measures which one is the fastest."""
 
-    def measuring(self, effort: str) -> AbstractContextManager[None]:
-        """Segments compiled in this block measure the ways that are not known yet. `effort` is
-        none, rapid, normal or exhaustive. Raises UsageError for another one."""
+    def measuring(self, effort: str) -> AbstractContextManager[list[Measured]]:
+        """Segments compiled in this block measure the ways that are not known yet, and note them in
+        the list. `effort` is none, rapid, normal or exhaustive. Raises UsageError for another
+        one."""
         ...
 
     def learn(self, tuning: Mapping[str, Mapping[str, str]]) -> None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from ..backends import Tunable, get_backend
+from typing import NamedTuple
+
+from ..backends import Measured, Tunable, get_backend
 from ..errors import UsageError
 from .execute import Execution
 from .predictor import Predictor
 
 
-def tune(predictor: Predictor, effort: str = "normal") -> Execution:
+class Tuned(NamedTuple):
+    """`measured` are the layers measured now; `known` counts the sizes of this model's layers that
+    had been measured before."""
+
+    execution: Execution
+    measured: list[Measured]
+    known: int
+
+
+def tune(predictor: Predictor, effort: str = "normal") -> Tuned:
     """Measures the layers of a predictor that runs on OpenCL and lets it take the fastest ways.
 
     `effort` is rapid, normal or exhaustive: how many ways of a layer are tried. The table is kept
@@ -19,8 +30,10 @@ def tune(predictor: Predictor, effort: str = "normal") -> Execution:
     backend = get_backend("opencl")
     if predictor.backend != "opencl" or not isinstance(backend, Tunable):
         raise UsageError(f"only OpenCL is tuned, this predictor runs on {predictor.backend}")
-    with backend.measuring(effort):
+    with backend.measuring(effort) as measured:
         predictor.forget_plans()
         execution = predictor.execution()
-    predictor.model.tuning.update(backend.learned())
-    return execution
+    learned = backend.learned()
+    predictor.model.tuning.update(learned)
+    sizes = {size for table in learned.values() for size in table}
+    return Tuned(execution, measured, len(sizes - {m.size for m in measured}))

@@ -16,6 +16,7 @@ VERBS = {
     "quantize": "int8, checked against its float parent",
     "run": "one inference",
     "profile": "per-layer times",
+    "tune": "OpenCL: the fastest way of each layer, measured or taken from a field report",
     "compare": "layer by layer: which one is wrong",
     "devices": "list, add, test and remove boards and phones",
     "export": "what goes to the device, in one folder",

@@ -1,15 +1,21 @@
-"""`lite doctor`: what this machine has, why not, how to fix it."""
+"""`lite doctor`: what this machine has, why not, how to fix it; OpenCL's kernels one by one."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._base import Command, add_device
+from lite_engine.errors import UsageError
+
+from ..words import plural
+from ._base import Command, add_device, write_json
+from ._table import table
 
 if TYPE_CHECKING:
-    from lite_engine.doctor import Examination
+    from lite_engine.doctor import Examination, FieldReport
 
 
 _MARK = {"good": "+", "warning": "!", "bad": "-"}
@@ -24,13 +30,26 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         choices=("x86", "arm", "opencl", "reference"),
         help="exit 1 unless it can be used",
     )
+    parser.add_argument(
+        "--check",
+        choices=("opencl",),
+        help="run every kernel on the OpenCL device and compare it with NumPy (takes minutes); "
+        "exit 1 when one is wrong or fails",
+    )
+    parser.add_argument(
+        "--field-report",
+        metavar="FILE",
+        help="the same, and write what to send about a device: one JSON file, nothing personal",
+    )
     add_device(parser)
 
 
-def _call(args: argparse.Namespace) -> Examination:
+def _call(args: argparse.Namespace) -> Examination | FieldReport:
     from lite_engine.devices import find_device
     from lite_engine.doctor import check_file, device_check, examine
 
+    if args.check or args.field_report:
+        return _checked(args)
     device = find_device(args.device)
     result = examine()
     if args.model:
@@ -41,7 +60,33 @@ def _call(args: argparse.Namespace) -> Examination:
     return result
 
 
-def _show(result: Examination, args: argparse.Namespace) -> str:
+def _checked(args: argparse.Namespace) -> FieldReport:
+    from lite_engine.doctor import examine_opencl
+
+    if args.model or args.device != "local":
+        raise UsageError(
+            "--check and --field-report examine this machine's own OpenCL device",
+            fix="leave MODEL and --device out",
+        )
+    report = examine_opencl(_progress)
+    if args.field_report:
+        write_json(report.to_dict(), args.field_report)
+    return report
+
+
+def _progress(kernel: str, done: int, total: int) -> None:
+    """One line that writes over itself, where a person watches."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[Kchecking {kernel} ({done + 1} of {total})")
+        sys.stderr.write("\r\x1b[K" if done + 1 == total else "")
+        sys.stderr.flush()
+
+
+def _show(result: Examination | FieldReport, args: argparse.Namespace) -> str:
+    from lite_engine.doctor import FieldReport
+
+    if isinstance(result, FieldReport):
+        return _show_report(result, args)
     lines = []
     for check in result.checks:
         lines.append(f"{_MARK[check.state]} {check.name}: {check.summary}")
@@ -59,7 +104,40 @@ def _show(result: Examination, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-def _code(result: Examination, args: argparse.Namespace) -> int:
+def _show_report(report: FieldReport, args: argparse.Namespace) -> str:
+    if report.device is None:
+        lines = [f"{attempt.what}: {attempt.result}" for attempt in report.attempts]
+    else:
+        own = report.device
+        rows = [
+            [k.kernel, k.dtype, k.way or "–", k.cases, k.verdict, _micros(k.seconds), k.detail]
+            for k in report.kernels
+        ]
+        headers = ["kernel", "type", "way", "cases", "verdict", "µs", "reason"]
+        counts = Counter(k.verdict for k in report.kernels)
+        lines = [
+            f"{own.name} ({own.platform}), driver {own.driver}",
+            "",
+            table(headers, rows, right=(3, 5)),
+            "",
+            f"{plural(len(rows), 'way')} to run a kernel, "
+            f"{plural(sum(k.cases for k in report.kernels), 'case')}: "
+            + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()),
+        ]
+    if args.field_report:
+        lines.append(f"wrote {args.field_report}")
+    return "\n".join(lines)
+
+
+def _micros(seconds: float) -> str:
+    return f"{seconds * 1e6:.1f}" if seconds else "–"
+
+
+def _code(result: Examination | FieldReport, args: argparse.Namespace) -> int:
+    from lite_engine.doctor import FieldReport
+
+    if isinstance(result, FieldReport):
+        return 0 if result.sound else 1
     if (args.model or args.device != "local") and result.checks[0].state == "bad":
         return 1
     return 0 if args.backend is None or result.backends.get(args.backend, False) else 1

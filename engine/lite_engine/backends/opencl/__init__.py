@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ...errors import BackendUnavailableError, UsageError
 from ...plan import Segment
-from .. import Backend, Offload, Probed, Tried, Tunable, Usability
+from .. import Backend, Measured, Offload, Probed, Tried, Tunable, Usability
 from . import discover
 from .device import DeviceReport, choose, copy_cost, open_device, reports
 from .executable import OpenCLExecutable
@@ -72,14 +72,16 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
         return {f"opencl/{tuning.key}": dict(sorted(known.items()))} if known else {}
 
     @contextmanager
-    def measuring(self, effort: str) -> Iterator[None]:
+    def measuring(self, effort: str) -> Iterator[list[Measured]]:
         """Segments compiled in this block measure the ways of layers that the tuning table does
-        not know. Raises UsageError for an unknown effort."""
+        not know, and note them in the list. Raises UsageError for an unknown effort."""
         if effort not in EFFORTS:
             raise UsageError(f"tuning effort {effort!r} is not one of {', '.join(EFFORTS)}")
         before, self._effort = self._effort, effort
-        open_device(choose()).tuning.sizes.clear()
+        tuning = open_device(choose()).tuning
+        tuning.sizes.clear()
+        tuning.measured = []
         try:
-            yield
+            yield tuning.measured
         finally:
             self._effort = before

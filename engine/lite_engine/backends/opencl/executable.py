@@ -12,7 +12,7 @@ import numpy as np
 from ... import settings
 from ...errors import BackendUnavailableError
 from ...plan import PlanTensor, Segment, Step
-from .. import Executable, LayersRefused, Recovering, StepTime
+from .. import Executable, LayersRefused, Measured, Recovering, StepTime
 from .device import Device
 from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
@@ -96,9 +96,16 @@ class OpenCLExecutable(Executable, Recovering):
             except (self.device.cl.Error, KernelFailed):
                 return float("inf")  # a way that this device cannot go is not the fastest
 
-        choice = Choice(self.device.tuning)
+        tuning = self.device.tuning
+        choice = Choice(tuning)
         ways.launches(choice)
-        return self.device.tuning.measure(self.effort, choice.size, choice.ways, seconds)
+        offered = list(map(str, choice.offered))
+        before = str(tuning.pick(choice.size, choice.offered)) if offered else ""
+        taken = tuning.measure(self.effort, choice.size, offered, seconds)
+        if taken:
+            now = tuning.table.get(choice.size, before)
+            tuning.measured.append(Measured(ways.step.name, choice.size, before, now, taken))
+        return bool(taken)
 
     # ---- running
 

@@ -17,6 +17,7 @@ from typing import TypeVar
 from ...documents import parse
 from ...errors import LiteError, ModelFormatError
 from ...files import write_file
+from .. import Measured
 
 Way = TypeVar("Way")
 
@@ -32,6 +33,8 @@ class Tuning:
     table: dict[str, str] = field(default_factory=dict)
     #: Every size that was asked for: what a model's layers need of the table.
     sizes: set[str] = field(default_factory=set)
+    #: What was measured since `Tunable.measuring` began.
+    measured: list[Measured] = field(default_factory=list)
 
     @classmethod
     def of_device(cls, folder: Path, *facts: str) -> Tuning:
@@ -65,20 +68,19 @@ class Tuning:
 
     def measure(
         self, effort: str, size: str, ways: Sequence[str], seconds: Callable[[str], float]
-    ) -> bool:
+    ) -> dict[str, float]:
         """Measures the ways of a size, the most promising first; `seconds` builds and times one,
         infinite where it fails.
 
-        False when there is nothing to choose or it is known already.
+        What each took; nothing when there is no choice or it is known already.
         """
         if size in self.table or len(ways) < 2:
-            return False
-        best = float("inf")
-        for way in ways[: EFFORTS[effort]]:
-            taken = seconds(way)
-            if taken < best:
-                best, self.table[size] = taken, way
-        return True
+            return {}
+        taken = {way: seconds(way) for way in ways[: EFFORTS[effort]]}
+        best = min(taken, key=taken.__getitem__)
+        if taken[best] < float("inf"):
+            self.table[size] = best
+        return taken
 
     def save(self) -> None:
         """Keeps the table; a full or read-only disk only costs measuring again."""

@@ -34,6 +34,7 @@ KINDS = {
     "memory": ("gets no memory", False),
 }
 _DETAIL_LIMIT = 240
+_PROGRAM = re.compile(r"(?<![\w.])(?:/[^\s/:]+)+\.cl\b")
 _FOLDERS = re.compile(r"(?<![\w.])(?:/[^\s/:]+)+/")
 #: More than any device has, and few enough to read at every start.
 MOST_FAILURES = 2000
@@ -64,9 +65,10 @@ class Failure(NamedTuple):
 
 
 def detail_of(error: object) -> str:
-    """What a driver says, as one line that fits a table. Folders are left out: compilers name
-    temporary files, which differ each time and tell where a person keeps them."""
-    return shortened(_FOLDERS.sub("", one_line(str(error))), _DETAIL_LIMIT)
+    """What a driver says, as one line that fits a table. Folders are left out, and the
+    names of temporary files: they differ each time and tell where a person keeps them."""
+    text = _FOLDERS.sub("", _PROGRAM.sub("program", one_line(str(error))))
+    return shortened(text, _DETAIL_LIMIT)
 
 
 def launch_key(text: str, kernel: str, group: tuple[int, ...] | None) -> str:

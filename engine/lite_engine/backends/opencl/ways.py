@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ...errors import BackendUnavailableError
 from ...plan import Plan, Step
@@ -35,29 +36,29 @@ class NoWayLeft(Exception):
 @dataclass
 class Choice:
     """The choice among a step's ways: `pick` answers its builder, with `forced` if that is among
-    them, else from the table of what was measured. `size` and `ways` are those it was asked for,
+    them, else from the table of what was measured. `size` and `offered` are those it was asked for,
     `variant` the one it took."""
 
     tuning: Tuning
     excluded: set[str] = field(default_factory=set)
     forced: str = ""
     size: str = ""
-    ways: list[str] = field(default_factory=list)
+    offered: list[Any] = field(default_factory=list)
     variant: str = _ONLY
 
     def pick(self, size: str, ways: Sequence[Way], /) -> Way:
         """Raises NoWayLeft."""
-        left = [way for way in ways if _variant(way) not in self.excluded]
+        left = [way for way in ways if family_of(way) not in self.excluded]
         if not left:
             raise NoWayLeft
-        self.size, self.ways = size, [str(way) for way in left]
+        self.size, self.offered = size, left
         measured = self.tuning.pick(size, left)
         way = next((way for way in left if str(way) == self.forced), measured)
-        self.variant = _variant(way)
+        self.variant = family_of(way)
         return way
 
 
-def _variant(way: object) -> str:
+def family_of(way: object) -> str:
     """What a way has in common with those that fail with it."""
     return way.family if isinstance(way, Variant) else str(way)
 

@@ -52,7 +52,7 @@ class ReferenceExecutable(Executable):
                     if index in self._wanted:
                         self._taps[index] = result
             self._times.append(StepTime(start - begin, end - begin, f"numpy_{step.op}"))
-        return [_read(self.plan, i, arrays) for i in self.plan.outputs]
+        return [read_tensor(self.plan, i, arrays) for i in self.plan.outputs]
 
     def times(self) -> list[StepTime]:
         return self._times
@@ -74,7 +74,7 @@ def run_step(plan: Plan, step: Step, arrays: Mapping[int, np.ndarray]) -> list[n
     Raises ShapeError when a result does not fit its tensor.
     """
     tensors = [None if i < 0 else plan.tensors[i] for i in step.inputs]
-    given = [None if t is None else _read(plan, t.index, arrays) for t in tensors]
+    given = [None if t is None else read_tensor(plan, t.index, arrays) for t in tensors]
     if step.op == "Relayout":
         assert given[0] is not None
         return [np.ascontiguousarray(given[0].transpose(step.attrs["perm"]))]
@@ -91,6 +91,10 @@ def run_step(plan: Plan, step: Step, arrays: Mapping[int, np.ndarray]) -> list[n
     ]
     # what subgraphs capture follows the node's own inputs
     count = len(step.node.inputs)
+    logical += [None] * (count - len(logical))
+    for i, value in enumerate(step.node.inputs):
+        if logical[i] is None and value is not None:
+            logical[i] = value.const  # an input that other backends have as an attribute
     outer = {id(v): a for v, a in zip(captured(step.node), logical[count:]) if a is not None}
     own = zip(step.node.inputs, logical)
     outer |= {id(v): a for v, a in own if v is not None and a is not None}
@@ -105,7 +109,7 @@ def run_step(plan: Plan, step: Step, arrays: Mapping[int, np.ndarray]) -> list[n
     return [np.ascontiguousarray(r) if r.ndim else r for r in results]
 
 
-def _read(plan: Plan, index: int, arrays: Mapping[int, np.ndarray]) -> np.ndarray:
+def read_tensor(plan: Plan, index: int, arrays: Mapping[int, np.ndarray]) -> np.ndarray:
     """An array in physical order; aliases reinterpret their root's bytes."""
     tensor = plan.tensors[index]
     if index in arrays:
@@ -113,7 +117,7 @@ def _read(plan: Plan, index: int, arrays: Mapping[int, np.ndarray]) -> np.ndarra
     if tensor.data is not None:
         return tensor.data
     assert tensor.alias_of is not None
-    return _read(plan, tensor.alias_of, arrays).reshape(tensor.dims)
+    return read_tensor(plan, tensor.alias_of, arrays).reshape(tensor.dims)
 
 
 def evaluate(

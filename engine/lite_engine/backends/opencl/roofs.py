@@ -1,6 +1,6 @@
-"""What an OpenCL device does at best, by kernels that do nothing else.
+"""What a device does at best, by kernels that do nothing else.
 
-Multiply-adds in registers give the arithmetic roofs, a copy of memory larger than any cache the
+Multiply-adds in registers give the arithmetic peak, a copy of memory larger than any cache the
 bandwidth (bytes read and bytes written), empty kernels what one more call costs host and device.
 """
 
@@ -11,7 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from lite_engine.backends.opencl.device import Device
+
+from .device import Device
+from .enqueue import prepared
+from .profile import BUILD_OPTIONS
+from .programs import built
 
 _CHAINS, _ROUNDS = 16, 256
 _SOURCE = """
@@ -40,6 +44,8 @@ kernel void move(global const float4 *x, global float4 *y) {
 }
 kernel void nothing(global float *y) { if (get_global_id(0) > 1 << 30) y[0] = 0; }
 """
+#: Work-items of a group, where the device takes as many.
+_GROUP = 256
 
 
 @dataclass(frozen=True)
@@ -61,19 +67,24 @@ class Roofs:
         return {k: round(v, 2) for k, v in asdict(self).items()}
 
 
-def measure(device: Device, *, items: int = 1 << 20, megabytes: int = 512) -> Roofs:
+def measure(
+    device: Device, *, items: int = 1 << 20, megabytes: int = 512, calls: int = 1000
+) -> Roofs:
+    """Raises BackendUnavailableError without memory for two buffers of that size, pyopencl's Error
+    when the device fails."""
     cl = device.cl
+    group = min(_GROUP, device.device.max_work_group_size)
 
     def program(half: bool) -> Any:
         head = f"#define CHAINS {_CHAINS}\n#define ROUNDS {_ROUNDS}\n"
         head += "#define HALF\n" if half else ""
-        return cl.Program(device.context, head + _SOURCE).build(["-cl-mad-enable"])
+        return built(cl, cl.Program(device.context, head + _SOURCE), BUILD_OPTIONS)
 
     def seconds(kernel: Any, grid: int, *args: Any) -> float:
         kernel.set_args(*args)
         best = float("inf")
         for _ in range(8):
-            event = cl.enqueue_nd_range_kernel(device.timed_queue, kernel, (grid,), (256,))
+            event = cl.enqueue_nd_range_kernel(device.timed_queue, kernel, (grid,), (group,))
             device.timed_queue.finish()
             best = min(best, (event.profile.end - event.profile.start) / 1e9)
         return best
@@ -88,24 +99,23 @@ def measure(device: Device, *, items: int = 1 << 20, megabytes: int = 512) -> Ro
     nbytes = megabytes << 20
     source, target = device.buffer(nbytes), device.buffer(nbytes)
     moved = 2 * nbytes / seconds(cl.Kernel(single, "move"), nbytes // 16, source, target)
-    enqueue, alone = _empty(device, cl.Kernel(single, "nothing"), small)
+    empty = cl.Kernel(single, "nothing")
+    empty.set_args(small)
+    call = prepared(cl, device.queue, empty, (group,), (group,))
+    enqueue, alone = _empty(device, call, calls)
     return Roofs(rates[0] / 1e9, rates[1] / 1e9 if rates[1:] else 0, moved / 1e9, enqueue, alone)
 
 
-def _empty(device: Device, kernel: Any, buffer: Any) -> tuple[float, float]:
+def _empty(device: Device, call: Any, calls: int) -> tuple[float, float]:
     """µs of the host for one more call, and from call to call when the queue is full."""
-    from lite_engine.backends.opencl.enqueue import prepared
-
-    kernel.set_args(buffer)
-    call = prepared(device.cl, device.queue, kernel, (256,), (256,))
     best = [float("inf")] * 2
     for _ in range(5):
         device.queue.finish()
         begin = time.perf_counter()
-        for _ in range(1000):
+        for _ in range(calls):
             call()
         given = time.perf_counter()
         device.queue.finish()
         times = (given - begin, time.perf_counter() - begin)
         best = [min(a, b) for a, b in zip(best, times)]
-    return best[0] * 1e3, best[1] * 1e3
+    return best[0] / calls * 1e6, best[1] / calls * 1e6

@@ -1,0 +1,101 @@
+"""`lite tune`: the fastest way of each layer on this OpenCL device, measured or taken over."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lite_engine.errors import UsageError
+
+from ..words import plural
+from ._base import EFFORTS, Command, add_shape, load_model
+from ._table import table
+
+if TYPE_CHECKING:
+    from lite_engine.backends import Measured
+    from lite_engine.doctor.field_report import Adopted
+
+
+@dataclass
+class Tuning:
+    """The layers that were measured now, and how many sizes of layers were known."""
+
+    measured: list[Measured]
+    known: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"known": self.known, "measured": [_data(m) for m in self.measured]}
+
+
+def _data(measured: Measured) -> dict[str, Any]:
+    """Its JSON, where a way that failed took null."""
+    finite = {w: s if s < float("inf") else None for w, s in measured.seconds.items()}
+    return {**measured._asdict(), "seconds": finite}
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a model file or folder")
+    parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
+    add_shape(parser)
+    parser.add_argument(
+        "--effort", choices=EFFORTS, default="normal", help="how many ways of a layer are tried"
+    )
+    parser.add_argument(
+        "--precision", choices=("fp32", "fp16"), help="(default: what the file says)"
+    )
+    parser.add_argument(
+        "--import", dest="report", metavar="REPORT",
+        help="take over what `lite doctor --field-report` found on the same device and driver",
+    )  # fmt: skip
+
+
+def _call(args: argparse.Namespace) -> Tuning | Adopted:
+    from lite_engine import doctor
+    from lite_engine.runtime import Predictor
+    from lite_engine.runtime.tune import tune
+
+    if bool(args.model) == bool(args.report):
+        raise UsageError("expected either MODEL or --import REPORT (see `lite tune --help`)")
+    if args.report:
+        return doctor.adopt(doctor.read(Path(args.report)))
+    predictor = Predictor(load_model(args), "opencl", precision=args.precision)
+    done = tune(predictor, args.effort)
+    return Tuning(done.measured, done.known)
+
+
+def _show(result: Tuning | Adopted, args: argparse.Namespace) -> str:
+    if isinstance(result, Tuning):
+        return _show_measured(result)
+    lines = [f"{f.kernel} ({f.variant or 'only way'}) is not used any more: {f.detail}"
+             for f in result.failures]  # fmt: skip
+    lines += [f"{size}: {way}" for size, way in result.tuning.items()]
+    lines.append(
+        f"{result.device}: took over {plural(len(result.failures), 'failed variant')} and "
+        f"{plural(len(result.tuning), 'measured size')}; {result.known} known already"
+    )
+    return "\n".join(lines)
+
+
+def _show_measured(result: Tuning) -> str:
+    changed = [m for m in result.measured if m.way != m.before]
+    rows = [
+        [m.layer, m.before, m.way, f"{m.seconds[m.before] / m.seconds[m.way]:.2f}x", len(m.seconds)]
+        for m in changed
+    ]
+    lines = [table(["layer", "before", "now", "faster", "tried"], rows, right=(3, 4))]
+    lines = lines if rows else []
+    lines.append(
+        f"{plural(len(result.measured), 'size')} of layers measured, {len(changed)} changed; "
+        f"{result.known} known already. Kept for every model on this device and driver."
+    )
+    return "\n".join(lines)
+
+
+def _dict(result: Tuning | Adopted) -> Mapping[str, Any]:
+    return result.to_dict()
+
+
+COMMAND = Command("tune", _configure, _call, _show, data=_dict)
