@@ -112,7 +112,7 @@ def assemble(program: str, chip: str = _CHIP) -> Result:
     """The program as machine code of an NVIDIA chip; the report has registers, spills, memory."""
     flags = ["-cl-std=CL1.2", "-target", "nvptx64-nvidia-nvcl", "-O3", "-S", "-Dasm=__asm__"]
     for option in ("-target-feature", "+ptx75", "-target-cpu", _CHIP, "-finclude-default-header",
-                   "-mlink-builtin-bitcode", str(libclc())):  # fmt: skip
+                   "-cl-ext=+cl_khr_fp16", "-mlink-builtin-bitcode", str(libclc())):  # fmt: skip
         flags += ["-Xclang", option]
     return _kept(program, [*flags, "-w", "-cl-mad-enable"], _run_ptxas, chip)
 

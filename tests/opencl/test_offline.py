@@ -11,7 +11,7 @@ from lite_engine.backends.opencl.programs import KERNELS, program_text
 from lite_engine.backends.opencl.steps import kernels
 from lite_engine.ops.activation import FUSABLE
 
-from tests.opencl import offline
+from tests.opencl import hot, offline
 from tests.opencl.texts import Text, all_texts
 
 pytestmark = pytest.mark.offline
@@ -105,6 +105,28 @@ def test_matrix_units_assemble(chip: str) -> None:
 @pytest.mark.parametrize("chip", CHIPS)
 def test_everything_assembles(chip: str) -> None:
     assert not assembled([t for t in texts() if t.device_class == "nvidia"], chip)
+
+
+@pytest.mark.slow
+def test_hot_kernels_keep_their_values_in_registers() -> None:
+    """What a kernel spills costs trips to memory in its inner loop."""
+    for chip in CHIPS:
+        found = hot.measured_usages(chip)
+        assert {file for file, _, _ in found} >= {"conv_mma", "conv_tile", "depthwise", "winograd"}
+        assert not {key: usage for key, usage in found.items() if usage.spills}, chip
+
+
+def test_spills_are_read() -> None:
+    """A kernel with more sums than a work-item has registers."""
+    sums = "".join(f"float s{i} = x[{i}];\n" for i in range(400))
+    steps = "".join(f"s{i} = fma(s{i}, s{(i + 7) % 400}, x[k]);\n" for i in range(400))
+    total = " + ".join(f"s{i}" for i in range(400))
+    text = (
+        "kernel void greedy(global const float *restrict x, global float *restrict y) {\n"
+        f"{sums}for (int k = 0; k < 100; ++k) {{\n{steps}}}\ny[0] = {total};\n}}\n"
+    )
+    (usage,) = hot.usages(offline.assemble(text).report)
+    assert usage.kernel == "greedy" and usage.spills and usage.registers == 255
 
 
 # ---- the checks can fail

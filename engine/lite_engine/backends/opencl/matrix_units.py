@@ -11,7 +11,7 @@ from .programs import built, program_text
 _TILE = "#define BM 64\n#define BN 64\n#define TM 8\n"
 _HEIGHT, _WIDTH, _CHANNELS, _OUTPUTS, _ROWS = 6, 8, 40, 40, 64
 #: Error allowed by the type of the numbers.
-_TOLERANCE = {np.float32: 3e-6, np.float16: 2e-3}
+_TOLERANCE = {np.float32: 1e-6, np.float16: 2e-3}
 
 
 def work(cl: Any, context: Any, queue: Any, options: tuple[str, ...]) -> bool:

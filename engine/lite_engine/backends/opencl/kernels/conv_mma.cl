@@ -7,9 +7,10 @@
 // -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O); `part` and KP are the
 // elements from plane to plane, 0 where all share one. C and O are multiples of 4.
 //
-// fp16 (-DHALF) has float sums. fp32 makes each number the sum of two of TF32: three of their four
-// products keep 21 bits. The units cut off what float arithmetic rounds, so the sums of each step are
-// added up outside of them (Ootomo and Yokota 2022).
+// fp16 (-DHALF) has float sums. fp32 makes each number the sum of two of TF32, the upper one rounded:
+// three of their four products keep 23 bits (cut off instead, the upper ones would leave 20, all errors
+// with the sign of the product). The units cut off what float arithmetic rounds, so the sums of each
+// step are added up outside of them (Ootomo and Yokota 2022).
 //
 // A step is BK deep, 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes straight from
 // global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that
@@ -87,11 +88,11 @@ inline uint packed_of(float2 v) {
   EACH_BLOCK asm(INSTRUCTION "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
                  : "+f"(c[i][j][0]), "+f"(c[i][j][1]), "+f"(c[i][j][2]), "+f"(c[i][j][3])        \
                  : "r"(a[i][0]), "r"(a[i][1]), "r"(a[i][2]), "r"(a[i][3]), "r"(b[j][0]), "r"(b[j][1]));
-// The upper bits that TF32 has; the rest stays in v, exactly.
+// The upper bits that TF32 has, rounded; the rest stays in v, exactly.
 #define SPLIT_UP(v, high, rows, words)                                 \
   UNROLL for (int r = 0; r < rows; ++r)                                \
     UNROLL for (int e = 0; e < words; ++e) {                           \
-      high[r][e] = v[r][e] & 0xffffe000u;                              \
+      high[r][e] = (v[r][e] + 0x1000u) & 0xffffe000u;                  \
       v[r][e] = as_uint(as_float(v[r][e]) - as_float(high[r][e]));     \
     }
 
