@@ -3,7 +3,7 @@
 # fast: what is there already is left alone.
 #
 #   scripts/setup.sh run    what the `lite` command needs
-#   scripts/setup.sh lab    and JupyterLab, the ARM emulator and its cross compiler
+#   scripts/setup.sh lab    and JupyterLab, the ARM emulator with OpenCL, its cross compiler
 #   scripts/setup.sh test   and everything the tests and builds need
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -130,3 +130,11 @@ mkdir -p $extension
 cp -r widgets/lite_widgets/code_drawer/labextension/. $extension/
 
 wait "$building"
+
+# 4. OpenCL for the emulated ARM device, fetched once by the package tools; no rights are needed.
+cache=${LITE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/lite-workbench}
+if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && [ ! -e "$cache/arm-opencl/ready" ]; then
+  say "fetching OpenCL for the emulated ARM device"
+  .venv/bin/lite devices setup emulated > /dev/null \
+    || say "the emulated ARM device stays without OpenCL, all else works"
+fi

@@ -120,6 +120,19 @@ def _missing_ssh() -> str | None:
     return None if shutil.which("ssh") else "no ssh; sudo apt-get install openssh-client"
 
 
+def arm_opencl() -> Path:
+    """Where the person who runs the tests has OpenCL for the emulated device; LITE_CACHE_DIR is the
+    tests' own."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "lite-workbench" / "arm-opencl"
+
+
+def _missing_arm_opencl() -> str | None:
+    if (arm_opencl() / "ready").is_file():
+        return _missing_arm()
+    return "no OpenCL for the emulated device; lite devices setup emulated"
+
+
 def _missing_offline() -> str | None:
     from tests.opencl.offline import missing
 
@@ -129,6 +142,7 @@ def _missing_offline() -> str | None:
 TOOLS: dict[str, Callable[[], str | None]] = {
     "cpu": lru_cache(_missing_cpu),
     "arm": lru_cache(_missing_arm),
+    "arm_opencl": lru_cache(_missing_arm_opencl),
     "opencl": lru_cache(_missing_opencl),
     "simulator": lru_cache(_missing_simulator),
     "offline": lru_cache(_missing_offline),

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from .._lazy import lazily
 
 if TYPE_CHECKING:
-    from . import condition
+    from . import arm_opencl, condition
     from ._base import STAGES, Device, Job, RunnerResult, Stage
     from .backend import DeviceBackend
     from .check import DeviceCheck, check_device, device_features
     from .emulated import EmulatedDevice, emulator_usability
+    from .opencl import OpenCLDevice, OpenCLListing
     from .process import ProcessDevice
     from .registry import (
         BUILT_IN,
@@ -33,11 +34,14 @@ __all__ = [
     "EmulatedDevice",
     "Entry",
     "Job",
+    "OpenCLDevice",
+    "OpenCLListing",
     "ProcessDevice",
     "RemoteDevice",
     "RunnerResult",
     "Stage",
     "add_entry",
+    "arm_opencl",
     "check_device",
     "condition",
     "device_features",
@@ -53,6 +57,7 @@ _WHERE = {
     "backend": ("DeviceBackend",),
     "check": ("DeviceCheck", "check_device", "device_features"),
     "emulated": ("EmulatedDevice", "emulator_usability"),
+    "opencl": ("OpenCLDevice", "OpenCLListing"),
     "process": ("ProcessDevice",),
     "registry": (
         "BUILT_IN", "Entry", "add_entry", "find_device", "load_entries", "open_address",

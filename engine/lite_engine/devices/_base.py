@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import DeviceError
+from .opencl import OpenCLListing
 
 #: The stages of every run on a device, in order.
 STAGES = ("reach", "copy", "run", "fetch")
@@ -106,6 +107,8 @@ class Device(Protocol):
         ...
 
     def run_program(self, job: Job) -> RunnerResult: ...
+
+    def opencl(self) -> OpenCLListing: ...
 
 
 def runner_failure(device: str, code: int, stderr: str) -> DeviceError:

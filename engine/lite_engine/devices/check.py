@@ -15,6 +15,7 @@ from ..ir import DType, Graph, Value
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import make_plan
 from ._base import STAGES, Device, Job, Stage
+from .opencl import OpenCLListing
 
 
 @dataclass
@@ -28,6 +29,8 @@ class DeviceCheck:
     features: list[str] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
     failure: DeviceError | None = None
+    #: OpenCL there; None where it was not asked for.
+    opencl: OpenCLListing | None = None
 
     @property
     def error(self) -> str:
@@ -37,9 +40,11 @@ class DeviceCheck:
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `lite devices test`."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
+        listing = self.opencl.to_dict() if self.opencl else None
         failure = self.failure.to_dict() if self.failure else None
         stages = [asdict(stage) for stage in self.stages]
-        return {**data, "stages": stages, "error": self.error, "failure": failure}
+        told = {"error": self.error, "failure": failure, "opencl": listing}
+        return {**data, "stages": stages, **told}
 
 
 @lru_cache(maxsize=8)
@@ -51,8 +56,9 @@ def device_features(device: Device) -> tuple[str, ...]:
     return tuple(checked.features)
 
 
-def check_device(device: Device) -> DeviceCheck:
-    """Runs y = max(x·w, 0) there. Never raises DeviceError: a failed stage says why."""
+def check_device(device: Device, *, opencl: bool = False) -> DeviceCheck:
+    """Runs y = max(x·w, 0) there; with `opencl` also lists its OpenCL, which takes a second or
+    more. Never raises DeviceError: a failed stage says why."""
     rng = np.random.default_rng(1)
     x, w = (rng.standard_normal(s).astype(np.float32) for s in ((3, 8), (8, 5)))
     graph = Graph("check")
@@ -75,6 +81,8 @@ def check_device(device: Device) -> DeviceCheck:
             out.failure = DeviceError("the runner's numbers are wrong", where=device.name)
     except DeviceError as error:
         out.failure = error
+    if opencl and out.good:
+        out.opencl = device.opencl()
     done = {s.name for s in out.stages}
     out.stages = [*out.stages, *(Stage(s, "skipped") for s in STAGES if s not in done)]
     return out

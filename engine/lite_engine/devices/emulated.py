@@ -13,6 +13,7 @@ from typing import Any
 from .._native import counter_path, host_arch, runner_path
 from ..backends import Usability
 from ..errors import DeviceError, LiteError, UsageError
+from . import arm_opencl
 from ._base import Job, RunnerResult
 from .process import ProcessDevice
 
@@ -103,6 +104,22 @@ class EmulatedDevice(ProcessDevice):
         # Counting makes the emulator several times slower.
         count = counting(found, folder / _COUNTS) if job.runs else []
         return [found, "-cpu", self.cpu, *count, *runner]
+
+    def opencl_command(self) -> list[str]:
+        """Raises DeviceError when no OpenCL is set up for it."""
+        state = emulator_usability()
+        if not state.usable:
+            raise state.error(DeviceError).within(self.name)
+        command, found = super().opencl_command(), emulator()
+        if host_arch() == "aarch64" or found is None:
+            return command
+        arguments = arm_opencl.arguments()
+        if not arguments:
+            raise DeviceError(
+                "no OpenCL is set up for the emulated device", where=self.name,
+                command="lite devices setup emulated",
+            )  # fmt: skip
+        return [found, "-cpu", self.cpu, *arguments, *command]
 
     def fetch(self, job: Job, folder: Path) -> RunnerResult:
         """Adds `instructions` to the runner's profile and to its steps where they were counted."""

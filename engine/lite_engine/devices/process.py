@@ -10,7 +10,7 @@ from .._native import host_arch
 from ..errors import DeviceError
 from . import condition
 from ._base import RUN_TIMEOUT_S, Job, RunnerResult, Stage, runner_failure
-from .runner import RunnerDevice, read_results, write_inputs
+from .runner import LIST_TIMEOUT_S, RunnerDevice, read_results, write_inputs
 
 
 class ProcessDevice(RunnerDevice):
@@ -38,15 +38,27 @@ class ProcessDevice(RunnerDevice):
         return [*start, *job.arguments(str(job.program), files, str(folder))]
 
     def execute(self, job: Job, command: list[str]) -> str:
+        return self._call(command, RUN_TIMEOUT_S).stderr.strip()
+
+    def opencl_command(self) -> list[str]:
+        """What starts the runner that opens OpenCL. Raises DeviceError when it cannot run here."""
+        return [str(self.runner(opencl=True))]
+
+    def list_opencl(self) -> str:
+        return self._call([*self.opencl_command(), "--list-devices"], LIST_TIMEOUT_S).stdout
+
+    def _call(self, command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=timeout_s
+            )
         except subprocess.TimeoutExpired:
-            raise DeviceError(f"no result after {RUN_TIMEOUT_S} s", where=self.name) from None
+            raise DeviceError(f"no result after {timeout_s} s", where=self.name) from None
         except OSError as error:
             raise DeviceError(f"{command[0]}: {error.strerror}", where=self.name) from None
         if done.returncode:
             raise runner_failure(self.name, done.returncode, done.stderr)
-        return done.stderr.strip()
+        return done
 
     def fetch(self, job: Job, folder: Path) -> RunnerResult:
         return read_results(self.name, folder, job.wanted)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ..errors import DeviceError
 from . import condition
 from ._base import RUN_TIMEOUT_S, TARGETS, Job, RunnerResult, Stage, runner_failure
-from .runner import RunnerDevice, read_results, write_inputs
+from .runner import LIST_TIMEOUT_S, RunnerDevice, read_results, write_inputs
 
 QUICK_S = 30
 COPY_TIMEOUT_S = 900
@@ -102,6 +102,16 @@ class RemoteDevice(RunnerDevice):
             answer = self.transport.pull(remote, folder / file, COPY_TIMEOUT_S)
             self._check(f"{file} cannot be fetched", answer)
         return read_results(self.name, folder, job.wanted)
+
+    def list_opencl(self) -> str:
+        runner = self.runner(opencl=True)
+        self._good("mkdir", ["mkdir", "-p", f"{self.transport.home}/files"])
+        there, _ = self._send(runner)
+        self._good("chmod", ["chmod", "+x", there])
+        done = self.transport.call([there, "--list-devices"], LIST_TIMEOUT_S)
+        if done.code:
+            raise runner_failure(self.name, done.code, done.stderr)
+        return done.stdout
 
     def condition(self) -> dict[str, Any]:
         command = condition.shell_command()

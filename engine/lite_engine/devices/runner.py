@@ -16,6 +16,10 @@ from .._native import runner_path
 from ..errors import DeviceError, LiteError
 from . import condition
 from ._base import TARGETS, Job, RunnerResult, Stage, StageLog
+from .opencl import OpenCLListing, read_listing
+
+#: Opening every library in turn, and an emulated compiler for a trivial kernel.
+LIST_TIMEOUT_S = 300
 
 
 class RunnerDevice(ABC):
@@ -83,10 +87,24 @@ class RunnerDevice(ABC):
         result.environment, result.warnings = after, condition.warnings(before, after)
         return result
 
-    def runner(self) -> Path:
-        """The runner for the device's architecture, on this machine."""
+    @abstractmethod
+    def list_opencl(self) -> str:
+        """What `lite_run_opencl --list-devices` prints there. Raises DeviceError when it does not
+        start."""
+
+    def opencl(self) -> OpenCLListing:
+        """The libraries and devices of OpenCL there. Never raises DeviceError: a list that cannot
+        be made says why."""
         try:
-            return runner_path(self.arch())
+            return read_listing(self.name, self.list_opencl())
+        except DeviceError as error:
+            return OpenCLListing(failure=str(error))
+
+    def runner(self, *, opencl: bool = False) -> Path:
+        """The runner for the device's architecture, on this machine; with `opencl` the one that
+        opens the libraries of the device."""
+        try:
+            return runner_path(self.arch(), opencl=opencl)
         except LiteError as error:
             raise DeviceError.of(error, where=self.name) from None
 

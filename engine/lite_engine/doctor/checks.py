@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import settings
 from ..backends import Probed, get_backend
+from ..devices import arm_opencl
 from ..errors import with_command
 from ..profile.environment import environment
 from ..runtime import host_target, usability
@@ -77,13 +78,20 @@ def _emulator() -> Check:
     if host_target() == "arm":
         return Check("ARM", "good", "this machine is ARM: no emulator needed")
     state = usability("arm")
-    return Check(
+    check = Check(
         "ARM emulator",
         "good" if state.usable else "warning",
         state.reason,
         state.fix,
         state.command,
     )
+    if state.usable and arm_opencl.is_set_up():
+        check.summary += f"; OpenCL (PoCL) in {arm_opencl.folder()}"
+    elif state.usable:
+        check.summary += "; no OpenCL on it"
+        check.command = "lite devices setup emulated"
+        check.fix = with_command("", check.command)
+    return check
 
 
 def _compilers() -> Check:

@@ -39,7 +39,7 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
 
 def device_check(device: Device) -> tuple[Check, DeviceCheck]:
     """The device's own test as a check, its stages as attempts."""
-    tested = check_device(device)
+    tested = check_device(device, opencl=True)
     name = f"device {device.name}"
     if tested.failure is not None:
         check = _failed(name, tested.failure)
@@ -47,6 +47,8 @@ def device_check(device: Device) -> tuple[Check, DeviceCheck]:
         check = Check(name, "good", f"{tested.target} with {' '.join(tested.features)}")
     check.facts = tested.environment
     check.tried = [asdict(stage) for stage in tested.stages]
+    if tested.opencl:
+        check.tried += [{"opencl": line} for line in tested.opencl.lines()]
     return check, tested
 
 

@@ -140,7 +140,7 @@ def test_classes_are_those_of_python(ask, fake: Path) -> None:
     number, platform, name, vendor = cases[0]
     variables = {"FAKE_TYPE": str(number), "FAKE_PLATFORM": platform, "FAKE_NAME": name}
     (device,) = listing(ask, fake, **variables)[1]["devices"]
-    assert (device["class"], device["kind"]) == ("mali", "GPU")
+    assert (device["device_class"], device["kind"]) == ("mali", "GPU")
 
 
 def test_places_are_those_of_the_doctor(ask, tmp_path: Path, monkeypatch) -> None:
@@ -182,7 +182,7 @@ def test_devices_are_those_of_pyopencl(ask) -> None:
         profile = python._profile(cl, device, report)
         for key in ("lanes", "fp16", "integer_dot", "fast_fma"):
             assert found[key] == getattr(profile, key), key
-        assert found["class"] == profile.device_class
+        assert found["device_class"] == profile.device_class
         assert found["local_memory_bytes"] == profile.local_memory
         assert tuple(found["images"]) == profile.images
         assert found["extensions"].split() == device.extensions.split()

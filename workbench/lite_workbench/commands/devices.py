@@ -1,8 +1,9 @@
-"""`lite devices`: list, add, test, remove."""
+"""`lite devices`: list, add, test, remove, setup."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ _MARK = {"done": "+", "failed": "-", "skipped": " ", "running": "…"}
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "add", "test", "remove")
+        "action", nargs="?", default="list", choices=("list", "add", "test", "remove", "setup")
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="a short name, or an address")
     parser.add_argument(
@@ -36,8 +37,15 @@ class Listed:
 
     devices: list[Entry]
 
+    @property
+    def hint(self) -> str:
+        """What the emulated device could have; empty when it has it."""
+        from lite_engine.devices import arm_opencl
+
+        return "" if arm_opencl.is_set_up() else arm_opencl.HINT
+
     def to_dict(self) -> dict[str, Any]:
-        return {"devices": [vars(entry) for entry in self.devices]}
+        return {"devices": [vars(entry) for entry in self.devices], "hint": self.hint}
 
 
 def _call(args: argparse.Namespace) -> Listed | DeviceCheck:
@@ -55,15 +63,31 @@ def _call(args: argparse.Namespace) -> Listed | DeviceCheck:
         devices.add_entry(args.name, args.address, args.ssh_config)
     elif args.action == "remove":
         devices.remove_entry(args.name)
+    elif args.action == "setup":
+        return _set_up(args.name)
     else:
-        return devices.check_device(devices.find_device(args.name) or devices.open_address("local"))
+        device = devices.find_device(args.name) or devices.open_address("local")
+        return devices.check_device(device, opencl=True)
     return Listed([*devices.BUILT_IN, *devices.load_entries()])
+
+
+def _set_up(name: str) -> DeviceCheck:
+    """OpenCL for the emulated device, then its test. Raises UsageError, DeviceError."""
+    from lite_engine import devices
+    from lite_engine.errors import UsageError
+
+    device = devices.find_device(name)
+    if not isinstance(device, devices.EmulatedDevice):
+        raise UsageError(f"only the emulated device can be set up, not {name!r}")
+    devices.arm_opencl.set_up(lambda text: print(text, file=sys.stderr, flush=True))
+    return devices.check_device(device, opencl=True)
 
 
 def _show(result: Listed | DeviceCheck, args: argparse.Namespace) -> str:
     if isinstance(result, Listed):
         rows = [[e.name, e.address, e.ssh_config] for e in result.devices]
-        return table(["name", "address", "ssh configuration"], rows)
+        known = table(["name", "address", "ssh configuration"], rows)
+        return f"{known}\n{result.hint}" if result.hint else known
     lines = [f"{_MARK[s.state]} {s.name:<6} {s.ms:8.1f} ms  {s.detail}" for s in result.stages]
     if result.good:
         lines.append(f"{result.device} works: {result.target} with {' '.join(result.features)}")
@@ -71,6 +95,9 @@ def _show(result: Listed | DeviceCheck, args: argparse.Namespace) -> str:
         lines.append(f"{result.device} does not work: {result.error}")
     for key, value in result.environment.items():
         lines.append(f"    {key}: {number(value, 'B') if key.endswith('_bytes') else value}")
+    if result.opencl:
+        lines += [f"    OpenCL: {line}" for line in result.opencl.lines()]
+        lines += [f"    extensions: {d.extensions}" for d in result.opencl.devices if d.extensions]
     return "\n".join(lines)
 
 

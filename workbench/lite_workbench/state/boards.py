@@ -61,7 +61,7 @@ class Boards:
     def check(self, name: str) -> DeviceCheck:
         """A tiny network through every stage; the DeviceCheck says which failed and why. Raises
         UsageError for a board that is not known."""
-        made = check_device(find_device(name) or open_address("local"))
+        made = check_device(find_device(name) or open_address("local"), opencl=True)
         self._state.remember(f"session.boards.check({name!r})")
         return made
 

@@ -203,6 +203,7 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict[str, A
         ["Target", check.target and f"{check.target} with {' '.join(check.features)}"],
         ["Memory", told.get("memory_total_bytes") and f"{told['memory_total_bytes'] / 1e9:.1f} GB"],
         ["Clock", _clock(told)],
+        ["OpenCL", check.opencl and "; ".join(check.opencl.lines())],
     ]
     card["facts"] += [[name, str(text)] for name, text in facts if text]
     card["stages"] = [

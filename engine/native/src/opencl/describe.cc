@@ -28,7 +28,7 @@ void describe(const ListedDevice& d, const char* reason, Text* out) {
     const char *key, *text;
   } texts[] = {{"platform", info.platform}, {"name", info.name},
                {"vendor", info.vendor},     {"kind", info.kind},
-               {"class", class_name(info.device_class)}, {"version", info.version},
+               {"device_class", class_name(info.device_class)}, {"version", info.version},
                {"driver", info.driver},     {"extensions", info.extensions ? info.extensions : ""},
                {"reason", reason}};
   out->add("{");
