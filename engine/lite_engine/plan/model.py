@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir import DType, Node, Shape, Value
 
-ROLES = ("input", "output", "weight", "arena")
+ROLES = ("input", "output", "weight", "arena", "device")
 ALIGNMENT = 64
 Layout = tuple[int, ...]
 

@@ -12,7 +12,8 @@ Format, version 1 (read by `native/src/runtime/program.cc`). Little-endian, pack
              num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
              i64[count] (kind 1), f64[count] (kind 2) or u8[count] (kind 3)
 
-`offset` is in bytes: into the arena, or for an alias from the first byte of what it aliases.
+`offset` is in bytes: into the arena, or for an alias from the first byte of what it aliases. Roles
+count from 1; the fifth, memory of a device, is refused in a program of the CPU alone.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def encode(plan: Plan, table: WeightTable) -> bytes:
 
 
 def _encode(plan: Plan, table: WeightTable) -> bytes:
-    strings = _Strings()
+    strings = Strings()
     body = bytearray()
     body += struct.pack(f"<{len(plan.inputs)}I", *plan.inputs)
     body += struct.pack(f"<{len(plan.outputs)}I", *plan.outputs)
@@ -89,7 +90,7 @@ def _encode(plan: Plan, table: WeightTable) -> bytes:
     return bytes(header + strings.data + body)
 
 
-def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: _Strings) -> bytes:
+def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: Strings) -> bytes:
     # An alias has its root's role, except that a model output may be a view of anything.
     role = tensor.role if tensor.role == "output" else plan.root(tensor.index).role
     alias, offset, weight = -1, 0, 0
@@ -121,7 +122,7 @@ def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: _String
     )
 
 
-def _step(step: Step, strings: _Strings) -> bytes:
+def _step(step: Step, strings: Strings) -> bytes:
     attrs = [
         (name, *_attr(step, name, value))
         for name, value in sorted(step.attrs.items())
@@ -163,7 +164,7 @@ def _attr(step: Step, name: str, value: Any) -> tuple[int, int, bytes]:
     )
 
 
-class _Strings:
+class Strings:
     """String pool: each text once, 0-terminated."""
 
     def __init__(self) -> None:

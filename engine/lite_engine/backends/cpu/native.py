@@ -26,7 +26,7 @@ from ...ir import DType
 ABI_VERSION = 2
 #: What the numbers of the program format mean (plan/program.py), from 1.
 _DTYPES = tuple(DType)
-_ROLES = ("input", "output", "weight", "arena")
+_ROLES = ("input", "output", "weight", "arena", "device")
 _ERROR_BYTES = 1024
 
 

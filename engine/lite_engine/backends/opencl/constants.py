@@ -25,6 +25,10 @@ _WEIGHT_POINTS = np.array(
 )  # fmt: skip
 
 
+#: Operations in the order of their numbers in files.
+KINDS = ("reshape", "transpose", "pad", "half", "float", "scale", "winograd")
+
+
 class Op(NamedTuple):
     """One thing done to an array. By `kind`, `values` are
 
@@ -64,6 +68,10 @@ class Constant:
     @classmethod
     def zeros(cls, count: int) -> Constant:
         return cls.of(np.empty(0, np.float32)).padded(count)
+
+    @property
+    def base_dtype(self) -> DType:
+        return DType.of(self.base)
 
     @property
     def size(self) -> int:

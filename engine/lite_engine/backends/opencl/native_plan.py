@@ -1,0 +1,236 @@
+"""A plan with OpenCL steps → the bytes that the native runtime executes.
+
+Format, version 1 (read by `native/src/opencl/plan.cc`). Little-endian, packed:
+
+    header    char magic[4] "LCLP"; u32 version; u8 device_class, lanes, needs, 0;
+              u32 columns, rows, strings_bytes, num_texts, num_buffers, num_places, num_constants,
+              num_scratch, num_images, num_launches, num_steps, program_bytes
+    strings   strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
+    text      u8 sha256[32]: of kernels/common.h, a line feed and the kernel's file
+    buffer    u64 bytes
+    place     u32 tensor, buffer: a tensor of the program that owns storage on the device
+    constant  u32 weight; u8 dtype, rank, num_ops, 0; u32 dims[rank]; num_ops times: u8 kind, count,
+              0, 0; u32 values[count] (constants.py has the operations; kind is their number)
+    scratch   u64 bytes
+    image     u32 width, height; u8 dtype, 0, 0, 0; i32 constant (-1: scratch)
+    launch    u32 text, options, kernel, dimensions; u32 grid[3], group[3]; u32 num_args;
+              u8 kind[num_args], zeros up to a multiple of 4; u32 value[num_args]
+    step      u32 step (of the program), action (0 launches, 1 upload, 2 download), first launch,
+              count
+    program   program_bytes bytes: the whole plan (plan/program.py), in which tensors on the device
+              have the role 5, no place in the arena, and steps on the device the name of its kernel
+
+An argument's value is, by kind: 1 the number of a tensor, 2 of a constant, 3 of a scratch buffer,
+4 of an image; 5 an int, 6 a float, 7 a uchar, 8 a ushort, 9 a uint, 10 a ulong below 2^32 by its
+bits. Constants refer to the weights that the program refers to. A port of the program that has a
+place is moved between host and device when a run starts or ends.
+
+`device_class` is the place in DEVICE_CLASSES, `lanes` those of the profile (profile.py), `needs`
+the bits of NEEDS; images are at most `columns` by `rows` texels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...plan import Plan, PlanTensor, Step, assign_offsets
+from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode
+from .constants import KINDS, Constant
+from .launch import Image, Launch, Scratch, grouped
+from .programs import KERNELS
+from .registry import Target
+from .sharing import share
+from .steps import launches_of
+
+VERSION = 1
+DEVICE_CLASSES = ("cpu", "gpu", "nvidia", "mali", "adreno")
+#: Half arithmetic, NVIDIA's matrix units.
+NEEDS = {"fp16": 1, "matrix_units": 2}
+_TENSOR, _CONSTANT, _SCRATCH, _IMAGE, _INT, _FLOAT = 1, 2, 3, 4, 5, 6
+_SCALARS = {"uint8": 7, "uint16": 8, "uint32": 9, "uint64": 10}
+_LAUNCHES, _UPLOAD, _DOWNLOAD = 0, 1, 2
+
+
+def encode_opencl(plan: Plan, target: Target, table: WeightTable) -> bytes:
+    """A plan whose steps all run on the CPU or on OpenCL, for one kind of device; its weights go
+    into `table`.
+
+    Raises ShapeError for a plan that the format cannot hold, UnsupportedOperatorError for a step
+    that this kind of device cannot run.
+    """
+    try:
+        return _Writer(plan, target, table).written()
+    except (struct.error, OverflowError):
+        raise ShapeError("a size of this model is too large for an OpenCL program") from None
+
+
+def on_device(plan: Plan) -> Plan:
+    """The plan as the runtime lays it out: what lies on the device takes no place in the arena."""
+    tensors = [replace(t) for t in plan.tensors]
+    for tensor in tensors:
+        if tensor.role == "arena" and tensor.alias_of is None and tensor.space == "opencl":
+            tensor.role, tensor.offset = "device", 0
+    laid = replace(plan, tensors=tensors)
+    assign_offsets(laid)
+    return laid
+
+
+@lru_cache
+def text_digest(file: str) -> bytes:
+    """Names the kernels of FILE.cl."""
+    parts = [(KERNELS / name).read_bytes() for name in ("common.h", f"{file}.cl")]
+    return hashlib.sha256(b"\n".join(parts)).digest()
+
+
+class _Table:
+    """Rows that others refer to by number, equal ones once."""
+
+    def __init__(self) -> None:
+        self.rows: list[bytes] = []
+        self._known: dict[bytes, int] = {}
+
+    def add(self, row: bytes) -> int:
+        if row not in self._known:
+            self._known[row] = len(self.rows)
+            self.rows.append(row)
+        return self._known[row]
+
+
+class _Writer:
+    def __init__(self, plan: Plan, target: Target, table: WeightTable) -> None:
+        self.plan, self.target, self.weights = plan, target, table
+        self.strings = Strings()
+        self.texts, self.constants, self.images = _Table(), _Table(), _Table()
+        self.scratch: list[int] = []
+        self.launches: list[bytes] = []
+        self.steps: list[bytes] = []
+        self.columns = self.rows = 0
+        self.used: set[int] = set()  # storage owners that launches and copies touch
+
+    def written(self) -> bytes:
+        for step in self.plan.steps:
+            if step.backend == "opencl":
+                self._step(step)
+        numbers, sizes = share(self.plan)
+        kept = {t: n for t, n in numbers.items() if t in self.used}
+        dense = {n: i for i, n in enumerate(sorted(set(kept.values())))}
+        program = encode(on_device(self.plan), self.weights)
+        profile = self.target.profile
+        needs = sum(bit for name, bit in NEEDS.items() if getattr(profile, name))
+        tables = (
+            self.texts.rows,
+            [struct.pack("<Q", sizes[n]) for n in dense],
+            [struct.pack("<2I", t, dense[n]) for t, n in sorted(kept.items())],
+            self.constants.rows,
+            [struct.pack("<Q", n) for n in self.scratch],
+            self.images.rows,
+            self.launches,
+            self.steps,
+        )
+        header = b"LCLP" + struct.pack(
+            "<I4B12I",
+            VERSION,
+            DEVICE_CLASSES.index(profile.device_class),
+            profile.lanes,
+            needs,
+            0,
+            self.columns,
+            self.rows,
+            len(self.strings.data),
+            *map(len, tables),
+            len(program),
+        )
+        rows = b"".join(row for rows in tables for row in rows)
+        return b"".join((header, bytes(self.strings.data), rows, program))
+
+    def _step(self, step: Step) -> None:
+        first, action = len(self.launches), _LAUNCHES
+        if step.op == "Copy":
+            to_host = self.plan.tensors[step.outputs[0]].space == "host"
+            action = _DOWNLOAD if to_host else _UPLOAD
+            device = step.inputs[0] if to_host else step.outputs[0]
+            self.used.add(self.plan.root(device).index)
+        else:
+            # What nothing reads still has a place, so that it can be tapped.
+            self.used |= {self.plan.root(i).index for i in step.outputs if i >= 0}
+            scratch: dict[int, int] = {}
+            for launch in launches_of(step, self.plan, self.target):
+                self.launches.append(self._launch(launch, scratch))
+        count = len(self.launches) - first
+        self.steps.append(struct.pack("<4I", step.index, action, first, count))
+
+    def _launch(self, launch: Launch, scratch: dict[int, int]) -> bytes:
+        grid, group = launch.global_size, launch.local_size
+        if group is None:
+            grid, group = grouped(grid)
+        args = [self._argument(arg, scratch) for arg in launch.args]
+        kinds = bytes(kind for kind, _ in args)
+        return b"".join((
+            struct.pack(
+                "<11I",
+                self.texts.add(text_digest(launch.file)),
+                self.strings.add(launch.options),
+                self.strings.add(launch.kernel),
+                len(grid),
+                *(*grid, 1, 1)[:3],
+                *(*group, 1, 1)[:3],
+                len(args),
+            ),
+            kinds + bytes(-len(kinds) % 4),
+            b"".join(value for _, value in args),
+        ))  # fmt: skip
+
+    def _argument(self, arg: Any, scratch: dict[int, int]) -> tuple[int, bytes]:
+        if isinstance(arg, PlanTensor):
+            self.used.add(self.plan.root(arg.index).index)
+            return _TENSOR, struct.pack("<I", arg.index)
+        if isinstance(arg, Constant):
+            return _CONSTANT, struct.pack("<I", self._constant(arg))
+        if isinstance(arg, Scratch):
+            return _SCRATCH, struct.pack("<I", self._shared(arg, scratch))
+        if isinstance(arg, Image):
+            return _IMAGE, struct.pack("<I", self._image(arg))
+        if isinstance(arg, float):
+            return _FLOAT, struct.pack("<f", arg)
+        if type(arg).__name__ in _SCALARS:
+            return _SCALARS[type(arg).__name__], struct.pack("<I", int(arg))
+        return _INT, struct.pack("<i", int(arg))
+
+    def _constant(self, constant: Constant) -> int:
+        base = np.ascontiguousarray(constant.base)
+        row = struct.pack(
+            f"<I4B{base.ndim}I",
+            self.weights.add(base),
+            DTYPE_CODES[constant.base_dtype],
+            base.ndim,
+            len(constant.ops),
+            0,
+            *base.shape,
+        )
+        for op in constant.ops:
+            count = len(op.values)
+            row += struct.pack(f"<4B{count}I", KINDS.index(op.kind), count, 0, 0, *op.values)
+        return self.constants.add(row)
+
+    def _shared(self, scratch: Scratch, known: dict[int, int]) -> int:
+        """A step's first scratch is every step's first one: they run one after the other."""
+        number = known.setdefault(id(scratch), len(known))
+        if number == len(self.scratch):
+            self.scratch.append(0)
+        self.scratch[number] = max(self.scratch[number], scratch.nbytes, 4)
+        return number
+
+    def _image(self, image: Image) -> int:
+        constant = -1 if image.data is None else self._constant(image.data)
+        self.columns, self.rows = max(self.columns, image.width), max(self.rows, image.height)
+        dtype = DTYPE_CODES[image.dtype]
+        return self.images.add(
+            struct.pack("<2I4Bi", image.width, image.height, dtype, 0, 0, 0, constant)
+        )
