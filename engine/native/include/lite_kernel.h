@@ -48,7 +48,8 @@ enum class DType : uint8_t {
   kU64 = 12,
   kBool = 13,
 };
-enum class Role : uint8_t { kInput = 1, kOutput = 2, kWeight = 3, kArena = 4 };
+// kDevice: memory of an OpenCL device, which no kernel of the CPU sees.
+enum class Role : uint8_t { kInput = 1, kOutput = 2, kWeight = 3, kArena = 4, kDevice = 5 };
 
 int dtype_bytes(DType);         // 0 for an unknown dtype
 const char* dtype_name(DType);  // "f32", ..., "?" for an unknown one

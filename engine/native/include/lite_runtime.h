@@ -25,7 +25,7 @@ extern "C" {
 #define LITE_API __attribute__((visibility("default")))
 #endif
 
-#define LITE_ABI_VERSION 2
+#define LITE_ABI_VERSION 3
 
 typedef struct lite_program lite_program;
 typedef struct lite_file lite_file;
@@ -38,6 +38,9 @@ typedef struct {
   int64_t fail_allocation;    /* tests: the n-th allocation (1, 2, ...) fails; 0: none */
   int64_t memory_limit_bytes; /* arena, packed weights and scratch together; 0: no limit */
   int64_t l2_bytes;           /* tests: second-level cache to prepare for; 0: this machine's */
+  const char* device;         /* OpenCL device: its number or part of its name, NULL: the first */
+  const char* cache_dir;      /* folder for compiled OpenCL kernels, NULL: none are kept */
+  int32_t timed;              /* 1: steps of an OpenCL device note their times, which costs some */
 } lite_options;
 
 typedef struct {
@@ -81,7 +84,7 @@ LITE_API const char* lite_isas(void);
 /* i-th row of the kernel tables, those of all instruction sets; 0 when it exists. */
 LITE_API int lite_kernel(int index, lite_kernel_info* info);
 
-/* Loads a program. `program` and `weights` stay the caller's and must outlive the result;
+/* Loads a program; one with an OpenCL part needs a device that it was made for. `program` and `weights` stay the caller's and must outlive the result;
  * weights[i] has weight_bytes[i] bytes. */
 LITE_API lite_program* lite_program_load(const void* program, size_t program_bytes,
                                          const void* const* weights, const size_t* weight_bytes,

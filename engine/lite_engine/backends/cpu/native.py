@@ -23,7 +23,7 @@ from ..._native import library_path
 from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
 from ...ir import DType
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 #: What the numbers of the program format mean (plan/program.py), from 1.
 _DTYPES = tuple(DType)
 _ROLES = ("input", "output", "weight", "arena", "device")
@@ -38,6 +38,9 @@ class _Options(ctypes.Structure):
         ("fail_allocation", ctypes.c_int64),
         ("memory_limit_bytes", ctypes.c_int64),
         ("l2_bytes", ctypes.c_int64),
+        ("device", ctypes.c_char_p),
+        ("cache_dir", ctypes.c_char_p),
+        ("timed", ctypes.c_int32),
     )
 
 
@@ -227,10 +230,11 @@ class NativeFile:
 class NativeProgram:
     """A program loaded into the native runtime. Not for two threads at once.
 
-    `data` is what `plan.program.encode` made, `weights` the blobs of its table. Raises
-    ModelFormatError when the runtime refuses it. `max_isa` lowers the instruction set;
-    for tests, `fail_allocation` makes the n-th allocation fail, and `l2_bytes` is a second-level
-    cache to prepare for in place of this machine's.
+    `data` is what `plan.program.encode` made, or encode_opencl of the OpenCL backend, `weights` the
+    blobs of its table. Raises ModelFormatError when the runtime refuses it. `device` is an OpenCL
+    device's number or part of its name, `timed` lets its steps note their times. `max_isa` lowers
+    the instruction set; for tests, `fail_allocation` makes the n-th allocation fail, and `l2_bytes`
+    is a second-level cache to prepare for in place of this machine's.
     """
 
     def __init__(
@@ -244,6 +248,9 @@ class NativeProgram:
         memory_limit_bytes: int = 0,
         fail_allocation: int = 0,
         l2_bytes: int = 0,
+        device: str | None = None,
+        cache_dir: Path | None = None,
+        timed: bool = False,
     ) -> None:
         # The runtime reads weights in place: they are kept alive.
         arrays = [np.ascontiguousarray(w) for w in weights]
@@ -257,6 +264,9 @@ class NativeProgram:
             fail_allocation,
             memory_limit_bytes,
             l2_bytes,
+            device.encode() if device else None,
+            str(cache_dir).encode() if cache_dir else None,
+            int(timed),
         )
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         handle = library().lite_program_load(

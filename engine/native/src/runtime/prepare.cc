@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../opencl/executor.h"
 #include "bands.h"
 #include "dispatch.h"
 #include "runtime.h"
@@ -58,6 +59,7 @@ bool same_place(const lite_program& p, const Tensor& a, const Tensor& b) {
 
 bool check_tensor(Env& env, const Kernel& kernel, const Tensor* t) {
   if (!t) return true;
+  if (t->role == Role::kDevice) return env.fail("'%s' lies on the device", t->name);
   if (has_halo(*t) && !(kernel.flags & kAcceptsHalo))
     return env.fail("'%s' has a halo, which this kernel does not accept", t->name);
   if (t->pitch != last_dim(*t) && !(kernel.flags & kAcceptsPitch))
@@ -152,6 +154,7 @@ bool prepare_steps(lite_program* p) {
   const size_t before = p->memory.used_bytes;
   for (int i = 0; i < p->program.num_steps; ++i) {
     Step& step = p->program.steps[i];
+    if (p->opencl && p->opencl->step_of[i] >= 0) continue;
     char kernel[sizeof step.variant];
     snprintf(kernel, sizeof kernel, "%s", step.variant);
     if (prepare_step(p, step)) {

@@ -10,11 +10,13 @@
 //            num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
 //            i64[count] (kind 1), f64[count] (kind 2) or u8[count] (kind 3)
 //
-// dtype and role are the numbers of lite_kernel.h. `offset` is in bytes: into the arena, into the
+// dtype and role are the numbers of lite_kernel.h; a program of the CPU alone has no role 5. `offset` is in bytes: into the arena, into the
 // weight, or, for an alias, from the first byte of the tensor it aliases. A tensor of role input or
 // output that is no alias has memory of its own (offset 0) and is dense. An alias has its root's
 // role, except that an output may alias anything: the runtime then copies it at the end of a run.
 #include "program.h"
+
+#include "reader.h"
 
 namespace lite {
 
@@ -22,34 +24,6 @@ namespace {
 
 constexpr uint32_t kVersion = 1;
 constexpr int64_t kMaxElements = int64_t{1} << 44;  // keeps every byte count far from overflow
-
-struct Reader {
-  const uint8_t* next;
-  size_t left;
-  bool good;
-
-  bool take(void* out, size_t bytes) {
-    if (!good || bytes > left) return good = false;
-    memcpy(out, next, bytes);
-    next += bytes;
-    left -= bytes;
-    return true;
-  }
-  template <class T>
-  T get() {
-    T value{};
-    take(&value, sizeof value);
-    return value;
-  }
-  // True when `count` records of at least `each` bytes can still follow: bounds allocations.
-  bool holds(uint64_t count, size_t each) { return good && count <= left / each; }
-};
-
-struct Strings {
-  const char* text;
-  uint32_t bytes;  // the last one is 0
-  const char* at(uint32_t offset) const { return offset < bytes ? text + offset : nullptr; }
-};
 
 bool truncated(Env& env, const char* where) {
   return env.fail("program is truncated or damaged in its %s; convert the model again", where);
@@ -98,7 +72,8 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
   tensor.halo_value = in.get<int32_t>();
   if (!in.good || !tensor.name) return truncated(env, "tensor table");
   const char* name = tensor.name;
-  if (dtype_bytes(tensor.dtype) == 0 || role < 1 || role > 4 || tensor.rank > kMaxRank)
+  const uint8_t last_role = static_cast<uint8_t>(program->has_device ? Role::kDevice : Role::kArena);
+  if (dtype_bytes(tensor.dtype) == 0 || role < 1 || role > last_role || tensor.rank > kMaxRank)
     return env.fail("tensor %d '%s': unknown type, role or rank", index, name);
   tensor.role = static_cast<Role>(role);
   if (!in.take(tensor.dims, tensor.rank * sizeof(int64_t))) return truncated(env, "tensor table");

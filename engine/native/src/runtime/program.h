@@ -22,6 +22,7 @@ struct Program {
   int32_t num_tensors, num_steps, num_inputs, num_outputs;
   uint32_t num_weights;
   size_t arena_bytes;
+  bool has_device;  // set before parsing: some steps and tensors are a device's
 };
 
 // Parses and checks `bytes`; everything is copied into `env.allocator`'s memory. The format is at

@@ -2,6 +2,7 @@
 // that the first thread runs alone follow each other without one.
 #include <time.h>
 
+#include "../opencl/executor.h"
 #include "runtime.h"
 
 namespace lite {
@@ -99,8 +100,8 @@ bool is_band(const lite_program* p, int step) {
 }
 
 // Before any thread begins with a step, or one of its phases.
-void divide_step(lite_program* p, int i) {
-  if (i >= p->program.num_steps) return;
+void divide_step(lite_program* p, int i, int last) {
+  if (i >= last) return;
   const Step& step = p->program.steps[i];
   if (is_band(p, i)) divide_band(p, p->bands[i]);
   else if (step.shares > 1) divide_work(p->queues, p->threads, p->threads * step.shares, 1);
@@ -124,22 +125,23 @@ void lay_times(lite_program* p, const Band& band, int64_t start_ns, int64_t end_
 
 struct Run {
   lite_program* program;
+  int first, last;
   int64_t start_ns;
 };
 
 void run_thread(void* context, int thread) {
   const Run& run = *static_cast<Run*>(context);
   lite_program* p = run.program;
-  const int count = p->program.num_steps;
+  const int count = run.last;
   void* scratch = p->scratch + thread * p->scratch_bytes;
-  for (int i = 0; i < count; ++i) {
+  for (int i = run.first; i < count; ++i) {
     const Step& step = p->program.steps[i];
     if (is_band(p, i)) {
       const Band& band = p->bands[i];
       run_band(p, band, thread, p->times[thread].ns);
       meet(p, [&] {
         lay_times(p, band, i ? p->end_ns[i - 1] : 0, now_ns() - run.start_ns);
-        divide_step(p, i + band.count);
+        divide_step(p, i + band.count, count);
       });
       i += band.count - 1;
     } else if (step.one_thread) {
@@ -148,14 +150,14 @@ void run_thread(void* context, int thread) {
         p->end_ns[i] = now_ns() - run.start_ns;
       }
       const bool next_too = i + 1 < count && p->program.steps[i + 1].one_thread;
-      if (!next_too) meet(p, [&] { divide_step(p, i + 1); });
+      if (!next_too) meet(p, [&] { divide_step(p, i + 1, count); });
     } else {
       for (int phase = 0; phase < step.phases; ++phase) {
         if (step.shares > 1) run_shares(p, step, phase, thread, scratch);
         else run_phase(step, phase, thread, p->threads, scratch);
         meet(p, [&] {
           p->end_ns[i] = now_ns() - run.start_ns;
-          divide_step(p, phase + 1 < step.phases ? i : i + 1);
+          divide_step(p, phase + 1 < step.phases ? i : i + 1, count);
         });
       }
     }
@@ -183,22 +185,29 @@ void copy_dense(const Tensor& t, uint8_t* out) {
   }
 }
 
-bool run_steps(lite_program* p) {
+bool run_range(lite_program* p, int first, int last) {
   ThreadPool* pool = nullptr;
   if (p->threads > 1) {
     pool = acquire_pool(p->threads, p->pin);
     if (!pool) return p->env.fail("cannot start %d threads; use fewer", p->threads);
   }
-  place_tensors(p);
-  if (p->num_early_taps) copy_taps(p, -1);
-  divide_step(p, 0);
-  Run run{p, now_ns()};
+  divide_step(p, first, last);
+  // Where steps of a device came before, times go on from theirs.
+  Run run{p, first, last, now_ns() - (first ? p->end_ns[first - 1] : 0)};
   if (pool) {
     run_on_pool(pool, run_thread, &run);
     release_pool(pool);
   } else {
     run_thread(&run, 0);
   }
+  return true;
+}
+
+bool run_steps(lite_program* p) {
+  const int64_t start_ns = now_ns();
+  place_tensors(p);
+  if (p->num_early_taps) copy_taps(p, -1);
+  if (!(p->opencl ? opencl::run(p) : run_range(p, 0, p->program.num_steps))) return false;
   // Outputs that are views of something else have no step of their own that writes them.
   for (int i = 0; i < p->program.num_outputs; ++i) {
     const int t = p->program.outputs[i];
@@ -206,7 +215,7 @@ bool run_steps(lite_program* p) {
     if (p->program.storage[t].root != t && tensor.size)
       memmove(place_of(p, t), tensor.data, tensor.bytes);
   }
-  p->run_ns = now_ns() - run.start_ns;
+  p->run_ns = now_ns() - start_ns;
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../opencl/executor.h"
 #include "dispatch.h"
 
 using namespace lite;
@@ -13,13 +14,12 @@ using namespace lite;
 #define LITE_VERSION "0.0.0"
 #endif
 
-namespace {
+namespace lite {
 
-bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
-            const size_t* weight_bytes, size_t num_weights) {
+bool set_up_memory(lite_program* p, const void* const* weights, const size_t* weight_bytes,
+                   size_t num_weights) {
   Env& env = p->env;
   Program& program = p->program;
-  if (!parse_program(bytes, size, env, &program)) return false;
   if (program.num_weights > num_weights)
     return env.fail("program needs %u weights, %zu are given", program.num_weights, num_weights);
   const size_t n = program.num_tensors;
@@ -61,6 +61,18 @@ bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* cons
   if (!p->scratch || !p->shared) return env.out_of_memory();
   for (int i = 0; i < program.num_steps; ++i) program.steps[i].shared = p->shared;
   return true;
+}
+
+}  // namespace lite
+
+namespace {
+
+bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
+            const size_t* weight_bytes, size_t num_weights, const lite_options& options) {
+  if (opencl::is_device_plan(bytes, size))
+    return opencl::load(p, bytes, size, weights, weight_bytes, num_weights, options);
+  return parse_program(bytes, size, p->env, &p->program) &&
+         set_up_memory(p, weights, weight_bytes, num_weights);
 }
 
 // Own memory of an input or output, made when first needed; nullptr when there is none left.
@@ -144,7 +156,8 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
   if (!good)
     p->env.fail("unknown instruction set '%s'; this library has: %s", p->max_isa, isa_text());
   good = good &&
-         set_up(p, static_cast<const uint8_t*>(bytes), size, weights, weight_bytes, num_weights);
+         set_up(p, static_cast<const uint8_t*>(bytes), size, weights, weight_bytes, num_weights,
+                wanted);
   if (!good) {
     lite_program_free(p);
     return nullptr;
@@ -184,6 +197,7 @@ lite_program* lite_program_load(const void* bytes, size_t size, const void* cons
 
 void lite_program_free(lite_program* p) {
   if (!p) return;
+  if (p->opencl) opencl::unload(p->opencl);
   p->memory.release();
   p->buffers.release();
   free(p);
@@ -225,7 +239,8 @@ int lite_program_tensor(const lite_program* p, int tensor, lite_tensor_info* inf
 int lite_program_step(const lite_program* p, int step, lite_step_info* info) {
   if (step < 0 || step >= p->program.num_steps) return -1;
   const Step& s = p->program.steps[step];
-  *info = {s.name,         s.op, s.kernel->name, s.variant, step ? p->end_ns[step - 1] : 0,
+  const char* kernel = s.kernel ? s.kernel->name : s.variant;
+  *info = {s.name,         s.op, kernel, s.variant, step ? p->end_ns[step - 1] : 0,
            p->end_ns[step]};
   return 0;
 }

@@ -21,6 +21,10 @@ struct ThreadTimes {
   char apart[64];  // threads write to cache lines of their own
 };
 
+namespace opencl {
+struct Executor;
+}
+
 }  // namespace lite
 
 struct lite_program {
@@ -50,6 +54,7 @@ struct lite_program {
   lite::WorkQueue queues[lite::kMaxThreads];  // of the step, phase or band that runs
   lite::ThreadTimes times[lite::kMaxThreads];
   lite::Mapping file;      // where its weights lie
+  lite::opencl::Executor* opencl;  // of a program with an OpenCL part
 };
 
 namespace lite {
@@ -58,12 +63,17 @@ namespace lite {
 lite_program* load_program(const void* program, size_t program_bytes, const void* const* weights,
                            const size_t* weight_bytes, size_t num_weights, const Mapping& file,
                            const lite_options*, char* error, size_t error_bytes);
+// A parsed program's memory; its steps of the CPU are prepared.
+bool set_up_memory(lite_program*, const void* const* weights, const size_t* weight_bytes,
+                   size_t num_weights);
 // Finds each step's kernel, checks the generic rules and lets the kernel prepare.
 bool prepare_steps(lite_program*);
 // Two tensors whose elements share bytes. Slices of one concat buffer interleave without sharing.
 bool overlap(const Program&, const Tensor& a, const Tensor& b);
-// Executes all steps on the pool.
+// Executes all steps.
 bool run_steps(lite_program*);
+// Executes the steps [first, last) of the CPU on the pool.
+bool run_range(lite_program*, int first, int last);
 // Copies the elements of a tensor with pitch or halo densely.
 void copy_dense(const Tensor&, uint8_t* out);
 

@@ -1,0 +1,300 @@
+// From a checked plan to memory, programs and kernels with their arguments set.
+#include "executor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "constants.h"
+#include "signature.h"
+
+namespace lite::opencl {
+
+namespace {
+
+bool refused(lite_program* p, const char* what, cl_int status) {
+  const Executor& x = *p->opencl;
+  return p->env.fail("OpenCL: %s: %s: %s", x.device.info.name, what, error_name(status));
+}
+
+template <class T>
+bool room(lite_program* p, size_t count, T** out) {
+  *out = static_cast<T*>(p->memory.allocate_array(count, sizeof(T)));
+  return *out || p->env.out_of_memory();
+}
+
+bool buffer(lite_program* p, size_t bytes, const void* data, cl_mem* out) {
+  Executor& x = *p->opencl;
+  cl_int status = CL_SUCCESS;
+  if (bytes < 4) bytes = 4;
+  x.device_bytes += bytes;
+  if (p->memory.limit_bytes && x.device_bytes > p->memory.limit_bytes)
+    return p->env.fail("OpenCL: more than %zu bytes of buffers", p->memory.limit_bytes);
+  const cl_bitfield flags = data ? CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR : CL_MEM_READ_WRITE;
+  *out = x.device.cl.clCreateBuffer(x.device.context, flags, bytes, const_cast<void*>(data), &status);
+  if (status == CL_SUCCESS && *out) return true;
+  *out = nullptr;
+  char what[64];
+  snprintf(what, sizeof what, "a buffer of %zu bytes", bytes);
+  return refused(p, what, status);
+}
+
+bool fits_device(lite_program* p) {
+  const Executor& x = *p->opencl;
+  const DeviceInfo& info = x.device.info;
+  const bool cpu = info.device_class == DeviceClass::kCpu;
+  if (cpu != (x.plan.device_class == DeviceClass::kCpu))
+    return p->env.fail("OpenCL: %s: the program is for a %s device", info.name,
+                       class_name(x.plan.device_class));
+  if (x.plan.needs_fp16 && !info.fp16)
+    return p->env.fail("OpenCL: %s computes nothing in half precision", info.name);
+  if (x.plan.needs_matrix_units && !info.matrix_units)
+    return p->env.fail("OpenCL: %s has no matrix units that work", info.name);
+  if (x.plan.num_images &&
+      (info.image_columns < x.plan.columns || info.image_rows < x.plan.rows))
+    return p->env.fail("OpenCL: %s has no images of %u x %u", info.name, x.plan.columns,
+                       x.plan.rows);
+  return true;
+}
+
+// Buffers of the program's tensors.
+bool place_tensors(lite_program* p) {
+  Executor& x = *p->opencl;
+  const Program& program = p->program;
+  for (int i = 0; i < program.num_tensors; ++i) x.place_of[i] = -1;
+  for (uint32_t i = 0; i < x.plan.num_places; ++i) {
+    const Place& place = x.plan.places[i];
+    const bool known = place.tensor < static_cast<uint32_t>(program.num_tensors) &&
+                       place.buffer < x.plan.num_buffers;
+    if (!known) return p->env.fail("OpenCL: tensor %u in buffer %u", place.tensor, place.buffer);
+    const Tensor& t = program.tensors[place.tensor];
+    const bool owner = program.storage[place.tensor].root == static_cast<int>(place.tensor);
+    if (!owner || t.role == Role::kArena || x.place_of[place.tensor] >= 0 ||
+        t.bytes > x.plan.buffers[place.buffer])
+      return p->env.fail("OpenCL: '%s' does not lie in buffer %u", t.name, place.buffer);
+    x.place_of[place.tensor] = static_cast<int32_t>(place.buffer);
+    cl_mem& made = x.buffers[place.buffer];
+    if (!made && !buffer(p, x.plan.buffers[place.buffer], nullptr, &made)) return false;
+    if (t.role != Role::kWeight) continue;
+    const cl_int status = x.device.cl.clEnqueueWriteBuffer(
+        x.device.queue, made, 1, 0, t.bytes, t.data, 0, nullptr, nullptr);
+    if (t.bytes && status != CL_SUCCESS) return refused(p, t.name, status);
+  }
+  for (int i = 0; i < program.num_tensors; ++i) {
+    const Tensor& root = program.tensors[program.storage[i].root];
+    if (root.role == Role::kDevice && program.storage[i].root == i && x.place_of[i] < 0)
+      for (uint32_t s = 0; s < x.plan.num_steps; ++s) {
+        const Step& step = program.steps[x.plan.steps[s].step];
+        for (int o = 0; o < step.num_outputs; ++o)
+          if (step.outputs[o] && program.storage[step.outputs[o]->index].root == i)
+            return p->env.fail("OpenCL: '%s' has no buffer", root.name);
+      }
+  }
+  return true;
+}
+
+bool make_constants(lite_program* p, const void* const* weights, const size_t* weight_bytes,
+                    size_t num_weights) {
+  Executor& x = *p->opencl;
+  for (uint32_t i = 0; i < x.plan.num_constants; ++i) {
+    const Constant& c = x.plan.constants[i];
+    if (c.weight >= num_weights)
+      return p->env.fail("OpenCL: weight %u is not in the table", c.weight);
+    Array made;
+    if (!evaluate(c, weights[c.weight], weight_bytes[c.weight], p->memory.limit_bytes, p->env,
+                  &made))
+      return false;
+    bool good = true;
+    bool image = false;
+    for (uint32_t k = 0; k < x.plan.num_images; ++k) {
+      const Image& m = x.plan.images[k];
+      if (m.constant != static_cast<int32_t>(i)) continue;
+      image = true;
+      const bool fits = made.dtype == m.dtype && made.bytes == size_t{4} * dtype_bytes(m.dtype) *
+                                                                   m.width * m.height;
+      good = good && (fits || p->env.fail("OpenCL: an image does not fit its weight"));
+      if (!good) break;
+      const size_t origin[3] = {}, region[3] = {m.width, m.height, 1};
+      const cl_int status =
+          x.device.cl.clEnqueueWriteImage(x.device.queue, x.images[k], 1, origin, region, 0, 0,
+                                          made.data, 0, nullptr, nullptr);
+      good = status == CL_SUCCESS || refused(p, "an image", status);
+    }
+    if (good && !image) good = buffer(p, made.bytes, made.bytes ? made.data : nullptr, &x.constants[i]);
+    free(made.data);
+    if (!good) return false;
+  }
+  return true;
+}
+
+bool make_images(lite_program* p) {
+  Executor& x = *p->opencl;
+  for (uint32_t i = 0; i < x.plan.num_images; ++i) {
+    const Image& m = x.plan.images[i];
+    if (!x.device.cl.clCreateImage)
+      return p->env.fail("OpenCL: %s is older than images", x.device.info.name);
+    const cl_image_format format = {CL_RGBA, m.dtype == DType::kF16 ? CL_HALF_FLOAT : CL_FLOAT};
+    cl_image_desc shape{};
+    shape.type = CL_MEM_OBJECT_IMAGE2D;
+    shape.width = m.width;
+    shape.height = m.height;
+    cl_int status = CL_SUCCESS;
+    x.images[i] = x.device.cl.clCreateImage(x.device.context, CL_MEM_READ_WRITE, &format, &shape,
+                                            nullptr, &status);
+    if (status == CL_SUCCESS && x.images[i]) continue;
+    x.images[i] = nullptr;
+    return refused(p, "an image", status);
+  }
+  for (uint32_t i = 0; i < x.plan.num_scratch; ++i)
+    if (!buffer(p, x.plan.scratch[i], nullptr, &x.scratch[i])) return false;
+  return true;
+}
+
+// The memory that an argument names; nullptr with a reason where there is none.
+cl_mem memory_of(lite_program* p, Argument kind, uint32_t value) {
+  const Executor& x = *p->opencl;
+  if (kind == Argument::kConstant) return x.constants[value];
+  if (kind == Argument::kScratch) return x.scratch[value];
+  if (kind == Argument::kImage) return x.images[value];
+  if (value >= static_cast<uint32_t>(p->program.num_tensors)) return nullptr;
+  const int32_t place = x.place_of[p->program.storage[value].root];
+  return place < 0 ? nullptr : x.buffers[place];
+}
+
+bool set_argument(lite_program* p, const Launch& launch, cl_kernel kernel, uint32_t i) {
+  const Executor& x = *p->opencl;
+  const Argument kind = launch.kinds[i];
+  const uint32_t bits = launch.values[i];
+  cl_int status;
+  if (kind <= Argument::kImage) {
+    cl_mem memory = memory_of(p, kind, bits);
+    if (!memory)
+      return p->env.fail("OpenCL: kernel '%s': argument %u has no memory", launch.kernel, i);
+    status = x.device.cl.clSetKernelArg(kernel, i, sizeof memory, &memory);
+  } else {
+    const uint64_t wide = bits;
+    const size_t bytes = kind == Argument::kUchar    ? 1
+                         : kind == Argument::kUshort ? 2
+                         : kind == Argument::kUlong  ? 8
+                                                     : 4;
+    status = x.device.cl.clSetKernelArg(kernel, i, bytes, &wide);
+  }
+  return status == CL_SUCCESS || refused(p, launch.kernel, status);
+}
+
+bool make_kernel(lite_program* p, const Launch& launch, cl_kernel* out) {
+  Executor& x = *p->opencl;
+  const DeviceInfo& info = x.device.info;
+  if (!matches_signature(launch, p->env)) return false;
+  size_t items = 1;
+  for (uint32_t d = 0; d < launch.dimensions; ++d) {
+    items *= launch.group[d];
+    if (launch.group[d] > info.group_sizes[d] || items > info.group_size)
+      return p->env.fail("OpenCL: %s: kernel '%s' has groups of more than %zu work-items",
+                         info.name, launch.kernel, info.group_size);
+  }
+  char reason[500];
+  cl_program program = x.device.programs.get(*launch.text, launch.options, reason, sizeof reason);
+  if (!program) return p->env.fail("OpenCL: %s", reason);
+  cl_int status = CL_SUCCESS;
+  *out = x.device.cl.clCreateKernel(program, launch.kernel, &status);
+  if (status != CL_SUCCESS || !*out) {
+    *out = nullptr;
+    return refused(p, launch.kernel, status);
+  }
+  for (uint32_t i = 0; i < launch.num_args; ++i)
+    if (!set_argument(p, launch, *out, i)) return false;
+  return true;
+}
+
+bool is_plain(const Tensor& t) { return is_dense(t) && !has_halo(t); }
+
+// Steps that only move a value between host and device.
+bool check_copy(lite_program* p, const DeviceStep& row) {
+  const Executor& x = *p->opencl;
+  const Step& step = p->program.steps[row.step];
+  const Tensor* from = step.num_inputs == 1 ? step.inputs[0] : nullptr;
+  const Tensor* to = step.num_outputs == 1 ? step.outputs[0] : nullptr;
+  if (!from || !to) return p->env.fail("step '%s' copies nothing", step.name);
+  const Tensor& there = row.action == Action::kUpload ? *to : *from;
+  const Tensor& here = row.action == Action::kUpload ? *from : *to;
+  const int root = p->program.storage[there.index].root;
+  const Role role = p->program.tensors[p->program.storage[here.index].root].role;
+  if (x.place_of[root] < 0 || role == Role::kDevice || !is_plain(*from) || !is_plain(*to) ||
+      from->bytes != to->bytes)
+    return p->env.fail("step '%s' does not copy between host and device", step.name);
+  return true;
+}
+
+bool assign_steps(lite_program* p) {
+  Executor& x = *p->opencl;
+  for (int i = 0; i < p->program.num_steps; ++i) x.step_of[i] = -1;
+  for (uint32_t i = 0; i < x.plan.num_steps; ++i) {
+    const DeviceStep& row = x.plan.steps[i];
+    if (row.step >= static_cast<uint32_t>(p->program.num_steps))
+      return p->env.fail("OpenCL: step %u does not exist", row.step);
+    x.step_of[row.step] = static_cast<int32_t>(i);
+    Step& step = p->program.steps[row.step];
+    char kernel[sizeof step.variant];
+    snprintf(kernel, sizeof kernel, "%s", step.variant);
+    const Tensor* read = nullptr;
+    for (int k = 0; k < step.num_inputs && !read; ++k) read = step.inputs[k];
+    if (!read && step.num_outputs) read = step.outputs[0];
+    set_variant(step, "%s_%s__opencl", read ? dtype_name(read->dtype) : "none", kernel);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
+          const size_t* weight_bytes, size_t num_weights, const lite_options& options) {
+  Env& env = p->env;
+  Executor* x;
+  if (!room(p, 1, &x)) return false;
+  DeviceOptions wanted;
+  wanted.device = options.device;
+  wanted.cache_dir = options.cache_dir;
+  wanted.timed = options.timed != 0;
+  x->timed = wanted.timed;
+  if (!parse_device_plan(bytes, size, env, &x->plan)) return false;
+  p->program.has_device = true;
+  if (!parse_program(x->plan.program, x->plan.program_bytes, env, &p->program)) return false;
+  if (!room(p, p->program.num_tensors, &x->place_of) ||
+      !room(p, p->program.num_steps, &x->step_of) || !room(p, x->plan.num_buffers, &x->buffers) ||
+      !room(p, x->plan.num_constants, &x->constants) ||
+      !room(p, x->plan.num_scratch, &x->scratch) || !room(p, x->plan.num_images, &x->images) ||
+      !room(p, x->plan.num_launches, &x->kernels))
+    return false;
+  if (!open_device(wanted, &x->device, env.error, env.error_bytes)) return false;
+  p->opencl = x;  // from here on lite_program_free gives the device back
+  if (!fits_device(p) || !assign_steps(p) ||
+      !set_up_memory(p, weights, weight_bytes, num_weights) || !place_tensors(p) ||
+      !make_images(p) || !make_constants(p, weights, weight_bytes, num_weights))
+    return false;
+  for (uint32_t i = 0; i < x->plan.num_steps; ++i)
+    if (x->plan.steps[i].action != Action::kLaunches && !check_copy(p, x->plan.steps[i]))
+      return false;
+  for (uint32_t i = 0; i < x->plan.num_launches; ++i)
+    if (!make_kernel(p, x->plan.launches[i], &x->kernels[i])) return false;
+  return true;
+}
+
+void unload(Executor* x) {
+  const Functions& cl = x->device.cl;
+  if (x->device.queue) cl.clFinish(x->device.queue);
+  const struct {
+    cl_mem* all;
+    uint32_t count;
+  } memory[] = {{x->buffers, x->plan.num_buffers},
+                {x->constants, x->plan.num_constants},
+                {x->scratch, x->plan.num_scratch},
+                {x->images, x->plan.num_images}};
+  for (uint32_t i = 0; i < x->plan.num_launches; ++i)
+    if (x->kernels[i]) cl.clReleaseKernel(x->kernels[i]);
+  for (const auto& m : memory)
+    for (uint32_t i = 0; i < m.count; ++i)
+      if (m.all[i]) cl.clReleaseMemObject(m.all[i]);
+  x->device.close();
+}
+
+}  // namespace lite::opencl

@@ -1,0 +1,29 @@
+// Runs a program whose steps are those of an OpenCL device and of the CPU, in the plan's order.
+#pragma once
+
+#include "../runtime/runtime.h"
+#include "device_plan.h"
+
+namespace lite::opencl {
+
+struct Executor {
+  Device device;
+  DevicePlan plan;
+  bool timed;          // events note the time of each launch
+  int32_t* place_of;   // per tensor: its buffer, -1: none
+  int32_t* step_of;    // per step: its row of the plan, -1: a step of the CPU
+  cl_mem *buffers, *constants, *scratch, *images;
+  cl_kernel* kernels;  // per launch
+  size_t device_bytes;
+};
+
+// Loads a program with its OpenCL part onto the device that the options name. The program's memory
+// holds the executor. False with a reason in env.error.
+bool load(lite_program*, const uint8_t* bytes, size_t size, const void* const* weights,
+          const size_t* weight_bytes, size_t num_weights, const lite_options&);
+// Gives the device back.
+void unload(Executor*);
+// Every step once: run_steps of programs with an OpenCL part.
+bool run(lite_program*);
+
+}  // namespace lite::opencl
