@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from lite_engine.backends.opencl.cases.examples import examples
+from lite_engine.backends.opencl.cases.graphs import conv
 from lite_engine.backends.opencl.constants import Constant
 from lite_engine.backends.opencl.launch import Image
 from lite_engine.backends.opencl.profile import PROFILES
@@ -13,8 +15,6 @@ from lite_engine.backends.opencl.registry import Target
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.ir import DType
 from lite_engine.plan import make_plan
-
-from tests.opencl.test_kernels import CASES, conv
 
 
 def some(*shape: int) -> np.ndarray:
@@ -78,8 +78,9 @@ def test_winograd_points_are_exact_sums_rounded_once_or_nearly() -> None:
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_launches_hold_the_weights_themselves(profile: str, precision: str) -> None:
     """Whatever a device's packing, the array behind is the plan's own; what is not is small."""
-    cases = [conv((1, 64, 24, 24), 96, 3), conv((1, 64, 24, 24), 64, 3, 64), *CASES["gemm"]]
-    cases += [*CASES["deconv2d"], *CASES["lstm"], *CASES["conv2d_grouped"]]
+    cases = [conv((1, 64, 24, 24), 96, 3), conv((1, 64, 24, 24), 64, 3, 64), *examples()["gemm"]]
+    for kernel in ("deconv2d", "lstm", "conv2d_grouped"):
+        cases += examples()[kernel]
     for graph in cases:
         plan = make_plan(graph, "opencl", precision=precision)
         weights = [t.data for t in plan.weights() if t.data is not None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from lite_engine import settings
 from lite_engine.backends.cpu.native import NativeProgram
+from lite_engine.backends.opencl.cases import cases
+from lite_engine.backends.opencl.cases.examples import examples
 from lite_engine.backends.opencl.native_plan import encode_opencl
 from lite_engine.backends.opencl.registry import Target
 from lite_engine.ir import Graph
@@ -14,7 +16,6 @@ from lite_engine.runtime.execute import Execution
 from lite_engine.runtime.inputs import random_feeds
 
 from tests.opencl import tiny
-from tests.opencl.test_kernels import CASES
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
 
@@ -40,8 +41,15 @@ def check(graph: Graph, precision: str = "fp32") -> None:
             assert x.tobytes() == physical.tobytes(), (graph.name, plan.tensors[index].name)
 
 
-@pytest.mark.parametrize("kernel", CASES)
-def test_kernels(kernel: str) -> None:
-    for graph in CASES[kernel]:
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("kernel", ["conv2d", "copy_concat", "lstm", "matmul", "resize"])
+def test_kernels(kernel: str, precision: str) -> None:
+    check(examples()[kernel][0], precision)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", cases())
+def test_all_kernels(kernel: str) -> None:
+    for graph in cases()[kernel]:
         for precision in ("fp32", "fp16"):
             check(graph, precision)

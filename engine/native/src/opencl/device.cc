@@ -119,6 +119,7 @@ bool open_device(const DeviceOptions& options, Device* out, char* error, size_t 
     good = chosen >= 0;
     if (good) {
       out->index = chosen;
+      out->timed = options.timed;
       memcpy(out->library, found->libraries[chosen], sizeof out->library);
       int first = chosen;
       while (first && strcmp(found->libraries[first - 1], out->library) == 0) --first;

@@ -65,6 +65,7 @@ struct Device {
   cl_command_queue queue = nullptr;  // in order
   DeviceInfo info;
   int index = 0;  // in the order of the list
+  bool timed = false;  // as in the options
   char library[512];
   Programs programs;
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <new>
+
 #include "constants.h"
 #include "signature.h"
 
@@ -13,7 +15,7 @@ namespace {
 
 bool refused(lite_program* p, const char* what, cl_int status) {
   const Executor& x = *p->opencl;
-  return p->env.fail("OpenCL: %s: %s: %s", x.device.info.name, what, error_name(status));
+  return p->env.fail("OpenCL: %s: %s: %s", x.device->info.name, what, error_name(status));
 }
 
 template <class T>
@@ -30,7 +32,7 @@ bool buffer(lite_program* p, size_t bytes, const void* data, cl_mem* out) {
   if (p->memory.limit_bytes && x.device_bytes > p->memory.limit_bytes)
     return p->env.fail("OpenCL: more than %zu bytes of buffers", p->memory.limit_bytes);
   const cl_bitfield flags = data ? CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR : CL_MEM_READ_WRITE;
-  *out = x.device.cl.clCreateBuffer(x.device.context, flags, bytes, const_cast<void*>(data), &status);
+  *out = x.device->cl.clCreateBuffer(x.device->context, flags, bytes, const_cast<void*>(data), &status);
   if (status == CL_SUCCESS && *out) return true;
   *out = nullptr;
   char what[64];
@@ -40,7 +42,7 @@ bool buffer(lite_program* p, size_t bytes, const void* data, cl_mem* out) {
 
 bool fits_device(lite_program* p) {
   const Executor& x = *p->opencl;
-  const DeviceInfo& info = x.device.info;
+  const DeviceInfo& info = x.device->info;
   const bool cpu = info.device_class == DeviceClass::kCpu;
   if (cpu != (x.plan.device_class == DeviceClass::kCpu))
     return p->env.fail("OpenCL: %s: the program is for a %s device", info.name,
@@ -75,8 +77,8 @@ bool place_tensors(lite_program* p) {
     cl_mem& made = x.buffers[place.buffer];
     if (!made && !buffer(p, x.plan.buffers[place.buffer], nullptr, &made)) return false;
     if (t.role != Role::kWeight) continue;
-    const cl_int status = x.device.cl.clEnqueueWriteBuffer(
-        x.device.queue, made, 1, 0, t.bytes, t.data, 0, nullptr, nullptr);
+    const cl_int status = x.device->cl.clEnqueueWriteBuffer(
+        x.device->queue, made, 1, 0, t.bytes, t.data, 0, nullptr, nullptr);
     if (t.bytes && status != CL_SUCCESS) return refused(p, t.name, status);
   }
   for (int i = 0; i < program.num_tensors; ++i) {
@@ -115,7 +117,7 @@ bool make_constants(lite_program* p, const void* const* weights, const size_t* w
       if (!good) break;
       const size_t origin[3] = {}, region[3] = {m.width, m.height, 1};
       const cl_int status =
-          x.device.cl.clEnqueueWriteImage(x.device.queue, x.images[k], 1, origin, region, 0, 0,
+          x.device->cl.clEnqueueWriteImage(x.device->queue, x.images[k], 1, origin, region, 0, 0,
                                           made.data, 0, nullptr, nullptr);
       good = status == CL_SUCCESS || refused(p, "an image", status);
     }
@@ -130,15 +132,15 @@ bool make_images(lite_program* p) {
   Executor& x = *p->opencl;
   for (uint32_t i = 0; i < x.plan.num_images; ++i) {
     const Image& m = x.plan.images[i];
-    if (!x.device.cl.clCreateImage)
-      return p->env.fail("OpenCL: %s is older than images", x.device.info.name);
+    if (!x.device->cl.clCreateImage)
+      return p->env.fail("OpenCL: %s is older than images", x.device->info.name);
     const cl_image_format format = {CL_RGBA, m.dtype == DType::kF16 ? CL_HALF_FLOAT : CL_FLOAT};
     cl_image_desc shape{};
     shape.type = CL_MEM_OBJECT_IMAGE2D;
     shape.width = m.width;
     shape.height = m.height;
     cl_int status = CL_SUCCESS;
-    x.images[i] = x.device.cl.clCreateImage(x.device.context, CL_MEM_READ_WRITE, &format, &shape,
+    x.images[i] = x.device->cl.clCreateImage(x.device->context, CL_MEM_READ_WRITE, &format, &shape,
                                             nullptr, &status);
     if (status == CL_SUCCESS && x.images[i]) continue;
     x.images[i] = nullptr;
@@ -169,21 +171,21 @@ bool set_argument(lite_program* p, const Launch& launch, cl_kernel kernel, uint3
     cl_mem memory = memory_of(p, kind, bits);
     if (!memory)
       return p->env.fail("OpenCL: kernel '%s': argument %u has no memory", launch.kernel, i);
-    status = x.device.cl.clSetKernelArg(kernel, i, sizeof memory, &memory);
+    status = x.device->cl.clSetKernelArg(kernel, i, sizeof memory, &memory);
   } else {
     const uint64_t wide = bits;
     const size_t bytes = kind == Argument::kUchar    ? 1
                          : kind == Argument::kUshort ? 2
                          : kind == Argument::kUlong  ? 8
                                                      : 4;
-    status = x.device.cl.clSetKernelArg(kernel, i, bytes, &wide);
+    status = x.device->cl.clSetKernelArg(kernel, i, bytes, &wide);
   }
   return status == CL_SUCCESS || refused(p, launch.kernel, status);
 }
 
 bool make_kernel(lite_program* p, const Launch& launch, cl_kernel* out) {
   Executor& x = *p->opencl;
-  const DeviceInfo& info = x.device.info;
+  const DeviceInfo& info = x.device->info;
   if (!matches_signature(launch, p->env)) return false;
   size_t items = 1;
   for (uint32_t d = 0; d < launch.dimensions; ++d) {
@@ -193,10 +195,10 @@ bool make_kernel(lite_program* p, const Launch& launch, cl_kernel* out) {
                          info.name, launch.kernel, info.group_size);
   }
   char reason[500];
-  cl_program program = x.device.programs.get(*launch.text, launch.options, reason, sizeof reason);
+  cl_program program = x.device->programs.get(*launch.text, launch.options, reason, sizeof reason);
   if (!program) return p->env.fail("OpenCL: %s", reason);
   cl_int status = CL_SUCCESS;
-  *out = x.device.cl.clCreateKernel(program, launch.kernel, &status);
+  *out = x.device->cl.clCreateKernel(program, launch.kernel, &status);
   if (status != CL_SUCCESS || !*out) {
     *out = nullptr;
     return refused(p, launch.kernel, status);
@@ -244,44 +246,20 @@ bool assign_steps(lite_program* p) {
   return true;
 }
 
-}  // namespace
-
-bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
-          const size_t* weight_bytes, size_t num_weights, const lite_options& options) {
-  Env& env = p->env;
-  Executor* x;
-  if (!room(p, 1, &x)) return false;
-  DeviceOptions wanted;
-  wanted.device = options.device;
-  wanted.cache_dir = options.cache_dir;
-  wanted.timed = options.timed != 0;
-  x->timed = wanted.timed;
-  if (!parse_device_plan(bytes, size, env, &x->plan)) return false;
-  p->program.has_device = true;
-  if (!parse_program(x->plan.program, x->plan.program_bytes, env, &p->program)) return false;
-  if (!room(p, p->program.num_tensors, &x->place_of) ||
-      !room(p, p->program.num_steps, &x->step_of) || !room(p, x->plan.num_buffers, &x->buffers) ||
-      !room(p, x->plan.num_constants, &x->constants) ||
-      !room(p, x->plan.num_scratch, &x->scratch) || !room(p, x->plan.num_images, &x->images) ||
-      !room(p, x->plan.num_launches, &x->kernels))
-    return false;
-  if (!open_device(wanted, &x->device, env.error, env.error_bytes)) return false;
-  p->opencl = x;  // from here on lite_program_free gives the device back
-  if (!fits_device(p) || !assign_steps(p) ||
-      !set_up_memory(p, weights, weight_bytes, num_weights) || !place_tensors(p) ||
-      !make_images(p) || !make_constants(p, weights, weight_bytes, num_weights))
-    return false;
-  for (uint32_t i = 0; i < x->plan.num_steps; ++i)
-    if (x->plan.steps[i].action != Action::kLaunches && !check_copy(p, x->plan.steps[i]))
+bool make_kernels(lite_program* p) {
+  Executor& x = *p->opencl;
+  for (uint32_t i = 0; i < x.plan.num_steps; ++i)
+    if (x.plan.steps[i].action != Action::kLaunches && !check_copy(p, x.plan.steps[i]))
       return false;
-  for (uint32_t i = 0; i < x->plan.num_launches; ++i)
-    if (!make_kernel(p, x->plan.launches[i], &x->kernels[i])) return false;
+  for (uint32_t i = 0; i < x.plan.num_launches; ++i)
+    if (!make_kernel(p, x.plan.launches[i], &x.kernels[i])) return false;
   return true;
 }
 
-void unload(Executor* x) {
-  const Functions& cl = x->device.cl;
-  if (x->device.queue) cl.clFinish(x->device.queue);
+// Everything made on the device.
+void release(Executor* x) {
+  const Functions& cl = x->device->cl;
+  cl.clFinish(x->device->queue);
   const struct {
     cl_mem* all;
     uint32_t count;
@@ -294,7 +272,59 @@ void unload(Executor* x) {
   for (const auto& m : memory)
     for (uint32_t i = 0; i < m.count; ++i)
       if (m.all[i]) cl.clReleaseMemObject(m.all[i]);
-  x->device.close();
+}
+
+}  // namespace
+
+Device* new_device(const lite_options& options, char* error, size_t error_bytes) {
+  void* memory = malloc(sizeof(Device));
+  if (!memory) {
+    snprintf(error, error_bytes, "out of memory");
+    return nullptr;
+  }
+  Device* device = new (memory) Device();
+  DeviceOptions wanted;
+  wanted.device = options.device;
+  wanted.cache_dir = options.cache_dir;
+  wanted.timed = options.timed != 0;
+  if (open_device(wanted, device, error, error_bytes)) return device;
+  free(device);
+  return nullptr;
+}
+
+void close_device(Device* device) {
+  device->close();
+  free(device);
+}
+
+bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
+          const size_t* weight_bytes, size_t num_weights, Device* device) {
+  Env& env = p->env;
+  Executor* x;
+  if (!room(p, 1, &x) || !parse_device_plan(bytes, size, env, &x->plan)) return false;
+  p->program.has_device = true;
+  if (!parse_program(x->plan.program, x->plan.program_bytes, env, &p->program)) return false;
+  if (!room(p, p->program.num_tensors, &x->place_of) ||
+      !room(p, p->program.num_steps, &x->step_of) || !room(p, x->plan.num_buffers, &x->buffers) ||
+      !room(p, x->plan.num_constants, &x->constants) ||
+      !room(p, x->plan.num_scratch, &x->scratch) || !room(p, x->plan.num_images, &x->images) ||
+      !room(p, x->plan.num_launches, &x->kernels))
+    return false;
+  x->device = device;
+  p->opencl = x;
+  const bool good = fits_device(p) && assign_steps(p) &&
+                    set_up_memory(p, weights, weight_bytes, num_weights) && place_tensors(p) &&
+                    make_images(p) && make_constants(p, weights, weight_bytes, num_weights) &&
+                    make_kernels(p);
+  if (good) return true;
+  release(x);  // the device stays the caller's
+  p->opencl = nullptr;
+  return false;
+}
+
+void unload(Executor* x) {
+  release(x);
+  close_device(x->device);
 }
 
 }  // namespace lite::opencl

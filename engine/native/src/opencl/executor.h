@@ -7,9 +7,8 @@
 namespace lite::opencl {
 
 struct Executor {
-  Device device;
+  Device* device;      // its own
   DevicePlan plan;
-  bool timed;          // events note the time of each launch
   int32_t* place_of;   // per tensor: its buffer, -1: none
   int32_t* step_of;    // per step: its row of the plan, -1: a step of the CPU
   cl_mem *buffers, *constants, *scratch, *images;
@@ -17,10 +16,13 @@ struct Executor {
   size_t device_bytes;
 };
 
-// Loads a program with its OpenCL part onto the device that the options name. The program's memory
-// holds the executor. False with a reason in env.error.
+// A device that the options name, for close_device; nullptr with one line in `error`.
+Device* new_device(const lite_options&, char* error, size_t error_bytes);
+void close_device(Device*);
+// Loads a program with its OpenCL part onto a device, which is the executor's from then on where
+// that is true. The program's memory holds the executor. False with a reason in env.error.
 bool load(lite_program*, const uint8_t* bytes, size_t size, const void* const* weights,
-          const size_t* weight_bytes, size_t num_weights, const lite_options&);
+          const size_t* weight_bytes, size_t num_weights, Device*);
 // Gives the device back.
 void unload(Executor*);
 // Every step once: run_steps of programs with an OpenCL part.

@@ -15,14 +15,14 @@ struct Turn {
   bool pending;  // the device may still be at work
 
   bool failed(const char* what, cl_int status) {
-    return p->env.fail("OpenCL: %s failed at '%s': %s", x.device.info.name, what,
+    return p->env.fail("OpenCL: %s failed at '%s': %s", x.device->info.name, what,
                        error_name(status));
   }
 
   bool finish(const char* what) {
     if (!pending) return true;
     pending = false;
-    const cl_int status = x.device.cl.clFinish(x.device.queue);
+    const cl_int status = x.device->cl.clFinish(x.device->queue);
     return status == CL_SUCCESS || failed(what, status);
   }
 
@@ -38,7 +38,7 @@ struct Turn {
     cl_mem memory = memory_of(to, &at);
     if (!to.bytes) return true;
     pending = true;
-    const cl_int status = x.device.cl.clEnqueueWriteBuffer(x.device.queue, memory, 0, at, to.bytes,
+    const cl_int status = x.device->cl.clEnqueueWriteBuffer(x.device->queue, memory, 0, at, to.bytes,
                                                            data, 0, nullptr, event);
     return status == CL_SUCCESS || failed(what, status);
   }
@@ -48,7 +48,7 @@ struct Turn {
     cl_mem memory = memory_of(from, &at);
     if (!from.bytes) return true;
     pending = true;
-    const cl_int status = x.device.cl.clEnqueueReadBuffer(x.device.queue, memory, 0, at, from.bytes,
+    const cl_int status = x.device->cl.clEnqueueReadBuffer(x.device->queue, memory, 0, at, from.bytes,
                                                           data, 0, nullptr, event);
     return status == CL_SUCCESS || failed(what, status);
   }
@@ -67,10 +67,10 @@ struct Turn {
   bool launch(const DeviceStep& row, const char* name, cl_event* first, cl_event* last) {
     for (uint32_t i = 0; i < row.count; ++i) {
       const Launch& l = x.plan.launches[row.first + i];
-      cl_event* event = !x.timed ? nullptr : i == 0 ? first : i + 1 == row.count ? last : nullptr;
+      cl_event* event = !x.device->timed ? nullptr : i == 0 ? first : i + 1 == row.count ? last : nullptr;
       pending = true;
       const cl_int status =
-          x.device.cl.clEnqueueNDRangeKernel(x.device.queue, x.kernels[row.first + i],
+          x.device->cl.clEnqueueNDRangeKernel(x.device->queue, x.kernels[row.first + i],
                                              l.dimensions, nullptr, l.grid, l.group, 0, nullptr,
                                              event);
       if (status != CL_SUCCESS) return failed(name, status);
@@ -81,7 +81,7 @@ struct Turn {
   // Nanoseconds between the start of one event and the end of another.
   int64_t between(cl_event first, cl_event last) {
     uint64_t start = 0, end = 0;
-    const Functions& cl = x.device.cl;
+    const Functions& cl = x.device->cl;
     cl.clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr);
     cl.clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr);
     return end > start ? static_cast<int64_t>(end - start) : 0;
@@ -91,7 +91,7 @@ struct Turn {
     const DeviceStep& row = x.plan.steps[x.step_of[index]];
     const Step& s = p->program.steps[index];
     cl_event first = nullptr, last = nullptr;
-    cl_event* noted = x.timed ? &first : nullptr;
+    cl_event* noted = x.device->timed ? &first : nullptr;
     bool good;
     if (row.action == Action::kUpload)
       good = write(*s.outputs[0], s.inputs[0]->data, s.name, noted);
@@ -103,8 +103,8 @@ struct Turn {
       good = finish(s.name);
       if (good) *duration = between(first, last ? last : first);
     }
-    if (first) x.device.cl.clReleaseEvent(first);
-    if (last) x.device.cl.clReleaseEvent(last);
+    if (first) x.device->cl.clReleaseEvent(first);
+    if (last) x.device->cl.clReleaseEvent(last);
     return good;
   }
 
@@ -160,7 +160,7 @@ bool run(lite_program* p) {
                     turn.move_ports(program.outputs, program.num_outputs, false) &&
                     turn.finish("the end");
   // The device must be done with the caller's memory, whatever happened.
-  if (!good) turn.x.device.cl.clFinish(turn.x.device.queue);
+  if (!good) turn.x.device->cl.clFinish(turn.x.device->queue);
   return good;
 }
 

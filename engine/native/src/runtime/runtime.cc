@@ -69,8 +69,13 @@ namespace {
 
 bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
             const size_t* weight_bytes, size_t num_weights, const lite_options& options) {
-  if (opencl::is_device_plan(bytes, size))
-    return opencl::load(p, bytes, size, weights, weight_bytes, num_weights, options);
+  if (opencl::is_device_plan(bytes, size)) {
+    opencl::Device* device = opencl::new_device(options, p->env.error, p->env.error_bytes);
+    if (!device) return false;
+    if (opencl::load(p, bytes, size, weights, weight_bytes, num_weights, device)) return true;
+    opencl::close_device(device);
+    return false;
+  }
   return parse_program(bytes, size, p->env, &p->program) &&
          set_up_memory(p, weights, weight_bytes, num_weights);
 }
