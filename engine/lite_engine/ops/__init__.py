@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 
+from ._agreement import differs
 from ._core import (
     REQUIRED,
     Cost,
@@ -26,6 +27,7 @@ from ._infer import (
     run_node,
     specialise,
 )
+from ._samples import Draw, Sample, samples
 
 for _module in pkgutil.iter_modules(__path__):
     if not _module.name.startswith("_"):
@@ -34,13 +36,16 @@ for _module in pkgutil.iter_modules(__path__):
 __all__ = [
     "REQUIRED",
     "Cost",
+    "Draw",
     "KernelRef",
     "OpDef",
+    "Sample",
     "all_kernels",
     "all_ops",
     "check_shape",
     "check_types",
     "define_op",
+    "differs",
     "find_op",
     "fold_constants",
     "fold_node",
@@ -50,5 +55,6 @@ __all__ = [
     "infer_types",
     "nested_graphs",
     "run_node",
+    "samples",
     "specialise",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,7 +90,10 @@ class OpDef:
     doc: str
     tolerance: float
     of_shapes: bool = False
+    #: the values that an attribute may have, where they are few
+    choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     kernels: list[KernelRef] = field(default_factory=list)
+    _samples: Callable[..., Iterable[Any]] | None = None
     _infer: Infer | None = None
     _reference: Reference | None = None
     _cost: Callable[..., Cost] | None = None
@@ -114,6 +117,12 @@ class OpDef:
     def cost(self, fn: Callable[..., Cost]) -> Callable[..., Cost]:
         """Inputs' TypeInfos → Cost."""
         self._cost = fn
+        return fn
+
+    def samples(self, fn: Callable[..., Iterable[Any]]) -> Callable[..., Iterable[Any]]:
+        """`Draw` → calls for the tests of its kernels (`Sample`), where the schema does not say
+        enough to make them."""
+        self._samples = fn
         return fn
 
     def kernel(
@@ -335,12 +344,14 @@ def define_op(
     doc: str = "",
     tolerance: float = 1e-4,
     of_shapes: bool = False,
+    choices: Mapping[str, tuple[Any, ...]] | None = None,
 ) -> OpDef:
     """Registers an operator. `inputs` is a list of words: `x`, `b?` optional, `*xs` variadic.
 
     `axis_attrs` and `per_axis_attrs` are what a change of layout must remap: names of attributes or
     of attr_inputs. `tolerance` is the relative L2 error that a float32 kernel may have against the
     reference. `of_shapes`: its inputs' shapes decide the result, so that it folds with them.
+    `choices` lists the values of attributes that have few.
     """
     if name in _REGISTRY:
         raise ValueError(f"operator {name} is defined twice")
@@ -360,6 +371,7 @@ def define_op(
         doc,
         tolerance,
         of_shapes,
+        choices or {},
     )
     _REGISTRY[name] = op
     return op

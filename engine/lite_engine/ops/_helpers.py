@@ -16,6 +16,8 @@ from ._core import OpDef
 ANY = ",".join(DType)
 #: Element types of kernels that compute in int64 or double: they cannot order large u64.
 COUNTED = ANY.replace("u64,", "")
+#: Those of them that ONNX's arithmetic takes.
+NUMBERS = COUNTED.replace(",bool", "")
 
 
 AUTO_PADS = ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER")

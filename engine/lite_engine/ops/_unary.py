@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._core import Cost, OpDef, define_op
@@ -16,6 +16,7 @@ def unary(
     *,
     opencl: str,
     flops: int = 1,
+    choices: Mapping[str, tuple[Any, ...]] | None = None,
     **attrs: Any,
 ) -> OpDef:
     """y = fn(x), with a row in `isa/unary.cc` or `ops/activation_table.h` of the native sources.
@@ -24,7 +25,9 @@ def unary(
     `ACT_A` and `ACT_B` are its attributes in their order, other macros are those of
     `kernels/common.h`.
     """
-    op = define_op(name, inputs="x", attrs=attrs, layout="elementwise", source=source)
+    op = define_op(
+        name, inputs="x", attrs=attrs, layout="elementwise", source=source, choices=choices
+    )
     op.infer(same_type)
     op.reference(typed(fn))
     op.cost(lambda x, **_: Cost(flops=flops * x.size))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ..ir import TypeInfo
 from ._core import Cost, define_op, get_op
 from ._helpers import float_kernels, same_type, wide
+from ._samples import SPECIAL, Draw, Sample
 from ._unary import unary
 from .math_unary import erf
 
@@ -83,13 +84,15 @@ silu = unary(
     opencl="((x)*SIGMOID(x))",
     flops=11,
 )
+# (1 + tanh u) / 2 = sigmoid(2u): on the device no driver's tanh has to be exactly −1 where it ends
 gelu = unary(
     "Gelu",
     _gelu,
     "ONNX Gelu-20",
-    opencl="(ACT_A!=0.0f?(0.5f*(x)*(1.0f+tanh(0.79788456f*((x)+0.044715f*(x)*(x)*(x)))))"
+    opencl="(ACT_A!=0.0f?((x)*SIGMOID(1.5957691f*((x)+0.044715f*(x)*(x)*(x))))"
     ":(0.5f*(x)*(1.0f+erf((x)*0.70710678f))))",
     flops=14,
+    choices={"approximate": ("none", "tanh")},
     approximate="none",
 )
 elu = unary(
@@ -237,3 +240,12 @@ bias_gelu.infer(same_type)
 def _(x: np.ndarray, bias: np.ndarray, *, approximate: str) -> np.ndarray:
     """y = gelu(x + bias)"""
     return _gelu(x + bias, approximate).astype(x.dtype)
+
+
+@clip.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    low, high = draw.scalar(-1.5), draw.scalar(2.25)
+    for bounds in ([low, high], [None, high], [low]):
+        for shape in ((1,), (17,), (2, 3, 5, 19), ()):
+            yield Sample([draw(*shape), *bounds])
+        yield Sample([SPECIAL.astype(draw.dtype.np), *bounds])

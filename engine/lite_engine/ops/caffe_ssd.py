@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,8 @@ from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._core import REQUIRED, Cost, define_op
 from ._helpers import known_ints
-from .suppression import best_first, suppress
+from ._samples import Draw, Sample
+from .suppression import best_first, sample_anchors, sample_scores, suppress
 
 prior_box = define_op(
     "PriorBox",
@@ -196,3 +199,23 @@ def decode(
     centre = moves[:, :2] * size + (anchors[:, :2] + anchors[:, 2:]) / 2
     half = np.exp(moves[:, 2:]) * size / 2
     return np.concatenate([centre - half, centre + half], 1)
+
+
+@detection_output.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for code, shared in itertools.product((1, 2, 3), (True, False)):
+        for images, boxes, classes, keep, most, encoded in (
+            (1, 30, 2, 20, -1, False), (2, 60, 4, 25, 9, True), (1, 5, 3, 200, 400, False),
+            (1, 8, 2, 0, -1, False),
+        ):  # fmt: skip
+            attrs = {
+                "num_classes": classes, "share_location": shared, "background_label": 0,
+                "code_type": code, "variance_encoded": encoded, "nms_threshold": 0.4,
+                "nms_top_k": most, "keep_top_k": keep, "confidence_threshold": 0.25,
+            }  # fmt: skip
+            anchors = sample_anchors(draw, boxes)
+            corners = np.concatenate([anchors[:, :2], anchors[:, :2] + anchors[:, 2:]], 1)
+            priors = np.stack([corners.ravel(), np.full(4 * boxes, 0.15, np.float32)])[None]
+            sets = 1 if shared else classes
+            scores = sample_scores(draw, images, boxes * classes)
+            yield Sample([draw.f32(images, boxes * sets * 4), scores, priors], attrs, constant=(2,))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..ir import DType, TypeInfo
+from ..ir import DType, Node, TypeInfo
 from ._core import REQUIRED, Cost, define_op
 from ._helpers import ANY
+from ._samples import Draw, Sample
 
 cast = define_op(
     "Cast",
@@ -85,4 +87,24 @@ def _(x: np.ndarray, *, to: DType) -> np.ndarray:
     return np.ascontiguousarray(x).view(to.np).reshape(x.shape)
 
 
-cast.kernel("opencl", "cast", dtype="f32,f16,i8,u8,i16,u16,i32,u32,i64,u64,bool")
+_ON_DEVICE = ANY.replace("bf16,", "").replace("f64,", "")
+
+
+def _to_device_type(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return node.attrs["to"] in _ON_DEVICE.split(",") or f"its output is {node.attrs['to']}"
+
+
+cast.kernel("opencl", "cast", dtype=_ON_DEVICE, when=_to_device_type)
+
+
+@cast.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for to in DType:
+        for shape in ((1,), (17,), (2, 3, 5, 19)):
+            yield Sample([draw(*shape)], {"to": to})
+
+
+@cast_like.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for to in (np.float32, np.uint8, np.int64):
+        yield Sample([draw(3, 17), np.zeros(2, to)])

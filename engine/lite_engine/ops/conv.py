@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..ir import Node, TypeInfo
 from ._conditions import constant
 from ._core import Cost, define_op
 from ._helpers import wide, window_output, window_pads
+from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 
 #: The window of a convolution; what is empty has ONNX's default.
@@ -276,3 +278,32 @@ conv.kernel(
 conv.kernel(
     "opencl", "conv2d_grouped", dtype=_BOTH, when=_device_conv, rank=4, why="one output a work-item"
 )
+
+
+@conv.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    """Channels below, at and above tiles; depthwise, grouped, strided, dilated, 1-D; a residual."""
+
+    def call(shape: tuple[int, ...], out: int, *kernel: int, **attrs: Any) -> Sample:
+        w = draw.weights(out, shape[1] // attrs.get("group", 1), *kernel)
+        return Sample([draw(*shape), w, draw.f32(out)], attrs, constant=(1, 2))
+
+    same = {"pads": [1, 1, 1, 1]}
+    for c, o in ((3, 15), (4, 16), (5, 17), (16, 20), (33, 48)):
+        yield call((1, c, 11, 10), o, 3, 3, **same, activation="Relu")
+    for c, o in ((8, 31), (5, 33), (16, 32)):
+        yield call((1, c, 9, 11), o, 1, 1)
+    for c, s in ((3, 1), (4, 2), (9, 1), (16, 1), (18, 1)):
+        yield call((1, c, 6, 7), c, 3, 3, **same, group=c, strides=[s, s])
+    yield call((2, 8, 9, 7), 8, 5, 5, group=8, dilations=[1, 2], pads=[2, 4, 2, 4])
+    yield call((2, 5, 9, 6), 7, 3, 3, strides=[2, 1], dilations=[2, 1], **same)
+    yield call((2, 18, 9, 9), 17, 3, 3, strides=[2, 2], **same)
+    yield call((2, 6, 7, 8), 17, 1, 1, strides=[2, 2])
+    yield call((1, 3, 9), 5, 3, pads=[1, 1])
+    yield call((1, 4, 6, 6), 3, 5, 5, pads=[0, 1, 2, 3])
+    yield call((1, 6, 5, 5), 9, 3, 3, group=3)
+    yield call((1, 4, 5, 5), 8, 3, 3, group=4, **same, activation="HardSwish")
+    x, w = draw(1, 16, 7, 6), draw.weights(16, 16, 3, 3)
+    attrs = {**same, "activation": "Clip", "activation_params": [-0.5, 6.0]}
+    yield Sample([x, w, draw.f32(16), draw(1, 16, 7, 6)], attrs, constant=(1, 2))
+    yield Sample([x, w], {"auto_pad": "SAME_LOWER", "strides": [2, 2]}, constant=(1,))

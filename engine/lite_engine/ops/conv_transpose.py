@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
 from ._core import Cost, define_op
 from ._helpers import AUTO_PADS, check_choice, float_kernels, product, symbol_product, wide
+from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 from .conv import WINDOW
 
@@ -158,3 +160,14 @@ conv_transpose.kernel(
     "opencl", "deconv2d", dtype="f32,f16", when=all_of(rank(4), constant(1, 2)),
     why="each output gathers the inputs that reach it",
 )  # fmt: skip
+
+
+@conv_transpose.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for c, o, k, s, p in ((5, 3, 2, 2, 0), (16, 17, 3, 2, 1), (33, 16, 3, 1, 1), (3, 5, 4, 2, 1)):
+        x, w = draw(1, c, 4, 5), draw.weights(c, o, k, k)
+        attrs = {"strides": [s, s], "pads": [p] * 4}
+        yield Sample([x, w, draw.f32(o)], {**attrs, "activation": "Relu"}, constant=(1, 2))
+        yield Sample([x, w], attrs, constant=(1,))
+    x, w = draw(2, 4, 4, 3), draw.weights(4, 2, 3, 3)
+    yield Sample([x, w], {"group": 2, "strides": [2, 2], "output_padding": [1, 1]}, constant=(1,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..ir import Dim, DType, Node, TypeInfo
 from ._conditions import of_type
 from ._core import Cost, define_op
 from ._helpers import ANY, normalise_axis, same_type
+from ._samples import Draw, Sample
 
 # Indices that are constants have to be places of the data. Those that are computed may be out of
 # range, which ONNX leaves open: such a place reads zeros and is not written, on every backend.
@@ -279,3 +281,43 @@ array_feature_extractor.infer(
 array_feature_extractor.reference(lambda x, y: np.atleast_2d(np.take(x, y.ravel(), -1)))
 
 gather.kernel("opencl", "copy_gather", dtype=ANY, when=of_type(1, dtype="i64,i32"))
+
+
+@gather.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for axis in (0, 1, -1):
+        for dtype in (np.int32, np.int64):
+            yield Sample([draw(4, 5, 17), draw.ints(-4, 4, 2, 3, dtype=dtype)], {"axis": axis})
+    yield Sample([draw(4, 5), np.array(2)], {"axis": 1})
+
+
+@gather_elements.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for axis in (0, 1, -1):
+        shape = [4, 5, 6]
+        shape[axis] = 3
+        yield Sample([draw(4, 5, 6), draw.ints(-4, 4, *shape)], {"axis": axis})
+
+
+@gather_nd.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    yield Sample([draw(4, 5, 6), draw.ints(0, 4, 7, 2)])
+    yield Sample([draw(4, 5, 6), draw.ints(-5, 5, 4, 3, 1)], {"batch_dims": 1})
+
+
+@scatter_elements.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    at = np.stack([draw.rng.permutation(4) for _ in range(5)], 1)[:3, :, None]
+    yield Sample([draw(4, 5, 6), at.astype(np.int64), draw(3, 5, 1)])
+
+
+@scatter_nd.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    yield Sample([draw(4, 5, 6), np.array([[0, 1], [3, 4], [2, 2]]), draw(3, 6)])
+
+
+@one_hot.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for axis in (-1, 0, 1):
+        at = draw.ints(0 if draw.dtype.np.kind in "ub" else -4, 4, 2, 3, dtype=draw.dtype.np)
+        yield Sample([at, np.array([4]), np.array([0, 1], np.float32)], {"axis": axis})

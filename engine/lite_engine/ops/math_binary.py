@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -14,13 +14,17 @@ from ._conditions import Condition, all_of, separate_axes
 from ._core import Cost, OpDef, define_op
 from ._helpers import (
     COUNTED,
+    NUMBERS,
     bool_type,
     broadcast_shapes,
     check_choice,
     float_kernels,
     product,
 )
+from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
+
+_INTEGERS = "i8,u8,i16,u16,i32,u32,i64"
 
 
 def _alike(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -52,7 +56,7 @@ def _binary(
     source: str,
     *,
     opencl: str = "",
-    counted: str = COUNTED,
+    counted: str = NUMBERS,
     **attrs: Any,
 ) -> OpDef:
     """y = fn(a, b). `opencl` is the function as an expression of p and q, where it has kernels of
@@ -110,10 +114,10 @@ def _mod(a: np.ndarray, b: np.ndarray, *, fmod: int) -> np.ndarray:
 
 
 def _pow(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """y = a^b in a's element type"""
+    """y = a^b in a's element type; of integers towards zero, and 0 where a = 0 and b < 0"""
     if a.dtype.kind in "iu" and b.dtype.kind in "iu":
-        base = np.where(b < 0, 1, b)
-        return np.power(a, base.astype(np.int64)).astype(a.dtype)
+        whole = np.power(a, np.abs(b).astype(np.int64))
+        return np.where((b >= 0) | (np.abs(a) == 1), whole, 0).astype(a.dtype)
     return np.power(a, b.astype(np.float64) if b.dtype.kind in "iu" else b).astype(a.dtype)
 
 
@@ -138,12 +142,12 @@ _binary(
     opencl="atan2(p,q)",
     counted="",
 )
-_binary("And", np.logical_and, "ONNX And-7")
-_binary("Or", np.logical_or, "ONNX Or-7")
-_binary("Xor", np.logical_xor, "ONNX Xor-7")
-_binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18")
-_binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18")
-_binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18")
+_binary("And", np.logical_and, "ONNX And-7", counted="bool")
+_binary("Or", np.logical_or, "ONNX Or-7", counted="bool")
+_binary("Xor", np.logical_xor, "ONNX Xor-7", counted="bool")
+_binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18", counted=_INTEGERS)
+_binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18", counted=_INTEGERS)
+_binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18", counted=_INTEGERS)
 # signed shifts drag the sign along in NumPy, and do not in the kernel
 _bit_shift = _binary("BitShift", _shift, "ONNX BitShift-11", counted="u8,u16,u32", direction="LEFT")
 
@@ -187,7 +191,7 @@ def _variadic(name: str, fn: Callable[..., Any], source: str, *, opencl: str = "
     op.cost(_broadcast_cost)
     if opencl:
         _of_floats(op, _two_inputs, opencl)
-        op.kernel("cpu", "any_binary", dtype=COUNTED, accepts_pitch=True, rank=1, when=_two_inputs)
+        op.kernel("cpu", "any_binary", dtype=NUMBERS, accepts_pitch=True, rank=1, when=_two_inputs)
     return op
 
 
@@ -217,3 +221,19 @@ def _(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 where.kernel("cpu", "any_where", dtype="bool", accepts_pitch=True)
+
+
+@where.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for dtype in (DType.F32, DType.I64, DType.U8):
+        of = Draw(dtype, f"Where {dtype}")
+        for shapes in (((3, 40), (40,), (3, 40)), ((5,), (5,), ()), ((2, 1, 7), (3, 1), (2, 3, 7))):
+            condition, a, b = shapes
+            yield Sample([draw(*condition), of(*a), of(*b)])
+
+
+@_bit_shift.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for direction in ("LEFT", "RIGHT"):
+        at = draw.ints(0, 7, 33, dtype=draw.dtype.np)
+        yield Sample([draw(4, 33), at], {"direction": direction})

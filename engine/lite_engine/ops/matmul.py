@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..ir import Node, TypeInfo
 from ._conditions import all_of, attr, constant, rank
 from ._core import Cost, define_op
 from ._helpers import broadcast_shapes, product, wide
+from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 
 matmul = define_op("MatMul", inputs="a b", attrs=FUSED, source="ONNX MatMul-13; activation is ours")
@@ -174,3 +176,25 @@ gemm.kernel(
     why="dense matrix product in registers",
 )
 matmul.kernel("opencl", "matmul", dtype="f32,f16", when=_device_matmul, why="matrix product")
+
+
+@matmul.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for a, b in (
+        ((1, 5), (5, 3)), ((7, 9), (9, 16)), ((2, 9, 33), (2, 33, 17)), ((2, 3, 5), (5, 6)),
+        ((3, 1, 4, 8), (1, 2, 8, 16)), ((4, 9), (2, 9, 5)), ((9,), (9, 4)), ((3, 9), (9,)),
+    ):  # fmt: skip
+        yield Sample([draw(*a), draw(*b)])
+    yield Sample([draw(3, 17), draw(17, 19)], {"activation": "Relu"})
+
+
+@gemm.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for m, n in ((1, 15), (7, 16), (9, 17), (8, 3), (40, 65)):
+        a, b, c = draw(m, 19), draw.weights(19, n), draw.f32(n)
+        yield Sample([a, b, c], constant=(1, 2))
+        yield Sample([a, draw.weights(n, 19)], {"transB": 1, "alpha": 0.5}, constant=(1,))
+        yield Sample([a, b, c], {"activation": "Relu"}, constant=(1, 2))
+    a, b = draw(5, 9), draw.weights(9, 6)
+    yield Sample([a, b, draw.f32(5, 6)], constant=(1,))
+    yield Sample([a, b, draw.f32(1)], {"beta": 0.5}, constant=(1, 2))

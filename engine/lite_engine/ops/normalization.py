@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, constant, one_output
 from ._core import Cost, define_op
 from ._helpers import normalise_axis, same_type, wide
+from ._samples import Draw, Sample
 
 
 def _spatial(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -210,7 +212,7 @@ rms_norm.kernel("cpu", "f32_layer_norm")
 
 lp_norm = define_op(
     "LpNormalization", inputs="x", attrs={"axis": -1, "p": 2}, layout="axis", axis_attrs=("axis",),
-    source="ONNX LpNormalization-22",
+    source="ONNX LpNormalization-22", choices={"p": (1, 2)},
 )  # fmt: skip
 lp_norm.infer(same_type)
 
@@ -312,3 +314,48 @@ def _(
         total.astype(x.dtype),
     ]
     return outs[:n_outputs]
+
+
+@batch_norm.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for shape in ((1, 3, 5, 7), (2, 16, 6, 5), (1, 33, 9), (4, 7)):
+        one = [draw.f32(shape[1]) for _ in range(3)]
+        yield Sample([draw(*shape), *one, np.abs(draw.f32(shape[1])) + np.float32(0.5)])
+
+
+def _scaled_channels(draw: Draw) -> Iterator[Sample]:
+    for shape in ((1, 3, 5, 7), (2, 16, 6, 5), (1, 34, 9)):
+        yield Sample([draw(*shape), draw.f32(shape[1]), draw.f32(shape[1])], {"epsilon": 1e-3})
+
+
+instance_norm.samples(_scaled_channels)
+
+
+@group_norm.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for sample in _scaled_channels(draw):
+        for groups in (1, sample.inputs[1].size // 2 or 1, sample.inputs[1].size):  # type: ignore[union-attr]
+            if sample.inputs[1].size % groups == 0:  # type: ignore[union-attr]
+                yield Sample(sample.inputs, {"num_groups": groups})
+
+
+@layer_norm.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for n in (1, 7, 16, 35, 1030):
+        yield Sample([draw(3, 5, n), draw.f32(n), draw.f32(n)])
+        yield Sample([draw(2, n), draw.f32(n)], {"epsilon": 1e-3})
+    yield Sample([draw(3, 5, 7), draw.f32(5, 7), draw.f32(5, 7)], {"axis": 1})
+
+
+@rms_norm.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for n in (1, 7, 16, 35, 1030):
+        yield Sample([draw(3, 5, n), draw.f32(n)])
+    yield Sample([draw(3, 5, 7), draw.f32(5, 7)], {"axis": 1})
+
+
+@lrn.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for channels, size in ((3, 3), (16, 5), (19, 4), (2, 5)):
+        attrs = {"size": size, "alpha": 0.2, "bias": 2.0}
+        yield Sample([draw(2, channels, 3, 4)], attrs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from ..ir import TypeInfo
 from ._conditions import attr
 from ._core import define_op
 from ._helpers import same_type
+from ._samples import Draw, Sample
 
 box_coder = define_op(
     "box_coder",
@@ -124,3 +127,19 @@ def _(x: np.ndarray) -> np.ndarray:
     rows = np.broadcast_to((np.arange(h) * 4)[:, None], (h, w))
     grid = np.stack([cols if c % 2 == 0 else rows for c in range(x.shape[1])])
     return (grid - x).astype(x.dtype)
+
+
+@box_coder.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    low = draw.rng.integers(0, 6, (7, 2))
+    prior = np.concatenate([low, low + 3], 1).astype(np.float32)
+    for normalized, (rows, columns, axis) in itertools.product((0, 1), ((3, 7, 0), (7, 2, 1))):
+        for variance, given in (
+            (np.full((7, 4), 0.2, np.float32), []), (None, [0.1, 0.1, 0.2, 0.2]), (None, []),
+            (np.full(4, 0.3, np.float32), []),
+        ):  # fmt: skip
+            attrs = {
+                "code_type": "decode_center_size", "box_normalized": normalized, "axis": axis,
+                "variance": given,
+            }  # fmt: skip
+            yield Sample([prior, variance, draw.f32(rows, columns, 4)], attrs, constant=(0, 1))

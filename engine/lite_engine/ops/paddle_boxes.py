@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
 from ._core import REQUIRED, define_op
+from ._samples import Draw, Sample
 from .activation import _sigmoid
 
 yolo_box = define_op(
@@ -236,3 +239,19 @@ def _(x: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np.ndarray]:
     centre = np.stack(np.meshgrid(xs, ys), axis=-1)[:, :, None]
     boxes = np.concatenate([centre - np.asarray(half), centre + np.asarray(half)], axis=-1)
     return _with_variances(boxes, attrs)
+
+
+@yolo_box.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for aware, dtype in itertools.product((0, 1), (np.int32, np.float32)):
+        for images, anchors, classes, h, w, clip, scale in (
+            (1, [10, 13, 16, 30, 33, 23], 3, 4, 5, 1, 1.0), (2, [7, 9], 1, 3, 3, 0, 1.05),
+        ):  # fmt: skip
+            attrs = {
+                "anchors": anchors, "class_num": classes, "conf_thresh": 0.4, "clip_bbox": clip,
+                "downsample_ratio": 8, "scale_x_y": scale, "iou_aware": aware,
+                "iou_aware_factor": 0.4,
+            }  # fmt: skip
+            x = draw.f32(images, len(anchors) // 2 * (classes + 5 + aware), h, w)
+            size = np.array([[50, 40], [20, 33]][:images], dtype)
+            yield Sample([x, size], attrs, outputs=2, constant=())

@@ -3,7 +3,8 @@ except where `padded` asks for as many rows as there can be (passes/fixed_rows).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._core import define_op
+from ._samples import Draw, Sample
 from .paddle_box_coder import iou
-from .suppression import best_first, has_fixed_rows
+from .suppression import best_first, has_fixed_rows, sample_boxes, sample_scores
 
 _COMMON = {
     "background_label": 0, "score_threshold": 0.0, "nms_top_k": -1, "keep_top_k": -1,
@@ -174,3 +176,42 @@ def _(boxes: np.ndarray, scores: np.ndarray, **attrs: Any) -> list[np.ndarray]:
 
 
 matrix_nms.kernel("cpu", "f32_matrix_nms", when=has_fixed_rows)
+
+
+# ---- sample calls
+
+
+def _paddle_attrs(keep: int, most: int, background: int, normalized: int) -> dict[str, Any]:
+    return {
+        "background_label": background, "score_threshold": 0.25, "nms_top_k": most,
+        "keep_top_k": keep, "normalized": normalized, "padded": 1,
+    }  # fmt: skip
+
+
+@multiclass_nms.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for normalized, per_class in itertools.product((0, 1), (False, True)):
+        for images, boxes, classes, keep, most, eta, background in (
+            (1, 40, 4, 20, 15, 1.0, 0), (2, 30, 3, -1, -1, 0.9, -1), (1, 6, 2, 300, 400, 1.0, 5),
+            (2, 5, 1, 10, 10, 1.0, 0),
+        ):  # fmt: skip
+            attrs = _paddle_attrs(keep, most, background, normalized)
+            sets = (classes,) if per_class else ()
+            scores = sample_scores(draw, images, classes, boxes)
+            inputs = [sample_boxes(draw, images, boxes, *sets), scores]
+            attrs |= {"nms_threshold": 0.6, "nms_eta": eta}
+            yield Sample(inputs, attrs, outputs=3, constant=())
+
+
+@matrix_nms.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for normalized, gaussian in itertools.product((0, 1), (0, 1)):
+        for images, boxes, classes, keep, most, background in (
+            (1, 40, 4, 20, 15, 0), (2, 30, 3, -1, -1, -1), (1, 6, 2, 300, 400, 5),
+            (2, 5, 1, 10, 10, 0),
+        ):  # fmt: skip
+            attrs = _paddle_attrs(keep, most, background, normalized)
+            attrs |= {"post_threshold": 0.1, "use_gaussian": gaussian, "gaussian_sigma": 1.5}
+            scores = sample_scores(draw, images, classes, boxes)
+            inputs = [sample_boxes(draw, images, boxes), scores]
+            yield Sample(inputs, attrs, outputs=3, constant=())

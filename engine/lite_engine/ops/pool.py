@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
 from ._core import REQUIRED, Cost, OpDef, define_op, get_op
 from ._helpers import float_kernels, product, wide, window_output, window_pads
+from ._samples import Draw, Sample
 
 _WINDOW: dict[str, Any] = {
     "auto_pad": "NOTSET",
@@ -314,3 +315,27 @@ for _op in (max_pool, average_pool):
     _op.kernel("opencl", "pool", dtype="f32,f16", when=flat_pool)
 for _name in ("GlobalAveragePool", "GlobalMaxPool"):
     get_op(_name).kernel("opencl", "reduce", dtype="f32,f16")
+
+
+def _window_samples(draw: Draw) -> Iterator[Sample]:
+    for shape, attrs in (
+        ((1, 3, 9, 11), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((2, 17, 8, 8), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ((1, 70, 7, 7), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+        ((1, 5, 10, 9), {"kernel_shape": [3, 2], "pads": [0, 1, 2, 0], "strides": [2, 3]}),
+        ((1, 16, 6), {"kernel_shape": [3], "strides": [1], "pads": [1, 1]}),
+        ((1, 4, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+        ((1, 4, 13, 13), {"kernel_shape": [5, 5], "dilations": [2, 2], "pads": [4, 4, 4, 4]}),
+    ):  # fmt: skip
+        x = draw.full(*shape) if draw.dtype.np.itemsize == 1 else draw(*shape)
+        yield Sample([x], attrs)
+
+
+max_pool.samples(_window_samples)
+
+
+@average_pool.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for sample in _window_samples(draw):
+        yield sample
+        yield Sample(sample.inputs, {**sample.attrs, "count_include_pad": 1})

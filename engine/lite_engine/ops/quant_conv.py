@@ -8,6 +8,7 @@ y = clamp(round_half_even(float32(s − s_zp) · (s_s/y_s) + float32(r − r_zp)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..ir import DType, Node, TypeInfo
 from ._conditions import absent, all_of, byte_output, constant, of_type, rank
 from ._core import Cost, define_op
 from ._helpers import product
+from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize
 from .conv import WINDOW, conv, conv_window, correlate
 from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, stride_limit
@@ -239,3 +241,47 @@ def _(x: Array, w: Array, x_zero: Array | None, w_zero: Array | None, **attrs: A
 @conv_integer.cost
 def _(x: TypeInfo, w: TypeInfo, *_: Any, **attrs: Any) -> Cost:
     return _conv_cost(x, w, attrs)
+
+
+def _quantized(draw: Draw, x: Array, w: Array, out: int, per_channel: bool) -> list[Array]:
+    """The inputs of a quantized convolution up to its bias."""
+    f32 = np.float32
+    w_scale = np.abs(draw.f32(out, scale=0.02)) + f32(0.001) if per_channel else f32(0.02)
+    w_zero = np.zeros(out, np.int8) if per_channel else np.array(0, np.int8)
+    accumulated = 40 * float(np.prod(w.shape[1:])) ** 0.5
+    return [
+        x, draw.scalar(0.03, f32), draw.scalar(4), w, np.asarray(w_scale), w_zero,
+        draw.scalar(0.0006 * accumulated, f32), draw.scalar(5),
+        draw.ints(-900, 900, out, dtype=np.int32),
+    ]  # fmt: skip
+
+
+@qlinear_conv.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    same: dict[str, Any] = {"pads": [1, 1, 1, 1]}
+    for c, o, k, attrs in (
+        (3, 15, 3, same), (4, 16, 3, same), (5, 17, 1, {}), (70, 33, 1, {}),
+        (16, 32, 3, {**same, "strides": [2, 2]}), (9, 9, 3, {**same, "group": 9}),
+        (16, 16, 3, {**same, "group": 16}),
+        (35, 35, 5, {"pads": [2, 2, 2, 2], "group": 35, "strides": [2, 2]}),
+        (6, 9, 3, {"group": 3}), (4, 8, 3, {"dilations": [2, 2], "pads": [2, 2, 2, 2]}),
+    ):  # fmt: skip
+        for per_channel in (False, True):
+            w = draw.ints(-128, 128, o, c // attrs.get("group", 1), k, k, dtype=np.int8)
+            given = _quantized(draw, draw.full(1, c, 9, 8), w, o, per_channel)
+            yield Sample(given, attrs, constant=tuple(range(1, 9)))
+    w = draw.ints(-128, 128, 16, 16, 3, 3, dtype=np.int8)
+    given = _quantized(draw, draw.full(1, 16, 5, 6), w, 16, True)
+    residual = [draw.full(1, 16, 5, 6), draw.scalar(0.05, np.float32), draw.scalar(2)]
+    sums = [draw.scalar(0.1, np.float32), draw.scalar(1)]
+    constant = (*range(1, 9), 10, 11, 12, 13)
+    yield Sample([*given, *residual], same, constant=constant[:-2])
+    yield Sample([*given, *residual, *sums], same, constant=constant)
+
+
+@qlinear_conv_transpose.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for c, o, k, s in ((5, 3, 2, 2), (16, 17, 3, 2), (33, 16, 3, 1)):
+        w = draw.ints(-128, 128, c, o, k, k, dtype=np.int8)
+        given = _quantized(draw, draw.full(1, c, 4, 5), w, o, s == 2)
+        yield Sample(given, {"strides": [s, s]}, constant=tuple(range(1, 9)))

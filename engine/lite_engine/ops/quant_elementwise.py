@@ -8,15 +8,16 @@ Source: com.microsoft operators of onnxruntime (ContribOperators.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ..ir import Node, TypeInfo
+from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, constant, of_type
-from ._core import Cost, OpDef, define_op
+from ._core import Cost, OpDef, define_op, get_op
 from ._helpers import broadcast_shapes, product
+from ._samples import Draw, Sample
 from ._scales import Scale, saturate, scales
 from .pool import average_pool, flat_pool, window_sums
 from .tensor import concat
@@ -214,3 +215,70 @@ def _fixed_scales(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 
 qlinear_concat.kernel("cpu", "i8_concat", when=_fixed_scales)
+
+# ---- sample calls
+
+
+def _binary_samples(draw: Draw) -> Iterator[Sample]:
+    for a, b in (
+        ((3, 700), (3, 700)), ((2, 5, 7), (7,)), ((4, 9), (1,)), ((7,), (90, 7)),
+        ((1, 30, 24), (1, 1, 24)), ((1, 5, 6, 7), (1, 5, 6, 7)),
+    ):  # fmt: skip
+        x, x_scale, x_zero, y_scale, y_zero = draw.scaled(*a, y_scale=0.11)
+        other = [draw.full(*b), draw.scalar(0.07, np.float32), draw.scalar(1)]
+        constant = (1, 2, 4, 5, 6, 7)
+        yield Sample([x, x_scale, x_zero, *other, y_scale, y_zero], constant=constant)
+
+
+def _scaled_rows(draw: Draw) -> Iterator[Sample]:
+    for shape in ((1,), (7,), (16,), (2, 3, 5, 19), (4, 64)):
+        for x_scale in (1 / 256, 0.013):
+            inputs = draw.scaled(*shape, x_scale=x_scale, y_scale=1 / 256)
+            yield Sample(inputs, constant=(1, 2, 3, 4))
+
+
+def _scaled_images(draw: Draw) -> Iterator[Sample]:
+    for shape in ((1, 3, 7, 7), (2, 67, 3, 5), (1, 16, 9, 4)):
+        yield Sample(draw.scaled(*shape), constant=(1, 2, 3, 4))
+
+
+for _name in ("QLinearAdd", "QLinearMul"):
+    get_op(_name).samples(_binary_samples)
+for _name in ("QLinearLeakyRelu", "QLinearSigmoid"):
+    get_op(_name).samples(_scaled_rows)
+qlinear_global_average_pool.samples(_scaled_images)
+
+
+@qlinear_softmax.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for shape, axis in (((3, 10), -1), ((1, 1001), 1), ((2, 5, 7), 1), ((4, 1), 0)):
+        inputs = draw.scaled(*shape, x_scale=0.1, y_scale=1 / 256)
+        yield Sample(inputs, {"axis": axis}, constant=(1, 2, 3, 4))
+
+
+@qlinear_average_pool.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for sample in _scaled_images(draw):
+        for attrs in (
+            {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+            {"kernel_shape": [2, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
+            {"kernel_shape": [3, 2], "strides": [2, 1], "ceil_mode": 1, "pads": [1, 0, 0, 1]},
+        ):
+            for include in (0, 1):
+                more = {**attrs, "count_include_pad": include}
+                yield Sample(sample.inputs, more, constant=sample.constant)
+
+
+@qlinear_concat.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for dtype in (DType.I8, DType.U8):
+        of_bytes = Draw(dtype, f"QLinearConcat {dtype}")
+        for axis, sizes in ((1, (3, 1, 6)), (-1, (300, 2)), (0, (2, 2))):
+            inputs = [draw.scalar(0.04, np.float32), of_bytes.scalar(3)]
+            for i, size in enumerate(sizes):
+                shape = [2, 3, 5]
+                shape[axis] = size
+                scale = draw.scalar(0.02 * (i + 1), np.float32)
+                inputs += [of_bytes.full(*shape), scale, of_bytes.scalar(3 * i)]
+            constant = tuple(i for i in range(len(inputs)) if i < 2 or i % 3 != 2)
+            yield Sample(inputs, {"axis": axis}, constant=constant)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr
 from ._core import Cost, define_op
+from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, scales
 from .matmul import matmul_macs, matmul_shape
 from .quant_conv import INTEGER_GEMM
@@ -228,3 +230,30 @@ def _(a: Array, b: Array, b_scale: Array, b_zero: Array | None, bias: Array | No
 
 
 dynamic_quantize_matmul.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b), flops=6 * a.size))
+
+
+def _byte_products(draw: Draw, trans_b: bool = False) -> Iterator[list[Array]]:
+    """Inputs up to b's zero point, then those of y: rows and columns around a tile."""
+    for m, k, n in ((1, 5, 3), (7, 33, 16), (9, 64, 17), (40, 19, 65)):
+        b = draw.ints(-128, 128, *((n, k) if trans_b else (k, n)), dtype=np.int8)
+        yield [
+            draw.full(m, k), draw.scalar(0.03, np.float32), draw.scalar(4),
+            b, draw.scalar(0.02, np.float32), np.array(0, np.int8),
+            draw.scalar(0.02 * k**0.5, np.float32), draw.scalar(5),
+        ]  # fmt: skip
+
+
+@qlinear_matmul.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for inputs in _byte_products(draw):
+        yield Sample(inputs, constant=tuple(range(1, 8)))
+
+
+@qgemm.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for trans_b in (0, 1):
+        for inputs in _byte_products(draw, bool(trans_b)):
+            columns = inputs[3].shape[0 if trans_b else 1]
+            c = draw.ints(-900, 900, columns, dtype=np.int32)
+            given = [*inputs[:6], c, *inputs[6:]]
+            yield Sample(given, {"transB": trans_b}, constant=tuple(range(1, 9)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._conditions import byte_output
 from ._core import REQUIRED, Cost, define_op
+from ._samples import Draw, Sample
 
 qlookup = define_op(
     "QLookup",
@@ -44,3 +45,12 @@ def _(x: TypeInfo, *, table: Sequence[int], output_dtype: str) -> Cost:
 qlookup.kernel(
     "cpu", "i8_table", dtype="i8,u8", accepts_pitch=True, in_place=True, when=byte_output
 )
+
+
+@qlookup.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for answer in (DType.I8, DType.U8):
+        table = Draw(answer, "table").full(256).tolist()
+        every = np.arange(256).astype(draw.dtype.np)
+        for x in (every, every.reshape(4, 64), draw.full(2, 3, 5, 19)):
+            yield Sample([x], {"table": table, "output_dtype": str(answer)})

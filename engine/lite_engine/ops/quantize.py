@@ -5,6 +5,7 @@ real = (q − zero_point) · scale; q = clamp(round_half_even(real / scale) + ze
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, of_type
 from ._core import Cost, define_op
 from ._helpers import normalise_axis
+from ._samples import Draw, Sample
 from ._scales import saturate
 
 quantize_linear = define_op(
@@ -131,3 +133,24 @@ def dynamic_quantize(x: np.ndarray) -> Any:
 
 
 dynamic_quantize_linear.cost(lambda x: Cost(flops=6 * x.size))
+
+
+@quantize_linear.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16):
+        for shape in ((1,), (3, 17), (2, 5, 3, 4)):
+            for scale in (1.0, 0.37):
+                parameters = [draw.scalar(scale, np.float32), draw.scalar(3, dtype)]
+                yield Sample([draw.f32(*shape, scale=30), *parameters])
+        for axis, dims in ((1, (2, 5, 3, 4)), (-1, (4, 5)), (0, (5,))):
+            many = [np.abs(draw.f32(5)) + np.float32(0.1), draw.ints(0, 9, 5, dtype=dtype)]
+            yield Sample([draw.f32(*dims, scale=30), *many], {"axis": axis})
+
+
+@dequantize_linear.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for shape in ((1,), (3, 17), (2, 5, 3, 4)):
+        zero = draw.scalar(0 if draw.dtype is DType.I32 else 3)
+        yield Sample([draw(*shape), draw.scalar(0.37, np.float32), zero])
+    for axis, dims in ((1, (2, 5, 3, 4)), (-1, (4, 5)), (0, (5,))):
+        yield Sample([draw(*dims), np.abs(draw.f32(5)), draw(5)], {"axis": axis})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import absent, all_of, attr, constant
 from ._core import Cost, OpDef, define_op
+from ._samples import Draw, Sample
 from .activation import _sigmoid
 
 _ATTRS: dict[str, Any] = {
@@ -290,3 +291,38 @@ lstm.kernel(
 )
 gru.kernel("opencl", "gru", dtype="f32,f16", when=all_of(*_device), why=_walks)
 rnn.kernel("opencl", "rnn", dtype="f32,f16", when=all_of(*_device), why=_walks)
+
+
+def _sequences(
+    gates: int, states: int, *more: dict[str, Any]
+) -> Callable[[Draw], Iterator[Sample]]:
+    """Calls of a cell: below, at and above a vector, each direction, with and without states."""
+
+    def calls(draw: Draw) -> Iterator[Sample]:
+        def call(steps: int, batch: int, hidden: int, **attrs: Any) -> Sample:
+            sides = 2 if attrs.get("direction") == "bidirectional" else 1
+
+            def f(*shape: int) -> Array:  # contracting: an error does not grow from step to step
+                return draw.f32(*shape, scale=hidden**-0.5)
+
+            given = [f(sides, batch, hidden) for _ in range(states)] if steps > 4 else []
+            x = draw(batch, steps, 5) if attrs.get("layout") else draw(steps, batch, 5)
+            if attrs.get("layout"):
+                given = [s.swapaxes(0, 1).copy() for s in given]
+            w, r = f(sides, gates * hidden, 5), f(sides, gates * hidden, hidden)
+            inputs = [x, w, r, f(sides, 2 * gates * hidden), None, *given]
+            attrs["hidden_size"] = hidden
+            return Sample(inputs, attrs, outputs=1 + states, constant=(1, 2, 3))
+
+        for direction in ("forward", "reverse", "bidirectional"):
+            for steps, batch, hidden in ((1, 1, 4), (5, 2, 17), (6, 3, 33), (4, 1, 16)):
+                yield call(steps, batch, hidden, direction=direction)
+        for attrs in (*more, {"layout": 1}):
+            yield call(5, 2, 9, **attrs)
+
+    return calls
+
+
+lstm.samples(_sequences(4, 2))
+gru.samples(_sequences(3, 1, {"linear_before_reset": 1}, {"activations": ["Relu", "Tanh"]}))
+rnn.samples(_sequences(1, 1, {"activations": ["Relu"]}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, neighbours
 from ._core import Cost, OpDef, define_op
 from ._helpers import COUNTED, known_ints, normalise_axes, normalise_axis, unknown_dims, wide
+from ._samples import Draw, Sample
 
 
 def _reduced(
@@ -73,12 +74,24 @@ def _reduction(
 
     run.__doc__ = fn.__doc__
     op.reference(run)
+    op.samples(_reduction_samples)
     op.cost(lambda x, axes, **_: Cost(flops=x.size))
     if native:
         op.kernel("cpu", "f32_reduce", when=_has_elements)
         if name in _ON_DEVICE:
             op.kernel("opencl", "reduce", dtype="f32,f16", when=all_of(_has_elements, neighbours))
     return op
+
+
+def _reduction_samples(draw: Draw) -> Iterator[Sample]:
+    for shape, axes in (
+        ((3, 37), [1]), ((3, 37), [0]), ((2, 5, 6, 19), [1, 2]), ((2, 5, 6, 19), [2, 3]),
+        ((2, 5, 6), None), ((2, 5, 6, 7), [0, 2]), ((2, 5, 6, 7), [1, 3]), ((9,), [0]),
+        ((1, 1, 300), [-1]), ((4, 1), [1]),
+    ):  # fmt: skip
+        for keepdims in (0, 1):
+            given = [] if axes is None else [np.array(axes, np.int64)]
+            yield Sample([draw(*shape), *given], {"keepdims": keepdims})
 
 
 def _log_sum_exp(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ._helpers import (
     unknown_dims,
     wide,
 )
+from ._samples import Draw, Sample
 
 resize = define_op(
     "Resize",
@@ -298,3 +300,18 @@ resize.kernel(
     when=all_of(rank(4), attr("axes", None), _off_the_crop, _spatial_only),
     why="taps of each row and column from a table",
 )  # fmt: skip
+
+
+@resize.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for mode in ("nearest", "linear", "cubic"):
+        for coordinates in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
+            attrs = {"mode": mode, "coordinate_transformation_mode": coordinates}
+            for shape, scales in (
+                ((1, 3, 5, 7), (1, 1, 2, 2)), ((2, 18, 6, 5), (1, 1, 1.5, 0.6)),
+                ((1, 33, 4, 4), (1, 1, 3, 1)),
+            ):  # fmt: skip
+                yield Sample([draw(*shape), None, np.array(scales, np.float32)], attrs)
+    x, sizes = draw(1, 5, 16, 12), np.array([1, 5, 4, 30])
+    yield Sample([x, None, None, sizes], {"mode": "linear", "antialias": 1})
+    yield Sample([x, None, None, sizes], {"mode": "nearest", "nearest_mode": "floor"})

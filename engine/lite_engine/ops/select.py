@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
-from ._core import OpDef, define_op
+from ._core import OpDef, define_op, get_op
 from ._helpers import COUNTED, known_ints, normalise_axis, same_type
+from ._samples import Draw, Sample
 
 top_k = define_op(
     "TopK", inputs="x k", outputs="values indices", attrs={"axis": -1, "largest": 1, "sorted": 1},
@@ -105,3 +107,21 @@ def _cumulative(name: str, ufunc: np.ufunc, start: int, source: str) -> OpDef:
 
 _cumulative("CumSum", np.add, 0, "ONNX CumSum-14")
 _cumulative("CumProd", np.multiply, 1, "ONNX CumProd-26")
+
+
+@top_k.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for largest in (0, 1):
+        for shape, axis, k in (((3, 1500), -1, 7), ((4, 20, 3), 1, 20), ((9,), 0, 1)):
+            attrs = {"axis": axis, "largest": largest}
+            yield Sample([draw(*shape), np.array([k])], attrs, outputs=2)
+
+
+def _cumulative_samples(draw: Draw) -> Iterator[Sample]:
+    for attrs in ({}, {"reverse": 1}, {"exclusive": 1}, {"exclusive": 1, "reverse": 1}):
+        for axis in (0, 1, -1):
+            yield Sample([draw(3, 4, 5), np.array(axis)], attrs)
+
+
+for _name in ("CumSum", "CumProd"):
+    get_op(_name).samples(_cumulative_samples)

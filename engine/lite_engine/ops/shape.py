@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ._helpers import (
     symbol_quotient,
     unknown_dims,
 )
+from ._samples import Draw, Sample
 
 _FREE = Cost(bytes=0)
 
@@ -284,3 +285,9 @@ expand.cost(lambda x, shape: Cost())
 expand.kernel("cpu", "copy_expand", dtype=ANY)
 
 expand.kernel("opencl", "copy_expand", dtype=ANY, when=separate_axes)
+
+
+@expand.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for shape in ((3, 4, 5), (2, 3, 1, 5), (1,), (2, 3, 4, 5)):
+        yield Sample([draw(3, 1, 5), np.array(shape, np.int64)])

@@ -3,6 +3,7 @@ kind share."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ..ir import DType, TypeInfo
 from ._core import Cost, define_op
 from ._helpers import known_ints
+from ._samples import Draw, Sample
 
 
 def best_first(scores: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -114,3 +116,41 @@ def has_fixed_rows(node: Any, types: Any) -> bool | str:
 
 
 nms.kernel("cpu", "f32_non_max_suppression", when=has_fixed_rows)
+
+
+# ---- sample calls
+
+
+def sample_scores(draw: Draw, *shape: int) -> np.ndarray:
+    """In steps of an eighth: many are equal, also to the thresholds; a few are NaN."""
+    x = (draw.rng.integers(0, 9, shape) / 8).astype(np.float32)
+    x.reshape(-1)[draw.rng.permutation(x.size)[: x.size // 50]] = np.nan
+    return x
+
+
+def sample_boxes(draw: Draw, *shape: int) -> np.ndarray:
+    """Corners on a small grid, (*shape, 4); some boxes have an extent of 0 or less."""
+    low = draw.rng.integers(0, 6, (*shape, 2))
+    return np.concatenate([low, low + draw.rng.integers(-1, 7, low.shape)], -1).astype(np.float32)
+
+
+def sample_anchors(draw: Draw, count: int) -> np.ndarray:
+    """Centres and sizes (count, 4): several at one point, one without extent."""
+    centres = draw.rng.integers(0, 4, (count, 2)) / 4
+    out = np.concatenate([centres, np.full((count, 2), 0.3)], 1)
+    out[count // 2, 2:] = 0
+    return out.astype(np.float32)
+
+
+@nms.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for centred in (0, 1):
+        for images, boxes, classes, most, iou, least in (
+            (1, 40, 4, 10, 0.4, 0.25), (2, 30, 1, 99, 0.0, -1.0), (1, 6, 3, 2, 1.0, None),
+            (1, 5, 2, 3, None, 2.0),
+        ):  # fmt: skip
+            given = [None if v is None else np.array([v], np.float32) for v in (iou, least)]
+            scores = sample_scores(draw, images, classes, boxes)
+            inputs = [sample_boxes(draw, images, boxes), scores, np.array([most]), *given]
+            attrs = {"center_point_box": centred, "padded": 1}
+            yield Sample(inputs, attrs, constant=(2, 3, 4))

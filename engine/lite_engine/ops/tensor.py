@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ._helpers import (
     same_type,
     unknown_dims,
 )
+from ._samples import Draw, Sample
 
 _MOVE = Cost()
 
@@ -180,7 +182,7 @@ concat.kernel("cpu", "copy_concat", accepts_pitch=True, dtype=ANY)
 pad = define_op(
     "Pad", inputs="x pads value? axes?", attrs={"mode": "constant"}, layout="axis",
     attr_inputs=("pads", "value", "axes"), axis_attrs=("axes",), per_axis_attrs=("pads",),
-    source="ONNX Pad-25",
+    source="ONNX Pad-25", choices={"mode": ("constant", "edge", "reflect", "wrap")},
 )  # fmt: skip
 
 
@@ -269,6 +271,7 @@ depth_to_space = define_op(
     attrs={"blocksize": REQUIRED, "mode": "DCR"},
     layout="channels_last",
     source="ONNX DepthToSpace-13",
+    choices={"mode": ("DCR", "CRD")},
 )
 
 
@@ -309,6 +312,7 @@ space_to_depth = define_op(
     attrs={"blocksize": REQUIRED, "mode": "DCR"},
     layout="channels_last",
     source="ONNX SpaceToDepth-27",
+    choices={"mode": ("DCR", "CRD")},
 )
 
 
@@ -416,3 +420,78 @@ for _op in (slice_op, split, concat):
     in_parts = _op is concat
     _op.kernel("opencl", _op.kernels[0].name, dtype=ANY, when=separate_axes, accepts_pitch=in_parts)
 pad.kernel("opencl", "copy_pad", dtype=ANY, when=all_of(separate_axes, attr("mode", "constant")))
+
+# ---- sample calls
+
+
+def _ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+@slice_op.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for starts, ends, axes, steps in (
+        ([1], [4], [0], [1]), ([0, 2], [9, 5], [1, 2], [1, 1]), ([-3], [2**63 - 1], [-1], [1]),
+        ([-1], [-(2**63)], [1], [-1]), ([5, 0], [1, 100], [0, 2], [-2, 3]), ([3], [3], [0], [1]),
+    ):  # fmt: skip
+        yield Sample([draw(6, 8, 33), *(_ints(*v) for v in (starts, ends, axes, steps))])
+    yield Sample([draw(1, 6, 5, 7), _ints(1, 1), _ints(5, 4), _ints(1, 3)])
+
+
+@split.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for axis in (0, 1, -1):
+        shape = [3, 5, 6]
+        shape[axis] = 12
+        yield Sample([draw(*shape), _ints(1, 4, 7)], {"axis": axis}, outputs=3)
+        yield Sample([draw(*shape)], {"axis": axis, "num_outputs": 5}, outputs=5)
+    yield Sample([draw(1, 40, 5, 7), _ints(17, 23)], {"axis": 1}, outputs=2)
+
+
+@concat.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for axis in (0, 1, -1):
+        parts = []
+        for n in (1, 4, 33):
+            shape = [3, 5, 6]
+            shape[axis] = n
+            parts.append(draw(*shape))
+        yield Sample(parts, {"axis": axis})
+    yield Sample([draw(1, 3, 4, 5), draw(1, 6, 4, 5)], {"axis": 1})
+
+
+@pad.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for mode in pad.choices["mode"]:
+        for shape, pads in (
+            ((4, 5), (1, 2, 3, 4)), ((3, 4, 5), (0, 1, 0, 2, 0, 3)), ((7,), (3, 2)),
+            ((4, 6), (-1, 2, 1, -2)), ((1, 6, 5, 7), (0, 1, 2, 0, 0, 0, 1, 3)),
+        ):  # fmt: skip
+            yield Sample([draw(*shape), _ints(*pads), draw.scalar(1)], {"mode": mode})
+
+
+@tile.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for shape, repeats in (((5,), (3,)), ((2, 3, 17), (2, 1, 3)), ((1, 2, 3, 4), (1, 2, 1, 2))):
+        yield Sample([draw(*shape), _ints(*repeats)])
+
+
+@depth_to_space.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for mode in depth_to_space.choices["mode"]:
+        yield Sample([draw(2, 12, 3, 5)], {"blocksize": 2, "mode": mode})
+        yield Sample([draw(1, 72, 2, 3)], {"blocksize": 3, "mode": mode})
+
+
+@space_to_depth.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for mode in space_to_depth.choices["mode"]:
+        yield Sample([draw(2, 3, 6, 4)], {"blocksize": 2, "mode": mode})
+        yield Sample([draw(1, 17, 6, 9)], {"blocksize": 3, "mode": mode})
+
+
+@trilu.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for upper in (0, 1):
+        for k in (-2, 0, 3, 100):
+            yield Sample([draw(2, 5, 7), _ints(k)], {"upper": upper})

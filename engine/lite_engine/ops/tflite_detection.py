@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import TypeInfo
 from ._core import REQUIRED, Cost, define_op
-from .suppression import best_first, suppress
+from ._samples import Draw, Sample
+from .suppression import best_first, sample_anchors, sample_scores, suppress
 
 detection = define_op(
     "TFLite_Detection_PostProcess",
@@ -101,3 +103,20 @@ def _regular(corners: np.ndarray, scores: np.ndarray, attrs: Any) -> list[tuple[
     ]
     found.sort(key=lambda f: -f[0])
     return found[: attrs["max_detections"]]
+
+
+@detection.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for regular in (False, True):
+        for boxes, columns, most in ((1, 1, 3), (40, 4, 10), (150, 7, 100)):
+            for per_box, per_class, least, iou in (
+                (1, 100, 0.875, 0.6), (3, 2, -1.0, 0.3), (2, 4, 2.0, 0.5),
+            ):  # fmt: skip
+                attrs = {
+                    "max_detections": most, "max_classes_per_detection": per_box,
+                    "detections_per_class": per_class, "num_classes": max(columns - 1, 1),
+                    "score_threshold": least, "iou_threshold": iou, "use_regular_nms": regular,
+                }  # fmt: skip
+                scores = sample_scores(draw, 1, boxes, columns)
+                inputs = [draw.f32(1, boxes, 4), scores, sample_anchors(draw, boxes)]
+                yield Sample(inputs, attrs, outputs=4, constant=(2,))

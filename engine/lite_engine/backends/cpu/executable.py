@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 class CpuExecutable(Executable):
     """A segment loaded into the native runtime."""
 
-    def __init__(self, segment: Segment, *, threads: int) -> None:
+    def __init__(self, segment: Segment, *, threads: int, max_isa: str | None = None) -> None:
+        """`max_isa` lowers the instruction set."""
         self.plan = segment.plan
         table = WeightTable()
         data = encode(self.plan, table)
-        self.program = NativeProgram(data, table.blobs, threads=threads)
+        self.program = NativeProgram(data, table.blobs, threads=threads, max_isa=max_isa)
         self._tapped: dict[int, str] = {}
         self._copies: dict[str, np.ndarray] | None = None
 

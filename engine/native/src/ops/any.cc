@@ -80,7 +80,9 @@ int64_t floor_rem(int64_t a, int64_t b) {
   const int64_t r = safe_rem(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
+// Towards zero, and 0 where a is 0 and b negative, as the reference has it.
 int64_t power(int64_t a, int64_t b) {
+  if (b < 0) return a == 1 || a == -1 ? (b & 1 ? a : 1) : 0;
   int64_t result = 1;
   for (; b > 0; b >>= 1, a = wrap_mul(a, a))
     if (b & 1) result = wrap_mul(result, a);
