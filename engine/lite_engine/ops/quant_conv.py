@@ -259,13 +259,14 @@ def _quantized(draw: Draw, x: Array, w: Array, out: int, per_channel: bool) -> l
 @qlinear_conv.samples
 def _(draw: Draw) -> Iterator[Sample]:
     same: dict[str, Any] = {"pads": [1, 1, 1, 1]}
-    for c, o, k, attrs in (
+    calls: tuple[tuple[int, int, int, dict[str, Any]], ...] = (
         (3, 15, 3, same), (4, 16, 3, same), (5, 17, 1, {}), (70, 33, 1, {}),
         (16, 32, 3, {**same, "strides": [2, 2]}), (9, 9, 3, {**same, "group": 9}),
         (16, 16, 3, {**same, "group": 16}),
         (35, 35, 5, {"pads": [2, 2, 2, 2], "group": 35, "strides": [2, 2]}),
         (6, 9, 3, {"group": 3}), (4, 8, 3, {"dilations": [2, 2], "pads": [2, 2, 2, 2]}),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for c, o, k, attrs in calls:
         for per_channel in (False, True):
             w = draw.ints(-128, 128, o, c // attrs.get("group", 1), k, k, dtype=np.int8)
             given = _quantized(draw, draw.full(1, c, 9, 8), w, o, per_channel)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..ir import DType, Graph, Node, TypeInfo, Value, captured
 from ..ops import OpDef, get_op
+from ..ops._core import bf16_to_f32
 from . import layout as lay
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
 from .select import select
@@ -265,8 +266,10 @@ class Lowering:
         taken = set()
         for i, value in enumerate(node.inputs):
             if value is not None and value.const is not None and op.input_name(i) in op.attr_inputs:
-                flat = value.const.ravel().tolist()
-                attrs[op.input_name(i)] = flat if value.const.ndim else flat[0]
+                bf16 = value.dtype is DType.BF16
+                array = bf16_to_f32(value.const) if bf16 else value.const
+                flat = array.ravel().tolist()
+                attrs[op.input_name(i)] = flat if array.ndim else flat[0]
                 taken.add(i)
         return attrs, taken
 
