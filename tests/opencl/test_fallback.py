@@ -337,6 +337,34 @@ def test_what_is_left_when_nothing_else_works(start, monkeypatch, tiles: bool) -
     assert "conv2d (Winograd) does not build" in why(predictor.plan(), "conv")
 
 
+@pytest.mark.parametrize("tiles", [True, False])
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_few_rows_and_wide_strides_have_a_second_way(
+    start, monkeypatch, tiles: bool, precision: str
+) -> None:
+    own = start()
+    monkeypatch.setattr(own, "profile", device(tiles=tiles).profile)
+    b = Builder((1, 8, 5, 6))
+    y = b.add(
+        "ConvTranspose", b.x, b.weights(8, 12, 2, 2), b.weights(12), name="up", strides=[2, 2]
+    )
+    y = b.add("Flatten", b.add("GlobalAveragePool", y, name="pool"))
+    graph = b.done(b.add("Gemm", y, b.weights(7, 12), b.weights(7), name="fc", transB=1))
+    ways = ("tile", "smallest tile") if tiles else ("scattered",)
+    faults = [Fault("build", "deconv2d", way) for way in ways]
+    faults += [Fault("build", "gemm", "few rows")] if tiles else []
+    predictor, feeds = Predictor(graph, "opencl", precision=precision), random_feeds(graph)
+    with planted(*faults), pytest.warns(UserWarning, match="direct runs instead"):
+        found = predictor.run(feeds)
+    wanted = Predictor(graph, "reference").run(feeds)
+    near = 1e-4 if precision == "fp32" else 1e-2
+    assert all(np.allclose(found[n], wanted[n], rtol=near, atol=near) for n in wanted)
+    assert not predictor.refused
+    last = "smallest tile" if tiles else "scattered"
+    assert f"deconv2d ({last}) does not build" in why(predictor.plan(), "up")
+    assert not tiles or "gemm (few rows) does not build" in why(predictor.plan(), "fc")
+
+
 def test_layers_without_a_failure_say_nothing(start, wanted) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

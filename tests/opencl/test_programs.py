@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from lite_engine.backends.opencl import binary_cache, discover
 from lite_engine.backends.opencl.binary_cache import BinaryCache, packed, unpacked
+from lite_engine.backends.opencl.device import choose
+from lite_engine.backends.opencl.programs import driver_keeps
 
 from tests.opencl.cached_programs import in_a_process
 from tests.opencl.drivers import faulty_driver
@@ -172,6 +174,26 @@ def test_a_driver_that_breaks_on_loading_is_found_once(fault: str, tmp_path: Pat
     assert json.loads(verdict.read_text())["loads"] is False
     third, said = in_a_process(folder, 2, "5", **variables)
     assert third == {"right": 2, "compiled": 2} and not said
+
+
+@pytest.mark.opencl
+def test_a_driver_that_keeps_kernels_itself_is_asked_for_none(tmp_path: Path) -> None:
+    """PoCL's own cache is on: a binary of ours would cost it another compilation."""
+    platform = choose().platform
+    own = {"POCL_KERNEL_CACHE": "1", "POCL_CACHE_DIR": str(tmp_path / "driver")}
+    kept = driver_keeps(platform)
+    for _ in range(2):
+        result, said = in_a_process(tmp_path, 2, **own)
+        assert result["right"] == 2 and not said
+    assert result["compiled"] == (2 if kept else 0)
+    assert bool(list((tmp_path / "opencl").glob("*.bin"))) != kept
+
+
+def test_which_drivers_keep_kernels_themselves(monkeypatch) -> None:
+    monkeypatch.delenv("POCL_KERNEL_CACHE", raising=False)
+    assert driver_keeps("Portable Computing Language") and not driver_keeps("NVIDIA CUDA")
+    monkeypatch.setenv("POCL_KERNEL_CACHE", "0")
+    assert not driver_keeps("Portable Computing Language")
 
 
 @pytest.mark.opencl

@@ -13,7 +13,7 @@ from . import gpu_convolutions as gpu
 from . import image_convolutions as image
 from .constants import Constant
 from .launch import Launch
-from .options import activation_options, join, storage_option, vector, vectors
+from .options import Activation, activation_options, join, storage_option, vector, vectors
 from .problem import POINTWISE, Convolution
 from .registry import Target, builds
 
@@ -22,6 +22,8 @@ _DEPTHWISE_PIXELS = 4
 #: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
 _DEPTHWISE_BLOCK = (2, 8)
 _DEPTHWISE_ITEMS = 512
+#: Work-items of a CPU's depthwise group: one size, because PoCL compiles a kernel for every size.
+_CPU_GROUP = 32
 #: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
 _NARROW = 8
 
@@ -41,15 +43,18 @@ def _bias(plan: Plan, step: Step, index: int, count: int) -> Constant:
     return bias.reshape(count)
 
 
-def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
+def _weights_in(y: PlanTensor) -> str:
     """Weights are kept in the activations' storage type."""
     half = y.dtype is DType.F16
-    lines = [
-        "#define W_T half" if half else "#define W_T float",
-        "#define LDW(p, i) vload_half((i), (p))" if half else "#define LDW(p, i) (p)[i]",
-    ]
-    lines += ["#define RESIDUAL"] if residual is not None else []
-    return join(storage_option(y.dtype), *lines, activation_options(step))
+    return join(
+        storage_option(y.dtype), f"#define W_T {'half' if half else 'float'}",
+        f"#define LDW(p, i) {'vload_half((i), (p))' if half else '(p)[i]'}",
+    )  # fmt: skip
+
+
+def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
+    added = "#define RESIDUAL" if residual is not None else ""
+    return join(_weights_in(y), added, activation_options(step))
 
 
 def _stored(weight: Constant, y: PlanTensor) -> Constant:
@@ -98,7 +103,7 @@ def conv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     w = _weight(plan, step.inputs[1])
     count = w.shape[0]
     taps = _by_tap(w).reshape(count, -1)
-    bias, act = _bias(plan, step, 2, count), activation_options(step)
+    bias, act = _bias(plan, step, 2, count), Activation.of(step)
     return _tiled(target, Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act))
 
 
@@ -113,7 +118,7 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
     w = _weight(plan, step.inputs[1])
     packed = w.reshape(w.shape[0], -1).T
     residual = _residual(step, plan)
-    bias, act = _bias(plan, step, 2, w.shape[0]), activation_options(step)
+    bias, act = _bias(plan, step, 2, w.shape[0]), Activation.of(step)
     problem = Convolution(x, y, sizes, window, packed.T, bias, residual, act)
     if _through_images(target, problem):
         return image.convolved(problem, depthwise=True)
@@ -130,17 +135,20 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
         py, px = tall, wide
     args = [
         x, _stored(packed, y), bias, residual or y, y,
-        images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie,
+        images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie, *problem.ending,
     ]  # fmt: skip
     aligned = all(n % v == 0 for n in (channels, *lie))
     options = join(
-        _options(step, y, residual), "#define FAST_FMA" if profile.fast_fma else "",
+        _weights_in(y), act.options if profile.local_tiles else act.rest,
+        "#define FAST_FMA" if profile.fast_fma else "",
         vectors(profile, v, aligned), "#define TAIL" if tail else "",
         f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
-    grid = (-(-channels // v), images * -(-out_h // py) * -(-out_w // px))
-    return [Launch("depthwise", "depthwise", args, grid, options)]
+    items = images * -(-out_h // py) * -(-out_w // px)
+    group = None if profile.local_tiles else (1, _CPU_GROUP)
+    items = items if group is None else -(-items // _CPU_GROUP) * _CPU_GROUP
+    return [Launch("depthwise", "depthwise", args, (-(-channels // v), items), options, group)]
 
 
 def _through_images(target: Target, problem: Convolution) -> bool:
@@ -179,7 +187,9 @@ def deconv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     even = fits and y.dims[1:3] == (x.dims[1] * w.shape[2], x.dims[2] * w.shape[3])
     if even and group == 1 and (x.dims[3] % 4 == 0 or not target.profile.local_tiles):
         kind = gpu if target.profile.local_tiles else cpu
-        return kind.scattered(step, target, x, y, w, _bias(plan, step, 2, w.shape[1]))
+        made = kind.scattered(step, target, x, y, w, _bias(plan, step, 2, w.shape[1]))
+        if made:
+            return made
     cin, per = w.shape[0] // group, w.shape[1]
     packed = w.reshape(group, cin, per, -1).transpose(3, 1, 0, 2).reshape(-1, group * per)
     bias = _bias(plan, step, 2, group * per)
@@ -199,5 +209,5 @@ def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     taps = taps.scaled(step.attrs.get("alpha", 1.0))
     m, k = x.dims
     sizes = [m, m, 1, k, m, 1, taps.shape[0]]
-    bias, act = _bias(plan, step, 2, taps.shape[0]), activation_options(step)
-    return _tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, options=act))
+    bias, act = _bias(plan, step, 2, taps.shape[0]), Activation.of(step)
+    return _tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, act=act))

@@ -11,7 +11,7 @@ from ...ir import DType
 from ...plan import PlanTensor, Step
 from .constants import Constant
 from .launch import Launch, Scratch
-from .options import activation_options, join, storage_option, vector
+from .options import IDENTITY, Activation, join, storage_option, vector
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target
@@ -26,6 +26,8 @@ _PIXELS = (1, 2, 4, 7, 8, 9)
 _TILE_COST = 1.5
 #: KH, KW, SH, SW, DH and DW of one tap, as conv.cl wants them.
 _ONE_TAP = [1] * 6
+#: Elements from plane to plane where there is one.
+_ONE_PLANE = (0, 0, 0)
 #: Below so many output pixels, 36 small products lose to one.
 _MIN_WINOGRAD_PIXELS = 100
 
@@ -99,17 +101,15 @@ def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
         rows, out_w, wide = 1, m, m  # every pixel lies a constant step after the one before
         out_h = tall = 1
     block = block_of(profile, out_w, outputs)
-    options = join(
-        storage_option(y.dtype), problem.options, "#define BIAS",
-        "#define RESIDUAL" if problem.residual is not None else "",
-    )  # fmt: skip
+    options = join(storage_option(y.dtype), problem.act.rest)
     weights = packed(problem.taps, block.channels)
     blocks = weights.shape[0]
     bias = problem.bias.padded(blocks * block.channels)
     tensors = [source, weights, bias, problem.residual or y, y]
     inside = [tall, wide, channels, out_h, out_w, outputs]
     steps = [kh, kw, sh, sw, dh, dw]
-    sums = _sums(profile, block, tensors, inside, steps, (rows, blocks, 1), options, lie)
+    more = [*lie, *_ONE_PLANE, *problem.ending]
+    sums = _sums(profile, block, tensors, inside, steps, (rows, blocks, 1), options, more)
     return [*launches, sums]
 
 
@@ -139,11 +139,12 @@ def product(
         launches.append(_surround(a, source, 1, whole, frame, [k, 0], profile))
     steps = [0 if p == 1 else count for p, count in zip(planes, (m * k, blocks * k))]
     apart = (steps[0], steps[1] * block.channels, m * n)
-    text = join(storage_option(y.dtype), activation_options(step))
-    tensors = [source, weights, Scratch(4), y, y]
+    act = Activation.of(step)
+    text = join(storage_option(y.dtype), act.rest)
+    tensors = [source, weights, Constant.zeros(blocks * block.channels), y, y]
     inside = [1, m, k, 1, m, n]
-    lie = [k, 0, n, 0]
-    sums = _sums(profile, block, tensors, inside, _ONE_TAP, (1, blocks, batch), text, lie, apart)
+    more = [k, 0, n, 0, *apart, *act.arguments, 0]
+    sums = _sums(profile, block, tensors, inside, _ONE_TAP, (1, blocks, batch), text, more)
     return [*launches, sums]
 
 
@@ -156,15 +157,18 @@ def scattered(
     bias: Constant,
 ) -> list[Launch]:
     """ConvTranspose with stride = kernel and no padding: one product whose columns are (ky, kx, o),
-    then its rows in their places. w (C, O, KH, KW)."""
+    then its rows in their places. w (C, O, KH, KW). Nothing where another way was chosen."""
     cin, cout, kh, kw = w.shape
+    size = f"deconv_{y.dtype.value}_{'_'.join(map(str, (*x.dims, *w.shape)))}"
+    if target.pick(size, ("scattered", "direct")) == "direct":
+        return []
     taps = w.transpose(2, 3, 1, 0).reshape(kh * kw * cout, cin)
     n, height, width, _ = x.dims
     m = n * height * width
     made = Scratch(m * taps.shape[0] * y.dtype.itemsize, y.dtype)
     sizes = [m, m, 1, cin, m, 1, taps.shape[0]]
-    tiled_bias, act = Constant.of(np.tile(bias.value, kh * kw)), activation_options(step)
-    inner = Convolution(x, made, sizes, POINTWISE, taps, tiled_bias, options=act)
+    tiled_bias, act = Constant.of(np.tile(bias.value, kh * kw)), Activation.of(step)
+    inner = Convolution(x, made, sizes, POINTWISE, taps, tiled_bias, act=act)
     text = join(storage_option(y.dtype), f"#define V {target.profile.lanes}\n#define WIDTH 1")
     args = [made, y, n * height, width, kh, kw * cout]
     return [*tiled(inner, target), Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
@@ -178,17 +182,16 @@ def _sums(
     steps: list[int],
     grid: tuple[int, int, int],
     options: str,
-    lie: list[int],
-    apart: tuple[int, int, int] = (0, 0, 0),
+    more: Sequence[object],
 ) -> Launch:
     """The sums of conv.cl. `tensors` are x, w, bias, residual and y, `sizes` H, W, C, OH, OW and O,
     `steps` KH, KW, SH, SW, DH and DW, `grid` rows of outputs, blocks of channels and planes,
-    `lie` the places of x and y (problem.places), `apart` the elements from plane to plane of x, w
-    and y."""
+    `more` the places of x and y (problem.places), the elements from plane to plane of x, w and y,
+    and what a layer ends with (problem.ending)."""
     fma = "#define FAST_FMA" if profile.fast_fma else ""
     text = join(options, fma, block.defines())
     items = (grid[0] * -(-sizes[4] // block.tm), *grid[1:])
-    return Launch("conv", "conv", [*tensors, *sizes, *steps, *lie, *apart], items, text, (1, 1, 1))
+    return Launch("conv", "conv", [*tensors, *sizes, *steps, *more], items, text, (1, 1, 1))
 
 
 def _surround(
@@ -224,18 +227,14 @@ def _winograd(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
     blocks = weights.shape[1]
     apart = (tiles * channels, blocks * channels * block.channels, tiles * outputs)
-    tensors = [before, weights, before, after, after]
+    tensors = [before, weights, Constant.zeros(blocks * block.channels), after, after]
     inside, grid = [1, tiles, channels, 1, tiles, outputs], (1, blocks, WINOGRAD_POINTS)
-    text = join(
-        storage_option(problem.y.dtype), problem.options,
-        "#define RESIDUAL" if problem.residual is not None else "",
-    )  # fmt: skip
+    text = join(storage_option(problem.y.dtype), problem.act.rest)
+    more = [channels, 0, outputs, 0, *apart, *IDENTITY.arguments, 0]
     group = (1, 8)
     v, u = vector(profile, DType.F32, channels), vector(profile, DType.F32, outputs)
     return [
         to_points(problem, before, text, v, group),
-        _sums(
-            profile, block, tensors, inside, _ONE_TAP, grid, "", [channels, 0, outputs, 0], apart
-        ),
+        _sums(profile, block, tensors, inside, _ONE_TAP, grid, "", more),
         from_points(problem, after, text, u, group),
     ]

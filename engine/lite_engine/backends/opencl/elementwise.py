@@ -61,8 +61,7 @@ def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     if dims[:4] == [1] * 4 and not profile.local_tiles:
         per, rows = rows_per_item(dims[5]), dims[4]
         text = join(options, vectors(profile, profile.lanes, aligned=False), wide)
-        text = join(text, f"#define PER_ITEM {per}")
-        args = [a, b, y, rows, dims[5], sa[4], sb[4]]
+        args = [a, b, y, rows, dims[5], sa[4], sb[4], per]
         return [Launch("binary", "binary_rows", args, (-(-rows // per),), text, (1,))]
     v = vector(profile, y.dtype, dims[5])
     options = join(options, vectors(profile, v), wide)

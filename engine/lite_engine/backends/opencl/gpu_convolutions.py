@@ -50,7 +50,8 @@ def tiled(problem: Convolution, target: Target) -> list[Launch]:
     profile = target.profile
     size, dtype = product_of(problem), problem.y.dtype
     if few_rows(problem):
-        return [_gemv(problem)]
+        way = target.pick(f"gemv_{dtype.value}_{size}", ("few rows", "direct"))
+        return [_gemv(problem)] if way == "few rows" else cpu.direct(problem, profile)
     ways = ranked(size, profile.compute_units, _matrix(problem, profile))
     if image.suits(profile, problem):
         ways = with_images(ways, profile.prefers_images)
@@ -74,7 +75,7 @@ def _matrix(problem: Convolution, profile: DeviceProfile) -> int:
 
 def _finish(problem: Convolution) -> list[str]:
     """Options of whatever writes y."""
-    options = [problem.options]
+    options = [problem.act.options]
     options += ["#define RESIDUAL"] if problem.residual is not None else []
     options += ["#define WIDE_OUT"] if problem.sizes[6] % 4 == 0 else []
     return options
@@ -152,7 +153,7 @@ def _winograd(problem: Convolution, variant: Variant) -> list[Launch]:
         packed, weights = _by_rows(packed), (deep, deep, deep * wide)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
-    text = join(storage_option(problem.y.dtype), *_finish(problem))
+    text = join(storage_option(problem.y.dtype), problem.act.options)
     product = [
         before, packed, before, before, before, after,
         tiles, tiles, 1, channels, tiles, 1, outputs, *POINTWISE, *weights,
@@ -179,14 +180,17 @@ def scattered(
 ) -> list[Launch]:
     """ConvTranspose with stride = kernel and no padding: one product whose columns are (ky, kx, o).
 
-    w (C, O, KH, KW).
+    w (C, O, KH, KW). Nothing where another way was chosen.
     """
     cin, cout, kh, kw = w.shape
     taps = w.transpose(2, 3, 1, 0).reshape(kh * kw * cout, cin)
     m = x.dims[0] * x.dims[1] * x.dims[2]
     size = Product(m, taps.shape[0], cin)
     ways = [v for v in ranked(size, target.profile.compute_units) if v.parts == 1]
-    tile = target.pick(f"deconv_{y.dtype.value}_{size}", ways).tile
+    variant = target.pick(f"deconv_{y.dtype.value}_{size}", [*ways, DIRECT])
+    if variant.direct:
+        return []
+    tile = variant.tile
     packed, deep, wide = _packed(taps.T, tile, y.dtype)
     text = join(
         _storage(target.profile, y.dtype), activation_options(step),

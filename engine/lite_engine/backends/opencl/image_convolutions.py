@@ -40,7 +40,7 @@ def convolved(problem: Convolution, depthwise: bool = False) -> list[Launch]:
     source = Image(columns, rows, x.dtype)
     text = join(
         storage_option(y.dtype), f"#define TM {_PIXELS}", "#define DEPTHWISE" if depthwise else "",
-        "#define RESIDUAL" if problem.residual is not None else "", problem.options,
+        "#define RESIDUAL" if problem.residual is not None else "", problem.act.options,
     )  # fmt: skip
     weights = taps if depthwise else _deepened(taps, channels)
     args: list[object] = [

@@ -50,8 +50,9 @@ _GROUP_ITEMS = 128
 
 def grouped(grid: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(grid rounded up, group size) for a kernel that checks its bounds. Left alone, a driver
-    takes a divisor of the grid, which for a prime number is 1."""
-    wide = 1
+    takes a divisor of the grid, which for a prime number is 1. Groups of a row are all of one size:
+    PoCL compiles a kernel for every size."""
+    wide = _GROUP_ITEMS if len(grid) == 1 else 1
     while wide < min(grid[0], _GROUP_ITEMS):
         wide *= 2
     group = (wide, _GROUP_ITEMS // wide, 1)[: len(grid)]

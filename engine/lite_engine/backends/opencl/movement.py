@@ -76,8 +76,8 @@ def _row_copy(
 def _by_rows(kernel: str, kind: str, index: str, width: int, rows: int, args: list[Any]) -> Launch:
     """Rows of `width` elements, several an item of a CPU."""
     per = rows_per_item(width)
-    options = f"#define E {kind}\n#define I {index}\n#define PER_ITEM {per}"
-    return Launch("copy", kernel, args, (-(-rows // per),), options, (1,))
+    options = f"#define E {kind}\n#define I {index}\n#define RUNS"
+    return Launch("copy", kernel, [*args, per], (-(-rows // per),), options, (1,))
 
 
 @builds("copy_relayout", "Relayout")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,13 +69,57 @@ def _literal(value: float) -> str:
     return f"{value!r}f"
 
 
+@dataclass(frozen=True)
+class Activation:
+    """A fused activation, identity by default.
+
+    `options` define ACT as its function. `line` is (a, b, low, high, gated) of one that is linear
+    in pieces, g·min(max(a·x + b, low), high) with g = x where gated, else 1; None for any other.
+    Kernels that END a layer take it as arguments, and one program does for all such functions.
+    """
+
+    options: str = ""
+    line: tuple[float, float, float, float, int] | None = (1.0, 0.0, -math.inf, math.inf, 0)
+
+    @classmethod
+    def of(cls, step: Step) -> Activation:
+        name = step.attrs.get("activation", "")
+        params = list(step.attrs.get("activation_params") or [])
+        if not name:
+            return IDENTITY
+        params = params or unary_params(name, {})
+        return cls(function_options(name, params), _line(name, params))
+
+    @property
+    def rest(self) -> str:
+        """Options of a kernel that takes `arguments`."""
+        return "" if self.line else self.options
+
+    @property
+    def arguments(self) -> list[float | int]:
+        return list(self.line or IDENTITY.line or ())
+
+
+#: No activation.
+IDENTITY = Activation()
+
+
+def _line(
+    name: str, params: Sequence[float | None]
+) -> tuple[float, float, float, float, int] | None:
+    if name == "Relu":
+        return 1.0, 0.0, 0.0, math.inf, 0
+    if name == "Clip":
+        low, high = (*params, None, None)[:2]
+        return 1.0, 0.0, -math.inf if low is None else low, math.inf if high is None else high, 0
+    if name == "HardSigmoid":
+        return float(params[0] or 0), float(params[1] or 0), 0.0, 1.0, 0
+    return (1 / 6, 0.5, 0.0, 1.0, 1) if name == "HardSwish" else None
+
+
 def activation_options(step: Step) -> str:
     """Options of a step's fused activation, empty without one."""
-    name = step.attrs.get("activation", "")
-    params = list(step.attrs.get("activation_params") or [])
-    if name and not params:
-        params = unary_params(name, {})
-    return function_options(name, params)
+    return Activation.of(step).options
 
 
 def join(*options: str) -> str:

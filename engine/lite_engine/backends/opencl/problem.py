@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ...plan import PlanTensor
 from .constants import Constant
 from .launch import Scratch, place
+from .options import IDENTITY, Activation
 
 #: The window of one tap, as `Convolution.window` has it.
 POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
@@ -14,8 +15,8 @@ POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """Channels-last x and y. `taps` are (O, KH·KW·C), `bias` (O,), `options` the `#define` lines of
-    the activation. A Gemm of M rows is a convolution of M pixels, H = M and W = 1."""
+    """Channels-last x and y. `taps` are (O, KH·KW·C), `bias` (O,). A Gemm of M rows is a
+    convolution of M pixels, H = M and W = 1."""
 
     x: PlanTensor | Scratch
     y: PlanTensor | Scratch
@@ -24,7 +25,7 @@ class Convolution:
     taps: Constant
     bias: Constant
     residual: PlanTensor | None = None
-    options: str = ""
+    act: Activation = IDENTITY
 
     @property
     def images(self) -> int:
@@ -39,6 +40,11 @@ class Convolution:
     def places(self) -> list[int]:
         """Elements from pixel to pixel of x and before the first, and the same of y."""
         return [*place(self.x, self.sizes[3]), *place(self.y, self.sizes[6])]
+
+    @property
+    def ending(self) -> list[object]:
+        """Arguments of kernels that END a layer (common.h)."""
+        return [*self.act.arguments, int(self.residual is not None)]
 
     @property
     def dense(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from .binary_cache import BinaryCache
 from .load_trial import LoadTrial
 
 _log = logging.getLogger(__name__)
+_POCL = "Portable Computing Language"
 KERNELS = Path(__file__).parent / "kernels"
 
 
@@ -35,10 +37,20 @@ def built(cl: Any, program: Any, options: Sequence[str] = ()) -> Any:
     return program
 
 
+def driver_keeps(platform: str) -> bool:
+    """Whether a driver keeps compiled kernels itself and binaries of ours would cost more than they
+    save. PoCL compiles a kernel at its first launch and keeps that by content; asked for a binary,
+    it compiles every kernel once more. On 18 programs that takes 11 s of processor time in the
+    first process, and saves 0.5 s in each later one (docs/performance.md)."""
+    return platform == _POCL and os.environ.get("POCL_KERNEL_CACHE") != "0"
+
+
 class Programs:
     """Builds each program of a device once. `identity` names the device and its driver in the
     cache (platform, device, versions of device and driver), `index` is its number there.
-    `compiled` counts the programs that were not in the cache."""
+    `compiled` counts the programs that were not in the cache.
+
+    Binaries are not kept where `driver_keeps` compiled kernels already."""
 
     def __init__(
         self, cl: Any, context: Any, identity: Sequence[str], index: int, options: Sequence[str]
@@ -47,6 +59,7 @@ class Programs:
         self._cl, self._context = cl, context
         self._device_name = identity[1]
         self._options = tuple(options)
+        self._kept = not driver_keeps(identity[0])
         self._cache = BinaryCache(folder, identity)
         self._trial = LoadTrial(folder, identity, index)
         self._lock = threading.RLock()
@@ -77,6 +90,8 @@ class Programs:
                 f"{self._device_name} cannot build {file}.cl: {first_error(str(error))}"
             ) from None
         self.compiled += 1
+        if not self._kept:
+            return program
         binary = program.get_info(self._cl.program_info.BINARIES)[0]
         if binary:  # a driver need not have any
             self._cache.store(key, binary)
@@ -84,7 +99,7 @@ class Programs:
 
     def _loaded(self, key: bytes) -> Any | None:
         """The program from the cache, None when it has to be compiled."""
-        binary = self._cache.load(key)
+        binary = self._cache.load(key) if self._kept else None
         if binary is None or not self._trial.loads(binary, self._options):
             return None
         try:

@@ -59,7 +59,8 @@ def from_points(
     tiles, y = tiles_of(problem.sizes), problem.y
     down, across = -(-out_h // 4), -(-out_w // 4)
     tensors = [after, problem.bias, problem.residual or y, y]
-    args = [*tensors, tiles, out_h, out_w, outputs, down, across, *problem.places[2:]]
+    sizes = [tiles, out_h, out_w, outputs, down, across]
+    args = [*tensors, *sizes, *problem.places[2:], *problem.ending]
     return _transform("from_points", args, outputs // v, tiles, options, v, group)
 
 

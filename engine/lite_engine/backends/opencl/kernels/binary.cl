@@ -56,13 +56,11 @@ kernel void binary_same(global const T *a, global const T *b, global T *y, int n
   if (i < n) neighbours(a + i * A_STEP, b + i * B_STEP, y + i, min(V, n - i));
 }
 
-// For CPUs: rows of `width`, PER_ITEM of them an item; a_row and b_row elements apart.
-#ifdef PER_ITEM
+// For CPUs: rows of `width`, `per_item` of them an item; a_row and b_row elements apart.
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void binary_rows(global const T *a, global const T *b, global T *y, int rows, int width, int a_row,
-                 int b_row) {
-  const int first = get_global_id(0) * PER_ITEM;
-  for (int row = first; row < min(first + PER_ITEM, rows); ++row)
+                 int b_row, int per_item) {
+  const int first = get_global_id(0) * per_item;
+  for (int row = first; row < min(first + per_item, rows); ++row)
     neighbours(a + row * a_row, b + row * b_row, y + row * width, width);
 }
-#endif

@@ -25,6 +25,16 @@
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
 
+// What a layer ends with, in kernels that take ENDING: a residual, and an activation that is linear in pieces
+// by its arguments (Activation.line in options.py), or ACT where that is defined. x is evaluated more than once.
+#define ENDING float line_a, float line_b, float low, float high, int gated, int with_residual
+#define ENDING_ARGS line_a, line_b, low, high, gated, with_residual
+#ifdef ACT
+#define END(x) ACT(x)
+#else
+#define LINE(x) AT_MOST(AT_LEAST(line_a * (x) + line_b, low), high)
+#define END(x) (gated ? (x) * LINE(x) : LINE(x))
+#endif
 // The unary function of a step: FN(x, a, b) with constants -DACT_A, -DACT_B. Default: identity.
 #ifndef ACT
 #define ACT(x) (x)

@@ -27,19 +27,13 @@
         EACH(TM, STEP)                                                    \
       }                                                                   \
     }
-#define FINISH(t)                                                         \
-  if (t < valid) {                                                        \
-    put(a##t, residual, old + t * O, y, to + t * YP, O - o);              \
-    SECOND(put(b##t, residual, old + t * O + V, y, to + t * YP + V, O - o - V);) \
-  }
+#define KEEP(t) done[t * NV] = a##t; SECOND(done[t * NV + 1] = b##t;)
 
 // Residual, activation, and the `left` channels that there are.
-inline void put(FV v, global const T *residual, int old, global T *y, int to, int left) {
+inline void put(FV v, global const T *residual, int old, global T *y, int to, int left, ENDING) {
   if (left >= V) {
-#ifdef RESIDUAL
-    v += LDV(residual, old);
-#endif
-    const FV done = ACT(v);
+    if (with_residual) v += LDV(residual, old);
+    const FV done = END(v);
     STV(y, to, done);
     return;
   }
@@ -47,10 +41,8 @@ inline void put(FV v, global const T *residual, int old, global T *y, int to, in
   STFV(u, 0, v);
   for (int i = 0; i < left; ++i) {
     float s = u[i];
-#ifdef RESIDUAL
-    s += LD(residual, old + i);
-#endif
-    const float done = ACT(s);
+    if (with_residual) s += LD(residual, old + i);
+    const float done = END(s);
     ST(y, to + i, done);
   }
 }
@@ -59,7 +51,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float *x, global const float *w, global const float *bias,
           global const T *residual, global T *y, int H, int W, int C, int OH, int OW, int O, int KH,
           int KW, int SH, int SW, int DH, int DW, int XP, int x_at, int YP, int y_at, int x_plane, int w_plane,
-          int y_plane) {
+          int y_plane, ENDING) {
   const int tiles = (OW + TM - 1) / TM, row = get_global_id(0) / tiles;
   const int ox = get_global_id(0) % tiles * TM, valid = min(TM, OW - ox);
   const int o = get_global_id(1) * BN, step = SW * XP;
@@ -69,13 +61,8 @@ void conv(global const float *x, global const float *w, global const float *bias
   w += (size_t)get_global_id(2) * w_plane + (size_t)o * KH * KW * C;
   y += (size_t)get_global_id(2) * y_plane;
   const int old = (row * OW + ox) * O + o, to = (row * OW + ox) * YP + y_at + o;
-#ifdef BIAS
   const FV first = LDFV(bias, o);
   SECOND(const FV second = LDFV(bias, o + V);)
-#else
-  const FV first = 0;
-  SECOND(const FV second = 0;)
-#endif
   EACH(TM, START)
   if (valid == TM) {
 #define AT(t) t * step
@@ -86,5 +73,11 @@ void conv(global const float *x, global const float *w, global const float *bias
     SUM
 #undef AT
   }
-  EACH(TM, FINISH)
+  // In a loop, which the compiler does not unroll: what a layer ends with is compiled once, not for every sum.
+  FV done[TM * NV];
+  EACH(TM, KEEP)
+  for (int i = 0; i < valid * NV; ++i) {
+    const int pixel = i / NV, beside = i % NV * V;
+    put(done[i], residual, old + pixel * O + beside, y, to + pixel * YP + beside, O - o - beside, ENDING_ARGS);
+  }
 }

@@ -32,7 +32,8 @@ kernel void join(global const E *a, global const E *b, global E *y, int a_width,
   y[y_at + row * y_row + i] = i < a_width ? a[row * a_row + a_at + i] : b[row * b_row + b_at + i - a_width];
 }
 
-#ifdef PER_ITEM  // for CPUs: an item has so many rows
+// For CPUs: an item has `per_item` rows.
+#ifdef RUNS
 inline void run(global const E *x, global E *y, int n) {
   int i = 0;
   for (; i + 16 <= n; i += 16) vstore16(vload16(0, x + i), 0, y + i);
@@ -41,18 +42,18 @@ inline void run(global const E *x, global E *y, int n) {
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void copy_runs(global const E *x, global E *y, int width, int rows, int near, int x_at, int x_row, int x_far,
-               int y_at, int y_row, int y_far) {
-  const int first = get_global_id(0) * PER_ITEM;
-  for (int row = first; row < min(first + PER_ITEM, rows); ++row)
+               int y_at, int y_row, int y_far, int per_item) {
+  const int first = get_global_id(0) * per_item;
+  for (int row = first; row < min(first + per_item, rows); ++row)
     run(x + x_at + row % near * x_row + row / near * x_far,
         y + y_at + row % near * y_row + row / near * y_far, width);
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void join_runs(global const E *a, global const E *b, global E *y, int a_width, int b_width, int rows, int y_row,
-               int y_at, int a_row, int a_at, int b_row, int b_at) {
-  const int first = get_global_id(0) * PER_ITEM;
-  for (int row = first; row < min(first + PER_ITEM, rows); ++row) {
+               int y_at, int a_row, int a_at, int b_row, int b_at, int per_item) {
+  const int first = get_global_id(0) * per_item;
+  for (int row = first; row < min(first + per_item, rows); ++row) {
     run(a + row * a_row + a_at, y + y_at + row * y_row, a_width);
     run(b + row * b_row + b_at, y + y_at + row * y_row + a_width, b_width);
   }
@@ -60,9 +61,9 @@ void join_runs(global const E *a, global const E *b, global E *y, int a_width, i
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void gather_runs(global const E *x, global const I *index, global E *y, int rows, int axis, int count,
-                 int inner) {
-  const int first = get_global_id(0) * PER_ITEM;
-  for (int row = first; row < min(first + PER_ITEM, rows); ++row) {
+                 int inner, int per_item) {
+  const int first = get_global_id(0) * per_item;
+  for (int row = first; row < min(first + per_item, rows); ++row) {
     long at = index[row % count];
     if (at < 0) at += axis;
     if (at >= 0 && at < axis) {

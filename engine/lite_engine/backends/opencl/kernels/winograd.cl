@@ -56,7 +56,7 @@ kernel void to_points(global const T *x, global float *v, int tiles, int H, int 
 // m (36, tiles, O) → y (N,OH,OW,O), pixels YP apart from y_at on, with bias, residual and activation
 kernel void from_points(global const float *m, global const float *bias, global const T *residual,
                         global T *y, int tiles, int OH, int OW, int O, int TH, int TW, int YP,
-                        int y_at) {
+                        int y_at, ENDING) {
   const int o = get_global_id(0) * V, tile = get_global_id(1);
   if (o >= O || tile >= tiles) return;
   const int y0 = tile / TW % TH * 4, x0 = tile % TW * 4, base = tile / TW / TH * OH;
@@ -80,10 +80,8 @@ kernel void from_points(global const float *m, global const float *bias, global 
       if (y0 + i >= OH || x0 + j >= OW) continue;
       const size_t pixel = (size_t)(base + y0 + i) * OW + x0 + j, to = pixel * YP + y_at + o;
       FV s = u[j] + start;
-#ifdef RESIDUAL
-      s += LDV(residual, pixel * O + o);
-#endif
-      const FV done = ACT(s);
+      if (with_residual) s += LDV(residual, pixel * O + o);
+      const FV done = END(s);
       STV(y, to, done);
     }
   }
