@@ -15,6 +15,7 @@ from typing import Any
 from .errors import UsageError
 
 BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
+OPENCL_EXECUTORS = ("pyopencl", "native")
 MAX_THREADS = 256
 
 
@@ -55,6 +56,12 @@ def _flag(text: str) -> bool:
     return text == "1"
 
 
+def _executor(text: str) -> str:
+    if text not in OPENCL_EXECUTORS:
+        raise ValueError(f"not one of {', '.join(OPENCL_EXECUTORS)}")
+    return text
+
+
 def default_cache_dir() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "lite-workbench"
@@ -67,6 +74,12 @@ SETTINGS = {
         Setting("LITE_THREADS", None, _threads, f"number of CPU threads, 1 to {MAX_THREADS}"),
         Setting("LITE_OPENCL_LIBRARY", None, str, "path of an OpenCL library to try first"),
         Setting("LITE_OPENCL_DEVICE", None, str, "OpenCL device: index or part of its name"),
+        Setting(
+            "LITE_OPENCL_EXECUTOR",
+            "pyopencl",
+            _executor,
+            "what runs OpenCL in Python: " + " | ".join(OPENCL_EXECUTORS),
+        ),
         Setting("LITE_CACHE_DIR", None, Path, "folder of compiled kernels, tuning and run history"),
         Setting("LITE_DEBUG", False, _flag, "1 shows tracebacks and debug logs"),
         Setting("LITE_CHECK", False, _flag, "1 checks every kernel against its reference"),

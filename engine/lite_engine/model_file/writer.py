@@ -1,4 +1,4 @@
-"""Model → `.lite`: graphs, weights once, one program per CPU target."""
+"""Model → `.lite`: graphs, weights once, a program per CPU target and kind of OpenCL device."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from .contents import Contents
 from .derived import derive
 from .ending import native_ends
 from .needs import needs_of, to_bytes
+from .opencl_programs import opencl_programs
 from .precision import OR_FP32, PRECISIONS, computed
 
 CPU_TARGETS = ("x86", "arm")
@@ -47,7 +48,12 @@ def write_model(model: Contents, path: Path) -> Path:
     notes: dict[str, str] = {}
     padded = False
     for target in model.targets:
-        if target in CPU_TARGETS:
+        if target == "opencl":
+            try:
+                programs |= opencl_programs(model, pool)
+            except LiteError as error:
+                notes[target] = f"no OpenCL program for the runner: {error}"
+        elif target in CPU_TARGETS:
             try:
                 plans = cpu_plans(model, target)
             except LiteError as error:

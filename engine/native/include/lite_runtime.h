@@ -38,6 +38,7 @@ typedef struct {
   int64_t fail_allocation;    /* tests: the n-th allocation (1, 2, ...) fails; 0: none */
   int64_t memory_limit_bytes; /* arena, packed weights and scratch together; 0: no limit */
   int64_t l2_bytes;           /* tests: second-level cache to prepare for; 0: this machine's */
+  int32_t backend;            /* of a file: 0 what it prefers and what works, 1 cpu, 2 opencl */
   const char* device;         /* OpenCL device: its number or part of its name, NULL: the first */
   const char* cache_dir;      /* folder for compiled OpenCL kernels, NULL: none are kept */
   int32_t timed;              /* 1: steps of an OpenCL device note their times, which costs some */
@@ -65,7 +66,7 @@ typedef struct {
 typedef struct {
   size_t arena_bytes, packed_bytes, scratch_bytes, weight_bytes;
   int64_t run_ns; /* wall time of the last run */
-} lite_memory_info;
+} lite_memory_info; /* packed_bytes counts what lies on an OpenCL device, too */
 
 typedef struct {
   const char* name; /* as programs name it: "f32_unary" */
@@ -122,10 +123,16 @@ LITE_API void lite_file_close(lite_file*);
 LITE_API const char* lite_file_targets(const lite_file*);
 /* A section's bytes ("META", "GRAPH", "PROG.arm"); NULL when the file has none. */
 LITE_API const void* lite_file_section(const lite_file*, const char* tag, size_t* bytes);
-/* target NULL: lite_target(). */
+/* target NULL: what options->backend says, and LITE_BACKEND where that is 0. The file stays open as long
+ * as the program: where a device fails during a run, the file's program for the CPU takes over. */
 LITE_API lite_program* lite_file_program(lite_file*, const char* target,
                                          const lite_options* options, char* error,
                                          size_t error_bytes);
+
+/* What was chosen and why: "opencl: NAME, ..." or "cpu: reason". */
+LITE_API const char* lite_program_choice(const lite_program*);
+/* "auto", "cpu", "opencl"; NULL for another number. */
+LITE_API const char* lite_backend_name(int backend);
 
 /* OpenCL on this machine as JSON: every library that was tried, with its reason and how to fix it,
  * and every device. Libraries are opened in another process: `runner` (the path of lite_run), or a

@@ -28,6 +28,7 @@ ABI_VERSION = 3
 _DTYPES = tuple(DType)
 _ROLES = ("input", "output", "weight", "arena", "device")
 _ERROR_BYTES = 1024
+_CPU = 1  # lite_options.backend
 
 
 class _Options(ctypes.Structure):
@@ -38,6 +39,7 @@ class _Options(ctypes.Structure):
         ("fail_allocation", ctypes.c_int64),
         ("memory_limit_bytes", ctypes.c_int64),
         ("l2_bytes", ctypes.c_int64),
+        ("backend", ctypes.c_int32),
         ("device", ctypes.c_char_p),
         ("cache_dir", ctypes.c_char_p),
         ("timed", ctypes.c_int32),
@@ -169,6 +171,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_program_data": (pointer, pointer, number),
         "lite_program_tap": (number, pointer, number, number, text, size),
         "lite_program_run": (number, pointer, text, size),
+        "lite_program_choice": (text, pointer),
     }
     for name, (result, *arguments) in signatures.items():
         function = getattr(lib, name)
@@ -264,6 +267,7 @@ class NativeProgram:
             fail_allocation,
             memory_limit_bytes,
             l2_bytes,
+            0,
             device.encode() if device else None,
             str(cache_dir).encode() if cache_dir else None,
             int(timed),
@@ -278,7 +282,7 @@ class NativeProgram:
     def of_file(cls, file: NativeFile, *, threads: int = 0) -> NativeProgram:
         """The program that a file holds for this machine. Raises ModelFormatError."""
         program = cls.__new__(cls)
-        options = _Options(threads)
+        options = _Options(threads, backend=_CPU)
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         handle = library().lite_file_program(
             file.handle, None, ctypes.byref(options), error, _ERROR_BYTES
@@ -306,6 +310,11 @@ class NativeProgram:
         if getattr(self, "_handle", None):
             self._lib.lite_program_free(self._handle)
             self._handle = None
+
+    @property
+    def choice(self) -> str:
+        """What runs it and why: "cpu", or "opencl: " and the device."""
+        return str(self._lib.lite_program_choice(self._handle).decode(errors="replace"))
 
     @property
     def threads(self) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from ... import settings
 from ...errors import BackendUnavailableError, UsageError
 from ...plan import Segment
-from .. import Backend, Measured, Offload, Probed, Tried, Tunable, Usability
+from .. import Backend, Executable, Measured, Offload, Probed, Tried, Tunable, Usability
 from . import discover
 from .device import DeviceReport, choose, copy_cost, open_device, reports
 from .executable import OpenCLExecutable
@@ -48,8 +49,12 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
         driver = f"driver {device.report.driver}"
         return [Tried(f"kernel {f.name}", driver, f"{f.what}: {f.detail}") for f in known]
 
-    def compile(self, segment: Segment, *, threads: int) -> OpenCLExecutable:
+    def compile(self, segment: Segment, *, threads: int) -> Executable:
         """Raises BackendUnavailableError when the device or a kernel fails."""
+        if settings.get("LITE_OPENCL_EXECUTOR") == "native":
+            from .native_executable import NativeOpenCLExecutable
+
+            return NativeOpenCLExecutable(segment, open_device(choose()), threads=threads)
         return OpenCLExecutable(segment, open_device(choose()), self._effort)
 
     def device_kind(self) -> str:

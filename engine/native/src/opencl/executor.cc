@@ -316,10 +316,21 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
                     set_up_memory(p, weights, weight_bytes, num_weights) && place_tensors(p) &&
                     make_images(p) && make_constants(p, weights, weight_bytes, num_weights) &&
                     make_kernels(p);
-  if (good) return true;
+  if (good) {
+    p->packed_bytes += x->device_bytes;
+    return true;
+  }
   release(x);  // the device stays the caller's
   p->opencl = nullptr;
   return false;
+}
+
+void describe(lite_program* p) {
+  const Executor& x = *p->opencl;
+  snprintf(p->choice, sizeof p->choice, "opencl: %.200s, program for %s devices%s%s",
+           x.device->info.name, class_name(x.plan.device_class),
+           x.plan.needs_fp16 ? " with half arithmetic" : "",
+           x.plan.needs_matrix_units ? " and matrix units" : "");
 }
 
 void unload(Executor* x) {

@@ -23,6 +23,8 @@ void close_device(Device*);
 // that is true. The program's memory holds the executor. False with a reason in env.error.
 bool load(lite_program*, const uint8_t* bytes, size_t size, const void* const* weights,
           const size_t* weight_bytes, size_t num_weights, Device*);
+// Writes the program's choice: the device, and for which kind the program was made.
+void describe(lite_program*);
 // Gives the device back.
 void unload(Executor*);
 // Every step once: run_steps of programs with an OpenCL part.

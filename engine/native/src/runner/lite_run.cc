@@ -2,11 +2,13 @@
 //
 //   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
-//            [--pin] [--info]
+//            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
 // Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
+// --check runs the model on the CPU as well and compares the outputs; --backend, --device and --cache-dir
+// are those of lite_options (LITE_BACKEND, LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
 #include <errno.h>
 #include <stdarg.h>
@@ -16,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lite_run_check.h"
 #include "lite_run_npy.h"
 
 namespace {
@@ -34,7 +37,7 @@ struct Arguments {
   const char* target = nullptr;
   lite_options options{};
   int runs = 1, warmup = 0;
-  bool info = false;
+  bool info = false, check = false;
 };
 
 char error_text[1024];
@@ -56,6 +59,7 @@ int usage(const char* why) {
           "[--threads N] [--runs N] [--warmup N]\n"
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
+          "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]\n"
           "       lite_run --kernels\n"
           "       lite_run --list-devices [--probe-seconds N]\n",
           why, lite_target());
@@ -69,6 +73,12 @@ bool number(const char* text, int low, int high, int* out) {
   if (errno || end == text || *end || value < low || value > high) return false;
   *out = static_cast<int>(value);
   return true;
+}
+
+bool backend(const char* text, int32_t* out) {
+  for (int i = 0; const char* name = lite_backend_name(i); ++i)
+    if (strcmp(text, name) == 0) return *out = i, true;
+  return false;
 }
 
 bool split_taps(const char* text, Arguments* args) {
@@ -120,6 +130,10 @@ int parse(int argc, char** argv, Arguments* args) {
       args->info = true;
       continue;
     }
+    if (strcmp(arg, "--check") == 0) {
+      args->check = true;
+      continue;
+    }
     if (strcmp(arg, "--pin") == 0) {
       args->options.pin = 1;
       continue;
@@ -136,6 +150,9 @@ int parse(int argc, char** argv, Arguments* args) {
     else if (strcmp(arg, "--tap-dir") == 0) args->tap_dir = value;
     else if (strcmp(arg, "--target") == 0) args->target = value;
     else if (strcmp(arg, "--max-isa") == 0) args->options.max_isa = value;
+    else if (strcmp(arg, "--device") == 0) args->options.device = value;
+    else if (strcmp(arg, "--cache-dir") == 0) args->options.cache_dir = value;
+    else if (strcmp(arg, "--backend") == 0) good = backend(value, &args->options.backend);
     else if (strcmp(arg, "--threads") == 0) good = number(value, 1, 64, &args->options.threads);
     else if (strcmp(arg, "--runs") == 0) good = number(value, 1, 1000000, &args->runs);
     else if (strcmp(arg, "--warmup") == 0) good = number(value, 0, 1000000, &args->warmup);
@@ -189,6 +206,8 @@ void print_info(const lite_file* file, const lite_program* p) {
   print_ports(stdout, p, true);
   fputs(",\n ", stdout);
   print_ports(stdout, p, false);
+  fputs(",\n \"choice\": ", stdout);
+  print_json_text(stdout, lite_program_choice(p));
   lite_memory_info memory;
   lite_program_memory(p, &memory);
   printf(
@@ -284,10 +303,12 @@ bool write_profile(const lite_program* p, const Arguments& args, const int64_t* 
       out,
       "{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"threads\": %d, \"runs\": %d,\n"
       " \"first_run_ns\": %lld, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
-      "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"steps\": [",
+      "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"choice\": ",
       lite_version(), lite_target(), lite_cpu_features(), lite_program_threads(p), args.runs,
       static_cast<long long>(first), memory.arena_bytes, memory.packed_bytes, memory.scratch_bytes,
       memory.weight_bytes);
+  print_json_text(out, lite_program_choice(p));
+  fputs(",\n \"steps\": [", out);
   for (int s = 0; s <= steps; ++s) {
     for (int r = 0; r < args.runs; ++r) column[r] = times[static_cast<int64_t>(r) * stride + s];
     if (s < steps) print_step(out, p, s);
@@ -352,6 +373,8 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
   }
   int taps[kMaxList];
   if (!load_inputs(p, args) || !tap_all(p, args, taps) || !run_all(p, args)) return false;
+  if (args.check && !agrees_with_cpu(file, p, args.options, error_text, sizeof error_text))
+    return failed("%s", error_text), false;
   const char* tap_dir = args.tap_dir ? args.tap_dir : args.output ? args.output : ".";
   for (int i = 0; i < args.num_taps; ++i)
     if (!write_tensor(p, taps[i], tap_dir)) return false;
@@ -368,6 +391,8 @@ int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "--list-devices") == 0) return list_devices(argc, argv);
   if (argc > 1 && strncmp(argv[1], "--probe-", 8) == 0) return lite_opencl_child(argc, argv);
   if (const int wrong = parse(argc, argv, &args)) return wrong;
+  if (!args.options.cache_dir) args.options.cache_dir = getenv("LITE_CACHE_DIR");
+  args.options.timed = args.profile != nullptr;
   lite_file* file = lite_file_open(args.model, error_text, sizeof error_text);
   if (!file) return failed("%s", error_text);
   lite_program* program =

@@ -11,14 +11,14 @@
 // features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple
 // of 64 bytes); WINDEX (per weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as
 // integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose weight numbers are
-// rows of WINDEX); HALF.x86, HALF.arm (the program for CPUs with bf16 or fp16 arithmetic). Unknown
-// sections are skipped: newer writers may add some.
+// rows of WINDEX); HALF.x86, HALF.arm (the program for CPUs with bf16 or fp16 arithmetic); OCL.0,
+// OCL.1, ... (programs for kinds of OpenCL devices, lite_engine/backends/opencl/native_plan.py). PROG and OCL stand
+// in the file's order of preference. Unknown sections are skipped: newer writers may add some.
 // What a reader refuses is said once, in model_file/_container.py; test_lite_limits.py holds both
 // readers to it.
 #include "crc32.h"
-#include "dispatch.h"
 #include "lite_derived.h"
-#include "runtime.h"
+#include "lite_file.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -29,33 +29,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+using namespace lite;
+
 namespace {
 
-constexpr uint32_t kVersion = 1, kMaxSections = 64, kCompressed = 1;
+constexpr uint32_t kVersion = 1, kCompressed = 1;
 constexpr char kMagic[8] = {'L', 'I', 'T', 'E', '\r', '\n', 0x1a, '\n'};
 
-struct Section {
-  char tag[8];
-  uint64_t offset, size;
-  uint32_t crc, flags;
-};
 static_assert(sizeof(Section) == 32, "the table is read as it lies in the file");
-
-}  // namespace
-
-struct lite_file {
-  const uint8_t* data;
-  size_t size;
-  uint32_t count;
-  Section sections[kMaxSections];
-  char targets[8 * kMaxSections];
-  const void** weights;
-  size_t* weight_bytes;
-  size_t num_weights;
-  void** derived;                // buffers of weights made from integers, see lite_derived.h
-};
-
-namespace {
 
 void fail(char* error, size_t bytes, const char* format, ...) __attribute__((format(printf, 3, 4)));
 void fail(char* error, size_t bytes, const char* format, ...) {
@@ -149,9 +130,11 @@ bool read_table(lite_file* file, const char* path, char* error, size_t bytes) {
            path, i);
       return false;
     }
-    if (strncmp(tag, "PROG.", 5) == 0) {
+    const bool device = strncmp(tag, "OCL.", 4) == 0;
+    if (device && strstr(file->targets, "opencl")) continue;
+    if (device || strncmp(tag, "PROG.", 5) == 0) {
       if (file->targets[0]) strcat(file->targets, " ");
-      strcat(file->targets, tag + 5);
+      strcat(file->targets, device ? "opencl" : tag + 5);
     }
   }
   return true;
@@ -191,55 +174,6 @@ bool read_weights(lite_file* file, const char* path, char* error, size_t bytes) 
   return true;
 }
 
-// "0.12.3" as one comparable number; what follows a part's digits is left out.
-long version_number(const char* text) {
-  long number = 0;
-  for (int part = 0; part < 3; ++part) {
-    char* end;
-    const long value = strtol(text, &end, 10);
-    number = number * 1000 + (value < 0 ? 0 : value > 999 ? 999 : value);
-    text = strchr(end, '.');
-    text = text ? text + 1 : "";
-  }
-  return number;
-}
-
-bool has_word(const char* list, const char* word) {
-  const size_t length = strlen(word);
-  for (const char* at = strstr(list, word); at; at = strstr(at + 1, word))
-    if ((at == list || at[-1] == ' ') && (at[length] == 0 || at[length] == ' ')) return true;
-  return false;
-}
-
-// Compares NEEDS with this runtime and this processor.
-bool meets_needs(const lite_file* file, const char* target, char* error, size_t bytes) {
-  const Section* section = find(file, "NEEDS");
-  if (!section) return true;
-  char text[1024];
-  const size_t size = section->size < sizeof text - 1 ? section->size : sizeof text - 1;
-  memcpy(text, file->data + section->offset, size);
-  text[size] = 0;
-  char* rest;
-  for (char* line = strtok_r(text, "\n", &rest); line; line = strtok_r(nullptr, "\n", &rest)) {
-    char* words;
-    const char* key = strtok_r(line, " ", &words);
-    if (!key) continue;
-    for (char* word = strtok_r(nullptr, " ", &words); word; word = strtok_r(nullptr, " ", &words)) {
-      if (strcmp(key, "engine") == 0 && version_number(word) > version_number(lite_version())) {
-        fail(error, bytes, "the file needs runtime %s or newer, this is %s; use a newer lite_run",
-             word, lite_version());
-        return false;
-      }
-      if (strcmp(key, target) == 0 && !has_word(lite_cpu_features(), word)) {
-        fail(error, bytes, "the file needs a CPU with %s, this one has: %s", word,
-             lite_cpu_features());
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 extern "C" {
@@ -274,34 +208,6 @@ const void* lite_file_section(const lite_file* file, const char* tag, size_t* by
   const Section* section = strlen(tag) <= 8 ? find(file, tag) : nullptr;
   if (bytes) *bytes = section ? section->size : 0;
   return section ? file->data + section->offset : nullptr;
-}
-
-lite_program* lite_file_program(lite_file* file, const char* target, const lite_options* options,
-                                char* error, size_t error_bytes) {
-  if (!target) target = lite_target();
-  char tag[16];
-  snprintf(tag, sizeof tag, "PROG.%s", target);
-  if (strcmp(target, lite_target()) != 0) {
-    fail(error, error_bytes, "this runner executes target '%s', not '%s'; use the %s runner",
-         lite_target(), target, target);
-    return nullptr;
-  }
-  size_t bytes;
-  const void* program = lite_file_section(file, tag, &bytes);
-  if (!program) {
-    fail(error, error_bytes,
-         "the file has no program for '%s' (it has: %s); convert it with --targets %s", target,
-         file->targets[0] ? file->targets : "none", target);
-    return nullptr;
-  }
-  if (!meets_needs(file, target, error, error_bytes)) return nullptr;
-  snprintf(tag, sizeof tag, "HALF.%s", target);
-  lite::CpuFeatures cpu;
-  if (find(file, tag) && lite::detect_cpu(options ? options->max_isa : nullptr, &cpu) &&
-      (cpu.fp16 || cpu.avx512bf16))
-    program = lite_file_section(file, tag, &bytes);
-  return lite::load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights,
-                            {file->data, file->size}, options, error, error_bytes);
 }
 
 }  // extern "C"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../opencl/executor.h"
+#include "choose.h"
 #include "dispatch.h"
 
 using namespace lite;
@@ -68,12 +69,14 @@ bool set_up_memory(lite_program* p, const void* const* weights, const size_t* we
 namespace {
 
 bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
-            const size_t* weight_bytes, size_t num_weights, const lite_options& options) {
+            const size_t* weight_bytes, size_t num_weights, const lite_options& options,
+            opencl::Device* device) {
   if (opencl::is_device_plan(bytes, size)) {
-    opencl::Device* device = opencl::new_device(options, p->env.error, p->env.error_bytes);
+    const bool given = device != nullptr;
+    if (!given) device = opencl::new_device(options, p->env.error, p->env.error_bytes);
     if (!device) return false;
     if (opencl::load(p, bytes, size, weights, weight_bytes, num_weights, device)) return true;
-    opencl::close_device(device);
+    if (!given) opencl::close_device(device);
     return false;
   }
   return parse_program(bytes, size, p->env, &p->program) &&
@@ -124,7 +127,7 @@ namespace lite {
 
 lite_program* load_program(const void* bytes, size_t size, const void* const* weights,
                            const size_t* weight_bytes, size_t num_weights, const Mapping& file,
-                           const lite_options* options, char* error, size_t error_bytes) {
+                           opencl::Device* device, const lite_options* options, char* error, size_t error_bytes) {
   const lite_options defaults{};
   const lite_options& wanted = options ? *options : defaults;
   char unused[1];
@@ -162,11 +165,13 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
     p->env.fail("unknown instruction set '%s'; this library has: %s", p->max_isa, isa_text());
   good = good &&
          set_up(p, static_cast<const uint8_t*>(bytes), size, weights, weight_bytes, num_weights,
-                wanted);
+                wanted, device);
   if (!good) {
     lite_program_free(p);
     return nullptr;
   }
+  if (p->opencl) opencl::describe(p);
+  else snprintf(p->choice, sizeof p->choice, "cpu");
   return p;
 }
 
@@ -196,13 +201,14 @@ int lite_kernel(int index, lite_kernel_info* info) {
 lite_program* lite_program_load(const void* bytes, size_t size, const void* const* weights,
                                 const size_t* weight_bytes, size_t num_weights,
                                 const lite_options* options, char* error, size_t error_bytes) {
-  return load_program(bytes, size, weights, weight_bytes, num_weights, Mapping{}, options, error,
-                      error_bytes);
+  return load_program(bytes, size, weights, weight_bytes, num_weights, Mapping{}, nullptr, options,
+                      error, error_bytes);
 }
 
 void lite_program_free(lite_program* p) {
   if (!p) return;
   if (p->opencl) opencl::unload(p->opencl);
+  lite_program_free(p->cpu);
   p->memory.release();
   p->buffers.release();
   free(p);
@@ -211,7 +217,9 @@ void lite_program_free(lite_program* p) {
 int lite_program_num_inputs(const lite_program* p) { return p->program.num_inputs; }
 int lite_program_num_outputs(const lite_program* p) { return p->program.num_outputs; }
 int lite_program_num_tensors(const lite_program* p) { return p->program.num_tensors; }
-int lite_program_num_steps(const lite_program* p) { return p->program.num_steps; }
+int lite_program_num_steps(const lite_program* p) {
+  return p->cpu ? p->cpu->program.num_steps : p->program.num_steps;
+}
 int lite_program_threads(const lite_program* p) { return p->threads; }
 int lite_program_input(const lite_program* p, int i) {
   return i >= 0 && i < p->program.num_inputs ? p->program.inputs[i] : -1;
@@ -242,6 +250,7 @@ int lite_program_tensor(const lite_program* p, int tensor, lite_tensor_info* inf
 }
 
 int lite_program_step(const lite_program* p, int step, lite_step_info* info) {
+  if (p->cpu) p = p->cpu;
   if (step < 0 || step >= p->program.num_steps) return -1;
   const Step& s = p->program.steps[step];
   const char* kernel = s.kernel ? s.kernel->name : s.variant;
@@ -251,6 +260,7 @@ int lite_program_step(const lite_program* p, int step, lite_step_info* info) {
 }
 
 void lite_program_memory(const lite_program* p, lite_memory_info* info) {
+  if (p->cpu) p = p->cpu;
   *info = {p->program.arena_bytes, p->packed_bytes, p->scratch_bytes * p->threads + p->shared_bytes,
            p->weight_bytes, p->run_ns};
 }
@@ -276,6 +286,11 @@ int lite_program_tap(lite_program* p, int tensor, int on, char* error, size_t er
   p->env.error_bytes = error_bytes;
   if (!valid_tensor(p, tensor)) {
     p->env.fail("tensor %d does not exist", tensor);
+    return -1;
+  }
+  if (p->cpu && on) {
+    p->env.fail("'%s' is the device's, which failed; load the program with the backend cpu",
+                p->program.tensors[tensor].name);
     return -1;
   }
   if (p->tapped[tensor] == (on != 0)) return 0;
@@ -312,7 +327,9 @@ int lite_program_run(lite_program* p, char* error, size_t error_bytes) {
     p->env.out_of_memory();
     return -1;
   }
-  return run_steps(p) ? 0 : -1;
+  if (p->cpu) return run_fallback(p) ? 0 : -1;
+  if (run_steps(p)) return 0;
+  return p->opencl && fall_back(p) && run_fallback(p) ? 0 : -1;
 }
 
 }  // extern "C"

@@ -22,6 +22,7 @@ struct ThreadTimes {
 };
 
 namespace opencl {
+struct Device;
 struct Executor;
 }
 
@@ -55,14 +56,18 @@ struct lite_program {
   lite::ThreadTimes times[lite::kMaxThreads];
   lite::Mapping file;      // where its weights lie
   lite::opencl::Executor* opencl;  // of a program with an OpenCL part
+  lite_file* source;       // where a program for the CPU is, if that may take over
+  lite_program* cpu;       // it did
+  char choice[400];        // lite_program_choice
 };
 
 namespace lite {
 
-// lite_program_load, of weights that lie in a mapped file.
+// lite_program_load, of weights that lie in a mapped file; an OpenCL part goes onto `device`, which
+// stays the caller's where this fails (nullptr: one of its own).
 lite_program* load_program(const void* program, size_t program_bytes, const void* const* weights,
                            const size_t* weight_bytes, size_t num_weights, const Mapping& file,
-                           const lite_options*, char* error, size_t error_bytes);
+                           opencl::Device* device, const lite_options*, char* error, size_t error_bytes);
 // A parsed program's memory; its steps of the CPU are prepared.
 bool set_up_memory(lite_program*, const void* const* weights, const size_t* weight_bytes,
                    size_t num_weights);

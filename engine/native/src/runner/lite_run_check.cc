@@ -1,0 +1,88 @@
+#include "lite_run_check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+namespace {
+
+// Relative L2 error of outputs: what half storage of every layer explains, or sums in another order.
+constexpr double kHalfTolerance = 2e-2, kTolerance = 1e-3;
+constexpr int kFloat32 = 1;
+
+struct Difference {
+  double error, norm;  // sums of squares
+  size_t others;       // of values that are no floats, or finite in one of the two only
+};
+
+Difference difference(const lite_tensor_info& t, const void* a, const void* b) {
+  Difference d{};
+  if (t.dtype != kFloat32) {
+    d.others = memcmp(a, b, t.bytes) != 0;
+    return d;
+  }
+  const float *x = static_cast<const float*>(a), *y = static_cast<const float*>(b);
+  for (size_t i = 0; i < t.bytes / sizeof(float); ++i) {
+    if (!isfinite(x[i]) || !isfinite(y[i])) {
+      d.others += memcmp(&x[i], &y[i], sizeof(float)) != 0 && !(isnan(x[i]) && isnan(y[i]));
+      continue;
+    }
+    d.error += (static_cast<double>(x[i]) - y[i]) * (static_cast<double>(x[i]) - y[i]);
+    d.norm += static_cast<double>(y[i]) * y[i];
+  }
+  return d;
+}
+
+// Whether a step reads or writes halves.
+bool has_halves(const lite_program* p) {
+  for (int i = 0; i < lite_program_num_steps(p); ++i) {
+    lite_step_info step;
+    if (lite_program_step(p, i, &step) == 0 && strncmp(step.variant, "f16_", 4) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool agrees_with_cpu(lite_file* file, lite_program* p, const lite_options& options, char* error,
+                     size_t error_bytes) {
+  lite_options cpu = options;
+  cpu.backend = 1;
+  lite_program* other = lite_file_program(file, nullptr, &cpu, error, error_bytes);
+  if (!other) return false;
+  bool good = lite_program_num_inputs(p) == lite_program_num_inputs(other) &&
+              lite_program_num_outputs(p) == lite_program_num_outputs(other);
+  if (!good) snprintf(error, error_bytes, "the program for the CPU has other inputs or outputs");
+  for (int i = 0; good && i < lite_program_num_inputs(p); ++i) {
+    lite_tensor_info t;
+    const int tensor = lite_program_input(p, i);
+    lite_program_tensor(p, tensor, &t);
+    good = lite_program_bind(other, lite_program_find(other, t.name),
+                             lite_program_data(p, tensor), t.bytes) == 0;
+    if (!good) snprintf(error, error_bytes, "input '%s' is another one on the CPU", t.name);
+  }
+  good = good && lite_program_run(other, error, error_bytes) == 0;
+  const double tolerance = has_halves(p) ? kHalfTolerance : kTolerance;
+  for (int i = 0; good && i < lite_program_num_outputs(p); ++i) {
+    lite_tensor_info mine, theirs;
+    const int a = lite_program_output(p, i), b = lite_program_output(other, i);
+    lite_program_tensor(p, a, &mine);
+    lite_program_tensor(other, b, &theirs);
+    good = mine.bytes == theirs.bytes && mine.dtype == theirs.dtype;
+    if (!good) {
+      snprintf(error, error_bytes, "output '%s' has another shape on the CPU", mine.name);
+      break;
+    }
+    const Difference d =
+        difference(mine, lite_program_data(p, a), lite_program_data(other, b));
+    const double relative = d.norm > 0 ? sqrt(d.error / d.norm) : sqrt(d.error);
+    printf("output '%s': relative error %.2g against the CPU\n", mine.name, relative);
+    good = relative <= tolerance && !d.others;
+    if (!good)
+      snprintf(error, error_bytes,
+               "output '%s' differs from the CPU's: relative error %.2g, %zu other values; run with "
+               "--backend cpu", mine.name, relative, d.others);
+  }
+  lite_program_free(other);
+  return good;
+}

@@ -1,0 +1,28 @@
+// An open .lite file.
+#pragma once
+
+#include "runtime.h"
+
+namespace lite {
+
+constexpr uint32_t kMaxSections = 64;
+
+struct Section {
+  char tag[8];
+  uint64_t offset, size;
+  uint32_t crc, flags;
+};
+
+}  // namespace lite
+
+struct lite_file {
+  const uint8_t* data;
+  size_t size;
+  uint32_t count;
+  lite::Section sections[lite::kMaxSections];
+  char targets[8 * lite::kMaxSections + 8];
+  const void** weights;
+  size_t* weight_bytes;
+  size_t num_weights;
+  void** derived;                // buffers of weights made from integers, see lite_derived.h
+};

@@ -1,0 +1,160 @@
+"""`.lite` files with OpenCL programs: the runner without Python gives what Python gives."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize, settings
+from lite_engine._native import runner_path
+from lite_engine.backends.cpu import native
+from lite_engine.ir import Graph
+from lite_engine.model_file import Model
+from lite_engine.model_file._container import read_container
+from lite_engine.runtime.inputs import random_feeds
+
+from tests.small_models import Builder
+
+pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
+FOLDER = Path(__file__).parent
+
+
+def network() -> Graph:
+    """Convolutions of the device, one as Winograd, and a layer of the CPU between them."""
+    b = Builder((1, 3, 24, 24), "network")
+    y = b.conv(b.x, 3, 32, 3)
+    y = b.add("Relu", b.conv(y, 32, 32, 3))
+    y = b.add("CumSum", y, b.graph.constant(np.array(3)))
+    y = b.add("Relu", b.conv(y, 32, 96, 1))
+    return b.done(b.add("GlobalAveragePool", y))
+
+
+def runner() -> Path:
+    """The runner that can open libraries: lite_run where that one is not static."""
+    plain = runner_path(platform.machine())
+    own = plain.with_name("lite_run_opencl")
+    return own if own.is_file() else plain
+
+
+def save(path: Path, targets: list[str], precision: str = "fp32") -> Path:
+    precisions = {"opencl": precision} if "opencl" in targets else {}
+    optimize(network(), targets=targets, precision=precisions).save(path)
+    return path
+
+
+def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if k != "LITE_BACKEND"}
+    env |= {"LITE_CACHE_DIR": str(settings.cache_dir()), **variables}
+    command = [str(runner()), *map(str, arguments)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+
+
+def answer(model: Path, folder: Path, *more: object, **variables: str) -> tuple[np.ndarray, str]:
+    """(the output for the random input, what was chosen)."""
+    (name, x), *_ = random_feeds(network()).items()
+    np.save(folder / "x.npy", x)
+    done = run(
+        model, "--input", f"{name}={folder / 'x.npy'}", "--output", folder / "out",
+        "--profile", folder / "profile.json", *more, **variables,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (file,) = (folder / "out").glob("*.npy")
+    return np.load(file), json.loads((folder / "profile.json").read_text())["choice"]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_the_runner_gives_pythons_bits(precision: str, tmp_path: Path) -> None:
+    model = save(tmp_path / "m.lite", ["opencl", native.target()], precision)
+    found, choice = answer(model, tmp_path, "--check")
+    assert choice.startswith("opencl: ")
+    (wanted,) = Predictor(model, "opencl", threads=2).run(random_feeds(network())).values()
+    assert found.tobytes() == wanted.tobytes()
+    with settings.override(LITE_OPENCL_EXECUTOR="native"):
+        predictor = Predictor(model, "opencl", threads=2)
+        (again,) = predictor.run(random_feeds(network())).values()
+        times = [t for t in predictor.execution().times() if t.variant.endswith("__opencl")]
+    assert again.tobytes() == wanted.tobytes()
+    assert times and all(t.end_ns > t.start_ns for t in times)
+    steps = json.loads((tmp_path / "profile.json").read_text())["steps"]
+    timed = {s["variant"]: s["ns"] for s in steps}
+    assert {v for v in timed if "CumSum" in v or "__opencl" not in v}, "one layer is the CPU's"
+    assert all(ns > 0 for ns in timed.values())
+
+
+def test_the_files_order_is_its_preference(tmp_path: Path) -> None:
+    cpu = native.target()
+    first = save(tmp_path / "a.lite", ["opencl", cpu])
+    second = save(tmp_path / "b.lite", [cpu, "opencl"])
+    assert answer(first, tmp_path)[1].startswith("opencl: ")
+    assert answer(second, tmp_path)[1] == "cpu: the file names it first"
+    assert answer(second, tmp_path, "--backend", "opencl")[1].startswith("opencl: ")
+    assert answer(second, tmp_path, LITE_BACKEND="opencl")[1].startswith("opencl: ")
+    assert answer(first, tmp_path, "--backend", "cpu")[1] == "cpu: asked for"
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    plain = save(tmp_path / "plain.lite", [native.target()])
+    refused = run(plain, "--backend", "opencl")
+    assert refused.returncode == 1 and "convert it with --targets opencl" in refused.stderr
+    assert answer(plain, tmp_path)[1] == "cpu: the file has no OpenCL program"
+    assert run(plain, "--backend", "gpu").returncode == 2
+
+
+def test_without_a_library_the_cpu_runs(tmp_path: Path) -> None:
+    model = save(tmp_path / "m.lite", ["opencl", native.target()])
+    nowhere = str(tmp_path / "libnone.so")
+    found, choice = answer(model, tmp_path, LITE_OPENCL_LIBRARY=nowhere)
+    (wanted,) = Predictor(model, native.target()).run(random_feeds(network())).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    assert choice.startswith("cpu: ") and "libnone.so" in choice
+    refused = run(model, "--backend", "opencl", LITE_OPENCL_LIBRARY=nowhere)
+    assert refused.returncode == 1 and "libnone.so" in refused.stderr
+
+
+@pytest.fixture
+def failing_driver(tmp_path: Path) -> str:
+    listed = json.loads(run("--list-devices").stdout)
+    opened = [r for r in listed["libraries"] if r["state"] == "opened"]
+    # A driver hands its functions out through tables, which nothing can stand before.
+    library = min(opened, key=lambda r: r["found_by"] != "loader")["library"]
+    made = tmp_path / "libfailing.so"
+    command = ["cc", "-shared", "-fPIC", "-o", made, FOLDER / "failing_driver.c",
+               "-Wl,--no-as-needed", f"-l:{library}", "-ldl"]  # fmt: skip
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"nothing links with {library}: {done.stderr.splitlines()[-1]}")
+    return str(made)
+
+
+def test_a_device_lost_in_the_middle_costs_nothing_but_time(
+    failing_driver: str, tmp_path: Path
+) -> None:
+    model = save(tmp_path / "m.lite", ["opencl", native.target()])
+    with_it = {"LITE_OPENCL_LIBRARY": failing_driver}
+    wanted, choice = answer(model, tmp_path, **with_it)
+    assert choice.startswith("opencl: "), "it works until it fails"
+    found, choice = answer(model, tmp_path, "--runs", "3", LAUNCHES_BEFORE="9", **with_it)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    assert choice.startswith("cpu: OpenCL: ") and "CL_INVALID_COMMAND_QUEUE" in choice
+    refused = run(model, "--backend", "opencl", "--runs", 3, LAUNCHES_BEFORE="9", **with_it)
+    assert refused.returncode == 1 and "CL_INVALID_COMMAND_QUEUE" in refused.stderr
+
+
+def test_a_further_kind_of_device_costs_its_launches_only(tmp_path: Path) -> None:
+    b = Builder((1, 128, 12, 12), "wide")
+    y = b.conv(b.x, 128, 256, 3)
+    graph = b.done(b.conv(y, 256, 512, 3))
+    for name, targets in (("cpu", [native.target()]), ("both", [native.target(), "opencl"])):
+        Model(graph, targets).save(tmp_path / f"{name}.lite")
+    cpu, both = (read_container(tmp_path / f"{n}.lite") for n in ("cpu", "both"))
+    programs = [tag for tag in both if tag.startswith("OCL.")]
+    assert len(programs) == 9 and not any(tag.startswith("OCL.") for tag in cpu)
+    whole = len(cpu["WEIGHTS"])
+    assert all(len(both[tag]) < whole / 100 for tag in programs)
+    # Biases of no element, and nothing else, are stored beside the weights.
+    assert len(both["WEIGHTS"]) <= whole + 4096
