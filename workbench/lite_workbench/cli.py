@@ -20,10 +20,12 @@ from pathlib import Path
 
 from lite_engine import __version__, settings
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.progress import listening
 from lite_engine.terminal import error_line
 
 from .commands import VERBS, available, get_command, parser_for
 from .commands._base import write_json
+from .progress_line import ProgressLine
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +61,12 @@ def _main(args: list[str]) -> int:
         raise UsageError(f"{name!r} is not a verb", fix=hint)
     command = get_command(name)
     options = parser_for(command).read(args[1:])
-    result = command.call(options)
+    line = ProgressLine(sys.stderr)
+    try:
+        with listening(line):
+            result = command.call(options)
+    finally:
+        line.wipe()
     text = command.text(result, options)
     if text:
         print(text, flush=True)  # a full disk behind it is told here

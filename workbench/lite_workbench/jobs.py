@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.progress import listening
 
 
 class Cancelled(LiteError):
@@ -20,7 +21,7 @@ class Job:
     """One piece of work. `state` is "running", "done", "failed" or "cancelled".
 
     The work calls ``progress(done, total)`` or `heed`, which raise Cancelled once `cancel` was
-    called.
+    called; what the engine tells of itself (`lite_engine.progress`) is `doing` meanwhile.
     `on_change(job)` is called on the working thread, at most ten times a second.
     """
 
@@ -28,6 +29,7 @@ class Job:
         self.title = title
         self.state = "running"
         self.done, self.total = 0, 0
+        self.doing = ""
         self.result: Any = None
         self.error: BaseException | None = None
         self._work, self._on_change = work, on_change
@@ -71,6 +73,11 @@ class Job:
             self._told = now
             self._on_change(self)
 
+    def engine_progress(self, what: str, done: int, total: int) -> None:
+        """A part of the work that the engine counts by itself. Raises Cancelled."""
+        self.doing = what if done < total else ""
+        self.progress(done, total)
+
     @property
     def left_s(self) -> float | None:
         """Seconds left of what is counted now, if the rest goes as fast as what was done since
@@ -84,7 +91,8 @@ class Job:
         """As `lite_widgets.TopBar.job` takes it."""
         left = self.left_s
         text = "" if left is None else f"about {duration(left)}"
-        return {"title": self.title, "done": self.done, "total": self.total, "left": text}
+        title = f"{self.title}: {self.doing}" if self.doing else self.title
+        return {"title": title, "done": self.done, "total": self.total, "left": text}
 
     def _run(self) -> None:
         try:
@@ -113,7 +121,8 @@ class Work:
         def run(job: Job) -> object:
             self._now = job
             try:
-                return work()
+                with listening(job.engine_progress):
+                    return work()
             finally:
                 self._now = None
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lite_engine.compare.difference import Difference
     from lite_engine.ir import Graph
     from lite_engine.model_file import Model
+    from lite_engine.runtime.warm import Warmed
 
 
 #: Networks with more multiply-accumulates take minutes where the target's CPU is emulated.
@@ -38,6 +39,7 @@ class Converted:
     model: Model
     source_layers: int
     losses: dict[str, str | dict[str, Difference]]
+    warmed: Warmed | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ class Converted:
                 for target, loss in self.losses.items()
             },
             "journal": self.model.journal.to_dict(),
+            "warmed": self.warmed.to_dict() if self.warmed else None,
         }
 
     def loss_lines(self) -> list[str]:
@@ -112,6 +115,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         parser, "measures the ways of each layer on this machine's device and keeps them in the"
         " file: rapid, normal or exhaustive",
     )  # fmt: skip
+    parser.add_argument(
+        "--warm", action="store_true",
+        help="also compiles the OpenCL kernels for this machine's device: the first run finds them",
+    )  # fmt: skip
 
 
 def _call(args: argparse.Namespace) -> Converted:
@@ -129,6 +136,7 @@ def _call(args: argparse.Namespace) -> Converted:
         with_outputs,
         with_shapes,
     )
+    from lite_engine.runtime.warm import warm
 
     source = Path(args.model)
     out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
@@ -144,6 +152,8 @@ def _call(args: argparse.Namespace) -> Converted:
         if ends:
             end_at(graph, ends)
         targets = targets or ["x86", "arm", "opencl"]
+    if args.warm and "opencl" not in targets:
+        raise UsageError("--warm compiles OpenCL kernels", fix="add opencl to --targets")
     metadata = _metadata(args, (known or graph).metadata)
     precision = parse_precisions(args.precision or "", targets) if args.precision else {}
     made = _int8_later(args, [t for t, p in precision.items() if p == "int8"])
@@ -162,7 +172,8 @@ def _call(args: argparse.Namespace) -> Converted:
 
         tune(Predictor(model, "opencl"), args.tune)
     model.save(out)
-    return Converted(out, model, len(graph.nodes), _losses(model, out))
+    warmed = warm(model) if args.warm else None
+    return Converted(out, model, len(graph.nodes), _losses(model, out), warmed)
 
 
 def _losses(model: Model, path: Path) -> dict[str, str | dict[str, Difference]]:
@@ -241,6 +252,7 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
         f"{plural(result.source_layers, 'layer')} became {len(result.model.graph.nodes)}"
     )
     lines += result.loss_lines()
+    lines += [str(result.warmed)] if result.warmed else []
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +12,14 @@ import numpy as np
 from ... import settings
 from ...errors import BackendUnavailableError
 from ...plan import PlanTensor, Segment, Step
+from ...progress import tell
 from .. import Executable, LayersRefused, Measured, Recovering, StepTime
 from .device import Device
 from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
 from .selfcheck import disagreement
 from .sharing import share
-from .ways import Choice, Ways
+from .ways import Choice, NoWayLeft, Ways
 
 #: Rounds of one way while tuning, of which the fastest counts, and runs of a round: events would
 #: add some µs to every call, and more between two.
@@ -70,21 +71,35 @@ class OpenCLExecutable(Executable, Recovering):
     def _ways(self) -> list[Ways]:
         """Every step with its kernels built. Raises LayersRefused with all layers that cannot."""
         maker = KernelMaker(self.device, self.plan, self._buffers)
-        made, refused = [], {}
-        for step in self.plan.steps:
-            ways = Ways(step, self.plan, self.device, maker)
-            made.append(ways)
-            if step.op == "Copy":
-                continue
+        made = [Ways(step, self.plan, self.device, maker) for step in self.plan.steps]
+        steps = [ways for ways in made if ways.step.op != "Copy"]
+        refused: dict[str, str] = {}
+        missing = self._missing(steps)
+        count = len(missing)
+        for ways in steps:
             if self.effort != "none" and self._tune(ways):
                 self.device.tuning.save()
             try:
                 ways.build()
             except LayersRefused as error:
                 refused.update(error.layers)
+            built = {(k.launch.file, k.launch.options) for k in ways.kernels}
+            if missing & built:
+                missing -= built
+                tell("compiling kernels", count - len(missing), count)
+        if missing:  # what failed was not built
+            tell("compiling kernels", count, count)
         if refused:
             raise LayersRefused(refused)
         return made
+
+    def _missing(self, steps: Sequence[Ways]) -> set[tuple[str, str]]:
+        """Programs (file, options) of the preferred ways that this process has not built yet."""
+        found: set[tuple[str, str]] = set()
+        for ways in steps:
+            with suppress(NoWayLeft):
+                found |= {(x.file, x.options) for x in ways.launches(ways.choice)}
+        return {key for key in found if not self.device.programs.has(*key)}
 
     def _tune(self, ways: Ways) -> bool:
         """Measures the ways to compute a step, on whatever its buffers hold."""
@@ -143,9 +158,10 @@ class OpenCLExecutable(Executable, Recovering):
         failed and another way to compute it stands ready."""
         self._host = {}
         self._take_over()
-        for ways in self._steps:
+        for number, ways in enumerate(self._steps, start=1):
             try:
                 self._prove_step(ways)
+                tell("first run of layers", number, len(self._steps))
             except KernelFailed as error:
                 ways.give_up(error)
                 ways.build()

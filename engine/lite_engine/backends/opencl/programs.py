@@ -66,6 +66,10 @@ class Programs:
         self.compiled = 0
         self._programs: dict[tuple[str, str], Any] = {}
 
+    def has(self, file: str, defines: str = "") -> bool:
+        """Whether this process has built it already."""
+        return (file, defines) in self._programs
+
     def get(self, file: str, defines: str = "") -> Any:
         """The built program of kernels/FILE.cl after `#define` lines.
 

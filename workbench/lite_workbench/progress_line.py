@@ -1,0 +1,25 @@
+"""Progress of long work as one line of a terminal, wiped when the work ends."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+
+class ProgressLine:
+    """A listener of `lite_engine.progress`; silent where the stream is no terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = False
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if done >= total:
+            self.wipe()
+        elif self._stream.isatty():
+            self._shown = True
+            print(f"\r{what}: {done} of {total}\x1b[K", end="", file=self._stream, flush=True)
+
+    def wipe(self) -> None:
+        if self._shown:
+            print("\r\x1b[K", end="", file=self._stream, flush=True)
+        self._shown = False
