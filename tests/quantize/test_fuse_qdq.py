@@ -179,7 +179,7 @@ def test_bias_of_another_scale_is_converted():
     [
         ('  "c": y = Conv(xd, wd, bd) {activation="HardSwish"}', "needs a range of its own"),
         ('  "c": y = MatMul(xd, xd)', "not a constant matrix"),
-        ('  "e": y = Erf(xd)', "Erf has no integer form"),
+        ('  "e": y = Hardmax(xd)', "Hardmax has no integer form"),
         ('  "c": y = Conv(xd, wd, bd)\n  output y', "Conv output has another reader"),
         ('  "m": y = ReduceMax(xd)', "ReduceMax has no integer form"),
     ],

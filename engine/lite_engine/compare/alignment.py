@@ -17,11 +17,11 @@ import numpy as np
 from ..errors import UsageError
 from ..ir import Graph, Node, Value
 from ..quantize.equalize import EQUALIZED
+from ..quantize.select import WEIGHTED
 from .side import Valued
 
 _QUANT_SUFFIX = re.compile(r"(\.q|_quantized|_QuantizeLinear_Output|_DequantizeLinear_Output)$")
 _NODE_SUFFIX = re.compile(r"(_quant(ized)?|_QuantizeLinear|_DequantizeLinear|:\d+)$")
-_WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 #: Of the largest weight: batch norms folded in another order or precision.
 SAME_WEIGHTS = 1e-4
 
@@ -158,7 +158,7 @@ def _same_weights(a: np.ndarray, b: np.ndarray) -> bool:
 
 def _weights(node: Node) -> np.ndarray | None:
     """A layer's float weights, a Gemm's as (inputs, outputs). None where it has none."""
-    value = node.inputs[1] if node.op in _WEIGHTED and len(node.inputs) > 1 else None
+    value = node.inputs[1] if node.op in WEIGHTED and len(node.inputs) > 1 else None
     if value is None or value.const is None or value.const.dtype != np.float32:
         return None
     return value.const.T if node.op == "Gemm" and node.attrs.get("transB") else value.const

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..backends.reference import evaluate
 from ..ir import Graph, Node
-from ..ops import find_op
+from ..ops import find_op, op_names
 from ..quantize.guard import THRESHOLD_DB
 from ..quantize.select import WEIGHTED, weight_axis
 from .alignment import Pair
@@ -34,7 +34,7 @@ CARRIED = 10.0
 STEPS = 2.0
 #: Operators whose results are parts of a whole. Implementations round them relative to 1, not to
 #: themselves: onnxruntime's Sigmoid is 1e-7 off at any argument, so 100 % off at -20.
-PARTS_OF_ONE = ("Sigmoid", "HardSigmoid", "Softmax")
+PARTS_OF_ONE = op_names(lambda op: op.output_range == (0, 1))
 
 
 def tolerance_of(pair: Pair, precisions: tuple[str, str], x: np.ndarray) -> float:

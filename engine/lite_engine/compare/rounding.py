@@ -17,7 +17,7 @@ from ..ir import Graph, Node, Value
 from ..model_file.precision import is_quantised
 from ..ops._core import bf16_to_f32, f32_to_bf16
 from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
-from ..quantize.weight_only import WEIGHTS
+from ..quantize.weight_only import weights_of
 from .alignment import Pair, closure
 from .difference import difference
 from .side import Side, Valued, isolated_graph, quant_of, to_float, to_integer
@@ -198,7 +198,7 @@ def _round_weights(graph: Graph, side: Side, theirs: Mapping[str, Node | None]) 
     model, except where that side's own layer (`theirs`, by our name) has the same floats. The
     graph is isolated_graph's, whose constants are its own."""
     for node in graph.nodes:
-        axes = WEIGHTS.get(node.op, {}) if is_quantised(side.graph) else {}
+        axes = weights_of(node) if is_quantised(side.graph) else {}
         other = theirs.get(node.name)
         for i, value in enumerate(node.inputs):
             if value is None or value.const is None or value.const.dtype != np.float32:

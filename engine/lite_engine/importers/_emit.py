@@ -17,12 +17,12 @@ import numpy as np
 
 from ..errors import LiteError, ModelFormatError, ShapeError
 from ..ir import DType, Graph, Node, Value
-from ..ops import find_op, infer_node, run_node
+from ..ops import find_op, infer_node, op_names, run_node
 
 #: Results of folding are kept when they are not larger than this or than what they replace.
 FOLD_LIMIT_BYTES = 1 << 20
 #: Kept although their inputs are constant: they are the quantised form of a weight.
-_NEVER_FOLDED = ("DequantizeLinear", "RandomNormal", "RandomUniform")
+_NEVER_FOLDED = ("DequantizeLinear", *op_names(lambda op: op.random))
 
 Operand = Value | np.ndarray | np.generic | float | int | Sequence[int] | None
 

@@ -14,6 +14,7 @@ from ._core import (
     define_op,
     find_op,
     get_op,
+    op_names,
 )
 from ._infer import (
     check_shape,
@@ -54,6 +55,7 @@ __all__ = [
     "infer_outputs",
     "infer_types",
     "nested_graphs",
+    "op_names",
     "run_node",
     "samples",
     "specialise",

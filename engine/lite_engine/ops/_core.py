@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,6 +93,25 @@ class OpDef:
     of_shapes: bool = False
     #: the values that an attribute may have, where they are few
     choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    #: a nonlinear function of one tensor, as stands behind layers
+    activation: bool = False
+    #: may be the `activation` of another operator
+    fusable: bool = False
+    #: f(a, b) = f(b, a)
+    commutative: bool = False
+    #: gives other numbers every time: never folded, never shared
+    random: bool = False
+    #: inputs that are weights → the axis of their output channels (of their inputs', where a
+    #: product has its weight first)
+    weights: Mapping[int, int] = field(default_factory=dict)
+    #: bounds of every output element, whatever the input
+    output_range: tuple[float, float] = (-math.inf, math.inf)
+    #: what passes/quantize_fuse_qdq makes of DQ→op→Q: "view" and "keep" pass bytes on (moved, or
+    #: chosen among), "table" looks each up; other words name its function
+    integer_form: str = ""
+    #: how quantize/select treats it: "weights" begins int8, "joins" where an input is int8 already,
+    #: "follows" its input
+    quantized: str = ""
     kernels: list[KernelRef] = field(default_factory=list)
     _samples: Callable[..., Iterable[Any]] | None = None
     _infer: Infer | None = None
@@ -165,6 +185,12 @@ class OpDef:
         )
         self.kernels.append(ref)
         self.kernels.sort(key=lambda k: k.rank)
+
+    # ---- properties
+    @property
+    def takes_activation(self) -> bool:
+        """Whether it can compute a function of its result."""
+        return "activation" in self.attrs
 
     # ---- schema
     def packs(self, index: int) -> bool:
@@ -345,13 +371,15 @@ def define_op(
     tolerance: float = 1e-4,
     of_shapes: bool = False,
     choices: Mapping[str, tuple[Any, ...]] | None = None,
+    **properties: Any,
 ) -> OpDef:
     """Registers an operator. `inputs` is a list of words: `x`, `b?` optional, `*xs` variadic.
 
     `axis_attrs` and `per_axis_attrs` are what a change of layout must remap: names of attributes or
     of attr_inputs. `tolerance` is the relative L2 error that a float32 kernel may have against the
     reference. `of_shapes`: its inputs' shapes decide the result, so that it folds with them.
-    `choices` lists the values of attributes that have few.
+    `choices` lists the values of attributes that have few; `properties` are further fields of
+    OpDef.
     """
     if name in _REGISTRY:
         raise ValueError(f"operator {name} is defined twice")
@@ -372,6 +400,7 @@ def define_op(
         tolerance,
         of_shapes,
         choices or {},
+        **properties,
     )
     _REGISTRY[name] = op
     return op
@@ -396,6 +425,11 @@ def get_op(name: str, where: str = "") -> OpDef:
 
 def all_ops() -> list[OpDef]:
     return [_REGISTRY[name] for name in sorted(_REGISTRY)]
+
+
+def op_names(which: Callable[[OpDef], Any]) -> tuple[str, ...]:
+    """Names of the operators that have a property: `op_names(lambda op: op.fusable)`."""
+    return tuple(op.name for op in all_ops() if which(op))
 
 
 def all_kernels(backend: str | None = None) -> list[KernelRef]:

@@ -15,7 +15,6 @@ from ._core import find_op, get_op
 FOLD_LIMIT_BYTES = 1 << 24
 #: Where larger inputs are still read by others, all constants together may not exceed this.
 FOLD_TOTAL_BYTES = 1 << 30
-_RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli")
 
 
 def run_node(node: Node, arrays: list[np.ndarray | None]) -> list[np.ndarray]:
@@ -104,11 +103,11 @@ def fold_node(graph: Graph, node: Node, nested: Iterable[Graph]) -> bool:
 
 def _foldable(node: Node) -> list[np.ndarray | None] | None:
     """The arrays to fold a node with, None when it is not constant."""
-    if node.op in _RANDOM or any(True for _ in node.subgraphs()):
-        return None
     op = find_op(node.op)
     if op is None:
         return None  # one that nothing has is told of later
+    if op.random or op.has_subgraphs:
+        return None
     if op.of_shapes:
         return _of_their_shapes(node)
     arrays = [None if v is None else v.const for v in node.inputs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ def unary(
     opencl: str,
     flops: int = 1,
     choices: Mapping[str, tuple[Any, ...]] | None = None,
+    activation: bool = False,
+    fusable: bool = False,
+    output_range: tuple[float, float] = (-math.inf, math.inf),
     **attrs: Any,
 ) -> OpDef:
     """y = fn(x), with a row in `isa/unary.cc` or `ops/activation_table.h` of the native sources.
@@ -26,8 +30,10 @@ def unary(
     `kernels/common.h`.
     """
     op = define_op(
-        name, inputs="x", attrs=attrs, layout="elementwise", source=source, choices=choices
-    )
+        name, inputs="x", attrs=attrs, layout="elementwise", source=source, choices=choices,
+        activation=activation, fusable=fusable, output_range=output_range, integer_form="table",
+        quantized="joins" if fusable else "",
+    )  # fmt: skip
     op.infer(same_type)
     op.reference(typed(fn))
     op.cost(lambda x, **_: Cost(flops=flops * x.size))

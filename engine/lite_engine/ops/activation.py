@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,22 +15,6 @@ from ._helpers import float_kernels, same_type, wide
 from ._samples import SPECIAL, Draw, Sample
 from ._unary import unary
 from .math_unary import erf
-
-#: Operators that may be fused as the `activation` attribute of another one.
-FUSABLE = (
-    "Relu",
-    "Clip",
-    "LeakyRelu",
-    "Sigmoid",
-    "Tanh",
-    "HardSigmoid",
-    "HardSwish",
-    "Silu",
-    "Gelu",
-    "Elu",
-    "Softplus",
-    "Mish",
-)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
@@ -50,8 +35,17 @@ def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     return 0.5 * x * (1 + erf(x / math.sqrt(2)))
 
 
-relu = unary("Relu", lambda x: np.maximum(x, 0), "ONNX Relu-14", opencl="AT_LEAST(x,0.0f)")
-leaky_relu = unary(
+_activation = partial(unary, activation=True)
+_fusable = partial(_activation, fusable=True)
+
+relu = _fusable(
+    "Relu",
+    lambda x: np.maximum(x, 0),
+    "ONNX Relu-14",
+    opencl="AT_LEAST(x,0.0f)",
+    output_range=(0, math.inf),
+)
+leaky_relu = _fusable(
     "LeakyRelu",
     lambda x, alpha: np.where(x < 0, alpha * x, x),
     "ONNX LeakyRelu-16",
@@ -59,25 +53,28 @@ leaky_relu = unary(
     flops=2,
     alpha=0.01,
 )
-sigmoid = unary("Sigmoid", _sigmoid, "ONNX Sigmoid-13", opencl="SIGMOID(x)", flops=10)
-tanh = unary("Tanh", np.tanh, "ONNX Tanh-13", opencl="tanh(x)", flops=12)
-hard_sigmoid = unary(
+sigmoid = _fusable(
+    "Sigmoid", _sigmoid, "ONNX Sigmoid-13", opencl="SIGMOID(x)", flops=10, output_range=(0, 1)
+)
+tanh = _fusable("Tanh", np.tanh, "ONNX Tanh-13", opencl="tanh(x)", flops=12)
+hard_sigmoid = _fusable(
     "HardSigmoid",
     lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
     "ONNX HardSigmoid-22",
     opencl="CLAMP01(ACT_A*(x)+ACT_B)",
+    output_range=(0, 1),
     flops=4,
     alpha=0.2,
     beta=0.5,
 )
-hard_swish = unary(
+hard_swish = _fusable(
     "HardSwish",
     lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
     "ONNX HardSwish-22",
     opencl="((x)*CLAMP01((x)/6.0f+0.5f))",
     flops=5,
 )
-silu = unary(
+silu = _fusable(
     "Silu",
     lambda x: x * _sigmoid(x),
     "Ramachandran 2017 (swish, β = 1)",
@@ -85,7 +82,7 @@ silu = unary(
     flops=11,
 )
 # (1 + tanh u) / 2 = sigmoid(2u): on the device no driver's tanh has to be exactly −1 where it ends
-gelu = unary(
+gelu = _fusable(
     "Gelu",
     _gelu,
     "ONNX Gelu-20",
@@ -95,7 +92,7 @@ gelu = unary(
     choices={"approximate": ("none", "tanh")},
     approximate="none",
 )
-elu = unary(
+elu = _fusable(
     "Elu",
     lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
     "ONNX Elu-22",
@@ -103,15 +100,15 @@ elu = unary(
     flops=10,
     alpha=1.0,
 )
-softplus = unary("Softplus", _softplus, "ONNX Softplus-22", opencl="SOFTPLUS(x)", flops=16)
-mish = unary(
+softplus = _fusable("Softplus", _softplus, "ONNX Softplus-22", opencl="SOFTPLUS(x)", flops=16)
+mish = _fusable(
     "Mish",
     lambda x: x * np.tanh(_softplus(x)),
     "ONNX Mish-22",
     opencl="((x)*tanh(SOFTPLUS(x)))",
     flops=28,
 )
-selu = unary(
+selu = _activation(
     "Selu",
     lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     "ONNX Selu-22",
@@ -120,7 +117,7 @@ selu = unary(
     alpha=1.67326319217681884765625,
     gamma=1.05070102214813232421875,
 )
-celu = unary(
+celu = _activation(
     "Celu",
     lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha)),
     "ONNX Celu-12",
@@ -128,21 +125,21 @@ celu = unary(
     flops=12,
     alpha=1.0,
 )
-thresholded_relu = unary(
+thresholded_relu = _activation(
     "ThresholdedRelu",
     lambda x, alpha: np.where(x > alpha, x, 0),
     "ONNX ThresholdedRelu-22",
     opencl="((x)>ACT_A?(x):0.0f)",
     alpha=1.0,
 )
-softsign = unary(
+softsign = _activation(
     "Softsign",
     lambda x: x / (1 + np.abs(x)),
     "ONNX Softsign-22",
     opencl="((x)/(1.0f+fabs(x)))",
     flops=3,
 )
-swish = unary(
+swish = _activation(
     "Swish",
     lambda x, alpha: x * _sigmoid(alpha * x),
     "ONNX Swish-24; α = 1.702 is CLIP's QuickGelu",
@@ -150,7 +147,7 @@ swish = unary(
     flops=12,
     alpha=1.0,
 )
-shrink = unary(
+shrink = _activation(
     "Shrink",
     lambda x, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0)),
     "ONNX Shrink-9",
@@ -159,7 +156,7 @@ shrink = unary(
     bias=0.0,
     lambd=0.5,
 )
-log_sigmoid = unary(
+log_sigmoid = _activation(
     "LogSigmoid",
     lambda x: -_softplus(-x),
     "PyTorch LogSigmoid: y = ln σ(x)",
@@ -172,6 +169,10 @@ clip = define_op(
     inputs="x min? max?",
     layout="elementwise",
     attr_inputs=("min", "max"),
+    activation=True,
+    fusable=True,
+    integer_form="table",
+    quantized="joins",
     source="ONNX Clip-13",
 )
 

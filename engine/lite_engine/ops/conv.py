@@ -27,6 +27,9 @@ WINDOW: dict[str, Any] = {
 }
 conv = define_op(
     "Conv",
+    weights={1: 0},
+    integer_form="conv",
+    quantized="weights",
     inputs="x w b? residual?",
     attrs={**WINDOW, **FUSED},
     layout="channels_last",

@@ -21,6 +21,9 @@ from .conv import WINDOW
 TRANSPOSED_WINDOW: dict[str, Any] = {**WINDOW, "output_padding": [], "output_shape": []}
 conv_transpose = define_op(
     "ConvTranspose",
+    weights={1: 1},
+    integer_form="conv_transpose",
+    quantized="weights",
     inputs="x w b?",
     attrs={**TRANSPOSED_WINDOW, **FUSED},
     layout="channels_last",

@@ -34,7 +34,15 @@ def _places(indices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(good, at, 0), good
 
 
-gather = define_op("Gather", inputs="x indices", attrs={"axis": 0}, source="ONNX Gather-13")
+gather = define_op(
+    "Gather",
+    weights={0: 0},
+    integer_form="view",
+    quantized="follows",
+    inputs="x indices",
+    attrs={"axis": 0},
+    source="ONNX Gather-13",
+)
 
 
 @gather.infer

@@ -113,7 +113,9 @@ def _generator(seed: float | None) -> np.random.Generator:
 
 def _random(name: str, like: bool, draw: Callable[..., np.ndarray], attrs: dict[str, Any]) -> OpDef:
     own = {"dtype": None, "seed": None, **attrs, **({} if like else {"shape": REQUIRED})}
-    op = define_op(name, inputs="x" if like else "", attrs=own, source=f"ONNX {name}-22")
+    op = define_op(
+        name, inputs="x" if like else "", attrs=own, source=f"ONNX {name}-22", random=True
+    )
 
     @op.infer
     def _(*xs: TypeInfo, dtype: DType | None, **given: Any) -> TypeInfo:
@@ -146,7 +148,11 @@ for _suffix, _like in (("", False), ("Like", True)):
     )
 
 bernoulli = define_op(
-    "Bernoulli", inputs="x", attrs={"dtype": None, "seed": None}, source="ONNX Bernoulli-22"
+    "Bernoulli",
+    random=True,
+    inputs="x",
+    attrs={"dtype": None, "seed": None},
+    source="ONNX Bernoulli-22",
 )
 bernoulli.infer(lambda x, *, dtype, seed: TypeInfo(dtype or x.dtype, x.shape))
 bernoulli.reference(
@@ -157,6 +163,7 @@ bernoulli.reference(
 
 multinomial = define_op(
     "Multinomial",
+    random=True,
     inputs="x",
     attrs={"dtype": DType.I32, "sample_size": 1, "seed": None},
     source="ONNX Multinomial-22",

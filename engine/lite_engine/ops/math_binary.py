@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -57,11 +58,14 @@ def _binary(
     *,
     opencl: str = "",
     counted: str = NUMBERS,
+    properties: Mapping[str, Any] = MappingProxyType({}),
     **attrs: Any,
 ) -> OpDef:
     """y = fn(a, b). `opencl` is the function as an expression of p and q, where it has kernels of
     floats; `counted` are the element types that the portable kernel takes."""
-    op = define_op(name, inputs="a b", attrs=attrs, layout="elementwise", source=source)
+    op = define_op(
+        name, inputs="a b", attrs=attrs, layout="elementwise", source=source, **properties
+    )
     op.infer(_broadcast_type)
     op.reference(fn)
     op.cost(_broadcast_cost)
@@ -126,9 +130,13 @@ def _shift(a: np.ndarray, b: np.ndarray, *, direction: str) -> np.ndarray:
     return np.left_shift(a, b) if direction == "LEFT" else np.right_shift(a, b)
 
 
-_binary("Add", _add, "ONNX Add-14; activation is ours", opencl="((p)+(q))", **FUSED)
+_SUM_OR_PRODUCT = {"commutative": True, "integer_form": "binary", "quantized": "joins"}
+_binary(
+    "Add", _add, "ONNX Add-14; activation is ours", opencl="((p)+(q))",
+    properties=_SUM_OR_PRODUCT, **FUSED,
+)  # fmt: skip
 _binary("Sub", np.subtract, "ONNX Sub-14", opencl="((p)-(q))")
-_binary("Mul", np.multiply, "ONNX Mul-14", opencl="((p)*(q))")
+_binary("Mul", np.multiply, "ONNX Mul-14", opencl="((p)*(q))", properties=_SUM_OR_PRODUCT)
 _binary("Div", _div, "ONNX Div-14", opencl="((p)/(q))")
 _binary("Pow", _pow, "ONNX Pow-15", opencl="pow(p,q)").infer(
     lambda a, b: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape))  # types may differ
@@ -177,15 +185,18 @@ prelu = _binary(
     lambda x, slope: np.where(x < 0, x * slope, x).astype(x.dtype),
     "ONNX PRelu-16",
     opencl="((p)<0.0f?(p)*(q):(p))",
+    properties={"activation": True},
 )
 
 
 # ---- many inputs
 
 
-def _variadic(name: str, fn: Callable[..., Any], source: str, *, opencl: str = "") -> OpDef:
+def _variadic(
+    name: str, fn: Callable[..., Any], source: str, *, opencl: str = "", **properties: Any
+) -> OpDef:
     """`opencl` is the function of two inputs as an expression of p and q, which has kernels."""
-    op = define_op(name, inputs="*xs", layout="elementwise", source=source)
+    op = define_op(name, inputs="*xs", layout="elementwise", source=source, **properties)
     op.infer(_broadcast_type)
     op.reference(lambda *xs: np.asarray(fn(xs)).astype(xs[0].dtype, copy=False))
     op.cost(_broadcast_cost)
@@ -199,8 +210,12 @@ def _two_inputs(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return len(types) == 2 or "not two inputs"
 
 
-_variadic("Max", lambda xs: reduce(np.maximum, xs), "ONNX Max-13", opencl="MAXIMUM(p,q)")
-_variadic("Min", lambda xs: reduce(np.minimum, xs), "ONNX Min-13", opencl="MINIMUM(p,q)")
+_variadic(
+    "Max", lambda xs: reduce(np.maximum, xs), "ONNX Max-13", opencl="MAXIMUM(p,q)", commutative=True
+)
+_variadic(
+    "Min", lambda xs: reduce(np.minimum, xs), "ONNX Min-13", opencl="MINIMUM(p,q)", commutative=True
+)
 _variadic("Sum", lambda xs: reduce(np.add, xs), "ONNX Sum-13", opencl="((p)+(q))")
 _variadic("Mean", lambda xs: reduce(np.add, xs) / len(xs), "ONNX Mean-13")
 

@@ -15,7 +15,15 @@ from ._helpers import broadcast_shapes, product, wide
 from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 
-matmul = define_op("MatMul", inputs="a b", attrs=FUSED, source="ONNX MatMul-13; activation is ours")
+matmul = define_op(
+    "MatMul",
+    weights={0: 0, 1: -1},
+    integer_form="matmul",
+    quantized="weights",
+    inputs="a b",
+    attrs=FUSED,
+    source="ONNX MatMul-13; activation is ours",
+)
 
 
 def matmul_shape(a: TypeInfo, b: TypeInfo) -> TypeInfo:
@@ -60,6 +68,9 @@ def _(a: TypeInfo, b: TypeInfo, **_: Any) -> Cost:
 
 gemm = define_op(
     "Gemm",
+    weights={1: 1},
+    integer_form="gemm",
+    quantized="weights",
     inputs="a b c?",
     packed_inputs=("b", "c"),
     attrs={"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0, **FUSED},

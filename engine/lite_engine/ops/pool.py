@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,9 @@ def flat_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
 # ---- MaxPool and MaxUnpool
 
 max_pool = define_op(
-    "MaxPool", inputs="x", outputs="y indices", attrs={**_WINDOW, "storage_order": 0},
+    "MaxPool",
+    integer_form="keep", quantized="follows",
+    inputs="x", outputs="y indices", attrs={**_WINDOW, "storage_order": 0},
     layout="channels_last", source="ONNX MaxPool-22",
 )  # fmt: skip
 
@@ -215,7 +218,9 @@ def _(
 # ---- AveragePool and LpPool
 
 average_pool = define_op(
-    "AveragePool", inputs="x", attrs={**_WINDOW, "count_include_pad": 0}, layout="channels_last",
+    "AveragePool",
+    integer_form="simple", quantized="joins",
+    inputs="x", attrs={**_WINDOW, "count_include_pad": 0}, layout="channels_last",
     source="ONNX AveragePool-22",
 )  # fmt: skip
 
@@ -280,9 +285,17 @@ def _(x: np.ndarray, *, p: int, **attrs: Any) -> np.ndarray:
 
 
 def _global(
-    name: str, fn: Callable[..., np.ndarray], *, native: bool = False, **attrs: Any
+    name: str,
+    fn: Callable[..., np.ndarray],
+    *,
+    native: bool = False,
+    properties: Mapping[str, Any] = MappingProxyType({}),
+    **attrs: Any,
 ) -> OpDef:
-    op = define_op(name, inputs="x", attrs=attrs, layout="channels_last", source=f"ONNX {name}-22")
+    op = define_op(
+        name, inputs="x", attrs=attrs, layout="channels_last", source=f"ONNX {name}-22",
+        **properties,
+    )  # fmt: skip
 
     @op.infer
     def _(x: TypeInfo, **_: Any) -> TypeInfo:
@@ -300,8 +313,14 @@ def _global(
     return op
 
 
-_global("GlobalAveragePool", lambda x, a: np.mean(x, axis=a, keepdims=True), native=True)
-_global("GlobalMaxPool", lambda x, a: np.max(x, axis=a, keepdims=True), native=True)
+_global(
+    "GlobalAveragePool", lambda x, a: np.mean(x, axis=a, keepdims=True), native=True,
+    properties={"integer_form": "simple", "quantized": "joins"},
+)  # fmt: skip
+_global(
+    "GlobalMaxPool", lambda x, a: np.max(x, axis=a, keepdims=True), native=True,
+    properties={"integer_form": "keep"},
+)  # fmt: skip
 _global(
     "GlobalLpPool", lambda x, a, p: np.sum(np.abs(x) ** p, axis=a, keepdims=True) ** (1 / p), p=2
 )

@@ -107,6 +107,7 @@ def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> O
         outputs=outputs,
         attrs={**_ATTRS, **attrs},
         packed_inputs=("w", "r", "b", "p"),
+        weights={1: 1, 2: 1},
         source=f"ONNX {name}-22",
     )
 

@@ -28,13 +28,6 @@ def _reduced(
     return x.with_shape(tuple(d for i, d in enumerate(x.dims) if i not in chosen))
 
 
-#: Reductions that the OpenCL kernel has.
-_ON_DEVICE = (
-    "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-    "ReduceSumSquare",
-)  # fmt: skip
-
-
 def _has_elements(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     return x is None or not x.is_static or x.size > 0 or "reduces nothing"
@@ -47,6 +40,7 @@ def _reduction(
     *,
     alone: Callable[[np.ndarray], Any] = lambda x: x,
     native: bool = True,
+    device: bool = True,
 ) -> OpDef:
     """`fn(x, axes, keepdims)`; `alone` applies when no axis is reduced (no-op, empty axes)."""
     op = define_op(
@@ -78,7 +72,7 @@ def _reduction(
     op.cost(lambda x, axes, **_: Cost(flops=x.size))
     if native:
         op.kernel("cpu", "f32_reduce", when=_has_elements)
-        if name in _ON_DEVICE:
+        if device:
             op.kernel("opencl", "reduce", dtype="f32,f16", when=all_of(_has_elements, neighbours))
     return op
 
@@ -141,7 +135,6 @@ _reduction(
     lambda x, a, k: np.sqrt(np.sum(np.square(x), axis=a, keepdims=k)),
     "ONNX ReduceL2-18",
     alone=np.abs,
-    native=True,
 )
 _reduction(
     "ReduceSumSquare",
@@ -154,8 +147,9 @@ _reduction(
     lambda x, a, k: np.log(np.sum(x, axis=a, keepdims=k)),
     "ONNX ReduceLogSum-18",
     alone=np.log,
+    device=False,
 )
-_reduction("ReduceLogSumExp", _log_sum_exp, "ONNX ReduceLogSumExp-18")
+_reduction("ReduceLogSumExp", _log_sum_exp, "ONNX ReduceLogSumExp-18", device=False)
 _reduction(
     "ReduceAny", lambda x, a, k: np.any(x, axis=a, keepdims=k), "TFLite REDUCE_ANY", native=False
 )

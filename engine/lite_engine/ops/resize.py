@@ -24,6 +24,7 @@ from ._samples import Draw, Sample
 
 resize = define_op(
     "Resize",
+    integer_form="keep",
     inputs="x roi? scales? sizes?",
     attrs={
         "antialias": 0,

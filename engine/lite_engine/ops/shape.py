@@ -30,7 +30,14 @@ _FREE = Cost(bytes=0)
 
 # ---- views
 
-identity = define_op("Identity", inputs="x", layout="view", source="ONNX Identity-25")
+identity = define_op(
+    "Identity",
+    integer_form="view",
+    quantized="follows",
+    inputs="x",
+    layout="view",
+    source="ONNX Identity-25",
+)
 identity.infer(same_type)
 identity.reference(lambda x: x)
 identity.cost(lambda x: _FREE)
@@ -61,7 +68,9 @@ def _(
 
 
 reshape = define_op(
-    "Reshape", inputs="x shape", attrs={"allowzero": 0}, layout="view", attr_inputs=("shape",),
+    "Reshape",
+    integer_form="view", quantized="follows",
+    inputs="x shape", attrs={"allowzero": 0}, layout="view", attr_inputs=("shape",),
     source="ONNX Reshape-25",
 )  # fmt: skip
 
@@ -122,7 +131,9 @@ def _(x: np.ndarray, shape: np.ndarray, *, allowzero: int) -> np.ndarray:
 reshape.cost(lambda x, shape, **_: _FREE)
 
 squeeze = define_op(
-    "Squeeze", inputs="x axes?", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
+    "Squeeze",
+    integer_form="view", quantized="follows",
+    inputs="x axes?", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
     source="ONNX Squeeze-25",
 )  # fmt: skip
 
@@ -153,7 +164,9 @@ def _(x: np.ndarray, axes: np.ndarray | None) -> np.ndarray:
 squeeze.cost(lambda x, axes: _FREE)
 
 unsqueeze = define_op(
-    "Unsqueeze", inputs="x axes", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
+    "Unsqueeze",
+    integer_form="view", quantized="follows",
+    inputs="x axes", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
     source="ONNX Unsqueeze-25; axes are those of the output",
 )  # fmt: skip
 
@@ -179,6 +192,8 @@ unsqueeze.cost(lambda x, axes: _FREE)
 
 flatten = define_op(
     "Flatten",
+    integer_form="view",
+    quantized="follows",
     inputs="x",
     attrs={"axis": 1},
     layout="view",
@@ -211,7 +226,13 @@ def _(x: np.ndarray, *, axis: int) -> np.ndarray:
 flatten.cost(lambda x, **_: _FREE)
 
 transpose = define_op(
-    "Transpose", inputs="x", attrs={"perm": []}, layout="view", source="ONNX Transpose-25"
+    "Transpose",
+    integer_form="view",
+    quantized="follows",
+    inputs="x",
+    attrs={"perm": []},
+    layout="view",
+    source="ONNX Transpose-25",
 )
 
 
@@ -264,7 +285,14 @@ size.infer(lambda x: TypeInfo(DType.I64, ()))
 size.reference(lambda x: np.array(x.size, np.int64))
 size.cost(lambda x: _FREE)
 
-expand = define_op("Expand", inputs="x shape", attr_inputs=("shape",), source="ONNX Expand-13")
+expand = define_op(
+    "Expand",
+    integer_form="view",
+    quantized="follows",
+    inputs="x shape",
+    attr_inputs=("shape",),
+    source="ONNX Expand-13",
+)
 
 
 @expand.infer

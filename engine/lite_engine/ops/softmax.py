@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def _hardmax(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _along_axis(
-    name: str, fn: Callable[..., np.ndarray], flops: int, *, native: bool = False
+    name: str, fn: Callable[..., np.ndarray], flops: int, *, native: bool = False, **properties: Any
 ) -> OpDef:
     op = define_op(
         name,
@@ -40,6 +41,7 @@ def _along_axis(
         layout="axis",
         axis_attrs=("axis",),
         source=f"ONNX {name}-13",
+        **properties,
     )
 
     @op.infer
@@ -56,6 +58,6 @@ def _along_axis(
     return op
 
 
-_along_axis("Softmax", softmax, 12, native=True)
+_along_axis("Softmax", softmax, 12, native=True, output_range=(0, 1), integer_form="simple")
 _along_axis("LogSoftmax", _log_softmax, 13, native=True)
 _along_axis("Hardmax", _hardmax, 2)

@@ -27,7 +27,9 @@ _MOVE = Cost()
 # ---- Slice
 
 slice_op = define_op(
-    "Slice", inputs="x starts ends axes? steps?", layout="axis",
+    "Slice",
+    integer_form="view", quantized="follows",
+    inputs="x starts ends axes? steps?", layout="axis",
     attr_inputs=("starts", "ends", "axes", "steps"), axis_attrs=("axes",),
     source="ONNX Slice-13; importers always give axes",
 )  # fmt: skip
@@ -94,6 +96,8 @@ slice_op.kernel("cpu", "copy_slice", accepts_pitch=True, dtype=ANY)
 
 split = define_op(
     "Split",
+    integer_form="keep",
+    quantized="follows",
     inputs="x split?",
     outputs="*ys",
     attrs={"axis": 0, "num_outputs": None},
@@ -142,7 +146,9 @@ split.cost(lambda *_, **__: _MOVE)
 split.kernel("cpu", "copy_split", accepts_pitch=True, dtype=ANY)
 
 concat = define_op(
-    "Concat", inputs="*xs", attrs={"axis": REQUIRED}, layout="axis", axis_attrs=("axis",),
+    "Concat",
+    integer_form="concat", quantized="joins",
+    inputs="*xs", attrs={"axis": REQUIRED}, layout="axis", axis_attrs=("axis",),
     source="ONNX Concat-13",
 )  # fmt: skip
 
@@ -180,7 +186,9 @@ concat.kernel("cpu", "copy_concat", accepts_pitch=True, dtype=ANY)
 # ---- Pad and Tile
 
 pad = define_op(
-    "Pad", inputs="x pads value? axes?", attrs={"mode": "constant"}, layout="axis",
+    "Pad",
+    integer_form="keep",
+    inputs="x pads value? axes?", attrs={"mode": "constant"}, layout="axis",
     attr_inputs=("pads", "value", "axes"), axis_attrs=("axes",), per_axis_attrs=("pads",),
     source="ONNX Pad-25", choices={"mode": ("constant", "edge", "reflect", "wrap")},
 )  # fmt: skip
@@ -267,6 +275,8 @@ tile.kernel("cpu", "copy_tile", dtype=ANY)
 
 depth_to_space = define_op(
     "DepthToSpace",
+    integer_form="view",
+    quantized="follows",
     inputs="x",
     attrs={"blocksize": REQUIRED, "mode": "DCR"},
     layout="channels_last",
@@ -308,6 +318,8 @@ depth_to_space.kernel("cpu", "copy_depth_to_space", dtype=ANY)
 
 space_to_depth = define_op(
     "SpaceToDepth",
+    integer_form="view",
+    quantized="follows",
     inputs="x",
     attrs={"blocksize": REQUIRED, "mode": "DCR"},
     layout="channels_last",

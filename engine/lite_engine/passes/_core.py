@@ -23,9 +23,9 @@ import numpy as np
 
 from ..errors import LiteError
 from ..ir import Graph, Journal, Node, Value, handed_out, verify
-from ..ops import check_types, find_op, infer_node, infer_types
+from ..ops import check_types, find_op, infer_node, infer_types, op_names
 
-COMMUTATIVE = ("Add", "Mul", "Max", "Min")
+COMMUTATIVE = op_names(lambda op: op.commutative)
 #: A constant counts as the number of a pattern when it differs by less than this, relatively.
 NUMBER_TOLERANCE = 1e-4
 

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import Graph, Journal, Node, Value
+from ..ops import find_op
 from ._core import captured_outputs, graph_pass
 
-_RANDOM = (
-    "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli",
-    "Multinomial",
-)  # fmt: skip
 #: Constants up to this size are compared by their bytes; larger ones only with themselves.
 LIMIT_BYTES = 4096
 
@@ -42,7 +39,8 @@ def drop_duplicates(graph: Graph, journal: Journal) -> int:
 
 
 def _key(node: Node) -> Any:
-    if node.op in _RANDOM or any(True for _ in node.subgraphs()):
+    op = find_op(node.op)
+    if (op is not None and op.random) or any(True for _ in node.subgraphs()):
         return None
     attrs = tuple(sorted((k, _frozen(v)) for k, v in node.attrs.items()))
     return node.op, node.domain, attrs, tuple(_value_key(v) for v in node.inputs)

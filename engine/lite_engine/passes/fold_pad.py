@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Node, Value
+from ..ops import op_names
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import rank_of
 
 #: Operators whose output is never negative: padding zeros cannot win a maximum against them.
-_NON_NEGATIVE = ("Relu", "Sigmoid", "HardSigmoid")
+_NON_NEGATIVE = op_names(lambda op: op.output_range[0] >= 0)
 
 
 @rule("fold-pad")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Node
-from ..ops.activation import FUSABLE, unary_params
+from ..ops import op_names
+from ..ops.activation import unary_params
 from ._core import Match, P, Skip, rule, skip
 
-PRODUCERS = ("Conv", "ConvTranspose", "Gemm", "MatMul", "Add")
+FUSABLE = op_names(lambda op: op.fusable)
+PRODUCERS = op_names(lambda op: op.takes_activation)
 _MAX = float(np.finfo(np.float32).max)
 
 

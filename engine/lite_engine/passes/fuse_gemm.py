@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Node, Value
+from ..ops import op_names
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import constant_like, per_channel, rank_of
+from .fuse_activation import FUSABLE
 
 
 @rule("fuse-matmul-bias")
@@ -102,11 +104,7 @@ def _columns(m: Match) -> int:
     return int(m.w.const.shape[0 if m.gemm.attrs.get("transB", 0) else 1])
 
 
-_VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose")
-_UNARY = (
-    "Relu", "LeakyRelu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "Silu", "Gelu", "Elu",
-    "Softplus", "Mish", "Clip",
-)  # fmt: skip
+_VIEWS = op_names(lambda op: op.layout == "view" and op.name not in ("Identity", "Dropout"))
 
 
 @rule("hoist-activation")
@@ -115,7 +113,7 @@ class hoist_activation:
 
     patterns = [
         P(
-            _UNARY,
+            FUSABLE,
             P(_VIEWS, P(("Conv", "ConvTranspose", "Gemm"), name="base", more=True), name="view",
               more=True),
             name="act",

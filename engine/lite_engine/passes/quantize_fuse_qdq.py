@@ -19,21 +19,14 @@ from collections.abc import Callable
 import numpy as np
 
 from ..ir import Graph, Journal, Node, Value
-from ..ops.activation import FUSABLE
+from ..ops import all_ops, op_names
 from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
 from ._quantised import EIGHT_BITS, Quantised, dequantised, is_bytes, written
 
 NAME = "quantize-fuse-qdq"
-VIEWS = (
-    "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Identity", "Expand",
-    "DepthToSpace", "SpaceToDepth", "Gather",
-)  # fmt: skip
-KEEPING = (*VIEWS, "MaxPool", "GlobalMaxPool", "Resize", "Pad", "Split")
-UNARY = (
-    *FUSABLE, "Abs", "Exp", "Neg", "Sqrt", "Square", "Rsqrt", "Log", "Floor", "Ceil", "Round",
-    "Celu", "Selu", "Softsign", "Sin", "Cos", "Reciprocal", "Swish",
-)  # fmt: skip
+VIEWS = op_names(lambda op: op.integer_form == "view")
+KEEPING = (*VIEWS, *op_names(lambda op: op.integer_form == "keep"))
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 
 
@@ -333,14 +326,17 @@ def _fuse_split(graph: Graph, node: Node) -> bool:
 
 
 Handler = Callable[[Graph, Node, Node, "list[Quantised | None]", Quantised], "list[Node] | str"]
-INTEGER_FORMS: dict[str, Handler] = {
-    **dict.fromkeys(KEEPING, _keeping),
-    **dict.fromkeys(UNARY, unary),
-    **dict.fromkeys(("Add", "Mul"), _binary),
-    **dict.fromkeys(("AveragePool", "GlobalAveragePool", "Softmax"), _simple),
-    "Concat": _concat,
-    "Conv": _conv,
-    "ConvTranspose": _conv_transpose,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
+#: The function of each `integer_form`.
+_FORMS: dict[str, Handler] = {
+    "view": _keeping,
+    "keep": _keeping,
+    "table": unary,
+    "binary": _binary,
+    "simple": _simple,
+    "concat": _concat,
+    "conv": _conv,
+    "conv_transpose": _conv_transpose,
+    "gemm": _gemm,
+    "matmul": _matmul,
 }
+INTEGER_FORMS = {op.name: _FORMS[op.integer_form] for op in all_ops() if op.integer_form}

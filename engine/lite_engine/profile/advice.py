@@ -16,6 +16,7 @@ from typing import Any
 
 from ..backends import Offload, get_backend
 from ..ir import Journal
+from ..ops import op_names
 from ..plan import Plan
 from ..runtime.choice import host_target, usability
 from .measured import FEWEST_RUNS
@@ -28,12 +29,9 @@ SLOW_FRACTION = 0.25
 HOPED_FRACTION = 0.5
 #: Steps shorter than this are mostly the threads' meeting each other.
 TINY_MS = 0.004
-_ACTIVATIONS = (
-    "Relu", "Clip", "LeakyRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Silu", "Swish", "Tanh",
-    "PRelu", "Elu", "Gelu", "Mish",
-)  # fmt: skip
+_ACTIVATIONS = op_names(lambda op: op.activation)
 _EDGES = ("QuantizeLinear", "DequantizeLinear")
-_PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul", "Add")
+_PRODUCTS = op_names(lambda op: op.takes_activation)
 
 
 @dataclass

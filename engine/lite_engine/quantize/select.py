@@ -12,22 +12,20 @@ from collections.abc import Iterable, Mapping
 
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, Value
-from ..ops.activation import FUSABLE
+from ..ops import get_op, op_names
 
-#: operator → (input of the weight, axis of its output channels, in ConvTranspose of one group)
-WEIGHTED = {"Conv": (1, 0), "ConvTranspose": (1, 1), "Gemm": (1, 1), "MatMul": (1, 1)}
-JOINING = ("Add", "Mul", "AveragePool", "GlobalAveragePool", "Concat", *FUSABLE)
-VIEWS = (
-    "MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split",
-    "Identity", "DepthToSpace", "SpaceToDepth", "Gather", "Expand",
-)  # fmt: skip
+WEIGHTED = op_names(lambda op: op.quantized == "weights")
+JOINING = op_names(lambda op: op.quantized == "joins")
+VIEWS = op_names(lambda op: op.quantized == "follows")
 
 
 def weight_axis(node: Node) -> int:
     """Axis of the weight that runs over the output channels."""
     if node.op == "Gemm":
         return 0 if node.attrs.get("transB", 0) else 1
-    return WEIGHTED[node.op][1]
+    weight = node.inputs[1]
+    assert weight is not None and weight.shape is not None
+    return get_op(node.op).weights[1] % len(weight.shape)
 
 
 def why_float(node: Node, keep: frozenset[str] = frozenset()) -> str:
@@ -124,7 +122,7 @@ def integer_nodes(
 def _fed(node: Node, chosen: set[str]) -> bool:
     data = [v for v in node.inputs if v is not None and not v.is_const and _is_float(v)]
     made = [v for v in data if v.producer is not None and v.producer.name in chosen]
-    if node.op in ("Add", "Mul", "Concat"):
+    if get_op(node.op).commutative or node.op == "Concat":
         return bool(made)
     return bool(made) and made[0] is data[0]
 

@@ -6,25 +6,22 @@ loads, or compute with the integers in place.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..errors import UsageError
 from ..ir import Graph, Node
-from ..ops import infer_types
+from ..ops import find_op, infer_types
 from .rounding import preserve_sums
 from .scheme import weight_scale
 
-#: operator → {input: axis of its channels}
-WEIGHTS = {
-    "Conv": {1: 0},
-    "ConvTranspose": {1: 1},
-    "Gemm": {1: 1},
-    "MatMul": {0: 0, 1: -1},
-    "LSTM": {1: 1, 2: 1},
-    "GRU": {1: 1, 2: 1},
-    "RNN": {1: 1, 2: 1},
-    "Gather": {0: 0},
-}
 #: Smaller weights stay: their scales would outweigh what is saved.
 MIN_ELEMS = 256
+
+
+def weights_of(node: Node) -> Mapping[int, int]:
+    """Inputs that are weights → the axis of their channels."""
+    op = find_op(node.op)
+    return {} if op is None else op.weights
 
 
 def quantize_weights(graph: Graph, bits: int = 8, *, keep: frozenset[str] = frozenset()) -> Graph:
@@ -38,7 +35,7 @@ def quantize_weights(graph: Graph, bits: int = 8, *, keep: frozenset[str] = froz
     done: dict[tuple[int, int], object] = {}
     for node in list(out.nodes):
         if node.name not in keep:
-            for index, axis in WEIGHTS.get(node.op, {}).items():
+            for index, axis in weights_of(node).items():
                 _quantize_input(out, node, index, axis, bits, done)
     infer_types(out)
     return out

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from lite_engine.ops import all_ops, get_op
-from lite_engine.ops.activation import FUSABLE
+from lite_engine.ops import all_ops, get_op, op_names
 
 from ..tiny import check, isas, reference, run_step
 
@@ -58,7 +57,7 @@ def test_binary_of_special_numbers(op):
             check(op, "f32_binary", [np.ones_like(a), a], isas=isas(), threads=[1])
 
 
-@pytest.mark.parametrize("name", FUSABLE)
+@pytest.mark.parametrize("name", op_names(lambda op: op.fusable))
 def test_fused_activation_of_special_numbers(name):
     """A bias of them under zero weights: sums that every kernel's way of adding leaves alone."""
     attrs = {"activation": name, "activation_params": [-0.5, 6.0] if name == "Clip" else []}
