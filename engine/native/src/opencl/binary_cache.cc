@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "blake2b.h"
+#include "runtime/regular_file.h"
 
 namespace lite::opencl {
 
@@ -92,11 +93,11 @@ bool read_whole(const char* path, Text* out, const char** reason) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   *reason = nullptr;
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
-  struct stat info;
-  *reason = fd < 0 || fstat(fd, &info) != 0   ? "cannot be read"
-            : !S_ISREG(info.st_mode)          ? "not a regular file"
-            : info.st_size > kMostBytes       ? "too large"
-                                              : nullptr;
+  const int64_t size = fd < 0 ? 0 : regular_file_size(fd);
+  *reason = fd < 0              ? "cannot be read"
+            : size < 0          ? "not a regular file"
+            : size > kMostBytes ? "too large"
+                                : nullptr;
   char part[1 << 14];
   while (!*reason) {
     const ssize_t got = read(fd, part, sizeof part);

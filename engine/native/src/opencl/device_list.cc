@@ -58,6 +58,7 @@ bool has_word(const char* words, const char* word) {
 bool has_part(const char* text, const char* part) { return strcasestr(text, part) != nullptr; }
 
 constexpr char kHalfText[] =
+    "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
     "kernel void h(global half *x, global float *y) {\n"
     "  const half4 a = *(global const half4 *)x;\n"
     "  const half2 s = a.xx * a.xy + a.zw;\n"

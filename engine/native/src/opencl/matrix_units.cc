@@ -133,7 +133,7 @@ bool convolves(const ListedDevice& d, cl_context context, cl_command_queue queue
       all += exact * exact;
     }
   }
-  return sqrt(wrong) < (half ? 2e-3 : 3e-6) * sqrt(all);  // what the type of the numbers allows
+  return sqrt(wrong) < (half ? 2e-3 : 1e-6) * sqrt(all);  // what the type of the numbers allows
 }
 
 }  // namespace

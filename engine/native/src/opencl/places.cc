@@ -2,10 +2,10 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace lite::opencl {
@@ -64,12 +64,12 @@ int by_name(const void* a, const void* b) {
 
 // Libraries named by a folder of .icd files, by one such file, or a library itself.
 void add_icds(List* list, const char* place, const char* found_by) {
-  struct stat info;
   if (ends_with(place, ".icd")) return add_icd(list, place, found_by);
-  if (stat(place, &info) != 0) return;
-  if (!S_ISDIR(info.st_mode)) return list->add(place, Group::kDriver, found_by);
   DIR* folder = opendir(place);
-  if (!folder) return;
+  if (!folder) {
+    if (errno == ENOTDIR) list->add(place, Group::kDriver, found_by);
+    return;
+  }
   char* paths[kMaxCandidates];
   int count = 0;
   while (const dirent* entry = readdir(folder)) {

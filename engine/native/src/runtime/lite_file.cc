@@ -19,6 +19,7 @@
 #include "crc32.h"
 #include "lite_derived.h"
 #include "lite_file.h"
+#include "regular_file.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -26,7 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace lite;
@@ -57,26 +57,26 @@ const Section* find(const lite_file* file, const char* tag) {
 
 bool map_file(lite_file* file, const char* path, char* error, size_t bytes) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat info;
-  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+  const int64_t size = fd < 0 ? -1 : lite::regular_file_size(fd);
+  if (size < 0) {
     fail(error, bytes, "%s: cannot be read", path);
     if (fd >= 0) close(fd);
     return false;
   }
-  if (info.st_size < 16) {
+  if (size < 16) {
     fail(error, bytes, "%s: not a .lite file (%lld bytes)", path,
-         static_cast<long long>(info.st_size));
+         static_cast<long long>(size));
     close(fd);
     return false;
   }
-  void* data = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   close(fd);
   if (data == MAP_FAILED) {
     fail(error, bytes, "%s: cannot be mapped into memory", path);
     return false;
   }
   file->data = static_cast<const uint8_t*>(data);
-  file->size = info.st_size;
+  file->size = size;
   return true;
 }
 
