@@ -88,6 +88,11 @@ class Draw:
         ]
 
 
+def ints(*values: int) -> np.ndarray:
+    """An input of numbers of type i64."""
+    return np.array(values, np.int64)
+
+
 #: What a function of single numbers must not lose: signs of zero, infinities, NaN, large numbers.
 SPECIAL = np.array([0, -0.0, np.inf, -np.inf, np.nan, 88, -88, 104, 1e30, -1e30, 0.5], np.float32)
 

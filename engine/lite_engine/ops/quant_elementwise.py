@@ -19,8 +19,8 @@ from ._core import Cost, OpDef, define_op, get_op
 from ._helpers import broadcast_shapes, product
 from ._samples import Draw, Sample
 from ._scales import Scale, saturate, scales
+from .join_split import concat
 from .pool import average_pool, flat_pool, window_sums
-from .tensor import concat
 
 Array = np.ndarray
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import ModelFormatError
 from ...files import map_file
 from .._protobuf import Message
+from . import fields
 from ._prototxt import MAX_BYTES, Block, parse
 
 #: V1LayerParameter.LayerType → today's type name. Source: caffe.proto.
@@ -153,10 +154,14 @@ def attach_weights(net: Net, view: memoryview, path: Path) -> None:
     """Weights of the caffemodel by layer name. Raises ModelFormatError for a layer without."""
     message = Message(view)
     blobs: dict[str, list[np.ndarray]] = {}
-    for layer in message.messages(100):
-        blobs[layer.text(1)] = [_blob(b) for b in layer.messages(7)]
-    for layer in message.messages(2):
-        blobs[layer.text(4)] = [_blob(b) for b in layer.messages(6)]
+    for layer in message.messages(fields.NetParameter.LAYER):
+        blobs[layer.text(fields.Layer.NAME)] = [
+            _blob(b) for b in layer.messages(fields.Layer.BLOBS)
+        ]
+    for layer in message.messages(fields.NetParameter.LAYERS):
+        blobs[layer.text(fields.V1Layer.NAME)] = [
+            _blob(b) for b in layer.messages(fields.V1Layer.BLOBS)
+        ]
     if not blobs:
         raise ModelFormatError("no layers", where=path, fix="not a caffemodel")
     for entry in net.layers:
@@ -166,12 +171,12 @@ def attach_weights(net: Net, view: memoryview, path: Path) -> None:
 
 def _blob(message: Message) -> np.ndarray:
     """data with its shape, or the old num × channels × height × width."""
-    data = message.fixed(5, np.float32)
+    data = message.fixed(fields.Blob.DATA, np.float32)
     if not len(data) and 8 in message:
-        data = message.fixed(8, np.float64).astype(np.float32)
-    shape = message.message(7)
+        data = message.fixed(fields.Blob.DOUBLE_DATA, np.float64).astype(np.float32)
+    shape = message.message(fields.Blob.SHAPE)
     if shape is not None:
-        dims = shape.ints(1)
+        dims = shape.ints(fields.BlobShape.DIM)
     elif any(n in message for n in (1, 2, 3, 4)):
         dims = [message.int(n, 1) for n in (1, 2, 3, 4)]
     else:

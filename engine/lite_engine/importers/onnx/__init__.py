@@ -12,6 +12,7 @@ from ...errors import ModelFormatError
 from ...files import head, map_file
 from ...ir import Graph
 from .._protobuf import Buffer, Message
+from . import fields
 from .reader import ModelReader
 
 __all__ = ["match", "open", "read_bytes"]
@@ -38,7 +39,11 @@ def match(path: Path) -> bool:
 def _looks_like_model(path: Path) -> bool:
     try:
         model = Message(map_file(path))
-        return 7 in model and 8 in model and set(model.numbers()) <= set(_FIRST_FIELDS)
+        return (
+            fields.Model.GRAPH in model
+            and fields.Model.OPSET_IMPORT in model
+            and set(model.numbers()) <= set(_FIRST_FIELDS)
+        )
     except ModelFormatError:
         return False
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...errors import ModelFormatError
 from .._protobuf import Message
+from . import fields
 
 
 def in_order(protos: list[Message]) -> list[Message]:
@@ -16,7 +17,7 @@ def in_order(protos: list[Message]) -> list[Message]:
     """
     maker: dict[str, int] = {}
     for i, proto in enumerate(protos):
-        for name in proto.texts(2):
+        for name in proto.texts(fields.NodeProto.OUTPUT):
             if name:
                 maker.setdefault(name, i)
     reads = [[maker[n] for n in _names_read(p) if n in maker] for p in protos]
@@ -38,19 +39,19 @@ def in_order(protos: list[Message]) -> list[Message]:
                 heapq.heappush(ready, j)
     if len(order) != len(protos):
         at = next(i for i, n in enumerate(waiting) if n > 0)
-        raise ModelFormatError(
-            f"the graph has a cycle through {protos[at].text(3) or protos[at].text(4)}"
-        )
+        node = protos[at]
+        name = node.text(fields.NodeProto.NAME) or node.text(fields.NodeProto.OP_TYPE)
+        raise ModelFormatError(f"the graph has a cycle through {name}")
     return [protos[i] for i in order]
 
 
 def _names_read(proto: Message) -> Iterator[str]:
     """Names a node reads, those captured by its subgraphs included."""
-    yield from proto.texts(1)
-    for attr in proto.messages(5):
-        graph = attr.message(6)
+    yield from proto.texts(fields.NodeProto.INPUT)
+    for attr in proto.messages(fields.NodeProto.ATTRIBUTE):
+        graph = attr.message(fields.Attribute.G)
         if graph is not None:
-            for node in graph.messages(1):
+            for node in graph.messages(fields.GraphProto.NODE):
                 yield from _names_read(node)
-            for info in graph.messages(12):
-                yield info.text(1)
+            for info in graph.messages(fields.GraphProto.OUTPUT):
+                yield info.text(fields.ValueInfo.NAME)

@@ -14,6 +14,7 @@ from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...files import inside, map_file
 from ...ir import Dim, DType, Shape
 from .._protobuf import Buffer, Message
+from . import fields
 
 #: TensorProto.DataType → DType.
 DTYPES = {
@@ -71,10 +72,10 @@ class TensorReader:
 
     def read(self, tensor: Message) -> tuple[np.ndarray, DType]:
         """Array (read-only when it is a view of the file) and element type."""
-        name = tensor.text(8) or "constant"
-        code = tensor.int(2)
+        name = tensor.text(fields.Tensor.NAME) or "constant"
+        code = tensor.int(fields.Tensor.DATA_TYPE)
         dtype = dtype_of(code, name)
-        dims = tuple(tensor.ints(1))
+        dims = tuple(tensor.ints(fields.Tensor.DIMS))
         if any(d < 0 for d in dims) or len(dims) > 64:
             raise ModelFormatError(f"tensor dimensions {dims[:8]} are not valid", where=name)
         count = math.prod(dims)
@@ -101,7 +102,7 @@ class TensorReader:
         packed = (
             np.frombuffer(raw, np.uint8)
             if raw is not None
-            else np.array([v & 0xFF for v in tensor.ints(5)], np.uint8)
+            else np.array([v & 0xFF for v in tensor.ints(fields.Tensor.INT32_DATA)], np.uint8)
         )
         if packed.size != (count + 1) // 2:
             raise ModelFormatError(f"{packed.size} bytes for {count} four-bit elements", where=name)
@@ -109,12 +110,15 @@ class TensorReader:
         return ((both ^ 8).astype(np.int8) - 8) if dtype is DType.I8 else both
 
     def _raw(self, tensor: Message, name: str) -> Buffer | None:
-        if tensor.int(14) == 1:
+        if tensor.int(fields.Tensor.DATA_LOCATION) == 1:
             return self._external(tensor, name)
-        return tensor.bytes(9)
+        return tensor.bytes(fields.Tensor.RAW_DATA)
 
     def _external(self, tensor: Message, name: str) -> Buffer:
-        keys = {e.text(1): e.text(2) for e in tensor.messages(13)}
+        keys = {
+            e.text(fields.Entry.KEY): e.text(fields.Entry.VALUE)
+            for e in tensor.messages(fields.Tensor.EXTERNAL_DATA)
+        }
         location = keys.get("location", "")
         if not location:
             raise ModelFormatError("external data without a location", where=name)
@@ -143,12 +147,15 @@ class TensorReader:
 
     def read_sparse(self, sparse: Message) -> tuple[np.ndarray, DType, str]:
         """A SparseTensorProto, made dense; its name is that of the values."""
-        values_proto, indices_proto = sparse.message(1), sparse.message(2)
+        values_proto, indices_proto = (
+            sparse.message(fields.SparseTensor.VALUES),
+            sparse.message(fields.SparseTensor.INDICES),
+        )
         if values_proto is None:
             raise ModelFormatError("sparse tensor without values")
         values, dtype = self.read(values_proto)
-        name = values_proto.text(8)
-        dims = tuple(sparse.ints(3))
+        name = values_proto.text(fields.Tensor.NAME)
+        dims = tuple(sparse.ints(fields.SparseTensor.DIMS))
         count = math.prod(dims) if all(d >= 0 for d in dims) else -1
         # a dense form may be larger than the file, but not absurdly so
         if not 0 <= count <= 1 << 28:
@@ -170,17 +177,17 @@ class TensorReader:
 def _typed_fields(tensor: Message, dtype: DType) -> np.ndarray:
     """The *_data field of the element type (the form without raw_data)."""
     if dtype is DType.F32:
-        return tensor.fixed(4, np.float32)
+        return tensor.fixed(fields.Tensor.FLOAT_DATA, np.float32)
     if dtype is DType.F64:
-        return tensor.fixed(10, np.float64)
+        return tensor.fixed(fields.Tensor.DOUBLE_DATA, np.float64)
     if dtype is DType.I64:
-        return np.array(tensor.ints(7), np.int64)
+        return np.array(tensor.ints(fields.Tensor.INT64_DATA), np.int64)
     if dtype in (DType.U32, DType.U64):
-        return np.array([v & 0xFFFFFFFFFFFFFFFF for v in tensor.ints(11)], np.uint64).astype(
-            dtype.np
-        )
+        return np.array(
+            [v & 0xFFFFFFFFFFFFFFFF for v in tensor.ints(fields.Tensor.UINT64_DATA)], np.uint64
+        ).astype(dtype.np)
     assert dtype in _INT32_DATA
-    values = np.array(tensor.ints(5), np.int64)
+    values = np.array(tensor.ints(fields.Tensor.INT32_DATA), np.int64)
     if dtype is DType.F16:
         return values.astype(np.uint16).view(np.float16)
     return values.astype(dtype.np)
@@ -193,7 +200,12 @@ def read_type(type_proto: Message | None, where: str) -> tuple[DType | None, Sha
     """
     if type_proto is None:
         return None, None
-    for number, kind in ((4, "sequence"), (5, "map"), (9, "optional"), (8, "sparse tensor")):
+    for number, kind in (
+        (fields.Type.SEQUENCE_TYPE, "sequence"),
+        (fields.Type.MAP_TYPE, "map"),
+        (fields.Type.OPTIONAL_TYPE, "optional"),
+        (fields.Type.SPARSE_TENSOR_TYPE, "sparse tensor"),
+    ):
         if number in type_proto:
             raise UnsupportedOperatorError(
                 f"values of type {kind} are not supported",
@@ -201,20 +213,20 @@ def read_type(type_proto: Message | None, where: str) -> tuple[DType | None, Sha
                 where=where,
                 fix="export with tensors only",
             )
-    tensor = type_proto.message(1)
+    tensor = type_proto.message(fields.Type.TENSOR_TYPE)
     if tensor is None:
         return None, None
-    code = tensor.int(1)
+    code = tensor.int(fields.TensorType.ELEM_TYPE)
     dtype = dtype_of(code, where) if code else None
-    shape = tensor.message(2)
+    shape = tensor.message(fields.TensorType.SHAPE)
     if shape is None:
         return dtype, None
-    return dtype, tuple(_dim(d) for d in shape.messages(1))
+    return dtype, tuple(_dim(d) for d in shape.messages(fields.Shape.DIM))
 
 
 def _dim(dim: Message) -> Dim:
     """A number, a symbol, or None. Exporters also write −1 for "unknown"."""
-    if 1 in dim:
-        value = dim.int(1)
+    if fields.Dimension.DIM_VALUE in dim:
+        value = dim.int(fields.Dimension.DIM_VALUE)
         return value if value >= 0 else None
-    return dim.text(2) or None
+    return dim.text(fields.Dimension.DIM_PARAM) or None

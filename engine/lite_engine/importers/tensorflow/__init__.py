@@ -17,7 +17,7 @@ from ...files import head, map_file
 from ...ir import DType, Graph, Value
 from .._emit import Emitter, name_open_sizes
 from .._protobuf import Message
-from . import ops_basic, ops_control, ops_nn
+from . import fields, ops_basic, ops_control, ops_nn
 from ._translate import OPS, Nodes
 from .functions import Flat, Ref, split_ref
 from .graphdef import DTYPES, STRING, GraphDef, NodeDef, read_graph, read_shape
@@ -104,7 +104,7 @@ def _build(
 def _is_weight(node: NodeDef) -> bool:
     """A constant of floats with axes; numbers alone, integers and texts steer what was left out."""
     tensor = node.attrs.tensor("value") if node.op in ("Const", "HostConst") else None
-    shape = None if tensor is None else tensor.message(2)
+    shape = None if tensor is None else tensor.message(fields.TensorProto.TENSOR_SHAPE)
     return (
         shape is not None
         and bool(read_shape(shape))

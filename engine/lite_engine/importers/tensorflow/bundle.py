@@ -21,6 +21,7 @@ from ...errors import ModelFormatError
 from ...files import map_file
 from ...ir import DType
 from .._protobuf import Message, read_varint
+from . import fields
 from .graphdef import DTYPES, read_shape
 
 _MAGIC = 0xDB4775248B80FB57
@@ -36,10 +37,10 @@ class Bundle:
         index = prefix.with_name(prefix.name + ".index")
         entries = dict(_table(map_file(index), index))
         header = Message(entries.pop(b"", b""))
-        self._shards = header.int(1, 1)
+        self._shards = header.int(fields.BundleHeader.NUM_SHARDS, 1)
         if not 0 < self._shards <= MAX_SHARDS:
             raise ModelFormatError(f"{self._shards} shards", where=index)
-        if header.int(2):
+        if header.int(fields.BundleHeader.ENDIANNESS):
             raise ModelFormatError(
                 "written on a big-endian machine", where=index, fix="save it again"
             )
@@ -58,14 +59,14 @@ class Bundle:
             raise ModelFormatError(
                 f"{key!r} is stored in slices", where=self._prefix, fix="save it whole"
             )
-        dtype = DTYPES.get(entry.int(1))
-        proto = entry.message(2)
+        dtype = DTYPES.get(entry.int(fields.BundleEntry.DTYPE))
+        proto = entry.message(fields.BundleEntry.SHAPE)
         shape = () if proto is None else read_shape(proto)
         if dtype is None or shape is None or None in shape:
             raise ModelFormatError(f"{key!r} is not a tensor of numbers", where=self._prefix)
         sizes = tuple(int(d) for d in shape)  # type: ignore[arg-type]
-        view = self._shard(entry.int(3))
-        offset, size = entry.int(4), entry.int(5)
+        view = self._shard(entry.int(fields.BundleEntry.SHARD_ID))
+        offset, size = entry.int(fields.BundleEntry.OFFSET), entry.int(fields.BundleEntry.SIZE)
         if size != math.prod(sizes) * dtype.itemsize or not 0 <= offset <= len(view) - size:
             raise ModelFormatError(f"{key!r} lies outside its shard", where=self._prefix)
         data = np.frombuffer(view[offset : offset + size], dtype.np.newbyteorder("<"))

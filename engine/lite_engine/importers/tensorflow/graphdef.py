@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Shape
 from .._protobuf import Message
+from . import fields
 
 #: DataType → DType; strings, complex numbers, resources and variants are not tensors here
 DTYPES = {
@@ -38,51 +39,65 @@ class Attrs:
 
     def number(self, name: str, default: int = 0) -> int:
         value = self._values.get(name)
-        return default if value is None or 3 not in value else value.int(3)
+        return (
+            default
+            if value is None or fields.AttrValue.I not in value
+            else value.int(fields.AttrValue.I)
+        )
 
     def float(self, name: str, default: float = 0.0) -> float:
         value = self._values.get(name)
-        return default if value is None or 4 not in value else value.float(4)
+        return (
+            default
+            if value is None or fields.AttrValue.F not in value
+            else value.float(fields.AttrValue.F)
+        )
 
     def flag(self, name: str, default: bool = False) -> bool:
         value = self._values.get(name)
-        return default if value is None or 5 not in value else bool(value.int(5))
+        return (
+            default
+            if value is None or fields.AttrValue.B not in value
+            else bool(value.int(fields.AttrValue.B))
+        )
 
     def text(self, name: str, default: str = "") -> str:
         value = self._values.get(name)
-        return default if value is None else value.text(2, default)
+        return default if value is None else value.text(fields.AttrValue.S, default)
 
     def type(self, name: str) -> int:
         value = self._values.get(name)
-        return 0 if value is None else value.int(6)
+        return 0 if value is None else value.int(fields.AttrValue.TYPE)
 
     def dtype(self, name: str, default: DType) -> DType:
         return DTYPES.get(self.type(name), default) if name in self else default
 
     def ints(self, name: str) -> list[int]:
         value = self._values.get(name)
-        items = None if value is None else value.message(1)
-        return [] if items is None else items.ints(3)
+        items = None if value is None else value.message(fields.AttrValue.LIST)
+        return [] if items is None else items.ints(fields.ListValue.I)
 
     def shape(self, name: str) -> Shape | None:
         value = self._values.get(name)
-        message = None if value is None else value.message(7)
+        message = None if value is None else value.message(fields.AttrValue.SHAPE)
         return None if message is None else read_shape(message)
 
     def shapes(self, name: str) -> list[Shape | None]:
         value = self._values.get(name)
-        items = None if value is None else value.message(1)
-        return [] if items is None else [read_shape(m) for m in items.messages(7)]
+        items = None if value is None else value.message(fields.AttrValue.LIST)
+        return (
+            [] if items is None else [read_shape(m) for m in items.messages(fields.ListValue.SHAPE)]
+        )
 
     def tensor(self, name: str) -> Message | None:
         value = self._values.get(name)
-        return None if value is None else value.message(8)
+        return None if value is None else value.message(fields.AttrValue.TENSOR)
 
     def function(self, name: str) -> str:
         """Name of a function attribute."""
         value = self._values.get(name)
-        message = None if value is None else value.message(10)
-        return "" if message is None else message.text(1)
+        message = None if value is None else value.message(fields.AttrValue.FUNC)
+        return "" if message is None else message.text(fields.NameAttrList.NAME)
 
 
 @dataclass
@@ -115,85 +130,98 @@ class GraphDef:
 def map_entries(message: Message, number: int) -> Iterator[tuple[str, Message]]:
     """A protobuf map: entries with key 1 and value 2."""
     for entry in message.messages(number):
-        value = entry.message(2)
+        value = entry.message(fields.MapEntry.VALUE)
         if value is not None:
-            yield entry.text(1), value
+            yield entry.text(fields.MapEntry.KEY), value
 
 
 def read_graph(message: Message) -> GraphDef:
     functions = {}
-    library = message.message(2)
+    library = message.message(fields.GraphDef.LIBRARY)
     if library is not None:
-        for entry in library.messages(1):
+        for entry in library.messages(fields.FunctionLibrary.FUNCTION):
             function = _function(entry)
             functions[function.name] = function
-    versions = message.message(4)
+    versions = message.message(fields.GraphDef.VERSIONS)
     return GraphDef(
-        [_node(m) for m in message.messages(1)],
+        [_node(m) for m in message.messages(fields.GraphDef.NODE)],
         functions,
-        0 if versions is None else versions.int(1),
+        0 if versions is None else versions.int(fields.Versions.PRODUCER),
     )
 
 
 def _node(message: Message) -> NodeDef:
-    inputs = [i for i in message.texts(3) if not i.startswith("^")]
-    return NodeDef(message.text(1), message.text(2), inputs, Attrs(message))
+    inputs = [i for i in message.texts(fields.NodeDef.INPUT) if not i.startswith("^")]
+    return NodeDef(
+        message.text(fields.NodeDef.NAME), message.text(fields.NodeDef.OP), inputs, Attrs(message)
+    )
 
 
 def _function(message: Message) -> FunctionDef:
-    signature = message.message(1)
+    signature = message.message(fields.FunctionDef.SIGNATURE)
     if signature is None:
         raise ModelFormatError("tensorflow: a function has no signature")
     returned = {}
-    for entry in message.messages(4):
-        returned[entry.text(1)] = entry.text(2)
-    outputs = [m.text(1) for m in signature.messages(3)]
+    for entry in message.messages(fields.FunctionDef.RET):
+        returned[entry.text(fields.MapEntry.KEY)] = entry.text(fields.MapEntry.VALUE)
+    outputs = [m.text(fields.ArgDef.NAME) for m in signature.messages(fields.OpDef.OUTPUT_ARG)]
     missing = [o for o in outputs if o not in returned]
     if missing:
-        raise ModelFormatError(f"tensorflow: {signature.text(1)} does not return {missing[0]!r}")
+        raise ModelFormatError(
+            f"tensorflow: {signature.text(fields.OpDef.NAME)} does not return {missing[0]!r}"
+        )
     return FunctionDef(
-        signature.text(1),
-        [m.text(1) for m in signature.messages(2)],
+        signature.text(fields.OpDef.NAME),
+        [m.text(fields.ArgDef.NAME) for m in signature.messages(fields.OpDef.INPUT_ARG)],
         [returned[o] for o in outputs],
-        [_node(m) for m in message.messages(3)],
+        [_node(m) for m in message.messages(fields.FunctionDef.NODE_DEF)],
     )
 
 
 def read_shape(message: Message) -> Shape | None:
     """None when the rank is unknown; None for a size of -1."""
-    if message.int(3):
+    if message.int(fields.TensorShape.UNKNOWN_RANK):
         return None
-    sizes = [m.int(1) for m in message.messages(2)]
+    sizes = [m.int(fields.Dim.SIZE) for m in message.messages(fields.TensorShape.DIM)]
     if len(sizes) > MAX_RANK:
         raise ModelFormatError(f"tensorflow: a tensor has {len(sizes)} axes")
     return tuple(None if d < 0 else d for d in sizes)
 
 
-#: field of TensorProto that holds the numbers of a type, and its form on the wire
+_OF = fields.TensorProto
+#: Field of TensorProto that holds the numbers of a type, and its form on the wire
 _VALUE_FIELDS = {
-    DType.F32: (5, np.float32), DType.F64: (6, np.float64), DType.I32: (7, None), DType.U8: (7,
-    None),
-    DType.I16: (7, None), DType.I8: (7, None), DType.U16: (7, None), DType.I64: (10, None),
-    DType.BOOL: (11, None), DType.U32: (16, None), DType.U64: (17, None), DType.F16: (13, None),
-    DType.BF16: (13, None),
-}  # fmt: skip
+    DType.F32: (_OF.FLOAT_VAL, np.float32),
+    DType.F64: (_OF.DOUBLE_VAL, np.float64),
+    DType.I32: (_OF.INT_VAL, None),
+    DType.U8: (_OF.INT_VAL, None),
+    DType.I16: (_OF.INT_VAL, None),
+    DType.I8: (_OF.INT_VAL, None),
+    DType.U16: (_OF.INT_VAL, None),
+    DType.I64: (_OF.INT64_VAL, None),
+    DType.BOOL: (_OF.BOOL_VAL, None),
+    DType.U32: (_OF.UINT32_VAL, None),
+    DType.U64: (_OF.UINT64_VAL, None),
+    DType.F16: (_OF.HALF_VAL, None),
+    DType.BF16: (_OF.HALF_VAL, None),
+}
 
 
 def read_tensor(message: Message, where: str) -> tuple[np.ndarray, DType]:
     """The array of a TensorProto (a view of the file where possible). Raises ModelFormatError,
     UnsupportedOperatorError for strings and complex numbers."""
-    code = message.int(1)
+    code = message.int(fields.TensorProto.DTYPE)
     dtype = DTYPES.get(code)
     if dtype is None:
         what = "a string" if code == STRING else f"of type {code}"
         raise UnsupportedOperatorError(f"the constant is {what}", (where,), where=where)
-    proto = message.message(2)
+    proto = message.message(fields.TensorProto.TENSOR_SHAPE)
     dims = () if proto is None else read_shape(proto)
     if dims is None or any(d is None for d in dims):
         raise ModelFormatError(f"tensorflow: the constant {where} has an open shape")
     shape = tuple(int(d) for d in dims)  # type: ignore[arg-type]
     count = math.prod(shape)
-    content = message.bytes(4)
+    content = message.bytes(fields.TensorProto.TENSOR_CONTENT)
     if content is not None and len(content):
         if len(content) != count * dtype.itemsize:
             raise ModelFormatError(

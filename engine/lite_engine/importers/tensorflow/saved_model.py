@@ -11,6 +11,7 @@ from ...errors import LiteError, ModelFormatError
 from ...files import map_file
 from ...ir import DType
 from .._protobuf import Message
+from . import fields
 from .bundle import Bundle
 from .functions import Flat, Ref, split_ref
 from .graphdef import GraphDef, map_entries, read_graph
@@ -43,12 +44,12 @@ def read_saved_model(folder: Path, key: str) -> SavedModel:
     """Raises ModelFormatError that names the signatures there are."""
     path = folder / "saved_model.pb"
     message = Message(map_file(path))
-    metas = message.messages(2)
+    metas = message.messages(fields.SavedModel.META_GRAPHS)
     serving = [m for m in metas if "serve" in _tags(m)] or metas
     if not serving:
         raise ModelFormatError("holds no graph", where=path)
     meta = serving[0]
-    proto = meta.message(2)
+    proto = meta.message(fields.MetaGraph.GRAPH_DEF)
     if proto is None:
         raise ModelFormatError("holds no graph", where=path)
     graph = read_graph(proto)
@@ -57,25 +58,29 @@ def read_saved_model(folder: Path, key: str) -> SavedModel:
 
 
 def _tags(meta: Message) -> list[str]:
-    info = meta.message(1)
-    return [] if info is None else info.texts(4)
+    info = meta.message(fields.MetaGraph.META_INFO_DEF)
+    return [] if info is None else info.texts(fields.MetaInfo.TAGS)
 
 
 def _signature(meta: Message, key: str, path: Path) -> Signature:
-    found = dict(map_entries(meta, 5))
-    usable = {k: m for k, m in found.items() if not k.startswith("__") and 2 in m}
+    found = dict(map_entries(meta, fields.MetaGraph.SIGNATURE_DEF))
+    usable = {
+        k: m for k, m in found.items() if not k.startswith("__") and fields.Signature.OUTPUTS in m
+    }
     if key not in usable:
         if key != "serving_default" or len(usable) != 1:
             names = ", ".join(usable) or "none"
             raise ModelFormatError(f"no signature {key!r}", where=path, fix=f"there are: {names}")
         key = next(iter(usable))
     chosen = usable[key]
-    return Signature(_tensors(chosen, 1), _tensors(chosen, 2))
+    return Signature(
+        _tensors(chosen, fields.Signature.INPUTS), _tensors(chosen, fields.Signature.OUTPUTS)
+    )
 
 
 def _tensors(signature: Message, number: int) -> dict[str, Ref]:
     """Sorted by key, as serving does; entries without a tensor name are left out."""
-    pairs = [(k, m.text(1)) for k, m in map_entries(signature, number)]
+    pairs = [(k, m.text(fields.TensorInfo.NAME)) for k, m in map_entries(signature, number)]
     return {k: split_ref(name) for k, name in sorted(pairs) if name}
 
 
@@ -135,4 +140,4 @@ def _strings(flat: Flat, ref: Ref) -> list[str]:
     found = _origin(flat, ref)
     node = None if found is None else flat.nodes[found[0]]
     tensor = None if node is None or node.op != "Const" else node.attrs.tensor("value")
-    return [] if tensor is None else tensor.texts(8)
+    return [] if tensor is None else tensor.texts(fields.TensorProto.STRING_VAL)

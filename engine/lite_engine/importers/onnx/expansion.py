@@ -1,0 +1,40 @@
+"""How many nodes a model has when its functions are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...errors import ModelFormatError
+from .._protobuf import Message
+from . import fields
+
+MAX_NODES = 200_000
+MAX_CALL_DEPTH = 32
+
+#: Domain, operator and overload of a function.
+Key = tuple[str, str, str]
+
+
+def check_expansion(proto: Message, functions: Mapping[Key, Message]) -> None:
+    """Functions that call each other can stand for more nodes than any memory holds."""
+    if not functions:
+        return
+    sizes: dict[Key, int] = {}
+
+    def size(nodes: list[Message], depth: int) -> int:
+        if depth > MAX_CALL_DEPTH:
+            raise ModelFormatError(f"functions call each other more than {MAX_CALL_DEPTH} deep")
+        total = 0
+        for node in nodes:
+            key = (
+                node.text(fields.NodeProto.DOMAIN),
+                node.text(fields.NodeProto.OP_TYPE),
+                node.text(fields.NodeProto.OVERLOAD),
+            )
+            if key in functions and key not in sizes:
+                sizes[key] = size(functions[key].messages(fields.Function.NODE), depth + 1)
+            total += sizes.get(key, 1)
+        return total
+
+    if (total := size(proto.messages(fields.GraphProto.NODE), 0)) > MAX_NODES:
+        raise ModelFormatError(f"its functions stand for {total} nodes, more than {MAX_NODES}")

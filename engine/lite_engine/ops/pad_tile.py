@@ -1,0 +1,159 @@
+"""Tensors made larger or cropped: Pad, Tile, CenterCropPad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..ir import Dim, TypeInfo
+from ._conditions import all_of, attr, separate_axes
+from ._core import Cost, define_op
+from ._helpers import ANY, known_ints, normalise_axes, unknown_dims
+from ._samples import Draw, Sample, ints
+
+_MOVE = Cost()
+
+# ---- Pad and Tile
+
+pad = define_op(
+    "Pad",
+    integer_form="keep",
+    inputs="x pads value? axes?", attrs={"mode": "constant"}, layout="axis",
+    attr_inputs=("pads", "value", "axes"), axis_attrs=("axes",), per_axis_attrs=("pads",),
+    source="ONNX Pad-25", choices={"mode": ("constant", "edge", "reflect", "wrap")},
+)  # fmt: skip
+
+
+def _widths(rank: int, pads: list[int], axes: list[int] | None) -> list[tuple[int, int]]:
+    chosen = normalise_axes(axes, rank) if axes is not None else list(range(rank))
+    if len(pads) != 2 * len(chosen):
+        raise ShapeError(f"{len(pads)} pads for {len(chosen)} axes")
+    out = [(0, 0)] * rank
+    for i, axis in enumerate(chosen):
+        out[axis] = (pads[i], pads[len(chosen) + i])
+    return out
+
+
+@pad.infer
+def _(
+    x: TypeInfo, pads: TypeInfo, value: TypeInfo | None, axes: TypeInfo | None, *, mode: str
+) -> TypeInfo:
+    given = known_ints(pads)
+    if given is None or (axes is not None and axes.const is None):
+        return x.with_shape(unknown_dims(x.rank))
+    widths = _widths(x.rank, given, known_ints(axes))
+    out = tuple(
+        d + sum(w) if isinstance(d, int) else d if w == (0, 0) else None
+        for d, w in zip(x.dims, widths)
+    )
+    if any(isinstance(d, int) and d < 0 for d in out):
+        raise ShapeError(f"pads {given} remove more than there is")
+    return x.with_shape(out)
+
+
+@pad.reference
+def _(
+    x: np.ndarray, pads: np.ndarray, value: np.ndarray | None, axes: np.ndarray | None, *, mode: str
+) -> np.ndarray:
+    """Elements added (or cut, when negative) at both ends of axes: constant, edge, reflect, wrap"""
+    chosen = None if axes is None else [int(a) for a in axes]
+    widths = _widths(x.ndim, [int(p) for p in pads], chosen)
+    kept = x[tuple(slice(max(0, -b), d - max(0, -e)) for (b, e), d in zip(widths, x.shape))]
+    grown = [(max(0, b), max(0, e)) for b, e in widths]
+    if mode == "constant":
+        return np.pad(kept, grown, constant_values=0 if value is None else value.ravel()[0])
+    if mode not in ("edge", "reflect", "wrap"):
+        raise ShapeError(f"mode {mode!r}")
+    return np.pad(kept, grown, mode=mode)  # type: ignore[call-overload]
+
+
+pad.cost(lambda *_, **__: _MOVE)
+pad.kernel("cpu", "copy_pad", dtype=ANY, accepts_pitch=True, accepts_halo=True)
+
+tile = define_op(
+    "Tile",
+    inputs="x repeats",
+    layout="axis",
+    attr_inputs=("repeats",),
+    per_axis_attrs=("repeats",),
+    source="ONNX Tile-13",
+)
+
+
+@tile.infer
+def _(x: TypeInfo, repeats: TypeInfo) -> TypeInfo:
+    given = known_ints(repeats)
+    if given is None:
+        return x.with_shape(unknown_dims(x.rank))
+    if len(given) != x.rank or any(r < 0 for r in given):
+        raise ShapeError(f"repeats {given} for rank {x.rank}")
+    return x.with_shape(
+        tuple(d * r if isinstance(d, int) else d if r == 1 else None for d, r in zip(x.dims, given))
+    )
+
+
+@tile.reference
+def _(x: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+    """x repeated along every axis"""
+    return np.tile(x, tuple(int(r) for r in repeats))
+
+
+tile.cost(lambda *_, **__: _MOVE)
+tile.kernel("cpu", "copy_tile", dtype=ANY)
+
+center_crop_pad = define_op(
+    "CenterCropPad",
+    inputs="x shape",
+    attrs={"axes": None},
+    attr_inputs=("shape",),
+    source="ONNX CenterCropPad-18",
+)
+
+
+@center_crop_pad.infer
+def _(x: TypeInfo, shape: TypeInfo, *, axes: list[int] | None) -> TypeInfo:
+    out: list[Dim] = list(x.dims)
+    chosen = normalise_axes(axes, x.rank) if axes is not None else range(x.rank)
+    wanted = known_ints(shape)
+    for i, axis in enumerate(chosen):
+        out[axis] = None if wanted is None else wanted[i]
+    return x.with_shape(tuple(out))
+
+
+@center_crop_pad.reference
+def _(x: np.ndarray, shape: np.ndarray, *, axes: list[int] | None) -> np.ndarray:
+    """Crops or zero-pads around the centre; an odd remainder goes to the end"""
+    chosen = axes if axes is not None else range(x.ndim)
+    y = x
+    for axis, wanted in zip(chosen, (int(d) for d in shape)):
+        have = y.shape[axis]
+        if have >= wanted:
+            begin = (have - wanted) // 2
+            y = np.take(y, range(begin, begin + wanted), axis)
+        else:
+            widths = [(0, 0)] * x.ndim
+            begin = (wanted - have) // 2
+            widths[axis % x.ndim] = (begin, wanted - have - begin)
+            y = np.pad(y, widths)
+    return y
+
+
+pad.kernel("opencl", "copy_pad", dtype=ANY, when=all_of(separate_axes, attr("mode", "constant")))
+
+
+@pad.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for mode in pad.choices["mode"]:
+        for shape, pads in (
+            ((4, 5), (1, 2, 3, 4)), ((3, 4, 5), (0, 1, 0, 2, 0, 3)), ((7,), (3, 2)),
+            ((4, 6), (-1, 2, 1, -2)), ((1, 6, 5, 7), (0, 1, 2, 0, 0, 0, 1, 3)),
+        ):  # fmt: skip
+            yield Sample([draw(*shape), ints(*pads), draw.scalar(1)], {"mode": mode})
+
+
+@tile.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for shape, repeats in (((5,), (3,)), ((2, 3, 17), (2, 1, 3)), ((1, 2, 3, 4), (1, 2, 1, 2))):
+        yield Sample([draw(*shape), ints(*repeats)])
