@@ -22,6 +22,8 @@ KEY, BINARY = b"platform\0device\0options\0digest", bytes(range(256)) * 3
 
 
 def programs(ask, folder: Path, count: int, runner: Any = "-", **variables: str) -> dict[str, Any]:
+    """With binaries of PoCL's programs, which it keeps itself unless it is told not to."""
+    variables = {"POCL_KERNEL_CACHE": "0", **variables}
     return json.loads(ask("programs", folder, count, runner, **variables).stdout)
 
 
@@ -52,6 +54,7 @@ def test_damaged_entries_are_told(ask, tmp_path: Path) -> None:
     assert ask("unpack", tmp_path / "absent").stdout.strip() == "no file"
 
 
+@pytest.mark.slow
 @pytest.mark.opencl
 def test_python_and_the_runtime_share_one_cache(ask, base_tool: Path, tmp_path: Path) -> None:
     first = programs(ask, tmp_path, 2, base_tool)
@@ -64,6 +67,15 @@ def test_python_and_the_runtime_share_one_cache(ask, base_tool: Path, tmp_path: 
     assert programs(ask, tmp_path, 4, base_tool)["compiled"] == 0
 
 
+@pytest.mark.opencl
+def test_a_driver_that_keeps_its_kernels_is_not_asked_for_binaries(ask, tmp_path: Path) -> None:
+    for _ in range(2):
+        out = programs(ask, tmp_path, 2, POCL_KERNEL_CACHE="1")
+        assert (out["right"], out["compiled"], out["warning"]) == (2, 2, "")
+    assert not list(tmp_path.rglob("*.bin"))
+
+
+@pytest.mark.slow
 @pytest.mark.opencl
 @pytest.mark.parametrize("runner", [True, False])
 def test_the_verdict_on_a_driver_is_shared_too(ask, base_tool, tmp_path, runner: bool) -> None:
@@ -81,6 +93,7 @@ def test_the_verdict_on_a_driver_is_shared_too(ask, base_tool, tmp_path, runner:
     assert programs(ask, tmp_path, 1, program)["compiled"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.opencl
 def test_damaged_entries_are_built_again(ask, tmp_path: Path) -> None:
     programs(ask, tmp_path, 3)
@@ -124,6 +137,7 @@ def test_a_full_disk(base_tool: Path, tmp_path: Path) -> None:
     assert done.stdout == "\n" and len(list((tmp_path / "a" / "b").iterdir())) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.opencl
 def test_a_driver_that_breaks_on_loading_is_found_in_another_process(
     ask, base_tool: Path, tmp_path: Path
@@ -140,6 +154,7 @@ def test_a_driver_that_breaks_on_loading_is_found_in_another_process(
     assert (third["right"], third["compiled"], third["warning"]) == (2, 2, "")
 
 
+@pytest.mark.slow
 @pytest.mark.opencl
 def test_without_a_runner_a_driver_breaks_once(ask, tmp_path: Path) -> None:
     own = next(a for a in discover.attempts() if a.good and a.found_by.endswith(".icd"))
@@ -147,7 +162,7 @@ def test_without_a_runner_a_driver_breaks_once(ask, tmp_path: Path) -> None:
     variables = {"OCL_ICD_VENDORS": str(driver)}
     folder = tmp_path / "cache"
     programs(ask, folder, 2, **variables)
-    ask("programs", folder, 2, "-", status=-signal.SIGABRT, **variables)
+    ask("programs", folder, 2, "-", status=-signal.SIGABRT, POCL_KERNEL_CACHE="0", **variables)
     after = programs(ask, folder, 2, **variables)
     assert (after["right"], after["compiled"]) == (2, 2)
 

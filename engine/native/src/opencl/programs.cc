@@ -18,6 +18,13 @@ cl_int build(const Functions& cl, cl_program program, cl_device_id device, const
   return cl.clBuildProgram(program, 1, &device, all, nullptr, nullptr);
 }
 
+// Whether a driver keeps compiled kernels itself, so that binaries of ours would cost more than they
+// save (driver_keeps of backends/opencl/programs.py has the figures).
+bool driver_keeps(const char* platform) {
+  const char* own = getenv("POCL_KERNEL_CACHE");
+  return strcmp(platform, "Portable Computing Language") == 0 && !(own && strcmp(own, "0") == 0);
+}
+
 }  // namespace
 
 void Programs::open(const Functions* cl, cl_context context, cl_device_id device,
@@ -31,6 +38,7 @@ void Programs::open(const Functions* cl, cl_context context, cl_device_id device
     identity_.add("%s", identity[i]);
     identity_.add_bytes("", 1);
   }
+  if (driver_keeps(identity[0])) return;
   if (!cache_dir || !*cache_dir || strlen(cache_dir) > sizeof cache.folder - 10) return;
   snprintf(cache.folder, sizeof cache.folder, "%s/opencl", cache_dir);
   trial.open(cache.folder, identity);
