@@ -7,6 +7,7 @@
 //   base_tool unpack ENTRY                        "intact", or why an entry of the cache is not
 //   base_tool store FOLDER BYTES                  keeps an entry; the cache's warning
 //   base_tool programs FOLDER COUNT RUNNER        as tests/opencl/cached_programs.py; RUNNER - is none
+//   base_tool defines LINES                       nothing, or why a line may not come with a file
 //   base_tool list-devices                        lite_opencl_report
 //   base_tool --probe-...                         the other process's part
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include "lite_runtime.h"
 #include "opencl/blake2b.h"
+#include "opencl/defines.h"
 #include "opencl/device.h"
 #include "opencl/refusal.h"
 #include "opencl/text.h"
@@ -130,6 +132,13 @@ int main(int argc, char** argv) {
     file.release();
     binary.release();
     return 0;
+  }
+  if (is(what, "defines") && argc == 3) {
+    char error[300] = "";
+    lite::Env env{};
+    env.error = error;
+    env.error_bytes = sizeof error;
+    return lite::opencl::check_defines(argv[2], env) ? 0 : (puts(error), 1);
   }
   if (is(what, "store") && argc == 4) {
     static BinaryCache cache;

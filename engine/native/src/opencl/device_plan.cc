@@ -3,6 +3,7 @@
 #include "../runtime/allocator.h"
 #include "../runtime/reader.h"
 #include "defines.h"
+#include "lite_runtime.h"
 
 namespace lite::opencl {
 
@@ -73,7 +74,7 @@ bool parse_texts(Reader& in, Env& env, uint32_t count, const KernelText** texts)
     if (in.good && !texts[i])
       return env.fail(
           "the OpenCL program was made for other kernels than this runtime's; convert the model "
-          "with lite-workbench %s", LITE_VERSION);
+          "with lite-workbench %s", lite_version());
   }
   return in.good || damaged(env, "kernels");
 }

@@ -39,19 +39,44 @@ bool suits(const char* at, const char* end, Argument kind) {
   return false;
 }
 
+// Parameters that several kernels share have a name in common.h: `#define ENDING float low, …`.
+const char* shared_parameters(const char* common, const char* at) {
+  while (*at == ' ' || *at == '\n') ++at;
+  size_t length = 0;
+  while (at[length] >= 'A' && at[length] <= 'Z') ++length;
+  if (!length || (at[length] != ',' && at[length] != ')')) return nullptr;
+  for (const char* line = common; (line = strstr(line, "#define ")) != nullptr;) {
+    line += 8;
+    if (strncmp(line, at, length) == 0 && line[length] == ' ') return line + length + 1;
+  }
+  return nullptr;
+}
+
+// Whether the parameters from `at` up to one of `ends` are those of the launch from *count on.
+bool suit(const char* at, const char* ends, const Launch& launch, uint32_t* count) {
+  for (;;) {
+    const char* end = at + strcspn(at, ends);
+    const char* shared = shared_parameters(launch.text->common, at);
+    if (shared) {
+      if (!suit(shared, ",\n", launch, count)) return false;
+    } else if (*count >= launch.num_args || !suits(at, end, launch.kinds[*count])) {
+      return false;
+    } else {
+      ++*count;
+    }
+    if (*end != ',') return true;
+    at = end + 1;
+  }
+}
+
 }  // namespace
 
 bool matches_signature(const Launch& launch, Env& env) {
   const char* at = parameters_of(launch.text->text, launch.kernel);
   if (!at) return env.fail("OpenCL: %s.cl has no kernel '%.60s'", launch.text->name, launch.kernel);
   uint32_t count = 0;
-  for (bool more = true; more; ++count) {
-    const char* end = at + strcspn(at, ",)");
-    if (count >= launch.num_args || !suits(at, end, launch.kinds[count]))
-      return env.fail("OpenCL: kernel '%s' does not take argument %u", launch.kernel, count);
-    more = *end == ',';
-    at = end + 1;
-  }
+  if (!suit(at, ",)", launch, &count))
+    return env.fail("OpenCL: kernel '%s' does not take argument %u", launch.kernel, count);
   if (count != launch.num_args)
     return env.fail("OpenCL: kernel '%s' takes %u arguments, not %u", launch.kernel, count,
                     launch.num_args);

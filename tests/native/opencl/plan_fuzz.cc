@@ -1,0 +1,124 @@
+// Damages the OpenCL part of a program again and again and reads what is left, up to where a device
+// would be needed: tables, the program inside, option lines, arguments, packed weights.
+//
+//   plan_fuzz PLAN WEIGHTS SEED COUNT      WEIGHTS: u64 count, then u64 size and bytes of each
+//
+// The same seed gives the same damages. Prints how many were refused and how many were read.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lite_runtime.h"
+#include "opencl/binary_cache.h"
+#include "opencl/constants.h"
+#include "opencl/signature.h"
+#include "opencl/text.h"
+#include "runtime/allocator.h"
+#include "runtime/program.h"
+
+using namespace lite;
+using namespace lite::opencl;
+
+const char* lite_version() { return "test"; }
+const char* lite_target() { return "test"; }
+
+namespace {
+
+uint64_t state;
+uint64_t next() {  // xorshift64*
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 0x2545f4914f6cdd1dull;
+}
+size_t below(size_t n) { return n ? next() % n : 0; }
+
+const uint32_t kEdges[] = {0, 1, 2, 7, 64, 255, 4096, 65536, INT32_MAX, 1u << 31, UINT32_MAX};
+
+void damage(uint8_t* data, size_t* size) {
+  for (size_t times = 1 + below(3); times; --times) {
+    if (*size < 16) return;
+    uint8_t* at = data + below(*size - 4);
+    switch (below(6)) {
+      case 0: *at ^= 1u << below(8); break;
+      case 1: *at = static_cast<uint8_t>(next()); break;
+      case 2: memcpy(at, &kEdges[below(sizeof kEdges / 4)], 4); break;
+      case 3: *at += 1; break;
+      case 4: memmove(at, data + below(*size - 4), 4); break;
+      case 5:
+        if (below(8) == 0) *size = below(*size);
+        break;
+    }
+  }
+}
+
+// Whether everything that needs no device is in order.
+bool reads(const uint8_t* data, size_t size, const void* const* weights, const size_t* bytes,
+           size_t count, bool told = false) {
+  Allocator memory{};
+  memory.limit_bytes = 64 << 20;
+  char error[400] = "";
+  Env env{};
+  env.allocator = &memory;
+  env.error = error;
+  env.error_bytes = sizeof error;
+  DevicePlan plan{};
+  Program program{};
+  program.has_device = true;
+  bool good = parse_device_plan(data, size, env, &plan) &&
+              parse_program(plan.program, plan.program_bytes, env, &program);
+  for (uint32_t i = 0; good && i < plan.num_launches; ++i)
+    good = matches_signature(plan.launches[i], env);
+  for (uint32_t i = 0; good && i < plan.num_constants; ++i) {
+    const Constant& c = plan.constants[i];
+    Array made{};
+    good = c.weight < count &&
+           evaluate(c, weights[c.weight], bytes[c.weight], memory.limit_bytes, env, &made);
+    free(made.data);
+  }
+  if (!good && told) printf("%s\n", error);
+  memory.release();
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  Text plan, file;
+  const char* reason = nullptr;
+  if (!read_whole(argv[1], &plan, &reason) || !read_whole(argv[2], &file, &reason)) return 1;
+  const uint8_t* at = reinterpret_cast<const uint8_t*>(file.data);
+  uint64_t count = 0;
+  memcpy(&count, at, 8);
+  at += 8;
+  const void** weights = static_cast<const void**>(calloc(count + 1, sizeof(void*)));
+  size_t* bytes = static_cast<size_t*>(calloc(count + 1, sizeof(size_t)));
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t size;
+    memcpy(&size, at, 8);
+    weights[i] = at + 8;
+    bytes[i] = size;
+    at += 8 + size;
+  }
+  const uint8_t* whole = reinterpret_cast<const uint8_t*>(plan.data);
+  const bool good = reads(whole, plan.size, weights, bytes, count, true);
+  state = strtoull(argv[3], nullptr, 10) * 2654435761u + 88172645463325252ull;
+  int refused = 0, read = 0;
+  for (int n = good ? atoi(argv[4]) : 0; n; --n) {
+    size_t size = plan.size;
+    uint8_t* copy = static_cast<uint8_t*>(malloc(size));
+    memcpy(copy, whole, size);
+    damage(copy, &size);
+    // A copy of exactly its size: reading past its end is seen.
+    copy = static_cast<uint8_t*>(realloc(copy, size ? size : 1));
+    ++(reads(copy, size, weights, bytes, count) ? read : refused);
+    free(copy);
+  }
+  if (good) printf("%d refused, %d read\n", refused, read);
+  free(weights);
+  free(bytes);
+  plan.release();
+  file.release();
+  return good ? 0 : 1;
+}
