@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lite_engine.backends.opencl.programs import KERNELS, program_text
 from lite_engine.backends.opencl.steps import kernels
-from lite_engine.ops.activation import FUSABLE
+from lite_engine.passes.fuse_activation import FUSABLE
 
 from tests.opencl import hot, offline
 from tests.opencl.texts import Text, all_texts

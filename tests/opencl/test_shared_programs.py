@@ -9,7 +9,7 @@ from lite_engine.backends.opencl.registry import Target
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.ir import Graph
 from lite_engine.ops import get_op
-from lite_engine.ops.activation import FUSABLE
+from lite_engine.passes.fuse_activation import FUSABLE
 from lite_engine.plan import make_plan
 
 from tests.opencl.tiny import check
