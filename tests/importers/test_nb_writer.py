@@ -104,7 +104,8 @@ def test_windows_round_trip(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "op", ["Square", "Rsqrt", "Log1p", "Expm1", "Log2", "Log10", "LogSigmoid", "Swish"]
+    "op",
+    ["Square", "Rsqrt", "Log1p", "Expm1", "Log2", "Log10", "LogSigmoid", "Swish", "TanhShrink"],
 )
 def test_composed_functions_round_trip(op: str, tmp_path: Path) -> None:
     """Paddle-Lite has no operator of that name, or none that every version has."""

@@ -65,6 +65,10 @@ FUNCTIONS = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "trunc": np.trunc,
     "logsigmoid": lambda x: -np.log1p(np.exp(-x)),
+    # ∫ tanh² from 0: x − tanh x without a difference
+    "tanh_shrink": lambda x: (
+        x * np.mean(np.tanh(x * ((np.arange(4000) + 0.5) / 4000)[:, None]) ** 2, 0)
+    ),
 }
 
 

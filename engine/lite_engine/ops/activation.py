@@ -164,6 +164,24 @@ log_sigmoid = _activation(
     flops=16,
 )
 
+
+def _tanh_shrink(x: np.ndarray) -> np.ndarray:
+    """y = x − tanh x; near 0 x³/3 − 2x⁵/15 + 17x⁷/315 − …, where the difference has no digits"""
+    d = x.astype(np.float64)
+    s = np.minimum(d * d, 0.01)
+    series = d * s * (1 / 3 - s * (2 / 15 - s * (17 / 315 - s * 62 / 2835)))
+    return np.where(d * d < 0.01, series, d - np.tanh(d))
+
+
+tanh_shrink = _activation(
+    "TanhShrink",
+    _tanh_shrink,
+    "PyTorch Tanhshrink: y = x − tanh x, exact near 0",
+    opencl="((x)*(x)<0.25f?(x)*(x)*(x)*(0.33333333f-(x)*(x)*(0.13333333f-(x)*(x)*(0.053968254f"
+    "-(x)*(x)*(0.021869489f-(x)*(x)*(0.0088632355f-(x)*(x)*0.0035921280f))))):(x)-tanh(x))",
+    flops=14,
+)
+
 clip = define_op(
     "Clip",
     inputs="x min? max?",

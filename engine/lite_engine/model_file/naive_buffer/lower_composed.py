@@ -69,6 +69,13 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     _scaled(w, inner, node.output, 1.0, -1.0)
 
 
+@lowers("TanhShrink")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    inner = w.like(node.output, "tanh")
+    w.add("tanh", {"X": node.inputs[0]}, {"Out": inner})
+    w.add("elementwise_sub", {"X": node.inputs[0], "Y": inner}, {"Out": node.output}, axis=-1)
+
+
 @lowers("Log2", "Log10")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     inner = w.like(node.output, "log")

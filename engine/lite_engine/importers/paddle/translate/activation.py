@@ -15,7 +15,7 @@ _SAME = {
     "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
     "softsign": "Softsign", "sign": "Sign", "reciprocal": "Reciprocal", "silu": "Silu",
     "square": "Square", "rsqrt": "Rsqrt", "expm1": "Expm1", "log1p": "Log1p", "log2": "Log2",
-    "log10": "Log10", "trunc": "Trunc", "logsigmoid": "LogSigmoid",
+    "log10": "Log10", "trunc": "Trunc", "logsigmoid": "LogSigmoid", "tanh_shrink": "TanhShrink",
     "negative": "Neg", "isnan": "IsNaN", "isinf": "IsInf", "isnan_v2": "IsNaN", "isinf_v2": "IsInf",
 }  # fmt: skip
 
@@ -137,12 +137,6 @@ def _(op: Call) -> None:
     limit = float(op.attr("threshold", op.attr("lambda", 0.5)))
     bias = limit if op.type == "softshrink" else 0.0
     op.set("Out", op.node("Shrink", [op.need("X")], lambd=limit, bias=bias))
-
-
-@translates("tanh_shrink")
-def _(op: Call) -> None:
-    x = op.need("X")
-    op.set("Out", op.node("Sub", [x, op.node("Tanh", [x])]))
 
 
 @translates("stanh")
