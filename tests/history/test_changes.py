@@ -64,7 +64,7 @@ def test_what_the_numbers_do_not_mean_is_said() -> None:
     result = changes(a, b)
     assert result.baseline == "made-up on x86 (fp32, 2 threads, A, engine 1)"
     assert result.warnings == ["changes of less than 7.0 µs in a layer may be noise"]
-    assert changes(a, a).a == "made-up on x86 (fp32, 2 threads)"
+    assert changes(a, a).baseline == "made-up on x86 (fp32, 2 threads)"
     counted = {"instructions": {"run": 5000}, "times_meaningful": False}
     other = of_layers([layer(0, 1.0, sources=["else"], macs=7)], **counted)
     said = changes(made_up([1.0], **counted), other)

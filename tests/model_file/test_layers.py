@@ -129,7 +129,7 @@ def test_the_command(model, tmp_path, capsys):
     assert main(["convert", source, "-o", out, *layers]) == 0
     assert main(["info", out]) == 0
     told = capsys.readouterr().out
-    assert "target  opencl: fp16, 8 layers; pw set to reference; wide set to fp32" in told
+    assert "target  opencl: fp16, 8 layers; pw overridden: reference; wide overridden: fp32" in told
     assert main(["run", out, "--backend", "reference", "-v"]) == 0
     if HERE == "x86":
         capsys.readouterr()

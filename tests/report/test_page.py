@@ -43,7 +43,7 @@ def test_the_command_writes_one_file(model, tmp_path, capsys, monkeypatch) -> No
     text = out.read_text("utf-8")
     assert "wrote" in capsys.readouterr().out
     assert len(text) < 2_000_000
-    for section in ("What is in the file", "Conversion", "Where the time goes", "agree?",
+    for section in ("Model", "Conversion", "Where the time goes", "agree?",
                     "Environment"):  # fmt: skip
         assert section in text
     markup = re.sub(r"<script.*?</script>", "", text, flags=re.S)
@@ -91,7 +91,7 @@ def test_emulated_profiles_count_instructions(tmp_path) -> None:
     session.set_input()
     made = session.profile("arm", runs=1)
     text = write_report([session], tmp_path / "arm.html").read_text("utf-8")
-    assert f"{number(made.instructions['run'])} instructions a run" in text
+    assert f"{number(made.instructions['run'])} instructions per run" in text
     assert '"instructions":' in text
 
 

@@ -337,11 +337,11 @@ def test_padding_has_no_share_of_a_mask() -> None:
                       ("stretch", "class 0 87.5 %, class 1 12.5 %")]:  # fmt: skip
         model.metadata["preprocess"] = Preprocess.parse(how).to_dict()
         said = answer_of(model, feed, {"mask": mask}, picture=(200, 100))
-        assert said.text == text and said.items[0]["text"].endswith("% of the picture")
+        assert said.text == text and said.items[0]["text"].endswith("% of the image")
     model.metadata["preprocess"] = Preprocess.parse("crop").to_dict()
     said = answer_of(model, feed, {"mask": mask}, picture=(200, 100))
     assert said.text == "class 0 87.5 %, class 1 12.5 %"
-    assert said.items[0]["text"] == "87.5 % of the picture's centre"
+    assert said.items[0]["text"] == "87.5 % of the center of the image"
 
 
 def detector(rows: np.ndarray) -> Graph:

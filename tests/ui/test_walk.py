@@ -97,7 +97,7 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     page.step("Quantize")
     page.page.click(".lite-header [data-action=run] >> visible=true")
     find("button[data-step=Quantize] .rs", has_text="dB").wait_for(timeout=180_000)
-    find(".lite-sensitivity", has_text="Which layers mind?").wait_for(timeout=180_000)
+    find(".lite-sensitivity", has_text="Which layers lose accuracy?").wait_for(timeout=180_000)
     page.shot(f"walk-quantize-{look}")
 
     # export

@@ -57,7 +57,10 @@ def test_decoded_boxes_are_thinned_out() -> None:
 def test_labels_that_do_not_fit_are_said() -> None:
     scores = {"y": np.array([[0.1, 0.7, 0.2]], np.float32)}
     said = answer(scores, ["cat", "dog"])
-    assert said.text == "1" and said.note == "classes are not named: 2 labels, 3 classes"
+    assert (
+        said.text == "1"
+        and said.note == "class names are not shown: there are 2 labels for 3 classes"
+    )
     assert answer(scores, ["", "cat", "dog"]).note == ""
 
 
@@ -154,4 +157,4 @@ def test_where_the_blank_is(labels, classes, blank) -> None:
 def test_nan_is_no_answer(shape: tuple[int, ...]) -> None:
     said = answer({"y": np.full(shape, np.nan, np.float32)}, ["a"] * 5)
     assert (said.kind, said.text) == ("values", "")
-    assert said.items[0]["text"] == "no finite value"
+    assert said.items[0]["text"] == "no finite values"

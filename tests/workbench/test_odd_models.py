@@ -110,7 +110,7 @@ def test_wrong_calls(tmp_path, monkeypatch) -> None:
         lambda: session.values("x86", "no"),
         lambda: session.plant_fault("no", "forget_bias"),
     ):
-        with pytest.raises(UsageError, match="no layer is called 'no'"):
+        with pytest.raises(UsageError, match="there is no layer 'no'"):
             call()
     with pytest.raises(UsageError, match="'Foo' is not a step; steps: Model"):
         lw.Workbench(session, step="Foo")

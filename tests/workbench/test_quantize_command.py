@@ -91,7 +91,7 @@ def test_a_point_of_the_curve_is_repeated(files, tmp_path, capsys):
     floats = made_by([*files, "--repeat", f"{curve}:1"])
     assert not any(n.op == "QLinearConv" for n in floats.graph.nodes)
     assert main([*files, "--repeat", f"{curve}:2"]) == 2
-    assert "has 2 points, numbered from 0" in capsys.readouterr().err
+    assert "has 2 points, counted from 0" in capsys.readouterr().err
 
 
 def test_an_interrupted_calibration_goes_on(files, tmp_path, monkeypatch, capsys):
@@ -107,7 +107,7 @@ def test_an_interrupted_calibration_goes_on(files, tmp_path, monkeypatch, capsys
     monkeypatch.setattr(FastRun, "__call__", press)
     words = [*files, "--method", "minmax", "--resume", str(state)]
     assert main(words) == 130
-    assert f"stopped after 3 samples; the same command goes on from {state}" in (
+    assert f"stopped after 3 samples; run the same command again to continue from {state}" in (
         capsys.readouterr().err
     )
     made = made_by(words)

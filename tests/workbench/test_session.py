@@ -131,7 +131,7 @@ def test_quantized_version(session: lw.Session, tmp_path: Path) -> None:
     quantization = session.quantize(digits["images"][:20], limit=16)
     assert session.version == "int8" and quantization.verdict.passed
     given = lw.open(session.export(tmp_path / "int8.lite"))  # it holds nothing else
-    assert list(given.versions) == [given.version] == ["as given"]
+    assert list(given.versions) == [given.version] == ["as in the file"]
     assert session.run(lw.shipped("digits.png"), backend="x86").text == "7"
     session.use("float")
     assert session.run(backend="x86").version == "float"
@@ -173,7 +173,7 @@ def test_export_is_the_same_model(session: lw.Session, tmp_path: Path) -> None:
         (lambda s: s.use("int8"), "no version"),
         (lambda s: s.override("nope", "x86"), "no layer"),
         (lambda s: s.override(s.model.graph.nodes[0].name, "tpu"), "not one of"),
-        (lambda s: s.compare("x86", "tpu"), "sides are"),
+        (lambda s: s.compare("x86", "tpu"), "choose from"),
         (lambda s: s.plant_fault("a", "nothing"), "not one of"),
         (lambda s: s.run("nothing.png"), "no such file"),
         (lambda s: s.explore(), "session.quantize"),
@@ -278,7 +278,7 @@ def test_a_line_is_read_by_ctc() -> None:
 def test_other_outputs_are_values() -> None:
     said = answer({"a": np.full((2, 3), np.nan), "b": np.arange(4)}, [])
     assert said.kind == "values"
-    assert said.items[0]["text"] == "no finite value" and said.items[1]["text"] == "0 … 3"
+    assert said.items[0]["text"] == "no finite values" and said.items[1]["text"] == "0 … 3"
 
 
 def test_an_image_in_every_form_gives_the_same_feed(session: lw.Session) -> None:
@@ -362,7 +362,7 @@ def test_the_file_keeps_what_was_set_by_hand(session: lw.Session, tmp_path: Path
     digits = np.load(lw.shipped("digits_held_back.npz"))["images"]
     layer = next(n.name for n in session.model.graph.nodes if n.op == "Conv")
     session.override(layer, "x86")
-    with pytest.raises(UsageError, match=r"no int8 version yet; session\.quantize"):
+    with pytest.raises(UsageError, match=r"no int8 version yet; call session\.quantize"):
         session.export(tmp_path / "m", int8=["arm"])
     session.quantize(digits[:20], limit=16)
     session.use("float")

@@ -75,7 +75,7 @@ def test_run_then_compare(session: lw.Session) -> None:
     settle(session)
     assert bench.current == "Compare"
     states = step_states(session)
-    assert states["Run"][0] == "attention" and states["Compare"] == ("attention", "1 wrong layer")
+    assert states["Run"][0] == "attention" and states["Compare"] == ("attention", "1 failing layer")
     compare = bench.step("Compare")
     assert compare.pair == ("x86", "reference")
     assert compare.strip.verdict()["layer"] == layer and session.selected == [layer]
@@ -128,7 +128,7 @@ def test_integers_are_not_quantized_again(session: lw.Session) -> None:
     with pytest.raises(CalibrationError, match="computes in integers already"):
         made.quantize(images)
     step = step_class("Quantize")(made)
-    assert step.header.buttons == [] and step.trade.status["title"] == "In integers already"
+    assert step.header.buttons == [] and step.trade.status["title"] == "Already quantized"
 
 
 def test_an_error_is_told_in_place(session: lw.Session, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_precision_and_backend_of_selected_layers(session: lw.Session) -> None:
     session.selected = convs[:2]
     assert step.inspector.precisions == ["int8"] and step.inspector.also == convs[:1]
     click(step.inspector, "measure", layers=convs[:1], backend="", precision="int8")
-    assert "Nothing is calibrated" in step.notice.what and session.version == "float"
+    assert "The model is not calibrated" in step.notice.what and session.version == "float"
     digits = np.load(lw.shipped("digits_held_back.npz"))["images"]
     session.quantize(digits[:20], limit=16)
     session.use("float")
@@ -381,14 +381,17 @@ def test_a_name_with_dots_stays_whole_and_sizes_are_those_written(tmp_path: Path
     click(step.bundle, "write")
     with pytest.raises(UsageError):
         settle(session)
-    assert step.notice.what == "**blocked is a file**" and "folder" in step.notice.detail
+    assert (
+        step.notice.what == "**blocked is a file, but the bundle is a folder**"
+        and "folder" in step.notice.detail
+    )
 
 
 def test_without_samples_it_says_where_to_put_them(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "digits.onnx").write_bytes(lw.shipped("digits.onnx").read_bytes())
     step = step_class("Quantize")(lw.open("digits.onnx"))
-    assert "No samples" in step.notice.what and str(tmp_path) in step.notice.detail
+    assert "no calibration samples" in step.notice.what and str(tmp_path) in step.notice.detail
     assert "button" not in step.trade.status and step.header.buttons[0]["disabled"]
     (tmp_path / "samples.npz").write_bytes(lw.shipped("digits_held_back.npz").read_bytes())
     click(step.notice, "again")
@@ -407,7 +410,7 @@ def test_a_guessed_preparation_is_said(tmp_path: Path, monkeypatch: Any) -> None
     step = step_class("Run")(session)
     session.run(lw.shipped("digits.png"), backend="x86")
     session.run(backend="opencl" if "opencl" in step.cards else "reference")
-    assert "does not say how its images were prepared" in step.notice.detail
+    assert "does not define its image preprocessing" in step.notice.detail
     assert step.cards["x86"].aside == "", "a mean over classes says nothing"
     assert {len(card.image) > 0 for card in step.cards.values()} == {True}
     np.save("digit.npy", np.zeros((1, 1, 32, 32), np.float32))

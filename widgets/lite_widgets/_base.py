@@ -22,7 +22,7 @@ from .data import with_new_names
 
 _SHARED = Path(__file__).with_name("_shared")
 _STATIC = Path(__file__).with_name("static")
-#: Beside a widget's view: our JupyterLab extension then shows the static picture where no kernel
+#: Beside a widget's view: our JupyterLab extension then shows the static image where no kernel
 #: holds the widget any more, instead of ipywidgets' "model not found".
 VIEW_MIME = "application/vnd.lite-workbench.view+json"
 
@@ -88,7 +88,7 @@ class LiteWidget(anywidget.AnyWidget):
     # ---- where there is no kernel -------------------------------------------------------------
 
     def static_svg(self) -> str | None:
-        """Return the same picture as an SVG text, or None where the view is a table or a form."""
+        """Return the view as SVG text, or None for a table or a form."""
         return None
 
     def static_html(self) -> str:

@@ -76,7 +76,10 @@ def answer(
             fits = len(labels) >= squeezed.size
             found = _top(squeezed, labels if fits else (), top)
             if labels and not fits:
-                found.note = f"classes are not named: {len(labels)} labels, {squeezed.size} classes"
+                found.note = (
+                    f"class names are not shown: there are {len(labels)} labels for "
+                    f"{squeezed.size} classes"
+                )
             return found
     boxes = find_boxes(outputs, labels, size, threshold, overlap)
     if boxes is not None:
@@ -191,7 +194,7 @@ def _top(scores: np.ndarray, labels: Sequence[str], count: int) -> Answer:
 def _value(name: str, array: np.ndarray) -> dict[str, Any]:
     shape = "×".join(map(str, array.shape)) or "scalar"
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
-    text = f"{finite.min():.4g} … {finite.max():.4g}" if finite.size else "no finite value"
+    text = f"{finite.min():.4g} … {finite.max():.4g}" if finite.size else "no finite values"
     return {"label": name, "shape": shape, "text": text}
 
 

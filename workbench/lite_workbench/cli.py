@@ -107,13 +107,13 @@ def _as_ours(error: BaseException) -> LiteError:
     if isinstance(error, KeyboardInterrupt):
         return LiteError(str(error) or "interrupted")
     if isinstance(error, MemoryError):
-        return LiteError("memory ran out", fix=str(error) or "use smaller inputs")
+        return LiteError("out of memory", fix=str(error) or "use smaller inputs")
     if isinstance(error, OSError):  # the machine's: no room in /tmp, no permission
         return LiteError(error.strerror or error, where=error.filename or "standard output")
     return LiteError(
         f"internal error, {type(error).__name__}: {error}",
         where=_place(error),
-        fix="please report it with what LITE_DEBUG=1 shows",
+        fix="please report it, with the output of LITE_DEBUG=1",
     )
 
 

@@ -58,7 +58,7 @@ def feeds_of(model: Model, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     if isinstance(source, np.ndarray):
         return {value.name: source}, b""
     raise UsageError(
-        f"an input cannot be a {type(source).__name__}", fix="give a file, image or array"
+        f"a {type(source).__name__} cannot be an input", fix="give a file, image or array"
     )
 
 
@@ -93,7 +93,7 @@ def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:
             return write_file(path, data)
         if path.is_file() and path.read_bytes() == data:
             return path
-    raise UsageError("there are a thousand of this name already", where=base)
+    raise UsageError("a thousand files with this name exist already", where=base)
 
 
 def png(picture: Any) -> bytes:

@@ -20,5 +20,7 @@ def shipped(name: str) -> Path:
     path = folder() / "models" / name
     if not path.is_file():
         there = sorted(p.name for p in path.parent.glob("*") if p.suffix != ".py")
-        raise UsageError(f"{name!r} is not shipped", fix=f"there are: {', '.join(there)}")
+        raise UsageError(
+            f"there is no shipped file {name!r}", fix=f"choose from {', '.join(there)}"
+        )
     return path

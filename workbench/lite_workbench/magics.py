@@ -101,7 +101,7 @@ def _arguments(text: str, names: Mapping[str, Any]) -> list[str]:
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in names:
-            raise UsageError(f"no variable is called {match[1]!r}")
+            raise UsageError(f"there is no variable {match[1]!r}")
         return str(names[match[1]])
 
     return [re.sub(r"\{(\w+)\}", value, word) for word in words]

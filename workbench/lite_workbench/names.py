@@ -5,7 +5,7 @@ from pathlib import Path
 BACKENDS = ("x86", "arm", "opencl", "reference")
 FLOAT, INT8, MIXED = "float", "int8", "mixed"
 #: What stands in place of "float" where the file holds integers already.
-GIVEN = "as given"
+GIVEN = "as in the file"
 #: A version with the precision of single layers set by hand.
 CUSTOM = "custom"
 

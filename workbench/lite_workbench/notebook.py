@@ -1,4 +1,4 @@
-"""The walk as a runnable notebook."""
+"""Session as a runnable notebook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lite_engine.files import write_file
 from .names import with_ending
 
 
-def write_notebook(lines: Sequence[str], path: str | Path, title: str = "The walk") -> Path:
+def write_notebook(lines: Sequence[str], path: str | Path, title: str = "Session") -> Path:
     """One cell per line, the last name shown. Raises LiteError when it cannot be written."""
     target = with_ending(path, ".ipynb")
     cells = [_cell("markdown", f"# {title}", 0)]

@@ -148,7 +148,7 @@ def find_mask(
     if array is None or classes is None:
         return None
     seen = classes if placed is None else placed.part_of(classes)
-    what = "the picture" if placed is None or placed.whole else "the picture's centre"
+    what = "the image" if placed is None or placed.whole else "the center of the image"
     numbers, counts = np.unique(seen, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return [

@@ -77,7 +77,7 @@ class Quantization:
         return {**self.made.to_dict(), "kept": self.kept, **rest}
 
     def __repr__(self) -> str:
-        quality = f"{self.verdict.sqnr_db:.1f} dB from its float parent"
+        quality = f"{self.verdict.sqnr_db:.1f} dB against the float model"
         return f"<Quantization {self.method}, {len(self.kept)} layers in float: {quality}>"
 
 
@@ -155,7 +155,9 @@ def explore(
     Fills `quantization` and returns it. Raises UsageError for None.
     """
     if quantization is None:
-        raise UsageError("nothing is quantized yet", fix="session.quantize(images) comes first")
+        raise UsageError(
+            "the model is not quantized yet", fix="call session.quantize(images) first"
+        )
     made, ranges = quantization.made, quantization.made.finished().ranges
     scheme = replace(made.options.scheme, keep_float=frozenset())
     feeds = made.held[:4]

@@ -135,15 +135,15 @@ def support_data(info: ModelInfo) -> dict[str, Any]:
     for op, uses in info.operators.items():
         states = {target: cells[op, target] for target in targets}
         whys = [f"{t}: {s.reason} ({s.fix})" for t, s in states.items() if not s.supported]
-        runs = {t: s.supported or ["runs elsewhere", "warn"] for t, s in states.items()}
+        runs = {t: s.supported or ["on another backend", "warn"] for t, s in states.items()}
         rows.append({"op": op, "uses": uses, **runs, "why": "; ".join(whys)})
     columns = [
         {"id": "op", "head": "Operator", "kind": "code"},
         {"id": "uses", "head": "Uses", "kind": "number"},
         *({"id": t, "head": t, "kind": "check", "backend": t} for t in targets),
-        {"id": "why", "head": "Why not, and what then", "kind": "wrap"},
+        {"id": "why", "head": "Reason and alternative", "kind": "wrap"},
     ]
-    note = f"{len(rows)} kinds of operator, {len(info.layers)} layers"
+    note = f"{len(rows)} operator types, {len(info.layers)} layers"
     return {"note": note, "columns": columns, "rows": rows}
 
 

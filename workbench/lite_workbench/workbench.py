@@ -160,7 +160,7 @@ class Workbench(WorkbenchView):
 
     def _inserted(self, count: int) -> None:
         cells = f"{plural(count, 'cell')} inserted below"
-        self.top.note = cells if count else "copied; paste it into a cell"
+        self.top.note = cells if count else "Copied. Paste it into a cell."
 
 
 def step_states(session: Session) -> dict[str, tuple[str, str]]:
@@ -181,7 +181,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
         said = {run.text for run in session.runs.values()}
         count = len(session.runs)
         text = plural(count, "backend")
-        states["Run"] = ("done", text) if len(said) == 1 else ("attention", "answers differ")
+        states["Run"] = ("done", text) if len(said) == 1 else ("attention", "outputs differ")
     if session.profiles:
         last = next(reversed(session.profiles.values()))
         states["Profile"] = ("done", views.total_text(last))
@@ -196,4 +196,4 @@ def _compared(comparison: Comparison) -> tuple[str, str]:
     if comparison.agrees:
         return "done", "all agree"
     wrong = len({row.name for row in comparison.layers if not row.within})
-    return "attention", plural(wrong, "wrong layer") if wrong else "outputs differ"
+    return "attention", plural(wrong, "failing layer") if wrong else "outputs differ"

@@ -1,5 +1,5 @@
-// Who is guilty: every layer's error against its tolerance, the first offender, and the verdict.
-// The Python twin, for saved pictures, is error_strip/verdict.py; a test holds them together.
+// Every layer's error against its tolerance, the first failing layer, and the verdict.
+// The Python twin, for static images, is error_strip/verdict.py; a test holds them together.
 import { error } from "./format.js";
 import { backendName } from "./colour.js";
 
@@ -61,30 +61,30 @@ export function verdict(comparison, tolerance, judged) {
     b = backendName(comparison.candidate);
   const usual = comparison.usual_tolerance ?? comparison.tolerance;
   const n = judged.layers.length;
-  const guilty = judged.layers[judged.own[0] ?? -1];
+  const failing = judged.layers[judged.own[0] ?? -1];
   const first = judged.layers[judged.first];
-  const usualSays = `${error(usual)} is usual for this pair.`;
+  const usualSays = `${error(usual)} is the usual error for this pair.`;
   // what is usual for this operator: its own tolerance when the line stands at `usual`
-  const most = guilty && Math.max((guilty.tol * usual) / tolerance, guilty.tol);
-  if (guilty && (guilty.iso === null || guilty.iso > most)) {
-    const down = n - judged.layers.indexOf(guilty) - 1;
+  const most = failing && Math.max((failing.tol * usual) / tolerance, failing.tol);
+  if (failing && (failing.iso === null || failing.iso > most)) {
+    const down = n - judged.layers.indexOf(failing) - 1;
     const others = judged.own.length - 1;
     const row = comparison.layers[judged.own[0]];
     const rest = others
-      ? `${others} more of the ${down} layers after it ${others > 1 ? "are" : "is"} wrong too.`
+      ? `${others} of the ${down} layers after it also ${others > 1 ? "fail" : "fails"}.`
       : down
-        ? `The ${down} layers after it are right when fed right input; ` +
-          "they only carry the error on."
+        ? `The ${down} layers after it are correct on correct input; ` +
+          "they only propagate the error."
         : "It is the last layer.";
     return {
-      case: "guilty",
+      case: "failing",
       kind: "error",
-      layer: guilty.name,
-      text: `${b} goes wrong at **${guilty.name}**: given ${a}'s own input, it ${
-        guilty.iso === null
-          ? "makes values that are not numbers"
-          : `is off by **${error(guilty.iso)}**`
-      } (tolerance ${error(guilty.tol)}).`,
+      layer: failing.name,
+      text: `${b} goes wrong at **${failing.name}**: on the input of ${a}, it ${
+        failing.iso === null
+          ? "gives values that are not finite"
+          : `has an error of **${error(failing.iso)}**`
+      } (tolerance ${error(failing.tol)}).`,
       detail: row.hint ? `${rest} ${row.hint}` : rest,
     };
   }
@@ -97,8 +97,8 @@ export function verdict(comparison, tolerance, judged) {
         layer: first.name,
         text:
           `At this tolerance the first difference is **${first.name}** (${error(worst)}), ` +
-          "which is the size of rounding.",
-        detail: `No layer up to here is wrong. ${usualSays}`,
+          "which is within rounding.",
+        detail: `No layer up to here fails. ${usualSays}`,
       };
     }
     if (first.iso === null) {
@@ -107,12 +107,12 @@ export function verdict(comparison, tolerance, judged) {
         kind: "warn",
         layer: first.name,
         text:
-          `${b} leaves the tolerance at **${first.name}** (` +
-          `${first.nan ? "values that are not numbers" : error(first.acc)}, ` +
+          `${b} exceeds the tolerance at **${first.name}** (` +
+          `${first.nan ? "values that are not finite" : error(first.acc)}, ` +
           `tolerance ${error(first.tol)}).`,
         detail:
           "Only accumulated errors are known. " +
-          "The isolated pass tells this layer's own error from what it was fed.",
+          "The isolated pass separates this layer's own error from the error of its input.",
       };
     }
     return {
@@ -120,9 +120,9 @@ export function verdict(comparison, tolerance, judged) {
       kind: "warn",
       layer: first.name,
       text:
-        `No layer is wrong by itself, but errors add up: **${first.name}** is the first ` +
+        `No layer fails on its own, but errors accumulate: **${first.name}** is the first ` +
         `over the tolerance (${error(first.acc)}).`,
-      detail: `Its own share is ${error(first.iso)}. ${usualSays}`,
+      detail: `Its own error is ${error(first.iso)}. ${usualSays}`,
     };
   }
   const largest = judged.layers.reduce(
@@ -138,7 +138,7 @@ export function verdict(comparison, tolerance, judged) {
       kind: "warn",
       layer: largest && largest.name,
       text:
-        `No layer is over a tolerance of ${error(tolerance)}, but the outputs still differ` +
+        `No layer exceeds a tolerance of ${error(tolerance)}, but the outputs still differ` +
         (comparison.outputs_note ? `: ${comparison.outputs_note}` : "."),
       detail: largest ? `${largestSays(largest)}. ${usualSays}` : usualSays,
     };
@@ -152,14 +152,14 @@ export function verdict(comparison, tolerance, judged) {
   };
 }
 
-/** The layer that is furthest off, by itself where that is known, else in whole runs. */
+/** The layer with the largest error: its own where that is known, else in whole runs. */
 function largestSays(layer, against = "") {
   const off = layer.iso ?? layer.acc;
   if (layer.iso !== null)
     return off
-      ? `By itself ${layer.name} is off most, by ${error(off)}${against}`
-      : "Given the same input, every layer gives the same values";
+      ? `${layer.name} has the largest error of its own, ${error(off)}${against}`
+      : "On the same input, every layer gives the same values";
   return off
-    ? `The whole runs differ most at ${layer.name}, by ${error(off)}${against}`
+    ? `The whole runs differ most at ${layer.name}: ${error(off)}${against}`
     : "The whole runs give the same values";
 }

@@ -14,7 +14,7 @@ function advice(info) {
   const gain = info.gain_ms > 0 ? `: saves about ${info.gain_ms.toFixed(2)}${THIN}ms` : "";
   return /[(=]/.test(info.fix)
     ? html`<br /><span class="mu"
-          >${link("apply", "Rewrite it", { code: info.fix }, info.fix)}${gain}</span
+          >${link("apply", "Apply", { code: info.fix }, info.fix)}${gain}</span
         >`
     : html`<br /><span class="mu">${info.fix}${gain}</span>`;
 }
@@ -38,11 +38,11 @@ export default widget({
       all = profile.layers.reduce((a, r) => a + (r.median_ms || 0), 0);
     const away = profile.layers.filter((r) => !isCopy(r) && r.backend !== profile.backend).length;
     const verb = away > 1 ? "run" : "runs";
-    const because = away ? `, because ${plural(away, "layer")} of ${layers} ${verb} elsewhere` : "";
+    const because = away ? `, because ${plural(away, "layer")} of ${layers} ${verb} on another backend` : "";
     return html`<div class="card pad">
       <p>
         <b
-          >${ms(total)}${THIN}ms (${percent((100 * total) / all)}) goes into
+          >${ms(total)}${THIN}ms (${percent((100 * total) / all)}) are spent on
           ${plural(rows.length, "copy").replace("copys", "copies")}</b
         >${because}.
       </p>
@@ -54,7 +54,7 @@ export default widget({
               <th>From → to</th>
               <th class="num">Size</th>
               <th class="num">ms</th>
-              <th>Why, and what to do</th>
+              <th>Reason and alternative</th>
             </tr>
           </thead>
           <tbody>

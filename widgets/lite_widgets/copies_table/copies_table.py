@@ -1,4 +1,4 @@
-"""CopiesTable: every hand-over between backends, layouts or precisions, with reason and fix."""
+"""CopiesTable: every transfer between backends, layouts or precisions, with reason and fix."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import { THIN } from "../_shared/format.js";
 const STATES = {
   ready: ["done", "ok", "ready"],
   limited: ["done", "warn", "limited"],
-  broken: ["attention", "bad", "needs a fix"],
+  broken: ["attention", "bad", "not available"],
   running: ["running", "", "checking"],
 };
 
@@ -53,7 +53,7 @@ function targetCard(c, card) {
       </dl>
       ${card.stages ? stageLine(card.stages) : nothing}
       ${card.progress ? progress(card.progress) : nothing}
-      ${card.notice ? notice({ again: "I did this, check again", ...card.notice }) : nothing}${
+      ${card.notice ? notice({ again: "Check again", ...card.notice }) : nothing}${
         card.actions
           ? html`<div class="row">
               ${card.actions.map(([id, word]) => button(id, word, { kind: "sm" }))}
@@ -69,8 +69,8 @@ export default widget({
   empty: {
     title: "Not checked yet",
     text:
-      "Processors, OpenCL devices, emulators and boards: what works here, " +
-      "and the fix for what does not.",
+      "Processors, OpenCL devices, emulators and boards: what is available here, " +
+      "and how to fix what is not.",
     button: "Check this machine",
     action: "again",
   },

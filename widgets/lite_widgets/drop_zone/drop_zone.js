@@ -92,7 +92,7 @@ export default widget({
         choices.length
           ? html`<label class="lbl"
               >or
-              ${choice("picked", [["", "pick one"], ...choices], c.get("picked"), "Pick a file")}</label
+              ${choice("picked", [["", "choose one"], ...choices], c.get("picked"), "Choose a file")}</label
             >`
           : nothing
       }<span class="mu">${c.local.note || "or drop it here"}</span>${

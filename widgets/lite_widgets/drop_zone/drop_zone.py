@@ -53,7 +53,10 @@ class DropZone(LiteWidget):
         have = sum(map(len, self._parts))
         if not 0 <= size <= _MOST_BYTES or offset != have or have + len(data) > size:
             self._parts = []
-            self.received = {"seq": piece.get("seq"), "error": "the upload broke off; try again"}
+            self.received = {
+                "seq": piece.get("seq"),
+                "error": "the upload was interrupted; try again",
+            }
             return
         self._parts.append(data)
         have += len(data)

@@ -22,9 +22,7 @@ def difference_detail(
     """
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape:
-        raise ValueError(
-            f"the two outputs have shapes {a.shape} and {b.shape}; compare like with like"
-        )
+        raise ValueError(f"the two outputs have different shapes, {a.shape} and {b.shape}")
     with np.errstate(invalid="ignore", over="ignore"):
         signed = b.astype(np.float64) - a.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))  # NaN and Inf too

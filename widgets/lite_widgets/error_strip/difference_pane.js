@@ -258,8 +258,8 @@ function verdictChip(c) {
   const l = c.get("layer"),
     tol = c.get("tolerance");
   const over = (f) => f && ((f.rel_l2 ?? 0) > tol || notNumbers(f) > 0);
-  if (over(l.isolated)) return chip("wrong by itself", "bad");
-  return over(l) ? chip("carries error from above", "warn") : chip("within tolerance", "ok");
+  if (over(l.isolated)) return chip("fails on its own", "bad");
+  return over(l) ? chip("propagates an error", "warn") : chip("within tolerance", "ok");
 }
 
 function figures(c) {
@@ -322,7 +322,7 @@ function where(c) {
 }
 
 const explained = ({ histogram, explained: limit }) =>
-  histogram.limit > limit ? "coloured: more than the tolerance explains" : "all of it is rounding";
+  histogram.limit > limit ? "colored: more than the tolerance explains" : "all within rounding";
 
 /** The values of the map and their profiles, or null where there is none. */
 function mapped(c) {
@@ -338,12 +338,12 @@ function mapped(c) {
 
 function evidence(c, d) {
   if (!d)
-    return html`<div class="empty"><p class="mu">Fetching both outputs of this layer…</p></div>`;
+    return html`<div class="empty"><p class="mu">Loading both outputs of this layer…</p></div>`;
   const { dark } = c;
   const channels = (width) => channelStrip(d.channels, c.get("channel"), { width, dark });
   const label = `${backendName(c.get("b"))} − ${backendName(c.get("a"))}`;
   return html`<div>
-      <h3>Where in the picture</h3>
+      <h3>Difference by position</h3>
       <div data-part="map">
         ${c.fitted((width) => (mapped(c) && width >= 200 ? mapMarkup(c, width) : nothing))}
       </div>
@@ -368,7 +368,7 @@ function evidence(c, d) {
     }
     <div>
       <div class="row">
-        <h3>How much</h3>
+        <h3>Distribution of the difference</h3>
         <span class="mu">${explained(d)}</span>
       </div>
       <div>
@@ -402,7 +402,7 @@ export default widget({
   name: "difference",
   empty: {
     title: "Pick a layer",
-    text: "Click a point in the strip or a node in the graph to see how its two outputs differ.",
+    text: "Click a point in the strip or a node in the graph to see how the two outputs of the layer differ.",
   },
   ready: (c) => Boolean(c.get("layer")),
   view(c) {

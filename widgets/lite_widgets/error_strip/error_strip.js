@@ -228,7 +228,7 @@ function actions(c, said) {
     said.layer && !(c.selected.length === 1 && c.selected[0] === said.layer)
       ? [["show", "Show it"]]
       : [];
-  if (said.case === "guilty")
+  if (said.case === "failing")
     return [...show, ["run_on_a", `Run this layer on ${c.get("comparison").baseline}`]];
   if (said.case === "unknown") return [...show, ["isolate", "Run the isolated pass"]];
   if (said.case !== "agrees" && Math.abs(c.get("tolerance") / usual(c) - 1) > 0.01)
@@ -246,21 +246,21 @@ const legend = (a) =>
         <path d="M7 12V5" stroke="var(--ink2)" stroke-width="1.5" />
         <circle cx="7" cy="4" r="2.5" fill="var(--ink2)" />
       </svg>`,
-      `isolated: fed ${a}'s input`,
+      `isolated: on the input of ${a}`,
     )}${key(
       html`<svg width="20" height="12">
         <path d="M0 6h20" stroke="var(--ink2)" />
         <circle cx="10" cy="6" r="2.8" fill="var(--bg)" stroke="var(--ink2)" />
       </svg>`,
-      "accumulated: fed its own",
+      "accumulated: on its own input",
     )}${key(
       html`<svg width="12" height="12"><path d="M6 0l6 6-6 6-6-6z" fill="var(--bad)" /></svg>`,
-      "over by itself",
+      "fails on its own",
     )}</span
   >`;
 
 const BY_OPERATOR =
-  "A convolution rounds more than an addition: each operator is held to its own tolerance.";
+  "A convolution rounds more than an addition, so each operator has its own tolerance.";
 
 function controls(c, now) {
   const [low, high] = logRange(now.layers),
@@ -292,8 +292,8 @@ export default widget({
   empty: {
     title: "Nothing compared yet",
     text:
-      "Every layer of two backends, precisions or files, on the same input; " +
-      "the graph is not changed and fusions stay.",
+      "Every layer of two backends, precisions or files on the same input. " +
+      "The graph is not changed and fusions are kept.",
   },
   ready: (c) => Boolean(c.get("comparison") && c.get("comparison").layers.length),
   view(c) {

@@ -26,7 +26,7 @@ class ErrorStrip(LiteWidget):
     by_operator    each operator has its own tolerance (the rows' `tolerance`), which moves along
                    with the line; set by a tick, which fills `op_tolerances`.
     metric         "rel_l2", "max_abs" or "mean_abs".
-    selected       a click selects; the verdict's "Show it" selects the guilty layer.
+    selected       a click selects; the verdict's "Show it" selects the failing layer.
 
     Actions: {"id": "run_on_a", "layer"} (run this layer on the first backend),
     {"id": "isolate"} (the isolated pass is missing and wanted).
@@ -95,7 +95,7 @@ class ErrorStrip(LiteWidget):
         for index in judged["own"][:5]:
             x = min(max(_LEFT + (index + 0.5) * step, _LEFT + 40), right - 40)
             picture.text(x, top - 8, layers[index]["name"], anchor="middle", fill=BAD, bold=True)
-        legend = "stem: isolated · hollow line: accumulated · diamond: over by itself · rel. L2"
+        legend = "stem: isolated · hollow line: accumulated · diamond: fails on its own · rel. L2"
         picture.text(8, 38, legend.replace("rel. L2", self.metric))
         blocks = [row["block"] for row in self.comparison["layers"]]
         picture.brackets(blocks, _LEFT, step, bottom + 4)

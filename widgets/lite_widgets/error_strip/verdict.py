@@ -48,33 +48,33 @@ def _not_numbers(figures: dict[str, Any]) -> int:
 def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]) -> dict[str, Any]:
     """Return {"case", "kind", "layer", "text"}: one sentence, ``**`` around what is bold.
 
-    Cases: "guilty", "rounding", "unknown" (no isolated pass), "adds-up", "blind" (nothing passes
+    Cases: "failing", "rounding", "unknown" (no isolated pass), "adds-up", "blind" (nothing passes
     the tolerance, but outputs differ), "agrees".
     """
     a, b = (NAMES.get(comparison[key], comparison[key]) for key in ("baseline", "candidate"))
     usual = comparison.get("usual_tolerance", comparison.get("tolerance", tolerance))
     layers = judged["layers"]
-    guilty = layers[judged["own"][0]] if judged["own"] else None
+    failing = layers[judged["own"][0]] if judged["own"] else None
     first = layers[judged["first"]] if judged["first"] >= 0 else None
     # what is usual for this operator: its own tolerance when the line stands at `usual`
-    most = max(guilty["tol"] * usual / tolerance, guilty["tol"]) if guilty else 0.0
-    if guilty and (guilty["iso"] is None or guilty["iso"] > most):
+    most = max(failing["tol"] * usual / tolerance, failing["tol"]) if failing else 0.0
+    if failing and (failing["iso"] is None or failing["iso"] > most):
         how = (
-            "makes values that are not numbers"
-            if guilty["iso"] is None
-            else f"is off by **{error_text(guilty['iso'])}**"
+            "gives values that are not finite"
+            if failing["iso"] is None
+            else f"has an error of **{error_text(failing['iso'])}**"
         )
         text = (
-            f"{b} goes wrong at **{guilty['name']}**: given {a}'s own input, it {how} "
-            f"(tolerance {error_text(guilty['tol'])})."
+            f"{b} goes wrong at **{failing['name']}**: on the input of {a}, it {how} "
+            f"(tolerance {error_text(failing['tol'])})."
         )
-        return {"case": "guilty", "kind": "error", "layer": guilty["name"], "text": text}
+        return {"case": "failing", "kind": "error", "layer": failing["name"], "text": text}
     if first:
-        return _without_guilty(first, b, usual)
+        return _without_failing(first, b, usual)
     if comparison.get("outputs_agree") is False:
         note = comparison.get("outputs_note")
         text = (
-            f"No layer is over a tolerance of {error_text(tolerance)}, but the outputs still "
+            f"No layer exceeds a tolerance of {error_text(tolerance)}, but the outputs still "
             f"differ{': ' + note if note else '.'}"
         )
         return {"case": "blind", "kind": "warn", "layer": None, "text": text}
@@ -83,7 +83,7 @@ def verdict(comparison: dict[str, Any], tolerance: float, judged: dict[str, Any]
     return {"case": "agrees", "kind": "done", "layer": None, "text": text}
 
 
-def _without_guilty(first: dict[str, Any], b: str, usual: float) -> dict[str, Any]:
+def _without_failing(first: dict[str, Any], b: str, usual: float) -> dict[str, Any]:
     own = first["iso"] is not None and first["iso"] > first["tol"]
     worst = first["iso"] if own else first["acc"]
     name = first["name"]
@@ -91,18 +91,17 @@ def _without_guilty(first: dict[str, Any], b: str, usual: float) -> dict[str, An
         case = "rounding"
         text = (
             f"At this tolerance the first difference is **{name}** ({error_text(worst)}), "
-            "which is the size of rounding."
+            "which is within rounding."
         )
     elif first["iso"] is None:
         case = "unknown"
-        how = "values that are not numbers" if first["nan"] else error_text(first["acc"])
-        text = (
-            f"{b} leaves the tolerance at **{name}** ({how}, tolerance {error_text(first['tol'])})."
-        )
+        how = "values that are not finite" if first["nan"] else error_text(first["acc"])
+        limit = error_text(first["tol"])
+        text = f"{b} exceeds the tolerance at **{name}** ({how}, tolerance {limit})."
     else:
         case = "adds-up"
         text = (
-            f"No layer is wrong by itself, but errors add up: **{name}** is the first over the "
+            f"No layer fails on its own, but errors accumulate: **{name}** is the first over the "
             f"tolerance ({error_text(first['acc'])})."
         )
     return {"case": case, "kind": "warn", "layer": name, "text": text}

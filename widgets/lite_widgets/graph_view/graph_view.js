@@ -35,8 +35,8 @@ function legend(c) {
     return html`<span class="lg"
       >${key(square(colour.scale("within", 0.6, dark)), "within")}${hatchKey(
         c.paint.carried,
-        "carried",
-      )}${key(square("#d55e00"), "own error")}</span
+        "propagated",
+      )}${key(square("#d55e00"), "fails on its own")}</span
     >`;
   return nothing;
 }
@@ -161,14 +161,14 @@ const controls = (c) =>
 
 export default widget({
   name: "graph",
-  empty: { title: "No model yet", text: "The graph shows every layer once, grouped by block." },
+  empty: { title: "No model yet", text: "The graph shows every layer, grouped by block." },
   ready: (c) => Boolean(c.get("graph") && c.get("graph").nodes.length),
   view(c) {
     c.local.style = styleOf(c);
     const file = c.get("source_graph"),
       layers = c.get("graph").nodes.length;
     const read = file ? `${file.nodes.length} nodes as read` : "",
-      made = file ? `${layers} layers after optimising` : "";
+      made = file ? `${layers} layers after optimization` : "";
     return html`<div
       class="card gcard${c.get("comparison") ? " errors" : ""}"
       style="height:${c.get("height")}px"
@@ -254,7 +254,7 @@ export default widget({
     else if (t.dataset.src) {
       const [name] = c.local.made.get(t.dataset.src) || [];
       if (name) c.select(afterClick(c.selected, name, event.shiftKey || event.ctrlKey));
-      else c.say(`${t.dataset.src} is gone after optimising`);
+      else c.say(`${t.dataset.src} was removed by the optimization`);
     } else {
       const all = c.local.pane.allPaths();
       openBlocks(c, mostOpen(c) ? [] : all);

@@ -88,7 +88,9 @@ class GraphView(LiteWidget):
             note = " · ".join(part for part in (count, value) if part)
             picture.text(_WIDTH - 14, y + 18, note, anchor="end")
         if errors:
-            words = "grey: within the tolerance · light: carries error · dark: own error"
+            words = (
+                "grey: within the tolerance · light: propagates an error · dark: fails on its own"
+            )
             picture.text(14, picture.height - 4, words)
         elif rows:
             unit = "M instructions" if emulated else "ms"

@@ -17,7 +17,7 @@ function defaultOpen(blocks, style) {
     .map((b) => b.path);
 }
 
-/** The layer that a comparison is about: the first that is wrong by itself, or the first at all. */
+/** The layer that a comparison is about: the first that fails on its own, else the first. */
 export const firstWrong = ({ judged }) =>
   judged ? judged.layers[judged.own[0] ?? judged.first]?.name : undefined;
 
@@ -96,7 +96,7 @@ export function find(c, text, from = -1) {
   const nodes = c.get("graph").nodes;
   const hits = matches(nodes, text);
   if (!hits.length) {
-    if (text.trim()) c.say(`nothing called ${text}`);
+    if (text.trim()) c.say(`no layer matches ${text}`);
     return;
   }
   const after = hits.find((n) => nodes.indexOf(n) > from) || hits[0];

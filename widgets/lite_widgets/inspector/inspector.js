@@ -17,7 +17,7 @@ function rate(layer, roof) {
   if (!(layer.gflops > 0)) return "";
   const part = 100 * roofPart(layer, roof);
   const told =
-    part > 110 ? ", above the measured roof" : `, ${Math.round(part)}${THIN}% of its roof`;
+    part > 110 ? ", above the measured peak" : `, ${Math.round(part)}${THIN}% of the roofline`;
   return html`${fixed(layer.gflops, 1)} GFLOP/s${part ? told : ""}`;
 }
 
@@ -124,7 +124,7 @@ export default widget({
   name: "inspector",
   empty: {
     title: "Pick a layer",
-    text: "Click a bar, a row or a node to see its kernel, and what to try.",
+    text: "Click a bar, a row or a node to see its kernel and what could be changed.",
   },
   ready: (c) => Boolean(c.get("layer")),
   view(c) {

@@ -137,7 +137,7 @@ export default widget({
   name: "latency",
   empty: {
     title: "Nothing measured yet",
-    text: "One bar per layer: where the time goes.",
+    text: "One bar per layer shows where the time goes.",
   },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
   view(c) {

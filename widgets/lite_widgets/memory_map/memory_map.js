@@ -111,14 +111,14 @@ export default widget({
   name: "memory",
   empty: {
     title: "No plan yet",
-    text: "Each tensor of the arena: where it lies, and for how long.",
+    text: "Each tensor of the arena: its offset and its lifetime.",
   },
   ready: (c) => Boolean(c.get("memory") && c.get("memory").tensors.length),
   view(c) {
     const weights = c.get("memory").weight_bytes;
     return html`<div class="card pad">
       <div class="lg">
-        <span>each block is a tensor: where it lies in the arena, and for how long</span
+        <span>each block is a tensor: its offset in the arena and its lifetime</span
         >${weights ? html`<span>weights are not in it (${bytes(weights)})</span>` : nothing}
       </div>
       <div data-part="chart" ${keyed("Arena map. Arrow keys go through the tensors.", "drag")}>

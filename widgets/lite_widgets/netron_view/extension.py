@@ -54,7 +54,7 @@ class EmbedHandler(_Handler):
         page = (self.folder / "index.html").read_text("utf-8")
         if _START not in page:
             raise tornado.web.HTTPError(
-                500, "this netron's index.html starts another way; install the pinned version"
+                500, "this version of netron has a different index.html; install the pinned version"
             )
         bridge = '<script type="text/javascript" src="lite-bridge.js"></script>'
         self.send(page.replace(_START, f"{_START}\n{bridge}").encode(), "text/html; charset=utf-8")

@@ -62,10 +62,10 @@ async function load(c) {
   if (loads !== c.local.loads) return;
   if (!answer || !answer.ok) {
     fail(c, {
-      what: "**Netron is not served here.**",
+      what: "**Netron is not available here.**",
       where: answer
         ? `${url} answers ${answer.status}.`
-        : "There is no Jupyter server behind this page.",
+        : "This page has no Jupyter server.",
       fix: answer ? ENABLE : "",
     });
     return;
@@ -83,7 +83,7 @@ async function load(c) {
       clearInterval(c.local.timer);
       fail(c, {
         what: "**Netron did not start.**",
-        where: "Its page changed or was blocked.",
+        where: "Its page has changed or is blocked.",
         fix: "pip install netron==9.3.3",
       });
     }
@@ -108,7 +108,7 @@ function heard(c, event) {
 
 export default widget({
   name: "netron",
-  empty: { title: "No file yet", text: "The file as it was read, before any optimisation." },
+  empty: { title: "No file yet", text: "The file as it was read, before any optimization." },
   ready: (c) => Boolean(c.get("model") && c.get("model").byteLength),
   view(c) {
     const { problem, url, loads } = c.local;

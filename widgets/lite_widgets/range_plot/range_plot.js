@@ -109,7 +109,7 @@ function weightSvg(weights, { width, height = 96 }) {
 
 export default widget({
   name: "ranges",
-  empty: { title: "Pick a layer", text: "Its values, and what clipping cuts off." },
+  empty: { title: "Pick a layer", text: "The distribution of its values, and what is clipped." },
   ready: (c) => Boolean(c.get("layer")),
   view(c) {
     const l = c.get("layer"),

@@ -1,4 +1,4 @@
-// What a model answered on one backend.
+// The result of a model on one backend.
 import { html, nothing, svg } from "#template";
 import { widget } from "#view";
 import { backendName } from "../_shared/colour.js";
@@ -25,7 +25,7 @@ function textSvg(items) {
       />
       <text x="${x + 12}" y="82" text-anchor="middle" style="font:600 17px var(--mono);fill:${ink}"
         >${item.label}</text
-      >${item.bad ? wrong(x + 12, 54 - 40 * v, item.label === "∅" ? "lost" : "differs") : nothing}`;
+      >${item.bad ? wrong(x + 12, 54 - 40 * v, item.label === "∅" ? "missing" : "differs") : nothing}`;
   });
   return html`<svg
     class="chart"

@@ -199,7 +199,7 @@ export default widget({
   name: "roofline",
   empty: {
     title: "Nothing measured yet",
-    text: "Each layer under the measured roofs of its device.",
+    text: "Each layer against the measured roofline of its device.",
   },
   ready: (c) => Boolean(c.get("profile")),
   view: (c) =>
@@ -212,14 +212,14 @@ export default widget({
               </div>
               <div
                 data-part="chart"
-                ${keyed("Roofline. Arrow keys go from the slowest layer on.", "drag")}
+                ${keyed("Roofline. Arrow keys move from the slowest layer to the fastest.", "drag")}
               >
                 ${c.fitted((width) => chart(c, width))}
               </div>`
           : empty({
               title: c.get("profile").emulated
                 ? "No roofline under emulation"
-                : "No roofs measured",
+                : "No roofline measured",
               text: c.get("reason"),
               button: "Add a board",
               action: "add_board",
@@ -233,14 +233,14 @@ export default widget({
     return (
       p &&
       `${rowTip(p.row, encoding(c))}\n${fixed(p.y, 1)} GFLOP/s at ${fixed(p.x, 1)} FLOP/byte` +
-        (p.part ? ` · ${Math.round(100 * p.part)}${THIN}% of its roof` : "")
+        (p.part ? ` · ${Math.round(100 * p.part)}${THIN}% of the roofline` : "")
     );
   },
   say(c, name) {
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);
     return p
       ? `${name}, ${fixed(p.y, 1)} GFLOP/s` +
-          (p.part ? `, ${Math.round(100 * p.part)} percent of its roof` : "")
+          (p.part ? `, ${Math.round(100 * p.part)} percent of the roofline` : "")
       : name;
   },
 });

@@ -30,7 +30,7 @@ class Roofline(LiteWidget):
 
     profile = Plain(rows="layers", need=("layers",))
     roof = Plain(need=("gflops", "gbytes_per_s", "what"))
-    reason = t.Unicode("Roofs are measured on the device that runs.")
+    reason = t.Unicode("The roofline is measured on the device that runs the model.")
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
     hidden_types = t.List(t.Unicode())
     height = t.Int(380)

@@ -27,18 +27,18 @@ const layerRow = (l, kept, max) =>
 export default widget({
   name: "sensitivity",
   empty: {
-    title: "Sensitivity is not measured",
-    text: "Each layer alone in int8: what it costs in accuracy.",
+    title: "Sensitivity is not measured yet",
+    text: "The loss of accuracy when only one layer runs in int8.",
   },
   ready: (c) => c.get("layers").length > 0,
   view(c) {
     const { shown, more, rest } = worst(c.get("layers"), c.get("most")),
       kept = new Set(c.get("kept")),
       max = Math.max(shown[0].cost, 1e-9);
-    const others = `${more} more layers cost ${fixed(rest, 2)} ${c.get("unit")} or less each.`;
+    const others = `${more} more layers cost at most ${fixed(rest, 2)} ${c.get("unit")} each.`;
     return html`<div class="card">
       <div class="ch">
-        <h3>Which layers mind?</h3>
+        <h3>Which layers lose accuracy?</h3>
         <span class="mu">${c.get("note")}</span><span class="sp"></span
         ><span class="lg"
           >${key(square("var(--accent)"), "kept in float")}${key(

@@ -27,7 +27,7 @@ class SensitivityList(LiteWidget):
         shown = sorted(self.layers, key=lambda row: -(row["cost"] or 0))[: self.most]
         if not shown:
             return None
-        picture = Picture(560, 22 * len(shown) + 24, "Which layers mind")
+        picture = Picture(560, 22 * len(shown) + 24, "Which layers lose accuracy")
         top = max(shown[0]["cost"], 1e-9)
         for i, row in enumerate(shown):
             y = 8 + 22 * i

@@ -7,7 +7,7 @@ import { totals } from "../_shared/encode.js";
 /** A difference of times: in µs below a millisecond. */
 const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
 
-/** {total, layers, rest, parts}: `rest` is what no layer explains. */
+/** {total, layers, rest, parts}: `rest` is the time outside the layers. */
 export function account(profile) {
   const parts = totals(profile);
   const layers = parts.reduce((a, p) => a + p.value, 0);
@@ -22,23 +22,23 @@ const ran = (profile) =>
 export function sentence(profile) {
   if (profile.emulated)
     return (
-      "Counted, not timed: **emulated milliseconds mean nothing**, so none are shown. " +
-      `Numbers are exact. For times, add a board in Target.${ran(profile)}`
+      "**Emulated**: results and instruction counts are exact, times are not. " +
+      `To measure times, add a board in Target.${ran(profile)}`
     );
   const a = account(profile),
     t = profile.total_ms;
   const rest = a.total - a.layers;
   const gap =
     rest >= 0
-      ? `the rest is ${short(rest)} between layers`
-      : `${short(-rest)} more than the whole: the clock of each layer costs that`;
+      ? `${short(rest)} are spent between layers`
+      : `${short(-rest)} more than the whole run, because timing each layer takes time`;
   const said = [
     `${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, ` +
       `min ${ms(t.min)}, p90 ${ms(t.p90)}.`,
     `Layers add up to ${ms(a.layers)}${THIN}ms (${percent((100 * a.layers) / a.total)}), ${gap}.`,
   ];
   if (profile.overhead_ms > 0)
-    said.push(`Profiler adds ${percent((100 * profile.overhead_ms) / a.total)}.`);
+    said.push(`The profiler adds ${percent((100 * profile.overhead_ms) / a.total)}.`);
   if (profile.rankable_us > 0)
     said.push(
       `Layers closer than ${+profile.rankable_us.toPrecision(2)}${THIN}µs cannot be ranked.`,

@@ -33,7 +33,7 @@ export default widget({
           : versions.length
             ? html`<span class="mu">${versions[0]}</span>`
             : nothing
-      }<span class="gone" role="status">Its kernel is gone: run the cell again</span
+      }<span class="gone" role="status">The kernel was restarted; run this cell again</span
       ><span class="sp"></span>${
         c.get("job") ? job(c.get("job")) : html`<span class="mu">${c.get("note")}</span>`
       }

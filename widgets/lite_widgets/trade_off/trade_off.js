@@ -60,10 +60,10 @@ function scales(c, width) {
 }
 
 const pointTip = (p) =>
-  `int8, ${p.kept.length} layers kept in float\n` +
+  `int8, ${p.kept.length} layers in float\n` +
   `${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`;
 
-/** "int8 everywhere except 6 layers: a, b, c, d and 2 more." */
+/** "int8 in all layers except 6 layers: a, b, c, d and 2 more." */
 function exceptFor(kept) {
   const links = kept
     .slice(0, 4)
@@ -73,7 +73,7 @@ function exceptFor(kept) {
     );
   const more = kept.length > 4 ? ` and ${kept.length - 4} more` : "";
   const word = kept.length > 1 ? "layers" : "layer";
-  return html`int8 everywhere except <b>${kept.length} ${word}</b>: ${links}${more}.`;
+  return html`int8 in all layers except <b>${kept.length} ${word}</b>: ${links}${more}.`;
 }
 
 /** Multiples of `step` within a range. */
@@ -149,7 +149,7 @@ function chart(c, width) {
         /></g>`,
   );
   const beyond = svg`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end"
-    >loses more than the budget</text
+    >loss exceeds the budget</text
   >`;
   const chosen = points[best]
     ? svg`<text
@@ -157,7 +157,7 @@ function chart(c, width) {
         x="${X(points[best].latency_ms) - 10}"
         y="${Y(points[best].accuracy) - 11}"
         text-anchor="middle"
-        >${points[best].kept.length ? `${points[best].kept.length} kept` : "all int8"}</text
+        >${points[best].kept.length ? `${points[best].kept.length} in float` : "all int8"}</text
       >`
     : nothing;
   return html`<svg
@@ -229,7 +229,7 @@ function summary(c) {
     p = c.get("points")[c.get("best")];
   if (!p)
     return html`<p class="mu">
-      No version stays within ${c.get("budget").toFixed(1)} points. Drag the line down, or keep the
+      No version stays within ${c.get("budget").toFixed(1)} points. Drag the line down, or use the
       float model.
     </p>`;
   const loss = fp.accuracy - p.accuracy,
@@ -248,7 +248,7 @@ function summary(c) {
         points</small
       ><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small>
     </div>
-    <p>${p.kept.length ? exceptFor(p.kept) : "int8 everywhere."}</p>`;
+    <p>${p.kept.length ? exceptFor(p.kept) : "int8 in all layers."}</p>`;
 }
 
 function slider(c) {

@@ -16,7 +16,7 @@ const label = (name, dark) =>
   BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name;
 
 const cellTip = ({ names, ms }) =>
-  `${plural(names.length, "hand-over")}, ${fixed(ms)}${THIN}ms\n${names.join("\n")}`;
+  `${plural(names.length, "transfer")}, ${fixed(ms)}${THIN}ms\n${names.join("\n")}`;
 
 export default widget({
   name: "transitions",
@@ -59,10 +59,10 @@ export default widget({
             )}
           </tbody>
         </table>`
-      : html`<p class="mu">No hand-overs by ${c.get("by")}.</p>`;
+      : html`<p class="mu">No transfers by ${c.get("by")}.</p>`;
     return html`<div class="card pad">
       <div class="row">
-        <h3>Hand-overs, ms</h3>
+        <h3>Transfers, ms</h3>
         <span class="sp"></span>${select(
           "by",
           "between",

@@ -1,4 +1,4 @@
-"""TransitionMatrix: from row to column, weighted by the milliseconds that the hand-over costs."""
+"""TransitionMatrix: from row to column, weighted by the milliseconds that the transfer costs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ function timeTable(c, rows) {
           <th>Layer type</th>
           <th class="num">Layers</th>
           <th class="num">${unit}</th>
-          <th>Share of what is ticked</th>
+          <th>Share of the selected types</th>
         </tr>
       </thead>
       <tbody>
@@ -42,7 +42,7 @@ function timeTable(c, rows) {
         )}
       </tbody>
     </table>
-    <p class="mu hint">Untick a type to take it out here, in the chart and in the graph.</p>`;
+    <p class="mu hint">Clear a type to hide it here, in the chart and in the graph.</p>`;
 }
 
 function costTable(c, rows) {
@@ -53,7 +53,7 @@ function costTable(c, rows) {
       <tr>
         <th>Layer type</th>
         <th class="num">Layers</th>
-        <th>Share of work</th>
+        <th>Share of MACs</th>
         <th>Share of weights</th>
       </tr>
     </thead>
@@ -75,7 +75,7 @@ function costTable(c, rows) {
 
 export default widget({
   name: "types",
-  empty: { title: "No layers yet", text: "Layer types, with their share of the time." },
+  empty: { title: "No layers yet", text: "Layer types and their share of the time." },
   ready: (c) => Boolean(c.get("profile")),
   view: (c) =>
     html`<div class="card">

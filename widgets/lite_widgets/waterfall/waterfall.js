@@ -102,7 +102,7 @@ export default widget({
   name: "waterfall",
   empty: {
     title: "Nothing to compare",
-    text: "Two profiles: where the difference of their totals comes from.",
+    text: "The layers that explain the difference between two profiles.",
   },
   ready: (c) => Boolean(c.get("change")),
   view(c) {

@@ -9,20 +9,20 @@ from ._base import Command, LiteParser, add_json
 
 #: In the order of the walk, with what `lite --help` says of each.
 VERBS = {
-    "doctor": "what this machine has, what it lacks, how to fix it",
-    "info": "operators, sizes, costs and support per target",
-    "convert": "any model to one .lite file for every target",
-    "opt": "the same with Paddle-Lite's flags",
-    "quantize": "int8, checked against its float parent",
-    "run": "one inference",
-    "profile": "per-layer times",
-    "tune": "OpenCL: the fastest way of each layer, measured or taken from a field report",
-    "compare": "layer by layer: which one is wrong",
+    "doctor": "check this machine: what works, what is missing, and how to fix it",
+    "info": "show a model's operators, sizes, costs and support per target",
+    "convert": "convert a model of any format to one .lite file for all targets",
+    "opt": "convert with Paddle-Lite's flags",
+    "quantize": "quantize a model and check it against the float model",
+    "run": "run one inference",
+    "profile": "measure the time of each layer",
+    "tune": "choose the fastest OpenCL variant of each layer, measured or from a field report",
+    "compare": "compare two backends, precisions or models layer by layer",
     "devices": "list, add, test and remove boards and phones",
-    "export": "what goes to the device, in one folder",
-    "report": "one interactive HTML file",
-    "runs": "kept profiles: list, show, diff, tag",
-    "lab": "JupyterLab on the lessons",
+    "export": "write everything that a device needs to one folder",
+    "report": "write an interactive report as one HTML file",
+    "runs": "list, show, compare and tag saved profiles",
+    "lab": "open the lessons in JupyterLab",
 }
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 PREPROCESS_HELP = (
-    "how an image becomes the input: imagenet, pm1 (-1…1), unit (0…1) or raw, with a colour, like "
-    "pm1,bgr, and with stretch (the default), crop, crop=224/256 or letterbox for a picture of "
-    "another shape; or mean=127,std=128,size=240x320; or JSON"
+    "image preprocessing: a scale (imagenet, pm1 for -1…1, unit for 0…1, or raw), a color order "
+    "and a resize mode (stretch, crop, crop=224/256 or letterbox; default: stretch), like "
+    "pm1,bgr,crop; or mean=127,std=128,size=240x320; or JSON"
 )
 
 
@@ -59,7 +59,7 @@ class LiteParser(argparse.ArgumentParser):
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """The options of these words. Raises UsageError."""
         if any("\0" in word for word in words):  # no file has such a name
-            self.error("an argument holds a NUL character")
+            self.error("an argument contains a NUL character")
         return self.parse_args(list(words))
 
 
@@ -75,8 +75,10 @@ def at_least(least: int) -> Callable[[str], int]:
         except ValueError:
             number = least - 1
         if not least <= number <= _LARGEST:
-            bounds = f"{least} to {_LARGEST}" if number > _LARGEST else f"{least} on"
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {bounds}")
+            bounds = (
+                f"between {least} and {_LARGEST}" if number > _LARGEST else f"of {least} or more"
+            )
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number {bounds}")
         return number
 
     return read
@@ -100,9 +102,9 @@ def _number(low: float, high: float, what: str) -> Callable[[str], float]:
 _MOST = sys.float_info.max
 #: A part of a whole.
 share = _number(0, 1, "a number from 0 to 1")
-percent = _number(0, _MOST, "a percentage like 5")
+percent = _number(0, _MOST, "a percentage, like 5")
 positive = _number(0, _MOST, "a number of 0 or more")
-decibels = _number(-_MOST, _MOST, "a number of decibels like 25")
+decibels = _number(-_MOST, _MOST, "a number of decibels, like 25")
 
 
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
@@ -113,14 +115,16 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     except ValueError:
         shape = ()
     if not name or not shape or any(d < 0 for d in shape):
-        raise argparse.ArgumentTypeError(f"{text!r} is not like name:1x3x224x224")
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME:1x3x224x224")
     return name, shape
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """MODEL and the options that say how to read it."""
     parser.add_argument("model", metavar="MODEL", help="a model file or folder")
-    parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
+    parser.add_argument(
+        "--params", metavar="FILE", help="the weights file, for formats with two files"
+    )
     add_shape(parser)
 
 
@@ -131,7 +135,7 @@ def add_shape(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=parse_shape,
         metavar="NAME:DIMS",
-        help="fixes an input's shape, like x:1x3x224x224",
+        help="fix the shape of an input, like x:1x3x224x224; repeatable",
     )
 
 
@@ -141,7 +145,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help="an image, .npy, .npz or .wav file; random numbers when none is given",
+        help="an image, .npy, .npz or .wav file (default: random data); repeatable",
     )
 
 
@@ -150,13 +154,13 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
         "--backend",
         default="auto",
         choices=("auto", "x86", "arm", "opencl", "reference"),
-        help="where to run (default: the best usable one)",
+        help="the backend to run on (default: the best one available)",
     )
-    parser.add_argument("--threads", type=at_least(1), metavar="N", help="CPU threads")
+    parser.add_argument("--threads", type=at_least(1), metavar="N", help="number of CPU threads")
     parser.add_argument(
         "--precision",
         choices=("fp32", "fp16", "bf16", "int8"),
-        help="storage of float values, or int8 where the file has it (default: what the file says)",
+        help="storage type of float values, or int8 if the file has it (default: as in the file)",
     )
 
 
@@ -172,7 +176,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         "--device",
         default="local",
         metavar="D",
-        help="local, emulated[:cpu], ssh://user@host, adb://SERIAL, or a name of `lite devices`",
+        help="local, emulated[:CPU], ssh://user@host, adb://SERIAL, or a name from `lite devices`",
     )
 
 
@@ -180,7 +184,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         metavar="FILE",
-        help="write one JSON document; - for standard output and nothing else",
+        help="write the result as JSON; - writes it to standard output instead of the text",
     )
 
 
@@ -204,7 +208,7 @@ def load_model(args: argparse.Namespace) -> Model:
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
         if args.params:
-            raise UsageError(f"{path} holds its weights", fix="leave --params out")
+            raise UsageError(f"{path} already contains its weights", fix="leave out --params")
         model = with_shapes(open_model(path), shapes)
         _check_int8(model, args)
         return model

@@ -1,4 +1,4 @@
-"""`lite compare`: layer by layer, which one is wrong."""
+"""`lite compare`: two sides, layer by layer."""
 
 from __future__ import annotations
 
@@ -29,37 +29,52 @@ ORIGINAL = "original"
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("other", nargs="?", metavar="OTHER", help="a second model to compare with")
+    parser.add_argument(
+        "other", nargs="?", metavar="OTHER", help="a second model, compared with the first"
+    )
     parser.add_argument(
         "--backends", metavar="A[,B]",
-        help="A is the trusted side; one alone serves two models, precisions or devices; "
-        "`original` is the file's own framework (default: reference and this CPU; for two models "
-        "this CPU)",
+        help="baseline and candidate; `original` is the framework of the file. One backend is "
+        "enough to compare two models, precisions or devices (default: reference,CPU, or this CPU "
+        "for two models)",
     )  # fmt: skip
-    parser.add_argument("--precision", metavar="A[,B]", help="storage of float values per side")
-    parser.add_argument("--threads", metavar="N[,M]", help="CPU threads per side")
-    parser.add_argument("--devices", metavar="A[,B]", help="local, emulated, ssh://… per side")
+    parser.add_argument(
+        "--precision", metavar="A[,B]", help="storage type of float values on each side"
+    )
+    parser.add_argument("--threads", metavar="N[,M]", help="number of CPU threads on each side")
+    parser.add_argument(
+        "--devices", metavar="A[,B]", help="the device of each side: local, emulated, ssh://…"
+    )
     add_input(parser)
     parser.add_argument(
-        "--random-inputs", type=at_least(1), default=1, metavar="N", help="seeds to try (1)"
+        "--random-inputs",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="number of random inputs to try (default: 1)",
     )
     parser.add_argument(
-        "--tolerance", type=positive, metavar="E", help="relative L2 error for every layer"
+        "--tolerance",
+        type=positive,
+        metavar="E",
+        help="largest allowed relative L2 error of a layer (default: by operator)",
     )
-    parser.add_argument("--layers", metavar="NAME,…", help="only these layers")
+    parser.add_argument("--layers", metavar="NAME,…", help="compare only these layers")
     parser.add_argument("--until", metavar="NAME", help="stop after this layer")
     parser.add_argument(
-        "--bisect", action="store_true", help="find the first wrong layer with the fewest runs"
+        "--bisect",
+        action="store_true",
+        help="find the first failing layer with as few runs as possible",
     )
     parser.add_argument(
         "--detail", action="append", default=[], metavar="LAYER",
-        help="histogram and channel map of a layer, in the JSON and below the table",
+        help="also show the histogram and the channel map of this layer; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--isolated",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="also each layer alone, fed with A's values (on)",
+        help="also run each layer on its own, on the baseline's values (default: on)",
     )
 
 
@@ -85,7 +100,7 @@ def _call(args: argparse.Namespace) -> Comparison:
 
 
 def _sides(args: argparse.Namespace, model: Model) -> tuple[Valued, Valued]:
-    """Side A and side B. Raises UsageError."""
+    """The baseline and the candidate. Raises UsageError."""
     from lite_engine.compare import Side
     from lite_engine.compare.originals import open_original
     from lite_engine.devices import find_device
@@ -118,7 +133,8 @@ def _sides(args: argparse.Namespace, model: Model) -> tuple[Valued, Valued]:
         for side, m in zip(sides, (model, other), strict=True):
             side.label = f"{m.name} on {side.label}"
     if sides[0].label == sides[1].label:
-        sides[0].label, sides[1].label = f"{sides[0].label} (A)", f"{sides[1].label} (B)"
+        for side, role in zip(sides, ("baseline", "candidate"), strict=True):
+            side.label = f"{side.label} ({role})"
     return sides[0], sides[1]
 
 
@@ -127,7 +143,7 @@ def _label(predictor: Predictor, where: str, count: str, asked: str) -> str:
     if predictor.precision != "fp32" or asked not in ("auto", "fp32"):
         parts.append(predictor.precision)
     if asked not in ("auto", predictor.precision):
-        parts.append(f"(it has no {asked})")
+        parts.append(f"({asked} is not available)")
     if where not in ("local", "emulated"):
         parts.append(f"at {where}")
     if _count(count):
@@ -147,7 +163,7 @@ def _pair(text: str, option: str, alone: bool = True) -> Sequence[str]:
     if len(words) == 1 and alone:
         words *= 2
     if len(words) != 2 or not all(words):
-        raise UsageError(f"{option} needs two, like {_PAIRS[option]}, got {text!r}")
+        raise UsageError(f"{option} needs two values, like {_PAIRS[option]}, got {text!r}")
     return words
 
 
@@ -158,7 +174,7 @@ def _count(text: str) -> int | None:
     if text == "auto":
         return None
     if not text.isdigit():
-        raise UsageError(f"--threads {text!r} is not a number")
+        raise UsageError(f"--threads {text!r} is not a whole number")
     return int(text)
 
 

@@ -77,15 +77,24 @@ class Converted:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL", help="a model file or folder, or a .lite file for other targets"
+        "model",
+        metavar="MODEL",
+        help="a model file or folder, or a .lite file to convert for other targets",
     )
-    parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
-    parser.add_argument("-o", "--output", metavar="OUT.lite", help="default: MODEL's name .lite")
+    parser.add_argument(
+        "--params", metavar="FILE", help="the weights file, for formats with two files"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT.lite",
+        help="file to write (default: the model's name with .lite)",
+    )
     parser.add_argument(
         "--targets",
         default="",
         metavar="arm,x86,opencl",
-        help="in order of preference (default: those of a .lite file, else x86,arm,opencl)",
+        help="targets in order of preference (default: those of a .lite file, else x86,arm,opencl)",
     )
     parser.add_argument(
         "--precision",
@@ -93,24 +102,30 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="fp32 (the default), fp16, bf16, int8, or per target: opencl=fp16,arm=int8",
     )
     parser.add_argument(
-        "--calibration", metavar="DIR|FILE.npz", help="samples that give int8 targets their ranges"
+        "--calibration", metavar="DIR|FILE.npz", help="calibration samples for int8 targets"
     )
     parser.add_argument(
-        "--quantized", metavar="FILE", help="an int8 version of the model, for int8 targets"
+        "--quantized", metavar="FILE", help="a quantized version of the model, for int8 targets"
     )
     add_shape(parser)
     parser.add_argument(
         "--layer", action="append", default=[], metavar="[TARGET:]LAYER=WHAT",
-        help="computes a layer otherwise: on cpu, opencl or reference, in fp32, fp16 or bf16, or "
-        "with a kernel; plan takes it back",
+        help="override a layer's backend (cpu, opencl, reference), precision (fp32, fp16, bf16) or "
+        "kernel; `plan` removes the override",
     )  # fmt: skip
     parser.add_argument(
         "--outputs", default="", metavar="NAMES",
-        help="values or layers, by commas, that the model shall end with; what follows is left out",
+        help="end the model at these values or layers, separated by commas",
     )  # fmt: skip
-    parser.add_argument("--labels", metavar="FILE", help="labels that travel with the model")
+    parser.add_argument(
+        "--labels", metavar="FILE", help="class labels to store in the file, one per line"
+    )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
-    parser.add_argument("--journal", action="store_true", help="shows every rewrite and refusal")
+    parser.add_argument(
+        "--journal",
+        action="store_true",
+        help="show every graph rewrite, and every refusal with its reason",
+    )
     add_effort(
         parser, "measures the ways of each layer on this machine's device and keeps them in the"
         " file: rapid, normal or exhaustive",
@@ -141,7 +156,7 @@ def _call(args: argparse.Namespace) -> Converted:
     source = Path(args.model)
     out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
     if out.exists() and source.exists() and out.samefile(source) and not is_lite(source):
-        raise UsageError(f"{out} is the model itself", fix="name another file with -o")
+        raise UsageError(f"{out} is the model to convert", fix="choose another file with -o")
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
@@ -213,7 +228,7 @@ def _int8_later(args: argparse.Namespace, targets: list[str]) -> list[str]:
         return []  # the model holds integers already, or the conversion says what is missing
     if not targets or (args.calibration and args.quantized):
         raise UsageError(
-            "--calibration DIR or --quantized FILE is for int8 targets: add --precision arm=int8"
+            "--calibration and --quantized are for int8 targets: add --precision arm=int8"
         )
     return targets
 

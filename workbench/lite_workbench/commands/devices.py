@@ -22,12 +22,17 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action", nargs="?", default="list", choices=("list", "add", "test", "remove", "setup")
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a short name, or an address")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a short name for the device, or its address"
+    )
     parser.add_argument(
         "address", nargs="?", metavar="ADDRESS", help="ssh://user@host[:port], adb://SERIAL, …"
     )
     parser.add_argument(
-        "--ssh-config", default="", metavar="FILE", help="instead of your own OpenSSH configuration"
+        "--ssh-config",
+        default="",
+        metavar="FILE",
+        help="an OpenSSH configuration file to use instead of your own",
     )
 
 
@@ -56,10 +61,10 @@ def _call(args: argparse.Namespace) -> Listed | DeviceCheck:
         return Listed([*devices.BUILT_IN, *devices.load_entries()])
     if not args.name:
         more = " ADDRESS" if args.action == "add" else ""
-        raise UsageError(f"write `lite devices {args.action} NAME{more}`")
+        raise UsageError(f"a name is missing: `lite devices {args.action} NAME{more}`")
     if args.action == "add":
         if not args.address:
-            raise UsageError(f"write `lite devices add {args.name} ADDRESS`")
+            raise UsageError(f"the address is missing: `lite devices add {args.name} ADDRESS`")
         devices.add_entry(args.name, args.address, args.ssh_config)
     elif args.action == "remove":
         devices.remove_entry(args.name)
@@ -86,7 +91,7 @@ def _set_up(name: str) -> DeviceCheck:
 def _show(result: Listed | DeviceCheck, args: argparse.Namespace) -> str:
     if isinstance(result, Listed):
         rows = [[e.name, e.address, e.ssh_config] for e in result.devices]
-        known = table(["name", "address", "ssh configuration"], rows)
+        known = table(["name", "address", "SSH configuration"], rows)
         return f"{known}\n{result.hint}" if result.hint else known
     lines = [f"{_MARK[s.state]} {s.name:<6} {s.ms:8.1f} ms  {s.detail}" for s in result.stages]
     if result.good:

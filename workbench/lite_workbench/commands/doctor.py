@@ -23,12 +23,15 @@ _MARK = {"good": "+", "warning": "!", "bad": "-"}
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", nargs="?", metavar="MODEL", help="a .lite file to check here or on --device"
+        "model",
+        nargs="?",
+        metavar="MODEL",
+        help="a .lite file to check on this machine or on --device",
     )
     parser.add_argument(
         "--backend",
         choices=("x86", "arm", "opencl", "reference"),
-        help="exit 1 unless it can be used",
+        help="exit with 1 unless this backend can be used",
     )
     parser.add_argument(
         "--check",
@@ -100,7 +103,7 @@ def _show(result: Examination | FieldReport, args: argparse.Namespace) -> str:
         if check.name == "Settings":
             lines += [f"    {k}={v}" for k, v in check.facts.items() if v != "None"]
     usable = [name for name, good in result.backends.items() if good]
-    lines.append(f"backends that work here: {', '.join(usable)}")
+    lines.append(f"available backends: {', '.join(usable)}")
     return "\n".join(lines)
 
 

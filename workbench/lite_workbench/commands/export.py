@@ -20,16 +20,19 @@ RUNS = 10
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to fill")
-    parser.add_argument("--target", default="arm", choices=("arm", "x86"), help="CPU there (arm)")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to write")
+    parser.add_argument(
+        "--target", default="arm", choices=("arm", "x86"), help="CPU of the device (default: arm)"
+    )
     parser.add_argument(
         "--trim",
         action="store_true",
-        help="runner and library with this model's kernels only (needs sources and a compiler)",
+        help="build the runner and the library with this model's kernels only (needs a source "
+        "checkout and a compiler)",
     )
     parser.add_argument(
         "--report", action=argparse.BooleanOptionalAction, default=True,
-        help="also measures the model here and writes report.html (on)",
+        help="also measure the model here and write report.html (default: on)",
     )  # fmt: skip
 
 
@@ -55,7 +58,8 @@ def _report(made: Exported, place: Path) -> None:
         from ..report import write_report
     except ImportError as error:
         print(
-            f"note: no report.html: {error.name} is missing; pip install 'lite-workbench[report]'",
+            f"note: report.html was not written: {error.name} is not installed; pip install "
+            "'lite-workbench[report]'",
             file=sys.stderr,
         )
         return
@@ -78,7 +82,7 @@ def _show(result: Exported, args: argparse.Namespace) -> str:
     lines = [table(["file", "size", "what"], rows, right=(1,)), ""]
     lines.append(f"wrote {result.folder} for {result.target}: {number(total, 'B')}")
     if result.kernels:
-        lines.append(f"kernels kept: {', '.join(result.kernels)}")
+        lines.append(f"kernels included: {', '.join(result.kernels)}")
     return "\n".join(lines)
 
 

@@ -18,8 +18,10 @@ _NAMES = 6  # weights named in one line
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--layers", action="store_true", help="one row per layer")
-    parser.add_argument("--optimized", action="store_true", help="after the passes, as it will run")
+    parser.add_argument("--layers", action="store_true", help="list every layer")
+    parser.add_argument(
+        "--optimized", action="store_true", help="show the optimized model, as it will run"
+    )
 
 
 #: What is said once and then travels with the model.
@@ -55,14 +57,14 @@ def _show(info: ModelInfo, args: argparse.Namespace) -> str:
     if info.dead_weights:
         more = len(info.dead_weights) - _NAMES
         some = ", ".join(info.dead_weights[:_NAMES]) + (f" and {more} more" if more > 0 else "")
-        lines.append(f"weights nobody reads: {some}")
+        lines.append(f"unused weights: {some}")
     lines += [f"hint: {h}" for h in info.hints]
     return "\n".join(lines)
 
 
 def _head(info: ModelInfo) -> list[str]:
     """What the model is, what it takes and gives, what its file carries."""
-    macs = "MACs not known" if info.macs is None else number(info.macs, "MACs")
+    macs = "MACs unknown" if info.macs is None else number(info.macs, "MACs")
     if info.assumed and info.macs is not None:
         sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
         macs += f" at {sizes}"
@@ -110,7 +112,7 @@ def _carried(said: Any) -> str:
 def _target(said: dict[str, Any]) -> str:
     """One line: precision, layers, what was set by hand."""
     parts = [f"{said['target']}: {said['precision']}, {plural(said['layers'], 'layer')}"]
-    parts += [f"{layer} set to {word}" for layer, word in said["set"].items()]
+    parts += [f"{layer} overridden: {word}" for layer, word in said["set"].items()]
     if said["tuned_devices"]:
         parts.append(f"tuned on {plural(said['tuned_devices'], 'device')}")
     return "; ".join([*parts, said["note"]] if said["note"] else parts)

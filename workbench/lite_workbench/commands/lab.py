@@ -27,9 +27,18 @@ class Opened:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"default: {FIRST}")
-    parser.add_argument("--port", type=int, metavar="N", help="default: 8888, or the next free one")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument(
+        "notebook", nargs="?", metavar="NOTEBOOK", help=f"notebook to open (default: {FIRST})"
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        metavar="N",
+        help="port of the server (default: 8888, or the next free one)",
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address instead of opening a browser"
+    )
 
 
 def _call(args: argparse.Namespace) -> Opened:

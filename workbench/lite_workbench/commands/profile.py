@@ -62,22 +62,34 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--runs", type=at_least(1), metavar="N",
-        help="timed runs (20; under emulation 1, which is counted)",
+        help="number of timed runs (default: 20; under emulation 1 run, whose instructions are "
+             "counted)",
     )  # fmt: skip
     parser.add_argument(
-        "--warmup", type=at_least(0), default=3, metavar="N", help="runs before (3)"
+        "--warmup",
+        type=at_least(0),
+        default=3,
+        metavar="N",
+        help="number of runs before the timed ones (default: 3)",
     )
     add_device(parser)
     parser.add_argument(
-        "--sort", choices=("order", "time"), default="order", help="rows as they run (order)"
+        "--sort",
+        choices=("order", "time"),
+        default="order",
+        help="sort layers by execution order or by time (default: order)",
     )
-    parser.add_argument("--csv", metavar="FILE", help="layers as comma-separated values")
-    parser.add_argument("--trace", metavar="FILE", help="Chrome trace of one run")
-    parser.add_argument("--netron", metavar="FILE", help="numbers to drop on the model in Netron")
-    parser.add_argument("--tag", default="", help="a word for `lite runs`")
+    parser.add_argument("--csv", metavar="FILE", help="write the layers as comma-separated values")
+    parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace of one run")
+    parser.add_argument(
+        "--netron",
+        metavar="FILE",
+        help="write a file with the times, to drop on the model in Netron",
+    )
+    parser.add_argument("--tag", default="", help="a name for this run in `lite runs`")
     parser.add_argument(
         "--history", action=argparse.BooleanOptionalAction, default=True,
-        help="keep the profile for `lite runs` (on)",
+        help="save the profile for `lite runs` (default: on)",
     )  # fmt: skip
 
 
@@ -109,7 +121,8 @@ def _call(args: argparse.Namespace) -> Profiled:
     made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
     if args.precision and args.precision != predictor.precision:
         made.warnings.append(
-            f"{predictor.backend} does not store {args.precision}: this is {predictor.precision}"
+            f"{predictor.backend} does not support {args.precision}: measured in "
+            f"{predictor.precision}"
         )
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})
     advice = advise(
@@ -171,7 +184,7 @@ def _show(result: Profiled, args: argparse.Namespace) -> str:
     lines += [f"layers: {result.placement}"] if result.placement else []
     lines += [f"advice: {a}" for a in result.advice]
     if result.run is not None:
-        lines.append(f"kept as run {result.run}: lite runs show {result.run}")
+        lines.append(f"saved as run {result.run}: lite runs show {result.run}")
     lines += [f"wrote {p}" for p in (args.csv, args.trace, args.netron, args.json) if p]
     return "\n".join(lines)
 
@@ -209,11 +222,12 @@ def _summary(result: Profiled) -> list[str]:
         f"{_whose(result)}: median {total['median']:.3f} ms, min {total['min']:.3f}, "
         f"p90 {total['p90']:.3f}, p99 {total['p99']:.3f} over {plural(result.runs, 'run')}; "
         f"first run {result.first_run_ms:.1f} ms",
-        f"layers add up to {result.sum_ms:.3f} ms, {result.unexplained_ms:+.3f} ms outside them; "
-        f"timed runs take {result.profiled_ms:.3f} ms, reading the clocks out "
+        f"sum of the layers {result.sum_ms:.3f} ms, {result.unexplained_ms:+.3f} ms outside them; "
+        f"runs with layer timing take {result.profiled_ms:.3f} ms, reading the time stamps "
         f"{result.overhead_ms:.3f} ms more{unranked(result.profile)}",
-        f"the profiler's own overhead in a run: at most {100 * result.overhead_share:.3f} % (clock "
-        "reads, one per step)",
+        f"overhead of the profiler in a run: at most {100 * result.overhead_share:.3f} % (one "
+        "clock "
+        "read per step)",
     ]  # fmt: skip
     lines.insert(1, sentence(result.shares, result.backend))
     if peaks := result.roofline:
@@ -251,9 +265,9 @@ def _whose(result: Profiled) -> str:
 
 def _instructions(result: Profiled) -> str:
     counts, macs = result.instructions, sum(x.macs for x in result.layers)
-    each = f" ({counts['run'] / macs:.3f} per multiply-add)" if macs else ""
+    each = f" ({counts['run'] / macs:.3f} per MAC)" if macs else ""
     return (
-        f"{_whose(result)}: {counts['run']:,} instructions a run{each}, "
+        f"{_whose(result)}: {counts['run']:,} instructions per run{each}, "
         f"{counts['first_result']:,} from the start of the runner to the first result"
     )
 

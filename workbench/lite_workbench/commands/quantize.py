@@ -61,67 +61,87 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("-o", "--output", required=True, metavar="OUT.lite")
     parser.add_argument(
-        "--calibration", metavar="DIR|FILE.npz", help="images, or arrays, that the model will meet"
+        "--calibration",
+        metavar="DIR|FILE.npz",
+        help="typical inputs: a folder of images, or arrays",
     )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
-        "--method", default="auto", choices=METHODS, help="how ranges are chosen (auto)"
+        "--method", default="auto", choices=METHODS, help="calibration method (default: auto)"
     )
-    parser.add_argument("--samples", type=at_least(2), metavar="N", help="calibrates on at most N")
-    parser.add_argument("--weights-only", choices=("int8", "int16"), help="no calibration needed")
+    parser.add_argument(
+        "--samples", type=at_least(2), metavar="N", help="use at most N calibration samples"
+    )
+    parser.add_argument(
+        "--weights-only",
+        choices=("int8", "int16"),
+        help="quantize only the weights, without calibration",
+    )
     parser.add_argument(
         "--keep-float",
         default="",
         metavar="LAYER,A..B,…",
-        help="layers that stay in float; A..B: those from A to B",
+        help="layers to keep in float; A..B stands for all layers from A to B",
     )
     parser.add_argument(
         "--target-db", type=decibels, metavar="DB",
-        help="keep the worst layers in float until reached",
+        help="keep the worst layers in float until the outputs reach this SQNR",
     )  # fmt: skip
     parser.add_argument(
         "--target-top1", type=share, metavar="SHARE",
-        help="the same, until so many samples get the float model's first answer",
+        help="keep the worst layers in float until this share of samples has the float model's "
+             "top-1 class",
     )  # fmt: skip
     parser.add_argument(
         "--max-bytes", type=at_least(1), metavar="N",
-        help="what the weights may take, for the targets",
+        help="size limit of the weights for --target-db and --target-top1",
     )  # fmt: skip
     parser.add_argument(
         "--float-budget", type=positive, default=0.15, metavar="SHARE",
-        help="what the targets may add to the integers' estimated time (0.15)",
+        help="estimated slowdown allowed for layers kept in float (default: 0.15)",
     )  # fmt: skip
     parser.add_argument(
         "--trade-off", metavar="FILE.json",
-        help="writes the whole curve, point by point; a file that is there goes on",
+        help="write the accuracy/latency curve; an existing file is continued",
     )  # fmt: skip
     parser.add_argument(
-        "--repeat", metavar="FILE.json:K", help="the options of point K of such a curve"
+        "--repeat", metavar="FILE.json:K", help="use the options of point K of a --trade-off file"
     )
     parser.add_argument(
         "--resume", metavar="FILE.npz",
-        help="where Ctrl-C keeps a calibration, and where it goes on from",
+        help="save the calibration here on Ctrl-C, and continue from here",
     )  # fmt: skip
     parser.add_argument(
-        "--activations", default="u8", choices=("u8", "i8"), help="type of activations (u8)"
+        "--activations",
+        default="u8",
+        choices=("u8", "i8"),
+        help="integer type of activations (default: u8)",
     )
     parser.add_argument(
-        "--symmetric", action="store_true", help="no zero points but the middle of the type"
+        "--symmetric",
+        action="store_true",
+        help="use symmetric ranges, with the zero point in the middle of the type",
     )
     parser.add_argument(
         "--rounding",
         default="sums",
         choices=("nearest", "sums", "adaptive"),
-        help="of weights (sums)",
+        help="rounding of weights (default: sums)",
     )
     parser.add_argument(
         "--equalize", action=argparse.BooleanOptionalAction, default=True,
-        help="cross-layer equalisation first (on)",
+        help="apply cross-layer equalization first (default: on)",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="save it although it falls short")
-    parser.add_argument("--analyze", metavar="FILE.json", help="writes ranges, errors, sensitivity")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="save the model even if it is below the accuracy threshold",
+    )
+    parser.add_argument(
+        "--analyze", metavar="FILE.json", help="write ranges, errors and sensitivity of every layer"
+    )
     parser.add_argument("--targets", default="", metavar="arm,x86,opencl",
-        help="in order of preference (default: those of a .lite file, else x86,arm,opencl)",
+        help="targets in order of preference (default: those of a .lite file, else x86,arm,opencl)",
     )  # fmt: skip
 
 
@@ -136,14 +156,12 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
         if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:
-            raise UsageError(
-                "--weights-only measures no samples", fix=f"leave out {', '.join(idle)}"
-            )
+            raise UsageError("--weights-only uses no samples", fix=f"leave out {', '.join(idle)}")
         return _weights_only(model, args)
     if not args.calibration:
         raise UsageError(
-            "--calibration DIR or FILE.npz is needed",
-            fix="without data there is --weights-only int8",
+            "--calibration DIR|FILE.npz is required",
+            fix="without samples, use --weights-only int8",
         )
     return _static(model, args)
 
@@ -189,7 +207,8 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
             end()
             if cancel is not None and cancel():
                 raise KeyboardInterrupt(
-                    f"stopped after {seen.samples} samples; the same command goes on from {state}"
+                    f"stopped after {seen.samples} samples; run the same command again to "
+                    f"continue from {state}"
                 )
 
         made = quantize(
@@ -259,10 +278,10 @@ def _repeated(text: str) -> Options:
 
     path, _, number = text.rpartition(":")
     if not path or not number.isdigit():
-        raise UsageError(f"--repeat {text}: give FILE.json:K, with K from 0")
+        raise UsageError(f"--repeat {text!r} is not of the form FILE.json:K, with K counted from 0")
     points = read_curve(Path(path))["points"]
     if int(number) >= len(points):
-        raise UsageError(f"{path} has {len(points)} points, numbered from 0")
+        raise UsageError(f"{path} has {len(points)} points, counted from 0, got {number}")
     with about(path):
         return Options.from_dict(points[int(number)]["options"])
 
@@ -304,7 +323,7 @@ def _constant_bytes(graph: Graph) -> int:
 def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
     size = result.path.stat().st_size
     wrote = (
-        f"wrote {result.path} ({number(size, 'B')}; the float weights are "
+        f"wrote {result.path} ({number(size, 'B')}; float weights: "
         f"{number(result.float_bytes, 'B')})"
     )
     guard = result.facts.get("guard")
@@ -317,11 +336,11 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
     ]
     integers = len(result.facts["integer_nodes"])
     lines = [
-        table(["layers that lose most", "op", "SQNR dB", "lost dB"], rows, right=(2, 3)),
+        table(["layers with the largest loss", "op", "SQNR dB", "loss dB"], rows, right=(2, 3)),
         "",
-        f"outputs are {guard['sqnr_db']:.1f} dB from the float model's on "
+        f"outputs have an SQNR of {guard['sqnr_db']:.1f} dB against the float model on "
         f"{plural(guard['samples'], 'sample')} (threshold {guard['threshold_db']:g} dB); "
-        f"{integers} of {integers + len(result.facts['float_nodes'])} layers run as integers",
+        f"{integers} of {integers + len(result.facts['float_nodes'])} layers run in integers",
         wrote,
     ]
     if dead := result.facts["dead_channels"]:
@@ -333,7 +352,7 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
 def _dead(channels: dict[str, list[int]]) -> str:
     count, names = sum(map(len, channels.values())), list(channels)
     more = " …" if len(names) > 3 else ""
-    return f"{count} channels have one value in every sample, in {', '.join(names[:3])}{more}"
+    return f"{count} channels are constant in every sample, in {', '.join(names[:3])}{more}"
 
 
 def _db(value: float | None) -> str:

@@ -24,17 +24,38 @@ class Written:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="one or more models")
-    parser.add_argument("-o", "--output", metavar="FILE", help="default: MODEL's name .html")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="file to write (default: the first model's name with .html)",
+    )
     add_shape(parser)
-    parser.add_argument("--input", metavar="FILE", help="an image, .npy or .npz; else random")
     parser.add_argument(
-        "--backends", default="", metavar="A,B", help="what to profile (default: what is usable)"
+        "--input", metavar="FILE", help="an image, .npy or .npz file (default: random data)"
     )
-    parser.add_argument("--runs", type=at_least(1), default=20, metavar="N", help="timed runs (20)")
     parser.add_argument(
-        "--compare", default="", metavar="A,B", help="sides to compare (the backends, or reference)"
+        "--backends",
+        default="",
+        metavar="A,B",
+        help="backends to profile (default: this CPU and OpenCL, where available)",
     )
-    parser.add_argument("--calibration", metavar="DIR|NPZ", help="also quantizes, from samples")
+    parser.add_argument(
+        "--runs",
+        type=at_least(1),
+        default=20,
+        metavar="N",
+        help="number of timed runs (default: 20)",
+    )
+    parser.add_argument(
+        "--compare",
+        default="",
+        metavar="A,B",
+        help="backends to compare (default: the profiled ones, or the reference)",
+    )
+    parser.add_argument(
+        "--calibration", metavar="DIR|NPZ", help="also quantize, with these samples"
+    )
 
 
 def _call(args: argparse.Namespace) -> Written:
@@ -44,7 +65,7 @@ def _call(args: argparse.Namespace) -> Written:
         from ..report import write_report
     except ImportError as error:
         raise LiteError(
-            f"the report draws with the widgets, and {error.name} is missing",
+            f"the report needs {error.name}, which is not installed",
             command="pip install 'lite-workbench[report]'",
         ) from None
     sessions = [_measured(model, args) for model in args.models]

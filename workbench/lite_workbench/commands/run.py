@@ -90,27 +90,41 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_backend(parser)
     add_device(parser)
     parser.add_argument(
-        "--tune", action="store_true", help="measures the usable backends and takes the fastest"
+        "--tune", action="store_true", help="measure the available backends and use the fastest"
     )
-    parser.add_argument("--output", metavar="FILE.npz", help="writes the outputs (and taps)")
-    parser.add_argument("--labels", metavar="FILE", help="one label per line")
+    parser.add_argument(
+        "--output", metavar="FILE.npz", help="write the outputs, and the values of --tap"
+    )
+    parser.add_argument("--labels", metavar="FILE", help="class labels, one per line")
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
-        "--top", type=at_least(1), default=TOP, metavar="N", help=f"labels to show ({TOP})"
+        "--top",
+        type=at_least(1),
+        default=TOP,
+        metavar="N",
+        help=f"number of classes to show (default: {TOP})",
     )
     parser.add_argument(
         "--threshold", type=share, default=THRESHOLD, metavar="S",
-        help=f"least score of a box ({THRESHOLD:g})",
+        help=f"smallest score of a detection (default: {THRESHOLD:g})",
     )  # fmt: skip
     parser.add_argument(
         "--overlap", type=share, default=OVERLAP, metavar="S",
-        help=f"of two boxes that share more than this the better one stays ({OVERLAP:g})",
+        help=f"IoU threshold of non-maximum suppression (default: {OVERLAP:g})",
     )  # fmt: skip
     parser.add_argument(
-        "--tap", action="append", default=[], metavar="NAME", help="inner value to keep"
+        "--tap",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also keep this intermediate value; repeatable",
     )
-    parser.add_argument("--tap-stats", action="store_true", help="shows statistics of the taps")
-    parser.add_argument("-v", "--verbose", action="store_true", help="says why this backend")
+    parser.add_argument(
+        "--tap-stats", action="store_true", help="show statistics of the values of --tap"
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="explain the choice of the backend"
+    )
 
 
 def _call(args: argparse.Namespace) -> RunResult:
@@ -129,7 +143,7 @@ def _call(args: argparse.Namespace) -> RunResult:
     if not args.tune:  # before the inputs' types are read: a file's own program needs no graph
         predictor = Predictor(model, args.backend, device=find_device(args.device), **options)
     elif args.backend != "auto" or args.device != "local":
-        raise UsageError("--tune picks the backend here", fix="leave out --backend and --device")
+        raise UsageError("--tune chooses the backend", fix="leave out --backend and --device")
     names = predictor.input_names if predictor else ()
     feeds = read_feeds(model, args.input, names) if args.input else random_feeds(model.graph)
     if predictor is None:

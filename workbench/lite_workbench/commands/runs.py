@@ -39,15 +39,19 @@ class Shown:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", "diff", "tag"))
-    parser.add_argument("names", nargs="*", metavar="RUN", help="a number, or a tag")
-    parser.add_argument("--model", metavar="NAME", help="only this model's runs")
+    parser.add_argument("names", nargs="*", metavar="RUN", help="the number of a run, or its tag")
+    parser.add_argument("--model", metavar="NAME", help="only runs of this model")
     parser.add_argument(
         "--fail-above", type=percent, metavar="P",
-        help="with diff: exit code 1 when the second run takes over P %% longer or, emulated, "
-        "executes over P %% more instructions",
+        help="with diff: exit with 1 when the second run takes more than P %% longer (emulated: "
+        "executes more than P %% more instructions)",
     )  # fmt: skip
     parser.add_argument(
-        "--limit", type=at_least(1), default=50, metavar="N", help="newest runs (50)"
+        "--limit",
+        type=at_least(1),
+        default=50,
+        metavar="N",
+        help="number of runs to list, newest first (default: 50)",
     )
 
 
@@ -62,7 +66,7 @@ def _call(args: argparse.Namespace) -> Listed | Shown | ProfileChange:
         example = {"list": "", "show": " 12", "diff": " 12 15", "tag": " 12 before"}[args.verb]
         raise UsageError(f"`lite runs {args.verb}{example}` takes {what}, got {len(args.names)}")
     if args.fail_above is not None and args.verb != "diff":
-        raise UsageError("--fail-above judges a difference: `lite runs diff 12 15 --fail-above 5`")
+        raise UsageError("--fail-above needs two runs: `lite runs diff 12 15 --fail-above 5`")
     history = History()
     if args.verb == "list":
         return Listed(history.list(args.model, args.limit))
@@ -84,7 +88,7 @@ def _show(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> s
         return diff_text(result)
     grown = result.growth_percent
     verdict = "over" if grown > args.fail_above else "within"
-    judged = f"{grown:+.1f} %: {verdict} the {args.fail_above:g} % that were asked for"
+    judged = f"{grown:+.1f} %: {verdict} the limit of {args.fail_above:g} %"
     return f"{diff_text(result)}\n{judged}"
 
 
@@ -101,7 +105,7 @@ def _list(runs: list[Run]) -> str:
         for r in runs
     ]  # fmt: skip
     if not rows:
-        return "no runs are kept yet; `lite profile MODEL` keeps one"
+        return "no runs are saved yet; `lite profile MODEL` saves one"
     head = ["run", "when", "model", "backend", "precision", "threads", "device", "ms", "tag"]
     return table(head, rows, right=(0, 5, 7))
 

@@ -72,14 +72,14 @@ def _model(session: SessionState, prefix: str) -> Iterator[Section]:
     big = [
         ["layers", str(len(info.layers)), "", "as in the file"],
         ["parameters", *number(info.params).partition(" ")[::2], ""],
-        ["work", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
+        ["cost", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
     ]
     facts = FactsCard(title=info.name, big=big, facts=[["Format", info.format], *ports])
-    types = TypeSummary(profile=views.work_data(info), columns="cost", title="Where the work is")
-    support = DataTable(title="What runs where", **views.support_data(info))
+    types = TypeSummary(profile=views.work_data(info), columns="cost", title="Cost by operator")
+    support = DataTable(title="Operator support by target", **views.support_data(info))
     hints = " ".join(f"{h}." for h in info.hints)
     yield Section(
-        f"{prefix}model", "What is in the file", hints,
+        f"{prefix}model", "Model", hints,
         [columns(types, facts, kind="half"), support],
     )  # fmt: skip
 
@@ -93,19 +93,19 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
             for e in entries
         ]
         journal = DataTable(
-            title="What the passes did",
+            title="Graph rewrites",
             note=f"{len(done)} rewrites, {len(rows) - len(done)} refusals",
             columns=[
                 {"id": "rule", "head": "Pass", "kind": "code"},
-                {"id": "what", "head": "Did"},
+                {"id": "what", "head": "Action"},
                 {"id": "nodes", "head": "Layers", "kind": "wrap"},
-                {"id": "why", "head": "Why not", "kind": "wrap"},
+                {"id": "why", "head": "Reason", "kind": "wrap"},
             ],
             rows=rows,
             height=460,
         )
         graph = GraphView(
-            title=f"Optimised ({version})",
+            title=f"Optimized ({version})",
             graph=views.graph_data(model.graph),
             source_graph=None if session.graph is model.graph else views.graph_data(session.graph),
             height=460,
@@ -169,12 +169,12 @@ def _advice(found: list[Advice]) -> list[DataTable]:
         for a in found
     ]  # fmt: skip
     columns_ = [
-        {"id": "evidence", "head": "What was seen", "kind": "wrap"},
+        {"id": "evidence", "head": "Observation", "kind": "wrap"},
         {"id": "advice", "head": "Advice", "kind": "wrap"},
-        {"id": "gain", "head": "Gains up to, ms", "kind": "number"},
+        {"id": "gain", "head": "Possible gain, ms", "kind": "number"},
         {"id": "try", "head": "Try", "kind": "code"},
     ]
-    return [DataTable(title="What could be faster", columns=columns_, rows=rows)] if rows else []
+    return [DataTable(title="Advice", columns=columns_, rows=rows)] if rows else []
 
 
 def _sentence(profile: Profile) -> str:
@@ -188,11 +188,11 @@ def _sentence(profile: Profile) -> str:
         )
     elif counts := profile.instructions:
         said += (
-            f"{views.total_text(profile)} a run, {number(counts['first_result'])} from the "
+            f"{views.total_text(profile)} per run, {number(counts['first_result'])} from the "
             "start of the runner to the first result."
         )
     else:
-        said += "one thread alone counts instructions."
+        said += "instructions are only counted with one thread."
     peak = (profile.memory_map.get("peak") or {}).get("text")
     return f"{said} Memory: {peak}." if peak else said
 
@@ -202,7 +202,7 @@ def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
     for before, after in pairwise(real):
         yield Section(
             f"{prefix}change-{after.backend}", f"From {before.backend} to {after.backend}",
-            "What is faster and what is slower; the bars add up to the totals.",
+            "Layers that became faster or slower; the bars add up to the difference.",
             [Waterfall(change=changes(before, after))],
         )  # fmt: skip
 
@@ -270,7 +270,7 @@ def _evidence(
     return answer(pane, answers)
 
 
-# ---- how small the numbers may be
+# ---- quantization
 
 
 def _quantization(session: SessionState, prefix: str) -> Iterator[Section]:
@@ -279,7 +279,7 @@ def _quantization(session: SessionState, prefix: str) -> Iterator[Section]:
         return
     verdict = made.verdict
     facts = FactsCard(
-        title="Against the float parent",
+        title="Accuracy against the float model",
         facts=[[k.replace("_", " "), f"{v:.4g}" if isinstance(v, float) else str(v)]
                for k, v in vars(verdict).items() if isinstance(v, (int, float, str, bool))],
     )  # fmt: skip
@@ -287,13 +287,13 @@ def _quantization(session: SessionState, prefix: str) -> Iterator[Section]:
     if made.points:
         trade = TradeOff(
             points=made.points, method=made.method, float_=made.float_point,
-            metric="same answer as float",
+            metric="same result as float",
         )  # fmt: skip
         widgets = [columns(trade, facts, kind="wide")]
     if made.layers:
         widgets.append(SensitivityList(layers=made.layers, kept=made.kept))
     kept = ", ".join(made.kept) or "none"
     yield Section(
-        f"{prefix}quantization", "How small the numbers may be",
-        f"Method {made.method}; layers kept in float: {kept}.", widgets,
+        f"{prefix}quantization", "Quantization",
+        f"Method: {made.method}. Layers kept in float: {kept}.", widgets,
     )  # fmt: skip

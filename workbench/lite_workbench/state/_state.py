@@ -64,7 +64,7 @@ class SessionState(Observable):
 
     path, shapes   the file, and the input shapes that were fixed when it was read
     graph, info    the file's graph, and what `lite info` says about it
-    base           the version that a conversion makes: "float", or "as given" where the file
+    base           the version that a conversion makes: "float", or "as in the file" where it
                    holds integers
     versions       name → Model: `base`; "int8" or "mixed" after quantizing; "custom" after the
                    precision of a layer was set by hand

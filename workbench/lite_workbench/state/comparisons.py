@@ -25,7 +25,7 @@ def backend_and_version(state: SessionState, name: str) -> tuple[str, str | None
         version, backend = backend, "auto"
     if backend not in (*BACKENDS, "auto") or (version and version not in state.versions):
         sides = ", ".join([*BACKENDS, *state.versions])
-        raise UsageError(f"cannot compare {name!r}", fix=f"sides are {sides}, or VERSION@BACKEND")
+        raise UsageError(f"cannot compare {name!r}", fix=f"choose from {sides}, or VERSION@BACKEND")
     return backend, version or None
 
 

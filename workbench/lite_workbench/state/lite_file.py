@@ -93,7 +93,7 @@ def to_ship(state: SessionState, int8: Collection[str]) -> Model:
     if int8 and state.version != INT8:
         if INT8 not in state.versions:
             raise UsageError(
-                "there is no int8 version yet", fix="session.quantize(images) comes first"
+                "there is no int8 version yet", fix="call session.quantize(images) first"
             )
         model = with_int8(model, state.versions[INT8].graph, list(int8))
     for target in model.targets:

@@ -93,7 +93,7 @@ def layer_of(graph: Graph, name: str) -> Node:
 
 def _no_layer(name: str) -> UsageError:
     return UsageError(
-        f"no layer is called {name!r}", fix="list them", command="lite info MODEL --layers"
+        f"there is no layer {name!r}", fix="list them", command="lite info MODEL --layers"
     )
 
 
@@ -144,7 +144,9 @@ def requantize(
     layer cannot compute in integers; CalibrationError when the outputs fall short.
     """
     if state.quantization is None:
-        raise UsageError("nothing is calibrated yet", fix="session.quantize(images) comes first")
+        raise UsageError(
+            "the model is not calibrated yet", fix="call session.quantize(images) first"
+        )
     made, home = state.quantization.made, base_model(state).graph
     parent, scheme = made.parent, made.options.scheme
 
@@ -162,7 +164,7 @@ def requantize(
     for layer in [k for k, v in precisions.items() if v == "int8"]:
         names = counterparts([layer], home, parent)
         if not chosen.intersection(names):
-            reason = next((why[n] for n in names if n in why), "it has no node of its own")
+            reason = next((why[n] for n in names if n in why), "it is fused into another layer")
             raise UsageError(f"{layer} cannot compute in int8: {reason}")
     scheme = replace(scheme, keep_float=frozenset(kept))
     graph = quantize_static(parent, made.finished().ranges, scheme, biases=made.biases)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lite_engine._deprecated import warn_renamed
 from lite_engine.errors import UsageError
 from lite_engine.model_file import Model, optimize
 from lite_engine.preprocess import Preprocess
 
+from ..names import GIVEN
 from ._state import SessionState
 
 ALL_TARGETS = ("x86", "arm", "opencl")
@@ -57,8 +59,13 @@ def drop(state: SessionState, name: str, instead: str) -> None:
 
 def use(state: SessionState, version: str) -> None:
     """Chooses the version that runs, is profiled and exported. Raises UsageError."""
+    if version == "as given":
+        warn_renamed('the version "as given"', f'"{GIVEN}"')
+        version = GIVEN
     if version not in state.versions:
-        raise UsageError(f"no version {version!r}", fix=f"there are: {', '.join(state.versions)}")
+        raise UsageError(
+            f"there is no version {version!r}", fix=f"choose from {', '.join(state.versions)}"
+        )
     state.version = version
     state.remember(f"session.use({version!r})")
     state.notify("versions", version)

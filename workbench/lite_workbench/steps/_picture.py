@@ -12,9 +12,9 @@ from ..session import Session
 
 #: How pixels become floats, where the file does not say it.
 _PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
-_OWN = ["own", "other numbers"]  # that session.prepare was told
+_OWN = ["own", "custom"]  # that session.prepare was told
 #: How a picture of another shape meets the input's size.
-_FITS = [["stretch", "stretch"], ["crop", "crop"], ["letterbox", "letterbox"]]
+_FITS = [["stretch", "stretch"], ["crop", "center crop"], ["letterbox", "letterbox"]]
 
 
 def choices(session: Session) -> list[dict[str, Any]]:
@@ -25,8 +25,8 @@ def choices(session: Session) -> list[dict[str, Any]]:
         return []
     now = chosen(session)
     own = [] if now["fit"] in dict(_FITS) else [[now["fit"], now["fit"]]]
-    fits = {"name": "fit", "label": "Fit", "options": [*_FITS, *own],
-            "says": "How a picture meets the input's size"}  # fmt: skip
+    fits = {"name": "fit", "label": "Resize", "options": [*_FITS, *own],
+            "says": "How an image of another size is brought to the input's size"}  # fmt: skip
     if session.pixels_known or not types[0].dtype.is_float:
         return [fits]
     numbers = [*_PIXELS, _OWN] if now["pixels"] == _OWN[0] else _PIXELS

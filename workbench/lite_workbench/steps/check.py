@@ -35,7 +35,7 @@ class CheckStep(Step):
         info = self.session.info
         self.table = DataTable(title="Operators", **views.support_data(info))
         self.types = TypeSummary(
-            profile=views.work_data(info), columns="cost", title="Where the work is"
+            profile=views.work_data(info), columns="cost", title="Cost by operator"
         )
         self.header.buttons = [button("next", "Choose targets", primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
@@ -60,7 +60,7 @@ class CheckStep(Step):
         info = session.info
         missing = {s.op for s in info.support if not s.supported}
         if missing:
-            return "attention", f"{len(missing)} elsewhere"
+            return "attention", f"{plural(len(missing), 'operator')} on another backend"
         return "done", _hints(info) if info.hints else "all supported"
 
 

@@ -27,7 +27,7 @@ class CompareStep(Step):
             {
                 "name": "a",
                 "label": "",
-                "says": "trusted side",
+                "says": "baseline",
                 "backend": "x86",
                 "options": options,
             },
@@ -75,7 +75,8 @@ class CompareStep(Step):
         if not self.strip.comparison:
             self.strip.status = {
                 "kind": "empty", "title": "Not compared yet", "button": "Compare",
-                "text": "Both sides run once, then every layer alone.", "action": "compare",
+                "text": "Both sides run once, then every layer runs on its own.",
+                "action": "compare",
             }  # fmt: skip
 
     def _switched(self, change: dict[str, Any]) -> None:
@@ -119,9 +120,9 @@ class CompareStep(Step):
         self.graph.comparison = data
         self.pane.a, self.pane.b = self.pair
         verdict = self.strip.verdict()
-        guilty = verdict["layer"] if verdict and verdict["case"] == "guilty" else None
-        if guilty:
-            self.session.selected = guilty
+        failing = verdict["layer"] if verdict and verdict["case"] == "failing" else None
+        if failing:
+            self.session.selected = failing
         self.pane.layer = None
         self._evidence()
 
@@ -172,6 +173,6 @@ class CompareStep(Step):
         self.tell(
             "done",
             f"**{layer} runs on {_NAMES.get(a, a)}**: {change} on {_NAMES.get(b, b)}.",
-            detail="The rest stays where it was.",
+            detail="All other layers stay where they were.",
             actions=[["deploy", "Deploy", False]],
         )

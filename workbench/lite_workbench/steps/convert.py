@@ -21,14 +21,14 @@ class ConvertStep(Step):
 
     def build(self) -> None:
         self.facts = FactsCard(title="Conversion")
-        self.graph = GraphView(title="As read, and optimised", height=460)
+        self.graph = GraphView(title="Original and optimized graph", height=460)
         self.journal = DataTable(
-            title="What the passes did",
+            title="Graph rewrites",
             columns=[
                 {"id": "rule", "head": "Pass", "kind": "code"},
-                {"id": "what", "head": "Did", "kind": "text"},
+                {"id": "what", "head": "Action", "kind": "text"},
                 {"id": "nodes", "head": "Layers", "kind": "wrap"},
-                {"id": "why", "head": "Why not", "kind": "wrap"},
+                {"id": "why", "head": "Reason", "kind": "wrap"},
             ],
             height=330,
         )
@@ -62,10 +62,10 @@ class ConvertStep(Step):
         refusals = len(model.journal.entries) - len(rewrites)
         self.facts.big = [
             ["layers", str(len(model.graph.nodes)), "", f"of {len(session.graph.nodes)}"],
-            ["rewrites", str(len(rewrites)), "", f"{refusals} refused, with reasons"],
+            ["rewrites", str(len(rewrites)), "", f"{refusals} refusals, with reasons"],
         ]
         targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets)
-        self.facts.facts = [["Targets", targets], ["One file", "serves all of them"]]
+        self.facts.facts = [["Targets", targets], ["One file", "for all targets"]]
         self.journal.rows = [
             {"rule": e.rule, "what": e.action, "nodes": listed(e.nodes), "why": e.reason}
             for e in model.journal.entries

@@ -28,7 +28,7 @@ class DeployStep(Step):
     """The files with their sizes, what was changed by hand, and the code that loads them."""
 
     name = "Deploy"
-    title = "What do I ship?"
+    title = "What goes to the device?"
 
     def build(self) -> None:
         self.bundle = BundleList(button="Write bundle")
@@ -60,7 +60,7 @@ class DeployStep(Step):
             {"id": "model", "file": f"{stem}.lite", "bytes": weights, "fixed": True,
              "what": f"{session.version} model for {', '.join(model.targets) or 'any target'}"},
             *self._device_items(),
-            {"id": "walk", "file": f"{stem}_walk.ipynb", "what": "this walk as a notebook",
+            {"id": "walk", "file": f"{stem}_walk.ipynb", "what": "this session as a notebook",
              "bytes": sum(map(len, session.code)) + 600},
         ]  # fmt: skip
         if labels:
@@ -82,8 +82,8 @@ class DeployStep(Step):
             self.tell(
                 "warn",
                 f"{told}.",
-                detail="Set by hand after the comparison. The file carries it: every program "
-                "that loads it runs the layer there.",
+                detail="Overridden after the comparison. The file contains the override, so "
+                "every program that loads it runs the layer there.",
                 actions=[["why", "See why", False]],
             )
         else:
@@ -112,7 +112,10 @@ class DeployStep(Step):
 
         def work() -> None:
             if folder.is_file():
-                raise UsageError(f"{folder} is a file", fix="move it: the bundle is a folder")
+                raise UsageError(
+                    f"{folder} is a file, but the bundle is a folder",
+                    fix="move it: the bundle is a folder",
+                )
             folder.mkdir(exist_ok=True)
             if "device" in chosen:
                 session.export(folder, target=target)

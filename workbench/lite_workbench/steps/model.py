@@ -71,7 +71,11 @@ class ModelStep(Step):
             return
         if path.suffix not in NETRON_SUFFIXES or path.stat().st_size > NETRON_BYTES:
             text = f"Netron opens {', '.join(NETRON_SUFFIXES)} up to {NETRON_BYTES >> 20} MB here."
-            self.netron.status = {"kind": "empty", "title": "Not for netron", "text": text}
+            self.netron.status = {
+                "kind": "empty",
+                "title": "Netron cannot open this file",
+                "text": text,
+            }
             return
         self.netron.model = path.read_bytes()
 

@@ -55,8 +55,9 @@ class ProfileStep(Step):
         self.roofline, self.types = Roofline(height=380), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
         self.changes = Waterfall(
-            status={"kind": "empty", "title": "One run so far",
-                    "text": "After a second run, on any backend, its difference is explained here."}
+            status={"kind": "empty", "title": "Only one run so far",
+                    "text": "After a second run on any backend, this view explains the "
+                            "difference between the two."}
         )  # fmt: skip
         self.changes.observe(self._against, names=["against"])
         self.inspector = Inspector()
@@ -117,7 +118,7 @@ class ProfileStep(Step):
         if not self.chart.profile:
             self.chart.status = {
                 "kind": "empty", "title": "Nothing measured yet", "button": "Profile",
-                "text": f"One bar per layer, from {RUNS} runs; the model is not changed.",
+                "text": f"One bar per layer, from {RUNS} runs. The model is not changed.",
                 "action": "run",
             }  # fmt: skip
 
@@ -207,7 +208,8 @@ class ProfileStep(Step):
         target, precision = payload.get("backend") or None, payload.get("precision") or None
         if precision == "int8" and self.session.quantization is None:
             self.tell(
-                "warn", "**Nothing is calibrated yet.** int8 needs ranges from a few samples.",
+                "warn", "**The model is not calibrated yet.** int8 needs value ranges from a "
+                        "few samples.",
                 actions=[["quantize", "Quantize", True]],
             )  # fmt: skip
             return

@@ -18,12 +18,13 @@ from ._picture import choices, chosen, prepare
 LIMIT = 24
 _NOT_YET = {
     "kind": "empty", "title": "Not quantized yet", "button": "Quantize", "action": "start",
-    "text": "Calibrates on the samples, then measures versions of the model; what the first two "
-    "samples take tells how long it calibrates.",
+    "text": "Calibrates on the samples, then measures several versions of the model. The "
+            "remaining time "
+    "is known after two samples.",
 }  # fmt: skip
 _INTEGERS = {
-    "kind": "empty", "title": "In integers already",
-    "text": "To choose other ranges or layers, open the float model that this was made from.",
+    "kind": "empty", "title": "Already quantized",
+    "text": "To choose other ranges or layers, open the original float model.",
 }  # fmt: skip
 _NO_SAMPLES = {"kind": "empty", "title": "Not quantized yet", "text": "There are no samples yet."}
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
@@ -33,7 +34,7 @@ class QuantizeStep(Step):
     """Calibrate, measure versions that keep the worst layers in float, keep one."""
 
     name = "Quantize"
-    title = "How small may the numbers be?"
+    title = "Can it run in int8?"
 
     def build(self) -> None:
         self._look()
@@ -41,7 +42,7 @@ class QuantizeStep(Step):
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "again", lambda _: self._look_again())
         self.on(self.header, "keep", lambda _: self._keep())
-        self.trade = TradeOff(metric="same answer as float")
+        self.trade = TradeOff(metric="same result as float")
         self.layers = SensitivityList(
             note="relative error of the outputs when only this layer is int8, in %", unit="%"
         )
@@ -107,7 +108,7 @@ class QuantizeStep(Step):
             self.trade.status = _NO_SAMPLES if no_samples else _NOT_YET
         if no_samples:
             self.tell(
-                "warn", "**No samples to calibrate with.**", again="Look again",
+                "warn", "**There are no calibration samples.**", again="Look again",
                 detail="Put a folder with at least two images, or an `.npz` of inputs, beside the "
                 f"model or into `{Path.cwd()}`.",
             )  # fmt: skip
@@ -132,7 +133,7 @@ class QuantizeStep(Step):
             self.trade.points = made.points
         self.layers.layers = made.layers
         samples = made.made.calibration.samples
-        self.header.note = f"{samples} samples, judged on {len(made.made.held)} held back"
+        self.header.note = f"{samples} samples, checked on {len(made.made.held)} held-out samples"
         self._buttons()
         self._kept()
         names = {row["name"] for row in made.layers}

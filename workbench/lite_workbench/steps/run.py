@@ -16,17 +16,17 @@ from ._picture import choices, chosen, prepare
 
 _NAMES = {"opencl": "OpenCL"}
 _GUESSED = (
-    "the model does not say how its images were prepared: pixels were scaled to 0…1; Pixels above, "
-    "or session.prepare, says otherwise"
+    "the model does not define its image preprocessing: pixels were scaled to 0…1; change it with "
+    "Pixels above, or with session.prepare"
 )
-_FIRST = "Drop an image, or arrays (.npy, .npz); Run alone takes random numbers."
+_FIRST = "Drop an image, or arrays (.npy, .npz). Without an input, random data is used."
 
 
 class RunStep(Step):
     """A picture in, one answer per backend out; answers that differ offer the comparison."""
 
     name = "Run"
-    title = "What does it say?"
+    title = "What does it predict?"
 
     def build(self) -> None:
         self.drop = DropZone(
@@ -122,7 +122,7 @@ class RunStep(Step):
             self._fill(self.cards[made.backend], made)
 
     def _input_name(self) -> str:
-        return "random numbers" if not self.session.image else ""
+        return "random data" if not self.session.image else ""
 
     def _fill(self, card: ResultCard, run: Run) -> None:
         confidence = run.answer.confidence
@@ -138,15 +138,15 @@ class RunStep(Step):
     def _judge(self, a: Run, b: Run) -> None:
         names = f"{_title(a.backend)} and {_title(b.backend)}"
         guessed = self.session.image and is_guessed(self.session.model)
-        doubt = f"About the picture: {_GUESSED}." if guessed else ""
+        doubt = f"About the image: {_GUESSED}." if guessed else ""
         if a.answer.kind == "values":
             self.tell("warn", doubt) if doubt else self.quiet()
         elif a.text == b.text:
-            self.tell("done", f"**{names} say the same**: {a.text}", detail=doubt)
+            self.tell("done", f"**{names} outputs agree**: {a.text}", detail=doubt)
         else:
             self.tell(
-                "error", f"**{names} say different things**: {a.text} and {b.text}.",
-                detail="Comparing layer by layer shows where it begins.",
+                "error", f"**{names} outputs differ**: {a.text} and {b.text}.",
+                detail="A comparison layer by layer shows where the difference begins.",
                 actions=[["compare", f"Compare {names}", True]],
             )  # fmt: skip
 

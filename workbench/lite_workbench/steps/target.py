@@ -15,7 +15,7 @@ from ._base import Step, button
 _CHECK = {"x86": "CPU engine", "opencl": "OpenCL", "arm": "ARM emulator"}
 _TITLE = {
     "x86": "x86 CPU, this machine",
-    "arm": "arm CPU, emulated",
+    "arm": "ARM CPU, emulated",
     "opencl": "OpenCL, this machine",
 }
 _FIELDS = [
@@ -24,6 +24,9 @@ _FIELDS = [
     {"name": "ssh_config", "label": "OpenSSH configuration", "hint": "~/.ssh/config",
      "optional": True},
 ]  # fmt: skip
+#: What a failed stage means.
+_FAILED = {"reach": "Cannot reach the board", "copy": "Cannot copy the files to the board",
+           "run": "The run on the board failed", "fetch": "Cannot fetch the results"}  # fmt: skip
 _STATES = {"done": "done", "failed": "attention", "running": "running", "skipped": "todo"}
 
 
@@ -37,8 +40,8 @@ class TargetStep(Step):
         self.cards = DoctorCards(choose=True)
         self.form = Form(
             title="Add a board", fields=_FIELDS, button="Add and check",
-            note="Your own ssh keys and configuration are used; nothing is installed there but "
-            "the runner, in `~/.cache/lite-workbench`.",
+            note="Your own SSH keys and configuration are used. Only the runner is copied to the "
+            "board, to `~/.cache/lite-workbench`.",
         )  # fmt: skip
         self.form.layout.display = "none"
         self._here: list[dict[str, Any]] = []
@@ -170,17 +173,17 @@ def _card(target: str, check: Any, usable: bool) -> dict[str, Any]:
         if known.get(key)
     ]
     if emulated:
-        facts += [["Numbers", "as on a board"], ["Time", "not meaningful here"]]
+        facts += [["Emulated", "results are exact, times are not"]]
     card: dict[str, Any] = {
         "id": target, "title": _TITLE[target], "backend": target, "facts": facts,
         "state": ("limited" if emulated else "ready") if usable else "broken",
-        "chip": ("no times" if emulated else "ready") if usable else "needs a fix",
+        "chip": ("emulated" if emulated else "ready") if usable else "not available",
     }  # fmt: skip
     if not usable:
         tried = [["–", *[str(v) for v in list(t.values())[:2]]] for t in check.tried]
         card["notice"] = {
             "kind": "error", "what": f"**{check.name}**: {check.summary}", "detail": check.fix,
-            "fix": check.command, "again": "I did this, check again", "tried": tried,
+            "fix": check.command, "again": "Check again", "tried": tried,
         }  # fmt: skip
     return card
 
@@ -217,11 +220,11 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict[str, A
         return card
     error = check.failure
     failed = next((s.name for s in check.stages if s.state == "failed"), "")
-    stage = f"**{entry.name}: {failed} failed.** " if failed else ""
-    card.update(state="broken", chip="needs a fix")
+    stage = f"**{entry.name}: {_FAILED.get(failed, f'{failed} failed')}.** " if failed else ""
+    card.update(state="broken", chip="not available")
     card["notice"] = {
         "kind": "error", "what": f"{stage}{error.what}", "detail": error.fix, "fix": error.command,
-        "again": "I did this, check again",
+        "again": "Check again",
     }  # fmt: skip
     return card
 

@@ -1,13 +1,13 @@
 // A JupyterLab extension without a bundler: the container that module federation expects, by hand.
 // It gives the page window.liteWorkbench with what a widget alone cannot do, because widgets do not
 // see the notebook that shows them: insertCells(element, sources) and keepPicture(element, html).
-// And where no kernel holds a widget any more, its output shows the static picture that was saved.
+// Where no kernel holds a widget any more, its output shows the saved static image.
 (() => {
   const OURS = "application/vnd.lite-workbench.view+json"; // lite_widgets/_base.py
   const WIDGET = "application/vnd.jupyter.widget-view+json";
   const HTML = "text/html";
   const RANK = -20; // before ipywidgets' -10
-  const GONE = "A picture: no kernel holds this. Run the cell to work with it.";
+  const GONE = "Static image: no running kernel. Run the cell to use it.";
   let shared = null;
 
   /** A module that JupyterLab shares, in the version that it runs. */
@@ -66,7 +66,7 @@
     const { INotebookTracker } = await load("@jupyterlab/notebook");
     const plugin = {
       id: "lite-workbench:cells",
-      description: "Inserts the walk as cells; shows pictures of widgets that no kernel holds.",
+      description: "Inserts the session as cells, and shows static images of widgets without a kernel.",
       autoStart: true,
       requires: [INotebookTracker],
       activate: (app, tracker) => {
