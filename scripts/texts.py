@@ -15,7 +15,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,9 +135,90 @@ def texts() -> Iterator[Text]:
         yield from page_texts(path, str(path.relative_to(ROOT)))
 
 
+#: (what must not be written, what to write). Plain words only where they carry the private meaning.
+FORBIDDEN: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.I), better)
+    for pattern, better in (
+        (r"\b(in|of|are|as) halves\b", "fp16"),
+        (r"\b(in|of|are|as) shorts\b", "bf16"),
+        (r"\btold_precision\b", "display_precision"),
+        (r"\bdoubts?\b", "warnings"),
+        (r"\bmagnif(ied|ies)\b", "ill-conditioned, amplifies"),
+        (r"\bby_hand\b", "overrides"),
+        (r"\b(set|put) by hand\b", "overridden"),
+        (r"\b(answer|judged?|decided|compared?) (with|by) places\b", "indices"),
+        (r"\bhand-?overs?\b", "transfers"),
+        (r"\btables? of answers\b", "lookup tables"),
+        (r"\bside [AB]\b", "baseline, candidate"),
+        (r"\bguilty\b|\bvictims?\b", "failing layer, propagated error"),
+        (r"\bislands?\b(?! of int8)", "isolated int8 region"),
+        (r"\b(its|the measured|that) roofs?\b(?! \()", "roofline peak"),
+        (r"\bkept (runs?|profiles?|devices?|as run)\b|\bruns? are kept\b", "saved"),
+        (r"\bpicture'?s?\b(?! of)", "image"),
+        (r"\bcentre cut out\b|\bstretched, \b|\bletterboxed\b", "stretch, center crop, letterbox"),
+        (r"(?-i:\bTake \d)", "Use"),
+        (r"\bsays? the same\b|\bsay different things\b", "outputs agree, outputs differ"),
+        (r"\bheld[ -]back\b", "held out"),
+        (r"\bnobody reads\b", "unused"),
+        (r"\b(runs?|run|\d+|layers?) elsewhere\b", "on another backend"),
+        (r"\bHow small (may )?the numbers\b", "Can it run in int8?"),
+        (r"\bIn integers already\b", "Already quantized"),
+        (r"\bWhy not, and what then\b", "Reason and alternative"),
+        (r"\bis off most\b|\bby itself\b", "on its own"),
+        (r"\bcarr(y|ies) (the )?error\b", "propagate the error"),
+        (r"\btakes? random numbers\b", "random data is used"),
+        (r"\bkernel is gone\b", "The kernel was restarted; run this cell again"),
+        (r"\bno kernel holds\b", "Static image: no running kernel"),
+        (r"\b(reach|copy|fetch) failed\b", "Cannot reach the board"),
+        (r"\bas given\b(?! )", "as in the file"),
+        (r"\bmends?\b|\bmended\b", "fix"),
+        (r"\bis the wrong side\b", "is the one that is wrong"),
+        (r"\bWhat does it say\b", "What does it predict?"),
+        (r"\blayers? (that )?minds?\b", "loses accuracy"),
+        (r"\bare needed$|\b(a|an) \w+ is needed$", "expected …, found …"),
+        (r"\bare asked for\b|\bwas asked for;", "name the value that is wrong"),
+        (
+            r"\bis no (time|multiple|floating|place)\b|\bis none of\b|\bnumbers are none\b",
+            "is not a",
+        ),
+        (r"\bto be had\b", "could not be allocated"),
+        (r"\bmakes other numbers\b", "gives different results"),
+        (r"\bwith a package more\b", "needs an additional package"),
+        (r"\bmood\b|\bhouse's floors?\b|\bno dead end\b", "say what is meant"),
+        (r"\bWhat do I ship\b", "What goes to the device?"),
+        (r"\b(is|are) spoil(ed|t) on purpose\b", "is made wrong on purpose"),
+        (r"\bfloat parents?\b", "float model"),
+        (r"quantis|optimis|\bcolour|normalis|\bcentre", "American spelling"),
+    )
+)
+#: Where a forbidden word has its ordinary meaning.
+ALLOWED = (
+    r"pictures\.py", r"Pictures", r"`[^`]*`", r"LITE_\w+", r"--[a-z-]+", r"https?://\S+",
+    r"images?/\S+", r"\{[^}]*\}", r"ocr_held_back", r"picture \?",
+    r"^as given$", r"\"as given\"", r"Quantised",
+)  # fmt: skip
+
+
+def findings(listed: Iterable[Text]) -> list[str]:
+    """One line per forbidden wording: where it is, what it says, what to write."""
+    spared = re.compile("|".join(ALLOWED))
+    found = []
+    for text in listed:
+        plain = spared.sub(" ", text.text)
+        for pattern, better in FORBIDDEN:
+            if hit := pattern.search(plain):
+                found.append(f"{text.file}:{text.line}: {hit.group()!r}; write: {better}")
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.parse_args()
+    parser.add_argument("--check", action="store_true", help="only list forbidden wordings")
+    args = parser.parse_args()
+    if args.check:
+        found = findings(texts())
+        print("\n".join(found))
+        return int(bool(found))
     file = None
     for text in texts():
         if text.file != file:

@@ -27,7 +27,7 @@ def parse(data: str | bytes, what: str) -> Part:
     except RecursionError:
         raise ModelFormatError("nested too deeply", where=what) from None
     except ValueError as error:
-        raise ModelFormatError(f"not JSON that can be read as a {what} ({error})") from None
+        raise ModelFormatError(f"not a valid JSON document of a {what} ({error})") from None
 
 
 #: Metadata of a dataclass field: the key that documents of an older version have.
@@ -53,7 +53,7 @@ class Part:
             items = self._as(list)
             if not 0 <= key < len(items):
                 raise ModelFormatError(
-                    f"{len(items)} items, {key + 1} are needed", where=self.where
+                    f"expected at least {key + 1} items, found {len(items)}", where=self.where
                 )
             return Part(items[key], f"{self.where}[{key}]")
         if key not in self._as(dict):
@@ -126,7 +126,7 @@ class Part:
         shown = f"{found:.40}" if type(self.value) in (str, int, float) else ""
         is_a = _KINDS.get(type(self.value), "bytes")  # only a database has any
         shown = f"{is_a} {shown!r}" if shown else is_a
-        return ModelFormatError(f"{shown}, {_KINDS[kind]} is needed", where=self.where)
+        return ModelFormatError(f"expected {_KINDS[kind]}, found {shown}", where=self.where)
 
 
 _SCALARS: dict[Any, Any] = {str: Part.text, int: Part.integer, float: Part.number,

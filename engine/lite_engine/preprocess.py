@@ -255,7 +255,8 @@ class Preprocess:
             scaled = columns, columns * height // width
         if scaled[0] * scaled[1] > MAX_PIXELS:
             raise UsageError(
-                f"a picture of {width}x{height} is too long to cut {w}x{h} out", fix="use letterbox"
+                f"an image of {width}x{height} is too narrow for a center crop of {w}x{h}",
+                fix="use letterbox",
             )
         left, top = (-round((b - a) / 2) for a, b in zip((w, h), scaled, strict=True))
         return Placement((w, h), scaled, (left, top))
@@ -350,7 +351,7 @@ def open_image(source: str | Path | bytes, name: str = "") -> Any:
         given = name or ("these bytes" if isinstance(source, bytes) else source)
         # PIL's own words for it name the object that it read
         known = isinstance(error, UnidentifiedImageError)
-        why = "of no known kind, or damaged" if known else error
+        why = "its format is unknown, or it is damaged" if known else error
         raise UsageError(f"not an image that can be read ({why})", where=given) from None
     return picture
 

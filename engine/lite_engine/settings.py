@@ -70,19 +70,24 @@ def default_cache_dir() -> Path:
 SETTINGS = {
     s.name: s
     for s in (
-        Setting("LITE_BACKEND", "auto", _backend, "forces a backend: " + " | ".join(BACKENDS)),
+        Setting("LITE_BACKEND", "auto", _backend, "force a backend: " + " | ".join(BACKENDS)),
         Setting("LITE_THREADS", None, _threads, f"number of CPU threads, 1 to {MAX_THREADS}"),
-        Setting("LITE_OPENCL_LIBRARY", None, str, "path of an OpenCL library to try first"),
+        Setting("LITE_OPENCL_LIBRARY", None, str, "path of the OpenCL library to try first"),
         Setting("LITE_OPENCL_DEVICE", None, str, "OpenCL device: index or part of its name"),
         Setting(
             "LITE_OPENCL_EXECUTOR",
             "pyopencl",
             _executor,
-            "what runs OpenCL in Python: " + " | ".join(OPENCL_EXECUTORS),
+            "how Python runs OpenCL: " + " | ".join(OPENCL_EXECUTORS),
         ),
-        Setting("LITE_CACHE_DIR", None, Path, "folder of compiled kernels, tuning and run history"),
-        Setting("LITE_DEBUG", False, _flag, "1 shows tracebacks and debug logs"),
-        Setting("LITE_CHECK", False, _flag, "1 checks every kernel against its reference"),
+        Setting(
+            "LITE_CACHE_DIR",
+            None,
+            Path,
+            "folder for compiled kernels, tuning results and saved runs",
+        ),
+        Setting("LITE_DEBUG", False, _flag, "1: show tracebacks and debug logs"),
+        Setting("LITE_CHECK", False, _flag, "1: check every kernel against its NumPy reference"),
     )
 }
 #: Variables of the test suite and the benchmarks, which are not settings and not misspellings.

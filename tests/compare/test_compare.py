@@ -165,7 +165,7 @@ def test_layers_after_the_asked_ones_are_not_judged() -> None:
     assert not compare(a, b, image(graph)).agrees
     early = compare(a, b, image(graph), until=names[0])
     assert early.agrees and len(early.layers) == 1 and not early.outputs
-    with pytest.raises(UsageError, match="no layer is called 'nope'"):
+    with pytest.raises(UsageError, match="there is no layer 'nope'"):
         compare(a, b, image(graph), detail=["nope"])
 
 

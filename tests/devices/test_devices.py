@@ -75,7 +75,10 @@ def test_ssh(model, sshd):
     assert check.environment["memory_total_bytes"] > 1 << 20
     same_as_reference(model, device)
     again = check_device(device)
-    assert "everything was there" in again.stages[1].detail or "0.00 MB" in again.stages[1].detail
+    assert (
+        "all files were there already" in again.stages[1].detail
+        or "0.00 MB" in again.stages[1].detail
+    )
 
 
 @pytest.mark.ssh
@@ -330,7 +333,7 @@ def test_the_list(tmp_path, monkeypatch, capsys):
     listed = json.loads(capsys.readouterr().out)["devices"]
     assert [d["name"] for d in listed] == ["local", "emulated", "board"]
     assert main(["devices", "remove", "board"]) == 0
-    with pytest.raises(UsageError, match="no device 'board'"):
+    with pytest.raises(UsageError, match="there is no saved device 'board'"):
         remove_entry("board")
     (tmp_path / "devices.json").write_text("[{}]")
     with pytest.raises(LiteError, match="damaged"):

@@ -1,7 +1,7 @@
 """Every recorded output of every format: the graph as it was imported, on the NumPy references, and
 optimised through `Predictor` on every backend.
 
-Floats agree to 1e-4 of the output's range. Quantised TFLite gives the very integers of LiteRT's
+Floats agree to 1e-4 of the output's range. Quantized TFLite gives the very integers of LiteRT's
 default kernels (XNNPACK, which rounds float32(acc)·scale half to even, as we do). Its reference
 kernels round twice, so the two sets of kernels differ from each other in 0-1.8 % of a classifier's
 outputs by up to 11 steps after the softmax: no one engine can be bit-exact with both.

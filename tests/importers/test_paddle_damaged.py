@@ -132,13 +132,13 @@ def test_damaged_pir(tmp_path: Path, change: Callable[[list[dict]], None]) -> No
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (lambda ops: ops[CONV].update({"O": 5}), r"ops\[2\]\.O: an integer '5', a list is needed"),
+    (lambda ops: ops[CONV].update({"O": 5}), r"ops\[2\]\.O: expected a list, found an integer '5'"),
     (lambda ops: ops[CONV]["A"][0].pop("N"), r"ops\[2\]\.A\[0\]: 'N' is missing"),
     (lambda ops: ops[CONV]["A"][3]["AT"].update({"D": "x"}), "its attribute 'groups' is 'x'"),
-    (lambda ops: ops[0].update({"A": [0, 0, 0]}), r"ops\[0\]\.A: 3 items, 4 are needed"),
+    (lambda ops: ops[0].update({"A": [0, 0, 0]}), r"expected at least 4 items, found 3"),
     (lambda ops: ops[3]["A"][0]["AT"].update({"D": []}) or ops[3]["A"].clear(), "'value'"),
     (lambda ops: ops[CONV].update({"#": "9.init__"}), "'init__' is not supported"),
-    (lambda ops: ops[BRANCH]["regions"].pop(), r"regions: 1 items, 2 are needed"),
+    (lambda ops: ops[BRANCH]["regions"].pop(), r"regions: expected 2 items, found 1"),
 ])  # fmt: skip
 def test_damaged_pir_says_where(
     tmp_path: Path, change: Callable[[list[dict]], object], message: str

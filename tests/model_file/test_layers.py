@@ -63,7 +63,7 @@ def test_places_and_precisions_are_stored_and_used(model, tmp_path):
     assert steps["wide"].backend == steps["stem"].backend == "opencl"
     dtypes = [str(tensors[steps[n].outputs[0]].dtype) for n in ("wide", "stem")]
     assert dtypes == ["f32", "f16"]
-    assert all(steps[n].why.startswith("set by hand; ") for n in ("pw", "fc", "wide"))
+    assert all(steps[n].why.startswith("overridden; ") for n in ("pw", "fc", "wide"))
     want = Predictor(model, "reference").run(feeds)["prob"]
     np.testing.assert_allclose(predictor.run(feeds)["prob"], want, atol=1e-2)
     if HERE in TARGETS:  # other targets are as they were
@@ -96,7 +96,7 @@ def test_kept_and_taken_back(model):
 
 def test_refusals(model):
     for choices, said in (
-        ({"x86": {"wid": "cpu"}}, "no layer is called 'wid'; did you mean wide"),
+        ({"x86": {"wid": "cpu"}}, "there is no layer 'wid'; did you mean wide"),
         ({"x86": {"wide": "gpu"}}, "'gpu' is not one of cpu, opencl, reference, fp32"),
         ({"x86": {"wide": "int8"}}, "'int8' is not one of"),
     ):

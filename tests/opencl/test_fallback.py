@@ -74,7 +74,7 @@ def why(plan: Plan, name: str) -> str:
 
 @pytest.mark.parametrize("kind, what", [
     ("build", "does not build: "), ("launch", "does not run: "),
-    ("numbers", "gives other numbers than the reference: "),
+    ("numbers", "gives different results than the reference: "),
 ])  # fmt: skip
 def test_a_broken_variant_costs_that_variant(start, wanted, kind: str, what: str) -> None:
     predictor = Predictor(GRAPH, "opencl")
@@ -262,7 +262,7 @@ def test_inputs_that_became_attributes_are_checked_too(start, compared: list[str
 
 def test_what_gave_wrong_numbers_does_not_pass(start, compared: list[str]) -> None:
     fault = Fault("numbers", "conv2d", "smallest tile")
-    with planted(fault), pytest.warns(UserWarning, match="gives other numbers"):
+    with planted(fault), pytest.warns(UserWarning, match="gives different results"):
         checked_run(GRAPH)
     own = start()
     assert {f.name for f in own.verdicts.failures.values()} == {"conv2d (smallest tile)"}

@@ -82,7 +82,7 @@ def test_too_few_runs_and_too_many_threads_are_said() -> None:
                      roof=False)  # fmt: skip
     assert {x.ci_ms for x in result.layers} == {None} and result.rankable_us == 0
     said = " ".join(result.warnings)
-    assert "1 run: too few for intervals" in said and "--runs 6" in said
+    assert "1 run: too few for confidence intervals" in said and "--runs 6" in said
     assert f"--threads {threads - 1} is the most" in said
     assert "cannot be ranked" not in said
 
@@ -155,7 +155,7 @@ def test_clock_and_heat_around_the_runs(monkeypatch) -> None:
     assert result.environment["temperature_millicelsius_after"] == 90_000
     said = " ".join(result.warnings)
     assert "throttling likely: 90 °C" in said
-    assert "the clock is at 2.00 of 3.00 GHz (it fell during the run: throttling)" in said
+    assert "the clock is at 2.00 of 3.00 GHz (it dropped during the run: throttling)" in said
 
 
 def test_the_interval_of_a_median_holds_it_in_95_of_100_cases() -> None:
@@ -194,7 +194,7 @@ def test_what_a_profile_is_not_trusted_in() -> None:
     assert warnings_of(quiet) == []
     slow = made_up([1.0, 2.0], total_ms={"median": 3.1, "min": 3.0, "p90": 1.5 * 3.1})
     assert [s.partition(" the median")[0] for s in warnings_of(slow)] == [
-        "noisy: one run in ten took 1.50 times"
+        "noisy: one run in ten took at least 1.50 times"
     ]
     torn = made_up([1.0, 2.0], sum_ms=4.0, total_ms={"median": 4.0, "min": 4.0, "p90": 4.0})
     assert (

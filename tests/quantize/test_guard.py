@@ -225,7 +225,7 @@ def test_a_curve_goes_on_and_each_of_its_points_can_be_repeated(network, samples
         point["sqnr_db"], abs=1e-3
     )
 
-    with pytest.raises(UsageError, match="another model, other samples or options"):
+    with pytest.raises(UsageError, match="another model, other samples or other options"):
         quantize(network, samples[:8], options, curve=Curve(path), force=True)
     path.write_text("[]")
     with pytest.raises(UsageError, match="not a trade-off curve"):
@@ -233,7 +233,7 @@ def test_a_curve_goes_on_and_each_of_its_points_can_be_repeated(network, samples
 
 
 def test_a_size_that_no_point_has(network, samples):
-    with pytest.raises(CalibrationError, match="10 bytes are asked for; in integers they take"):
+    with pytest.raises(CalibrationError, match="cannot be stored in 10 bytes; in int8 they take"):
         quantize(network, samples, Options(method="minmax", max_bytes=10), force=True)
 
 

@@ -100,7 +100,7 @@ def test_only_what_pays_becomes_integer(calibrated):
     assert why == {"prob": "Softmax has no integer form"}
     assert conversions(parent, chosen) == [("x", "quantize"), ("l", "dequantize")]
     chosen, why = integer_nodes(parent, frozenset({"fc"}))
-    assert why["fc"] == "kept in floating point on request"
+    assert why["fc"] == "kept in float on request"
     assert why["flat"] == "a conversion would cost more than it saves"
 
 

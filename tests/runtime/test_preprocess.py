@@ -135,7 +135,9 @@ def test_colour_and_numbers_come_after_the_fit() -> None:
 
 def test_a_picture_that_a_crop_would_blow_up_is_refused() -> None:
     line = np.zeros((1, 60_000, 3), np.uint8)
-    with pytest.raises(UsageError, match="60000x1 is too long to cut 224x224 out; use letterbox"):
+    with pytest.raises(
+        UsageError, match="60000x1 is too narrow for a center crop of 224x224; use letterbox"
+    ):
         Preprocess.parse("crop,size=224x224").pixels(line)
     assert Preprocess.parse("letterbox,size=224x224").pixels(line).shape == (224, 224, 3)
 

@@ -15,7 +15,7 @@ from lite_engine.ir import Graph
 from lite_engine.model_file import Model, optimize
 from lite_engine.quantize import (
     Options,
-    Quantised,
+    Quantized,
     Scheme,
     Verdict,
     quantize_static,
@@ -60,7 +60,7 @@ class Quantization:
     """A calibrated model: `layers` worst first (relative error of the outputs when only this
     layer is int8, in %), and the measured `points` of `trade_off`."""
 
-    made: Quantised
+    made: Quantized
     method: str
     kept: list[str]
     layers: list[dict[str, Any]] = field(default_factory=list)

@@ -121,7 +121,7 @@ def choose(
     for wanted in [*(layers or ()), *([until] if until else []), *detail]:
         if wanted not in names:
             raise UsageError(
-                f"no layer is called {wanted!r}",
+                f"there is no layer {wanted!r}",
                 fix="list them",
                 command="lite info MODEL --layers",
             )

@@ -53,7 +53,7 @@ def align(a: Valued, b: Valued) -> list[Pair]:
     Raises UsageError when the sides have nothing in common.
     """
     if a.graph is None and b.graph is None:
-        raise UsageError("one side of a comparison must be this engine's")
+        raise UsageError("one side of a comparison must run on this engine")
     if a.graph and b.graph:
         found = _both(a.graph, b.graph) or _of_same_weights(a.graph, b.graph)
     else:

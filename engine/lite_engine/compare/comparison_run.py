@@ -232,7 +232,9 @@ class ComparisonRun:
         x, y = self.real(pair, va[pair.name_a], vb[pair.name_b])
         alone = None if alone is None else self.real(pair, va[pair.name_a], alone)[1]
         if x.shape != y.shape:
-            raise LiteError(f"side A gives {x.shape}, side B {y.shape}", where=pair.node.name)
+            raise LiteError(
+                f"the baseline gives shape {x.shape}, the candidate {y.shape}", where=pair.node.name
+            )
         limit = self.tolerance
         if limit is None:
             limit = tolerance_of(pair, (self.a.precision, self.b.precision), x)
@@ -325,7 +327,7 @@ def _same_inputs(a: Valued, b: Valued) -> dict[str, str]:
     if len(a.input_names) != len(b.input_names):
         raise UsageError(
             f"{a.label} has the inputs {', '.join(a.input_names)}, {b.label} "
-            f"{', '.join(b.input_names)}: they cannot be given the same"
+            f"{', '.join(b.input_names)}: they cannot get the same inputs"
         )
     return dict(zip(a.input_names, b.input_names, strict=True))
 

@@ -31,7 +31,9 @@ def open_original(path: str | Path) -> OnnxRuntimeSide | LiteRTSide | PaddleSide
         return PaddleSide(path)
     known = ", ".join(f"{n} for {s}" for s, n in SUFFIXES.items())
     raise UsageError(
-        "there is no original framework to ask", where=Path(path).name, fix=f"known: {known}"
+        "there is no original framework for this format",
+        where=Path(path).name,
+        fix=f"known: {known}",
     )
 
 
@@ -107,7 +109,7 @@ class LiteRTSide:
             self._interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
             why = str(error).splitlines()[0][:200]
-            raise ModelFormatError(f"LiteRT refuses it ({why})", where=Path(path).name) from None
+            raise ModelFormatError(f"LiteRT cannot run it ({why})", where=Path(path).name) from None
         details = self._interpreter.get_tensor_details()
         # custom operators' scratch has no name
         self._index = {str(d["name"]): int(d["index"]) for d in details if d["name"]}
@@ -152,7 +154,7 @@ class PaddleSide:
                 loaded = paddle.static.load_inference_model(prefix, self._executor)
         except (ValueError, RuntimeError, OSError) as error:
             why = (str(error).strip() or type(error).__name__).splitlines()[-1][:200]
-            raise ModelFormatError(f"Paddle refuses it ({why})", where=Path(path).name) from None
+            raise ModelFormatError(f"Paddle cannot run it ({why})", where=Path(path).name) from None
         self._program, self.input_names, fetched = loaded
         self.output_names = [v.name for v in fetched]
 

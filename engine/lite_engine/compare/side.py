@@ -135,7 +135,7 @@ def isolated_graph(
 
 
 def _as_read(array: np.ndarray, value: Value) -> np.ndarray:
-    """Another framework computes in halves what a layer here reads as float32."""
+    """Another framework computes in fp16 what a layer here reads as float32."""
     own = value.type.dtype
     return array.astype(own.np) if own.np.kind == array.dtype.kind == "f" else array
 

@@ -116,7 +116,7 @@ def _elsewhere(name: str) -> Callable[..., None]:
 
     def accept(self: _Config, *_: object, **__: object) -> None:
         warnings.warn(
-            f"{name}: this hardware is not built here; x86, arm or opencl runs the model",
+            f"{name}: this hardware is not supported; x86, arm or opencl runs the model",
             stacklevel=2,
         )
 
@@ -151,7 +151,7 @@ class _Config:
     def set_threads(self, threads: int) -> None:
         """Raises UsageError for fewer than one."""
         if threads < 1:
-            raise UsageError(f"{threads} threads: at least 1 is needed")
+            raise UsageError(f"threads must be at least 1, got {threads}")
         self._threads = int(threads)
 
     def threads(self) -> int:
@@ -192,7 +192,7 @@ class _Config:
         path = self._model_file or self._model_dir
         if not path:
             raise UsageError(
-                "the config names no model", fix="call set_model_from_file or set_model_dir"
+                "the config has no model", fix="call set_model_from_file or set_model_dir"
             )
         return Path(path)
 

@@ -114,13 +114,13 @@ class Device(Protocol):
 def runner_failure(device: str, code: int, stderr: str) -> DeviceError:
     """What the runner's exit code and messages mean."""
     lines = [x for x in stderr.strip().splitlines() if x.strip()]
-    said = lines[-1].removeprefix("error: ") if lines else "it said nothing"
+    said = lines[-1].removeprefix("error: ") if lines else "it printed no message"
     signal = -code if code < 0 else code - 128 if code > 128 else 0
     if signal == 9:
         return DeviceError(
-            "the runner was killed (signal 9), out of memory perhaps",
+            "the runner was killed (signal 9), possibly because memory ran out",
             where=device,
-            fix="free memory there or use fewer threads",
+            fix="free memory on the device, or use fewer threads",
             stage="run",
         )
     if signal:

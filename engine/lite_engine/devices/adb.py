@@ -51,7 +51,9 @@ class AdbTransport:
     def _adb(self, arguments: Sequence[str], timeout_s: float) -> Answer:
         tool = shutil.which("adb")
         if tool is None:
-            raise DeviceError("no adb here", where=self.name, command="sudo apt-get install adb")
+            raise DeviceError(
+                "adb is not installed", where=self.name, command="sudo apt-get install adb"
+            )
         try:
             done = subprocess.run(
                 [tool, "-s", self._serial, *arguments],

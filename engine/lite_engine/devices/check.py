@@ -78,7 +78,7 @@ def check_device(device: Device, *, opencl: bool = False) -> DeviceCheck:
         wanted = np.maximum(x @ w, 0)
         out.good = bool(np.allclose(result.arrays[names[1]].reshape(3, 5), wanted, atol=1e-5))
         if not out.good:
-            out.failure = DeviceError("the runner's numbers are wrong", where=device.name)
+            out.failure = DeviceError("the runner gives wrong results", where=device.name)
     except DeviceError as error:
         out.failure = error
     if opencl and out.good:

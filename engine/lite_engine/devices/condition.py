@@ -61,15 +61,19 @@ def parse(lines: Mapping[str, str]) -> dict[str, Any]:
 
 
 def warnings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What makes the times between two readings doubtful."""
+    """Why the times between two readings may be unreliable."""
     out = []
     heat = after.get("temperature_millicelsius")
     if isinstance(heat, int) and heat >= HOT_MILLICELSIUS:
-        out.append(f"throttling likely: {heat / 1000:.0f} °C; let it cool down and measure again")
+        out.append(
+            f"throttling likely: {heat / 1000:.0f} °C; let the device cool down, then measure again"
+        )
     now, top = after.get("frequency_khz"), after.get("max_frequency_khz")
     was = before.get("frequency_khz")
     if isinstance(now, int) and isinstance(top, int) and now < SLOW_SHARE * top:
         fell = isinstance(was, int) and now < SLOW_SHARE * was
-        why = "it fell during the run: throttling" if fell else f"governor {after.get('governor')}"
+        why = (
+            "it dropped during the run: throttling" if fell else f"governor {after.get('governor')}"
+        )
         out.append(f"the clock is at {now / 1e6:.2f} of {top / 1e6:.2f} GHz ({why})")
     return out

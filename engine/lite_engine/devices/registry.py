@@ -98,7 +98,9 @@ def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
     with locked(_path()):
         entries = load_entries()
         if any(e.name == name for e in [*BUILT_IN, *entries]):
-            raise UsageError(f"there is a device {name!r}", command=f"lite devices remove {name}")
+            raise UsageError(
+                f"the device {name!r} exists already", command=f"lite devices remove {name}"
+            )
         _save([*entries, entry])
     return entry
 
@@ -109,7 +111,7 @@ def remove_entry(name: str) -> None:
         entries = load_entries()
         if all(e.name != name for e in entries):
             known = ", ".join(e.name for e in entries) or "none"
-            raise UsageError(f"no device {name!r} is kept", fix=f"kept: {known}")
+            raise UsageError(f"there is no saved device {name!r}", fix=f"saved devices: {known}")
         _save([e for e in entries if e.name != name])
 
 

@@ -87,7 +87,7 @@ class RemoteDevice(RunnerDevice):
         self._good("chmod", ["chmod", "+x", runner])
         given = {name: f"{run}/{file.name}" for name, file in local.items()}
         sent = new + more + sum(self._push(file, given[name]) for name, file in local.items())
-        stage.detail = f"{sent / 1e6:.2f} MB sent" if sent else "everything was there"
+        stage.detail = f"{sent / 1e6:.2f} MB sent" if sent else "all files were there already"
         return [runner, *job.arguments(program, given, run)]
 
     def execute(self, job: Job, command: list[str]) -> str:
@@ -169,9 +169,9 @@ class RemoteDevice(RunnerDevice):
         said = f": {lines[-1]}" if lines else ""
         fix = ""
         if "No space left" in answer.stderr or "write error" in answer.stderr:
-            fix = f"the disk there is full: free some, {self.transport.home} can be removed"
+            fix = f"free space on the device's disk; {self.transport.home} can be removed"
         elif "Read-only" in answer.stderr or "Permission denied" in answer.stderr:
-            fix = f"{self.transport.home} must be writable there"
+            fix = f"{self.transport.home} must be writable on the device"
         raise DeviceError(f"{what}{said}", where=self.name, fix=fix)
 
 

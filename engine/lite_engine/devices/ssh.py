@@ -78,7 +78,9 @@ class SshTransport:
         tool = shutil.which("ssh")
         if tool is None:
             raise DeviceError(
-                "no ssh here", where=self.name, command="sudo apt-get install openssh-client"
+                "ssh is not installed",
+                where=self.name,
+                command="sudo apt-get install openssh-client",
             )
         # A file, not a pipe: the connection that stays open would hold the pipe.
         with tempfile.TemporaryFile() as errors:
@@ -100,7 +102,7 @@ class SshTransport:
         lines = [x.strip() for x in stderr.splitlines() if x.strip()]
         last = lines[-1] if lines else "connection lost"
         found = ((x, *to_do) for said, *to_do in _FIXES for x in lines if said in x)
-        what, fix, tool = next(found, (last, "try by hand, then again", "ssh"))
+        what, fix, tool = next(found, (last, "try the connection yourself, then try again", "ssh"))
         return DeviceError(what, where=self.name, fix=fix, command=self._by_hand(tool))
 
     def _by_hand(self, tool: str) -> str:

@@ -69,14 +69,14 @@ def _opencl() -> Check:
     if failed:
         check.state = "warning"
         some = "1 kernel fails" if len(failed) == 1 else f"{len(failed)} kernels fail"
-        check.summary += f"; {some} with this driver, others run instead"
+        check.summary += f"; {some} with this driver; others run instead"
     check.tried = [t._asdict() for t in (*tried, *failed)]
     return check
 
 
 def _emulator() -> Check:
     if host_target() == "arm":
-        return Check("ARM", "good", "this machine is ARM: no emulator needed")
+        return Check("ARM", "good", "this machine is ARM and needs no emulator")
     state = usability("arm")
     check = Check(
         "ARM emulator",
@@ -104,7 +104,7 @@ def _compilers() -> Check:
         "Tools",
         "good" if found else "warning",
         ", ".join(found) or "none found",
-        "" if found else "only needed to build from source and for boards",
+        "" if found else "only needed to build from source, and for boards",
         facts=dict(tools),
     )
 
@@ -142,6 +142,6 @@ def _settings() -> Check:
     return Check(
         "Settings",
         "warning" if wrong else "good",
-        "; ".join(wrong) or "all variables known",
+        "; ".join(wrong) or "all variables are known",
         facts=values,
     )

@@ -65,7 +65,7 @@ def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[C
     missing = model.needs.missing(tested.target, tested.features)
     if missing:
         summary = (
-            f"the file needs CPU features {', '.join(missing)}, the device has "
+            f"the file needs CPU features {', '.join(missing)}, but the device has "
             f"{', '.join(tested.features)}"
         )
         return [Check(name, "bad", summary, "convert the model again"), reached]

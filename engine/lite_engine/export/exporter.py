@@ -31,13 +31,13 @@ _FILES = {
 }
 #: What each part is, for people.
 _WHAT = {
-    "bin/lite_run": "runner, static: needs nothing on the device",
-    "lib/liblite_runtime.so": "the runtime for your own program",
+    "bin/lite_run": "static runner, needs nothing else on the device",
+    "lib/liblite_runtime.so": "the runtime library for your own program",
     "include/lite_runtime.h": "C interface",
     "include/lite_runtime.hpp": "C++ interface",
     "CMakeLists.txt": "builds the samples",
-    "README.md": "how to use all this",
-    "report.html": "what is known about the model, with its profile",
+    "README.md": "how to use these files",
+    "report.html": "report about the model, with its profile",
 }
 
 

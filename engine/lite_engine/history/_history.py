@@ -122,7 +122,7 @@ class History:
         row = self._try(work, None)
         if row is None:
             raise UsageError(
-                f"there is no run {run!r}", fix="list those that are kept", command="lite runs list"
+                f"there is no run {run!r}", fix="list the saved runs", command="lite runs list"
             )
         try:
             profile = parse(row[-1] if isinstance(row[-1], str) else "", "profile")
@@ -187,7 +187,7 @@ def _run(row: Sequence[Any]) -> Run:
     """A row of `_COLUMNS`. Raises ModelFormatError for types that nobody wrote."""
     run: Run = Part(dict(zip(_COLUMNS.split(", "), row)), "row").into(Run)
     if not 0 <= run.at < _LATEST:
-        raise ModelFormatError(f"row.at: {run.at} is no time of a run")
+        raise ModelFormatError(f"row.at: {run.at} is not a valid timestamp")
     return run
 
 

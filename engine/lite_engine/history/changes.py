@@ -204,12 +204,12 @@ def _warnings(before: Profile, after: Profile, rows: Sequence[Change]) -> list[s
     emulated = [p for p in (before, after) if not p.times_meaningful]
     if emulated:
         names = " and ".join(f"{p.model} on {p.backend}" for p in emulated)
-        out.append(f"{names} ran under emulation: these times say nothing about a board")
+        out.append(f"{names} ran under emulation: these times are not those of a board")
         if len(emulated) == 2 and before.instructions and after.instructions:
             counts = before.instructions["run"], after.instructions["run"]
             out.append(f"executed instructions: {counts[0]:,} before, {counts[1]:,} after")
     if not any(c.kind == "changed" for c in rows):
-        out.append("the two have no layer in common: every layer is gone or new")
+        out.append("the two profiles have no layer in common")
     noise = max(before.rankable_us, after.rankable_us)
     if noise and not emulated:
         out.append(f"changes of less than {noise:.1f} µs in a layer may be noise")

@@ -181,7 +181,7 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
     for name, shape in shapes.items():
         if name not in by_name:
             raise ModelFormatError(
-                f"no input is called {name!r}", fix=f"inputs: {', '.join(by_name)}"
+                f"there is no input {name!r}", fix=f"inputs: {', '.join(by_name)}"
             )
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
 
@@ -195,7 +195,7 @@ def end_at(graph: Graph, names: Sequence[str]) -> None:
         if name not in values:
             near = difflib.get_close_matches(name, values, n=1)
             hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists the layers"
-            raise UsageError(f"the model computes nothing called {name!r}", fix=hint)
+            raise UsageError(f"the model has no value {name!r}", fix=hint)
     graph.outputs = list(dict.fromkeys(v for name in names for v in values[name]))
     if graph.remove_unread():
         graph.inputs = [v for v in graph.inputs if v.readers]

@@ -41,7 +41,7 @@ def from_module(
         import torch
     except ImportError:
         raise BackendUnavailableError(
-            "no torch here", fix="pip install torch, or export to ONNX where it is"
+            "PyTorch is not installed", fix="pip install torch, or export to ONNX where it is"
         ) from None
     if example_inputs is None:
         raise UsageError("give example_inputs=(tensor, …): an export follows one call")
@@ -60,7 +60,9 @@ def from_module(
                 output_names=list(output_names) if output_names else None, **options,
             )  # fmt: skip
     except ImportError as error:
-        raise BackendUnavailableError(f"torch exports with a package more: {error}") from None
+        raise BackendUnavailableError(
+            f"exporting with torch needs an additional package: {error}"
+        ) from None
     except Exception as error:  # whatever the module's own code raises
         text = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelFormatError(f"torch cannot export this module: {text[0]}") from error

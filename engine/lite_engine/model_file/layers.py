@@ -79,7 +79,7 @@ def layer_called(graph: Graph, name: str) -> Node:
 
         near = difflib.get_close_matches(name, [n.name for n in graph.nodes], n=1)
         hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
-        raise UsageError(f"no layer is called {name!r}", fix=hint)
+        raise UsageError(f"there is no layer {name!r}", fix=hint)
     return node
 
 

@@ -22,7 +22,7 @@ def differs(found: np.ndarray, exact: np.ndarray, tolerance: float) -> str:
     finite = np.isfinite(y)
     same = np.isfinite(x) == finite
     if not same.all() or not np.array_equal(x[~finite], y[~finite], equal_nan=True):
-        return "NaN or infinity where the reference has none, or none where it has"
+        return "NaN or infinity in other elements than in the reference"
     error, norm = np.linalg.norm(x[finite] - y[finite]), np.linalg.norm(y[finite])
     if error <= tolerance * norm + floor * x.size**0.5:
         return ""

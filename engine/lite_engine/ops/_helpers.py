@@ -32,7 +32,7 @@ def float_kernels(op: OpDef, name: str, **more: Any) -> None:
 def check_choice(name: str, given: str, *choices: str) -> None:
     """Raises ShapeError for an attribute's word that the operator does not have."""
     if given not in choices:
-        raise ShapeError(f"{name} {given!r} is none of {', '.join(filter(None, choices))}")
+        raise ShapeError(f"{name} {given!r} is not one of {', '.join(filter(None, choices))}")
 
 
 def normalise_axis(axis: int, rank: int) -> int:

@@ -62,7 +62,9 @@ def check_types(graph: Graph) -> None:
             try:
                 infer_node(node)
             except ShapeError as error:
-                raise ShapeError(error, fix="the model contradicts itself") from None
+                raise ShapeError(
+                    error, fix="the shapes in the model contradict each other"
+                ) from None
             except UnsupportedOperatorError:
                 continue  # told of in a table, with all others
 

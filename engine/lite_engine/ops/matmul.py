@@ -30,7 +30,7 @@ def matmul_shape(a: TypeInfo, b: TypeInfo) -> TypeInfo:
     """Shape of numpy.matmul, element type of a. Raises ShapeError."""
     left, right = a.dims, b.dims
     if not left or not right:
-        raise ShapeError("a scalar has no matrix product")
+        raise ShapeError("a scalar cannot be an operand of a matrix product")
     left_is_row, right_is_column = len(left) == 1, len(right) == 1
     left = (1, *left) if left_is_row else left
     right = (*right, 1) if right_is_column else right

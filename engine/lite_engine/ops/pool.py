@@ -99,7 +99,7 @@ def flat_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if x is None or x.rank not in (3, 4):
         return "only 1-D and 2-D pooling has this kernel"
-    return len(node.outputs) == 1 or "indices are asked for"
+    return len(node.outputs) == 1 or "its indices are an output"
 
 
 # ---- MaxPool and MaxUnpool

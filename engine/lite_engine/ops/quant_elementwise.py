@@ -1,4 +1,4 @@
-"""Quantised elementwise, pooling and joining operators: dequantise, compute, quantise.
+"""Quantized elementwise, pooling and joining operators: dequantise, compute, quantise.
 
 Everything is defined so that any order of summation gives the same integers: functions of one
 number in float64, sums over windows and series as integers.

@@ -29,7 +29,7 @@ def _(
     extrapolation_value: float,
 ) -> TypeInfo:
     if image.rank != 4 or boxes.rank != 2:
-        raise ShapeError("image (N,H,W,C) and boxes (B,4) are needed")
+        raise ShapeError("expected image (N,H,W,C) and boxes (B,4)")
     known = known_ints(size)
     wanted: list[Dim] = [None, None] if known is None else list(known)
     return image.with_shape((boxes.dims[0], *wanted, image.dims[3]))

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..ir import Graph, Node, Value
 from ..ops import run_node
-from ._quantised import EIGHT_BITS, Quantised, dequantised, is_bytes, written
+from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, written
 
 
 def _table(
-    x: Quantised, y: Quantised, node: Node | None, numbers: dict[int, np.ndarray] | None = None
+    x: Quantized, y: Quantized, node: Node | None, numbers: dict[int, np.ndarray] | None = None
 ) -> list[int]:
     """Answers of a unary node (None: the identity) for all 256 inputs; `numbers` are its operands
     by position, where x is the one that is missing."""
@@ -29,16 +29,16 @@ def _table(
     return [int(v) for v in np.clip(steps, target.min, target.max)]
 
 
-def lookup_attrs(x: Quantised, y: Quantised, node: Node | None) -> dict[str, Any]:
+def lookup_attrs(x: Quantized, y: Quantized, node: Node | None) -> dict[str, Any]:
     return {"table": _table(x, y, node), "output_dtype": str(y.value.dtype)}
 
 
 def unary(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     x = inputs[0]
     if not is_bytes(x):
-        return "its input is not quantised to 8 bits"
+        return "its input is not quantized to 8 bits"
     if any(v is not None and v.const is None for v in node.inputs[1:]):
         return "a parameter is not constant"
     attrs = lookup_attrs(x, y, node)
@@ -46,7 +46,7 @@ def unary(
 
 
 def with_numbers(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> Node | None:
     """A table where all operands but one are constants of one element."""
     numbers = {}
@@ -77,7 +77,7 @@ def rescale(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
     return [graph.replace([q], "QLookup", [x.value], lookup_attrs(x, y, None), name=q.name)]
 
 
-def rescaled(graph: Graph, x: Quantised, y: Quantised, before: Node) -> Value:
+def rescaled(graph: Graph, x: Quantized, y: Quantized, before: Node) -> Value:
     """x by a table to the scale of y, so that it can be written where it is joined."""
     made = graph.add(
         "QLookup", [x.value], lookup_attrs(x, y, None),

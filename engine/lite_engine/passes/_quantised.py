@@ -13,7 +13,7 @@ EIGHT_BITS = (DType.I8, DType.U8)
 
 
 @dataclass(frozen=True)
-class Quantised:
+class Quantized:
     """Integers of a real tensor: the value and its parameters as graph values."""
 
     value: Value
@@ -31,12 +31,12 @@ class Quantised:
     def per_tensor(self) -> bool:
         return self.scale.const is not None and self.scale.const.size == 1
 
-    def same_as(self, other: Quantised) -> bool:
+    def same_as(self, other: Quantized) -> bool:
         same_type = self.value.dtype is other.value.dtype
         return self.per_tensor and other.per_tensor and same_type and self.scalar == other.scalar
 
 
-def dequantised(graph: Graph, value: Value | None) -> Quantised | None:
+def dequantised(graph: Graph, value: Value | None) -> Quantized | None:
     """What a DequantizeLinear reads, when its parameters are constants."""
     dq = None if value is None else value.producer
     if dq is None or dq.op != "DequantizeLinear":
@@ -44,12 +44,12 @@ def dequantised(graph: Graph, value: Value | None) -> Quantised | None:
     return _parameters(graph, dq, dq.inputs[0])
 
 
-def written(graph: Graph, q: Node) -> Quantised | None:
+def written(graph: Graph, q: Node) -> Quantized | None:
     found = _parameters(graph, q, q.output)
     return found if found is not None and found.per_tensor else None
 
 
-def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantised | None:
+def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantized | None:
     scale, zero = node.inputs[1], node.input(2)
     if value is None or scale is None or scale.const is None or value.dtype is None:
         return None
@@ -60,9 +60,9 @@ def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantised | No
         zero = graph.constant(np.zeros(scale.const.shape, value.dtype.np), name)
     rank = len(value.shape or ())
     axis = node.attrs.get("axis", 1)
-    return Quantised(value, scale, zero, axis % rank if rank else 0)
+    return Quantized(value, scale, zero, axis % rank if rank else 0)
 
 
-def is_bytes(found: Quantised | None) -> TypeGuard[Quantised]:
+def is_bytes(found: Quantized | None) -> TypeGuard[Quantized]:
     """Is it an 8-bit tensor with one scale?"""
     return found is not None and found.per_tensor and found.value.dtype in EIGHT_BITS

@@ -22,7 +22,7 @@ class fold_reduce_mean:
         if {int(a) % rank for a in m.axes.const.ravel()} != set(range(2, rank)):
             return no_match(m.root)
         if m.x.dtype is not None and not m.x.dtype.is_float:
-            return skip(f"{m.x.dtype} is no floating-point type", m.root)
+            return skip(f"{m.x.dtype} is not a floating-point type", m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:

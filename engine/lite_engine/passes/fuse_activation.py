@@ -24,7 +24,7 @@ class fuse_activation:
         if m.base.attrs.get("activation"):
             return skip("an activation is fused already", m.base)
         if m.base.output.dtype is not None and not m.base.output.dtype.is_float:
-            return skip(f"{m.base.output.dtype} is no floating-point type", m.base)
+            return skip(f"{m.base.output.dtype} is not a floating-point type", m.base)
         if _params(m.act) is None:
             return skip("the bounds are not constant numbers", m.act)
         return None

@@ -22,7 +22,7 @@ from ..ir import Graph, Journal, Node, Value
 from ..ops import all_ops, op_names
 from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
-from ._quantised import EIGHT_BITS, Quantised, dequantised, is_bytes, written
+from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, written
 
 NAME = "quantize-fuse-qdq"
 VIEWS = op_names(lambda op: op.integer_form == "view")
@@ -64,7 +64,7 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
         return f"{node.op} output has another reader"
     y = written(graph, q)
     if y is None or y.value.dtype not in EIGHT_BITS:
-        return "the output is not quantised to 8 bits per tensor"
+        return "the output is not quantized to 8 bits per tensor"
     if node.op in ARITHMETIC:
         made = with_numbers(graph, node, q, inputs, y)
         if made is not None:
@@ -79,7 +79,7 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
 
 
 def _conv(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     operands = _conv_operands(graph, node, inputs, y, 0)
     if isinstance(operands, str):
@@ -87,13 +87,13 @@ def _conv(
     if node.input(3) is not None:
         r = inputs[3]
         if not is_bytes(r):
-            return "the residual is not quantised to 8 bits"
+            return "the residual is not quantized to 8 bits"
         operands += [r.value, r.scale, r.zero]
     return _with_clamp(graph, node, q, "QLinearConv", operands, y)
 
 
 def _conv_transpose(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     operands = _conv_operands(graph, node, inputs, y, 1)
     if isinstance(operands, str):
@@ -102,12 +102,12 @@ def _conv_transpose(
 
 
 def _conv_operands(
-    graph: Graph, node: Node, inputs: list[Quantised | None], y: Quantised, axis: int
+    graph: Graph, node: Node, inputs: list[Quantized | None], y: Quantized, axis: int
 ) -> list[Value | None] | str:
     """x, weight, y's parameters and bias; output channels lie along that axis of the weight."""
     x, w = inputs[0], inputs[1]
     if not is_bytes(x) or w is None or w.value.dtype not in EIGHT_BITS:
-        return "input or weight is not quantised to 8 bits"
+        return "input or weight is not quantized to 8 bits"
     if not w.per_tensor and w.axis != axis:
         return f"the weight has a scale per axis {w.axis}, not per output channel"
     if not w.per_tensor and axis == 1:
@@ -118,7 +118,7 @@ def _conv_operands(
     return [x.value, x.scale, x.zero, w.value, w.scale, w.zero, y.scale, y.zero, bias]
 
 
-def _for_each_group(graph: Graph, w: Quantised, groups: int) -> Quantised:
+def _for_each_group(graph: Graph, w: Quantized, groups: int) -> Quantized:
     """Axis 1 of a weight (C, O/g, …) has the output channels of one group: the others' alike."""
     if groups == 1:
         return w
@@ -127,15 +127,15 @@ def _for_each_group(graph: Graph, w: Quantised, groups: int) -> Quantised:
         assert v.const is not None
         return graph.constant(np.tile(v.const.ravel(), groups), graph.unique(f"{v.name}.groups"))
 
-    return Quantised(w.value, repeated(w.scale), repeated(w.zero), w.axis)
+    return Quantized(w.value, repeated(w.scale), repeated(w.zero), w.axis)
 
 
 def _gemm(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
     if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
-        return "input or weight is not quantised to 8 bits"
+        return "input or weight is not quantized to 8 bits"
     if node.attrs.get("beta", 1.0) != 1 and node.input(2) is not None:
         return "beta is not 1"
     columns = 0 if node.attrs.get("transB", 0) else 1
@@ -149,11 +149,11 @@ def _gemm(
 
 
 def _matmul(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
     if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
-        return "an operand is not quantised to 8 bits"
+        return "an operand is not quantized to 8 bits"
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
         return f"the weight has a scale per axis {b.axis}, not per column"
     if b.value.const is None or b.value.const.ndim != 2:
@@ -163,7 +163,7 @@ def _matmul(
     return _with_clamp(graph, node, q, "QLinearMatMul", operands, y)
 
 
-def _bias(graph: Graph, node: Node, x: Quantised, w: Quantised) -> Value | str | None:
+def _bias(graph: Graph, node: Node, x: Quantized, w: Quantized) -> Value | str | None:
     """The bias as int32 of scale α·x_scale·w_scale; a text when it is not constant."""
     value = node.input(2)
     if value is None:
@@ -191,7 +191,7 @@ def _bias(graph: Graph, node: Node, x: Quantised, w: Quantised) -> Value | str |
 
 
 def _with_clamp(
-    graph: Graph, node: Node, q: Node, op: str, operands: list[Value | None], y: Quantised
+    graph: Graph, node: Node, q: Node, op: str, operands: list[Value | None], y: Quantized
 ) -> list[Node] | str:
     """The integer operator; behind it a table where a fused clamp is not the integers' own end."""
     act, params = node.attrs.get("activation", ""), node.attrs.get("activation_params", [])
@@ -222,11 +222,11 @@ def _with_clamp(
 
 
 def _binary(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     a, b = inputs
     if not is_bytes(a) or not is_bytes(b):
-        return "an operand is not quantised to 8 bits"
+        return "an operand is not quantized to 8 bits"
     if not a.value.dtype is b.value.dtype is y.value.dtype:
         return "the operands differ in type"
     operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
@@ -235,33 +235,33 @@ def _binary(
 
 
 def _simple(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     """Pooling and Softmax: one input, one output, attributes as they are."""
     x = inputs[0]
     if not is_bytes(x) or x.value.dtype is not y.value.dtype:
-        return "input and output are not quantised alike to 8 bits"
+        return "input and output are not quantized alike to 8 bits"
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
     return [graph.replace([node, q], f"QLinear{node.op}", operands, node.attrs, name=node.name)]
 
 
 def _concat(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     parts = [i for i in inputs if is_bytes(i)]
     if len(parts) != len(inputs):
-        return "an input is not quantised to 8 bits"
+        return "an input is not quantized to 8 bits"
     values = [p.value if p.same_as(y) else rescaled(graph, p, y, q) for p in parts]
     return [graph.replace([node, q], "Concat", values, node.attrs, name=node.name)]
 
 
 def _keeping(
-    graph: Graph, node: Node, q: Node, inputs: list[Quantised | None], y: Quantised
+    graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     """Operators that choose among numbers work on integers; other parameters take a table."""
     x = inputs[0]
     if not is_bytes(x):
-        return "its input is not quantised to 8 bits"
+        return "its input is not quantized to 8 bits"
     reason = why_not_keeping(node)
     if reason:
         return reason
@@ -290,7 +290,7 @@ def why_not_keeping(node: Node) -> str:
     return ""
 
 
-def _pad_value(graph: Graph, node: Node, x: Quantised) -> list[Value | None]:
+def _pad_value(graph: Graph, node: Node, x: Quantized) -> list[Value | None]:
     """Pad's other inputs with its value in integers; an absent one is the zero point."""
     pads, value, axes = node.inputs[1], node.input(2), node.input(3)
     scale, zero = x.scalar
@@ -325,7 +325,7 @@ def _fuse_split(graph: Graph, node: Node) -> bool:
     return True
 
 
-Handler = Callable[[Graph, Node, Node, "list[Quantised | None]", Quantised], "list[Node] | str"]
+Handler = Callable[[Graph, Node, Node, "list[Quantized | None]", Quantized], "list[Node] | str"]
 #: The function of each `integer_form`.
 _FORMS: dict[str, Handler] = {
     "view": _keeping,

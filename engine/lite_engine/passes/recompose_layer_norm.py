@@ -61,7 +61,7 @@ class _Norm:
             return skip("the mean drops its axes", m.mean)
         axes = [_trailing_axis(m.x, m.bound.get(k, m.inner_axes)) for k in ("axes", "inner_axes")]
         if axes[0] is None or axes[0] != axes[1]:
-            return skip("it does not normalise the last axes, or their sizes are not fixed", m.root)
+            return skip("it does not normalize the last axes, or their sizes are not fixed", m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -98,7 +98,7 @@ class recompose_rms_norm(_Norm):
 
 @rule("fuse-norm-affine")
 class fuse_norm_affine:
-    """γ and β after a normalisation become its scale and bias."""
+    """γ and β after a normalization become its scale and bias."""
 
     patterns = [
         P("Mul", P("LayerNormalization", "x", C("scale"), name="norm"), C("k")),
@@ -110,7 +110,7 @@ class fuse_norm_affine:
         if m.root.attrs.get("activation"):
             return skip("the addition carries an activation", m.root)
         if _as_scale(m) is None:
-            return skip("the constant has not the shape of the normalised axes", m.root)
+            return skip("the constant has not the shape of the normalized axes", m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

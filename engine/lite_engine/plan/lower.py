@@ -174,7 +174,7 @@ class Lowering:
             refused=self.refused.get(node.name, "") if where == self.backend else "",
         )
         if node.name in self.overrides or node.name in self.numbers:
-            placement.why = f"set by hand; {placement.why}"
+            placement.why = f"overridden; {placement.why}"
         return placement
 
     def _number(self, node: Node) -> DType:

@@ -102,6 +102,8 @@ def select(
     op = get_op(node.op, node.name)
     if op._reference is None:
         raise UnsupportedOperatorError(
-            f"{node.op} runs nowhere ({'; '.join(given_up)})", (node.name,), where=node.name
+            f"{node.op} cannot run on any backend ({'; '.join(given_up)})",
+            (node.name,),
+            where=node.name,
         )
     return Placement("reference", "numpy", "; ".join(given_up) or "NumPy reference")

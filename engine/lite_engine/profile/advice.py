@@ -98,7 +98,7 @@ class _Case:
         asked = f"--backend {backend}" if backend else f"{here} {options}"
         return self.verb("profile", asked.replace("  ", " ").strip())
 
-    def elsewhere(self) -> tuple[str, str, str] | None:
+    def alternative(self) -> tuple[str, str, str] | None:
         """(what to do, the command, the backend for `session.override` or ""): another way of
         running layers that this one runs badly. None when there is no other."""
         cores = self.profile.environment.get("cores")
@@ -106,11 +106,11 @@ class _Case:
             command = self.profile_with("--tune normal")
             return "measure which layers the CPU runs faster", command, host_target()
         if self.has_gpu:
-            return "measure it on opencl", self.profile_with("", "opencl"), "opencl"
+            return "measure it on OpenCL", self.profile_with("", "opencl"), "opencl"
         if self.profile.threads > 1:
-            return "measure one thread", self.profile_with("--threads 1"), ""
+            return "measure with one thread", self.profile_with("--threads 1"), ""
         if isinstance(cores, int) and cores > 1:
-            return f"measure {cores} threads", self.profile_with(f"--threads {cores}"), ""
+            return f"measure with {cores} threads", self.profile_with(f"--threads {cores}"), ""
         return None
 
 
@@ -157,7 +157,7 @@ def _below_its_roof(case: _Case) -> Iterator[Advice]:
             continue
         if row.median_ms <= TINY_MS or (row.ci_ms or 0) > row.median_ms / 2:
             continue  # too short, or only noise
-        tried = case.elsewhere()
+        tried = case.alternative()
         if tried is None:
             return
         yield Advice(
@@ -190,8 +190,8 @@ def _fallback_between_device_layers(case: _Case) -> Iterator[Advice]:
                     "fallback", names,
                     f"{', '.join(names[:3])} run{'s' if len(names) == 1 else ''} on "
                     f"{away[0].backend} between layers of the device ({away[0].why}); the "
-                    f"hand-over costs {gain:.3f} ms",
-                    "measure which layers around it the CPU should run too", gain,
+                    f"transfers cost {gain:.3f} ms",
+                    "measure which of the layers around it should also run on the CPU", gain,
                     case.profile_with("--tune normal"),
                     f"session.override({_neighbour(rows, end)!r}, {host_target()!r})",
                 )  # fmt: skip
@@ -221,7 +221,7 @@ def _unfused_activation(case: _Case) -> Iterator[Advice]:
             "unfused-activation", [row.name],
             f"{row.name} ({row.op}) is a step of its own after {maker.name}"
             + (f": {why}" if why else ""),
-            "look at what the passes say", row.median_ms,
+            "check why the passes did not fuse it", row.median_ms,
             case.verb("convert", "-o tried.lite --journal"),
         )  # fmt: skip
 
@@ -244,9 +244,10 @@ def _channels_and_tile(case: _Case) -> Iterator[Advice]:
             continue
         yield Advice(
             "channels-and-tile", [row.name],
-            f"{row.name} has {channels} output channels, its kernel works on {width} at a time: "
+            f"{row.name} has {channels} output channels, but its kernel computes {width} at a "
+            "time: "
             f"{100 * waste:.0f} % of the arithmetic is padding",
-            f"a model with {padded} channels there costs the same time",
+            f"{padded} channels would take the same time",
             row.median_ms * waste,
             case.verb("info", "--layers"),
         )  # fmt: skip
@@ -270,7 +271,7 @@ def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
         "first-layer", [first.name],
         f"{first.name} reads {channels} channels and takes "
         f"{100 * first.share:.0f} % of the time on the device",
-        "let the CPU compute it", first.median_ms / 2,
+        "run it on the CPU", first.median_ms / 2,
         case.verb("convert", f"-o tried.lite --layer opencl:{shlex.quote(first.name)}=cpu")
         + " && lite profile tried.lite --backend opencl",
         f"session.override({first.name!r}, {host_target()!r})",
@@ -278,7 +279,7 @@ def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
 
 
 def _int8_island(case: _Case) -> Iterator[Advice]:
-    """Float layers in the middle of an int8 model, and the conversions around them. Those at its
+    """Isolated float layers in an int8 model, and the conversions around them. Those at its
     inputs and outputs are needed."""
     rows = case.profile.layers
     whole = [i for i, r in enumerate(rows) if r.dtype in ("i8", "u8") and r.op not in _EDGES]
@@ -289,17 +290,17 @@ def _int8_island(case: _Case) -> Iterator[Advice]:
     if len(edges) < 2 or cost < WORTH_SHARE * case.whole_ms:
         return
     if case.made:
-        advice = "quantize the float model with no layer left in float"
+        advice = "quantize all layers of the float model"
         command = f"{case.made} --keep-float '' --float-budget 0 -o tried.lite"
         command = f"{command} && lite profile tried.lite"
     else:
-        advice = "look at what the passes say of them"
+        advice = "check why the passes kept them"
         command = case.verb("convert", "-o tried.lite --journal")
     told = ", ".join(floats[:3]) + (f" and {len(floats) - 3} more" if len(floats) > 3 else "")
     yield Advice(
         "int8-island", [r.name for r in edges],
         f"{len(edges)} conversions between int8 and float take {cost:.3f} ms around "
-        f"{told or 'changes of scale'}",
+        f"{told or 'rescaling'}",
         advice, cost, command,
     )  # fmt: skip
 
@@ -308,12 +309,16 @@ def _moves(case: _Case) -> Iterator[Advice]:
     """Copies, casts and layout changes that add up."""
     rows = [r for r in case.profile.layers if r.copy and "gain_ms" in r.copy]
     cost = sum(r.median_ms for r in rows)
-    tried = case.elsewhere() if cost >= 2 * WORTH_SHARE * case.whole_ms else None
+    tried = case.alternative() if cost >= 2 * WORTH_SHARE * case.whole_ms else None
     if tried is None or not tried[2]:
         return  # other threads move as much
     worst = max(rows, key=lambda r: r.median_ms)
     fix = worst.copy["fix"] if worst.copy else ""
-    many = f"{len(rows)} copies and layout changes take" if len(rows) > 1 else "One move takes"
+    many = (
+        f"{len(rows)} copies and layout changes take"
+        if len(rows) > 1
+        else "One copy or layout change takes"
+    )
     yield Advice(
         "moves", [r.name for r in rows],
         f"{many} {cost:.3f} ms, the largest is {worst.name} ({worst.median_ms:.3f} ms: {fix})",
@@ -332,8 +337,9 @@ def _tiny_steps(case: _Case) -> Iterator[Advice]:
     spent = sum(r.median_ms for r in tiny)
     yield Advice(
         "tiny-steps", [],
-        f"{len(tiny)} of {len(rows)} layers take under {1e3 * TINY_MS:.0f} µs, less than waking "
-        "threads is worth", "measure one thread", spent / 2, case.profile_with("--threads 1"),
+        f"{len(tiny)} of {len(rows)} layers take under {1e3 * TINY_MS:.0f} µs, too short for "
+        "several "
+        "threads", "measure with one thread", spent / 2, case.profile_with("--threads 1"),
     )  # fmt: skip
 
 

@@ -76,10 +76,10 @@ def _peak(whole: int, steps: list[str], tensors: list[dict[str, Any]]) -> dict[s
     named = ", ".join(f"{t['name']} {_size(t['bytes'])}" for t in there[:3])
     more = f" and {len(there) - 3} more" if len(there) > 3 else ""
     step = steps[at]
-    text = f"{_size(live[at])} are needed at {step}: {named}{more}"
+    text = f"{_size(live[at])} needed at {step}: {named}{more}"
     gaps = whole - live[at]
     if gaps > 0.02 * live[at]:
-        text += f"; {_size(gaps)} of the arena and buffers hold nothing then"
+        text += f"; {_size(gaps)} of the arena and the buffers are unused at this step"
     return {
         "step": at,
         "name": step,

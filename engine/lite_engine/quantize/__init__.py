@@ -1,5 +1,8 @@
-"""Graph + samples → ranges → a quantised graph in QDQ form."""
+"""Graph + samples → ranges → a quantized graph in QDQ form."""
 
+from typing import Any
+
+from .._deprecated import warn_renamed
 from ._run import Run, reference_run
 from .analyze import analyze, choose, sensitivity, trade_off
 from .calibrate import Calibration, Ranges, calibrate
@@ -7,7 +10,7 @@ from .curve import Curve, read_curve
 from .equalize import equalize
 from .guard import Verdict, judge
 from .observers import METHODS
-from .post_training import Options, Quantised, quantize
+from .post_training import Options, Quantized, quantize
 from .prepare import prepare
 from .samples import Samples, read_samples
 from .scheme import Scheme
@@ -21,7 +24,7 @@ __all__ = [
     "Calibration",
     "Curve",
     "Options",
-    "Quantised",
+    "Quantized",
     "Ranges",
     "Run",
     "Samples",
@@ -47,3 +50,10 @@ __all__ = [
     "sensitivity",
     "trade_off",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Quantised":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_renamed("lite_engine.quantize.Quantised", "lite_engine.quantize.Quantized")
+    return Quantized

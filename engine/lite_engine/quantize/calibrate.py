@@ -59,7 +59,7 @@ class Calibration:
             found = {name: Statistics.from_arrays(p) for name, p in parts.items()}
             count = data["samples"]
             if count.shape != () or count.dtype.kind != "i" or count < 0:
-                raise ValueError("its number of samples is none")
+                raise ValueError("the number of samples is missing")
             return Calibration(found, int(count))
         except UsageError as error:
             raise CalibrationError(f"not a saved calibration: {error.what}", where=path) from None
@@ -182,11 +182,11 @@ def _check(graph: Graph, out: Calibration, count: int, differ: bool) -> None:
     if count < 2:
         raise CalibrationError(
             f"{count} calibration sample{'s' * (count != 1)}",
-            fix="at least 2 are needed, 20 to 500 are usual",
+            fix="use at least 2; 20 to 500 are usual",
         )
     if not differ:
         raise CalibrationError(
-            f"all {count} calibration samples are the same", fix="give different ones"
+            f"all {count} calibration samples are the same", fix="use different samples"
         )
     for value in graph.inputs:
         statistics = out.statistics.get(value.name)

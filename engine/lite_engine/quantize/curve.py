@@ -36,8 +36,8 @@ class Curve:
         header = json.loads(json.dumps({"options": options, "ranges": ranges}))
         if self.points and any(self.data.get(key) != value for key, value in header.items()):
             raise UsageError(
-                f"{self.path} is the curve of another model, other samples or options",
-                fix="name another file or remove it",
+                f"{self.path} belongs to another model, other samples or other options",
+                fix="choose another file, or remove this one",
             )
         self.data.update(header)
 

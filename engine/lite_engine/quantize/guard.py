@@ -51,8 +51,8 @@ class Verdict:
     def advice(self) -> str:
         names = ",".join(layer["name"] for layer in self.worst[:3])
         return (
-            f"keep {names} in floating point, take another method (mse, minmax, kl), "
-            "give more varied samples, or turn on adaptive rounding"
+            f"keep {names} in float, try another method (mse, minmax, kl), "
+            "use more varied samples, or use adaptive rounding"
         )
 
     def require(self) -> None:
@@ -60,8 +60,8 @@ class Verdict:
         if not self.passed:
             worst = ", ".join(f"{w['name']} (−{w['drop_db']:.1f} dB)" for w in self.worst[:3])
             raise CalibrationError(
-                f"the quantised model is {self.sqnr_db:.1f} dB from its float parent, "
-                f"below the threshold of {self.threshold_db:g} dB (worst layers: {worst})",
+                f"the quantized model has an SQNR of {self.sqnr_db:.1f} dB against the float "
+                f"model, below the threshold of {self.threshold_db:g} dB (worst layers: {worst})",
                 fix=f"{self.advice()}, or --force",
             )
 
@@ -88,7 +88,7 @@ def judge(
         errors.add(run(graph, feed, names), run(quantised, feed, names))
         count += 1
     if not count:
-        raise CalibrationError("no sample to compare the quantised model with")
+        raise CalibrationError("there is no sample to compare the quantized model with")
     layers = []
     for node in nodes:
         if node.output.name not in errors:

@@ -2,7 +2,7 @@
 
 prepare → equalise → calibrate → quantise (with corrected biases) → compare with the float parent
 
-The method "auto" tries every one of AUTO on the samples held back (the statistics serve all) and
+The method "auto" tries every one of AUTO on the held-out samples (the statistics serve all) and
 keeps the best. With a target the most sensitive layers go back to floats until the outputs reach
 it, as far as the budgets of estimated time and size allow; a `Curve` gets the whole trade-off.
 """
@@ -90,7 +90,7 @@ class Finished(NamedTuple):
 
 
 @dataclass
-class Quantised:
+class Quantized:
     """`graph` is the QDQ form, `parent` the prepared float graph with the same value names.
 
     `graph` and `verdict` are None after a cancelled calibration, which `calibration` resumes.
@@ -166,7 +166,7 @@ def quantize(
     calibrated: Callable[[Calibration], None] | None = None,
     curve: Curve | None = None,
     force: bool = False,
-) -> Quantised:
+) -> Quantized:
     """An optimised float graph and samples → a quantised graph, compared with its parent.
 
     `calibrated` is called with the calibration, whole or cancelled, before anything is made of it.
@@ -178,8 +178,8 @@ def quantize(
     parent = prepare(graph)
     if in_integers(parent):
         raise CalibrationError(
-            "the model computes in integers already",
-            fix="quantize the float model it was made from",
+            "the model is already quantized",
+            fix="quantize the original float model",
         )
     if options.scheme.keep_float:
         kept = named_layers(parent, options.scheme.keep_float)
@@ -193,7 +193,7 @@ def quantize(
     )  # fmt: skip
     if calibrated is not None:
         calibrated(calibration)
-    out = Quantised(parent, calibration, options)
+    out = Quantized(parent, calibration, options)
     if calibration.cancelled:
         return out
     out.held = samples.held or samples.spare
@@ -222,7 +222,7 @@ def _rounding(parent: Graph, options: Options, samples: Any, run: Run) -> Roundi
     return nearest if options.rounding == "nearest" else sum_preserving
 
 
-def _choose_method(out: Quantised, rounding: Rounding, run: Run) -> None:
+def _choose_method(out: Quantized, rounding: Rounding, run: Run) -> None:
     """Sets `ranges`; "auto" takes the method with the best outputs."""
     options = out.options
     if options.method != "auto":
@@ -243,7 +243,7 @@ def _choose_method(out: Quantised, rounding: Rounding, run: Run) -> None:
             best, out.ranges = score, ranges
 
 
-def _choose_floats(out: Quantised, rounding: Rounding, run: Run, curve: Curve | None) -> None:
+def _choose_floats(out: Quantized, rounding: Rounding, run: Run, curve: Curve | None) -> None:
     """Adds the most sensitive layers to `keep_float` until the targets are reached. A given curve
     is evaluated to its end."""
     assert out.ranges is not None
@@ -277,13 +277,13 @@ def _choose_floats(out: Quantised, rounding: Rounding, run: Run, curve: Curve | 
     if chosen is None:
         least = min(p["size_bytes"] for p in out.points)
         raise CalibrationError(
-            f"weights of {options.max_bytes} bytes are asked for",
-            fix=f"in integers they take {least}",
+            f"the weights cannot be stored in {options.max_bytes} bytes",
+            fix=f"in int8 they take {least} bytes",
         )
     out.options = replace(options, scheme=Scheme.from_dict(chosen["scheme"]))
 
 
-def _ranking(out: Quantised, rounding: Rounding, run: Run, feeds: list[Feed]) -> list[str]:
+def _ranking(out: Quantized, rounding: Rounding, run: Run, feeds: list[Feed]) -> list[str]:
     """Layers by the noise that each makes in the outputs, for each unit of cost of its floats."""
     assert out.ranges is not None
     scheme, biases = out.options.scheme, out.biases
@@ -305,7 +305,7 @@ def _cheapest(
     )  # fmt: skip
 
 
-def _options_of(scheme: Scheme, out: Quantised) -> dict[str, Any]:
+def _options_of(scheme: Scheme, out: Quantized) -> dict[str, Any]:
     """What repeats a point, without a search."""
     assert out.ranges is not None
     own = replace(

@@ -31,7 +31,7 @@ def weight_axis(node: Node) -> int:
 def why_float(node: Node, keep: frozenset[str] = frozenset()) -> str:
     """Why a node cannot compute in integers, "" when it can."""
     if node.name in keep:
-        return "kept in floating point on request"
+        return "kept in float on request"
     x = node.inputs[0] if node.inputs else None
     if x is None or x.dtype is not DType.F32:
         return "its input is not f32"
@@ -96,7 +96,7 @@ def _places(order: list[str], name: str) -> list[int]:
     if not found:
         near = difflib.get_close_matches(name, order, n=1)
         hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
-        raise UsageError(f"no layer is called {name!r}", fix=hint)
+        raise UsageError(f"there is no layer {name!r}", fix=hint)
     return found
 
 

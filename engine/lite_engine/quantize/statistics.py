@@ -169,7 +169,7 @@ class Statistics:
         out = Statistics()
         numbers, counts = arrays["numbers"], arrays["counts"]
         if numbers.shape != (9,) or numbers.dtype.kind != "f" or np.isnan(numbers).any():
-            raise ValueError("the numbers of a tensor are not 9")
+            raise ValueError("a tensor does not have 9 numbers")
         if counts.shape != (BINS,) or counts.dtype.kind != "i" or (counts < 0).any():
             raise ValueError(f"a histogram is not {BINS} counts")
         samples, out.low, out.high, first, second, out.mean_low, out.mean_high, edge, per = (
@@ -184,7 +184,7 @@ class Statistics:
             if len(channels) != 3 or any(
                 c.shape != (channels[0].size,) or c.dtype.kind != "f" for c in channels
             ):
-                raise ValueError("the channels of a tensor do not belong together")
+                raise ValueError("the channels of a tensor do not match")
             out.channel_low, out.channel_high = (c.astype(np.float32) for c in channels[:2])
             out.channel_sum = channels[2].astype(np.float64)
         return out

@@ -30,7 +30,7 @@ def quantize_weights(graph: Graph, bits: int = 8, *, keep: frozenset[str] = froz
     Nodes named in `keep` stay. Raises UsageError for other widths than 8 and 16.
     """
     if bits not in (8, 16):
-        raise UsageError(f"weights of {bits} bits: only 8 and 16 are there")
+        raise UsageError(f"weights must have 8 or 16 bits, got {bits}")
     out = graph.copy()
     done: dict[tuple[int, int], object] = {}
     for node in list(out.nodes):

@@ -123,7 +123,7 @@ def choose(
     forced = backend if backend != "auto" else settings.get("LITE_BACKEND")
     if forced != "auto":
         return _forced(
-            model, forced, precision, "LITE_BACKEND" if backend == "auto" else "asked for"
+            model, forced, precision, "LITE_BACKEND" if backend == "auto" else "requested"
         )
     decision = Decision()
     for target in model.targets or [host_target()]:
@@ -201,8 +201,8 @@ def held_on(target: str, wanted: str, forced: bool, device: Device | None) -> tu
     held = computed(target, wanted, _features(target, device) if depends else None)
     if held == wanted:
         return held, ""
-    why = f"needs a CPU with {needed}" if needed else "has no kernels there"
-    return held, f"; {wanted} {why}, computed in {held}"
+    why = f"needs a CPU with {needed}" if needed else "has no kernels on this target"
+    return held, f"; {wanted} {why}, so {held} is used"
 
 
 def _features(target: str, device: Device | None) -> Sequence[str] | None:
@@ -235,6 +235,6 @@ def _mismatch(model: Model, decision: Decision) -> LiteError:
     if host_target() in model.targets:  # it says what is missing, and how to get it
         return TargetMismatchError(f"{model.name} cannot run on this machine ({why})")
     return TargetMismatchError(
-        f"{model.name} needs {needs}, this machine is {platform.machine()} ({why})",
+        f"{model.name} was converted for {needs}, but this machine is {platform.machine()} ({why})",
         command=_convert(model, host_target()),
     )

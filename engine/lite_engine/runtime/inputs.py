@@ -64,7 +64,7 @@ def _expected(model: Model, path: Path, name: str, shape: tuple[int, ...]) -> No
         and all(not isinstance(d, int) or d == n for d, n in zip(dims, shape, strict=True))
     )
     if not fits:
-        raise ShapeError(f"{name!r} has the shape {shape}, the input is {value.type}", where=path)
+        raise ShapeError(f"{name!r} has shape {shape}, but the input is {value.type}", where=path)
 
 
 def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
@@ -73,7 +73,7 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
             return name, Path(item[len(name) + 1 :])
     if "=" in item and not Path(item).exists():
         name = item.partition("=")[0]
-        raise UsageError(f"no input is called {name!r}", fix=f"inputs: {', '.join(names)}")
+        raise UsageError(f"there is no input {name!r}", fix=f"inputs: {', '.join(names)}")
     return "", Path(item)
 
 
@@ -112,7 +112,7 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
     dims = [d for d in value.shape or () if isinstance(d, int)]
     if value.dtype is None or not value.dtype.is_float or dims[1:] not in ([], [pcm.size]):
         raise ShapeError(
-            f"input {value.name} ({value.type}) takes no sound samples",
+            f"input {value.name} ({value.type}) cannot be sound samples",
             fix="compute its features and give them as a .npy file",
         )
     x = pcm.astype(np.float32) / np.float32(32768)
@@ -143,7 +143,7 @@ def random_feeds(
             feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]
         except (MemoryError, ValueError):
             raise ShapeError(
-                f"input {value.name} is {value.type}: more memory than there is"
+                f"input {value.name} is {value.type}: more memory than is available"
             ) from None
     return feeds
 

@@ -139,7 +139,7 @@ def place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
 def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
     backend = get_backend("opencl")
     if not isinstance(backend, Offload) or not usability(host_target()).usable:
-        return "every layer stays on OpenCL: there is no other backend"
+        return "every layer stays on OpenCL, because there is no other backend"
     arrays = predictor.check_feeds(feeds)
     shapes = {n: a.shape for n, a in arrays.items()}
     ordered = [arrays[n] for n in predictor.input_names]

@@ -253,7 +253,7 @@ class Predictor:
         hint = f"it is part of {inside[0]}; " if inside else ""
         hint += "" if inside or not close else f"close: {', '.join(close)}; "
         raise ShapeError(
-            f"no value or layer is called {name!r}",
+            f"there is no value or layer {name!r}",
             fix=f"{hint}`lite info MODEL --layers --optimized` lists the layers",
         )
 
@@ -262,7 +262,7 @@ class Predictor:
         unknown = [n for n in feeds if n not in self.input_names]
         if unknown:
             known = ", ".join(f"{v.name}: {v.type}" for v in self.graph.inputs)
-            raise ShapeError(f"no input is called {unknown[0]!r}", fix=f"inputs: {known}")
+            raise ShapeError(f"there is no input {unknown[0]!r}", fix=f"inputs: {known}")
         return {v.name: _checked(v, feeds) for v in self.graph.inputs}
 
     def execution(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Execution:

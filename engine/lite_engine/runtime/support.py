@@ -17,7 +17,7 @@ from ..passes.fixed_rows import fixed_rows
 from ..plan import kernels_for
 from ..preprocess import Preprocess
 
-_UNKNOWN = "the operator is not known"
+_UNKNOWN = "the operator is unknown"
 TARGET_BACKEND = {"x86": "cpu", "arm": "cpu", "opencl": "opencl", "reference": "reference"}
 _TRAINING = (
     "Gradient",
@@ -281,9 +281,9 @@ def _why_not(node: Node, target: str) -> tuple[str, str] | None:
     if op.layout == "view" and _static(types[:1]):
         return None
     if any(True for _ in node.subgraphs()):
-        return "its branches are chosen while it runs", _fix(op.name, target)
+        return "its branches are chosen at run time", _fix(op.name, target)
     if not _static(types):
-        return "a size that it reads is open, or computed from data", _fix(op.name, target)
+        return "it reads a dynamic size, or a size that depends on data", _fix(op.name, target)
     try:
         usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
     except LiteError as error:
@@ -326,14 +326,16 @@ def _hints(
     hints = [str(w) for w in graph.metadata.get("warnings", [])]
     if any(n.op in _TRAINING or n.attrs.get("training_mode") for n in graph.nodes):
         hints.append("this is a training graph: export it for inference")
-    hints += [f"{name} takes a sound file: --input FILE.wav" for name in _sounds(graph)]
+    hints += [f"{name} takes a sound file: use --input FILE.wav" for name in _sounds(graph)]
     if assumed:
         flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
-        what = "no assumed size fits" if misfit else "costs and support are for an assumed size"
-        hints.append(f"inputs leave sizes open, {what}; fix yours like {flags}")
+        what = (
+            "and no assumed size fits" if misfit else "so costs and support are for an assumed size"
+        )
+        hints.append(f"inputs have dynamic sizes, {what}; fix them like {flags}")
     unknown = sorted({s.op for s in support if s.reason == _UNKNOWN})
     if misfit and not unknown:
         hints.append(misfit)
     if unknown:
-        hints.append(f"not known here: {', '.join(unknown)}")
+        hints.append(f"unknown operators: {', '.join(unknown)}")
     return hints

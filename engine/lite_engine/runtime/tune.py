@@ -29,7 +29,9 @@ def tune(predictor: Predictor, effort: str = "normal") -> Tuned:
     """
     backend = get_backend("opencl")
     if predictor.backend != "opencl" or not isinstance(backend, Tunable):
-        raise UsageError(f"only OpenCL is tuned, this predictor runs on {predictor.backend}")
+        raise UsageError(
+            f"only OpenCL can be tuned, but this predictor runs on {predictor.backend}"
+        )
     with backend.measuring(effort) as measured:
         predictor.forget_plans()
         execution = predictor.execution()

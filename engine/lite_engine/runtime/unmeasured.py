@@ -16,11 +16,11 @@ def unmeasured(plan: Plan, kind: str, threads: int) -> str:
     host = host_target()
     if kind == "CPU":
         why = f"the device is a CPU, where OpenCL reached 0.4 to 0.8 of {host}'s speed"
-        return f"not measured; slower than {host} is expected: {why} (--tune measures)"
+        return f"not measured; expected to be slower than {host}: {why} (measure with --tune)"
     calls = sum(s.backend == "opencl" for s in plan.steps)
     flops = sum(s.flops for s in plan.steps)
     calls_ms, host_ms = calls * _CALL_MS, flops / (threads * _THREAD_GFLOPS * 1e6)
     if calls_ms > host_ms:
-        why = f"{calls} calls take about {calls_ms:.2f} ms, the network {host_ms:.2f} ms there"
-        return f"not measured; slower than {host} is expected: {why} (--tune measures)"
-    return "not measured; every layer that has an OpenCL kernel runs there (--tune measures)"
+        why = f"{calls} calls take about {calls_ms:.2f} ms, the CPU {host_ms:.2f} ms in all"
+        return f"not measured; expected to be slower than {host}: {why} (measure with --tune)"
+    return "not measured; every layer with an OpenCL kernel runs on OpenCL (measure with --tune)"

@@ -96,5 +96,5 @@ class GraphView(LiteWidget):
             unit = "M instructions" if emulated else "ms"
             memory = self.profile.get("peak_memory_bytes")
             extra = f", peak memory {bytes_text(memory)}" if memory else ""
-            picture.text(14, picture.height - 4, f"width and colour: {unit}{extra}")
+            picture.text(14, picture.height - 4, f"width and color: {unit}{extra}")
         return str(picture)

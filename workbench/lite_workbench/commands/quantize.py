@@ -31,7 +31,7 @@ from ._table import table
 if TYPE_CHECKING:
     from lite_engine.ir import Graph
     from lite_engine.model_file import Model
-    from lite_engine.quantize import Options, Quantised
+    from lite_engine.quantize import Options, Quantized
 
     from ..quantizing import FastRun
 
@@ -305,7 +305,7 @@ def _interrupted(wanted: bool) -> Iterator[tuple[Callable[[], bool] | None, Call
         end()
 
 
-def _analyze(made: Quantised, run: FastRun, path: str) -> None:
+def _analyze(made: Quantized, run: FastRun, path: str) -> None:
     from lite_engine.quantize import analyze
 
     graph, ranges, _ = made.finished()

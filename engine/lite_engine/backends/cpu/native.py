@@ -414,5 +414,5 @@ def _room_for(info: TensorInfo) -> np.ndarray:
         return np.empty(info.dims, info.dtype.np)
     except (MemoryError, ValueError):
         raise ShapeError(
-            f"output '{info.name}' is {info.dtype}{list(info.dims)}: more memory than there is"
+            f"output '{info.name}' is {info.dtype}{list(info.dims)}: more memory than is available"
         ) from None

@@ -231,7 +231,7 @@ def choose() -> DeviceReport:
         match = [r for r in found if wanted == str(r.index) or wanted.lower() in r.name.lower()]
         if not match:
             names = ", ".join(f"{r.index} {r.name}" for r in found)
-            raise BackendUnavailableError(f"LITE_OPENCL_DEVICE={wanted} is none of: {names}")
+            raise BackendUnavailableError(f"LITE_OPENCL_DEVICE={wanted} is not one of: {names}")
         found = tuple(match)
     usable = [r for r in found if not r.reason]
     if not usable:

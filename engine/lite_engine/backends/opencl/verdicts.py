@@ -30,8 +30,8 @@ from .launch import Launch, shape_class
 KINDS = {
     "build": ("does not build", True),
     "launch": ("does not run", True),
-    "numbers": ("gives other numbers than the reference", True),
-    "memory": ("gets no memory", False),
+    "numbers": ("gives different results than the reference", True),
+    "memory": ("cannot allocate its memory", False),
 }
 _DETAIL_LIMIT = 240
 _PROGRAM = re.compile(r"(?<![\w.])(?:/[^\s/:]+)+\.cl\b")

@@ -22,7 +22,7 @@ class ReferenceBackend(Backend):
     name = "reference"
 
     def usability(self) -> Usability:
-        return Usability(True, "NumPy is always there")
+        return Usability(True, "NumPy is always available")
 
     def compile(self, segment: Segment, *, threads: int) -> ReferenceExecutable:
         return ReferenceExecutable(segment)

@@ -61,7 +61,7 @@ def main(library_path, model_path, input_path=None):
     if input_path:
         data = pathlib.Path(input_path).read_bytes()
     if len(data) != info.bytes:
-        sys.exit(f"error: {input_path}: {info.bytes} bytes are needed")
+        sys.exit(f"error: {input_path}: {info.bytes} bytes expected")
     ctypes.memmove(lite.lite_program_data(program, tensor), data, len(data))
     if lite.lite_program_run(program, error, len(error)):
         sys.exit(f"error: {error.value.decode()}")

@@ -42,7 +42,7 @@ class Call:
         if index >= len(self.layer.blobs):
             raise ModelFormatError(
                 f"caffemodel: layer {self.layer.name} ({self.layer.type}) has "
-                f"{len(self.layer.blobs)} weights, {index + 1} are needed",
+                f"{len(self.layer.blobs)} weights, expected at least {index + 1}",
                 fix="do the prototxt and the caffemodel belong together?",
             )
         return self.layer.blobs[index]

@@ -87,10 +87,12 @@ def _check(call: Call) -> None:
     for key, value in call.attrs.items():
         if key in _INTEGERS and type(value) is not int:
             raise ModelFormatError(
-                f"attribute {key!r} is {value!r:.40}, no integer", where=call.label
+                f"attribute {key!r} is {value!r:.40}, not an integer", where=call.label
             )
         if key in _LISTS and not isinstance(value, (list, tuple, np.ndarray)):
-            raise ModelFormatError(f"attribute {key!r} is {value!r:.40}, no list", where=call.label)
+            raise ModelFormatError(
+                f"attribute {key!r} is {value!r:.40}, not a list", where=call.label
+            )
 
 
 def upgrade(call: Call, emit: Emit) -> None:

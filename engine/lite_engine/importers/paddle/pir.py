@@ -351,7 +351,7 @@ def _number(value: Part) -> int:
 
 def _pairs(found: Sequence[T], wanted: Sequence[str], where: str) -> zip[tuple[T, str]]:
     if len(found) != len(wanted):
-        raise ModelFormatError(f"{len(found)} items, {len(wanted)} are needed", where=where)
+        raise ModelFormatError(f"expected {len(wanted)} items, found {len(found)}", where=where)
     return zip(found, wanted)
 
 

@@ -142,7 +142,7 @@ class Call:
         try:
             array = np.asarray(data)
         except (OverflowError, ValueError):  # an integer of more than 64 bits, a ragged list
-            raise self.unsupported("its numbers are none of a tensor") from None
+            raise self.unsupported("its value is not valid tensor data") from None
         if like is not None and like.dtype is not None:
             dtype = like.dtype
         if dtype is None:

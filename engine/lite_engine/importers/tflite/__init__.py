@@ -1,6 +1,6 @@
 """TensorFlow Lite: `.tflite` (FlatBuffers, schema version 3).
 
-Quantised models come out as QuantizeLinear/DequantizeLinear around float operators, inputs and
+Quantized models come out as QuantizeLinear/DequantizeLinear around float operators, inputs and
 outputs with the file's own types and NHWC order. Turned into integer operators they give the very
 integers of LiteRT's default kernels (XNNPACK: float32(acc)·scale, rounded half to even); LiteRT's
 reference kernels round a second time when they shift and so differ by a step here and there.

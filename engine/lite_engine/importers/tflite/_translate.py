@@ -317,7 +317,7 @@ class Call:
         if len(self.tensor(index).shape) != len(perm):
             raise ModelFormatError(
                 f"tflite: {self.op.code} {self.op.index} has a weight of shape"
-                f" {list(self.tensor(index).shape)}, {len(perm)} axes are needed"
+                f" {list(self.tensor(index).shape)}, expected {len(perm)} axes"
             )
         return self.emit.transpose(self.tensors.real(at), perm)
 

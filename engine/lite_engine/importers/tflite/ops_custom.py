@@ -47,7 +47,7 @@ def _struct(c: Call, count: int) -> list[int]:
     """The first `count` int32 of the options, a C struct of MediaPipe."""
     if len(c.op.custom) < 4 * count:
         raise ModelFormatError(
-            f"tflite: {c.op.code} has {len(c.op.custom)} bytes of options, {4 * count} are needed"
+            f"tflite: {c.op.code} has {len(c.op.custom)} bytes of options, expected {4 * count}"
         )
     return list(struct.unpack_from(f"<{count}i", c.op.custom))
 

@@ -74,7 +74,7 @@ def write_nb(
     Raises UnsupportedOperatorError naming nodes, UsageError.
     """
     if weight_bits not in (None, 8, 16):
-        raise UsageError(f"weights of {weight_bits} bits: choose 8 or 16")
+        raise UsageError(f"weights must have 8 or 16 bits, got {weight_bits}")
     program = nb_program(graph, shapes)
     if weight_bits:
         quantize_weights(program, weight_bits)

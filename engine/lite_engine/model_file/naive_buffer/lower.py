@@ -153,7 +153,7 @@ def lower(graph: Graph) -> Program:
     if missing:
         nodes = tuple(n.name for n in graph.nodes if n.op in missing)
         raise UnsupportedOperatorError(
-            f"Paddle-Lite has nothing to write {', '.join(missing)} as ({nodes[0]})",
+            f"Paddle-Lite has no operator for {', '.join(missing)} ({nodes[0]})",
             nodes,
             fix="write a .lite file (--optimize_out_type lite)",
         )

@@ -59,7 +59,7 @@ def _(op: Call) -> None:
         size = scale.shape[0] if scale is not None and scale.shape else None
         known = [d for d in tail if isinstance(d, int)]
         if len(known) != len(tail) - 1 or not isinstance(size, int):
-            raise op.unsupported("normalises axes of unknown size; import with shapes=…")
+            raise op.unsupported("normalizes axes of unknown size; import with shapes=…")
         tail = [d if isinstance(d, int) else size // math.prod(known) for d in tail]
     dims = [int(d) for d in tail]  # type: ignore[arg-type]
     if scale is None:
