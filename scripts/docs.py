@@ -123,6 +123,18 @@ def commands_page() -> str:
     return "\n".join(parts)
 
 
+def schemas_page() -> str:
+    import json
+
+    from lite_workbench import schemas
+
+    parts = [f"# JSON schemas\n\n{inspect.cleandoc(schemas.__doc__ or '')}\n"]
+    for verb in schemas.VERSIONS:
+        text = json.dumps(schemas.schema(verb), indent=1)
+        parts.append(f"## {schemas.schema_name(verb)}\n\n```json\n{text}\n```\n")
+    return "\n".join(parts)
+
+
 def extending_page() -> str:
     """The sections of CONTRIBUTING.md that add something."""
     parts = (ROOT / "CONTRIBUTING.md").read_text().split("\n## ")
@@ -137,6 +149,7 @@ PAGES = {
     "operators.md": operators_page,
     "passes.md": passes_page,
     "settings.md": settings_page,
+    "schemas.md": schemas_page,
 }
 
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from lite_engine.errors import UsageError
 from lite_engine.files import write_file
 
+from ..schemas import schema_name
+
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
@@ -44,7 +46,7 @@ class Command(Generic[Result]):
     def text(self, result: Result, args: argparse.Namespace) -> str:
         """What is printed, nothing with --json -; writes the --json document first."""
         if self.data is not None and args.json:
-            write_json(self.data(result), args.json)
+            write_json({"schema": schema_name(self.name), **self.data(result)}, args.json)
             if args.json == "-":
                 return ""
         return self.show(result, args)

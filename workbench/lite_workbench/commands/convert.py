@@ -48,7 +48,7 @@ class Converted:
             "targets": self.model.targets,
             "precisions": self.model.precisions,
             "layers_set": self.model.overrides,
-            "layers": {"source": self.source_layers, "optimised": len(self.model.graph.nodes)},
+            "layers": {"source": self.source_layers, "optimized": len(self.model.graph.nodes)},
             "precision_loss": {
                 target: loss
                 if isinstance(loss, str)

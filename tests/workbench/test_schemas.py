@@ -1,0 +1,122 @@
+"""What every verb writes with `--json` fits the published schema."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from lite_engine import optimize
+from lite_engine.runtime import host_target
+from lite_workbench import schemas
+from lite_workbench.cli import main
+from lite_workbench.commands import available, get_command
+
+from tests.small_models import classifier
+
+jsonschema = pytest.importorskip("jsonschema", reason="pip install jsonschema")
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, str]:
+    """A model, samples, and a folder to write to."""
+    folder = tmp_path_factory.mktemp("schemas")
+    model = optimize(classifier(), targets=[host_target(), "opencl"]).save(folder / "m.lite")
+    rng = np.random.default_rng(0)
+    value = classifier().inputs[0]
+    samples = rng.standard_normal((6, *value.shape)).astype(np.float32)
+    np.savez(folder / "samples.npz", **{value.name: samples})
+    np.save(folder / "input.npy", samples[0])
+    return {"M": str(model), "OUT": str(folder), "NPZ": str(folder / "samples.npz"),
+            "NPY": str(folder / "input.npy"), "HERE": host_target()}  # fmt: skip
+
+
+@pytest.fixture
+def document(files, tmp_path, monkeypatch, capsys):
+    """Runs a verb with `--json -`; {names} stand for what `files` has."""
+    monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path))
+
+    def run(line: str, code: int = 0) -> dict:
+        words = line.format_map(files).split()
+        assert main([*words, "--json", "-"]) == code
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def check(verb: str, data: dict) -> None:
+    jsonschema.Draft202012Validator(schemas.schema(verb)).validate(data)
+
+
+LINES = [
+    "doctor",
+    "doctor {M}",
+    "info {M}",
+    "convert {M} -o {OUT}/c.lite",
+    "convert {M} -o {OUT}/c.lite --targets opencl --precision fp16 --layer pw=cpu",
+    "quantize {M} -o {OUT}/q.lite --weights-only int8",
+    "quantize {M} -o {OUT}/q.lite --calibration {NPZ} --force",
+    "run {M} --backend {HERE} --input {NPY} --tap pw",
+    "run {M} --backend reference",
+    "profile {M} --backend {HERE} --runs 6",
+    "profile {M} --backend reference --runs 1 --no-history",
+    "compare {M} --backends reference,{HERE} --detail pw",
+    "compare {M} --backends reference,{HERE} --no-isolated --layers pw",
+    "devices",
+    "devices test local",
+    "export {M} -o {OUT}/exported --target {HERE} --no-report",
+    "runs",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_real_documents_fit(document, line):
+    verb = line.split()[0]
+    data = document(line)
+    assert data["schema"] == schemas.schema_name(verb)
+    check(verb, data)
+
+
+def test_saved_runs_fit(document):
+    for _ in range(2):
+        document("profile {M} --backend {HERE} --runs 6")
+    for line in ("runs list", "runs show 1", "runs diff 1 2"):
+        check("runs", document(line))
+
+
+def test_a_comparison_that_finds_a_difference_fits(document):
+    data = document("compare {M} --backends reference,{HERE} --tolerance 0", code=1)
+    assert data["first_divergence"]
+    check("compare", data)
+
+
+@pytest.mark.opencl
+def test_tuned_layers_fit(document):
+    check("tune", document("tune {M} --effort rapid"))
+
+
+@pytest.mark.parametrize("verb", schemas.VERSIONS)
+def test_an_error_fits_and_another_key_does_not(verb, document):
+    line = {"devices": "devices test nowhere", "runs": "runs show 99",
+            "doctor": "doctor no.lite"}.get(verb, f"{verb} no.lite")  # fmt: skip
+    error = document(line, 2 if verb in ("quantize", "export", "devices", "runs") else 1)
+    check(verb, error)
+    for change in ({"more": 1}, {"error": {}}, {"schema": "lite/other/1"}):
+        changed = {**copy.deepcopy(error), **change}
+        with pytest.raises(jsonschema.ValidationError):
+            check(verb, changed)
+
+
+def test_a_document_with_a_renamed_key_does_not_fit(document):
+    data = document("compare {M} --backends reference,{HERE}")
+    data["magnified"] = data.pop("ill_conditioned")
+    with pytest.raises(jsonschema.ValidationError):
+        check("compare", data)
+
+
+def test_every_verb_with_json_has_a_valid_schema():
+    assert set(schemas.VERSIONS) == {v for v in available() if get_command(v).data is not None}
+    for verb in schemas.VERSIONS:
+        jsonschema.Draft202012Validator.check_schema(schemas.schema(verb))

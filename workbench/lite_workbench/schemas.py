@@ -1,0 +1,264 @@
+"""The JSON Schema (draft 2020-12) of the document that each verb writes with `--json`.
+
+A document names its schema, like ``"schema": "lite/profile/2"``. The number grows whenever a key is
+added, renamed or removed. Schemas are made from the types of the results; numbers that are not
+finite are null in JSON.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import (
+    Any,
+    Literal,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from lite_engine.errors import ErrorData, LiteError
+
+Schema = dict[str, Any]
+
+#: The version of each verb's document.
+VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 1, "run": 1, "profile": 2, "tune": 1,
+            "compare": 2, "devices": 1, "export": 1, "runs": 2}  # fmt: skip
+_SCALARS: dict[Any, Schema] = {
+    Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
+    float: {"type": ["number", "null"]}, type(None): {"type": "null"},
+}  # fmt: skip
+
+
+def schema_name(verb: str) -> str:
+    """What a document of this verb has under "schema"."""
+    return f"lite/{verb}/{VERSIONS[verb]}"
+
+
+def schema(verb: str) -> Schema:
+    """The schema of what `lite VERB --json` writes: its result, or an error. Raises KeyError."""
+    name = {"schema": {"const": schema_name(verb)}}
+    documents = [_with(document, name) for document in _DOCUMENTS[verb]()]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"lite {verb} --json",
+        "anyOf": [*documents, _object({"error": schema_of(ErrorData)})],
+    }
+
+
+def schema_of(kind: Any) -> Schema:
+    """The schema of a type: scalars, containers, dataclasses, named tuples and typed dicts."""
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [schema_of(one) for one in inner]}
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin in (dict, Mapping):
+        return {"type": "object", "additionalProperties": schema_of(inner[1])}
+    if origin is tuple and inner[-1] is not ...:
+        return {"type": "array", "prefixItems": [schema_of(one) for one in inner],
+                "minItems": len(inner), "maxItems": len(inner)}  # fmt: skip
+    if origin in (list, tuple, frozenset, Sequence):
+        return {"type": "array", "items": schema_of(inner[0])}
+    if isinstance(kind, type) and issubclass(kind, LiteError):
+        return schema_of(ErrorData)
+    hints = get_type_hints(kind)
+    if is_dataclass(kind):
+        return _object({own.name: schema_of(hints[own.name]) for own in fields(kind)})
+    if is_typeddict(kind) or hasattr(kind, "_fields"):
+        return _object({name: schema_of(hint) for name, hint in hints.items()})
+    raise TypeError(f"{kind} has no JSON schema")
+
+
+def _object(properties: Mapping[str, Schema]) -> Schema:
+    return {"type": "object", "properties": dict(properties), "required": list(properties),
+            "additionalProperties": False}  # fmt: skip
+
+
+def _with(document: Schema, more: Mapping[str, Schema]) -> Schema:
+    """An object with these properties besides its own."""
+    return _object({**more, **document["properties"]})
+
+
+# ---- documents that are not simply a dataclass
+
+
+class Statistics(TypedDict):
+    """One output of `lite run`; of numbers also their range."""
+
+    shape: list[int]
+    dtype: str
+
+
+class Answer(TypedDict):
+    """What the outputs of a run mean."""
+
+    kind: Literal["values", "top", "boxes", "text"]
+    text: str
+    items: list[dict[str, Any]]
+
+
+class Top(TypedDict):
+    """One class of a classifier's result."""
+
+    index: int
+    label: str
+    score: float
+
+
+class Loss(TypedDict):
+    """How far an output in fp16 or bf16 is from fp32."""
+
+    rel_l2: float
+    max_abs: float
+
+
+class Sizes(TypedDict):
+    """Layers before and after the conversion."""
+
+    source: int
+    optimized: int
+
+
+class JournalDocument(TypedDict):
+    """What the passes did."""
+
+    passes: list[dict[str, Any]]
+    entries: list[dict[str, Any]]
+
+
+class Conversion(TypedDict):
+    """`lite convert`."""
+
+    file: str
+    bytes: int
+    targets: list[str]
+    precisions: dict[str, str]
+    layers_set: dict[str, dict[str, str]]
+    layers: Sizes
+    precision_loss: dict[str, str | dict[str, Loss]]
+    journal: JournalDocument
+
+
+class WeightsOnly(TypedDict):
+    """`lite quantize --weights-only`."""
+
+    file: str
+    bytes: int
+    float_weight_bytes: int
+    weights_only: int
+
+
+class ShippedFile(TypedDict):
+    """One file of an exported folder."""
+
+    file: str
+    bytes: int
+    what: str
+
+
+class Export(TypedDict):
+    """`lite export`."""
+
+    folder: str
+    target: str
+    files: list[ShippedFile]
+    bytes: int
+    kernels: list[str]
+
+
+def _doctor() -> list[Schema]:
+    from lite_engine.doctor import Examination, FieldReport
+
+    report = _with(schema_of(FieldReport), {"format": {}, "version": {}})
+    return [schema_of(Examination), report]
+
+
+def _info() -> list[Schema]:
+    from lite_engine.runtime.support import ModelInfo
+
+    return [schema_of(ModelInfo)]
+
+
+def _quantize() -> list[Schema]:
+    from lite_engine.quantize import Options
+
+    calibrated = {
+        "file": str, "bytes": int, "float_weight_bytes": int, "options": Options, "samples": int,
+        "tried_db": dict[str, float], "trade_off": list[dict[str, Any]],
+        "ranges": dict[str, Any] | None, "integer_nodes": list[str], "float_nodes": dict[str, str],
+        "conversions": list[list[str]], "dead_channels": dict[str, list[int]],
+        "guard": dict[str, Any] | None,
+    }  # fmt: skip
+    return [
+        schema_of(WeightsOnly),
+        _object({name: schema_of(kind) for name, kind in calibrated.items()}),
+    ]
+
+
+def _run() -> list[Schema]:
+    from lite_engine.runtime.shares import Share
+
+    figures = schema_of(Statistics)
+    numbers = {key: schema_of(float) for key in ("min", "max", "mean", "std")}
+    figures["properties"] |= {"not_finite": schema_of(int), **numbers}
+    values = {"type": "object", "additionalProperties": figures}
+    shares = schema_of(dict[str, Share])
+    own = {"model": schema_of(str), "backend": schema_of(str), "shares": shares, "outputs": values,
+           "taps": values, "answer": schema_of(Answer), "top": schema_of(list[Top])}  # fmt: skip
+    return [_object(own)]
+
+
+def _profile() -> list[Schema]:
+    from lite_engine.profile import Profile
+    from lite_engine.profile.advice import Advice
+
+    more = {"advice": list[Advice], "run": int | None, "placement": str}
+    return [_with(schema_of(Profile), {key: schema_of(kind) for key, kind in more.items()})]
+
+
+def _tune() -> list[Schema]:
+    from lite_engine.backends import Measured
+    from lite_engine.doctor.field_report import Adopted
+
+    measured = {"known": schema_of(int), "measured": schema_of(list[Measured])}
+    return [_object(measured), schema_of(Adopted)]
+
+
+def _compare() -> list[Schema]:
+    from lite_engine.compare.comparison import Comparison
+
+    return [schema_of(Comparison)]
+
+
+def _devices() -> list[Schema]:
+    from lite_engine.devices import DeviceCheck, Entry
+
+    known = {"devices": schema_of(list[Entry]), "hint": schema_of(str)}
+    return [_object(known), _with(schema_of(DeviceCheck), {"error": schema_of(str)})]
+
+
+def _runs() -> list[Schema]:
+    from lite_engine.history._history import Run
+    from lite_engine.history.changes import ProfileChange
+    from lite_engine.profile import Profile
+
+    run = _with(schema_of(Run), {"when": schema_of(str)})
+    change = schema_of(ProfileChange)
+    rows = change["properties"]["changes"]
+    rows["items"] = _with(rows["items"], {"delta_ns": schema_of(int)})
+    listed = _object({"runs": {"type": "array", "items": run}})
+    return [listed, _object({"run": run, "profile": schema_of(Profile)}), change]
+
+
+_DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
+    "doctor": _doctor, "info": _info, "convert": lambda: [schema_of(Conversion)],
+    "quantize": _quantize, "run": _run, "profile": _profile, "tune": _tune, "compare": _compare,
+    "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,
+}  # fmt: skip
