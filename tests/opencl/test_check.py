@@ -91,7 +91,7 @@ def test_slow_is_measured_by_the_device(own: Device) -> None:
     assert {k.verdict for k in found.values()} == {"slow"}
     row = found["softmax f32"]
     assert row.seconds > check.SLOW * row.least_seconds > 0
-    assert row.detail.endswith("times what the device allows")
+    assert row.detail.endswith("times longer than the device allows")
 
 
 def test_rates_are_measured_as_cases_are(own: Device) -> None:

@@ -108,7 +108,7 @@ def test_activation_becomes_one_operator(bench, expected, spelling):
         ),
         ('"h": h = HardSigmoid(x)\n"y": y = Mul(h, x)', "its gate is HardSigmoid(0.2, 0.5)"),
         ('"y": y = PRelu(x, slopes)', "one slope per channel"),
-        ('"m": m = Mul(x, two)\n"y": y = Max(m, x)', "max(x, 2x) is no LeakyRelu"),
+        ('"m": m = Mul(x, two)\n"y": y = Max(m, x)', "max(x, 2x) is not a LeakyRelu"),
         ('"m": m = Max(x, six)\n"y": y = Min(m, zero)', "the bounds 6 and 0 cross"),
         ('"g": g = Sigmoid(x)\n"y": y = Mul(g, x)\noutput g', "g is an output of the model"),
     ],

@@ -199,7 +199,7 @@ def test_what_a_profile_is_not_trusted_in() -> None:
     torn = made_up([1.0, 2.0], sum_ms=4.0, total_ms={"median": 4.0, "min": 4.0, "p90": 4.0})
     assert (
         len(warnings_of(torn)) == 1
-        and "own medians add up to 3.000 ms only" in warnings_of(torn)[0]
+        and "own medians add up to only 3.000 ms" in warnings_of(torn)[0]
     )
 
 

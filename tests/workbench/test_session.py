@@ -139,7 +139,7 @@ def test_quantized_version(session: lw.Session, tmp_path: Path) -> None:
     session.quantize(digits["images"][:20], keep_float=kept, limit=8)
     assert session.version == "mixed" and set(session.versions) == {"float", "int8", "mixed"}
     diff = session.compare("float", "int8", tolerance=0.5)
-    assert diff.layers and diff.b == "int8"
+    assert diff.layers and diff.candidate == "int8"
 
 
 def test_a_comparison_keeps_its_version(session: lw.Session, tmp_path: Path) -> None:

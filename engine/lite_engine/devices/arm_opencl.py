@@ -21,7 +21,9 @@ from .._native import host_arch
 from ..errors import DeviceError
 from ..files import locked, write_file
 
-HINT = "emulated has no OpenCL yet: `lite devices setup emulated` fetches PoCL for AArch64"
+HINT = (
+    "the emulated device has no OpenCL yet: `lite devices setup emulated` fetches PoCL for AArch64"
+)
 PACKAGE = "pocl-opencl-icd"
 LINKER = "aarch64-linux-gnu-ld"
 _TOOLS = ("apt-get", "apt-cache", "dpkg")
@@ -80,13 +82,14 @@ def set_up(tell: Callable[[str], None]) -> str:
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
         raise DeviceError(
-            f"no {missing[0]} here: only Debian and its relatives can fetch PoCL for AArch64",
+            f"no {missing[0]} here: PoCL for AArch64 can only be fetched on Debian and its "
+            "derivatives",
             where="emulated",
         )
     _linker()
     root = folder()
     if "," in str(root):  # the emulator would end a variable there
-        raise DeviceError(f"{root} has a comma in its name", where="emulated")
+        raise DeviceError(f"{root} must not contain a comma", where="emulated")
     with locked(root):
         if is_set_up():
             return f"{root} is set up"
@@ -109,7 +112,7 @@ def _linker() -> str:
     found = shutil.which(LINKER)
     if found is None:
         raise DeviceError(
-            f"no {LINKER}, with which PoCL links kernels", where="emulated",
+            f"no {LINKER}, which PoCL needs to link kernels", where="emulated",
             command="sudo apt-get install binutils-aarch64-linux-gnu",
         )  # fmt: skip
     return found

@@ -36,7 +36,7 @@ def emulator_usability() -> Usability:
         runner_path("aarch64")
     except LiteError as error:
         return Usability.refused(error)
-    return Usability(True, "AArch64 runner under qemu-aarch64; times are not meaningful")
+    return Usability(True, "AArch64 runner under qemu-aarch64; results are exact, times are not")
 
 
 def counting(emulator: str, counts: Path) -> list[str]:

@@ -80,7 +80,7 @@ class OpenCLListing:
             return [self.failure] if self.failure else [d.text() for d in self.devices]
         there = [x for x in self.libraries if x.state != "missing"]
         if not there:
-            return [f"no OpenCL library in the {len(self.libraries)} places where one can be"]
+            return [f"no OpenCL library in the {len(self.libraries)} searched places"]
         return [
             f"{x.library} ({x.found_by}): {x.reason or 'it has no device'}"
             + (f"; {x.fix}" if x.fix else "")

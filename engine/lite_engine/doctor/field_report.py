@@ -226,8 +226,9 @@ def adopt(report: FieldReport) -> Adopted:
             f"{theirs.name} with driver {theirs.driver}" if theirs else "a machine without OpenCL"
         )
         raise TargetMismatchError(
-            f"the report is of {said}, this is {own.name} with driver {own.driver}",
-            fix="make a report on this device", command="lite doctor --field-report report.json",
+            f"the report belongs to {said}, but this machine has {own.name} with driver "
+            f"{own.driver}",
+            fix="write a report on this device", command="lite doctor --field-report report.json",
         )  # fmt: skip
     verdicts, tuning = device.verdicts, device.tuning
     lasting = [f for f in report.failures if KINDS[f.kind][1]]

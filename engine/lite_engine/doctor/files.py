@@ -31,7 +31,7 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
         note = model.metadata.get("notes", {}).get(target, "")
         extra = f"; without Python: {note}" if note else ""
         if target == "arm" and state.usable and host_target() != "arm":
-            extra += "; emulated, taken only with --backend arm"
+            extra += "; emulated, used only with --backend arm"
         summary = f"{model.display_precision(target)}: {state.reason}{extra}"
         checks.append(Check(f"target {target}", good, summary, state.fix, state.command))
     return checks

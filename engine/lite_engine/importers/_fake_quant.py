@@ -23,7 +23,7 @@ def _nudged(
         raise ModelFormatError(
             f"fake quantization of {bits} bits",
             where=where,
-            fix="2 to 8 bits over ranges that hold 0 are read",
+            fix="only 2 to 8 bits over ranges that contain 0 are supported",
         )
     qmin, qmax = int(narrow), (1 << bits) - 1
     scale = ((high - low) / (qmax - qmin)).astype(np.float32)

@@ -282,7 +282,7 @@ def _keeping(
 def why_not_keeping(node: Node) -> str:
     """Why an operator that looks like a choice computes new numbers, "" when it does not."""
     if node.op == "Resize" and node.attrs.get("mode", "nearest") != "nearest":
-        return "interpolation makes new numbers"
+        return "interpolation creates new values"
     if node.op == "Pad" and node.attrs.get("mode", "constant") == "constant":
         value = node.input(2)
         if value is not None and value.const is None:

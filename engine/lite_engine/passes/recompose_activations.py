@@ -126,7 +126,7 @@ def _leaky(m: Match) -> dict[str, Any] | Skip:
     if alpha is None:
         return skip("one slope per channel", m.root)
     if m.root.op == "Max" and not 0 <= alpha <= 1:
-        return skip(f"max(x, {alpha:g}x) is no LeakyRelu", m.root)
+        return skip(f"max(x, {alpha:g}x) is not a LeakyRelu", m.root)
     return {"alpha": alpha}
 
 

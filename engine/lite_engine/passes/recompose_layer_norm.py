@@ -110,7 +110,7 @@ class fuse_norm_affine:
         if m.root.attrs.get("activation"):
             return skip("the addition carries an activation", m.root)
         if _as_scale(m) is None:
-            return skip("the constant has not the shape of the normalized axes", m.root)
+            return skip("the constant does not have the shape of the normalized axes", m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -157,7 +157,7 @@ class recompose_l2_norm:
             return skip("the norm drops its axis", m.norm)
         floor = number(m.bound["floor"]) if "floor" in m.bound else 0.0
         if floor is None or not 0 <= floor <= _TINY:
-            return skip("the floor of the norm is not tiny", m.root)
+            return skip("the lower bound of the norm is not tiny", m.root)
         if m.root.output.shape != m.x.shape:
             return skip("the result has another shape", m.root)
         return None

@@ -37,12 +37,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--check",
         choices=("opencl",),
         help="run every kernel on the OpenCL device and compare it with NumPy (takes minutes); "
-        "exit 1 when one is wrong or fails",
+        "exit with 1 if a kernel is wrong or fails",
     )
     parser.add_argument(
         "--field-report",
         metavar="FILE",
-        help="the same, and write what to send about a device: one JSON file, nothing personal",
+        help="the same, and write the results to a JSON file without personal data, to send "
+        "with an issue",
     )
     add_device(parser)
 
@@ -68,8 +69,8 @@ def _checked(args: argparse.Namespace) -> FieldReport:
 
     if args.model or args.device != "local":
         raise UsageError(
-            "--check and --field-report examine this machine's own OpenCL device",
-            fix="leave MODEL and --device out",
+            "--check and --field-report only examine the OpenCL device of this machine",
+            fix="leave out MODEL and --device",
         )
     report = examine_opencl(_progress)
     if args.field_report:
@@ -123,7 +124,7 @@ def _show_report(report: FieldReport, args: argparse.Namespace) -> str:
             "",
             table(headers, rows, right=(3, 5)),
             "",
-            f"{plural(len(rows), 'way')} to run a kernel, "
+            f"{plural(len(rows), 'kernel variant')}, "
             f"{plural(sum(k.cases for k in report.kernels), 'case')}: "
             + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()),
         ]

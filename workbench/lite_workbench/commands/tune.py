@@ -38,17 +38,22 @@ def _data(measured: Measured) -> dict[str, Any]:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help="a model file or folder")
-    parser.add_argument("--params", metavar="FILE", help="weights, where a format keeps two files")
+    parser.add_argument(
+        "--params", metavar="FILE", help="the weights file, for formats with two files"
+    )
     add_shape(parser)
     parser.add_argument(
-        "--effort", choices=EFFORTS, default="normal", help="how many ways of a layer are tried"
+        "--effort",
+        choices=EFFORTS,
+        default="normal",
+        help="how many variants of a layer are tried (default: normal)",
     )
     parser.add_argument(
-        "--precision", choices=("fp32", "fp16"), help="(default: what the file says)"
+        "--precision", choices=("fp32", "fp16"), help="precision to tune (default: as in the file)"
     )
     parser.add_argument(
         "--import", dest="report", metavar="REPORT",
-        help="take over what `lite doctor --field-report` found on the same device and driver",
+        help="use the results of `lite doctor --field-report` from the same device and driver",
     )  # fmt: skip
 
 
@@ -69,11 +74,11 @@ def _call(args: argparse.Namespace) -> Tuning | Adopted:
 def _show(result: Tuning | Adopted, args: argparse.Namespace) -> str:
     if isinstance(result, Tuning):
         return _show_measured(result)
-    lines = [f"{f.kernel} ({f.variant or 'only way'}) is not used any more: {f.detail}"
+    lines = [f"{f.kernel} ({f.variant or 'only variant'}) is no longer used: {f.detail}"
              for f in result.failures]  # fmt: skip
     lines += [f"{size}: {way}" for size, way in result.tuning.items()]
     lines.append(
-        f"{result.device}: took over {plural(len(result.failures), 'failed variant')} and "
+        f"{result.device}: imported {plural(len(result.failures), 'failed variant')} and "
         f"{plural(len(result.tuning), 'measured size')}; {result.known} known already"
     )
     return "\n".join(lines)
@@ -89,7 +94,7 @@ def _show_measured(result: Tuning) -> str:
     lines = lines if rows else []
     lines.append(
         f"{plural(len(result.measured), 'size')} of layers measured, {len(changed)} changed; "
-        f"{result.known} known already. Kept for every model on this device and driver."
+        f"{result.known} known already. Saved for all models on this device and driver."
     )
     return "\n".join(lines)
 

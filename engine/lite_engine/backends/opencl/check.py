@@ -76,7 +76,7 @@ def roofs_of(device: Device) -> Roofs:
         return measure(device, items=1 << 16, megabytes=max(megabytes, 1), calls=_RUNS)
     except cl.Error as error:
         raise BackendUnavailableError(
-            f"failed while its rates were measured: {error}", where=device.report.name
+            f"failed while its peak rates were measured: {error}", where=device.report.name
         ) from None
 
 
@@ -156,7 +156,9 @@ class _Check:
         least = self._least(step, plan, read) + len(launches) * self.roofs.empty_kernel_us / 1e6
         row.timed(seconds, least)
         slow = seconds > SLOW * least
-        row.add("slow" if slow else "ok", f"{seconds / least:.0f} times what the device allows")
+        row.add(
+            "slow" if slow else "ok", f"{seconds / least:.0f} times longer than the device allows"
+        )
 
     def _failed(self, row: KernelVerdict, error: KernelFailed, step: Step) -> None:
         detail = detail_of(error)

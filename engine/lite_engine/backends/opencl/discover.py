@@ -109,7 +109,7 @@ def why_not() -> tuple[str, str]:
         worst = there[0]
         return f"{worst.candidate} ({worst.found_by}): {worst.reason}", worst.opening.fix
     return (
-        f"no OpenCL library in the {len(tried)} places where one can be",
+        f"no OpenCL library found in {len(tried)} searched places",
         "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or install the GPU "
         "vendor's driver; for a library in another place set LITE_OPENCL_LIBRARY=/path/libmali.so",
     )
