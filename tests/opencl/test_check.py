@@ -50,7 +50,7 @@ def test_right_kernels_pass(own: Device) -> None:
 
 @pytest.mark.parametrize("kind, verdict, reason", [
     ("build", "failed", "does not build (Softmax): "), ("launch", "failed", "does not run ("),
-    ("numbers", "wrong", "gives other numbers than the reference ("),
+    ("numbers", "wrong", "gives different results than the reference ("),
 ])  # fmt: skip
 def test_a_fault_is_found_and_kept(own: Device, kind: str, verdict: str, reason: str) -> None:
     with planted(Fault(kind, "softmax")):

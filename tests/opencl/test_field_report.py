@@ -150,7 +150,7 @@ def test_the_doctor_checks_prints_and_writes(own: Device, tmp_path: Path, capsys
     assert set(told) == set(json.loads(path.read_text())) and told["kernels"][0]["verdict"] == "ok"
     with planted(Fault("numbers", "softmax")):
         assert main(["doctor", "--check", "opencl"]) == 1
-    assert "gives other numbers than the reference" in capsys.readouterr().out
+    assert "gives different results than the reference" in capsys.readouterr().out
     assert main(["doctor", "model.lite", "--check", "opencl"]) == 2
 
 

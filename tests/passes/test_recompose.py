@@ -143,14 +143,14 @@ def test_layer_norm(bench, square):
 
 def test_layer_norm_over_the_first_axis_stays(bench):
     text = NORM + CENTRE + '"p": p = Mul(c, c)\n' + STD + '"y": y = Div(c, r)\noutput y'
-    bench.refuses(recompose_layer_norm, text.replace("[-1]", "[1]"), "does not normalise the last")
+    bench.refuses(recompose_layer_norm, text.replace("[-1]", "[1]"), "does not normalize the last")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("ReduceMean(p, last)", "ReduceMean(p, last) {keepdims=0}", "drops its axes"),
-        ("ReduceMean(p, last)", "ReduceMean(p, both)", "does not normalise the last axes"),
+        ("ReduceMean(p, last)", "ReduceMean(p, both)", "does not normalize the last axes"),
     ],
 )
 def test_layer_norm_whose_parts_do_not_fit_stays(bench, old, new, reason):
@@ -190,7 +190,7 @@ def test_scale_and_bias_join_the_norm(bench):
 
 def test_norm_scale_of_another_shape_stays(bench):
     text = NORM + 'const k: f32[5,1] = rand\n"n": n = LayerNormalization(x, gamma)\n'
-    bench.refuses(fuse_norm_affine, text + '"y": y = Mul(n, k)\noutput y', "not the shape")
+    bench.refuses(fuse_norm_affine, text + '"y": y = Mul(n, k)\noutput y', "not have the shape")
 
 
 def test_l2_norm(bench):

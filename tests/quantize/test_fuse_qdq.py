@@ -238,7 +238,7 @@ def test_a_quantised_residual_is_added_before_the_rounding():
 def test_a_float_residual_is_refused():
     fused, journal = fuse(with_residual('"other": r = Relu(x)'))
     assert "QLinearConv" not in ops(fused)
-    assert any("residual is not quantised" in str(e) for e in journal.entries)
+    assert any("residual is not quantized" in str(e) for e in journal.entries)
 
 
 @pytest.mark.parametrize("group", [1, 2])

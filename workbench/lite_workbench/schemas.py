@@ -186,6 +186,12 @@ def _info() -> list[Schema]:
     return [schema_of(ModelInfo)]
 
 
+def _convert() -> list[Schema]:
+    from lite_engine.runtime.warm import Warmed
+
+    return [_with(schema_of(Conversion), {"warmed": schema_of(Warmed | None)})]
+
+
 def _quantize() -> list[Schema]:
     from lite_engine.quantize import Options
 
@@ -258,7 +264,7 @@ def _runs() -> list[Schema]:
 
 
 _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
-    "doctor": _doctor, "info": _info, "convert": lambda: [schema_of(Conversion)],
+    "doctor": _doctor, "info": _info, "convert": _convert,
     "quantize": _quantize, "run": _run, "profile": _profile, "tune": _tune, "compare": _compare,
     "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,
 }  # fmt: skip

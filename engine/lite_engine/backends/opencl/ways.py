@@ -1,6 +1,6 @@
 """The ways to compute one step, in their order: the first that has not failed on this device runs.
 
-A way that cannot be built or launched, or that gives other numbers than the reference, costs that
+A way that cannot be built or launched, or that differs from the reference, costs that
 way alone: the next one takes its place, and when none is left the runtime plans the layer on
 another backend (LayersRefused). What failed is remembered (verdicts.py).
 """
