@@ -6,8 +6,6 @@ import pkgutil
 from ._agreement import differs
 from ._core import (
     REQUIRED,
-    Cost,
-    KernelRef,
     OpDef,
     all_kernels,
     all_ops,
@@ -28,6 +26,7 @@ from ._infer import (
     run_node,
     specialise,
 )
+from ._records import Cost, KernelRef
 from ._samples import Draw, Sample, samples
 
 for _module in pkgutil.iter_modules(__path__):

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._core import Cost, OpDef, define_op
+from ._core import OpDef, define_op
 from ._helpers import float_kernels, same_type, typed
+from ._records import Cost
 
 
 def unary(

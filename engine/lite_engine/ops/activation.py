@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import TypeInfo
-from ._core import Cost, define_op, get_op
+from ._core import define_op, get_op
 from ._helpers import float_kernels, same_type, wide
+from ._records import Cost
 from ._samples import SPECIAL, Draw, Sample
 from ._unary import unary
 from .math_unary import erf

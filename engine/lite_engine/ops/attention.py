@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import same_type, wide
+from ._records import Cost
 from .softmax import softmax
 
 Array = np.ndarray

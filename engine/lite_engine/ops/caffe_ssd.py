@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
 from ._helpers import known_ints
+from ._records import Cost
 from ._samples import Draw, Sample
 from .suppression import best_first, sample_anchors, sample_scores, suppress
 

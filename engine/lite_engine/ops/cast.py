@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
 from ._helpers import ANY
+from ._records import Cost
 from ._samples import Draw, Sample
 
 cast = define_op(

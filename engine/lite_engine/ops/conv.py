@@ -11,8 +11,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
 from ._conditions import constant
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import wide, window_output, window_pads
+from ._records import Cost
 from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 

@@ -11,8 +11,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import AUTO_PADS, check_choice, float_kernels, product, symbol_product, wide
+from ._records import Cost
 from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 from .conv import WINDOW

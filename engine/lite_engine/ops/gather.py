@@ -10,8 +10,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
 from ._conditions import of_type
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import ANY, normalise_axis, same_type
+from ._records import Cost
 from ._samples import Draw, Sample
 
 # Indices that are constants have to be places of the data. Those that are computed may be out of

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
-from ._core import REQUIRED, Cost, OpDef, define_op
+from ._core import REQUIRED, OpDef, define_op
 from ._helpers import known_ints, unknown_dims
+from ._records import Cost
 
 constant_of_shape = define_op(
     "ConstantOfShape", inputs="shape", attrs={"value": None}, source="ONNX ConstantOfShape-25"

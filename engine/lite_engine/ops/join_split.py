@@ -10,8 +10,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
 from ._conditions import separate_axes
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
 from ._helpers import ANY, known_ints, normalise_axes, normalise_axis, unknown_dims
+from ._records import Cost
 from ._samples import Draw, Sample, ints
 
 _MOVE = Cost()

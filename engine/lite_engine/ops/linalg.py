@@ -8,8 +8,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
 from ._helpers import broadcast_dims, same_type, typed
+from ._records import Cost
 
 einsum = define_op("Einsum", inputs="*xs", attrs={"equation": REQUIRED}, source="ONNX Einsum-12")
 

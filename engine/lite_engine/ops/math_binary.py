@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import Condition, all_of, separate_axes
-from ._core import Cost, OpDef, define_op
+from ._core import OpDef, define_op
 from ._helpers import (
     COUNTED,
     NUMBERS,
@@ -22,6 +22,7 @@ from ._helpers import (
     float_kernels,
     product,
 )
+from ._records import Cost
 from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 

@@ -10,8 +10,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
 from ._conditions import all_of, attr, constant, rank
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import broadcast_shapes, product, wide
+from ._records import Cost
 from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
 

@@ -10,8 +10,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, constant, one_output
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import normalise_axis, same_type, wide
+from ._records import Cost
 from ._samples import Draw, Sample
 
 

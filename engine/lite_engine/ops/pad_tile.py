@@ -9,8 +9,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
 from ._conditions import all_of, attr, separate_axes
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import ANY, known_ints, normalise_axes, unknown_dims
+from ._records import Cost
 from ._samples import Draw, Sample, ints
 
 _MOVE = Cost()

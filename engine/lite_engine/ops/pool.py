@@ -11,8 +11,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
-from ._core import REQUIRED, Cost, OpDef, define_op, get_op
+from ._core import REQUIRED, OpDef, define_op, get_op
 from ._helpers import float_kernels, product, wide, window_output, window_pads
+from ._records import Cost
 from ._samples import Draw, Sample
 
 _WINDOW: dict[str, Any] = {

@@ -16,8 +16,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import absent, all_of, byte_output, constant, of_type, rank
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import product
+from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize
 from .conv import WINDOW, conv, conv_window, correlate

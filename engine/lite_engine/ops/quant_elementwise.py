@@ -15,8 +15,9 @@ import numpy as np
 
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, constant, of_type
-from ._core import Cost, OpDef, define_op, get_op
+from ._core import OpDef, define_op, get_op
 from ._helpers import broadcast_shapes, product
+from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, saturate, scales
 from .join_split import concat

@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr
-from ._core import Cost, define_op
+from ._core import define_op
+from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, scales
 from .matmul import matmul_macs, matmul_shape

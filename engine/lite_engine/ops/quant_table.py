@@ -9,7 +9,8 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._conditions import byte_output
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
+from ._records import Cost
 from ._samples import Draw, Sample
 
 qlookup = define_op(

@@ -13,8 +13,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, of_type
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import normalise_axis
+from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import saturate
 

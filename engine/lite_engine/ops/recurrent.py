@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import absent, all_of, attr, constant
-from ._core import Cost, OpDef, define_op
+from ._core import OpDef, define_op
+from ._records import Cost
 from ._samples import Draw, Sample
 from .activation import _sigmoid
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, neighbours
-from ._core import Cost, OpDef, define_op
+from ._core import OpDef, define_op
 from ._helpers import COUNTED, known_ints, normalise_axes, normalise_axis, unknown_dims, wide
+from ._records import Cost
 from ._samples import Draw, Sample
 
 

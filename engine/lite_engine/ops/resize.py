@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, attr, rank
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import (
     float_kernels,
     known_ints,
@@ -20,6 +20,7 @@ from ._helpers import (
     unknown_dims,
     wide,
 )
+from ._records import Cost
 from ._samples import Draw, Sample
 
 resize = define_op(

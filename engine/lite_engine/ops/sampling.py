@@ -10,8 +10,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
 from ._helpers import known_ints, product, unknown_dims, wide
+from ._records import Cost
 from .resize import _kernel
 
 Array = np.ndarray

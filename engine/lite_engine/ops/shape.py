@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ShapeError, UnsupportedOperatorError
 from ..ir import Dim, DType, TypeInfo
 from ._conditions import separate_axes
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import (
     ANY,
     broadcast_shapes,
@@ -24,6 +24,7 @@ from ._helpers import (
     symbol_quotient,
     unknown_dims,
 )
+from ._records import Cost
 from ._samples import Draw, Sample
 
 _FREE = Cost(bytes=0)

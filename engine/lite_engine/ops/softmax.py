@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import TypeInfo
-from ._core import Cost, OpDef, define_op
+from ._core import OpDef, define_op
 from ._helpers import normalise_axis, typed, wide
+from ._records import Cost
 
 
 def softmax(x: np.ndarray, axis: int) -> np.ndarray:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import DType, TypeInfo
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import known_ints
+from ._records import Cost
 from ._samples import Draw, Sample
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import ModelFormatError, ShapeError
 from ..ir import Dim, DType, TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
+from ._records import Cost
 
 decode_wav = define_op(
     "DecodeWav",

@@ -6,8 +6,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
-from ._core import Cost, define_op
+from ._core import define_op
 from ._helpers import known_ints
+from ._records import Cost
 
 crop_and_resize = define_op(
     "CropAndResize",

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
+from ._records import Cost
 from ._samples import Draw, Sample
 from .suppression import best_first, sample_anchors, sample_scores, suppress
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
-from ._core import REQUIRED, Cost, define_op
+from ._core import REQUIRED, define_op
 from ._helpers import window_output, window_pads
+from ._records import Cost
 
 _ATTRS = {"kernel_shape": REQUIRED, "strides": REQUIRED, "padding": "VALID"}
 

@@ -18,12 +18,13 @@ from ...ops import infer_node
 from .._protobuf import Message
 from . import fields
 from .attributes import DTYPE_ATTRS, read_attribute
+from .call import Call
 from .expansion import MAX_CALL_DEPTH, MAX_NODES, check_expansion
 from .names import largest_suffix, read_names, read_opsets, travelling
 from .order import in_order
 from .scope import Scope
 from .tensors import TensorReader, dtype_of, read_type
-from .upgrade import Call, upgrade
+from .upgrade import upgrade
 from .vendor import vendor_op
 
 

@@ -7,7 +7,7 @@ Source: ContribOperators.md of onnxruntime (domain com.microsoft), Operators-ml.
 from __future__ import annotations
 
 from ...ops import find_op
-from .upgrade import Call
+from .call import Call
 
 #: com.microsoft operators whose meaning is that of our operator of the same name.
 _MICROSOFT = {
