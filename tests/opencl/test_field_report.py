@@ -147,7 +147,10 @@ def test_the_doctor_checks_prints_and_writes(own: Device, tmp_path: Path, capsys
     assert "softmax" in shown and " ok " in shown and f"wrote {path}" in shown
     assert main(["doctor", "--check", "opencl", "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert set(told) == set(json.loads(path.read_text())) and told["kernels"][0]["verdict"] == "ok"
+    assert (
+        set(told) == {"schema", *json.loads(path.read_text())}
+        and told["kernels"][0]["verdict"] == "ok"
+    )
     with planted(Fault("numbers", "softmax")):
         assert main(["doctor", "--check", "opencl"]) == 1
     assert "gives different results than the reference" in capsys.readouterr().out
@@ -173,13 +176,15 @@ def test_another_machine_takes_it_over(
     assert not again.verdicts.passed  # others' numbers are not ours
     assert again.tuning.table == {"conv_f32_1": "direct", "conv_f32_2": "direct"}
     assert main(["tune", "--import", str(path)]) == 0
-    assert "took over 0 failed variants and 0 measured sizes" in capsys.readouterr().out
+    assert "imported 0 failed variants and 0 measured sizes" in capsys.readouterr().out
 
 
 def test_another_device_or_driver_refuses_it(document: dict[str, Any], tmp_path: Path) -> None:
     document["device"] |= {"key": "0" * 16, "name": "Mali-G52", "driver": "r32p1"}
     report = field_report.read(written(tmp_path, document))
-    with pytest.raises(TargetMismatchError, match=r"is of Mali-G52 with driver r32p1, this is "):
+    with pytest.raises(
+        TargetMismatchError, match=r"belongs to Mali-G52 with driver r32p1, but this machine has "
+    ):
         field_report.adopt(report)
 
 
