@@ -39,6 +39,8 @@ def test_parts_of_layers_and_of_time() -> None:
     ({"opencl": Share(97, 1.0, 1.0)}, "opencl", {"of": "them"}, "all of them ran on OpenCL"),
     ({"opencl": Share(95, 1.0, 1.0)}, "opencl", {"of": "them", "idle": 2},
      "95 of them ran on OpenCL, 2 need no computation"),
+    ({"opencl": Share(1, 1.0, 1.0)}, "opencl", {"idle": 1},
+     "1 of 2 layers ran on OpenCL, 1 needs no computation"),
     ({"cpu": Share(3, 1.0, None)}, "opencl", {}, "0 of 3 layers ran on OpenCL, 3 on the CPU"),
     ({}, "x86", {}, ""),
 ])  # fmt: skip

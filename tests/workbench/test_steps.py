@@ -16,6 +16,7 @@ import lite_workbench as lw
 import numpy as np
 from lite_engine import optimize, settings
 from lite_engine.errors import CalibrationError, UsageError
+from lite_engine.progress import tell
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.jobs import duration
 from lite_workbench.steps import STEPS, step_class
@@ -60,6 +61,18 @@ def test_first_paint_makes_only_the_open_step(session: lw.Session) -> None:
     assert bench.top.title == "digits.onnx"
     assert "import lite_workbench" in bench.code.lines[0]
     assert "<h3>" in bench.static_html()
+
+
+def test_a_waiting_card_says_what_the_engine_does(session: lw.Session) -> None:
+    run = step_class("Run")(session)
+    waiting, done = run.cards.values()
+    waiting.status = {"kind": "loading", "title": "Running", "done": 0, "total": 1, "text": ""}
+    before = dict(done.status)
+    session.start("Running", lambda: tell("compiling kernels", 3, 12)).wait(60)
+    status = waiting.status
+    assert (status["done"], status["total"]) == (3, 12)
+    assert status["text"] == "compiling kernels: 3 of 12" and done.status == before
+    run.close()
 
 
 def test_run_then_compare(session: lw.Session) -> None:

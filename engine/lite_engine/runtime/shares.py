@@ -67,4 +67,5 @@ def sentence(found: Mapping[str, Share], backend: str, of: str = "layers", idle:
     part = f" ({100 * (share.time_share or 0):.0f} % of the time)" if timed else ""
     said = [f"{share.layers} of {'them' if of == 'them' else f'{count} layers'} {where}{part}"]
     said += [f"{s.layers} on {_PLACES.get(n, n)}" for n, s in found.items() if n != own]
-    return ", ".join([*said, *([f"{idle} need no computation"] if idle else [])])
+    rest = f"{idle} need{'s' if idle == 1 else ''} no computation"
+    return ", ".join([*said, *([rest] if idle else [])])

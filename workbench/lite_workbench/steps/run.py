@@ -11,6 +11,7 @@ from lite_widgets import DropZone, ResultCard, columns
 
 from ..answers import Run, mark_different
 from ..inputs import is_guessed, save_upload
+from ..jobs import Job
 from ._base import Step, button
 from ._picture import choices, chosen, prepare
 
@@ -47,6 +48,7 @@ class RunStep(Step):
         self.follow("prepared", lambda _: self._ask())
         self.follow("run", self._answered)
         self.follow("error", lambda _: self._failed())
+        self.follow("job", self._counts)
         self.show(self.drop, columns(*self.cards.values()))
         for run in self.session.runs.values():
             self._answered(run)
@@ -101,6 +103,13 @@ class RunStep(Step):
                 card.status = {"kind": "loading", "title": f"Running on {_title(name)}",
                                "done": 0, "total": 1, "left": "", "text": text}  # fmt: skip
         self.start("Running", work)
+
+    def _counts(self, job: Job) -> None:
+        """What the engine counts meanwhile, on the cards that wait."""
+        for card in self.cards.values():
+            if card.status.get("kind") == "loading" and job.doing:
+                card.status = {**card.status, "done": job.done, "total": job.total,
+                               "text": f"{job.doing}: {job.done} of {job.total}"}  # fmt: skip
 
     def _failed(self) -> None:
         for card in self.cards.values():

@@ -22,8 +22,9 @@ _DEPTHWISE_PIXELS = 4
 #: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
 _DEPTHWISE_BLOCK = (2, 8)
 _DEPTHWISE_ITEMS = 512
-#: Work-items of a CPU's depthwise group: one size, because PoCL compiles a kernel for every size.
-_CPU_GROUP = 32
+#: A CPU's groups for layers of few and of many channels: two, because PoCL compiles a kernel for
+#: every size.
+_CPU_GROUPS = (1, 32), (8, 16)
 #: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
 _NARROW = 8
 
@@ -43,18 +44,15 @@ def _bias(plan: Plan, step: Step, index: int, count: int) -> Constant:
     return bias.reshape(count)
 
 
-def _weights_in(y: PlanTensor) -> str:
+def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
     """Weights are kept in the activations' storage type."""
     half = y.dtype is DType.F16
-    return join(
-        storage_option(y.dtype), f"#define W_T {'half' if half else 'float'}",
-        f"#define LDW(p, i) {'vload_half((i), (p))' if half else '(p)[i]'}",
-    )  # fmt: skip
-
-
-def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
-    added = "#define RESIDUAL" if residual is not None else ""
-    return join(_weights_in(y), added, activation_options(step))
+    lines = [
+        "#define W_T half" if half else "#define W_T float",
+        "#define LDW(p, i) vload_half((i), (p))" if half else "#define LDW(p, i) (p)[i]",
+    ]
+    lines += ["#define RESIDUAL"] if residual is not None else []
+    return join(storage_option(y.dtype), *lines, activation_options(step))
 
 
 def _stored(weight: Constant, y: PlanTensor) -> Constant:
@@ -135,20 +133,21 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
         py, px = tall, wide
     args = [
         x, _stored(packed, y), bias, residual or y, y,
-        images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie, *problem.ending,
+        images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie,
     ]  # fmt: skip
     aligned = all(n % v == 0 for n in (channels, *lie))
     options = join(
-        _weights_in(y), act.options if profile.local_tiles else act.rest,
-        "#define FAST_FMA" if profile.fast_fma else "",
+        _options(step, y, residual), "#define FAST_FMA" if profile.fast_fma else "",
         vectors(profile, v, aligned), "#define TAIL" if tail else "",
         f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
     items = images * -(-out_h // py) * -(-out_w // px)
-    group = None if profile.local_tiles else (1, _CPU_GROUP)
-    items = items if group is None else -(-items // _CPU_GROUP) * _CPU_GROUP
-    return [Launch("depthwise", "depthwise", args, (-(-channels // v), items), options, group)]
+    blocks, group = -(-channels // v), None
+    if not profile.local_tiles:
+        wide, high = group = _CPU_GROUPS[blocks >= _CPU_GROUPS[1][0]]
+        blocks, items = -(-blocks // wide) * wide, -(-items // high) * high
+    return [Launch("depthwise", "depthwise", args, (blocks, items), options, group)]
 
 
 def _through_images(target: Target, problem: Convolution) -> bool:

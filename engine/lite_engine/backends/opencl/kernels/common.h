@@ -32,6 +32,7 @@
 #ifdef ACT
 #define END(x) ACT(x)
 #else
+#define LINEAR_END
 #define LINE(x) AT_MOST(AT_LEAST(line_a * (x) + line_b, low), high)
 #define END(x) (gated ? (x) * LINE(x) : LINE(x))
 #endif

@@ -27,14 +27,22 @@
         EACH(TM, STEP)                                                    \
       }                                                                   \
     }
+#define FINISH(t)                                                        \
+  put_all(a##t, residual, old + t * O, y, to + t * YP, ENDING_ARGS);     \
+  SECOND(put_all(b##t, residual, old + t * O + V, y, to + t * YP + V, ENDING_ARGS);)
 #define KEEP(t) done[t * NV] = a##t; SECOND(done[t * NV + 1] = b##t;)
 
-// Residual, activation, and the `left` channels that there are.
+// Residual and activation of V channels.
+inline void put_all(FV v, global const T *residual, int old, global T *y, int to, ENDING) {
+  if (with_residual) v += LDV(residual, old);
+  const FV done = END(v);
+  STV(y, to, done);
+}
+
+// The same of the `left` channels that there are.
 inline void put(FV v, global const T *residual, int old, global T *y, int to, int left, ENDING) {
   if (left >= V) {
-    if (with_residual) v += LDV(residual, old);
-    const FV done = END(v);
-    STV(y, to, done);
+    put_all(v, residual, old, y, to, ENDING_ARGS);
     return;
   }
   float u[V];
@@ -73,6 +81,12 @@ void conv(global const float *x, global const float *w, global const float *bias
     SUM
 #undef AT
   }
+#ifdef LINEAR_END  // short enough to be compiled for every sum
+  if (valid == TM && O - o >= BN) {
+    EACH(TM, FINISH)
+    return;
+  }
+#endif
   // In a loop, which the compiler does not unroll: what a layer ends with is compiled once, not for every sum.
   FV done[TM * NV];
   EACH(TM, KEEP)

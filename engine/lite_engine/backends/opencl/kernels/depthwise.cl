@@ -26,8 +26,7 @@
 
 kernel void depthwise(global const T *x, global const W_T *w, global const float *bias,
                       global const T *residual, global T *y, int images, int H, int W, int C, int OH,
-                      int OW, int SH, int PT, int PL, int DH, int XP, int x_at, int YP, int y_at,
-                      ENDING) {
+                      int OW, int SH, int PT, int PL, int DH, int XP, int x_at, int YP, int y_at) {
   const int c0 = get_global_id(0) * V, spans = (OW + PX - 1) / PX, bands = (OH + PY - 1) / PY;
   const int band = get_global_id(1) / spans, ox = get_global_id(1) % spans * PX;
   if (c0 >= C || band >= images * bands) return;
@@ -52,8 +51,10 @@ kernel void depthwise(global const T *x, global const W_T *w, global const float
     UNROLL for (int p = 0; p < PX; ++p) {
       FV v = sum[q][p];
       if (oy + q < OH && ox + p < OW) {
-        if (with_residual) v += LDV(residual, (pixel + p) * C + c);
-        const FV done = END(v);
+#ifdef RESIDUAL
+        v += LDV(residual, (pixel + p) * C + c);
+#endif
+        const FV done = ACT(v);
 #ifdef TAIL
         if (c < c0) {
           float u[V];
