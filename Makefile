@@ -3,6 +3,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 JOBS ?= $(shell nproc)
 MODEL ?=
+ICD ?=
 PYTEST_ARGS ?=
 
 help:           ## this list
@@ -20,6 +21,13 @@ test:           ## set up, lint, and run every test
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory _lint
 	@pytest --all -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+
+test-opencl:    ## the OpenCL tests on one driver alone (ICD=FILE: an .icd file or the driver's library)
+	@[ -n "$(ICD)" ] || { echo "error: ICD names no driver; make test-opencl ICD=/etc/OpenCL/vendors/pocl.icd" >&2; exit 2; }
+	@[ -e "$(ICD)" ] || { echo "error: ICD=$(ICD): no such file" >&2; exit 2; }
+	@scripts/setup.sh test
+	@OCL_ICD_VENDORS=$(abspath $(ICD)) LITE_TEST_REQUIRE=opencl \
+		pytest -m "opencl and not (simulator or browser or hours)" -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 test-long:      ## the sweeps that `make test` leaves out: every network, every OpenCL program for every chip
 	@scripts/setup.sh test
@@ -77,5 +85,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test test-long lint _lint format bench docs bundle native native-arm native-asan native-tsan wheel \
+.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs bundle native native-arm native-asan native-tsan wheel \
 	wheel-arm clean

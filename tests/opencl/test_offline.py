@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from functools import lru_cache
 from pathlib import Path
@@ -129,6 +130,64 @@ def test_spills_are_read() -> None:
     assert usage.kernel == "greedy" and usage.spills and usage.registers == 255
 
 
+#: A kernel has the same parameters for all options. kernel(parameters) → options, one of which a
+#: text needs to read them, and options any of which keeps it from reading them.
+OPTIONAL: dict[str, tuple[str, str]] = {
+    "conv(bias)": ("BIAS", ""),
+    "put(old residual)": ("RESIDUAL", ""),
+    "conv_grouped(residual)": ("RESIDUAL", ""),
+    "conv_image(residual)": ("RESIDUAL", ""),
+    "conv_sum(residual)": ("RESIDUAL", ""),
+    "depthwise(residual)": ("RESIDUAL", ""),
+    "from_points(residual)": ("RESIDUAL", ""),
+    "conv_mma(H W OH OW KH KW SH SW PT PL DH DW)": ("", "POINTWISE"),
+    "conv_mma(residual)": ("RESIDUAL", "SPLIT"),
+    "conv_mma(bias)": ("", "SPLIT BATCHED MATMUL"),
+    "conv_mma(YP)": ("", "SPLIT BATCHED"),
+    "conv_mma(partial)": ("SPLIT BATCHED", ""),
+    "conv_tile(residual)": ("RESIDUAL", "SPLIT"),
+    "conv_tile(bias)": ("", "SPLIT BATCHED MATMUL"),
+    "conv_tile(YP)": ("", "SPLIT BATCHED SCATTER"),
+    "conv_tile(partial)": ("SPLIT BATCHED", ""),
+    "conv_tile(part)": ("", "BATCHED"),
+    "transpose(planes)": ("", "BLOCK TILE"),
+    "pool(PB PR)": ("COUNT_PAD", ""),
+    "recurrent(h0)": ("INITIAL_H", ""),
+    "recurrent(c0)": ("INITIAL_C", ""),
+    "recurrent(y_h state_batch state_direction)": ("LAST_H", ""),
+    "recurrent(y_c)": ("LAST_C", ""),
+}
+
+
+def wrongly_unread(found: list[Text], kernels: Path = KERNELS) -> list[str]:
+    """Parameters that a text does not read although nothing of OPTIONAL says so."""
+    jobs = {(program_text(t.file, t.options, kernels), offline.front_ends(t)[0], t.cpu): t
+            for t in found}  # fmt: skip
+    results = offline.many(jobs, lambda text, target, cpu: offline.check(text, target, cpu=cpu))
+    return [
+        f"{text.file}.cl: {unread}\n{text.options}"
+        for text, result in zip(jobs.values(), results, strict=True)
+        for unread in result.report.splitlines()
+        if not _may_be_unread(unread, set(re.findall(r"#define (\w+)", text.options)))
+    ]
+
+
+def _may_be_unread(unread: str, options: set[str]) -> bool:
+    kernel, name = unread.rstrip(")").split("(")
+    for entry, (needs, unless) in OPTIONAL.items():
+        of, names = entry.rstrip(")").split("(")
+        if kernel == of and name in names.split():
+            lacks = bool(needs) and not options & set(needs.split())
+            return lacks or bool(options & set(unless.split()))
+    return False
+
+
+def test_no_parameter_is_unread() -> None:
+    """What a launch hands over is used, unless an option of its text says that it is not."""
+    wrong = wrongly_unread(texts())
+    assert not wrong, f"{len(wrong)} of them: {wrong[0]}"
+
+
 # ---- the checks can fail
 
 
@@ -157,6 +216,15 @@ def test_a_macro_that_another_file_uses_is_seen(name: str, spoiled) -> None:
     ]
     failed = errors(renamed, folder)
     assert found and len(failed) == len(renamed) and "UNIT" in failed[0]
+
+
+def test_an_unread_parameter_is_seen(spoiled) -> None:
+    """A bias that is forgotten in one of the texts that should add it."""
+    (text, *_) = (t for t in of("conv", "#define BIAS") if "HALF" not in t.options)
+    assert not wrongly_unread([text])
+    folder = spoiled("conv.cl", "#ifdef BIAS", "#if defined(BIAS) && defined(HALF)")
+    (wrong,) = wrongly_unread([text], folder)
+    assert wrong.startswith("conv.cl: conv(bias)")
 
 
 @pytest.mark.parametrize("file", FILES)
