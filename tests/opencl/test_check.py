@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import lite_engine.backends.opencl as opencl
 import pytest
-from lite_engine.backends.opencl import check
+from lite_engine import settings
+from lite_engine.backends import LayersRefused
+from lite_engine.backends.opencl import check, check_process
 from lite_engine.backends.opencl.cases import cases
 from lite_engine.backends.opencl.check import KernelVerdict, check_device
+from lite_engine.backends.opencl.check_process import check_apart
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.faults import Fault, planted
 from lite_engine.backends.opencl.roofs import Roofs
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.backends.opencl.verdicts import Failure, Verdicts
 from lite_engine.backends.opencl.ways import program_key
+from lite_engine.errors import LiteError
 from lite_engine.ops import all_kernels
 from lite_engine.plan import make_plan
+from lite_engine.runtime.execute import Execution
 
 from tests.opencl.tiny import device
 
@@ -99,13 +106,77 @@ def test_rates_are_measured_as_cases_are(own: Device) -> None:
     assert all(value > 0 for key, value in rates.to_dict().items() if key != "f16_gflops")
 
 
-def test_every_kernel_has_a_case() -> None:
-    assert {kernel.name for kernel in all_kernels("opencl")} <= set(cases())
-
-
 def test_memory_that_is_short_for_a_moment_is_not_kept(own: Device) -> None:
     own.verdicts.add(Failure("ab", "conv2d", "", "memory", "none left"))
     assert not own.verdicts.failures
+
+
+#: The other process with a driver that breaks when it builds that kernel's program.
+BREAKS = """
+import json, os, sys, time
+sys.path[:] = json.loads(sys.argv.pop(1))
+from lite_engine.backends.opencl import check_process, programs
+get = programs.Programs.get
+def broken(self, file, defines=""):
+    if file == "norm":
+        FAULT
+    return get(self, file, defines)
+programs.Programs.get = broken
+check_process.main(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def shared(own: Device, tmp_path: Path) -> Iterator[Device]:
+    """A device with a cache that another process has, too."""
+    own.verdicts.path = tmp_path / "opencl" / f"verdicts-{own.tuning.key}.json"
+    with settings.override(LITE_CACHE_DIR=str(tmp_path)):
+        yield own
+
+
+def apart(own: Device, fault: str) -> dict[str, KernelVerdict]:
+    code = BREAKS.replace("FAULT", fault)
+    kernels = ["batch_norm", "arg"]
+    _, made = check_apart(own, note=lambda *where: None, kernels=kernels, code=code)
+    return {f"{k.kernel} {k.dtype}": k for k in made}
+
+
+def test_another_process_finds_the_same(shared: Device) -> None:
+    found, here = apart(shared, "pass"), rows(shared, "batch_norm", "arg")
+    assert {(k, v.verdict, v.cases) for k, v in found.items()} == {
+        (k, v.verdict, v.cases) for k, v in here.items()
+    }
+    assert shared.verdicts.passed and not shared.verdicts.failures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault, said", [
+    ("os.abort()", "crashed (SIGABRT)"), ("os._exit(7)", "ended the process with status 7"),
+    ("time.sleep(99)", "hung for 8 s"),
+])  # fmt: skip
+def test_a_driver_that_crashes_costs_the_programs(
+    shared: Device, monkeypatch, fault: str, said: str
+) -> None:
+    monkeypatch.setattr(check_process, "SILENCE_S", 8.0)
+    found = apart(shared, fault)
+    broken = [k for k in found.values() if k.kernel == "batch_norm"]
+    assert broken and {k.verdict for k in broken} == {"failed"}
+    assert {k.detail.rpartition(": ")[2] for k in broken} == {said}
+    assert found["arg f32"].verdict == found["arg f16"].verdict == "ok"
+    assert {(f.kernel, f.kind) for f in shared.verdicts.failures.values()} == {
+        ("batch_norm", "crash")
+    }
+    plan = make_plan(cases()["batch_norm"][0], "opencl")
+    with pytest.MonkeyPatch.context() as patch, pytest.warns(UserWarning, match="ends the process"):
+        patch.setattr(opencl, "open_device", lambda report: shared)
+        with pytest.raises(LayersRefused, match="layer: batch_norm ends the process: "):
+            Execution(plan, threads=1)
+
+
+def test_our_own_error_is_not_the_drivers(shared: Device) -> None:
+    with pytest.raises(LiteError, match="an error of its own: ZeroDivisionError"):
+        apart(shared, "1 / 0")
+    assert not shared.verdicts.failures
 
 
 @pytest.mark.slow

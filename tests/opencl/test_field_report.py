@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from lite_engine.backends.opencl import device as devices
-from lite_engine.backends.opencl.check import check_device
+from lite_engine.backends.opencl.check import check_device, roofs_of
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.faults import Fault, planted
 from lite_engine.backends.opencl.tuning import Tuning
@@ -46,13 +46,15 @@ def fresh(folder: Path) -> Device:
     )  # fmt: skip
 
 
-def softmax_alone(own, rates, *, note):
-    return check_device(own, rates, kernels=["softmax"], note=note)
+def softmax_alone(own: Device, *, note):
+    """In this process, where faults can be planted."""
+    rates = roofs_of(own)
+    return rates, check_device(own, rates, kernels=["softmax"], note=note)
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch) -> None:
-    monkeypatch.setattr(field_report.check, "check_device", softmax_alone)
+    monkeypatch.setattr(field_report, "check_apart", softmax_alone)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def made(tmp_path_factory) -> dict[str, Any]:
     own.tuning.table = {"conv_f32_1": "direct"}
     with pytest.MonkeyPatch.context() as patch, planted(Fault("numbers", "softmax")):
         patch.setattr(field_report, "open_device", lambda report: own)
-        patch.setattr(field_report.check, "check_device", softmax_alone)
+        patch.setattr(field_report, "check_apart", softmax_alone)
         return field_report.examine_opencl().to_dict()
 
 

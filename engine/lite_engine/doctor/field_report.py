@@ -17,6 +17,7 @@ from typing import Any
 from .._version import __version__
 from ..backends import Probed, get_backend
 from ..backends.opencl import check, facts
+from ..backends.opencl.check_process import check_apart
 from ..backends.opencl.device import Device, choose, open_device
 from ..backends.opencl.verdicts import KINDS, MOST_FAILURES, Failure
 from ..documents import parse
@@ -133,9 +134,8 @@ def examine_opencl(note: check.Note = lambda kernel, done, total: None) -> Field
         report.attempts.append(Attempt("OpenCL", shortened(str(error), _MOST_TEXT)))
         return report
     report.device = _facts(device)
-    rates = check.roofs_of(device)
     before = clocks_and_heat()
-    report.kernels = check.check_device(device, rates, note=note)
+    rates, report.kernels = check_apart(device, note=note)
     report.condition = {"before": before, "after": clocks_and_heat()}
     report.rates = rates.to_dict()
     report.failures = [FailedKernel(**f._asdict()) for f in device.verdicts.failures.values()]

@@ -39,7 +39,10 @@ SLOW = 30
 _RUNS, _ROUNDS, _ROUNDS_OF_SLOW = 16, 3, 30
 _MEGABYTES = 64
 _PRECISIONS = ("fp32", "fp16")
+#: Told the next kernel, how many are done, and how many there are.
 Note = Callable[[str, int, int], None]
+#: Told the program, kernel and way that run next.
+Begin = Callable[[str, str, str], None]
 
 
 @dataclass
@@ -88,13 +91,14 @@ def check_device(
     *,
     kernels: Sequence[str] = (),
     note: Note = lambda kernel, done, total: None,
+    begin: Begin = lambda program, kernel, way: None,
 ) -> list[KernelVerdict]:
-    """Checks these kernels (all by default). `note` is told which one is next.
+    """Checks these kernels (all by default), those aside that have crashed a process before.
 
     Raises BackendUnavailableError when the device is lost.
     """
     work = {name: [*graphs, *large().get(name, [])] for name, graphs in cases().items()}
-    check = _Check(device, roofs)
+    check = _Check(device, roofs, begin)
     names = [name for name in work if not kernels or name in kernels]
     with device.lock:
         for done, name in enumerate(names):
@@ -110,6 +114,7 @@ def check_device(
 class _Check:
     device: Device
     roofs: Roofs
+    begin: Begin
     rows: dict[tuple[str, str, str], KernelVerdict] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
@@ -120,8 +125,8 @@ class _Check:
                 self._step(step, plan, given)
 
     def _step(self, step: Step, plan: Plan, given: Mapping[int, np.ndarray]) -> None:
-        """In one way of each family: tiles of a family differ in size alone, and each has a size
-        among the cases where it comes first."""
+        """In one way of each family, whose tiles differ in size alone: those that fail fail
+        together (`Variant.family`)."""
         choice = Choice(Tuning(Path()))
         buffers = self._buffers(step, plan, given)
         ways = Ways(step, plan, self.device, KernelMaker(self.device, plan, buffers))
@@ -141,6 +146,12 @@ class _Check:
         read = plan.tensors[next(i for i in (*step.inputs, *step.outputs) if i >= 0)].dtype
         key = step.kernel, read.value, ways.choice.variant
         row = self.rows.setdefault(key, KernelVerdict(*key))
+        programs = [program_key(launch) for launch in launches]
+        known = next(filter(None, map(verdicts.failures.get, programs)), None)
+        if known is not None and known.kind == "crash":
+            row.add("failed", f"{known.what} ({step.op}): {known.detail}")
+            return
+        self.begin(programs[0], row.kernel, row.way)
         try:
             ways.kernels = ways.maker.make(launches)
             self._fill(step, plan, given, buffers)
@@ -157,7 +168,7 @@ class _Check:
             self._failed(row, error, step)
             return
         verdicts.approve(ways.cases)
-        verdicts.forget(program_key(launch) for launch in launches)
+        verdicts.forget(programs)
         row.timed(seconds, least)
         slow = seconds > SLOW * least
         row.add(

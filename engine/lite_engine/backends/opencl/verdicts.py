@@ -31,6 +31,7 @@ KINDS = {
     "build": ("does not build", True),
     "launch": ("does not run", True),
     "numbers": ("gives different results than the reference", True),
+    "crash": ("ends the process", True),
     "memory": ("cannot allocate its memory", False),
 }
 _DETAIL_LIMIT = 240
@@ -106,6 +107,11 @@ class Verdicts:
         except (OSError, ModelFormatError):
             known = {}, {}
         return cls(path, device, driver, *known)
+
+    def refresh(self) -> None:
+        """Takes what another process has found."""
+        there = Verdicts.load(self.path, self.device, self.driver)
+        self.failures, self.passed = there.failures, there.passed
 
     def add(self, failure: Failure) -> None:
         """Remembers a failure, in the file too where it lasts."""
