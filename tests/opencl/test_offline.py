@@ -133,13 +133,12 @@ def test_spills_are_read() -> None:
 #: A kernel has the same parameters for all options. kernel(parameters) → options, one of which a
 #: text needs to read them, and options any of which keeps it from reading them.
 OPTIONAL: dict[str, tuple[str, str]] = {
-    "conv(bias)": ("BIAS", ""),
-    "put(old residual)": ("RESIDUAL", ""),
+    "put(line_a line_b low high gated)": ("", "ACT"),
+    "depthwise(line_a line_b low high gated)": ("", "ACT"),
+    "from_points(line_a line_b low high gated)": ("", "ACT"),
     "conv_grouped(residual)": ("RESIDUAL", ""),
     "conv_image(residual)": ("RESIDUAL", ""),
     "conv_sum(residual)": ("RESIDUAL", ""),
-    "depthwise(residual)": ("RESIDUAL", ""),
-    "from_points(residual)": ("RESIDUAL", ""),
     "conv_mma(H W OH OW KH KW SH SW PT PL DH DW)": ("", "POINTWISE"),
     "conv_mma(residual)": ("RESIDUAL", "SPLIT"),
     "conv_mma(bias)": ("", "SPLIT BATCHED MATMUL"),
@@ -219,12 +218,12 @@ def test_a_macro_that_another_file_uses_is_seen(name: str, spoiled) -> None:
 
 
 def test_an_unread_parameter_is_seen(spoiled) -> None:
-    """A bias that is forgotten in one of the texts that should add it."""
-    (text, *_) = (t for t in of("conv", "#define BIAS") if "HALF" not in t.options)
+    """A residual that is forgotten in a text that should add it."""
+    (text, *_) = of("conv_grouped", "#define RESIDUAL")
     assert not wrongly_unread([text])
-    folder = spoiled("conv.cl", "#ifdef BIAS", "#if defined(BIAS) && defined(HALF)")
+    folder = spoiled("conv_grouped.cl", "#ifdef RESIDUAL", "#ifdef NOWHERE")
     (wrong,) = wrongly_unread([text], folder)
-    assert wrong.startswith("conv.cl: conv(bias)")
+    assert wrong.startswith("conv_grouped.cl: conv_grouped(residual)")
 
 
 @pytest.mark.parametrize("file", FILES)
