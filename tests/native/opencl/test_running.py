@@ -116,6 +116,21 @@ def test_without_a_library_the_cpu_runs(tmp_path: Path) -> None:
     assert refused.returncode == 1 and "libnone.so" in refused.stderr
 
 
+def test_every_value_can_be_seen(tmp_path: Path) -> None:
+    """Values on the device and on the CPU between them, as they lie in memory."""
+    model = save(tmp_path / "m.lite", ["opencl", native.target()])
+    answer(model, tmp_path, "--dump", tmp_path / "all")
+    predictor = Predictor(model, "opencl", threads=2)
+    plan = predictor.plan()
+    assert {s.backend for s in plan.steps} == {"opencl", "cpu"}
+    names = [n.output.name for n in predictor.graph.nodes[:-1]]  # the last is the output
+    values = predictor.run(random_feeds(network()), taps=names)
+    for name in names:
+        tensor = plan.tensors[plan.tensor_of[name]]
+        found = np.load(tmp_path / "all" / f"{tensor.name.replace(':', '_')}.npy")
+        assert found.tobytes() == tensor.to_physical(values[name]).tobytes(), name
+
+
 @pytest.fixture
 def failing_driver(tmp_path: Path) -> str:
     listed = json.loads(run("--list-devices").stdout)
@@ -141,6 +156,8 @@ def test_a_device_lost_in_the_middle_costs_nothing_but_time(
     found, choice = answer(model, tmp_path, "--runs", "3", LAUNCHES_BEFORE="9", **with_it)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
     assert choice.startswith("cpu: OpenCL: ") and "CL_INVALID_COMMAND_QUEUE" in choice
+    steps = json.loads((tmp_path / "profile.json").read_text())["steps"]
+    assert all(len(s["samples_ns"]) == 3 and "__opencl" not in s["variant"] for s in steps)
     refused = run(model, "--backend", "opencl", "--runs", 3, LAUNCHES_BEFORE="9", **with_it)
     assert refused.returncode == 1 and "CL_INVALID_COMMAND_QUEUE" in refused.stderr
 

@@ -3,12 +3,14 @@
 //   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
+//            [--dump DIR]
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
 // Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
-// --check runs the model on the CPU as well and compares the outputs; --backend, --device and --cache-dir
-// are those of lite_options (LITE_BACKEND, LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
+// --dump writes every value that a step makes. --check runs the model on the CPU as well and compares
+// the outputs. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
+// LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
 #include <errno.h>
 #include <stdarg.h>
@@ -20,6 +22,7 @@
 
 #include "lite_run_check.h"
 #include "lite_run_npy.h"
+#include "lite_run_profile.h"
 
 namespace {
 
@@ -34,6 +37,7 @@ struct Arguments {
   const char* output = nullptr;
   const char* profile = nullptr;
   const char* tap_dir = nullptr;
+  const char* dump = nullptr;
   const char* target = nullptr;
   lite_options options{};
   int runs = 1, warmup = 0;
@@ -59,7 +63,7 @@ int usage(const char* why) {
           "[--threads N] [--runs N] [--warmup N]\n"
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
-          "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]\n"
+          "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check] [--dump DIR]\n"
           "       lite_run --kernels\n"
           "       lite_run --list-devices [--probe-seconds N]\n",
           why, lite_target());
@@ -147,6 +151,7 @@ int parse(int argc, char** argv, Arguments* args) {
     } else if (strcmp(arg, "--output") == 0) args->output = value;
     else if (strcmp(arg, "--profile") == 0) args->profile = value;
     else if (strcmp(arg, "--tap") == 0) good = split_taps(value, args);
+    else if (strcmp(arg, "--dump") == 0) args->dump = value;
     else if (strcmp(arg, "--tap-dir") == 0) args->tap_dir = value;
     else if (strcmp(arg, "--target") == 0) args->target = value;
     else if (strcmp(arg, "--max-isa") == 0) args->options.max_isa = value;
@@ -164,17 +169,6 @@ int parse(int argc, char** argv, Arguments* args) {
     }
   }
   return args->model ? 0 : usage("no model is given");
-}
-
-void print_json_text(FILE* out, const char* text) {
-  fputc('"', out);
-  for (; *text; ++text) {
-    const unsigned char c = static_cast<unsigned char>(*text);
-    if (c == '"' || c == '\\') fprintf(out, "\\%c", c);
-    else if (c < 0x20) fprintf(out, "\\u%04x", c);
-    else fputc(c, out);
-  }
-  fputc('"', out);
 }
 
 void print_tensor(FILE* out, const lite_tensor_info& t) {
@@ -266,70 +260,6 @@ bool load_inputs(lite_program* p, const Arguments& args) {
   return true;
 }
 
-int compare_ns(const void* a, const void* b) {
-  const int64_t x = *static_cast<const int64_t*>(a), y = *static_cast<const int64_t*>(b);
-  return x < y ? -1 : x > y;
-}
-
-// A step's object up to the samples, left open.
-void print_step(FILE* out, const lite_program* p, int step) {
-  lite_step_info info;
-  lite_program_step(p, step, &info);
-  fprintf(out, "%s\n  {\"index\": %d, \"name\": ", step ? "," : "", step);
-  print_json_text(out, info.name);
-  fputs(", \"op\": ", out);
-  print_json_text(out, info.op);
-  fputs(", \"kernel\": ", out);
-  print_json_text(out, info.kernel);
-  fputs(", \"variant\": ", out);
-  print_json_text(out, info.variant);
-  fputs(", \"samples_ns\": [", out);
-}
-
-// times[run * stride + step]; the last column is the whole run.
-bool write_profile(const lite_program* p, const Arguments& args, const int64_t* times,
-                   int64_t first) {
-  FILE* out = fopen(args.profile, "w");
-  if (!out) return failed("%s cannot be written", args.profile), false;
-  const int steps = lite_program_num_steps(p), stride = steps + 1;
-  int64_t* column = static_cast<int64_t*>(malloc(args.runs * sizeof(int64_t)));
-  if (!column) {
-    fclose(out);
-    return failed("out of memory"), false;
-  }
-  lite_memory_info memory;
-  lite_program_memory(p, &memory);
-  fprintf(
-      out,
-      "{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"threads\": %d, \"runs\": %d,\n"
-      " \"first_run_ns\": %lld, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
-      "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"choice\": ",
-      lite_version(), lite_target(), lite_cpu_features(), lite_program_threads(p), args.runs,
-      static_cast<long long>(first), memory.arena_bytes, memory.packed_bytes, memory.scratch_bytes,
-      memory.weight_bytes);
-  print_json_text(out, lite_program_choice(p));
-  fputs(",\n \"steps\": [", out);
-  for (int s = 0; s <= steps; ++s) {
-    for (int r = 0; r < args.runs; ++r) column[r] = times[static_cast<int64_t>(r) * stride + s];
-    if (s < steps) print_step(out, p, s);
-    else fputs("],\n \"total_ns\": {\"samples\": [", out);
-    for (int r = 0; r < args.runs; ++r)
-      fprintf(out, r ? ", %lld" : "%lld", static_cast<long long>(column[r]));
-    qsort(column, args.runs, sizeof(int64_t), compare_ns);
-    const long long median = column[args.runs / 2], low = column[0];
-    const long long p90 = column[(args.runs - 1) * 9 / 10];
-    if (s == steps) {
-      fprintf(out, "], \"median\": %lld, \"min\": %lld, \"p90\": %lld}}\n", median, low, p90);
-      break;
-    }
-    fprintf(out, "], \"ns\": %lld, \"min_ns\": %lld}", median, low);
-  }
-  free(column);
-  const bool good = fclose(out) == 0;
-  if (!good) failed("%s cannot be written; is the disk full?", args.profile);
-  return good;
-}
-
 bool tap_all(lite_program* p, const Arguments& args, int* tensors) {
   for (int i = 0; i < args.num_taps; ++i) {
     tensors[i] = lite_program_find(p, args.taps[i]);
@@ -341,8 +271,23 @@ bool tap_all(lite_program* p, const Arguments& args, int* tensors) {
   return true;
 }
 
+// Taps whatever a step writes and --dump wants.
+bool dumped(const lite_program* p, int tensor) {
+  lite_tensor_info info;
+  return lite_program_tensor(p, tensor, &info) == 0 && info.role != 1 && info.role != 3;
+}
+
+bool dump_all(lite_program* p) {
+  for (int i = 0; i < lite_program_num_tensors(p); ++i)
+    if (dumped(p, i) && lite_program_tap(p, i, 1, error_text, sizeof error_text))
+      return failed("--dump: %s", error_text), false;
+  return true;
+}
+
 bool run_all(lite_program* p, const Arguments& args) {
   const int steps = lite_program_num_steps(p), stride = steps + 1;
+  char choice[400];
+  snprintf(choice, sizeof choice, "%s", lite_program_choice(p));
   int64_t* times = static_cast<int64_t*>(calloc(static_cast<size_t>(args.runs) * stride, 8));
   if (!times) return failed("out of memory; use fewer --runs"), false;
   int64_t first = 0;
@@ -350,6 +295,10 @@ bool run_all(lite_program* p, const Arguments& args) {
   for (int run = -args.warmup; good && run < args.runs; ++run) {
     good = lite_program_run(p, error_text, sizeof error_text) == 0;
     if (!good) break;
+    if (strcmp(choice, lite_program_choice(p)) != 0) {  // the CPU took over: it is what is measured
+      free(times);
+      return run_all(p, args);
+    }
     lite_memory_info memory;
     lite_program_memory(p, &memory);
     if (run == -args.warmup) first = memory.run_ns;
@@ -360,8 +309,9 @@ bool run_all(lite_program* p, const Arguments& args) {
     }
     if (run >= 0) times[static_cast<int64_t>(run) * stride + steps] = memory.run_ns;
   }
+  if (good && args.profile)
+    good = write_profile(p, args.profile, args.runs, times, first, error_text, sizeof error_text);
   if (!good) failed("%s", error_text);
-  if (good && args.profile) good = write_profile(p, args, times, first);
   free(times);
   return good;
 }
@@ -372,12 +322,16 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
     return true;
   }
   int taps[kMaxList];
-  if (!load_inputs(p, args) || !tap_all(p, args, taps) || !run_all(p, args)) return false;
+  if (!load_inputs(p, args) || !tap_all(p, args, taps) || (args.dump && !dump_all(p)) ||
+      !run_all(p, args))
+    return false;
   if (args.check && !agrees_with_cpu(file, p, args.options, error_text, sizeof error_text))
     return failed("%s", error_text), false;
   const char* tap_dir = args.tap_dir ? args.tap_dir : args.output ? args.output : ".";
   for (int i = 0; i < args.num_taps; ++i)
     if (!write_tensor(p, taps[i], tap_dir)) return false;
+  for (int i = 0; args.dump && i < lite_program_num_tensors(p); ++i)
+    if (dumped(p, i) && !write_tensor(p, i, args.dump)) return false;
   for (int i = 0; args.output && i < lite_program_num_outputs(p); ++i)
     if (!write_tensor(p, lite_program_output(p, i), args.output)) return false;
   return true;

@@ -64,7 +64,9 @@ void place_tensors(lite_program* p) {
 
 void copy_taps(lite_program* p, int step) {
   for (int i = 0; i < p->program.num_tensors; ++i)
-    if (p->tapped[i] && p->tap_step[i] == step) copy_dense(p->program.tensors[i], p->taps[i]);
+    // What lies on a device and nothing writes has no value: its copy stays zero.
+    if (p->tapped[i] && p->tap_step[i] == step && p->program.tensors[i].data)
+      copy_dense(p->program.tensors[i], p->taps[i]);
 }
 
 // All threads meet; last() is called once, before any of them goes on.
