@@ -225,7 +225,7 @@ def test_ssh_full_disk(model, sshd, small_disk):
     device = open_address(sshd.address, sshd.config)
     device.transport.home = str(folder)
     predictor, feeds = Predictor(model, device=device), image(model.graph)
-    with pytest.raises(DeviceError, match="disk there is full: free some") as caught:
+    with pytest.raises(DeviceError, match="free space on the device's disk") as caught:
         predictor.run(feeds)
     assert caught.value.stage == "copy" and "was not copied whole" in str(caught.value)
     assert [p for p in folder.rglob("*") if p.is_file() or p.name.startswith("run-")] == []
@@ -253,7 +253,7 @@ def test_adb(model, adb, monkeypatch):
     assert left == ["files"]  # the runs' folders are gone
     monkeypatch.setenv("FAKE_FULL", "1")
     full = check_device(open_address("adb://emu-1"))
-    assert full.stages[1].state == "failed" and "disk there is full" in full.error
+    assert full.stages[1].state == "failed" and "free space on the device's disk" in full.error
     gone = check_device(open_address("adb://other"))
     assert "not found" in gone.error and "adb devices" in gone.error
 
@@ -317,7 +317,7 @@ def test_condition_warns_of_throttling():
     after = condition.parse(lines)
     assert after["memory_total_bytes"] == 2 << 20 and after["model"] == "Board"
     said = condition.warnings({"frequency_khz": 2000000}, after)
-    assert len(said) == 2 and "85 °C" in said[0] and "fell during the run" in said[1]
+    assert len(said) == 2 and "85 °C" in said[0] and "dropped during the run" in said[1]
     assert condition.warnings({}, {}) == []
 
 

@@ -274,7 +274,7 @@ def test_weight_only_on_every_backend(bits, backend):
 
 
 def test_weight_only_of_other_widths(network):
-    with pytest.raises(UsageError, match="4 bits"):
+    with pytest.raises(UsageError, match="8 or 16 bits, got 4"):
         quantize_weights(network, 4)
 
 
