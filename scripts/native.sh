@@ -3,6 +3,7 @@
 #
 #   scripts/native.sh            this machine, installed into engine/lite_engine/_native
 #   scripts/native.sh aarch64    AArch64, cross-compiled, installed beside it
+#   scripts/native.sh armv7      32-bit ARM with NEON, cross-compiled, installed beside it
 #   scripts/native.sh asan|tsan  sanitized, left in build/asan, build/tsan
 #
 # JOBS=N limits the parallel compilations.
@@ -24,9 +25,15 @@ case $variant in
     else
       options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/engine/native/cmake/aarch64-linux-gnu.cmake")
     fi ;;
+  armv7)
+    if ! command -v arm-linux-gnueabihf-g++ > /dev/null; then
+      echo "error: no cross compiler for 32-bit ARM; sudo apt-get install g++-arm-linux-gnueabihf" >&2
+      exit 1
+    fi
+    options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/engine/native/cmake/arm-linux-gnueabihf.cmake") ;;
   asan) options=(-DLITE_SANITIZE=address -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
   tsan) options=(-DLITE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
-  *) echo "usage: $0 [native|aarch64|asan|tsan]" >&2; exit 2 ;;
+  *) echo "usage: $0 [native|aarch64|armv7|asan|tsan]" >&2; exit 2 ;;
 esac
 if ! command -v cmake > /dev/null; then
   echo "error: no cmake; run scripts/setup.sh, or sudo apt-get install cmake ninja-build" >&2
@@ -44,6 +51,6 @@ if [ ! -f "$build/CMakeCache.txt" ] || ! cmake -L -N "$build" > /dev/null 2>&1; 
 fi
 cmake --build "$build" --parallel "${JOBS:-$(nproc)}"
 case $variant in
-  native | aarch64)
+  native | aarch64 | armv7)
     cmake --install "$build" --prefix engine --component runtime | grep -v -- '-- Up-to-date' || true ;;
 esac

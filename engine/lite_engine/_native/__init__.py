@@ -1,7 +1,7 @@
 """Where the compiled parts lie: built by CMake, found here, loaded elsewhere.
 
     liblite_runtime.so               the runtime for this machine's Python
-    bin/<arch>/lite_run              static runners; <arch> is x86_64 or aarch64
+    bin/<arch>/lite_run              static runners; <arch> is x86_64, aarch64 or armv7
     bin/<arch>/lite_run_opencl       the same, linked with the C library there: it opens OpenCL
     lib/<arch>/liblite_runtime.so    the runtime of another architecture, for `lite export`
     include/lite_runtime.h           its C interface
@@ -19,13 +19,13 @@ from pathlib import Path
 from ..errors import BackendUnavailableError
 
 _HERE = Path(__file__).parent
-_BUILD = {"x86_64": "make native", "aarch64": "make native-arm"}
+_BUILD = {"x86_64": "make native", "aarch64": "make native-arm", "armv7": "make native-armv7"}
 
 
 def host_arch() -> str:
     """This machine's architecture as the folders are named: "x86_64", "aarch64", …"""
     machine = platform.machine().lower()
-    return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+    return {"amd64": "x86_64", "arm64": "aarch64", "armv7l": "armv7"}.get(machine, machine)
 
 
 def library_path(arch: str | None = None) -> Path:

@@ -18,7 +18,10 @@ from .opencl import OpenCLListing
 STAGES = ("reach", "copy", "run", "fetch")
 RUN_TIMEOUT_S = 1800
 #: CPU target by architecture, as `uname -m` says it.
-TARGETS = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm"}
+TARGETS = {
+    "x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm", "armv7": "arm",
+    "armv7l": "arm", "armv8l": "arm",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

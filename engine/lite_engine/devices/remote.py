@@ -70,10 +70,12 @@ class RemoteDevice(RunnerDevice):
             arch = self._good("uname", ["uname", "-m"], QUICK_S).stdout.strip()
             if arch not in TARGETS:
                 raise DeviceError(
-                    f"its processor is {arch[:40]!r}, there are runners for aarch64 and x86_64",
+                    f"its processor is {arch[:40]!r}, there are runners for aarch64, armv7 and "
+                    "x86_64",
                     where=self.name,
                 )
-            self._arch = {"arm64": "aarch64", "amd64": "x86_64"}.get(arch, arch)
+            own = {"arm64": "aarch64", "amd64": "x86_64", "armv7l": "armv7", "armv8l": "armv7"}
+            self._arch = own.get(arch, arch)
         return self._arch
 
     def reach(self, job: Job, folder: Path, stage: Stage) -> list[str]:

@@ -32,6 +32,12 @@ elseif(processor MATCHES "^(aarch64|arm64)$")
     # gcc hoists loads over the multiply chains of a full register tile and then spills it.
     target_compile_options(lite_flags INTERFACE -fno-schedule-insns)
   endif()
+elseif(processor MATCHES "^arm")
+  set(LITE_ARCH armv7)
+  set(LITE_ISAS neon)
+  set(LITE_EXTRA_ISAS "")
+  target_compile_options(lite_flags INTERFACE -march=armv7-a -mfpu=neon -mfloat-abi=hard
+                         -mfp16-format=ieee -Wno-psabi)
 else()
-  message(FATAL_ERROR "processor ${CMAKE_SYSTEM_PROCESSOR} is not supported: x86_64 or aarch64")
+  message(FATAL_ERROR "processor ${CMAKE_SYSTEM_PROCESSOR} is not supported: x86_64, aarch64 or armv7")
 endif()

@@ -23,7 +23,7 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 #elif defined(__ARM_NEON)
-#include <arm_neon.h>
+#include "isa/neon32.h"
 #endif
 
 #ifndef LITE_ISA
@@ -50,6 +50,8 @@ constexpr int kLanes = 16, kVectorRegisters = 32;
 #elif defined(__AVX2__)
 constexpr int kLanes = 8, kVectorRegisters = 16;
 #elif defined(__SSE2__)
+constexpr int kLanes = 4, kVectorRegisters = 16;
+#elif defined(__arm__)
 constexpr int kLanes = 4, kVectorRegisters = 16;
 #else
 constexpr int kLanes = 4, kVectorRegisters = 32;
@@ -218,9 +220,9 @@ LITE_INLINE F floor(F v) {
 }
 #else
 LITE_INLINE F fma(F a, F b, F c) {
-  return reinterpret_cast<F>(vfmaq_f32(reinterpret_cast<float32x4_t>(c),
-                                       reinterpret_cast<float32x4_t>(a),
-                                       reinterpret_cast<float32x4_t>(b)));
+  return reinterpret_cast<F>(vfmaq_f32_or_two(reinterpret_cast<float32x4_t>(c),
+                                              reinterpret_cast<float32x4_t>(a),
+                                              reinterpret_cast<float32x4_t>(b)));
 }
 LITE_INLINE F min(F a, F b) {
   return reinterpret_cast<F>(

@@ -76,7 +76,7 @@ const char* const kBaseline = "neon";
 CpuFeatures probe() {
   CpuFeatures cpu{};
   cpu.neon = true;
-#if defined(__linux__)
+#if defined(__aarch64__) && defined(__linux__)
   // Bit numbers of the kernel's asm/hwcap.h, which older C libraries lack.
   const unsigned long caps = getauxval(AT_HWCAP), caps2 = getauxval(AT_HWCAP2);
   cpu.fp16 = (caps >> 9 & 1) && (caps >> 10 & 1);  // FPHP and ASIMDHP
@@ -84,7 +84,7 @@ CpuFeatures probe() {
   cpu.sve = caps >> 22 & 1;
   cpu.i8mm = caps2 >> 13 & 1;
   cpu.bf16 = caps2 >> 14 & 1;
-#elif defined(__APPLE__)
+#elif defined(__aarch64__) && defined(__APPLE__)
   auto has = [](const char* name) {
     int value = 0;
     size_t bytes = sizeof value;

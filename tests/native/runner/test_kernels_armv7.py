@@ -1,0 +1,78 @@
+"""The kernel cases and whole networks on 32-bit ARM: the programs of `arm`, run by its runner under
+qemu-arm."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine._native import runner_path
+from lite_engine.errors import BackendUnavailableError
+from lite_engine.model_file.program_file import tensor_file_name, write_program_file
+from lite_engine.quantize import quantize
+
+from tests.small_models import classifier, image
+
+from ..cases import collected, merged
+from ..tiny import assert_close
+
+pytestmark = pytest.mark.arm
+
+
+@pytest.fixture(scope="module")
+def runner() -> list[str]:
+    found = shutil.which("qemu-arm") or shutil.which("qemu-arm-static")
+    if found is None:
+        pytest.skip("no qemu-arm; sudo apt-get install qemu-user")
+    try:
+        return [found, str(runner_path("armv7"))]
+    except BackendUnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_cases(runner, tmp_path, threads):
+    """Those of kernels that this processor has: not of half arithmetic."""
+    listed = subprocess.run([*runner, "--kernels"], capture_output=True, text=True, check=True)
+    known = {line.split()[1] for line in listed.stdout.splitlines()}
+    cases = [case for case in collected() if case.kernel in known]
+    assert len(cases) > 100
+    plan = merged([case.plan(all_constant=True) for case in cases])
+    program = write_program_file(plan, tmp_path / "cases.lite", ("arm",))
+    options = ["--threads", str(threads), "--output", str(tmp_path)]
+    done = subprocess.run(
+        [*runner, str(program), *options], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    names = iter(tensor_file_name(i) for i in plan.outputs)
+    wrong = []
+    for case in cases:
+        for wanted in case.wanted:
+            got = np.load(tmp_path / f"{next(names)}.npy")
+            try:
+                assert_close(got, wanted, case.tolerance, f"{case.kernel} {case.op} {case.attrs}")
+            except AssertionError as error:
+                wrong.append(str(error))
+    assert not wrong, f"{len(wrong)} wrong; first: {wrong[0]}"
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_network(runner, tmp_path, precision):
+    graph = classifier()
+    feeds = image(graph)
+    others = [{k: v * scale for k, v in feeds.items()} for scale in (0.5, 0.8)]
+    model = optimize(graph, targets=["arm"])
+    if precision == "int8":
+        model = optimize(quantize(graph, [feeds, *others], force=True).graph, targets=["arm"])
+    wanted = Predictor(model, "reference").run(feeds)
+    path = tmp_path / "m.lite"
+    model.save(path)
+    ((name, array),) = feeds.items()
+    np.save(tmp_path / "in.npy", array)
+    options = ["--input", f"{name}={tmp_path}/in.npy", "--output", str(tmp_path)]
+    done = subprocess.run([*runner, str(path), *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "prob.npy"), wanted["prob"], atol=1e-5)
