@@ -67,7 +67,7 @@ native:         ## native library and runner into the source tree (incremental)
 native-arm:     ## the same for AArch64, with the cross compiler
 	@scripts/native.sh aarch64
 
-native-armv7:   ## the same for 32-bit ARM with NEON, with its cross compiler
+native-armhf:   ## the same for 32-bit ARM with NEON, with its cross compiler
 	@scripts/native.sh armv7
 
 native-asan:    ## build/asan: library and lite_run under AddressSanitizer and UBSan
@@ -88,5 +88,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs bundle native native-arm native-armv7 native-asan native-tsan wheel \
+.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs bundle native native-arm native-armhf native-asan native-tsan wheel \
 	wheel-arm clean

@@ -19,7 +19,7 @@ from pathlib import Path
 from ..errors import BackendUnavailableError
 
 _HERE = Path(__file__).parent
-_BUILD = {"x86_64": "make native", "aarch64": "make native-arm", "armv7": "make native-armv7"}
+_BUILD = {"x86_64": "make native", "aarch64": "make native-arm", "armv7": "make native-armhf"}
 
 
 def host_arch() -> str:
