@@ -17,11 +17,11 @@ from ...errors import ModelFormatError, ShapeError, UnsupportedOperatorError
 from ...files import head, map_file
 from ...ir import DType, Graph, Shape, Value, format_shape
 from .._emit import Emitter
-from . import layers_pointwise, layers_ssd
+from . import layers_pointwise, layers_shape, layers_ssd
 from .layers import LAYERS, Call
 from .model import Net, attach_weights, read_net, read_prototxt
 
-__all__ = ["layers_pointwise", "layers_ssd", "match", "open"]
+__all__ = ["layers_pointwise", "layers_shape", "layers_ssd", "match", "open"]
 
 
 def match(path: Path) -> bool:
