@@ -221,7 +221,7 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_usage(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="choose from arm, x86, opencl"):
         write_nb(graph, tmp_path / "m.nb", targets=["npu"])
-    with pytest.raises(UsageError, match="choose 8 or 16"):
+    with pytest.raises(UsageError, match="8 or 16 bits, got 4"):
         write_nb(graph, tmp_path / "m.nb", weight_bits=4)
 
 
