@@ -84,9 +84,13 @@ wheel-arm:      ## dist/: a wheel for AArch64 Linux, cross-built
 	@scripts/setup.sh test
 	@scripts/wheel.sh aarch64
 
+sdist:          ## dist/: the sources with the bundle of the widgets, to build wheels from
+	@scripts/setup.sh test
+	@python -m build --sdist --no-isolation --skip-dependency-check -Cbuild-dir=build/sdist .
+
 clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
 .PHONY: help lab demo test test-opencl test-long lint _lint format bench docs bundle native native-arm native-armhf native-asan native-tsan wheel \
-	wheel-arm clean
+	wheel-arm sdist clean

@@ -130,8 +130,8 @@ def texts() -> Iterator[Text]:
                 yield from script_texts(path, name)
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         yield from notebook_texts(path, str(path.relative_to(ROOT)))
-    named = [ROOT / n for n in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
-    for path in [*named, *sorted((ROOT / "docs").rglob("*.md"))]:
+    forms = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *forms]:
         yield from page_texts(path, str(path.relative_to(ROOT)))
 
 

@@ -35,6 +35,8 @@ def pages() -> list[Path]:
         *named,
         *sorted((root / "docs").glob("*.md")),
         *sorted((root / "docs/lessons").glob("*")),
+        *sorted((root / ".github").glob("*.md")),
+        *sorted((root / ".github/ISSUE_TEMPLATE").glob("*.yml")),
     ]
 
 
