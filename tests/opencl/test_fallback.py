@@ -343,7 +343,7 @@ def test_few_rows_and_wide_strides_have_a_second_way(
     start, monkeypatch, tiles: bool, precision: str
 ) -> None:
     own = start()
-    monkeypatch.setattr(own, "profile", device(tiles=tiles).profile)
+    monkeypatch.setattr(own, "profile", dataclasses.replace(own.profile, local_tiles=tiles))
     b = Builder((1, 8, 5, 6))
     y = b.add(
         "ConvTranspose", b.x, b.weights(8, 12, 2, 2), b.weights(12), name="up", strides=[2, 2]
