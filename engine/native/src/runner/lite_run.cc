@@ -12,7 +12,7 @@
 // the outputs. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
 // LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
-#include <errno.h>
+#include <charconv>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,11 +71,11 @@ int usage(const char* why) {
 }
 
 bool number(const char* text, int low, int high, int* out) {
-  char* end;
-  errno = 0;
-  const long value = strtol(text, &end, 10);
-  if (errno || end == text || *end || value < low || value > high) return false;
-  *out = static_cast<int>(value);
+  int value = 0;
+  const char* end = text + strlen(text);
+  const auto [stopped, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || stopped != end || value < low || value > high) return false;
+  *out = value;
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "lite_run_npy.h"
 
+#include <charconv>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +47,9 @@ bool check_header(const char* header, const lite_tensor_info& info, char* error,
   int rank = 0;
   bool same = true;
   for (const char* at = shape + 1; *at && *at != ')';) {
-    char* end;
-    const long long dim = strtoll(at, &end, 10);
-    if (end == at) break;
+    long long dim = 0;
+    const auto [end, failed] = std::from_chars(at, at + strlen(at), dim);
+    if (failed != std::errc()) break;
     same = same && rank < info.rank && dim == info.dims[rank];
     ++rank;
     at = end;

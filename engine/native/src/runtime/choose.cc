@@ -1,6 +1,7 @@
 // Which program of a file runs here, and what runs where that one cannot.
 #include "choose.h"
 
+#include <charconv>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,10 +22,10 @@ const char* const kBackends[] = {"auto", "cpu", "opencl"};
 long version_number(const char* text) {
   long number = 0;
   for (int part = 0; part < 3; ++part) {
-    char* end;
-    const long value = strtol(text, &end, 10);
+    int value = 0;
+    std::from_chars(text, text + strlen(text), value);
     number = number * 1000 + (value < 0 ? 0 : value > 999 ? 999 : value);
-    text = strchr(end, '.');
+    text = strchr(text, '.');
     text = text ? text + 1 : "";
   }
   return number;
