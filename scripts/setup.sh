@@ -41,6 +41,7 @@ if [ "$(uname -m)" != aarch64 ]; then
   any_of qemu-aarch64 qemu-aarch64-static || need 2 qemu-user
   have aarch64-linux-gnu-g++ || need 2 g++-aarch64-linux-gnu
 fi
+if [ "$(uname -m)" = x86_64 ]; then have arm-linux-gnueabihf-g++ || need 3 g++-arm-linux-gnueabihf; fi
 any_of chromium chromium-browser google-chrome || need 3 chromium
 [ -f /usr/lib/oclgrind/liboclgrind-rt-icd.so ] || need 3 oclgrind
 if ! ls /usr/lib/clc/nvptx64--nvidiacl.bc > /dev/null 2>&1; then
@@ -104,6 +105,10 @@ build_all() {
   # The fuzz tests of the native loader run under AddressSanitizer, those of the thread pool under
   # ThreadSanitizer.
   if [ "$rank" -ge 3 ]; then
+    if [ "$(uname -m)" = x86_64 ] && have arm-linux-gnueabihf-g++; then
+      [ -f engine/lite_engine/_native/bin/armv7/lite_run ] || say "building the 32-bit ARM runner"
+      quiet_build armv7
+    fi
     [ -f build/asan/liblite_runtime.so ] || say "building with AddressSanitizer"
     quiet_build asan
     [ -f build/tsan/lite_run ] || say "building with ThreadSanitizer"

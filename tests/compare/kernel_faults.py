@@ -119,7 +119,13 @@ _THROUGH_HALF = f"""{_READ_BACK}FV through_half(FV v) {{
 #: (`surround`, `to_points`) are where the borders of the picture are.
 _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "drop_last_column": {
-        "conv": ("", {"if (t < valid) {": "if (t < valid && ox + t < OW - 1) {"}),
+        "conv": (
+            "",
+            {
+                "if (valid == TM && O - o >= BN) {": "if (ox + TM < OW && O - o >= BN) {",
+                "i < valid * NV": "i < min(valid, OW - 1 - ox) * NV",
+            },
+        ),
         "from_points": ("", {"x0 + j >= OW)": "x0 + j >= OW - 1)"}),
         "depthwise": ("", {"&& ox + p < OW)": "&& ox + p < OW - 1)"}),
     },

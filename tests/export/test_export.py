@@ -237,7 +237,8 @@ def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
     model = optimize(tmp_path / "m.onnx", targets=["arm"])
     full = export_model(model, tmp_path / "full", "arm")
     made = export_model(model, tmp_path / "trimmed", "arm", trimmed=True)
-    assert made.sizes["bin/lite_run"] <= 1_000_000, made.sizes
+    # With what opens and runs OpenCL in it, which is 0.13 MB of a trimmed runner.
+    assert made.sizes["bin/lite_run"] <= 1_200_000, made.sizes
     assert made.sizes["bin/lite_run"] < full.sizes["bin/lite_run"] <= 2_500_000
     for one in (full, made):
         run(*qemu, one.folder / "bin/lite_run", one.folder / "m.lite", "--output", one.folder)

@@ -132,5 +132,5 @@ def test_a_suppression_that_others_read_can_be_the_end(tmp_path):
     )
     ended = with_outputs(read_model(tmp_path / "whole.lite"), [boxes.name, "y0"])
     assert read_model(ended.save(tmp_path / "ended.lite")).describe()[0]["note"] == ""
-    with pytest.raises(UsageError, match="nothing called 'y'; did you mean y0"):
+    with pytest.raises(UsageError, match="the model has no value 'y'; did you mean y0"):
         with_outputs(model, ["y"])

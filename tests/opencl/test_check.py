@@ -48,9 +48,8 @@ def rows(own: Device, *kernels: str, roofs: Roofs = SLOW) -> dict[str, KernelVer
 
 def test_right_kernels_pass(own: Device) -> None:
     found = rows(own, "softmax", "gemm")
-    assert {(k.kernel, k.dtype) for k in found.values()} == {
-        (kernel, dtype) for kernel in ("softmax", "gemm") for dtype in ("f32", "f16")
-    }
+    wanted = {(kernel, dtype) for kernel in ("softmax", "gemm") for dtype in ("f32", "f16")}
+    assert wanted <= {(k.kernel, k.dtype) for k in found.values()}
     assert {k.verdict for k in found.values()} == {"ok"}
     assert found["softmax f32"].cases == 3 and found["softmax f32"].seconds > 0
     again = Verdicts.load(own.verdicts.path, own.report.name, own.report.driver)

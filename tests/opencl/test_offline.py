@@ -134,9 +134,10 @@ def test_spills_are_read() -> None:
 #: text needs to read them, and options any of which keeps it from reading them.
 OPTIONAL: dict[str, tuple[str, str]] = {
     "put(line_a line_b low high gated)": ("", "ACT"),
-    "depthwise(line_a line_b low high gated)": ("", "ACT"),
+    "put_all(line_a line_b low high gated)": ("", "ACT"),
     "from_points(line_a line_b low high gated)": ("", "ACT"),
     "conv_grouped(residual)": ("RESIDUAL", ""),
+    "depthwise(residual)": ("RESIDUAL", ""),
     "conv_image(residual)": ("RESIDUAL", ""),
     "conv_sum(residual)": ("RESIDUAL", ""),
     "conv_mma(H W OH OW KH KW SH SW PT PL DH DW)": ("", "POINTWISE"),

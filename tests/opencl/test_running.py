@@ -106,7 +106,7 @@ def test_device_by_name_or_number() -> None:
         with settings.override(LITE_OPENCL_DEVICE=text):
             assert devices.choose() == first
     with settings.override(LITE_OPENCL_DEVICE="no such device"):
-        with pytest.raises(BackendUnavailableError, match="none of: 0 "):
+        with pytest.raises(BackendUnavailableError, match="is not one of: 0 "):
             devices.choose()
         assert not get_backend("opencl").usability().usable
 

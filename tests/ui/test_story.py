@@ -36,7 +36,9 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     with page.page.expect_file_chooser() as chooser:
         find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
     chooser.value.set_files(MODELS / "ocr_total.png")
-    find("text=say different things").wait_for(timeout=120_000)
+    find(".lite-notice", has_text="outputs differ").locator("visible=true").first.wait_for(
+        timeout=120_000
+    )
     assert (
         "TOTAL 128.40 and TOTAL 128.46" in find(".lite-notice").locator("visible=true").inner_text()
     )
@@ -45,7 +47,7 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     # Compare: one sentence names the layer
     page.page.click("[data-action=compare] >> text=Compare x86 and OpenCL")
     find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()
-    assert find("button[data-step=Compare] .rs").inner_text() == "1 wrong layer"
+    assert find("button[data-step=Compare] .rs").inner_text() == "1 failing layer"
 
     # Evidence: the pane is open, all of it is in the last column
     find("[data-part=map]", has_text="column 159 (the last)").wait_for()
@@ -57,11 +59,11 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     usual = slider.get_attribute("aria-valuetext")
     slider.focus()
     page.page.keyboard.press("End")
-    find(".verdict .what", has_text="No layer is over").or_(
+    find(".verdict .what", has_text="No layer exceeds").or_(
         find(".verdict .what", has_text="agree on all")
     ).first.wait_for()
     page.page.keyboard.press("Home")
-    find(".verdict .what", has_text=re.compile("b3/dw|size of rounding")).wait_for()
+    find(".verdict .what", has_text=re.compile("b3/dw|within rounding")).wait_for()
     slider.evaluate(
         "(e, v) => { e.value = Math.log10(v); e.dispatchEvent(new Event('input', "
         "{bubbles: true})); }",

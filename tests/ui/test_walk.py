@@ -62,7 +62,9 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     with page.page.expect_file_chooser() as chooser:
         find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
     chooser.value.set_files(MODELS / "ocr_item.png")
-    find("text=say the same").wait_for(timeout=120_000)
+    find(".lite-notice", has_text="outputs agree").locator("visible=true").first.wait_for(
+        timeout=120_000
+    )
     assert page.run_code(f"print({session}.runs['opencl'].text)") == "COFFEE 3.20"
     page.shot(f"walk-run-{look}")
 

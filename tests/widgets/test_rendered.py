@@ -163,7 +163,7 @@ def test_a_result_of_plain_values_is_drawn_as_the_engine_says_it(mount):
     cards = [lw.ResultCard(kind=a.kind, items=a.items) for a in answers]
     page = mount(cards)
     assert [a.kind for a in answers] == ["values", "values"]
-    assert "class 3\t1×16×16\t75.0 % of the picture" in page.locator("#w0 table").inner_text()
+    assert "class 3\t1×16×16\t75.0 % of the image" in page.locator("#w0 table").inner_text()
     assert "y\t1×2×3\t1 … 1" in page.locator("#w1 table").inner_text()
 
 
@@ -209,7 +209,7 @@ def test_tolerance_is_dragged_and_followed_and_operable_by_keys(mount):
     page.mouse.move(line["x"] + 4, line["y"] + 5)
     page.mouse.down()
     page.mouse.move(line["x"] + 4, line["y"] + 90, steps=6)
-    assert "size of rounding" in page.locator(".verdict .what").inner_text()
+    assert "within rounding" in page.locator(".verdict .what").inner_text()
     assert page.locator(".verdict").bounding_box() == before, "nothing may shift under the pointer"
     page.mouse.up()
     low = saved(page)["tolerance"]
@@ -285,7 +285,7 @@ def test_budget_moves_the_choice(mount):
         page.keyboard.press("ArrowDown")
     state = saved(page)
     assert state["budget"] == 0.9 and state["best"] >= 0
-    assert "everywhere" in page.locator("[data-part=summary]").inner_text()
+    assert "int8 in all layers" in page.locator("[data-part=summary]").inner_text()
 
 
 STATES = [

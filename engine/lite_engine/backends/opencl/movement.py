@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import UnsupportedOperatorError
 from ...ir import DType
+from ...ops._core import f32_to_bf16
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
@@ -225,7 +226,8 @@ def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     pads = [int(p) for p in np.ravel(step.attrs["pads"])]
     value = step.attrs.get("value")
     value = 0.0 if value is None else float(np.ravel(value)[0])
-    fill = np.array(value, y.dtype.np).reshape(1)
+    fill = np.array([value], np.float32 if y.dtype is DType.BF16 else y.dtype.np)
+    fill = f32_to_bf16(fill) if y.dtype is DType.BF16 else fill
     raw = fill.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[y.dtype.itemsize])[0]
     options = f"#define E {element_type(y)}\n#define I int"
     filled = Launch("copy", "fill", [y, y.size, raw], (y.size,), options)
