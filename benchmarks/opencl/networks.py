@@ -31,8 +31,8 @@ from benchmarks import zoo
 #: in fp16 a few bits of ten are lost along a hundred layers.
 LIMITS = {"fp32": 1e-4, "fp16": 3e-2}
 #: Where PyTorch itself, in the same precision on this GPU, is off by more than the limit, ours may
-#: be off by this much of it, one bit: an fp32 number on matrix units is the sum of two of TF32.
-OF_TORCH = 2.0
+#: be off by this much of it: two orders of summation differ by about as much as each is off.
+OF_TORCH = 1.5
 TIMEOUT_S = 400
 RUNS = 20
 
