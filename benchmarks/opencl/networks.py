@@ -1,12 +1,14 @@
-"""Is OpenCL right on this device? Many networks, fp32 and fp16, against onnxruntime on the CPU.
+"""Is OpenCL right on this device? Many networks, fp32 and fp16, against exact results.
 
     python -m benchmarks.opencl.networks [--set zoo|torchvision|all] [--only NAME,…] [--workers 4]
                                          [--json FILE]
 
-The zoo of `benchmarks/zoo`, and one network of every classification and segmentation family of
-torchvision (random weights, exported to ONNX here; needs torch and torchvision). Prints a Markdown
-table; exit status 1 when a network fails or disagrees, with its reason below the table. Each
-network runs in a process of its own, so that a driver that crashes costs one row.
+The zoo of `benchmarks/zoo`, against onnxruntime on the CPU, and one network of every classification
+and segmentation family of torchvision (random weights, exported to ONNX here; needs torch and
+torchvision), against PyTorch in float64, in which nothing of what is measured is the oracle's own
+rounding. Prints a Markdown table; exit status 1 when a network fails or disagrees, with its reason
+below the table. Each network runs in a process of its own, so that a driver that crashes costs one
+row.
 
 `share` is the part of the layers, and of their time, that ran on OpenCL.
 """
@@ -107,6 +109,8 @@ def examine(name: str) -> dict[str, Any]:
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         names = [o.name for o in session.get_outputs()]
         exact = dict(zip(names, session.run(names, feeds), strict=True))
+    if module is not None:
+        exact = dict(zip(names, _torch(module, feeds, "float64", "cpu"), strict=True))
     row: dict[str, Any] = {"layers": len(model.graph.nodes)}
     if not all(np.any(y) for y in exact.values()):
         return {"failed": "an output is zero everywhere and proves nothing"}
@@ -125,7 +129,7 @@ def examine(name: str) -> dict[str, Any]:
             **_on_opencl(predictor),
         }
         if module is not None:
-            row[precision]["torch"] = _torch(module, precision, feeds, list(exact.values()))
+            row[precision]["torch"] = _torch_error(module, precision, feeds, exact)
     return row
 
 
@@ -151,22 +155,30 @@ def error_of(found: dict[str, np.ndarray], exact: dict[str, np.ndarray]) -> floa
     return worst
 
 
-def _torch(
-    module: Any, precision: str, feeds: dict[str, np.ndarray], exact: list[np.ndarray]
+def _torch(module: Any, feeds: dict[str, np.ndarray], dtype: str, device: str) -> list[np.ndarray]:
+    """The module's outputs in PyTorch, in the order of its ONNX file."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    (x,) = feeds.values()
+    kind = getattr(torch, dtype)
+    with torch.no_grad():
+        made = module.to(device, kind)(torch.from_numpy(x).to(device, kind))
+    values = made.values() if isinstance(made, dict) else [made]
+    return [v.double().cpu().numpy() for v in values]
+
+
+def _torch_error(
+    module: Any, precision: str, feeds: dict[str, np.ndarray], exact: dict[str, np.ndarray]
 ) -> float | None:
     """The error of PyTorch itself on this GPU; None without CUDA, or where it overflows."""
     import torch
 
     if not torch.cuda.is_available():
         return None
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    dtype = torch.float16 if precision == "fp16" else torch.float32
-    (x,) = feeds.values()
-    with torch.no_grad():
-        made = module.to("cuda", dtype)(torch.from_numpy(x).to("cuda", dtype))
-    values = list(made.values()) if isinstance(made, dict) else [made]
-    pairs = {str(i): v.float().cpu().numpy() for i, v in enumerate(values)}
-    error = error_of(pairs, {str(i): y for i, y in enumerate(exact[: len(values)])})
+    dtype = "float16" if precision == "fp16" else "float32"
+    found = _torch(module, feeds, dtype, "cuda")
+    error = error_of(dict(zip(exact, found, strict=True)), exact)
     return error if np.isfinite(error) else None
 
 
