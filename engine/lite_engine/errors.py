@@ -164,6 +164,10 @@ class VersionError(LiteError):
     kind = "version"
 
 
+class LiteWarning(UserWarning):
+    """What a person should know of work that goes on: another backend runs a layer, for example."""
+
+
 class UsageError(LiteError):
     """An argument, option or setting is wrong."""
 

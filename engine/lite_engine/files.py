@@ -1,10 +1,9 @@
-"""Model files memory-mapped, with limits, never outside the model's folder; files written so that
-they are there whole or not at all."""
+"""Files beside a model, never outside its folder; files written so that they are there whole or not
+at all."""
 
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import secrets
 import shutil
@@ -15,17 +14,6 @@ from pathlib import Path
 from typing import IO
 
 from .errors import LiteError, ModelFormatError, reason_of
-
-
-def map_file(path: Path) -> memoryview:
-    """The file's bytes, read-only and memory-mapped. Raises ModelFormatError naming the path."""
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise ModelFormatError("the file is empty", where=path)
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError) as error:
-        raise ModelFormatError(f"cannot be read ({reason_of(error)})", where=path) from None
 
 
 def head(path: Path, count: int = 64) -> bytes:

@@ -340,7 +340,9 @@ def open_image(source: str | Path | bytes, name: str = "") -> Any:
     data = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
         with warnings.catch_warnings():
-            # PIL only warns of an image that could fill the memory.
+            # PIL only warns of an image that could fill the memory; what else it warns of (a
+            # damaged EXIF block, an APNG that is none) does not change the pixels.
+            warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             picture = Image.open(data, formats=IMAGE_FORMATS)
             picture.load()
@@ -353,6 +355,8 @@ def open_image(source: str | Path | bytes, name: str = "") -> Any:
         known = isinstance(error, UnidentifiedImageError)
         why = "its format is unknown, or it is damaged" if known else error
         raise UsageError(f"not an image that can be read ({why})", where=given) from None
+    # PIL leaves the transparency of a palette out of RGB, with a warning where it is bytes.
+    picture.info.pop("transparency", None)
     return picture
 
 

@@ -87,6 +87,13 @@ SETTINGS = {
             "folder for compiled kernels, tuning results and saved runs",
         ),
         Setting("LITE_DEBUG", False, _flag, "1: show tracebacks and debug logs"),
+        Setting(
+            "LITE_MMAP",
+            True,
+            _flag,
+            "0: read model files into memory instead of mapping them, so that programs which "
+            "overwrite them in place do no harm",
+        ),
         Setting("LITE_CHECK", False, _flag, "1: check every kernel against its NumPy reference"),
     )
 }

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lite_engine import LiteError, __version__
-
 if TYPE_CHECKING:
+    from lite_engine import LiteError, __version__
+
     from .session import Session
     from .workbench import Workbench
 
 _LAZY = {
-    "Session": ("session", "Session"),
-    "Workbench": ("workbench", "Workbench"),
-    "open": ("session", "open_session"),
-    "shipped": ("lessons", "shipped"),
-    "load_ipython_extension": ("magics", "load_ipython_extension"),
-    "unload_ipython_extension": ("magics", "unload_ipython_extension"),
+    "LiteError": ("lite_engine", "LiteError"),
+    "__version__": ("lite_engine", "__version__"),
+    "Session": (".session", "Session"),
+    "Workbench": (".workbench", "Workbench"),
+    "open": (".session", "open_session"),
+    "shipped": (".lessons", "shipped"),
+    "load_ipython_extension": (".magics", "load_ipython_extension"),
+    "unload_ipython_extension": (".magics", "unload_ipython_extension"),
 }
 
 __all__ = ["LiteError", "Session", "Workbench", "__version__", "open", "shipped"]
@@ -37,7 +39,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module, attribute = _LAZY[name]
-    return getattr(import_module(f".{module}", __name__), attribute)
+    return getattr(import_module(module, __name__), attribute)
 
 
 def __dir__() -> list[str]:

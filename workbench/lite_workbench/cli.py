@@ -26,6 +26,7 @@ from lite_engine.terminal import error_line
 from .commands import VERBS, available, get_command, parser_for
 from .commands._base import write_json
 from .progress_line import ProgressLine
+from .warning_lines import warnings_as_lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,7 +64,7 @@ def _main(args: list[str]) -> int:
     options = parser_for(command).read(args[1:])
     line = ProgressLine(sys.stderr)
     try:
-        with listening(line):
+        with listening(line), warnings_as_lines(sys.stderr):
             result = command.call(options)
     finally:
         line.wipe()

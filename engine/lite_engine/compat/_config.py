@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import LiteWarning, UsageError
 
 
 class _Named(IntEnum):
@@ -117,6 +117,7 @@ def _elsewhere(name: str) -> Callable[..., None]:
     def accept(self: _Config, *_: object, **__: object) -> None:
         warnings.warn(
             f"{name}: this hardware is not supported; x86, arm or opencl runs the model",
+            LiteWarning,
             stacklevel=2,
         )
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import LiteError
-from ..files import map_file, write_file
+from ..files import write_file
 from ..importers.naive_buffer.container import read_nb
 from ..importers.paddle.program import Program
+from ..mapped import map_file
 
 KERNEL = "__@kernel_type_attr@__"
 #: As Paddle-Lite's lists spell the numbers of a kernel string (lite/api/paddle_place.h).

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LiteError, ModelFormatError, ShapeError, UsageError
 from ..files import about, head
+from ..mapped import mapping
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape
@@ -110,13 +111,16 @@ def load(
     *,
     params: str | Path | None = None,
     shapes: Mapping[str, Shape] | None = None,
+    mmap: bool | None = None,
     **options: Any,
 ) -> Graph:
     """Reads a model of any known format, or takes a PyTorch module (with `example_inputs=`).
 
     `path` is a file or folder; a known suffix may be left out. `params` is the file of weights
     where a format keeps two files (Paddle, Caffe) and its place cannot be guessed. `shapes` fixes
-    symbolic input shapes. Raises ModelFormatError, UnsupportedOperatorError.
+    symbolic input shapes. Constants are views of the mapped file; with `mmap=False` (default:
+    LITE_MMAP) it is read into memory, so that nothing can change it.
+    Raises ModelFormatError, UnsupportedOperatorError.
     """
     pytorch = _module("pytorch")
     if pytorch.is_module(path):
@@ -129,7 +133,7 @@ def load(
     if shapes and getattr(module, "SHAPES_ARE_HINTS", False):
         # the file's input shapes are examples: given ones replace them before translation
         options["shapes"] = shapes
-    with about(path):
+    with about(path), mapping(mmap):
         graph = _opened(module, path, options)
         graph.metadata.setdefault("format", format_name)
         return _checked(graph, shapes)

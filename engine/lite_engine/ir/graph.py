@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ShapeError
+from ..mapped import FileState, states
 from .dtype import DType
 from .types import QuantParams, Shape, TypeInfo
 
@@ -159,6 +160,15 @@ class Graph:
 
     def constants(self) -> Iterator[Value]:
         return (v for v in self.values() if v.is_const)
+
+    def files(self) -> list[FileState]:
+        """The mapped files that constants are views of."""
+        return states(v.const for v in self.constants())
+
+    def check_files(self) -> None:
+        """Raises ModelFormatError when one of them was overwritten."""
+        for file in self.files():
+            file.check()
 
     def find(self, name: str) -> Value:
         """The value of that name. Raises KeyError."""

@@ -27,7 +27,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..errors import LiteError, ModelFormatError, VersionError
-from ..files import map_file, writing
+from ..files import writing
+from ..mapped import map_file, states
 
 MAGIC = b"LITE\r\n\x1a\n"
 VERSION = 1
@@ -101,6 +102,8 @@ class Sections(Mapping[str, memoryview]):
     def __getitem__(self, tag: str) -> memoryview:
         if tag not in self._read:
             view, crc, flags = self._rows[tag]
+            for state in states([view]):
+                state.check()
             if zlib.crc32(view) != crc:
                 raise ModelFormatError(
                     f"section {tag!r} is damaged (checksum)", where=self.path, fix="convert again"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..files import about
 from ..ir import Journal
+from ..mapped import mapping
 from .model import Model
 from .precision import check_int8, parse_precisions, parse_targets
 from .reader import is_lite, open_file
@@ -78,11 +79,13 @@ def _check_operators(graph: Graph) -> None:
         )
 
 
-def open_model(model: str | Path | Model | Graph) -> Model:
-    """A Model as it is, a `.lite` file read, any other model file imported and optimised."""
+def open_model(model: str | Path | Model | Graph, *, mmap: bool | None = None) -> Model:
+    """A Model as it is, a `.lite` file read, any other model file imported and optimised; `mmap`
+    as `load` has it."""
     if isinstance(model, Model):
         return model
     if not isinstance(model, (str, Path)):
         return optimize(model)
     path = Path(model)
-    return open_file(path) if is_lite(path) else optimize(path)
+    with mapping(mmap):
+        return open_file(path) if is_lite(path) else optimize(path)

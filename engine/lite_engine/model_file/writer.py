@@ -39,6 +39,8 @@ def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes
 
 def write_model(model: Contents, path: Path) -> Path:
     """Writes the file and returns its path. Raises LiteError when it cannot be written."""
+    for graph in model.all_graphs():
+        graph.check_files()
     pool = WeightTable()
     graphs = {"GRAPH": _graph(model.graph, pool)}
     tags = {p: f"GRAPH.{i}" for i, p in enumerate(sorted(model.graphs), start=1)}

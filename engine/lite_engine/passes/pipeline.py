@@ -91,8 +91,9 @@ def optimize_graph(
     """An optimised copy of a graph; `journal` receives every rewrite and refusal.
 
     Raises ShapeError for a node that its inputs can never fit, and naming the pass when one breaks
-    the graph.
+    the graph; ModelFormatError when the file that it was read from was overwritten.
     """
+    graph.check_files()
     out = graph.copy()
     run_passes(
         out, PIPELINE if passes is None else passes, Journal() if journal is None else journal

@@ -15,7 +15,8 @@ import numpy as np
 
 from .. import settings
 from .._deprecated import deprecated_name
-from ..errors import BackendUnavailableError, ShapeError, UsageError
+from ..errors import BackendUnavailableError, LiteWarning, ShapeError, UsageError
+from ..mapped import FileState, maps
 from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import PRECISIONS, told
@@ -66,8 +67,9 @@ class Predictor:
     `backend` is auto, x86, arm, opencl or reference; LITE_BACKEND and then the file's preference
     decide when it is auto. `overrides` (layer → backend or precision) and `tuning` (layer →
     kernel) go before what the file says of its target; `faults` spoils layers on purpose
-    (plan/faults.py), `device` runs the CPU steps elsewhere. A new set of input shapes makes (and
-    caches) a new plan. Threads may share one: their runs take turns.
+    (plan/faults.py), `device` runs the CPU steps elsewhere. `mmap=False` (default: LITE_MMAP) reads
+    a file into memory; one that is mapped may not be overwritten in place. A new set of input
+    shapes makes (and caches) a new plan. Threads may share one: their runs take turns.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, and, for a
     layer that is not in the graph, UsageError.
     """
@@ -83,8 +85,9 @@ class Predictor:
         tuning: Mapping[str, str] | None = None,
         faults: Mapping[str, str] | None = None,
         device: Device | None = None,
+        mmap: bool | None = None,
     ) -> None:
-        self.model = open_model(model)
+        self.model = open_model(model, mmap=mmap)
         self.decision: Decision = choose(self.model, backend, precision, device)
         self._may_leave = backend == "auto" and settings.get("LITE_BACKEND") == "auto"
         self.backend = self.decision.backend
@@ -102,7 +105,9 @@ class Predictor:
         self.refused: dict[str, str] = {}
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._stored: StoredProgram | None = None
-        if self._may_use_stored():
+        #: Of the graph that the plans are made of.
+        self._files: list[FileState] = []
+        if self._may_use_stored() and (maps() if mmap is None else mmap):
             self._stored = StoredProgram.open(self.model, threads=self.threads)
 
     def _may_use_stored(self) -> bool:
@@ -180,6 +185,7 @@ class Predictor:
         checked = settings.get("LITE_CHECK") and self.backend != "reference"
         if self._stored and not wanted and not checked and self._stored.fits(given):
             return self._stored.run(given)
+        self._check_files()
         arrays = self.check_feeds(given)
         outputs = self.or_on_the_cpu(lambda: self._run(arrays, wanted))
         if checked:  # afterwards: an OpenCL device has given up by now what is wrong on it
@@ -221,7 +227,7 @@ class Predictor:
         self._choose_layers()
         self.decision.reasons.append(("opencl", False, f"failed while running: {error}"))
         self.forget_plans()
-        warnings.warn(f"{error}; {self.backend} runs the model instead", stacklevel=4)
+        warnings.warn(f"{error}; {self.backend} runs the model instead", LiteWarning, stacklevel=4)
 
     def _run(self, arrays: Mapping[str, np.ndarray], wanted: list[str]) -> dict[str, np.ndarray]:
         execution = self.execution({n: a.shape for n, a in arrays.items()})
@@ -257,6 +263,10 @@ class Predictor:
             fix=f"{hint}`lite info MODEL --layers --optimized` lists the layers",
         )
 
+    def _check_files(self) -> None:
+        for file in self._files:
+            file.check()
+
     def check_feeds(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Arrays of the right type and rank by input name. Raises ShapeError."""
         unknown = [n for n in feeds if n not in self.input_names]
@@ -284,6 +294,8 @@ class Predictor:
         from ..plan import make_plan
         from .execute import Execution
 
+        self._files = self.graph.files()
+        self._check_files()
         while True:
             plan = make_plan(
                 self.graph,

@@ -11,6 +11,7 @@ import numpy as np
 from .._version import __version__
 from ..backends.cpu.native import NativeFile, NativeProgram
 from ..errors import LiteError
+from ..mapped import FileState
 from ..model_file import Model
 from .shares import Share, shares
 
@@ -18,8 +19,8 @@ from .shares import Share, shares
 class StoredProgram:
     """Arrays in, arrays out, in the model's own shapes. Not for two threads at once."""
 
-    def __init__(self, program: NativeProgram) -> None:
-        self._program = program
+    def __init__(self, program: NativeProgram, file: FileState) -> None:
+        self._program, self._file = program, file
         self._types = {i.name: (i.dims, i.dtype.np) for i in program.inputs}
         self.input_names = list(self._types)
         self.output_names = [o.name for o in program.outputs]
@@ -33,7 +34,8 @@ class StoredProgram:
         if model.path is None or made_by != __version__ or padded:
             return None
         try:
-            return cls(NativeProgram.of_file(NativeFile(model.path), threads=threads))
+            file = NativeFile(model.path)
+            return cls(NativeProgram.of_file(file, threads=threads), file.state)
         except LiteError:
             return None  # planning from the graph says what is wrong, if it still is
 
@@ -50,6 +52,8 @@ class StoredProgram:
         return shares(("cpu", s.end_ns - s.start_ns) for s in steps)
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Raises BackendUnavailableError when the run fails."""
+        """Raises BackendUnavailableError when the run fails, ModelFormatError when the file was
+        overwritten."""
+        self._file.check()
         outputs = self._program.run([feeds[name] for name in self.input_names])
         return dict(zip(self.output_names, outputs, strict=True))

@@ -183,6 +183,7 @@ struct CpuFeatures {
 };
 
 struct Allocator;
+struct Program;
 
 // What prepare may ask of the runtime.
 struct Env {
@@ -190,8 +191,12 @@ struct Env {
   CpuFeatures cpu;            // already lowered by the max-ISA limit
   size_t l1_bytes, l2_bytes;  // data cache sizes per core, defaults where unknown
   Allocator* allocator;
+  const Program* program;  // while its steps are prepared
   char* error;
   size_t error_bytes;
+
+  // Whether two tensors' elements share bytes; `start` is where `a` starts, from b's first byte.
+  bool overlap(const Tensor& a, const Tensor& b, int64_t* start) const;
 
   // 64-byte aligned, zeroed, freed with the program, counted as packed memory.
   // nullptr when memory is exhausted or a test injects a failure: return env.out_of_memory().
@@ -213,7 +218,7 @@ enum : uint32_t {
   kAcceptsHalo = 2,
   kInPlace = 4,    // an output may start where an input of the same byte size starts
   kOneThread = 8,  // run is called by one thread only, with thread 0 of threads 1
-  kOverlaps = 16,  // inputs may lie inside outputs and the other way round (views of one buffer)
+  kOverlaps = 16,  // its prepare checks where inputs and outputs share memory (views of one buffer)
   kDivisible = 32, // run may be called for more shares than there are threads, several by one thread
 };
 

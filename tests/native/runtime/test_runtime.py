@@ -114,6 +114,47 @@ def test_concat_buffer_slices_and_halo():
     assert np.array_equal(pool[:, 1:3, 1:3], data)
 
 
+@pytest.mark.parametrize("joining", [True, False])
+@pytest.mark.parametrize("offset, accepted", [(0, True), (16, False), (4, False), (48, False)])
+def test_a_piece_lies_in_its_place_or_apart(joining, offset, accepted):
+    """A piece that lies askew in the whole would be copied over itself."""
+    plan = Plan("cpu")
+    x = tensor(plan, "x", (4, 4), "input")
+    whole = tensor(plan, "whole", (4, 4), "arena")
+    piece = tensor(plan, "piece", (4, 4), "arena", alias_of=whole, offset=offset)
+    if offset:  # room for the whole piece
+        plan.tensors[whole].dims = (8, 4)
+    y = tensor(plan, "y", (4, 4), "output")
+    plan.inputs.append(x)
+    plan.outputs.append(y)
+    plan.arena_bytes = 256
+    target = tensor(plan, "target", (4, 4), "arena", alias_of=whole)
+    ends = [piece, target] if joining else [target, piece]
+    step(plan, "Neg", "f32_unary", [x], ends[:1])
+    op, kernel = ("Concat", "copy_concat") if joining else ("Split", "copy_split")
+    step(plan, op, kernel, ends[:1], ends[1:], axis=0)
+    step(plan, "Neg", "f32_unary", ends[1:], [y])
+    data = np.arange(16, dtype=np.float32).reshape(4, 4)
+    if accepted:
+        assert np.array_equal(load(plan).run([data])[0], data)
+    else:
+        with pytest.raises(ModelFormatError, match="'piece' lies in 'target', but not"):
+            load(plan)
+
+
+def test_arrays_need_not_be_aligned():
+    odd = np.ndarray(X.shape, X.dtype, bytearray(X.nbytes + 1), 1)
+    odd[...] = X
+    assert not odd.flags.aligned
+    program = load(chain("Neg"))
+    assert np.array_equal(program.run([odd])[0], -X)
+    with pytest.raises(ShapeError, match="aligned to 4"):
+        program.run([X], [odd])
+    plan = one_step_plan("Add", "f32_binary", [X, X], [X], constant=[1])
+    plan.tensors[1].data = odd
+    assert np.array_equal(load(plan).run([X])[0], X + X)
+
+
 BAD_ATTRS = [
     ("Softmax", "f32_softmax", {"axis": 9}, "axis is outside"),
     ("Relayout", "copy_relayout", {"perm": [0, 0]}, "not a permutation"),

@@ -4,7 +4,7 @@
     outputs = program.run([image])          # arrays in physical order, in the program's order
     program.step_times_ns()
 
-Arrays are handed over without a copy when they are C-contiguous and of the right type.
+Arrays are handed over without a copy when they are C-contiguous, aligned and of the right type.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from ..._native import library_path
 from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
 from ...ir import DType
+from ...mapped import file_state
 
 ABI_VERSION = 3
 #: What the numbers of the program format mean (plan/program.py), from 1.
@@ -215,10 +216,11 @@ def kernel_names() -> frozenset[str]:
 
 
 class NativeFile:
-    """A `.lite` file opened by the runtime itself. Raises ModelFormatError when it is damaged."""
+    """A `.lite` file mapped by the runtime itself. Raises ModelFormatError when it is damaged."""
 
     def __init__(self, path: Path) -> None:
         self._lib = library()
+        self.state = file_state(path)
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         self.handle = self._lib.lite_file_open(str(path).encode(), error, _ERROR_BYTES)
         if not self.handle:
@@ -256,7 +258,7 @@ class NativeProgram:
         timed: bool = False,
     ) -> None:
         # The runtime reads weights in place: they are kept alive.
-        arrays = [np.ascontiguousarray(w) for w in weights]
+        arrays = [_dense(w) for w in weights]
         count = len(arrays)
         addresses = (ctypes.c_void_p * max(count, 1))(*(w.ctypes.data for w in arrays))
         sizes = (ctypes.c_size_t * max(count, 1))(*(w.nbytes for w in arrays))
@@ -341,8 +343,12 @@ class NativeProgram:
         arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
         outputs = list(out) if out is not None else [_room_for(info) for info in self.outputs]
         for array, info in zip(outputs, self.outputs):
-            if not array.flags.c_contiguous or array.nbytes != info.nbytes:
-                raise ShapeError(f"output '{info.name}' needs {info.nbytes} contiguous bytes")
+            dense = array.flags.c_contiguous and array.flags.aligned
+            if not dense or array.nbytes != info.nbytes:
+                raise ShapeError(
+                    f"output '{info.name}' needs {info.nbytes} contiguous bytes, aligned to "
+                    f"{info.dtype.itemsize}"
+                )
         for array, info in zip((*arrays, *outputs), (*self.inputs, *self.outputs)):
             if self._lib.lite_program_bind(
                 self._handle, info.tensor, array.ctypes.data, array.nbytes
@@ -360,7 +366,7 @@ class NativeProgram:
                 f"input '{info.name}' is {info.dtype}{list(info.dims)}, "
                 f"got {array.dtype}{list(array.shape)}"
             )
-        return np.ascontiguousarray(array)
+        return _dense(array)
 
     def tap(self, name: str, on: bool = True) -> None:
         """Keeps a copy of a tensor in every run. Raises ShapeError for an unknown name."""
@@ -407,6 +413,11 @@ class NativeProgram:
     def run_ns(self) -> int:
         """Wall time of the last run."""
         return int(self.memory().run_ns)
+
+
+def _dense(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy where its elements are not contiguous or not aligned to their size."""
+    return np.require(array, requirements=("C", "ALIGNED"))
 
 
 def _room_for(info: TensorInfo) -> np.ndarray:

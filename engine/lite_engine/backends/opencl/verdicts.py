@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...documents import Part, parse
-from ...errors import LiteError, ModelFormatError
+from ...errors import LiteError, LiteWarning, ModelFormatError
 from ...files import write_file
 from ...terminal import one_line, shortened
 from .launch import Launch, shape_class
@@ -136,7 +136,7 @@ class Verdicts:
         """Warns, once in a process for each kernel variant."""
         if failure.name not in self._told:
             self._told.add(failure.name)
-            warnings.warn(f"{self.device}: {failure}; {instead}", stacklevel=2)
+            warnings.warn(f"{self.device}: {failure}; {instead}", LiteWarning, stacklevel=2)
 
     def save(self) -> None:
         """Writes what is new; a full or read-only disk only costs the next start."""

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelFormatError, ShapeError, UnsupportedOperatorError
-from ...files import head, map_file
+from ...files import head
 from ...ir import DType, Graph, Shape, Value, format_shape
+from ...mapped import map_file
 from .._emit import Emitter
 from . import layers_pointwise, layers_shape, layers_ssd
 from .layers import LAYERS, Call

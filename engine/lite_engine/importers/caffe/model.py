@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ModelFormatError
-from ...files import map_file
+from ...mapped import map_file
 from .._protobuf import Message
 from . import fields
 from ._prototxt import MAX_BYTES, Block, parse

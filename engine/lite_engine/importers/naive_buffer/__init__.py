@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...files import head, map_file
+from ...files import head
 from ...ir import Graph, Shape
+from ...mapped import map_file
 from ..paddle.builder import build
 from ..paddle.program import Program
 from .container import META_VERSIONS, looks_like_nb, read_header, read_nb

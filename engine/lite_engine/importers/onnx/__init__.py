@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelFormatError
-from ...files import head, map_file
+from ...files import head
 from ...ir import Graph
+from ...mapped import map_file
 from .._protobuf import Buffer, Message
 from . import fields
 from .reader import ModelReader

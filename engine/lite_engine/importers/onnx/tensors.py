@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
-from ...files import inside, map_file
+from ...files import inside
 from ...ir import Dim, DType, Shape
+from ...mapped import map_file
 from .._protobuf import Buffer, Message
 from . import fields
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...errors import ModelFormatError
-from ...files import head, map_file
+from ...files import head
 from ...ir import Graph, Shape
+from ...mapped import map_file
 from .builder import build
 from .params import read_combined, read_separate
 from .pir import looks_like_pir, read_pir

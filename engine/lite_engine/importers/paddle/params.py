@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ModelFormatError
-from ...files import inside, map_file
+from ...files import inside
 from ...ir import DType
+from ...mapped import map_file
 from .._protobuf import Buffer, Message
 from .program_desc import tensor_desc
 

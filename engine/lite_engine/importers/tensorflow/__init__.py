@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
-from ...files import head, map_file
+from ...files import head
 from ...ir import DType, Graph, Value
+from ...mapped import map_file
 from .._emit import Emitter, name_open_sizes
 from .._protobuf import Message
 from . import fields, ops_basic, ops_control, ops_nn

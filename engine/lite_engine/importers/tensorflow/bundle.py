@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import ModelFormatError
-from ...files import map_file
 from ...ir import DType
+from ...mapped import map_file
 from .._protobuf import Message, read_varint
 from . import fields
 from .graphdef import DTYPES, read_shape

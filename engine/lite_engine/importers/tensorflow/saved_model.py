@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import LiteError, ModelFormatError
-from ...files import map_file
 from ...ir import DType
+from ...mapped import map_file
 from .._protobuf import Message
 from . import fields
 from .bundle import Bundle

@@ -12,8 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 from ...errors import UnsupportedOperatorError
-from ...files import head, map_file
+from ...files import head
 from ...ir import Graph, Value
+from ...mapped import map_file
 from .._emit import Emitter
 from . import ops_basic, ops_control, ops_custom, ops_nn
 from ._translate import Tensors, find, translate

@@ -125,7 +125,12 @@ bool prepare_pieces(Step& step, Env& env, bool joining) {
                         : CopyAxis{piece->dims[d], whole_strides[d], strides[d]};
     Part& part = state->parts[state->count++];
     part = joining ? Part{{}, i, 0, origin, offset} : Part{{}, 0, i, offset, origin};
-    plan_copy(axes, whole->rank, dtype_bytes(whole->dtype), &part.plan);
+    const int64_t element = dtype_bytes(whole->dtype);
+    plan_copy(axes, whole->rank, element, &part.plan);
+    int64_t start;
+    if (part.plan.total && env.overlap(*piece, *whole, &start) &&
+        (start != (offset - origin) * element || !in_place(part.plan)))
+      return env.fail("'%s' lies in '%s', but not in its place", piece->name, whole->name);
     at += piece->dims[axis];
   }
   if (at != whole->dims[axis]) return env.fail("the pieces do not fill axis %d", axis);

@@ -24,17 +24,24 @@ bool names_op(const char* ops, const char* op) {
 
 }  // namespace
 
+namespace {
+
+// From the arena's first byte, or from the root's where the root has memory of its own.
+uint64_t first_byte(const Program& program, const Tensor& t) {
+  const Storage& storage = program.storage[t.index];
+  const bool inside = storage.root != t.index;
+  const bool arena = program.tensors[storage.root].role == Role::kArena;
+  return storage.offset + (arena && inside ? program.storage[storage.root].offset : 0);
+}
+
+}  // namespace
+
 bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
-  const Storage& x = program.storage[a.index];
-  const Storage& y = program.storage[b.index];
+  const int root_a = program.storage[a.index].root, root_b = program.storage[b.index].root;
   const bool arena =
-      program.tensors[x.root].role == Role::kArena && program.tensors[y.root].role == Role::kArena;
-  if (!arena && x.root != y.root) return false;
-  uint64_t first_a = x.offset, first_b = y.offset;
-  if (arena) {
-    if (x.root != a.index) first_a += program.storage[x.root].offset;
-    if (y.root != b.index) first_b += program.storage[y.root].offset;
-  }
+      program.tensors[root_a].role == Role::kArena && program.tensors[root_b].role == Role::kArena;
+  if (!arena && root_a != root_b) return false;
+  const uint64_t first_a = first_byte(program, a), first_b = first_byte(program, b);
   if (first_a + a.bytes <= first_b || first_b + b.bytes <= first_a) return false;
   const uint64_t row = a.pitch * dtype_bytes(a.dtype);
   if (row == 0 || row != static_cast<uint64_t>(b.pitch * dtype_bytes(b.dtype))) return true;
@@ -46,15 +53,17 @@ bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
   return !apart;
 }
 
+bool Env::overlap(const Tensor& a, const Tensor& b, int64_t* start) const {
+  *start = static_cast<int64_t>(first_byte(*program, a) - first_byte(*program, b));
+  return lite::overlap(*program, a, b);
+}
+
 namespace {
 
 bool same_place(const lite_program& p, const Tensor& a, const Tensor& b) {
-  const Storage& x = p.program.storage[a.index];
-  const Storage& y = p.program.storage[b.index];
-  const uint64_t base_a = x.root != a.index ? p.program.storage[x.root].offset : 0;
-  const uint64_t base_b = y.root != b.index ? p.program.storage[y.root].offset : 0;
-  return x.offset + base_a == y.offset + base_b && a.bytes == b.bytes && a.pitch == b.pitch &&
-         dtype_bytes(a.dtype) == dtype_bytes(b.dtype) && memcmp(a.halo, b.halo, sizeof a.halo) == 0;
+  return first_byte(p.program, a) == first_byte(p.program, b) && a.bytes == b.bytes &&
+         a.pitch == b.pitch && dtype_bytes(a.dtype) == dtype_bytes(b.dtype) &&
+         memcmp(a.halo, b.halo, sizeof a.halo) == 0;
 }
 
 bool check_tensor(Env& env, const Kernel& kernel, const Tensor* t) {
@@ -152,6 +161,7 @@ void drop_weight_pages(const lite_program& p, const Step& step) {
 
 bool prepare_steps(lite_program* p) {
   const size_t before = p->memory.used_bytes;
+  p->env.program = &p->program;
   for (int i = 0; i < p->program.num_steps; ++i) {
     Step& step = p->program.steps[i];
     if (p->opencl && p->opencl->step_of[i] >= 0) continue;
