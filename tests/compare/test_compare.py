@@ -14,7 +14,7 @@ from lite_engine.compare import _compare as module
 from lite_engine.compare.alignment import _left_by, align
 from lite_engine.compare.difference import channel_map, difference, histogram
 from lite_engine.compare.index_outputs import index_output_of, same_indices
-from lite_engine.compare.judge import output_limit
+from lite_engine.compare.outputs import output_limit
 from lite_engine.compare.rounding import explained
 from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
@@ -253,7 +253,7 @@ def test_outputs_may_carry_ten_times_what_a_layer_may() -> None:
     def limit(*own: float, quantised: bool = False) -> float:
         rows = [SimpleNamespace(isolated={"rel_l2": x}, within=True, quantized=quantised)
                 for x in own]  # fmt: skip
-        return output_limit(SimpleNamespace(layers=rows), a, b)
+        return output_limit(rows, a, b)
 
     assert limit() == pytest.approx(10 * (1e-4 + 8 * 2**-24))
     assert limit(3e-3, 4e-3) == pytest.approx(10 * 5e-3)

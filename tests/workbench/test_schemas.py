@@ -88,7 +88,7 @@ def test_saved_runs_fit(document):
 
 def test_a_comparison_that_finds_a_difference_fits(document):
     data = document("compare {M} --backends reference,{HERE} --tolerance 0", code=1)
-    assert data["first_divergence"]
+    assert data["first_divergence"]["name"] == data["finding"]["layer"]
     check("compare", data)
 
 

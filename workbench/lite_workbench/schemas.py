@@ -27,7 +27,7 @@ Schema = dict[str, Any]
 
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 1, "run": 1, "profile": 2, "tune": 1,
-            "compare": 2, "devices": 1, "export": 1, "runs": 2}  # fmt: skip
+            "compare": 3, "devices": 1, "export": 1, "runs": 2}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},

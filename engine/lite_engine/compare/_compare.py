@@ -9,16 +9,21 @@ At the first divergence the NumPy reference decides which side is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import UsageError
 from .alignment import Pair
 from .comparison import Comparison, LayerDifference
-from .comparison_run import ComparisonRun
-from .ill_conditioned import ill_conditioned, wrong_in_whole_runs
-from .judge import apart, judge
-from .ran import note_shares
+from .find import find
+from .ill_conditioned import ill_conditioned
+from .judge import FLOAT_TOLERANCE
+from .matched import Matched, match, whole_run
+from .outputs import compare_outputs, differing
+from .ran import with_backends
 from .side import Side, Valued
+from .window import NOTHING, compare_window
+from .words import sentence, wrong_side
 
 WINDOW_BYTES = 96 << 20
 Progress = Callable[[int, int], None]
@@ -40,9 +45,9 @@ def compare(
     each operator's own for the coarser precision. `detail` names layers whose histogram and
     channel map are wanted; the first divergence always has them. Raises ShapeError, UsageError.
     """
-    run = ComparisonRun(a, b, feeds, tolerance, isolated, set(detail))
-    pairs = choose(run.pairs, layers, until, detail)
-    return _compared(run, pairs, whole=not (layers or until), progress=progress)
+    on = match(a, b, feeds, tolerance, isolated, detail)
+    pairs = choose(on.pairs, layers, until, detail)
+    return _compared(on, pairs, whole=not (layers or until), progress=progress)
 
 
 def bisect(
@@ -63,51 +68,74 @@ def bisect(
 
     Where no layer of that window is wrong and outputs differ, every window is compared.
     """
-    run = ComparisonRun(a, b, feeds, tolerance, isolated, set(detail))
-    every = choose(run.pairs, layers, until, detail)
-    suspects = _sized(run, every)
+    on = match(a, b, feeds, tolerance, isolated, detail)
+    every = choose(on.pairs, layers, until, detail)
+    suspects = _sized(on, every)
     narrowed = False  # then the last of them is known to differ
     while sum(size for _, size in suspects) > WINDOW_BYTES and len(suspects) > 1:
         probes = _spread([size for _, size in suspects], narrowed)
-        wrong = run.differing([suspects[i][0] for i in probes])
+        wrong = _first_differing(on, [suspects[i][0] for i in probes])
         if wrong is None:
             suspects = suspects[probes[-1] + 1 :] or suspects[-1:]
         else:
             suspects = suspects[probes[wrong - 1] + 1 if wrong else 0 : probes[wrong] + 1]
             narrowed = True
     whole = not (layers or until)
-    result = _compared(run, [pair for pair, _ in suspects], whole=whole)
+    result = _compared(on, [pair for pair, _ in suspects], whole=whole)
     if whole and not result.agrees and result.first_divergence is None and len(every) > 1:
-        return _compared(run, every, whole=True)
+        return _compared(on, every, whole=True)
     return result
+
+
+def _first_differing(on: Matched, probes: Sequence[Pair]) -> int | None:
+    """Which of these values of two whole runs is the first that differs by more than rounding
+    adds up to along a model."""
+    rows = compare_window(replace(on, isolated=False), probes, 0, NOTHING).rows
+    return next((i for i, row in enumerate(rows) if not row.within), None)
 
 
 def _compared(
-    run: ComparisonRun, pairs: Sequence[Pair], *, whole: bool, progress: Progress | None = None
+    on: Matched, pairs: Sequence[Pair], *, whole: bool, progress: Progress | None = None
 ) -> Comparison:
     """These layers, window by window; the outputs and what has no counterpart when `whole`."""
-    a, b = run.a, run.b
+    a, b = on.a, on.b
     rows: list[LayerDifference] = []
-    for window in _windows(run, pairs):
-        rows += run.rows(window, len(rows))
+    window = NOTHING
+    for part in _windows(on, pairs):
+        window = compare_window(on, part, len(rows), window)
+        rows += window.rows
         if progress:
             progress(len(rows), len(pairs))
-    result = Comparison(a.label, b.label, run.tolerance, None, rows, True, model=run.model_name)
+    rows, shares, ran = with_backends(on, rows)
+    outputs: dict[str, dict[str, Any]] = {}
+    unmatched: list[str] = []
     if whole:
-        result.outputs, result.unmatched_outputs = run.outputs()
-        result.unaligned = len(b.value_names()) - len(run.pairs)
-    if run.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
-        result.ill_conditioned = ill_conditioned(apart(result, a, b), result, run)
-    note_shares(result, run)
-    judge(result, a, b, run.feeds)
-    unexplained = result.differing_outputs and run.isolated and not result.first_divergence
-    if unexplained and (row := wrong_in_whole_runs(result, run)) is not None:
-        result.verdict = (
-            f"no layer fails on its own, but {row.name} ({row.op}) gives different results in "
-            f"{b.label}'s whole run than on its own: an error in its plan or driver, not rounding"
-        )
-    result.runs += run.runs
-    return result
+        va, vb = (window.a, window.b) if rows else (whole_run(on, ()), whole_run(on, (), of_b=True))
+        outputs, unmatched = compare_outputs(on, va, vb)
+    apart = differing(on, rows, outputs)
+    excused: dict[str, str] = {}
+    if on.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
+        excused = ill_conditioned(on, apart, rows)
+    apart = [name for name in apart if name not in excused]
+    finding = find(on, rows, outputs, apart, unmatched)
+    result = Comparison(
+        a.label, b.label, on.tolerance, None, rows, finding, finding.kind == "agree",
+        on.tolerance or max((x.tolerance for x in rows), default=0.0) or FLOAT_TOLERANCE,
+        model=on.model_name, outputs=outputs, ill_conditioned=excused, differing_outputs=apart,
+        unmatched_outputs=unmatched, unaligned=len(b.value_names()) - len(on.pairs) if whole else 0,
+        runs=on.tally.runs, shares=shares, ran=ran,
+    )  # fmt: skip
+    return replace(result, verdict=sentence(result), first_divergence=_first_divergence(result))
+
+
+def _first_divergence(result: Comparison) -> dict[str, Any] | None:
+    row = next((x for x in result.layers if not x.within), None)
+    if row is None:
+        return None
+    return {
+        "index": row.index, "name": row.name, "op": row.op, "sources": row.sources,
+        "kernel": row.kernel_candidate, "wrong_side": wrong_side(result), "detail": row.detail,
+    }  # fmt: skip
 
 
 def choose(
@@ -131,11 +159,11 @@ def choose(
     return [p for p in chosen if not layers or p.node.name in layers]
 
 
-def _windows(run: ComparisonRun, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+def _windows(on: Matched, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     """Consecutive layers whose values fit into WINDOW_BYTES."""
     window: list[Pair] = []
     size = 0
-    for pair, nbytes in _sized(run, pairs):
+    for pair, nbytes in _sized(on, pairs):
         if window and size + nbytes > WINDOW_BYTES:
             yield window
             window, size = [], 0
@@ -145,16 +173,16 @@ def _windows(run: ComparisonRun, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
         yield window
 
 
-def _sized(run: ComparisonRun, pairs: Sequence[Pair]) -> list[tuple[Pair, int]]:
+def _sized(on: Matched, pairs: Sequence[Pair]) -> list[tuple[Pair, int]]:
     """Layers and the bytes of their values; without values that no plan holds."""
     plans = [
         side.predictor.plan({n: x.shape for n, x in feeds.items()})
-        for side, feeds in ((run.a, run.feeds), (run.b, run.feeds_b))
+        for side, feeds in ((on.a, on.feeds), (on.b, on.feeds_b))
         if isinstance(side, Side)
     ]
     found = []
     for pair in pairs:
-        names = [pair.name_a if s is run.a else pair.name_b for s in (run.a, run.b)
+        names = [pair.name_a if s is on.a else pair.name_b for s in (on.a, on.b)
                  if isinstance(s, Side)]  # fmt: skip
         if all(name in plan.tensor_of for name, plan in zip(names, plans, strict=True)):
             nbytes = plans[0].tensors[plans[0].tensor_of[names[0]]].nbytes

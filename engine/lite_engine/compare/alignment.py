@@ -26,7 +26,7 @@ _NODE_SUFFIX = re.compile(r"(_quant(ized)?|_QuantizeLinear|_DequantizeLinear|:\d
 SAME_WEIGHTS = 1e-4
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Pair:
     """One value that both sides have. `node` is the layer of the side that has a graph (B's when
     both have one, so that fusions are B's own); `value_a`, `value_b` are None for a framework.

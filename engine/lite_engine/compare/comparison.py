@@ -1,17 +1,20 @@
-"""The answer of a comparison: a row per layer, the first divergence, the verdict."""
+"""The answer of a comparison: a row per layer, what was found, the verdict."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from .._deprecated import deprecated_name
 from ..runtime.answer import Answer
 from ..runtime.shares import Share
 from .difference import Difference
+from .finding import Finding
+
+State = Literal["within", "propagated", "failing"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Compared:
     """Which layer a row is about. A base of its own, because fields come in the order of bases."""
 
@@ -22,7 +25,7 @@ class _Compared:
     tolerance: float
 
 
-@dataclass
+@dataclass(frozen=True)
 class LayerDifference(Difference, _Compared):
     """One row: the accumulated difference of a layer. `isolated` holds the same figures for the
     layer run alone on the baseline's values. `sources` are nodes of the baseline,
@@ -30,10 +33,16 @@ class LayerDifference(Difference, _Compared):
     `floor` is never an error. `explained` is the measured error of rounding and clipping;
     `quantized` is true where the two sides hold different integers.
     `backend_baseline` and `backend_candidate` ran the layer in the whole runs; they are empty for a
-    layer without computation and for another framework."""
+    layer without computation and for another framework.
+
+    `state` is what the row says of its layer: "failing" (on its own, or, without `isolated`, in
+    the whole run), "propagated" (right on its own, but its whole runs differ by more than
+    rounding adds up to), or "within".
+    """
 
     isolated: dict[str, Any] | None
     within: bool
+    state: State = "within"
     kernel_candidate: str = ""
     backend_baseline: str = ""
     backend_candidate: str = ""
@@ -46,16 +55,18 @@ class LayerDifference(Difference, _Compared):
     detail: dict[str, Any] | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Comparison(Answer):
     """The result of `lite compare`; `to_dict` is its JSON.
 
     baseline, candidate  the names of the two sides; the baseline is trusted
+    finding              what was found, as data; its `kind` decides about the exit code
+    verdict              the same as a sentence
     first_divergence     the first layer that fails on its own, None without one
-    agrees               False when a layer fails on its own, or when outputs differ or have no
-                         counterpart
-    differing_outputs    outputs that differ by more than rounding and ill-conditioned layers
-                         explain
+    agrees               `finding.kind` is "agree"
+    usual_tolerance      where one line stands for the tolerances of all layers
+    differing_outputs    outputs that differ by more than the errors of layers add up to and than
+                         ill-conditioned layers explain
     unmatched_outputs    outputs without a counterpart, one sentence each
     ill_conditioned      {output: layer}: the layer amplifies a difference within the limit, and
                          nothing else makes this output differ
@@ -71,7 +82,9 @@ class Comparison(Answer):
     tolerance: float | None
     first_divergence: dict[str, Any] | None
     layers: list[LayerDifference]
+    finding: Finding
     agrees: bool
+    usual_tolerance: float
     verdict: str = ""
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     model: str = ""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass
+@dataclass(frozen=True)
 class Difference:
     """The candidate b against the baseline a. `sqnr_db` is 10·log10(Σa² / Σ(a−b)²), None when the
     difference is zero.

@@ -20,34 +20,30 @@ explain (index_outputs.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from .comparison import LayerDifference
 from .difference import difference
 from .index_outputs import is_index_output, right_in_whole_runs
-from .judge import CARRIED, output_limit, within
+from .judge import CARRIED, within
+from .matched import Matched, again, reads
+from .outputs import output_limit
 
 #: Layers that are looked at for a fault of whole runs: the first one over its limit, unless its
 #: error is just what its inputs carry.
 SUSPECTS = 8
 
-if TYPE_CHECKING:
-    from .comparison import Comparison, LayerDifference
-    from .comparison_run import ComparisonRun
-
 
 def ill_conditioned(
-    outputs: Sequence[str], result: Comparison, run: ComparisonRun
+    on: Matched, outputs: Sequence[str], rows: Sequence[LayerDifference]
 ) -> dict[str, str]:
     """Output → the ill-conditioned layer that excuses it, for those of `outputs` that have one."""
-    limit = output_limit(result, run.a, run.b)
+    limit = output_limit(rows, on.a, on.b)
     found = {}
     for name in outputs:
-        last = next(
-            (r for r in result.layers if name in (r.value_baseline, r.value_candidate)), None
-        )
+        last = next((r for r in rows if name in (r.value_baseline, r.value_candidate)), None)
         if last is None:
             continue
-        way = _WayBack(result, run, limit)
+        way = _WayBack(on, rows, limit)
         if way.excused(last.value_candidate) and way.ill_conditioned and way.whole_run_is_right():
             found[name] = way.ill_conditioned[0].name
     return found
@@ -56,9 +52,9 @@ def ill_conditioned(
 class _WayBack:
     """From an output to the values that are within the limit."""
 
-    def __init__(self, result: Comparison, run: ComparisonRun, limit: float) -> None:
-        self.run, self.limit = run, limit
-        self.rows = {r.value_candidate: r for r in result.layers}
+    def __init__(self, on: Matched, rows: Sequence[LayerDifference], limit: float) -> None:
+        self.on, self.limit = on, limit
+        self.rows = {r.value_candidate: r for r in rows}
         self.over: list[LayerDifference] = []
         self.ill_conditioned: list[LayerDifference] = []
         self._known: dict[str, bool] = {}
@@ -71,7 +67,7 @@ class _WayBack:
         return self._known[value]
 
     def _excused(self, value: str) -> bool:
-        if value in self.run.feeds_b:
+        if value in self.on.feeds_b:
             return True
         if value not in self.rows:
             return False
@@ -81,12 +77,12 @@ class _WayBack:
         if row.nan_baseline or row.nan_candidate:
             return False
         self.over.append(row)
-        reads = self.run.reads(row.value_candidate)
-        if not all(self.excused(name) for name in reads):
+        inputs = reads(self.on, [self.on.pair_of[row.value_candidate]])
+        if not all(self.excused(name) for name in inputs):
             return False
-        given = [self.rows[name] for name in reads if name in self.rows]
+        given = [self.rows[name] for name in inputs if name in self.rows]
         inside = all(self._inside(x) for x in given)
-        if (inside and is_index_output(self.run, row.value_candidate)) or _is_ill_conditioned(
+        if (inside and is_index_output(self.on, row.value_candidate)) or _is_ill_conditioned(
             row, given
         ):
             self.ill_conditioned.append(row)
@@ -98,13 +94,13 @@ class _WayBack:
 
     def whole_run_is_right(self) -> bool:
         """B's layers alone, on what B's whole run gave them, make what it made."""
-        alone, whole = self.run.again([r.value_candidate for r in self.over])
+        alone, whole = again(self.on, [r.value_candidate for r in self.over])
         if any(r.value_candidate not in alone for r in self.over):
             return False
         choices = [
-            r.value_candidate for r in self.over if is_index_output(self.run, r.value_candidate)
+            r.value_candidate for r in self.over if is_index_output(self.on, r.value_candidate)
         ]
-        return right_in_whole_runs(self.run, choices, alone, whole) and all(
+        return right_in_whole_runs(self.on, choices, alone, whole) and all(
             within(
                 difference(whole[r.value_candidate], alone[r.value_candidate]), r.tolerance, r.floor
             )
@@ -113,13 +109,13 @@ class _WayBack:
         )
 
 
-def wrong_in_whole_runs(result: Comparison, run: ComparisonRun) -> LayerDifference | None:
+def wrong_in_whole_runs(on: Matched, rows: Sequence[LayerDifference]) -> LayerDifference | None:
     """The first layer over its limit that makes other numbers in B's whole run than alone, of the
     same inputs: something in that run overwrites or misplaces them. None where it makes the same,
     and errors only add up."""
-    over = [r for r in result.layers if not within(r, CARRIED * r.tolerance, CARRIED * r.floor)]
-    suspects = [r for r in over if not is_index_output(run, r.value_candidate)][:SUSPECTS]
-    alone, whole = run.again([r.value_candidate for r in suspects]) if suspects else ({}, {})
+    over = [r for r in rows if not within(r, CARRIED * r.tolerance, CARRIED * r.floor)]
+    suspects = [r for r in over if not is_index_output(on, r.value_candidate)][:SUSPECTS]
+    alone, whole = again(on, [r.value_candidate for r in suspects]) if suspects else ({}, {})
     for row in suspects:
         if row.value_candidate in alone:
             d = difference(whole[row.value_candidate], alone[row.value_candidate])

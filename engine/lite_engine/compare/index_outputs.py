@@ -7,9 +7,8 @@ scores. A small margin may be decided either way when scores are rounded, a larg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,29 +17,12 @@ from .alignment import Pair
 from .comparison import LayerDifference
 from .difference import difference
 from .judge import CARRIED
+from .matched import Arrays, Matched, reads, real, whole_run
 from .rounding import SMALLEST, UNIT
-from .side import Valued, quant_of, to_float
-
-Arrays = Mapping[str, np.ndarray]
+from .side import quant_of, to_float
 
 
-class Comparing(Protocol):
-    """What these functions need of a ComparisonRun: the pairs by B's
-    names, A's names by B's, and values as real numbers of one shape."""
-
-    a: Valued
-    b: Valued
-    pair_of: dict[str, Pair]
-    known: dict[str, str]
-
-    def reads(self, value_b: str) -> dict[str, str]: ...
-
-    def values_a(self, names: Sequence[str]) -> Arrays: ...
-
-    def real(self, pair: Pair, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-
-
-@dataclass
+@dataclass(frozen=True)
 class IndexOutput:
     """What a layer chooses from: its answers are indices of `scores` along `axis`."""
 
@@ -77,38 +59,38 @@ def same_indices(
     return bool(np.all((at_a == at_b) | (margin <= slack_a + slack_b)))
 
 
-def is_index_output(run: Comparing, value_b: str) -> bool:
+def is_index_output(on: Matched, value_b: str) -> bool:
     """B's layer answers with places among scores that A has too."""
-    choice = index_output_of(run.pair_of[value_b].node_b, value_b)
-    return choice is not None and choice.scores.name in run.known
+    choice = index_output_of(on.pair_of[value_b].node_b, value_b)
+    return choice is not None and choice.scores.name in on.known
 
 
-def judge_alone(
-    run: Comparing, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
-) -> None:
-    """Judges a layer of B that chooses among A's scores, `given` as B has them: a choice is right
-    when its score and the right one's differ by no more than the two lose on the way to B."""
-    s, t, axis = _scores(run, pair, va, given)
-    x, y = run.real(pair, va[pair.name_a], alone)
-    right = same_indices(s, axis, x, y, np.maximum(_lost(run, s), np.abs(t - s)))
-    _judged(row, x, y, right)
+def judged_alone(
+    on: Matched, pair: Pair, row: LayerDifference, va: Arrays, given: Arrays, alone: np.ndarray
+) -> LayerDifference:
+    """The row of a layer of B that chooses among A's scores, `given` as B has them: a choice is
+    right when its score and the right one's differ by no more than the two lose on the way to
+    B."""
+    s, t, axis = _scores(on, pair, va, given)
+    x, y = real(on, pair, va[pair.name_a], alone)
+    right = same_indices(s, axis, x, y, np.maximum(_lost(on, s), np.abs(t - s)))
+    return _judged(row, x, y, right)
 
 
-def judge_in_whole_runs(
-    run: Comparing, pair: Pair, row: LayerDifference, va: Arrays, vb: Arrays
-) -> None:
-    """Judges the places of B's whole run, where its layer was not run alone: those are right that
+def judged_in_whole_runs(
+    on: Matched, pair: Pair, row: LayerDifference, va: Arrays, vb: Arrays
+) -> LayerDifference:
+    """The row of indices of B's whole run, where its layer was not run alone: those are right that
     no larger margin parts from A's than errors like those of all scores explain."""
-    s, t, axis = _scores(run, pair, va, vb)
-    x, y = run.real(pair, va[pair.name_a], vb[pair.name_b])
-    slack = np.maximum(_lost(run, s), _explained_margin(s, t) / 2)
-    _judged(row, x, y, same_indices(s, axis, x, y, slack))
+    s, t, axis = _scores(on, pair, va, vb)
+    x, y = real(on, pair, va[pair.name_a], vb[pair.name_b])
+    slack = np.maximum(_lost(on, s), _explained_margin(s, t) / 2)
+    return _judged(row, x, y, same_indices(s, axis, x, y, slack))
 
 
-def _judged(row: LayerDifference, x: np.ndarray, y: np.ndarray, right: bool) -> None:
-    row.within = right
-    row.explained = difference(x, y).rel_l2 if right else 0.0
-    row.tolerance = row.explained
+def _judged(row: LayerDifference, x: np.ndarray, y: np.ndarray, right: bool) -> LayerDifference:
+    error = difference(x, y).rel_l2 if right else 0.0
+    return replace(row, within=right, explained=error, tolerance=error)
 
 
 def _explained_margin(s: np.ndarray, t: np.ndarray) -> float:
@@ -117,50 +99,45 @@ def _explained_margin(s: np.ndarray, t: np.ndarray) -> float:
     return CARRIED * float(np.sqrt(np.mean(np.square(t - s))))
 
 
-def right_in_whole_runs(
-    run: Comparing, values_b: Sequence[str], alone: Arrays, whole: Arrays
-) -> bool:
+def right_in_whole_runs(on: Matched, values_b: Sequence[str], alone: Arrays, whole: Arrays) -> bool:
     """B's whole run chose these places as its layers alone do from its own scores, and none whose
     margin is larger than errors like those of all its scores explain."""
-    pairs = [run.pair_of[name] for name in values_b]
-    names = [n for p in pairs for n in (p.name_a, *run.reads(p.name_b).values())]
-    va = run.values_a(names) if names else {}
+    pairs = [on.pair_of[name] for name in values_b]
+    names = [n for p in pairs for n in (p.name_a, *reads(on, [p]).values())]
+    va = whole_run(on, names) if names else {}
     for pair in pairs:
-        s, t, axis = _scores(run, pair, va, whole)
-        x, y = run.real(pair, va[pair.name_a], whole[pair.name_b])
-        _, own = run.real(pair, va[pair.name_a], alone[pair.name_b])
-        if not same_indices(t, axis, own, y, _lost(run, t)):
+        s, t, axis = _scores(on, pair, va, whole)
+        x, y = real(on, pair, va[pair.name_a], whole[pair.name_b])
+        _, own = real(on, pair, va[pair.name_a], alone[pair.name_b])
+        if not same_indices(t, axis, own, y, _lost(on, t)):
             return False
         if not same_indices(s, axis, x, y, _explained_margin(s, t) / 2):
             return False
     return True
 
 
-def _scores(
-    run: Comparing, pair: Pair, va: Arrays, vb: Arrays
-) -> tuple[np.ndarray, np.ndarray, int]:
+def _scores(on: Matched, pair: Pair, va: Arrays, vb: Arrays) -> tuple[np.ndarray, np.ndarray, int]:
     """A's scores and B's as real numbers of one shape, and the axis along which B chooses."""
     choice = index_output_of(pair.node_b, pair.name_b)
     assert choice is not None
     name = choice.scores.name
-    if name in run.pair_of:
-        s, t = run.real(run.pair_of[name], va[run.known[name]], vb[name])
+    if name in on.pair_of:
+        s, t = real(on, on.pair_of[name], va[on.known[name]], vb[name])
     else:
         s = t = to_float(vb[name], quant_of(choice.scores))
     return s.astype(np.float64), t.astype(np.float64), choice.axis
 
 
-def _lost(run: Comparing, scores: np.ndarray) -> np.ndarray:
+def _lost(on: Matched, scores: np.ndarray) -> np.ndarray:
     """What each number loses at most where the coarser side stores it."""
-    coarser = max(run.a.precision, run.b.precision, key=UNIT.__getitem__)
-    return np.maximum(UNIT[coarser] * np.abs(scores), SMALLEST[coarser])
+    return np.maximum(UNIT[on.coarser] * np.abs(scores), SMALLEST[on.coarser])
 
 
 __all__ = [
     "index_output_of",
     "is_index_output",
-    "judge_alone",
-    "judge_in_whole_runs",
+    "judged_alone",
+    "judged_in_whole_runs",
     "right_in_whole_runs",
     "same_indices",
 ]

@@ -3,51 +3,62 @@ OpenCL where the CPU ran most layers of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 
-import numpy as np
-
-from ..runtime.shares import layer_times, sentence, shares
-from .comparison import Comparison
-from .comparison_run import ComparisonRun
+from ..runtime.shares import Share, layer_times, sentence, shares
+from .comparison import LayerDifference
+from .matched import Matched
 from .side import Side
 
+Shares = dict[str, dict[str, Share]]
 
-def note_shares(result: Comparison, run: ComparisonRun) -> None:
-    """Writes `shares`, `ran` and the rows' backends, of the last whole runs."""
-    if not result.layers:
-        return
+
+def with_backends(
+    on: Matched, rows: Sequence[LayerDifference]
+) -> tuple[list[LayerDifference], Shares, str]:
+    """The rows with their backends in the last whole runs, what each backend ran, and that as a
+    sentence."""
+    found: Shares = {}
     said: dict[str, str] = {}
-    for key, side, feeds in (("baseline", run.a, run.feeds), ("candidate", run.b, run.feeds_b)):
+    if not rows:
+        return [], found, ""
+    for key, side in (("baseline", on.a), ("candidate", on.b)):
         if isinstance(side, Side):
-            said[key] = _of_side(key, side, feeds, result, run)
+            rows, found[key], said[key] = _of_side(on, key, side, rows)
     texts = {key: text for key, text in said.items() if text}
     if len(texts) == 2 and texts["baseline"] == texts["candidate"]:
-        result.ran = f"on both sides {texts['baseline']}"
+        ran = f"on both sides {texts['baseline']}"
     elif len(texts) == 2:
-        result.ran = (
-            f"{result.baseline}: {texts['baseline']}; {result.candidate}: {texts['candidate']}"
-        )
+        ran = f"{on.a.label}: {texts['baseline']}; {on.b.label}: {texts['candidate']}"
     else:
-        result.ran = next(iter(texts.values()), "")
+        ran = next(iter(texts.values()), "")
+    return list(rows), found, ran
 
 
 def _of_side(
-    key: str, side: Side, feeds: Mapping[str, np.ndarray], result: Comparison, run: ComparisonRun
-) -> str:
-    """What a person has to know of a side; empty where its own backend, no device, ran it all."""
-    predictor = side.predictor
+    on: Matched, key: str, side: Side, rows: Sequence[LayerDifference]
+) -> tuple[list[LayerDifference], dict[str, Share], str]:
+    """What a person has to know of a side; no text where its own backend, no device, ran it all."""
+    predictor, feeds = side.predictor, on.feeds if key == "baseline" else on.feeds_b
     known = layer_times(predictor.execution({n: x.shape for n, x in feeds.items()}))
-    names = set()
-    for row in result.layers:
-        pair = run.pair_of[row.value_candidate]
+    names, told = set(), []
+    for row in rows:
+        pair = on.pair_of[row.value_candidate]
         node = pair.node_a if key == "baseline" else pair.node_b
         name = node.name if node is not None else ""
         names.add(name)
-        setattr(row, f"backend_{key}", known.get(name, ("", 0))[0])
+        backend = known.get(name, ("", 0))[0]
+        told.append(
+            replace(row, backend_baseline=backend)
+            if key == "baseline"
+            else replace(row, backend_candidate=backend)
+        )
     found = shares((known[n] for n in names if n in known), timed=not predictor.emulated)
-    result.shares[key] = found
     plain = found.keys() <= {"cpu"} and side.backend in ("x86", "arm")
     if plain or found.keys() == {side.backend} == {"reference"}:
-        return ""
-    return sentence(found, side.backend, of="them", idle=len(names - known.keys()))
+        return told, found, ""
+    return told, found, sentence(found, side.backend, of="them", idle=len(names - known.keys()))
+
+
+__all__ = ["with_backends"]

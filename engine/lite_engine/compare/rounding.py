@@ -33,7 +33,7 @@ SMALLEST = {"fp32": 2.0**-126, "fp16": 2.0**-24, "bf16": 2.0**-126, "int8": 2.0*
 LIKE = 3.0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rounding:
     """What fewer bits do to a layer's value. `rel_l2` is the relative error that rounding explains,
     `max_abs` the largest at one place (of an arg-max at a tie: whole indices), `clipping` the

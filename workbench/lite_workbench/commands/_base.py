@@ -34,7 +34,7 @@ PREPROCESS_HELP = (
 class Command(Generic[Result]):
     """One verb. `call(args)` returns a result; `show(result, args)` is its text; `data(result)` the
     document that --json writes (a verb without it has no such option); `code(result, args)` its
-    exit code (0 good, 1 the thing asked for failed or fell short)."""
+    exit code (0 good, 1 the thing asked for failed or fell short, 3 see `compare`)."""
 
     name: str
     configure: Callable[[argparse.ArgumentParser], None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..words import plural
@@ -93,7 +94,8 @@ def _call(args: argparse.Namespace) -> Comparison:
             detail=args.detail,
         )  # fmt: skip
         if seeds > 1:
-            result.verdict += f" (random inputs {seed + 1} of {seeds}, seed {seed})"
+            note = f" (random inputs {seed + 1} of {seeds}, seed {seed})"
+            result = replace(result, verdict=result.verdict + note)
         if not result.agrees:
             break
     return result
@@ -238,6 +240,6 @@ def _evidence(row: LayerDifference, d: Mapping[str, Any]) -> list[str]:
 
 COMMAND = Command(
     "compare", _configure, _call, _show,
-    code=lambda result, args: 0 if result.agrees else 1,
+    code=lambda result, args: result.finding.exit_code,
     data=lambda result: result.to_dict(),
 )  # fmt: skip
