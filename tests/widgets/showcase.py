@@ -129,6 +129,13 @@ CARDS = [
 ]
 
 
+JOBS = [
+    {"id": "1", "title": "Profiling arm", "state": "running", "done": 31, "total": 50,
+     "left": "about 1 s"},
+    {"id": "2", "title": "Comparing x86 and OpenCL", "state": "waiting"},
+]  # fmt: skip
+
+
 def showcase() -> list[Any]:
     """Return fresh widgets, one of each that draws, filled."""
     x86, opencl = samples.profile(), samples.profile("opencl")
@@ -138,8 +145,9 @@ def showcase() -> list[Any]:
             title="ocr_line.onnx",
             versions=["fp32", "int8"],
             version="fp32",
-            job={"title": "Profiling", "done": 31, "total": 50, "left": "about 1 s"},
+            jobs=JOBS,
         ),
+        lw.Running(jobs=JOBS, shown="x86 at 14:32:05"),
         lw.Stepper(current="Profile"),
         lw.StepHeader(
             title="Where does the time go?",

@@ -290,24 +290,29 @@ def test_budget_moves_the_choice(mount):
 
 STATES = [
     {"kind": "error", "what": "**No images.**", "fix": "mogrify x"},
-    {"kind": "loading", "title": "Profiling", "done": 3, "total": 10},
     {"kind": "empty", "title": "Nothing yet", "button": "Profile"},
 ]
 
 
 def test_states_stand_in_place_of_the_plot(mount):
-    data = [None, samples.profile(), None]
+    data = [None, None]
     page = mount([lw.LatencyChart(profile=p, status=s) for p, s in zip(data, STATES, strict=True)])
     assert (
         page.locator("#w0 [role=alert]").count() == 1 and page.locator("#w0 svg.chart").count() == 0
     )
-    assert (
-        page.locator("#w1 svg.chart").count() == 1 and "3 of 10" in page.locator("#w1").inner_text()
-    )
-    page.click("#w1 [data-action=cancel]")
-    assert saved(page, 1)["action"]["id"] == "cancel"
-    page.click("#w2 [data-action=start]")
-    assert saved(page, 2)["action"]["id"] == "start"
+    page.click("#w1 [data-action=start]")
+    assert saved(page, 1)["action"]["id"] == "start"
+
+
+def test_what_runs_and_what_waits_can_be_cancelled(mount):
+    waiting = {"id": "8", "title": "Comparing", "state": "waiting"}
+    page = mount([lw.Running(jobs=[LONG, waiting], shown="x86 at 14:32:05"), lw.Running()])
+    text = page.locator("#w0").inner_text()
+    assert "1 of 9" in text and "waiting" in text and "Shown below: x86 at 14:32:05" in text
+    page.locator("#w0 [data-action=cancel]").last.click()
+    action = saved(page)["action"]
+    assert (action["id"], action["job"]) == ("cancel", "8")
+    assert page.locator("#w1").inner_text().strip() == ""
 
 
 def test_hostile_names_stay_text(mount):
@@ -485,15 +490,19 @@ def test_a_graph_drawn_without_width_takes_a_selection_and_shows_it_later(mount)
     page.locator(f"#w0 [data-pane=main] [data-k='{name}'].sel").wait_for()
 
 
+LONG = {"id": "7", "title": "Long", "state": "running", "done": 1, "total": 9, "left": ""}
+
+
 def test_a_button_that_is_pressed_during_progress_is_heard(mount):
     """Progress draws the bar ten times a second; a person's click takes as long."""
-    page = mount([lw.TopBar(title="m", job={"title": "Long", "done": 1, "total": 9, "left": ""})])
+    page = mount([lw.TopBar(title="m", jobs=[LONG])])
     page.locator("#w0 [data-action=cancel]").hover()
     page.mouse.down()
-    page.evaluate("models[0].set('job', {title: 'Long', done: 2, total: 9, left: ''})")
+    page.evaluate("(job) => models[0].set('jobs', [{...job, done: 2}])", LONG)
     page.wait_for_timeout(100)
     page.mouse.up()
-    assert saved(page)["action"]["id"] == "cancel"
+    action = saved(page)["action"]
+    assert (action["id"], action["job"]) == ("cancel", "7")
     page.locator("#w0 .job", has_text="2 of 9").wait_for()
 
 

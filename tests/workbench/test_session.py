@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -203,13 +204,38 @@ def test_a_job_tells_and_can_be_cancelled(session: lw.Session) -> None:
             session.progress(i, 10**9)
 
     job = session.start("Counting", endless)
-    with pytest.raises(UsageError, match="Counting still runs"):
-        session.start("Another", lambda: None)
     job.cancel()
     with pytest.raises(Cancelled):
         job.wait(10)
     assert states[0] == ("running", 0) and states[-1][0] == "cancelled"
     assert session.start("Short", lambda: 41).wait(10) == 41
+
+
+def test_jobs_run_one_after_the_other(session: lw.Session) -> None:
+    """The second waits for the first; one that waits can be cancelled and never begins; one that
+    fails does not hold up the next."""
+    go, order = threading.Event(), []
+    told: list[tuple[str, str]] = []
+    session.observe(lambda _, job: told.append((job.title, job.state)), "job")
+
+    def fail() -> None:
+        order.append("second")
+        raise UsageError("no")
+
+    first = session.start("First", lambda: (go.wait(10), order.append("first")))
+    second, third = session.start("Second", fail), session.start("Third", lambda: order.append("3"))
+    fourth = session.start("Fourth", lambda: order.append("fourth"))
+    assert session.jobs == [first, second, third, fourth] and session.job is first
+    third.cancel()
+    with pytest.raises(Cancelled, match="before it began"):
+        third.wait(10)
+    assert session.jobs == [first, second, fourth]
+    go.set()
+    fourth.wait(10)
+    assert order == ["first", "second", "fourth"] and second.state == "failed"
+    assert session.jobs == [] and session.job is fourth
+    assert told[:3] == [("First", "running"), ("Second", "waiting"), ("Third", "waiting")]
+    assert ("Third", "running") not in told
 
 
 def test_what_is_left_is_of_what_is_counted_now(monkeypatch: Any) -> None:

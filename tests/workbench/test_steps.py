@@ -41,6 +41,8 @@ def click(widget: Any, action: str, **payload: Any) -> None:
 
 
 def settle(session: lw.Session) -> None:
+    while session.jobs:
+        session.jobs[-1].wait(60)
     if session.job is not None:
         session.job.wait(60)
 
@@ -63,15 +65,34 @@ def test_first_paint_makes_only_the_open_step(session: lw.Session) -> None:
     assert "<h3>" in bench.static_html()
 
 
-def test_a_waiting_card_says_what_the_engine_does(session: lw.Session) -> None:
+def test_a_step_shows_its_work_and_what_the_engine_does(session: lw.Session) -> None:
+    """What runs, n of m and what waits; the older result stays and says of when it is."""
+    session.run(backend="x86")
     run = step_class("Run")(session)
-    waiting, done = run.cards.values()
-    waiting.status = {"kind": "loading", "title": "Running", "done": 0, "total": 1, "text": ""}
-    before = dict(done.status)
-    session.start("Running", lambda: tell("compiling kernels", 3, 12)).wait(60)
-    status = waiting.status
-    assert (status["done"], status["total"]) == (3, 12)
-    assert status["text"] == "compiling kernels: 3 of 12" and done.status == before
+    told, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        tell("compiling kernels", 3, 12)
+        told.set()
+        go.wait(10)
+
+    session.start("Running on x86", work, "Run")
+    later = session.start("Profiling x86", lambda: None, "Profile")
+    told.wait(10)
+    now, then = run.running.jobs
+    assert (now["title"], now["done"], now["total"]) == ("Running on x86: compiling kernels", 3, 12)
+    assert then["state"] == "waiting" and then["title"] == "Profiling x86"
+    assert run.running.shown.startswith("x86 at ") and "lite-stale" in run._dom_classes
+    assert [b["disabled"] for b in run.header.buttons] == [True]
+    waiting = run.cards[next(name for name in run.cards if name != "x86")].status
+    assert waiting["title"].startswith("Running on ") and "button" not in waiting
+    click(run.running, "cancel", job=then["id"])
+    assert later.state == "cancelled" and len(run.running.jobs) == 1
+    go.set()
+    settle(session)
+    assert run.running.jobs == [] and "lite-stale" not in run._dom_classes
+    assert "lite-fresh" in run.header._dom_classes
+    assert [b["disabled"] for b in run.header.buttons] == [False]
     run.close()
 
 
@@ -237,6 +258,7 @@ def test_a_running_job_keeps_its_pictures(session: lw.Session) -> None:
     job = session.start("Waiting", lambda: go.wait(10))
     run.header.values = {"fit": "crop"}
     assert "Waiting still runs" in run.notice.what and run.header.values["fit"] == "stretch"
+    assert all(select["disabled"] for select in run.header.selects)
     assert "fit" not in session.metadata["preprocess"]
     go.set()
     job.wait(10)
@@ -447,22 +469,48 @@ def test_what_was_not_measured_offers_to_begin(session: lw.Session) -> None:
     profile, compare = bench.step("Profile"), bench.step("Compare")
     for step, chart in ((profile, profile.chart), (compare, compare.strip)):
         assert step.header.buttons[-1]["label"] == step.name
-        assert chart.status["button"] == step.name
+        assert step.header.buttons[-1]["disabled"] and "button" not in chart.status
+        assert step.running.jobs[0]["title"] == "Long", "what it waits for"
     assert profile.graph.graph["nodes"], "the model is there before its times"
+    assert [s["state"] for s in bench.stepper.steps if s["result"] == "waiting"] == ["running"] * 2
+    for waiting in session.jobs[1:]:
+        waiting.cancel()
+    for step, chart in ((profile, profile.chart), (compare, compare.strip)):
+        assert chart.status["button"] == step.name and not step.header.buttons[-1]["disabled"]
     job.cancel()
     with pytest.raises(lw.LiteError):
         job.wait(10)
     click(profile.chart, "run")
     settle(session)
     assert profile.header.buttons[-1]["label"] == "Run again" and not profile.chart.status
-    before = profile.header.values["backend"]
-    session.start("Long", long)
-    profile.header.values = {**profile.header.values, "backend": "reference"}
-    assert "still runs" in profile.notice.what
-    session.job.cancel()
-    with pytest.raises(lw.LiteError):
-        settle(session)
-    assert profile.header.values["backend"] == before, "the header says what is shown"
+
+
+def test_no_number_under_a_name_that_it_was_not_measured_for(session: lw.Session) -> None:
+    """After x86 was profiled, the reference's name stands over nothing until it has run; likewise
+    for a pair that was not compared."""
+    session.profile("x86", runs=2)
+    session.compare("x86", "reference")
+    bench, go = lw.Workbench(session), threading.Event()
+    profile, compare = bench.step("Profile"), bench.step("Compare")
+    session.start("Waiting", lambda: go.wait(10))
+    assert profile.line.profile["backend"] == "x86" and profile.inspector.layer is not None
+    profile.header.values = {"backend": "opencl"}
+    compare.header.values = {"a": "reference", "b": "x86"}
+    views = [profile.line, profile.chart, profile.table, profile.graph, profile.roofline,
+             profile.types, profile.copies, profile.matrix]  # fmt: skip
+    assert [view.profile for view in views] == [None] * len(views)
+    assert profile.inspector.layer is None and profile.memory.memory is None
+    assert profile.header.note == "" and profile.notice.layout.display == "none"
+    assert compare.strip.comparison is None and compare.pane.layer is None
+    assert compare.graph.comparison is None and compare.header.note == ""
+    profile.header.values = {"backend": "x86"}
+    compare.header.values = {"a": "x86", "b": "reference"}
+    assert profile.line.profile["backend"] == "x86" and profile.inspector.layer is not None
+    assert compare.strip.comparison is not None
+    for waiting in session.jobs[1:]:
+        waiting.cancel()
+    go.set()
+    settle(session)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ _HOMES = {
     "RangePlot": "range_plot",
     "ResultCard": "result_card",
     "Roofline": "roofline",
+    "Running": "running",
     "SensitivityList": "sensitivity_list",
     "SourceCode": "source_code",
     "Stages": "stages",

@@ -36,9 +36,8 @@ class LiteWidget(anywidget.AnyWidget):
     link      widgets with the same non-empty link follow each other in the page itself: selection,
               hovering, tolerance and hidden types, also where no kernel runs.
     theme     "auto" follows JupyterLab live; "light" and "dark" force one.
-    status    {} or what stands in place of the plot (UX: empty, loading, error):
+    status    {} or what stands in place of the plot (UX: empty, error):
               {"kind": "empty", "title", "text", "button", "action"}
-              {"kind": "loading", "title", "done", "total", "left", "text"}
               {"kind": "error", "what", "where", "fix", "tried": [[mark, where, what], …]}
     action    what was clicked last: {"id", "seq", …payload}. `seq` grows with every click, so that
               the same button twice is two changes. Listen with `on_action`.

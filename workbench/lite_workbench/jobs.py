@@ -1,14 +1,18 @@
-"""Long work off the main thread: progress, time left, cancel, and an error that keeps its fix."""
+"""Long work off the main thread, one after the other: progress, time left, cancel, and an error
+that keeps its fix."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-from lite_engine.errors import LiteError, UsageError
+from lite_engine.errors import LiteError
 from lite_engine.progress import listening
+
+_NUMBERS = itertools.count(1)
 
 
 class Cancelled(LiteError):
@@ -18,39 +22,66 @@ class Cancelled(LiteError):
 
 
 class Job:
-    """One piece of work. `state` is "running", "done", "failed" or "cancelled".
+    """One piece of work. `about` names the step of the Workbench whose result it makes. `state` is
+    "waiting", "running", "done", "failed" or "cancelled".
 
     The work calls ``progress(done, total)`` or `heed`, which raise Cancelled once `cancel` was
     called; what the engine tells of itself (`lite_engine.progress`) is `doing` meanwhile.
     `on_change(job)` is called on the working thread, at most ten times a second.
     """
 
-    def __init__(self, title: str, work: Callable[[Job], object], on_change: Callable[[Job], None]):
-        self.title = title
-        self.state = "running"
+    def __init__(
+        self,
+        title: str,
+        work: Callable[[Job], object],
+        on_change: Callable[[Job], None],
+        about: str = "",
+    ) -> None:
+        self.title, self.about = title, about
+        self.id = f"job-{next(_NUMBERS)}"
+        self.state = "waiting"
         self.done, self.total = 0, 0
         self.doing = ""
         self.result: Any = None
         self.error: BaseException | None = None
         self._work, self._on_change = work, on_change
-        self._stop = threading.Event()
+        self._stop, self._ended = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
         self._told = time.monotonic()
         self._counted = self._told, 0  # when this count began, and at what
-        self._thread = threading.Thread(target=self._run, name=f"lite {title}", daemon=True)
 
-    def start(self) -> Job:
+    def claim(self) -> bool:
+        """Takes it from the queue; False when it was cancelled meanwhile."""
+        with self._lock:
+            claimed = self.state == "waiting"
+            if claimed:
+                self.state = "running"
+        return claimed
+
+    def begin(self) -> None:
+        """Runs the claimed work on a thread of its own."""
+        self._told = time.monotonic()
+        self._counted = self._told, 0
         self._on_change(self)
-        self._thread.start()
-        return self
+        threading.Thread(target=self._run, name=f"lite {self.title}", daemon=True).start()
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ("done", "failed", "cancelled")
 
     def cancel(self) -> None:
-        """Asks the work to stop at its next progress."""
+        """Asks the work to stop at its next progress; what still waits never begins."""
         self._stop.set()
+        with self._lock:
+            waits = self.state == "waiting"
+            if waits:
+                self.state = "cancelled"
+        if waits:
+            self._end("cancelled", Cancelled(f"{self.title} was cancelled before it began"))
 
     def wait(self, timeout: float | None = None) -> Any:
         """The result. Raises the work's own error, or TimeoutError."""
-        self._thread.join(timeout)
-        if self._thread.is_alive():
+        if not self._ended.wait(timeout):
             raise TimeoutError(f"{self.title} still runs")
         if self.error is not None:
             raise self.error
@@ -81,42 +112,56 @@ class Job:
     @property
     def left_s(self) -> float | None:
         """Seconds left of what is counted now, if the rest goes as fast as what was done since
-        the count began; None before one more was done."""
+        the count began; None before one more was done, and after the last."""
         began, first = self._counted
-        if self.done == first or not self.total:
+        if self.done == first or self.done >= self.total:
             return None
         return (time.monotonic() - began) / (self.done - first) * (self.total - self.done)
 
     def to_dict(self) -> dict[str, Any]:
-        """As `lite_widgets.TopBar.job` takes it."""
+        """As `lite_widgets.Running.jobs` takes it."""
         left = self.left_s
         text = "" if left is None else f"about {duration(left)}"
         title = f"{self.title}: {self.doing}" if self.doing else self.title
-        return {"title": title, "done": self.done, "total": self.total, "left": text}
+        return {"id": self.id, "state": self.state, "title": title,
+                "done": self.done, "total": self.total, "left": text}  # fmt: skip
 
     def _run(self) -> None:
         try:
             self.result = self._work(self)
-            self.state = "done"
+            self._end("done")
         except Cancelled as error:
-            self.error, self.state = error, "cancelled"
+            self._end("cancelled", error)
         except Exception as error:  # noqa: BLE001  handed over by `wait` and shown by who observes
-            self.error, self.state = error, "failed"
-        self._on_change(self)
+            self._end("failed", error)
+
+    def _end(self, state: str, error: BaseException | None = None) -> None:
+        self.error, self.state = error, state
+        try:
+            self._on_change(self)
+        finally:
+            self._ended.set()
 
 
 class Work:
-    """Jobs one at a time. `told(job)` is called as `Job.on_change` is."""
+    """A queue of jobs, of which one runs at a time. `told(job)` is called as `Job.on_change` is."""
 
     def __init__(self, told: Callable[[Job], None]) -> None:
         self.job: Job | None = None
+        self._waiting: list[Job] = []
         self._told = told
         self._now: Job | None = None
+        self._lock = threading.RLock()
 
-    def start(self, title: str, work: Callable[[], object]) -> Job:
-        """Runs `work` on another thread. Raises UsageError while something else runs."""
-        if self.job is not None and self.job.state == "running":
-            raise UsageError(f"{self.job.title} still runs", fix="wait for it or cancel it")
+    @property
+    def jobs(self) -> list[Job]:
+        """What runs, then what waits, in their order."""
+        with self._lock:
+            running = [self.job] if self.job is not None and self.job.state == "running" else []
+            return [*running, *self._waiting]
+
+    def start(self, title: str, work: Callable[[], object], about: str = "") -> Job:
+        """Runs `work` on another thread, after what was started before."""
 
         def run(job: Job) -> object:
             self._now = job
@@ -126,8 +171,39 @@ class Work:
             finally:
                 self._now = None
 
-        self.job = Job(title, run, self._told)
-        return self.job.start()
+        job = Job(title, run, self._changed, about)
+        with self._lock:
+            self._waiting.append(job)
+            waits = bool(self.jobs[:-1])
+        if waits:
+            self._told(job)
+        else:
+            self._next()
+        return job
+
+    def _changed(self, job: Job) -> None:
+        """Tells of a job; after the last change of one, the next begins."""
+        if job.state in ("waiting", "running"):
+            self._told(job)
+            return
+        with self._lock:
+            if job in self._waiting:
+                self._waiting.remove(job)
+        try:
+            self._told(job)
+        finally:
+            self._next()
+
+    def _next(self) -> None:
+        with self._lock:
+            if self.job is not None and self.job.state == "running":
+                return
+            job = next((x for x in self._waiting if x.claim()), None)
+            if job is None:
+                return
+            self._waiting.remove(job)
+            self.job = job
+        job.begin()
 
     def progress(self, done: int, total: int) -> None:
         """The running job's; work that was called directly has none to tell."""

@@ -68,17 +68,20 @@ class Session(OldNames):
 
     # ---- long work
 
-    def start(self, title: str, work: Callable[[], object]) -> Job:
-        """Runs `work` on another thread, its progress and errors told as "job".
-
-        Raises UsageError while something else runs.
-        """
-        return self.work.start(title, work)
+    def start(self, title: str, work: Callable[[], object], about: str = "") -> Job:
+        """Runs `work` on another thread, after what was started before; its progress and errors
+        are told as "job". `about` names the step whose result it makes."""
+        return self.work.start(title, work, about)
 
     @property
     def job(self) -> Job | None:
         """The work that runs, or ran last."""
         return self.work.job
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The work that runs, then what waits for it, in this order."""
+        return self.work.jobs
 
     def progress(self, done: int, total: int) -> None:
         """Long methods report here; raises Cancelled when the job was cancelled."""
@@ -189,6 +192,7 @@ class Session(OldNames):
             shares = used.shares({n: x.shape for n, x in feeds.items()})
             made = Run(used.backend, used.display_precision, name, outputs, said, ms, shares)
             self.runs[used.backend] = made
+            self.measured("run", used.backend)
         given = f"{as_code(image)}, " if image is not None else ""
         self.remember(f"session.run({given}backend={used.backend!r})")
         self.notify("run", made)
@@ -210,6 +214,7 @@ class Session(OldNames):
             self.profiles[used.backend] = made
             self.profiled[used.backend] = self.version, used
             self.history.append(made)
+            self.measured("profile", used.backend)
         self.remember(f"profile = session.profile(backend={used.backend!r}, runs={runs})")
         self.notify("profile", made)
         return made
@@ -249,6 +254,7 @@ class Session(OldNames):
             self.comparisons.pop((a, b), None)  # the newest is last
             self.comparisons[a, b] = made
             self.compared[a, b] = used
+            self.measured("comparison", (a, b))
         self.remember(f"diff = session.compare({a!r}, {b!r})")
         self.notify("comparison", made)
         return made

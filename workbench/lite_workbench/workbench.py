@@ -16,7 +16,7 @@ from .jobs import Job
 from .notebook import cells_of
 from .session import Session, open_session
 from .steps import STEPS, step_class
-from .steps._base import Step, _running_loop
+from .steps._base import Step, _running_loop, cancel
 from .steps.check import CheckStep
 from .words import plural
 
@@ -39,7 +39,7 @@ class Workbench(WorkbenchView):
         self._ends: list[Callable[[], None]] = []
         self._loop = _running_loop()
         self._pictured: asyncio.TimerHandle | None = None
-        self.top.on_action(lambda *_: self._cancel(), "cancel")
+        self.top.on_action(lambda _, payload: cancel(self.session, payload["job"]), "cancel")
         self.top.observe(self._version_chosen, names=["version"])
         self.code.on_action(lambda _, payload: self._inserted(payload["count"]), "insert")
         self.code.on_action(lambda *_: self._export(), "export")
@@ -56,7 +56,7 @@ class Workbench(WorkbenchView):
         self._steps.clear()
         self.current = "Model"
         self.top.title = made.path.name
-        self.top.job = None
+        self.top.jobs = []
         self._write_code()
         for name in STEPS:
             self.build(name, lambda name=name: self._make(name))
@@ -86,10 +86,6 @@ class Workbench(WorkbenchView):
     def _go(self, name: str) -> None:
         self.current = name
 
-    def _cancel(self) -> None:
-        if self.session.job is not None:
-            self.session.job.cancel()
-
     # ---- following the session
 
     def _picture_later(self) -> None:
@@ -117,13 +113,19 @@ class Workbench(WorkbenchView):
             self._states()
 
     def _job(self, job: Job) -> None:
-        running = job.state == "running"
-        self.top.job = job.to_dict() if running else None
-        if not running:
+        self.top.jobs = [one.to_dict() for one in self.session.jobs]
+        if job.state in ("waiting", "running"):
+            self._mark_running()
+        else:
             self.top.note = "" if job.state == "done" else f"{job.title}: {job.state}"
             self._states()
-        elif self.stepper_state(self.current) != "running":
-            self.stepper.set_step(self.current, "running", "working")
+
+    def _mark_running(self) -> None:
+        """The steps whose results are under way."""
+        for job in reversed(self.session.jobs):  # what runs has the last word
+            if job.about in STEPS:
+                word = "waiting" if job.state == "waiting" else "working"
+                self.stepper.set_step(job.about, "running", word)
 
     def stepper_state(self, name: str) -> str:
         """State of one step as the stepper shows it."""
@@ -134,6 +136,7 @@ class Workbench(WorkbenchView):
         self.stepper.steps = [
             {"name": name, "state": states[name][0], "result": states[name][1]} for name in STEPS
         ]
+        self._mark_running()
         self.top.versions = list(session.versions)
         if session.version in session.versions:
             self.top.version = session.version

@@ -44,8 +44,13 @@ export const tick = (attribute, value, checked, { label = null, disabled = false
       />`;
 
 /** Options are [value, text] pairs; the change arrives as set(c, name, value). */
-export const choice = (name, options, current, label = null) =>
-  html`<select class="sel" data-set=${name} ${attributes({ "aria-label": label })}>
+export const choice = (name, options, current, label = null, disabled = false) =>
+  html`<select
+    class="sel"
+    data-set=${name}
+    ?disabled=${disabled}
+    ${attributes({ "aria-label": label })}
+  >
     ${options.map(
       ([value, text]) =>
         html`<option value=${value} .selected=${live(value === current)}>${text}</option>`,
@@ -209,24 +214,13 @@ export function notice({ kind = "error", what, where, detail, fix, again, tried,
   </div>`;
 }
 
-/** {title, done, total, left, text}: what, n of m, time left, Cancel. */
-export function progress({ title, done, total, left, text }) {
-  const part = total > 0 ? Math.min(100, (100 * (done || 0)) / total) : 0;
-  const counted = [total > 0 ? `${done} of ${total}` : "", left || ""].filter(Boolean).join(" · ");
-  return html`<div class="card progress" role="status">
-    <div class="cb">
-      <div class="row">
-        <b>${title}</b> <span class="mu">${counted}</span
-        ><span class="sp"></span>${button("cancel", "Cancel", { kind: "sm" })}
-      </div>
-      ${progressBar(title, part)} ${text ? html`<small>${text}</small>` : nothing}
-    </div>
-  </div>`;
-}
+/** How far a job is: 31 of 50 · about 1 s. */
+export const counted = ({ done, total, left }) =>
+  [total > 0 ? `${done || 0} of ${total}` : "", left].filter(Boolean).join(" · ");
 
-/** `part` of 100. */
-export const progressBar = (title, part) =>
-  html`<div
+export function progressBar({ title, done, total }) {
+  const part = total > 0 ? Math.min(100, (100 * (done || 0)) / total) : 0;
+  return html`<div
     class="bar"
     role="progressbar"
     aria-valuemin="0"
@@ -236,6 +230,7 @@ export const progressBar = (title, part) =>
   >
     <i style="width:${part}%"></i>
   </div>`;
+}
 
 export function empty({ title, text, button: label, action = "start" }) {
   return html`<div class="empty">

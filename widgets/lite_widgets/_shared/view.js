@@ -17,7 +17,7 @@
 import { fitted, html, nothing, render } from "#template";
 import { announce, listen } from "./link.js";
 import { afterClick, afterKey } from "./selection.js";
-import { copyText, empty, notice, progress } from "./parts.js";
+import { copyText, empty, notice } from "./parts.js";
 import { follow, inside, lasso } from "./pointer.js";
 import { keepKeys } from "./shortcuts.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
@@ -186,7 +186,7 @@ class View {
     const ready = !this.spec.ready || this.spec.ready(this);
     const shown = ready && status.kind !== "error" && status.kind !== "empty";
     const waiting = ready ? nothing : empty(this.spec.empty || { title: "Nothing here yet" });
-    const kinds = { loading: progress, empty, error: notice };
+    const kinds = { empty, error: notice };
     render(
       html`<div class="status">${kinds[status.kind] ? kinds[status.kind](status) : waiting}</div>
         <div class="frame" ?hidden=${!shown}>${shown ? this.spec.view(this) : nothing}</div>

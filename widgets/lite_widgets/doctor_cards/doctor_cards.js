@@ -1,7 +1,7 @@
 // What can run here: facts, state, one fix.
 import { html, nothing } from "#template";
 import { widget } from "#view";
-import { button, chip, dot, notice, progress, prose, tick } from "../_shared/parts.js";
+import { button, chip, dot, notice, prose, tick } from "../_shared/parts.js";
 import { ICONS, STATE_WORDS } from "../_shared/icons.js";
 import { THIN } from "../_shared/format.js";
 
@@ -52,7 +52,6 @@ function targetCard(c, card) {
         )}
       </dl>
       ${card.stages ? stageLine(card.stages) : nothing}
-      ${card.progress ? progress(card.progress) : nothing}
       ${card.notice ? notice({ again: "Check again", ...card.notice }) : nothing}${
         card.actions
           ? html`<div class="row">

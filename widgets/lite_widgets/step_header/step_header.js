@@ -16,6 +16,7 @@ export default widget({
           x.options,
           values[x.name],
           x.says || x.label || x.name,
+          x.disabled,
         )}</label
       >`;
     return html`<div class="hd">

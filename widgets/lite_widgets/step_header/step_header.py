@@ -16,7 +16,8 @@ class StepHeader(LiteWidget):
     note     quiet text before the buttons.
     segments {"name", "label", "options": [[value, text, backend or ""]]} or {}.
     selects  [{"name", "label", "backend": dot or "", "options": [[value, text]]}]; "says" is
-             the name for screen readers where the label does not say it
+             the name for screen readers where the label does not say it; "disabled": true while
+             it cannot be changed
     values   {name: value} of segments and selects; set by the choices.
     buttons  [{"id", "label", "primary": bool, "disabled": bool}]
 

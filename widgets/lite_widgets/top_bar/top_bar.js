@@ -1,20 +1,21 @@
 // What is open and what is running. It also carries the frame's style and theme.
 import { html, nothing } from "#template";
 import { widget } from "#view";
-import { button, choice, progressBar } from "../_shared/parts.js";
+import { button, choice, counted, progressBar } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 
-function job(j) {
-  const part = j.total > 0 ? Math.min(100, (100 * (j.done || 0)) / j.total) : 0;
-  const counted = [j.total > 0 ? `${j.done || 0} of ${j.total}` : "", j.left]
-    .filter(Boolean)
-    .join(" · ");
-  return html`<span class="job"
+const running = ([j, ...next]) =>
+  html`<span class="job"
     ><span class="cut">${j.title}</span
-    ><span class="mu hide-n">${counted}</span
-    >${progressBar(j.title, part)}${button("cancel", "Cancel", { kind: "sm" })}</span
+    ><span class="mu hide-n">${counted(j)}</span
+    >${progressBar(j)}${button("cancel", "Cancel", { kind: "sm", payload: { job: j.id } })}${
+      next.length
+        ? html`<span class="chip" data-tip=${next.map((x) => x.title).join("\n")}
+            >${next.length} waiting</span
+          >`
+        : nothing
+    }</span
   >`;
-}
 
 export default widget({
   name: "top",
@@ -35,11 +36,11 @@ export default widget({
             : nothing
       }<span class="gone" role="status">The kernel was restarted; run this cell again</span
       ><span class="sp"></span>${
-        c.get("job") ? job(c.get("job")) : html`<span class="mu">${c.get("note")}</span>`
+        c.get("jobs").length ? running(c.get("jobs")) : html`<span class="mu">${c.get("note")}</span>`
       }
     </div>`;
   },
-  watch: ["title", "versions", "version", "job", "note", "picture"],
+  watch: ["title", "versions", "version", "jobs", "note", "picture"],
   after(c) {
     const picture = c.get("picture");
     if (picture) window.liteWorkbench?.keepPicture(c.root, picture);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traitlets as t
 
-from .._base import LiteWidget, Plain
+from .._base import LiteWidget, PlainList
 
 
 class TopBar(LiteWidget):
@@ -12,18 +12,18 @@ class TopBar(LiteWidget):
 
     title     the model's file name.
     versions  names of the model's versions; version is the chosen one (set by the choice).
-    job       None, or {"title", "done", "total", "left"}: shown with a bar and Cancel.
+    jobs      what runs and what waits for it, as `Running.jobs`: the first with a bar and Cancel.
     note      shown when no job runs ("kernel idle").
     picture   the Workbench as static HTML: what the saved notebook shows where no kernel runs.
               JupyterLab keeps it with the output (extension `lite-workbench`).
 
-    Action {"id": "cancel"}.
+    Action {"id": "cancel", "job": id}.
     """
 
     title = t.Unicode("")
     versions = t.List(t.Unicode())
     version = t.Unicode("")
-    job = Plain(need=("title",))
+    jobs = PlainList(need=("id", "title", "state"))
     note = t.Unicode("")
     picture = t.Unicode("")
 

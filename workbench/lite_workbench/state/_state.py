@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +78,7 @@ class SessionState(Observable):
     profiled       backend → the version and the Predictor that its profile is of
     compared       pair → the Predictors that its comparison is of, by side
     history        every profile, oldest first
+    measured_at    (what, of which backend or pair) → the time of the last result
     faults         {backend: {layer: kind}}, planted for lessons
     threads        CPU threads; None for the default
     board          the board in use
@@ -106,6 +108,7 @@ class SessionState(Observable):
     quantization: Quantization | None = None
     exported: Path | Exported | None = None
     history: list[Profile] = field(default_factory=list)
+    measured_at: dict[tuple[str, Any], float] = field(default_factory=dict)
     faults: dict[str, dict[str, str]] = field(default_factory=dict)
     threads: int | None = None
     board: UsedBoard | None = None
@@ -141,6 +144,15 @@ class SessionState(Observable):
         if not self.code or self.code[-1] != line:
             self.code.append(line)
             self.notify("code", line)
+
+    def measured(self, what: str, of: Any) -> None:
+        """Notes that a result was made now."""
+        self.measured_at[what, of] = time.time()
+
+    def clock(self, what: str, of: Any) -> str:
+        """When the last result of this kind was made, as 14:32:05; empty when there is none."""
+        at = self.measured_at.get((what, of))
+        return "" if at is None else time.strftime("%H:%M:%S", time.localtime(at))
 
     def _job_changed(self, job: Job) -> None:
         self.notify("job", job)

@@ -10,9 +10,10 @@ from typing import Any
 import ipywidgets
 from lite_engine import settings
 from lite_engine.errors import LiteError
-from lite_widgets import Notice, PicturedBox, StepHeader
+from lite_widgets import Notice, PicturedBox, Running, StepHeader
 from lite_widgets._base import LiteWidget
 
+from ..jobs import Job
 from ..session import Session
 
 COLOURED = ("x86", "opencl", "arm", "reference")
@@ -30,6 +31,7 @@ class Step(PicturedBox):
 
     def __init__(self, session: Session, *, go: Callable[[str], None] | None = None) -> None:
         self.session = session
+        self.alone = go is None
         self.go = go or (lambda step: None)
         self._loop = _running_loop()
         self._ends: list[Callable[[], None]] = []
@@ -37,6 +39,11 @@ class Step(PicturedBox):
         self.header = StepHeader(title=self.title)
         self.notice = Notice()
         self.notice.layout.display = "none"
+        self.running = Running()
+        self.pending = self._has_work()
+        for widget in (self.header, self.notice, self.running):
+            widget.add_class("lite-fresh")
+        self.on(self.running, "cancel", lambda payload: cancel(session, payload["job"]))
         super().__init__()
         self.add_class("lite-step-body")
         self.follow("error", self._job_failed)  # what `build` starts may fail at once
@@ -45,15 +52,25 @@ class Step(PicturedBox):
         except LiteError as error:
             self.show()
             self.tell_error(error)
+        self.follow("job", lambda _: self._show_jobs())
         self.follow("selected", self._select_all)
+        self._show_jobs()
 
     def build(self) -> None:
         """Makes the widgets and shows what is there already."""
         raise NotImplementedError
 
     def show(self, *widgets: Any) -> None:
-        """Header, notice, then these."""
-        self.children = (self.header, self.notice, *widgets)
+        """Header, notice, what runs, then these."""
+        self.children = (self.header, self.notice, self.running, *widgets)
+
+    @property
+    def shown(self) -> str:
+        """What the results on show are of and from when, or nothing."""
+        return ""
+
+    def jobs_changed(self) -> None:
+        """Called when this step's work was begun or has ended (`pending`)."""
 
     # ---- events
 
@@ -82,15 +99,27 @@ class Step(PicturedBox):
         """A click on a button of a widget."""
         widget.on_action(lambda _, payload: self.guard(lambda: callback(payload)), action)
 
-    def start(self, title: str, work: Callable[[], object]) -> None:
-        """Long work off the main thread; a notice while something else runs."""
+    def start(self, title: str, work: Callable[[], object]) -> Job:
+        """Long work for this step off the main thread, after what was started before."""
         self.quiet()
-        self.guard(lambda: self.session.start(title, work))
+        job = self.session.start(title, work, self.name)
+        self._show_jobs()
+        return job
 
-    @property
-    def busy(self) -> bool:
-        """Is a job running, whose result will be told?"""
-        return self.session.job is not None and self.session.job.state == "running"
+    def _show_jobs(self) -> None:
+        """The queue while this step waits for its own work, always where no Workbench shows it.
+        What was there before stays, paler and with its time."""
+        before, self.pending = self.pending, self._has_work()
+        jobs = self.session.jobs if self.pending or self.alone else []
+        older = self.shown if self.pending else ""
+        self.running.jobs = [job.to_dict() for job in jobs]
+        self.running.shown = older
+        (self.add_class if older else self.remove_class)("lite-stale")
+        if self.pending != before:
+            self.jobs_changed()
+
+    def _has_work(self) -> bool:
+        return any(job.about == self.name for job in self.session.jobs)
 
     def close(self) -> None:
         for end in self._ends:
@@ -160,6 +189,13 @@ def stack(*widgets: Any) -> ipywidgets.VBox:
     box = ipywidgets.VBox(list(widgets))
     box.add_class("lite-stack")
     return box
+
+
+def cancel(session: Session, job: str) -> None:
+    """Cancels the job of this id, unless it has ended."""
+    for one in session.jobs:
+        if one.id == job:
+            one.cancel()
 
 
 def button(

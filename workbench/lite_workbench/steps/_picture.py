@@ -25,12 +25,13 @@ def choices(session: Session) -> list[dict[str, Any]]:
         return []
     now = chosen(session)
     own = [] if now["fit"] in dict(_FITS) else [[now["fit"], now["fit"]]]
-    fits = {"name": "fit", "label": "Resize", "options": [*_FITS, *own],
+    busy = bool(session.jobs)
+    fits = {"name": "fit", "label": "Resize", "options": [*_FITS, *own], "disabled": busy,
             "says": "How an image of another size is brought to the input's size"}  # fmt: skip
     if session.pixels_known or not types[0].dtype.is_float:
         return [fits]
     numbers = [*_PIXELS, _OWN] if now["pixels"] == _OWN[0] else _PIXELS
-    return [{"name": "pixels", "label": "Pixels", "options": numbers}, fits]
+    return [{"name": "pixels", "label": "Pixels", "options": numbers, "disabled": busy}, fits]
 
 
 def chosen(session: Session) -> dict[str, str]:
@@ -52,8 +53,8 @@ def prepare(session: Session, values: Mapping[str, str]) -> bool:
     pixels, fit = (values.get(k, before[k]) for k in ("pixels", "fit"))
     if {"pixels": pixels, "fit": fit} == before:
         return False
-    if session.job is not None and session.job.state == "running":
-        raise UsageError(f"{session.job.title} still runs", fix="wait for it or cancel it")
+    if session.jobs:
+        raise UsageError(f"{session.jobs[0].title} still runs", fix="wait for it or cancel it")
     words = [pixels] if pixels != before["pixels"] else []
     session.prepare(",".join([*words, *([fit] if fit != "stretch" or not words else [])]))
     return True

@@ -45,10 +45,8 @@ class CompareStep(Step):
         self.follow("comparison", lambda _: self._newest())
         self.follow("selected", lambda _: self._evidence())
         self.show(self.strip, columns(self.graph, self.pane, kind="graph"))
-        self._buttons()
-        if (a, b) in self.session.comparisons:
-            self._fill()
-        elif not self.busy:
+        self._switch()
+        if (a, b) not in self.session.comparisons and not self.pending:
             self.measure()
 
     def _sides(self) -> tuple[str, str]:
@@ -71,18 +69,44 @@ class CompareStep(Step):
 
     def _buttons(self) -> None:
         again = " again" if self.pair in self.session.comparisons else ""
-        self.header.buttons = [button("compare", f"Compare{again}", primary=True)]
+        self.header.note = self.session.clock("comparison", self.pair)
+        self.header.buttons = [
+            button("compare", f"Compare{again}", primary=True, disabled=self.pending)
+        ]
         if not self.strip.comparison:
-            self.strip.status = {
-                "kind": "empty", "title": "Not compared yet", "button": "Compare",
-                "text": "Both sides run once, then every layer runs on its own.",
-                "action": "compare",
-            }  # fmt: skip
+            self.strip.status = self._empty()
+
+    def _empty(self) -> dict[str, Any]:
+        text = "Both sides run once, then every layer runs on its own."
+        names = " and ".join(_NAMES.get(n, n) for n in self.pair)
+        if self.pending:
+            return {"kind": "empty", "title": f"Comparing {names}", "text": text}
+        title = f"{names} are not compared yet"
+        return {"kind": "empty", "title": title, "text": text, "button": "Compare",
+                "action": "compare"}  # fmt: skip
 
     def _switched(self, change: dict[str, Any]) -> None:
-        self._buttons()
+        self.guard(self._switch)
+
+    def _switch(self) -> None:
+        """Shows the chosen pair's comparison; before there is one nothing but the model."""
         if self.pair in self.session.comparisons:
             self._fill()
+            return
+        self.strip.comparison = self.graph.comparison = self.graph.profile = None
+        self.pane.layer = None
+        self.pane.layout.display = "none"
+        model = self.session.versions.get(self.session.version)
+        self.graph.graph = views.graph_data(model.graph if model else self.session.graph)
+        self._buttons()
+
+    @property
+    def shown(self) -> str:
+        at = self.session.clock("comparison", self.pair)
+        return f"{self.pair[0]} against {self.pair[1]} at {at}" if at else ""
+
+    def jobs_changed(self) -> None:
+        self._buttons()
 
     def measure(self) -> None:
         """Compares the chosen pair in the background."""
@@ -119,6 +143,7 @@ class CompareStep(Step):
         self.graph.tolerance = self.pane.tolerance = data["usual_tolerance"]
         self.graph.comparison = data
         self.pane.a, self.pane.b = self.pair
+        self.pane.layout.display = None
         verdict = self.strip.verdict()
         failing = verdict["layer"] if verdict and verdict["case"] == "failing" else None
         if failing:

@@ -34,9 +34,7 @@ class ConvertStep(Step):
         )
         self.header.selects = [{"name": "precision", "label": "Precision", "options": PRECISIONS}]
         self.header.values = {"precision": "fp32"}
-        self.header.buttons = [
-            button("convert", "Convert again"), button("next", "Run it", primary=True)
-        ]  # fmt: skip
+        self.jobs_changed()
         self.on(self.header, "convert", lambda _: self._convert())
         self.on(self.header, "next", lambda _: self.go("Run"))
         self.link(self.graph)
@@ -44,8 +42,14 @@ class ConvertStep(Step):
         self.show(self.graph, columns(self.facts, self.journal, kind="third"))
         if self.session.base in self.session.versions:
             self._fill()
-        elif not self.busy:
+        elif not self.pending:
             self._convert()
+
+    def jobs_changed(self) -> None:
+        self.header.buttons = [
+            button("convert", "Convert again", disabled=self.pending),
+            button("next", "Run it", primary=True),
+        ]
 
     def _convert(self) -> None:
         session, precision = self.session, self.header.values.get("precision", "fp32")

@@ -43,6 +43,7 @@ class ProfileStep(Step):
     title = "Where does the time go?"
 
     def build(self) -> None:
+        self._asked: dict[str, Job] = {}
         options = backend_options(self.session)
         self.header.segments = {"name": "backend", "label": "Backend", "options": options}
         first = next(reversed(self.session.profiles), options[0][0])
@@ -72,34 +73,54 @@ class ProfileStep(Step):
         self.on(self.notice, "quantize", lambda _: self.go("Quantize"))
         self.on(self.chart, "run", lambda _: self.measure())
         self.follow("profile", lambda profile: self._fill(profile))
-        self.follow("job", lambda job: self._ended(job))
         self.follow("versions", lambda _: self._buttons())
         self.follow("selected", lambda _: self._inspect())
         self.show(
             self.line, self.chart, columns(self.graph, self.tabs, kind="graph"), self.inspector
         )
-        if self.backend in self.session.profiles:
-            self._fill(self.session.profiles[self.backend])
-            return
-        session = self.session
-        model = session.versions.get(session.version)
-        self.graph.graph = views.graph_data(model.graph if model else session.graph)
-        self._buttons()
-        if not self.busy:
-            self.measure()
+        self._switch()
 
     @property
     def backend(self) -> str:
         return str(self.header.values["backend"])
 
     def _switched(self, change: dict[str, Any]) -> None:
-        if change["new"].get("backend") == change["old"].get("backend"):
-            return
+        if change["new"].get("backend") != change["old"].get("backend"):
+            self.guard(self._switch)
+
+    def _switch(self) -> None:
+        """Shows the chosen backend's profile; before there is one nothing but the model."""
         known = self.session.profiles.get(self.backend)
         if known is not None:
             self._fill(known)
-        else:
-            self.guard(self.measure)
+            return
+        self._clear()
+        asked = self._asked.get(self.backend)
+        if asked is None or asked.ended:
+            self.measure()
+
+    def _clear(self) -> None:
+        """No number stands under the name of a backend that it was not measured on."""
+        for widget in (self.line, self.tabs, self.inspector):
+            widget.layout.display = "none"
+        for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
+                       self.copies, self.matrix):  # fmt: skip
+            widget.profile = None
+        for widget in (self.chart, self.table, self.graph):
+            widget.baseline = None
+        self.memory.memory = self.inspector.layer = None
+        model = self.session.versions.get(self.session.version)
+        self.graph.graph = views.graph_data(model.graph if model else self.session.graph)
+        self._buttons()
+
+    @property
+    def shown(self) -> str:
+        if self.backend not in self.session.profiles:
+            return ""
+        return f"{self.backend} at {self.session.clock('profile', self.backend)}"
+
+    def jobs_changed(self) -> None:
+        self._buttons()
 
     def _buttons(self) -> None:
         """One way to begin, and what it takes; afterwards to repeat it, or to measure the version
@@ -111,29 +132,41 @@ class ProfileStep(Step):
             what = "Run again" if version == session.version else f"Profile {session.version}"
             of = f"{version} · " if len(session.versions) > 1 else ""
             threads, runs = plural(known.threads, "thread"), plural(known.runs, "run")
-            self.header.note = f"{of}{threads} · {runs}"
+            at = session.clock("profile", self.backend)
+            self.header.note = f"{of}{threads} · {runs} · {at}"
+        else:
+            self.header.note = ""
         self.header.buttons = [
-            button("save", "Export…", disabled=known is None), button("run", what, primary=True)
-        ]  # fmt: skip
+            button("save", "Export…", disabled=known is None),
+            button("run", what, primary=True, disabled=self._waits),
+        ]
         if not self.chart.profile:
-            self.chart.status = {
-                "kind": "empty", "title": "Nothing measured yet", "button": "Profile",
-                "text": f"One bar per layer, from {RUNS} runs. The model is not changed.",
-                "action": "run",
-            }  # fmt: skip
+            self.chart.status = self._empty()
 
-    def _ended(self, job: Job) -> None:
-        """Without a result the header goes back to the backend that is shown."""
-        shown = (self.line.profile or {}).get("backend")
-        if job.state in ("failed", "cancelled") and self.backend not in self.session.profiles:
-            if shown in self.session.profiles:
-                self.header.values = {**self.header.values, "backend": shown}
-            self._buttons()
+    def _empty(self) -> dict[str, Any]:
+        text = f"One bar per layer, from {plural(self._runs, 'run')}. The model is not changed."
+        if self._waits:
+            return {"kind": "empty", "title": f"Profiling {self.backend}", "text": text}
+        title = f"{self.backend} is not measured yet"
+        return {"kind": "empty", "title": title, "text": text, "button": "Profile", "action": "run"}
+
+    @property
+    def _waits(self) -> bool:
+        """Is the chosen backend's profile under way?"""
+        asked = self._asked.get(self.backend)
+        return asked is not None and not asked.ended
+
+    @property
+    def _runs(self) -> int:
+        return 3 if self.backend == "arm" else RUNS
 
     def measure(self) -> None:
         """Profiles the chosen backend in the background."""
-        backend, runs = self.backend, 3 if self.backend == "arm" else RUNS
-        self.start(f"Profiling {backend}", lambda: self.session.profile(backend=backend, runs=runs))
+        backend, runs = self.backend, self._runs
+        self._asked[backend] = self.start(
+            f"Profiling {backend}", lambda: self.session.profile(backend=backend, runs=runs)
+        )
+        self._buttons()
 
     def _fill(self, profile: Profile) -> None:
         if profile.backend != self.backend:
@@ -160,8 +193,17 @@ class ProfileStep(Step):
             widget.caption = where
             widget.python = f"session.profile(backend={profile.backend!r})"
         self.chart.status = {}
+        for widget in (self.line, self.tabs, self.inspector):
+            widget.layout.display = None
         self._buttons()
+        self._select_slowest(profile)
         self._inspect()
+
+    def _select_slowest(self, profile: Profile) -> None:
+        """On arrival something is selected."""
+        names = {row.name for row in profile.layers}
+        if not names.intersection(self.session.selected) and profile.layers:
+            self.session.selected = [profile.slowest(1)[0].name]
 
     # ---- one layer
 

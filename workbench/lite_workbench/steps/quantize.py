@@ -26,6 +26,10 @@ _INTEGERS = {
     "kind": "empty", "title": "Already quantized",
     "text": "To choose other ranges or layers, open the original float model.",
 }  # fmt: skip
+_QUANTIZING = {
+    "kind": "empty", "title": "Quantizing",
+    "text": "The remaining time is known after two samples.",
+}  # fmt: skip
 _NO_SAMPLES = {"kind": "empty", "title": "Not quantized yet", "text": "There are no samples yet."}
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
 
@@ -91,6 +95,14 @@ class QuantizeStep(Step):
         self._look()
         self._buttons()
 
+    @property
+    def shown(self) -> str:
+        return "the version quantized before" if self.trade.points else ""
+
+    def jobs_changed(self) -> None:
+        self._look()
+        self._buttons()
+
     def _buttons(self) -> None:
         read = self.session.versions.get(self.session.base, self.session)
         if in_integers(read.graph):
@@ -101,11 +113,14 @@ class QuantizeStep(Step):
         no_samples = not self.header.values.get("samples")
         self.header.buttons = [
             button("run", "Run again" if points else "Quantize", primary=not points,
-                   disabled=no_samples),
-            *([button("keep", "Keep this version", primary=True)] if points else []),
+                   disabled=no_samples or self.pending),
+            *([button("keep", "Keep this version", primary=True, disabled=self.pending)]
+              if points else []),
         ]  # fmt: skip
         if not points:
-            self.trade.status = _NO_SAMPLES if no_samples else _NOT_YET
+            self.trade.status = (
+                _QUANTIZING if self.pending else _NO_SAMPLES if no_samples else _NOT_YET
+            )
         if no_samples:
             self.tell(
                 "warn", "**There are no calibration samples.**", again="Look again",

@@ -11,7 +11,7 @@ from lite_widgets import DropZone, ResultCard, columns
 
 from ..answers import Run, mark_different
 from ..inputs import is_guessed, save_upload
-from ..jobs import Job
+from ..words import listed
 from ._base import Step, button
 from ._picture import choices, chosen, prepare
 
@@ -37,18 +37,13 @@ class RunStep(Step):
         self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
         self.drop.observe(self._picked, names=["picked"])
         self.cards = {name: ResultCard(backend=name, title=_title(name)) for name in self._sides()}
-        for card in self.cards.values():
-            card.status = {"kind": "empty", "title": "Not run yet", "text": _FIRST}
         self._source: str | None = None
-        self._ask()
+        self.jobs_changed()
         self.header.observe(lambda _: self.guard(self._prepare), ["values"])
-        self.header.buttons = [button("run", "Run", primary=True)]
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("prepared", lambda _: self._ask())
         self.follow("run", self._answered)
-        self.follow("error", lambda _: self._failed())
-        self.follow("job", self._counts)
         self.show(self.drop, columns(*self.cards.values()))
         for run in self.session.runs.values():
             self._answered(run)
@@ -97,24 +92,27 @@ class RunStep(Step):
             for name in rest:
                 session.run(backend=name)
 
+        self.start(f"Running on {_title(next(iter(self.cards)))}", work)
+
+    @property
+    def shown(self) -> str:
+        return listed(
+            [f"{_title(n)} at {self.session.clock('run', n)}"
+             for n in self.cards if n in self.session.runs]
+        )  # fmt: skip
+
+    def jobs_changed(self) -> None:
+        self._ask()
+        self.header.buttons = [button("run", "Run", primary=True, disabled=self.pending)]
         for name, card in self.cards.items():
-            if name not in session.runs:
-                text = "The first run on a device compiles its kernels."
-                card.status = {"kind": "loading", "title": f"Running on {_title(name)}",
-                               "done": 0, "total": 1, "left": "", "text": text}  # fmt: skip
-        self.start("Running", work)
+            if name not in self.session.runs:
+                card.status = self._empty(name)
 
-    def _counts(self, job: Job) -> None:
-        """What the engine counts meanwhile, on the cards that wait."""
-        for card in self.cards.values():
-            if card.status.get("kind") == "loading" and job.doing:
-                card.status = {**card.status, "done": job.done, "total": job.total,
-                               "text": f"{job.doing}: {job.done} of {job.total}"}  # fmt: skip
-
-    def _failed(self) -> None:
-        for card in self.cards.values():
-            if card.status:
-                card.status = {"kind": "empty", "title": "Not run", "text": "See above."}
+    def _empty(self, name: str) -> dict[str, Any]:
+        if self.pending:
+            text = "The first run on a device compiles its kernels."
+            return {"kind": "empty", "title": f"Running on {_title(name)}", "text": text}
+        return {"kind": "empty", "title": "Not run yet", "text": _FIRST}
 
     # ---- answers
 
@@ -161,9 +159,11 @@ class RunStep(Step):
 
     def _to_comparison(self) -> None:
         a, b = self.cards
-        self.go("Compare")
         if (a, b) not in self.session.comparisons:
-            self.start("Comparing", lambda: self.session.compare(a, b))
+            self.session.start(
+                f"Comparing {a} and {b}", lambda: self.session.compare(a, b), "Compare"
+            )
+        self.go("Compare")
 
 
 def _title(backend: str) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 from lite_engine.devices import DeviceCheck
 from lite_widgets import DoctorCards, Form
 
-from ..jobs import Job
 from ..words import plural
 from ._base import Step, button
 
@@ -58,7 +57,6 @@ class TargetStep(Step):
         self.on(self.header, "use", lambda _: self._use())
         self.cards.observe(lambda _: self._buttons(), names=["chosen"])
         self.follow("targets", lambda _: self._draw())
-        self.follow("job", self._ended)
         self.show(self.form, self.cards)
         self._boards = dict.fromkeys(entry.name for entry in self.session.boards)
         self._look()
@@ -77,7 +75,7 @@ class TargetStep(Step):
         usable = self._usable()
         self.cards.chosen = [t for t in self.session.targets if t in usable] or usable
         self._buttons()
-        if self._boards and not self.busy:
+        if self._boards and not self.pending:
             self._check(*self._boards)
 
     def _usable(self) -> list[str]:
@@ -106,7 +104,7 @@ class TargetStep(Step):
 
     def _use(self) -> None:
         chosen = [c["id"] for c in self._here if c["id"] in self.cards.chosen]
-        self.start("Converting", lambda: self.session.convert(targets=chosen))
+        self.session.start("Converting", lambda: self.session.convert(targets=chosen), "Convert")
         self.go("Convert")
 
     # ---- boards
@@ -130,9 +128,8 @@ class TargetStep(Step):
                 self.session.progress(number, len(names))
                 self.on_main(partial(self._checked, name, self.session.boards.check(name)))
 
-        self.quiet()
-        self.session.start(f"Checking {', '.join(names)}", work)
         self._reaching.update(names)
+        self.start(f"Checking {', '.join(names)}", work)
         self._draw()
 
     def _checked(self, name: str, made: DeviceCheck) -> None:
@@ -140,9 +137,9 @@ class TargetStep(Step):
         self._reaching.discard(name)
         self._draw()
 
-    def _ended(self, job: Job) -> None:
+    def jobs_changed(self) -> None:
         """Boards whose check was cancelled are not being reached any more."""
-        if job.state != "running" and self._reaching:
+        if not self.pending and self._reaching:
             self._reaching.clear()
             self._draw()
 

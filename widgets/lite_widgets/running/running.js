@@ -1,0 +1,32 @@
+// What runs, how far it is, what waits for it; Cancel for each. Below may be an older result.
+import { html, nothing } from "#template";
+import { widget } from "#view";
+import { button, counted, progressBar } from "../_shared/parts.js";
+import { ICONS } from "../_shared/icons.js";
+
+const runs = (j) => j.state !== "waiting";
+
+const line = (j) =>
+  html`<li class=${runs(j) ? "now" : "next"}>
+    ${runs(j) ? ICONS.running : ICONS.todo}<span class="what">${j.title}</span
+    ><span class="mu">${runs(j) ? counted(j) : "waiting"}</span
+    ><span class="sp"></span>${runs(j) ? progressBar(j) : nothing}${button("cancel", "Cancel", {
+      kind: "sm",
+      payload: { job: j.id },
+    })}
+  </li>`;
+
+export default widget({
+  name: "running",
+  still: false,
+  view: (c) =>
+    c.get("jobs").length
+      ? html`<div class="card pad" role="status">
+          <ul>
+            ${c.get("jobs").map(line)}
+          </ul>
+          ${c.get("shown") ? html`<p class="mu">Shown below: ${c.get("shown")}</p>` : nothing}
+        </div>`
+      : nothing,
+  watch: ["jobs", "shown"],
+});
