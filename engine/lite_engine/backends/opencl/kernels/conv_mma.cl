@@ -9,8 +9,9 @@
 //
 // fp16 (-DHALF) has float sums. fp32 makes each number the sum of two of TF32, the upper one rounded:
 // three of their four products keep 23 bits (cut off instead, the upper ones would leave 20, all errors
-// with the sign of the product). The units cut off what float arithmetic rounds, so the sums of each
-// step are added up outside of them (Ootomo and Yokota 2022).
+// with the sign of the product). The units cut off what float arithmetic rounds, so every sum that they
+// carry on shrinks: products of two upper parts are added up outside of them, eight at a time (Ootomo
+// and Yokota 2022). The other two products are 2^11 times smaller, and so is what they lose.
 //
 // A step is BK deep, 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes straight from
 // global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that
@@ -88,6 +89,16 @@ inline uint packed_of(float2 v) {
   EACH_BLOCK asm(INSTRUCTION "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
                  : "+f"(c[i][j][0]), "+f"(c[i][j][1]), "+f"(c[i][j][2]), "+f"(c[i][j][3])        \
                  : "r"(a[i][0]), "r"(a[i][1]), "r"(a[i][2]), "r"(a[i][3]), "r"(b[j][0]), "r"(b[j][1]));
+// The same from zero, rounded into c
+#define MMA_ROUNDED(c, a, b)                                                                     \
+  EACH_BLOCK {                                                                                   \
+    float part[4];                                                                               \
+    asm(INSTRUCTION "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"                   \
+        : "=f"(part[0]), "=f"(part[1]), "=f"(part[2]), "=f"(part[3])                             \
+        : "r"(a[i][0]), "r"(a[i][1]), "r"(a[i][2]), "r"(a[i][3]), "r"(b[j][0]), "r"(b[j][1]),    \
+          "f"(0.0f));                                                                            \
+    UNROLL for (int e = 0; e < 4; ++e) c[i][j][e] += part[e];                                    \
+  }
 // The upper bits that TF32 has, rounded; the rest stays in v, exactly.
 #define SPLIT_UP(v, high, rows, words)                                 \
   UNROLL for (int r = 0; r < rows; ++r)                                \
@@ -160,6 +171,10 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
   const int b_at = (lane / 16 * 8 + lane % 8) * 4, b_quarter = lane / 8 % 2 ^ TURN(lane);
   float acc[HEIGHT][4][4];
   EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
+#if !defined(HALF) && !defined(MMA_IN_C)
+  float low[HEIGHT][4][4];  // products with a lower part
+  EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) low[i][j][e] = 0;
+#endif
 
   // `step` is fetched, the one STAGES - 1 before it computed; with -DMATMUL b is read one step earlier.
   const int steps = (last - first) / BK;
@@ -213,10 +228,6 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
     EACH_BLOCK for (int e = 0; e < 4; ++e)
       acc[i][j][e] += dot_of(a_rows, i * 16 + lane / 4 + e / 2 * 8, b_rows, j * 8 + lane % 4 * 2 + e % 2);
 #else
-#ifndef HALF
-    float sum[HEIGHT][4][4];
-    EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) sum[i][j][e] = 0;
-#endif
     UNROLL for (int s = 0; s < 4; s += 2) {
       uint a[HEIGHT][4], b[4][2];
       UNROLL for (int i = 0; i < HEIGHT; ++i)
@@ -231,16 +242,16 @@ void conv_mma(global const E *x, global const E *w, global const float *bias, gl
       uint a_high[HEIGHT][4], b_high[4][2];
       SPLIT_UP(a, a_high, HEIGHT, 4)
       SPLIT_UP(b, b_high, 4, 2)
-      MMA(sum, a, b_high)
-      MMA(sum, a_high, b)
-      MMA(sum, a_high, b_high)
+      MMA(low, a, b_high)
+      MMA(low, a_high, b)
+      MMA_ROUNDED(acc, a_high, b_high)
 #endif
     }
-#ifndef HALF
-    EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] += sum[i][j][e];
-#endif
 #endif
   }
+#if !defined(HALF) && !defined(MMA_IN_C)
+  EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] += low[i][j][e];
+#endif
 
 #if !defined(SPLIT) && !defined(BATCHED) && !defined(MATMUL)
   float2 more[4];  // read once: the compiler must expect y in the same place
