@@ -58,6 +58,10 @@ docs:           ## build the documentation into site/
 	@python scripts/docs.py
 	@mkdocs build --quiet --strict
 
+messages:       ## every text for translators, build/lite_workbench.pot (LOCALE=de: and that catalogue)
+	@scripts/setup.sh test
+	@python scripts/messages.py $(LOCALE)
+
 bundle:         ## the widgets' JavaScript, bundled where a source changed
 	@python3 scripts/bundle.py
 
@@ -92,5 +96,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs bundle native native-arm native-armhf native-asan native-tsan wheel \
+.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs messages bundle native native-arm native-armhf native-asan native-tsan wheel \
 	wheel-arm sdist clean

@@ -20,7 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("engine/lite_engine", "widgets/lite_widgets", "workbench/lite_workbench")
+PACKAGES = (
+    "engine/lite_messages",
+    "engine/lite_engine",
+    "widgets/lite_widgets",
+    "workbench/lite_workbench",
+)
 
 
 class Text(NamedTuple):

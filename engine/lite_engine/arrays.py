@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from lite_messages import tr
 
 from .errors import UsageError
 
@@ -27,7 +28,7 @@ def read_array(path: str | Path) -> np.ndarray:
         with Path(path).open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
     except _DAMAGED as error:
-        raise UsageError(_why(path, "a .npy file", error), where=path) from None
+        raise UsageError(_why(path, tr("a .npy file"), error), where=path) from None
 
 
 def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.ndarray]:
@@ -39,14 +40,14 @@ def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.
     try:
         with np.load(path, allow_pickle=False) as data:
             if not isinstance(data, np.lib.npyio.NpzFile):
-                raise ValueError("one array without a name; save it with np.savez")
+                raise ValueError(tr("one array without a name; save it with np.savez"))
             if accept is not None:
                 assert data.zip is not None, "open until the block ends"
                 for name, shape in _large_arrays(data.zip):
                     accept(name, shape)
             return {name: data[name] for name in data.files}
     except _DAMAGED as error:
-        raise UsageError(_why(path, "a .npz file", error), where=path) from None
+        raise UsageError(_why(path, tr("a .npz file"), error), where=path) from None
 
 
 def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]:
@@ -60,7 +61,9 @@ def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]
         with archive.open(member) as file:
             reader = readers.get(np.lib.format.read_magic(file))
             if reader is None:
-                raise ValueError(f"{member} has an unknown version of the .npy format")
+                raise ValueError(
+                    tr("{member} has an unknown version of the .npy format", member=member)
+                )
             shape, _, dtype = reader(file)
         if math.prod(shape) * dtype.itemsize > LARGE_BYTES:
             found.append((member.removesuffix(".npy"), tuple(shape)))
@@ -69,12 +72,12 @@ def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]
 
 def _why(path: str | Path, what: str, error: Exception) -> str:
     if not Path(path).exists():
-        return "no such file"
+        return tr("no such file")
     if isinstance(error, OSError) and error.strerror:
-        return f"cannot be read ({error.strerror})"
+        return tr("cannot be read ({reason})", reason=error.strerror)
     reason = str(error)
     if "Object arrays" in reason:
-        reason = "it holds Python objects"
+        reason = tr("it holds Python objects")
     elif "pickle" in reason:  # what NumPy takes every unknown file for
-        reason = "it is in another format"
-    return f"not {what} that can be read ({reason})"
+        reason = tr("it is in another format")
+    return tr("not {what} that can be read ({reason})", what=what, reason=reason)

@@ -14,10 +14,19 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from lite_messages import tr
+
 from .errors import ModelFormatError
 
-_KINDS = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a number",
-          bool: "true or false", type(None): "null"}  # fmt: skip
+_KINDS = {
+    dict: tr("an object"),
+    list: tr("a list"),
+    str: tr("a text"),
+    int: tr("an integer"),
+    float: tr("a number"),
+    bool: tr("true or false"),
+    type(None): "null",
+}
 
 
 def parse(data: str | bytes, what: str) -> Part:
@@ -25,9 +34,11 @@ def parse(data: str | bytes, what: str) -> Part:
     try:
         return Part(json.loads(data), what)
     except RecursionError:
-        raise ModelFormatError("nested too deeply", where=what) from None
+        raise ModelFormatError(tr("nested too deeply"), where=what) from None
     except ValueError as error:
-        raise ModelFormatError(f"not a valid JSON document of a {what} ({error})") from None
+        raise ModelFormatError(
+            tr("not a valid JSON document of a {what} ({error})", what=what, error=error)
+        ) from None
 
 
 #: Metadata of a dataclass field: the key that documents of an older version have.
@@ -53,11 +64,16 @@ class Part:
             items = self._as(list)
             if not 0 <= key < len(items):
                 raise ModelFormatError(
-                    f"expected at least {key + 1} items, found {len(items)}", where=self.where
+                    tr(
+                        "expected at least {key} items, found {count}",
+                        key=key + 1,
+                        count=len(items),
+                    ),
+                    where=self.where,
                 )
             return Part(items[key], f"{self.where}[{key}]")
         if key not in self._as(dict):
-            raise ModelFormatError(f"{key!r} is missing", where=self.where)
+            raise ModelFormatError(tr("{key!r} is missing", key=key), where=self.where)
         return Part(self.value[key], f"{self.where}.{key}")
 
     def get(self, key: str) -> Part | None:

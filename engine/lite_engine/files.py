@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from lite_messages import tr
+
 from .errors import LiteError, ModelFormatError, reason_of
 
 
@@ -30,7 +32,9 @@ def inside(folder: Path, name: str) -> Path:
     root = folder.resolve()
     path = (root / name).resolve()
     if "\0" in name or not path.is_relative_to(root):
-        raise ModelFormatError(f"{name!r} lies outside the model's folder {folder}")
+        raise ModelFormatError(
+            tr("{name!r} lies outside the model's folder {folder}", name=name, folder=folder)
+        )
     return path
 
 
@@ -77,7 +81,9 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
             raise
         _sync_folder(target.parent)
     except OSError as error:
-        raise LiteError(f"cannot be written ({reason_of(error)})", where=path) from None
+        raise LiteError(
+            tr("cannot be written ({reason})", reason=reason_of(error)), where=path
+        ) from None
 
 
 def _part(folder: Path) -> Path:
@@ -126,7 +132,9 @@ def filling(folder: str | Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
-        raise LiteError(f"cannot be written ({reason_of(error)})", where=folder) from None
+        raise LiteError(
+            tr("cannot be written ({reason})", reason=reason_of(error)), where=folder
+        ) from None
 
 
 @contextmanager
@@ -139,7 +147,9 @@ def locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.with_name(f"{path.name}.lock").open("ab")
     except OSError as error:
-        raise LiteError(f"cannot be written ({reason_of(error)})", where=path.parent) from None
+        raise LiteError(
+            tr("cannot be written ({reason})", reason=reason_of(error)), where=path.parent
+        ) from None
     with file:
         _lock(file)  # closing the file gives the lock back
         yield

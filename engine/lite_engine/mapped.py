@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from . import settings
 from .errors import ModelFormatError, reason_of
 
@@ -41,10 +43,12 @@ class FileState:
         same = (now.st_dev, now.st_ino) == self._file
         if same and (now.st_size, now.st_mtime_ns) != self._mark:
             raise ModelFormatError(
-                "overwritten after it was opened",
+                tr("overwritten after it was opened"),
                 where=self.path,
-                fix="open it again; replace files by renaming, or open them with mmap=False "
-                "(LITE_MMAP=0)",
+                fix=tr(
+                    "open it again; replace files by renaming, or open them with "
+                    "mmap=False (LITE_MMAP=0)"
+                ),
             )
 
 
@@ -53,7 +57,9 @@ def file_state(path: Path) -> FileState:
     try:
         return FileState(path, path.stat())
     except OSError as error:
-        raise ModelFormatError(f"cannot be read ({reason_of(error)})", where=path) from None
+        raise ModelFormatError(
+            tr("cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
 
 
 class MappedFile(mmap.mmap):
@@ -88,14 +94,16 @@ def map_file(path: Path) -> memoryview:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             if status.st_size == 0:
-                raise ModelFormatError("the file is empty", where=path)
+                raise ModelFormatError(tr("the file is empty"), where=path)
             if not maps():
                 return memoryview(file.read())
             mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
             mapped.state = FileState(path, status)
             return memoryview(mapped)
     except (OSError, ValueError) as error:
-        raise ModelFormatError(f"cannot be read ({reason_of(error)})", where=path) from None
+        raise ModelFormatError(
+            tr("cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
 
 
 def states(views: Iterable[Any]) -> list[FileState]:

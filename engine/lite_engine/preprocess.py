@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from lite_messages import tr
 
 from .errors import ShapeError, UsageError
 
@@ -111,26 +112,42 @@ class Preprocess:
         for name, known in (("colour", COLOURS), ("layout", LAYOUTS), ("fit", FITS)):
             value = getattr(self, name)
             if value not in known and (value is not None or name == "fit"):
-                raise _wrong(name, value, f"one of {', '.join(known)}")
+                raise _wrong(name, value, tr("one of {known}", known=", ".join(known)))
         counts = {None: (1, 3), "grey": (1,)}.get(self.colour, (1, 3))
         for name, least in (("mean", 0.0), ("std", 1 / MAX_NUMBER)):
             numbers = getattr(self, name)
             if numbers is None:
                 continue
             if not all(least <= abs(v) <= MAX_NUMBER for v in numbers):  # nor for NaN
-                raise _wrong(name, numbers, f"numbers of magnitude {least:g} to {MAX_NUMBER:g}")
+                raise _wrong(
+                    name,
+                    numbers,
+                    tr(
+                        "numbers of magnitude {least:g} to {max_number:g}",
+                        least=least,
+                        max_number=MAX_NUMBER,
+                    ),
+                )
             if len(numbers) not in counts:
                 raise _wrong(
-                    name, numbers, "one number" + ", or one per channel" * (len(counts) > 1)
+                    name, numbers, tr("one number") + tr(", or one per channel") * (len(counts) > 1)
                 )
         if self.size is not None:
             height, width = self.size
             if min(height, width) < 1 or height * width > MAX_PIXELS:
-                raise _wrong("size", self.size, f"height and width of 1 to {MAX_PIXELS} pixels")
+                raise _wrong(
+                    "size",
+                    self.size,
+                    tr("height and width of 1 to {max_pixels} pixels", max_pixels=MAX_PIXELS),
+                )
         if not LEAST_CROP <= self.crop <= 1:
-            raise _wrong("crop", self.crop, f"a share of {LEAST_CROP:g} to 1, like 224/256")
+            raise _wrong(
+                "crop",
+                self.crop,
+                tr("a share of {least_crop:g} to 1, like 224/256", least_crop=LEAST_CROP),
+            )
         if not 0 <= self.pad <= 255:
-            raise _wrong("pad", self.pad, "a pixel of 0 to 255")
+            raise _wrong("pad", self.pad, tr("a pixel of 0 to 255"))
 
     @staticmethod
     def from_dict(data: Any) -> Preprocess:
@@ -138,13 +155,18 @@ class Preprocess:
         whatever it is: `data` may be of a model file."""
         if not isinstance(data, Mapping):
             raise UsageError(
-                f"pre-processing {reprlib.repr(data)} is not a mapping of {', '.join(_READ)}"
+                tr(
+                    "pre-processing {data} is not a mapping of {read}",
+                    data=reprlib.repr(data),
+                    read=", ".join(_READ),
+                )
             )
         values: dict[str, Any] = {}
         for key, value in data.items():
             if key not in _READ:
                 raise UsageError(
-                    f"pre-processing has no {reprlib.repr(key)}", fix=f"it has {', '.join(_READ)}"
+                    tr("pre-processing has no {key}", key=reprlib.repr(key)),
+                    fix=tr("it has {read}", read=", ".join(_READ)),
                 )
             if value is None:
                 continue
@@ -155,7 +177,14 @@ class Preprocess:
                 raise _wrong(key, value, wanted) from None
         for key, fit in (("crop", "crop"), ("pad", "letterbox")):
             if key in values and values.setdefault("fit", fit) != fit:
-                raise UsageError(f"pre-processing: {key} is for {fit}, not {values['fit']!r}")
+                raise UsageError(
+                    tr(
+                        "pre-processing: {key} is for {fit}, not {values!r}",
+                        key=key,
+                        fit=fit,
+                        values=values["fit"],
+                    )
+                )
         if "mean" in values or "std" in values:
             values = {**PRESETS["raw"], **values}
         return Preprocess(**values)
@@ -173,8 +202,12 @@ class Preprocess:
             said = json.loads(text) if text.lstrip().startswith("{") else _short(text)
         except (ValueError, ZeroDivisionError, RecursionError) as error:
             raise UsageError(
-                f"pre-processing {text!r} is neither JSON nor like imagenet,crop, pm1,bgr or "
-                f"mean=127,std=128,size=240x320 ({error})"
+                tr(
+                    "pre-processing {text!r} is neither JSON nor like imagenet,crop, "
+                    "pm1,bgr or mean=127,std=128,size=240x320 ({error})",
+                    text=text,
+                    error=error,
+                )
             ) from None
         made = Preprocess.from_dict(said)
         if not known or not said.keys() <= _GEOMETRY:
@@ -237,7 +270,7 @@ class Preprocess:
     def placed(self, picture: tuple[int, int]) -> Placement:
         """Where a picture of (width, height) pixels lies in the input. Raises UsageError."""
         if self.size is None and self.fit != "stretch":
-            raise UsageError(f"{self.fit} needs a size, like {self.fit},size=224x224")
+            raise UsageError(tr("{fit} needs a size, like {fit},size=224x224", fit=self.fit))
         if self.size is None or self.fit == "stretch":
             size = picture if self.size is None else (self.size[1], self.size[0])
             return Placement(size, size, (0, 0))
@@ -255,15 +288,28 @@ class Preprocess:
             scaled = columns, columns * height // width
         if scaled[0] * scaled[1] > MAX_PIXELS:
             raise UsageError(
-                f"an image of {width}x{height} is too narrow for a center crop of {w}x{h}",
-                fix="use letterbox",
+                tr(
+                    "an image of {width}x{height} is too narrow for a center crop of {w}x{h}",
+                    width=width,
+                    height=height,
+                    w=w,
+                    h=h,
+                ),
+                fix=tr("use letterbox"),
             )
         left, top = (-round((b - a) / 2) for a, b in zip((w, h), scaled, strict=True))
         return Placement((w, h), scaled, (left, top))
 
 
 def _wrong(name: str, value: Any, wanted: str) -> UsageError:
-    return UsageError(f"pre-processing: {name} {reprlib.repr(value)} is not {wanted}")
+    return UsageError(
+        tr(
+            "pre-processing: {name} {value} is not {wanted}",
+            name=name,
+            value=reprlib.repr(value),
+            wanted=wanted,
+        )
+    )
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
@@ -290,14 +336,14 @@ def _same(value: Any) -> Any:
 
 #: key → (how a plain value becomes the field, what it should be)
 _READ: dict[str, tuple[Any, str]] = {
-    "mean": (_numbers, "a number or a list of numbers"),
-    "std": (_numbers, "a number or a list of numbers"),
+    "mean": (_numbers, tr("a number or a list of numbers")),
+    "std": (_numbers, tr("a number or a list of numbers")),
     "colour": (_same, ""),
     "layout": (_same, ""),
-    "size": (_size, "height and width, like 240x320"),
+    "size": (_size, tr("height and width, like 240x320")),
     "fit": (_same, ""),
-    "crop": (float, "a share, like 224/256"),
-    "pad": (_whole, "a pixel of 0 to 255"),
+    "crop": (float, tr("a share, like 224/256")),
+    "pad": (_whole, tr("a pixel of 0 to 255")),
 }
 
 
@@ -326,7 +372,9 @@ def _short(text: str) -> dict[str, Any]:
         else:
             own = ("mean=", "std=", "size=", "crop=", "letterbox=")
             known = ", ".join([*PRESETS, *COLOURS, *FITS, *own])
-            raise UsageError(f"pre-processing {word!r} is not one of {known}")
+            raise UsageError(
+                tr("pre-processing {word!r} is not one of {known}", word=word, known=known)
+            )
     return out
 
 
@@ -350,11 +398,13 @@ def open_image(source: str | Path | bytes, name: str = "") -> Any:
         OSError, ValueError, SyntaxError, struct.error,
         Image.DecompressionBombError, Image.DecompressionBombWarning,
     ) as error:  # fmt: skip
-        given = name or ("these bytes" if isinstance(source, bytes) else source)
+        given = name or (tr("these bytes") if isinstance(source, bytes) else source)
         # PIL's own words for it name the object that it read
         known = isinstance(error, UnidentifiedImageError)
-        why = "its format is unknown, or it is damaged" if known else error
-        raise UsageError(f"not an image that can be read ({why})", where=given) from None
+        why = tr("its format is unknown, or it is damaged") if known else error
+        raise UsageError(
+            tr("not an image that can be read ({why})", why=why), where=given
+        ) from None
     # PIL leaves the transparency of a palette out of RGB, with a warning where it is bytes.
     picture.info.pop("transparency", None)
     return picture
@@ -367,7 +417,10 @@ def is_image(path: str | Path) -> bool:
 def _image_input(shape: Sequence[Any], layout: str | None) -> tuple[str, tuple[int, int] | None]:
     """(layout, size or None where it is open) of an input. Raises ShapeError."""
     if len(shape) != 4:
-        raise ShapeError(f"an input of rank {len(shape)} is not an image", fix="give a .npy file")
+        raise ShapeError(
+            tr("an input of rank {count} is not an image", count=len(shape)),
+            fix=tr("give a .npy file"),
+        )
     if layout is None:
         nchw = shape[1] in (1, 3) and shape[3] not in (1, 3)
         layout = "nchw" if nchw else "nhwc"
@@ -376,7 +429,8 @@ def _image_input(shape: Sequence[Any], layout: str | None) -> tuple[str, tuple[i
     )
     if channels not in (1, 3):
         raise ShapeError(
-            f"an input with {channels} channels is not an image", fix="give a .npy file"
+            tr("an input with {channels} channels is not an image", channels=channels),
+            fix=tr("give a .npy file"),
         )
     size = (height, width) if isinstance(height, int) and isinstance(width, int) else None
     return layout, size

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lite_messages import find_catalogue, tr
+
 from .errors import UsageError
 
 BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
@@ -40,13 +42,15 @@ class Setting:
 
 def _backend(text: str) -> str:
     if text not in BACKENDS:
-        raise ValueError(f"not one of {', '.join(BACKENDS)}")
+        raise ValueError(tr("not one of {backends}", backends=", ".join(BACKENDS)))
     return text
 
 
 def _threads(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
-        raise ValueError(f"not a whole number between 1 and {MAX_THREADS}")
+        raise ValueError(
+            tr("not a whole number between 1 and {max_threads}", max_threads=MAX_THREADS)
+        )
     return int(text)
 
 
@@ -58,7 +62,17 @@ def _flag(text: str) -> bool:
 
 def _executor(text: str) -> str:
     if text not in OPENCL_EXECUTORS:
-        raise ValueError(f"not one of {', '.join(OPENCL_EXECUTORS)}")
+        raise ValueError(
+            tr("not one of {opencl_executors}", opencl_executors=", ".join(OPENCL_EXECUTORS))
+        )
+    return text
+
+
+def _language(text: str) -> str:
+    try:
+        find_catalogue(text)
+    except OSError:
+        raise ValueError(tr("there is no catalogue of this language")) from None
     return text
 
 
@@ -70,31 +84,46 @@ def default_cache_dir() -> Path:
 SETTINGS = {
     s.name: s
     for s in (
-        Setting("LITE_BACKEND", "auto", _backend, "force a backend: " + " | ".join(BACKENDS)),
-        Setting("LITE_THREADS", None, _threads, f"number of CPU threads, 1 to {MAX_THREADS}"),
-        Setting("LITE_OPENCL_LIBRARY", None, str, "path of the OpenCL library to try first"),
-        Setting("LITE_OPENCL_DEVICE", None, str, "OpenCL device: index or part of its name"),
+        Setting("LITE_BACKEND", "auto", _backend, tr("force a backend: ") + " | ".join(BACKENDS)),
+        Setting(
+            "LITE_THREADS",
+            None,
+            _threads,
+            tr("number of CPU threads, 1 to {max_threads}", max_threads=MAX_THREADS),
+        ),
+        Setting("LITE_OPENCL_LIBRARY", None, str, tr("path of the OpenCL library to try first")),
+        Setting("LITE_OPENCL_DEVICE", None, str, tr("OpenCL device: index or part of its name")),
         Setting(
             "LITE_OPENCL_EXECUTOR",
             "pyopencl",
             _executor,
-            "how Python runs OpenCL: " + " | ".join(OPENCL_EXECUTORS),
+            tr("how Python runs OpenCL: ") + " | ".join(OPENCL_EXECUTORS),
         ),
         Setting(
             "LITE_CACHE_DIR",
             None,
             Path,
-            "folder for compiled kernels, tuning results and saved runs",
+            tr("folder for compiled kernels, tuning results and saved runs"),
         ),
-        Setting("LITE_DEBUG", False, _flag, "1: show tracebacks and debug logs"),
+        Setting(
+            "LITE_LANGUAGE",
+            "",
+            _language,
+            tr("language of the texts, like de or pt_BR, or the path of a catalogue (x.mo)"),
+        ),
+        Setting("LITE_DEBUG", False, _flag, tr("1: show tracebacks and debug logs")),
         Setting(
             "LITE_MMAP",
             True,
             _flag,
-            "0: read model files into memory instead of mapping them, so that programs which "
-            "overwrite them in place do no harm",
+            tr(
+                "0: read model files into memory instead of mapping them, so that "
+                "programs which overwrite them in place do no harm"
+            ),
         ),
-        Setting("LITE_CHECK", False, _flag, "1: check every kernel against its NumPy reference"),
+        Setting(
+            "LITE_CHECK", False, _flag, tr("1: check every kernel against its NumPy reference")
+        ),
     )
 }
 #: Variables of the test suite and the benchmarks, which are not settings and not misspellings.
@@ -118,7 +147,13 @@ def threads(asked: int | None = None) -> int:
     if asked is None:
         return get("LITE_THREADS") or len(os.sched_getaffinity(0))
     if not isinstance(asked, int) or not 1 <= asked <= MAX_THREADS:
-        raise UsageError(f"threads must be between 1 and {MAX_THREADS}, got {asked!r}")
+        raise UsageError(
+            tr(
+                "threads must be between 1 and {max_threads}, got {asked!r}",
+                max_threads=MAX_THREADS,
+                asked=asked,
+            )
+        )
     return asked
 
 
@@ -130,8 +165,12 @@ def misspelt() -> list[str]:
             import difflib
 
             near = difflib.get_close_matches(name, SETTINGS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(SETTINGS)}"
-            lines.append(f"{name} is not a setting; {hint}")
+            hint = (
+                tr("did you mean {near}?", near=near[0])
+                if near
+                else f"known: {', '.join(SETTINGS)}"
+            )
+            lines.append(tr("{name} is not a setting; {hint}", name=name, hint=hint))
     return lines
 
 
@@ -140,7 +179,10 @@ def override(**values: str | None) -> Iterator[None]:
     """Sets variables for a block; None unsets."""
     unknown = [n for n in values if n not in SETTINGS]
     if unknown:
-        raise UsageError(f"{unknown[0]} is not a setting", fix=f"known: {', '.join(SETTINGS)}")
+        raise UsageError(
+            tr("{unknown} is not a setting", unknown=unknown[0]),
+            fix=f"known: {', '.join(SETTINGS)}",
+        )
     before = {name: os.environ.get(name) for name in values}
     try:
         for name, value in values.items():

@@ -105,6 +105,8 @@ def _hides(call: ast.Call) -> bool:
     first = call.args[0]
     if name in ("partition", "split"):
         return isinstance(first, ast.Constant) and first.value == "; "
+    if isinstance(first, ast.Call) and getattr(first.func, "id", "") in ("tr", "trn"):
+        first = first.args[0]
     if name not in KINDS or not isinstance(first, ast.Constant | ast.JoinedStr):
         return False
     parts = first.values if isinstance(first, ast.JoinedStr) else [first]

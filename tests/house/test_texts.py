@@ -71,4 +71,4 @@ def test_texts_of_every_kind_are_listed(listed):
         assert file in files, file
     said = {text.text for text in listed}
     assert "Which layers lose accuracy?" in said  # a template of JavaScript, without its tags
-    assert "threads must be between 1 and {MAX_THREADS}, got {asked}" in said  # an f-string
+    assert "threads must be between 1 and {max_threads}, got {asked!r}" in said  # of Python

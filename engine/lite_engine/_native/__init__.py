@@ -16,6 +16,8 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
+from lite_messages import tr
+
 from ..errors import BackendUnavailableError
 
 _HERE = Path(__file__).parent
@@ -35,7 +37,7 @@ def library_path(arch: str | None = None) -> Path:
     """
     own = arch is None or arch == host_arch()
     path = _HERE / "liblite_runtime.so" if own else _HERE / "lib" / str(arch) / "liblite_runtime.so"
-    return _existing(path, "runtime library", arch or host_arch())
+    return _existing(path, tr("runtime library"), arch or host_arch())
 
 
 def runner_path(arch: str | None = None, *, opencl: bool = False) -> Path:
@@ -50,20 +52,20 @@ def runner_path(arch: str | None = None, *, opencl: bool = False) -> Path:
 
 def counter_path() -> Path:
     """The plugin that counts instructions under the emulator. Raises BackendUnavailableError."""
-    return _existing(_HERE / "liblite_count.so", "counting plugin", host_arch())
+    return _existing(_HERE / "liblite_count.so", tr("counting plugin"), host_arch())
 
 
 def header_path() -> Path:
     """lite_runtime.h, the C interface of the library."""
-    return _existing(_HERE / "include" / "lite_runtime.h", "header lite_runtime.h", host_arch())
+    return _existing(_HERE / "include" / "lite_runtime.h", tr("header lite_runtime.h"), host_arch())
 
 
 def _existing(path: Path, what: str, arch: str) -> Path:
     if path.is_file():
         return path
     build = "make native" if arch == host_arch() else _BUILD.get(arch)
-    missing = f"the {what} for {arch} is not at {path}"
+    missing = tr("the {what} for {arch} is not at {path}", what=what, arch=arch, path=path)
     if not build:
-        raise BackendUnavailableError(missing, fix=f"{arch} is not supported")
-    fix = "install a wheel that carries it, or build it in a source tree"
+        raise BackendUnavailableError(missing, fix=tr("{arch} is not supported", arch=arch))
+    fix = tr("install a wheel that carries it, or build it in a source tree")
     raise BackendUnavailableError(missing, fix=fix, command=build)

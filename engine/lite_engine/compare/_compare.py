@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import UsageError
 from .alignment import Pair
 from .comparison import Comparison, LayerDifference
@@ -149,8 +151,8 @@ def choose(
     for wanted in [*(layers or ()), *([until] if until else []), *detail]:
         if wanted not in names:
             raise UsageError(
-                f"there is no layer {wanted!r}",
-                fix="list them",
+                tr("there is no layer {wanted!r}", wanted=wanted),
+                fix=tr("list them"),
                 command="lite info MODEL --layers",
             )
     chosen = list(pairs)

@@ -13,6 +13,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import Graph, Node, Value
@@ -53,15 +54,20 @@ def align(a: Valued, b: Valued) -> list[Pair]:
     Raises UsageError when the sides have nothing in common.
     """
     if a.graph is None and b.graph is None:
-        raise UsageError("one side of a comparison must run on this engine")
+        raise UsageError(tr("one side of a comparison must run on this engine"))
     if a.graph and b.graph:
         found = _both(a.graph, b.graph) or _of_same_weights(a.graph, b.graph)
     else:
         found = _foreign(a, b)
     if not found:
         raise UsageError(
-            f"{a.label} and {b.label} have no layer in common: no value has the same name, no "
-            "layer comes from the same node of the original model, and no two have the same weights"
+            tr(
+                "{a} and {b} have no layer in common: no value has the same name, no "
+                "layer comes from the same node of the original model, and no two "
+                "have the same weights",
+                a=a.label,
+                b=b.label,
+            )
         )
     return found
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from lite_messages import tr
 
 from .. import settings
 from ..errors import LiteError
@@ -31,5 +32,5 @@ def check_kernels(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> None
         result = compare(Side(exact), Side(predictor), feeds)
     if result.finding.exit_code == 1:
         raise LiteError(
-            f"LITE_CHECK: {result.verdict}", fix="report it, or run with --backend reference"
+            f"LITE_CHECK: {result.verdict}", fix=tr("report it, or run with --backend reference")
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import Node, Value
@@ -211,7 +212,12 @@ def _same_inputs(a: Valued, b: Valued) -> dict[str, str]:
         return {name: name for name in a.input_names}
     if len(a.input_names) != len(b.input_names):
         raise UsageError(
-            f"{a.label} has the inputs {', '.join(a.input_names)}, {b.label} "
-            f"{', '.join(b.input_names)}: they cannot get the same inputs"
+            tr(
+                "{a} has the inputs {ours}, {b} {theirs}: they cannot get the same inputs",
+                a=a.label,
+                ours=", ".join(a.input_names),
+                b=b.label,
+                theirs=", ".join(b.input_names),
+            )
         )
     return dict(zip(a.input_names, b.input_names, strict=True))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import BackendUnavailableError, ModelFormatError, UsageError
 from ..ir import Graph
@@ -31,7 +32,7 @@ def open_original(path: str | Path) -> OnnxRuntimeSide | LiteRTSide | PaddleSide
         return PaddleSide(path)
     known = ", ".join(f"{n} for {s}" for s, n in SUFFIXES.items())
     raise UsageError(
-        "there is no original framework for this format",
+        tr("there is no original framework for this format"),
         where=Path(path).name,
         fix=f"known: {known}",
     )
@@ -51,7 +52,8 @@ class OnnxRuntimeSide:
             import onnxruntime
         except ImportError as error:
             raise BackendUnavailableError(
-                f"{error.name} is not installed", command="pip install onnx onnxruntime"
+                tr("{error} is not installed", error=error.name),
+                command="pip install onnx onnxruntime",
             ) from None
         self._model = onnx.load(str(path))
         self._runtime = onnxruntime
@@ -100,7 +102,7 @@ class LiteRTSide:
             )
         except ImportError:
             raise BackendUnavailableError(
-                "LiteRT is not installed", command="pip install ai-edge-litert"
+                tr("LiteRT is not installed"), command="pip install ai-edge-litert"
             ) from None
         try:
             self._interpreter: Any = Interpreter(
@@ -109,7 +111,9 @@ class LiteRTSide:
             self._interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
             why = str(error).splitlines()[0][:200]
-            raise ModelFormatError(f"LiteRT cannot run it ({why})", where=Path(path).name) from None
+            raise ModelFormatError(
+                tr("LiteRT cannot run it ({why})", why=why), where=Path(path).name
+            ) from None
         details = self._interpreter.get_tensor_details()
         # custom operators' scratch has no name
         self._index = {str(d["name"]): int(d["index"]) for d in details if d["name"]}
@@ -154,7 +158,9 @@ class PaddleSide:
                 loaded = paddle.static.load_inference_model(prefix, self._executor)
         except (ValueError, RuntimeError, OSError) as error:
             why = (str(error).strip() or type(error).__name__).splitlines()[-1][:200]
-            raise ModelFormatError(f"Paddle cannot run it ({why})", where=Path(path).name) from None
+            raise ModelFormatError(
+                tr("Paddle cannot run it ({why})", why=why), where=Path(path).name
+            ) from None
         self._program, self.input_names, fetched = loaded
         self.output_names = [v.name for v in fetched]
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lite_messages import tr
+
 from ..runtime.shares import Share, layer_times, sentence, shares
 from .comparison import LayerDifference
 from .matched import Matched
@@ -28,7 +30,7 @@ def with_backends(
             rows, found[key], said[key] = _of_side(on, key, side, rows)
     texts = {key: text for key, text in said.items() if text}
     if len(texts) == 2 and texts["baseline"] == texts["candidate"]:
-        ran = f"on both sides {texts['baseline']}"
+        ran = tr("on both sides {said}", said=texts["baseline"])
     elif len(texts) == 2:
         ran = f"{on.a.label}: {texts['baseline']}; {on.b.label}: {texts['candidate']}"
     else:

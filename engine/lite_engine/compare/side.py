@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, QuantParams, Value
@@ -123,7 +124,9 @@ def isolated_graph(
             elif value.name in made:
                 ins.append(made[value.name])
             else:
-                raise UsageError(f"input {value.name} is neither known nor made", where=node.name)
+                raise UsageError(
+                    tr("input {name} is neither known nor made", name=value.name), where=node.name
+                )
         outs = [Value(v.name, v.dtype, v.shape, quant=v.quant) for v in node.outputs]
         made |= {v.name: v for v in outs}
         graph.nodes.append(

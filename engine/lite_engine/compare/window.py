@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import LiteError
 from .alignment import Pair
@@ -80,7 +81,12 @@ def _row(
     x, y = real(on, pair, va[pair.name_a], vb[pair.name_b])
     if x.shape != y.shape:
         raise LiteError(
-            f"the baseline gives shape {x.shape}, the candidate {y.shape}", where=pair.node.name
+            tr(
+                "the baseline gives shape {shape}, the candidate {candidate}",
+                shape=x.shape,
+                candidate=y.shape,
+            ),
+            where=pair.node.name,
         )
     limit, floor = on.tolerance, 0.0
     if limit is None:

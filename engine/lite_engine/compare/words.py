@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from lite_messages import tr, trn
+
 from .comparison import Comparison
 from .finding import Finding
 
 _CAUSES = {
-    "errors_add_up": "rounding errors accumulate",
-    "steps": "values are rounded to integers, where a difference in the last bit becomes a whole "
-    "step",
-    "no_counterpart": "the layer that computes it has no counterpart on the other side",
+    "errors_add_up": tr("rounding errors accumulate"),
+    "steps": tr(
+        "values are rounded to integers, where a difference in the last bit becomes a whole step"
+    ),
+    "no_counterpart": tr("the layer that computes it has no counterpart on the other side"),
 }
 
 
@@ -17,32 +20,55 @@ def sentence(result: Comparison) -> str:
     """The verdict, without a full stop."""
     found = result.finding
     if found.kind in ("layer_fails", "layer_differs"):
-        how = "fails on its own" if found.kind == "layer_fails" else "is the first to differ"
-        rounding = "" if found.rounding is None else f" ({found.rounding:.1e} is rounding)"
-        return (
-            f"{found.layer} ({found.op}) {how}: {_error(result)}, tolerance "
-            f"{found.tolerance:.1e}{rounding}; {wrong_side(result)}{_others(found)}"
+        how = (
+            tr("fails on its own") if found.kind == "layer_fails" else tr("is the first to differ")
+        )
+        rounding = (
+            ""
+            if found.rounding is None
+            else tr(" ({rounding:.1e} is rounding)", rounding=found.rounding)
+        )
+        return tr(
+            "{layer} ({op}) {how}: {error}, tolerance {tolerance:.1e}{rounding}; {wrong}{others}",
+            layer=found.layer,
+            op=found.op,
+            how=how,
+            error=_error(result),
+            tolerance=found.tolerance,
+            rounding=rounding,
+            wrong=wrong_side(result),
+            others=_others(found),
         )
     if found.kind == "whole_run_fails":
-        return (
-            f"no layer fails on its own, but {found.layer} ({found.op}) gives different results in "
-            f"{result.candidate}'s whole run than on its own: an error in its plan or driver, not "
-            "rounding"
+        return tr(
+            "no layer fails on its own, but {layer} ({op}) gives different "
+            "results in {candidate}'s whole run than on its own: an error in its "
+            "plan or driver, not rounding",
+            layer=found.layer,
+            op=found.op,
+            candidate=result.candidate,
         )
     if found.kind == "outputs_differ":
         more = "" if found.cause == "no_counterpart" else f"{_largest(result)}{_largest_own(found)}"
-        return (
-            f"no layer fails on its own, but output {found.output} differs, {_error(result)}, "
-            f"limit {found.tolerance:.1e}: {_CAUSES[found.cause]}{more}"
+        return tr(
+            "no layer fails on its own, but output {output} differs, {error}, "
+            "limit {tolerance:.1e}: {cause}{more}",
+            output=found.output,
+            error=_error(result),
+            tolerance=found.tolerance,
+            cause=_CAUSES[found.cause],
+            more=more,
         )
     if found.kind == "outputs_unmatched":
-        return (
+        return tr(
             "no layer fails on its own, but not every output has a counterpart: "
-            f"{'; '.join(result.unmatched_outputs)}"
+            "{unmatched_outputs}",
+            unmatched_outputs="; ".join(result.unmatched_outputs),
         )
     return (
-        f"{result.baseline} and {result.candidate} agree{_on_how_many(result)}"
-        f"{_largest(result)}{_largest_own(found)}{_ill_conditioned(result)}"
+        tr("{baseline} and {candidate} agree", baseline=result.baseline, candidate=result.candidate)
+        + f"{_on_how_many(result)}{_largest(result)}{_largest_own(found)}"
+        + _ill_conditioned(result)
     )
 
 
@@ -50,18 +76,23 @@ def wrong_side(result: Comparison) -> str:
     """Which side is the wrong one."""
     found = result.finding
     if found.side == "baseline":
-        return (
-            f"{result.baseline} is the one that is wrong (error against the NumPy reference: "
-            f"{found.reference_error:.1e})"
+        return tr(
+            "{baseline} is the one that is wrong (error against the NumPy "
+            "reference: {reference_error:.1e})",
+            baseline=result.baseline,
+            reference_error=found.reference_error,
         )
-    return f"{result.candidate} is the one that is wrong"
+    return tr("{candidate} is the one that is wrong", candidate=result.candidate)
 
 
 def _others(found: Finding) -> str:
     if not found.also_failing:
         return ""
-    more = "layers exceed their" if found.also_failing > 1 else "layer exceeds its"
-    return f"; {found.also_failing} more {more} tolerance"
+    return trn(
+        "; {n} more layer exceeds its tolerance",
+        "; {n} more layers exceed their tolerance",
+        found.also_failing,
+    )
 
 
 def _error(result: Comparison) -> str:
@@ -69,9 +100,15 @@ def _error(result: Comparison) -> str:
     found = result.finding
     labels = {"baseline": result.baseline, "candidate": result.candidate}
     if found.error is None:
-        counts = [f"{count} on {labels[side]}" for side, count in found.not_finite.items()]
-        return f"NaN or infinite where the other side is not, {' and '.join(counts)}"
-    return f"error {found.error:.1e}"
+        counts = [
+            tr("{count} on {side}", count=count, side=labels[side])
+            for side, count in found.not_finite.items()
+        ]
+        return tr(
+            "NaN or infinite where the other side is not, {counts}",
+            counts=tr(" and ").join(counts),
+        )
+    return tr("error {error:.1e}", error=found.error)
 
 
 def _on_how_many(result: Comparison) -> str:
@@ -79,19 +116,24 @@ def _on_how_many(result: Comparison) -> str:
     count = result.finding.layers
     if not count:
         return ""
-    compared = "layer" if count == 1 else "layers"
     ran = f"; {result.ran}" if result.ran else ""
-    return f" on all {count} {compared}{ran}" if result.outputs else f" on {count} {compared}{ran}"
+    if result.outputs:
+        return trn(" on all {n} layer", " on all {n} layers", count) + ran
+    return trn(" on {n} layer", " on {n} layers", count) + ran
 
 
 def _largest(result: Comparison) -> str:
     """The largest difference of whole runs, and its layer."""
     if not any(x.max_abs for x in result.layers):
-        return "; every value is the same"
+        return tr("; every value is the same")
     largest = result.finding.largest
     if largest is None:
-        return "; values differ only by the resolution of their data types"
-    return f"; the largest error in a whole run is {largest.error:.1e}, at {largest.layer}"
+        return tr("; values differ only by the resolution of their data types")
+    return tr(
+        "; the largest error in a whole run is {error:.1e}, at {layer}",
+        error=largest.error,
+        layer=largest.layer,
+    )
 
 
 def _largest_own(found: Finding) -> str:
@@ -99,17 +141,23 @@ def _largest_own(found: Finding) -> str:
     own = found.largest_own
     if own is None:
         return ""
-    return (
-        f"; {own.layer} has the largest error of its own, {own.error:.1e}, "
-        "which its precision explains"
+    return tr(
+        "; {layer} has the largest error of its own, {error:.1e}, which its precision explains",
+        layer=own.layer,
+        error=own.error,
     )
 
 
 def _ill_conditioned(result: Comparison) -> str:
     """The outputs that differ although every layer is right, and the ill-conditioned layer."""
     return "".join(
-        f"; output {name} differs by {result.outputs[name]['rel_l2']:.1e} because {layer} "
-        "is ill-conditioned and amplifies a difference within the limit"
+        tr(
+            "; output {name} differs by {error:.1e} because {layer} is "
+            "ill-conditioned and amplifies a difference within the limit",
+            name=name,
+            error=result.outputs[name]["rel_l2"],
+            layer=layer,
+        )
         for name, layer in result.ill_conditioned.items()
     )
 

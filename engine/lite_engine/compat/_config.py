@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from lite_messages import tr
+
 from ..errors import LiteWarning, UsageError
 
 
@@ -116,7 +118,10 @@ def _elsewhere(name: str) -> Callable[..., None]:
 
     def accept(self: _Config, *_: object, **__: object) -> None:
         warnings.warn(
-            f"{name}: this hardware is not supported; x86, arm or opencl runs the model",
+            tr(
+                "{name}: this hardware is not supported; x86, arm or opencl runs the model",
+                name=name,
+            ),
             LiteWarning,
             stacklevel=2,
         )
@@ -152,7 +157,7 @@ class _Config:
     def set_threads(self, threads: int) -> None:
         """Raises UsageError for fewer than one."""
         if threads < 1:
-            raise UsageError(f"threads must be at least 1, got {threads}")
+            raise UsageError(tr("threads must be at least 1, got {threads}", threads=threads))
         self._threads = int(threads)
 
     def threads(self) -> int:
@@ -193,7 +198,7 @@ class _Config:
         path = self._model_file or self._model_dir
         if not path:
             raise UsageError(
-                "the config has no model", fix="call set_model_from_file or set_model_dir"
+                tr("the config has no model"), fix=tr("call set_model_from_file or set_model_dir")
             )
         return Path(path)
 
@@ -232,7 +237,7 @@ class MobileConfig(_Config):
         """The bytes of a `.nb` file. Raises UsageError for weights in a buffer of their own, the
         form before `.nb` files."""
         if params_size:
-            raise UsageError("set_model_buffer: one buffer with the whole .nb file is read")
+            raise UsageError(tr("set_model_buffer: one buffer with the whole .nb file is read"))
         self.model_bytes = _bytes(model)[:model_size]
 
 
@@ -277,7 +282,9 @@ class CxxConfig(_Config):
         known = [p for p in places if p.target in BACKENDS]
         if places and not known:
             names = ", ".join(TargetType(p.target).name for p in places)
-            raise UsageError(f"targets {names}: this engine has X86, ARM and OpenCL")
+            raise UsageError(
+                tr("targets {names}: this engine has X86, ARM and OpenCL", names=names)
+            )
         self.places = list(places)
 
     def backend(self) -> str:

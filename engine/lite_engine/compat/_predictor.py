@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from .._version import __version__
 from ..errors import ShapeError, UsageError
@@ -39,7 +40,7 @@ class Tensor:
     def resize(self, shape: list[int]) -> None:
         """Raises ShapeError for a negative size."""
         if any(d < 0 for d in shape):
-            raise ShapeError(f"cannot be resized to {list(shape)}", where=self.name)
+            raise ShapeError(tr("cannot be resized to {shape}", shape=list(shape)), where=self.name)
         self._shape = [int(d) for d in shape]
         if self._array is not None and self._array.size == int(np.prod(self._shape)):
             self._array = self._array.reshape(self._shape)
@@ -58,16 +59,19 @@ class Tensor:
     def data(self) -> np.ndarray:
         if self._array is None:
             raise UsageError(
-                "holds no data yet", where=self.name, fix="fill it, or run the predictor"
+                tr("holds no data yet"), where=self.name, fix=tr("fill it, or run the predictor")
             )
         return self._array
 
     def _set(self, data: Any, dtype: np.dtype) -> None:
         array = np.asarray(data, dtype)
         if not self._shape:
-            raise ShapeError("call resize before setting the data", where=self.name)
+            raise ShapeError(tr("call resize before setting the data"), where=self.name)
         if array.size != int(np.prod(self._shape)):
-            raise ShapeError(f"{array.size} elements for shape {self._shape}", where=self.name)
+            raise ShapeError(
+                tr("{size} elements for shape {shape}", size=array.size, shape=self._shape),
+                where=self.name,
+            )
         self._array = array.reshape(self._shape).astype(self._dtype.np)
 
     def set_float_data(self, data: Any, type: TargetType = TargetType.Host) -> None:
@@ -212,7 +216,7 @@ class CxxPredictor(LightPredictor):
         raise UsageError(
             "Paddle models are not written",
             where="save_optimized_pb_model",
-            fix="save_optimized_model writes a .nb file",
+            fix=tr("save_optimized_model writes a .nb file"),
         )
 
 
@@ -222,7 +226,9 @@ def _tensor(value: Value) -> Tensor:
 
 def _at(tensors: list[Tensor], index: int, kind: str) -> Tensor:
     if not 0 <= index < len(tensors):
-        raise UsageError(f"{kind} {index}: the model has {len(tensors)}")
+        raise UsageError(
+            tr("{kind} {index}: the model has {count}", kind=kind, index=index, count=len(tensors))
+        )
     return tensors[index]
 
 
@@ -231,5 +237,6 @@ def _named(tensors: list[Tensor], name: str, kind: str) -> Tensor:
         if tensor.name == name:
             return tensor
     raise UsageError(
-        f"no {kind} is called {name!r}", fix=f"{kind}s: {', '.join(t.name for t in tensors)}"
+        tr("no {kind} is called {name!r}", kind=kind, name=name),
+        fix=f"{kind}s: {', '.join(t.name for t in tensors)}",
     )

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lite_messages import tr
+
 from .._version import __version__
 from ..errors import LiteError, UsageError
 from ..importers import load
@@ -36,13 +38,13 @@ _OTHERS = (
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false", "1", "0"):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+        raise argparse.ArgumentTypeError(tr("{text!r} is neither true nor false", text=text))
     return text.lower() in ("true", "1")
 
 
 def _parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
-        "lite opt", description="Convert a model with Paddle-Lite's flags.", allow_abbrev=False
+        "lite opt", description=tr("Convert a model with Paddle-Lite's flags."), allow_abbrev=False
     )
     p.add_argument("--version", action="version", version=__version__)
     add_flags(p)
@@ -51,42 +53,48 @@ def _parser() -> argparse.ArgumentParser:
 
 def add_flags(p: argparse.ArgumentParser) -> None:
     """Paddle-Lite's flags, for `run`."""
-    p.add_argument("--model_dir", default="", help="folder with __model__ and parameters")
-    p.add_argument("--model_file", default="", help="program (or a model of any known format)")
-    p.add_argument("--param_file", default="", help="combined parameter file")
-    p.add_argument("--model_set_dir", default="", help="folder of model folders: all of them")
-    p.add_argument("--model_filename", default="", help="program in each folder of the set")
-    p.add_argument("--param_filename", default="", help="parameter file in each folder of the set")
-    p.add_argument("--optimize_out", default="", help="path of the result, without suffix")
+    p.add_argument("--model_dir", default="", help=tr("folder with __model__ and parameters"))
+    p.add_argument("--model_file", default="", help=tr("program (or a model of any known format)"))
+    p.add_argument("--param_file", default="", help=tr("combined parameter file"))
+    p.add_argument("--model_set_dir", default="", help=tr("folder of model folders: all of them"))
+    p.add_argument("--model_filename", default="", help=tr("program in each folder of the set"))
     p.add_argument(
-        "--optimize_out_type", default="naive_buffer", choices=[*_SUFFIX, "protobuf"],
-        help="naive_buffer is .nb, lite our own file; protobuf is not written (naive_buffer)",
-    )  # fmt: skip
+        "--param_filename", default="", help=tr("parameter file in each folder of the set")
+    )
+    p.add_argument("--optimize_out", default="", help=tr("path of the result, without suffix"))
     p.add_argument(
-        "--valid_targets", default="arm", help="of arm, x86, opencl, like arm,opencl (arm)"
+        "--optimize_out_type",
+        default="naive_buffer",
+        choices=[*_SUFFIX, "protobuf"],
+        help=tr("naive_buffer is .nb, lite our own file; protobuf is not written (naive_buffer)"),
+    )
+    p.add_argument(
+        "--valid_targets", default="arm", help=tr("of arm, x86, opencl, like arm,opencl (arm)")
     )
     p.add_argument(
         "--quant_type", default="QUANT_INT16", choices=list(QUANT_BITS),
-        help="what --quant_model stores (QUANT_INT16)",
+        help=tr("what --quant_model stores (QUANT_INT16)"),
     )  # fmt: skip
     for name, text in (
-        ("quant_model", "store weights as integers"),
-        ("enable_fp16", "half precision on arm"),
-        ("print_model_ops", "list the model's operators and whether the targets have them"),
-        ("print_supported_ops", "list the operators that the targets have"),
-        ("print_all_ops", "list the operators of every target"),
-        ("print_all_ops_in_md_format", "the same as a Markdown table"),
-        ("record_tailoring_info", "list the operators and kernels of the result beside it"),
-        ("sparse_model", "accepted: weights stay dense here, with the same results"),
+        ("quant_model", tr("store weights as integers")),
+        ("enable_fp16", tr("half precision on arm")),
+        ("print_model_ops", tr("list the model's operators and whether the targets have them")),
+        ("print_supported_ops", tr("list the operators that the targets have")),
+        ("print_all_ops", tr("list the operators of every target")),
+        ("print_all_ops_in_md_format", tr("the same as a Markdown table")),
+        ("record_tailoring_info", tr("list the operators and kernels of the result beside it")),
+        ("sparse_model", tr("accepted: weights stay dense here, with the same results")),
     ):
         p.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False, help=text)
     p.add_argument(
         "--insert-print", "--insert_print", metavar="NAME,…", nargs="?", const="",
-        help="print operators into the .nb: after these values, or after every layer",
+        help=tr("print operators into the .nb: after these values, or after every layer"),
     )  # fmt: skip
     p.add_argument("--sparse_threshold", type=float, default=0.6, help="accepted")
-    p.add_argument("--optimized_nb_model_path", default="", help=".nb file to draw")
-    p.add_argument("--visualization_file_output_path", default="", help="folder of its .dot files")
+    p.add_argument("--optimized_nb_model_path", default="", help=tr(".nb file to draw"))
+    p.add_argument(
+        "--visualization_file_output_path", default="", help=tr("folder of its .dot files")
+    )
 
 
 def run_opt(argv: Sequence[str]) -> int:
@@ -115,7 +123,13 @@ def targets_of(text: str) -> list[str]:
         raise UsageError(f"--valid_targets {text!r}: choose from {', '.join(_OURS)}")
     others = [n for n in names if n in _OTHERS and n != "host"]
     if others:
-        _note(f"{', '.join(others)}: not built here; {ours[0]} runs what it would have run")
+        _note(
+            tr(
+                "{others}: not built here; {ours} runs what it would have run",
+                others=", ".join(others),
+                ours=ours[0],
+            )
+        )
     return ours
 
 
@@ -135,14 +149,20 @@ def run(options: argparse.Namespace) -> list[Path]:
     if options.optimized_nb_model_path and options.visualization_file_output_path:
         folder = Path(options.visualization_file_output_path)
         for path in write_pictures(Path(options.optimized_nb_model_path), folder):
-            print(f"{path}: `dot -Tpdf {path} -o {path.with_suffix('.pdf')}` draws it")
+            print(
+                tr(
+                    "{path}: `dot -Tpdf {path} -o {picture}` draws it",
+                    path=path,
+                    picture=path.with_suffix(".pdf"),
+                )
+            )
         return []
     if options.print_model_ops:
         print(model_table(_open(options), targets))
         return []
     if options.optimize_out_type == "protobuf":
         raise UsageError(
-            "--optimize_out_type protobuf is not written", fix="use naive_buffer or lite"
+            "--optimize_out_type protobuf is not written", fix=tr("use naive_buffer or lite")
         )
     if not options.optimize_out:
         raise UsageError("--optimize_out is missing: where should the result go?")
@@ -192,22 +212,29 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
     else:
         if options.insert_print is not None:
             raise UsageError(
-                "--insert-print is for .nb files", fix="`lite run --tap` shows our values"
+                "--insert-print is for .nb files", fix=tr("`lite run --tap` shows our values")
             )
         if options.quant_model:
             raise UsageError(
-                "--quant_model writes .nb files", fix="use `lite quantize` for .lite files"
+                "--quant_model writes .nb files", fix=tr("use `lite quantize` for .lite files")
             )
         precision = "fp16" if options.enable_fp16 else "fp32"
         optimize(graph, targets=targets, precision=precision).save(out)
-    print(f"{out}: {out.stat().st_size} bytes, for {', '.join(targets)}")
+    print(
+        tr(
+            "{out}: {size} bytes, for {targets}",
+            out=out,
+            size=out.stat().st_size,
+            targets=", ".join(targets),
+        )
+    )
     return out
 
 
 def _record(files: Sequence[Path], out: Path) -> None:
     if any(file.suffix != ".nb" for file in files):
         raise UsageError(
-            "--record_tailoring_info lists .nb files", fix="`lite export --trim` is ours"
+            "--record_tailoring_info lists .nb files", fix=tr("`lite export --trim` is ours")
         )
     for path in write_tailoring_lists(files, out.with_suffix("") if out.suffix == ".nb" else out):
         print(f"wrote {path}")
@@ -217,7 +244,9 @@ def _open(options: argparse.Namespace) -> Graph:
     """--model_file goes before --model_dir, as in Paddle-Lite."""
     path = options.model_file or options.model_dir
     if not path:
-        raise UsageError("give --model_dir, or --model_file with --param_file, or --model_set_dir")
+        raise UsageError(
+            tr("give --model_dir, or --model_file with --param_file, or --model_set_dir")
+        )
     return load(path, params=options.param_file or None)
 
 
@@ -281,7 +310,7 @@ class Opt:
     def set_model_type(self, kind: str) -> None:
         """naive_buffer or lite. Raises UsageError."""
         if kind not in _SUFFIX:
-            raise UsageError(f"model type {kind!r}: choose naive_buffer or lite")
+            raise UsageError(tr("model type {kind!r}: choose naive_buffer or lite", kind=kind))
         self._options.optimize_out_type = kind
 
     def set_optimize_out(self, path: str) -> None:
@@ -313,7 +342,12 @@ class Opt:
 
     def set_passes_internal(self, passes: Sequence[str]) -> None:
         """Accepted: the passes are the engine's own."""
-        _note(f"{', '.join(passes)}: the passes are the engine's own (`lite convert --journal`)")
+        _note(
+            tr(
+                "{passes}: the passes are the engine's own (`lite convert --journal`)",
+                passes=", ".join(passes),
+            )
+        )
 
     def run(self) -> None:
         """Writes the result. Raises LiteError."""

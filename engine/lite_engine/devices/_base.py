@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import DeviceError
 from .opencl import OpenCLListing
@@ -117,19 +118,23 @@ class Device(Protocol):
 def runner_failure(device: str, code: int, stderr: str) -> DeviceError:
     """What the runner's exit code and messages mean."""
     lines = [x for x in stderr.strip().splitlines() if x.strip()]
-    said = lines[-1].removeprefix("error: ") if lines else "it printed no message"
+    said = lines[-1].removeprefix("error: ") if lines else tr("it printed no message")
     signal = -code if code < 0 else code - 128 if code > 128 else 0
     if signal == 9:
         return DeviceError(
-            "the runner was killed (signal 9), possibly because memory ran out",
+            tr("the runner was killed (signal 9), possibly because memory ran out"),
             where=device,
-            fix="free memory on the device, or use fewer threads",
+            fix=tr("free memory on the device, or use fewer threads"),
             stage="run",
         )
     if signal:
         return DeviceError(
-            f"the runner ended with signal {signal}: {said}", where=device, stage="run"
+            tr("the runner ended with signal {signal}: {said}", signal=signal, said=said),
+            where=device,
+            stage="run",
         )
     if code == 127:
-        return DeviceError(f"the runner does not start: {said}", where=device, stage="run")
-    return DeviceError(f"the runner failed: {said}", where=device, stage="run")
+        return DeviceError(
+            tr("the runner does not start: {said}", said=said), where=device, stage="run"
+        )
+    return DeviceError(tr("the runner failed: {said}", said=said), where=device, stage="run")

@@ -9,18 +9,20 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from lite_messages import tr
+
 from ..errors import DeviceError, UsageError
 from .remote import Answer
 
 _ADDRESS = re.compile(r"adb://(?P<serial>[A-Za-z0-9][A-Za-z0-9._:-]*)/?")
 #: What adb says → what to do.
 _FIXES = (
-    ("unauthorized", "allow debugging on the device's screen"),
-    ("offline", "unplug it and plug it in again"),
-    ("not found", "`adb devices` lists the serial numbers"),
-    ("no devices", "plug it in and switch on USB debugging"),
-    ("device unauthorized", "allow debugging on the device's screen"),
-    ("closed", "the connection was lost: check the cable, then again"),
+    ("unauthorized", tr("allow debugging on the device's screen")),
+    ("offline", tr("unplug it and plug it in again")),
+    ("not found", tr("`adb devices` lists the serial numbers")),
+    ("no devices", tr("plug it in and switch on USB debugging")),
+    ("device unauthorized", tr("allow debugging on the device's screen")),
+    ("closed", tr("the connection was lost: check the cable, then again")),
 )
 
 
@@ -34,7 +36,9 @@ class AdbTransport:
         match = _ADDRESS.fullmatch(address)
         if not match:
             raise UsageError(
-                f"{address!r} is not like adb://SERIAL", fix="list them", command="adb devices"
+                tr("{address!r} is not like adb://SERIAL", address=address),
+                fix=tr("list them"),
+                command="adb devices",
             )
         self.name = address
         self._serial = match["serial"]
@@ -52,7 +56,7 @@ class AdbTransport:
         tool = shutil.which("adb")
         if tool is None:
             raise DeviceError(
-                "adb is not installed", where=self.name, command="sudo apt-get install adb"
+                tr("adb is not installed"), where=self.name, command="sudo apt-get install adb"
             )
         try:
             done = subprocess.run(
@@ -60,11 +64,13 @@ class AdbTransport:
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise DeviceError(f"no answer within {timeout_s:.0f} s", where=self.name) from None
+            raise DeviceError(
+                tr("no answer within {timeout_s:.0f} s", timeout_s=timeout_s), where=self.name
+            ) from None
         stdout, stderr = (x.decode("utf-8", "replace") for x in (done.stdout, done.stderr))
         lines = [x.strip() for x in stderr.splitlines() if x.strip()]
         # adb's own failures start like this; everything else came from the device's shell.
         if done.returncode and lines and lines[-1].startswith(("adb: device", "error:", "adb: no")):
-            fix = next((f for said, f in _FIXES if said in lines[-1]), "try `adb devices`")
+            fix = next((f for said, f in _FIXES if said in lines[-1]), tr("try `adb devices`"))
             raise DeviceError(lines[-1].removeprefix("error: "), where=self.name, fix=fix)
         return Answer(done.returncode, stdout, stderr)

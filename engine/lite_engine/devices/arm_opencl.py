@@ -16,12 +16,14 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lite_messages import tr
+
 from .. import settings
 from .._native import host_arch
 from ..errors import DeviceError
 from ..files import locked, write_file
 
-HINT = (
+HINT = tr(
     "the emulated device has no OpenCL yet: `lite devices setup emulated` fetches PoCL for AArch64"
 )
 PACKAGE = "pocl-opencl-icd"
@@ -78,21 +80,24 @@ def set_up(tell: Callable[[str], None]) -> str:
     """Fetches and unpacks PoCL, some 80 MB; what is there already is left alone. `tell` hears what
     is being done. Returns what was done. Raises DeviceError with what is missing."""
     if host_arch() == "aarch64":
-        return "this machine is AArch64: its own OpenCL is used"
+        return tr("this machine is AArch64: its own OpenCL is used")
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
         raise DeviceError(
-            f"no {missing[0]} here: PoCL for AArch64 can only be fetched on Debian and its "
-            "derivatives",
+            tr(
+                "no {missing} here: PoCL for AArch64 can only be fetched on Debian "
+                "and its derivatives",
+                missing=missing[0],
+            ),
             where="emulated",
         )
     _linker()
     root = folder()
     if "," in str(root):  # the emulator would end a variable there
-        raise DeviceError(f"{root} must not contain a comma", where="emulated")
+        raise DeviceError(tr("{root} must not contain a comma", root=root), where="emulated")
     with locked(root):
         if is_set_up():
-            return f"{root} is set up"
+            return tr("{root} is set up", root=root)
         shutil.rmtree(root, ignore_errors=True)
         for name in (
             "apt/state/lists/partial",
@@ -105,14 +110,14 @@ def set_up(tell: Callable[[str], None]) -> str:
         _unpack(root, _fetch(root, tell), tell)
         _write_tools(root)
         write_file(root / "ready", "")
-    return f"{root} is set up"
+    return tr("{root} is set up", root=root)
 
 
 def _linker() -> str:
     found = shutil.which(LINKER)
     if found is None:
         raise DeviceError(
-            f"no {LINKER}, which PoCL needs to link kernels", where="emulated",
+            tr("no {linker}, which PoCL needs to link kernels", linker=LINKER), where="emulated",
             command="sudo apt-get install binutils-aarch64-linux-gnu",
         )  # fmt: skip
     return found
@@ -121,7 +126,7 @@ def _linker() -> str:
 def _fetch(root: Path, tell: Callable[[str], None]) -> list[Path]:
     write_file(root / "apt" / "apt.conf", _APT.format(root=root))
     write_file(root / "apt" / "status", "")
-    tell("reading the package lists of AArch64")
+    tell(tr("reading the package lists of AArch64"))
     _apt(root, "apt-get", "-q", "update")
     kinds = "recommends suggests conflicts breaks replaces enhances".split()
     depends = ["apt-cache", "depends", "--recurse", *(f"--no-{kind}" for kind in kinds), PACKAGE]
@@ -129,9 +134,12 @@ def _fetch(root: Path, tell: Callable[[str], None]) -> list[Path]:
     names = {x for x in names if not _NOT_NEEDED.search(x)}
     if PACKAGE not in names:
         raise DeviceError(
-            f"the package sources of this machine have no {PACKAGE} for AArch64", where="emulated",
-            fix="add a source of arm64 packages of this distribution, or use a board",
-        )  # fmt: skip
+            tr(
+                "the package sources of this machine have no {package} for AArch64", package=PACKAGE
+            ),
+            where="emulated",
+            fix=tr("add a source of arm64 packages of this distribution, or use a board"),
+        )
     tell(f"fetching {len(names)} packages")
     _apt(root, "apt-get", "-q", "download", *sorted(names), cwd=root / "debs")
     return sorted((root / "debs").glob("*.deb"))
@@ -153,7 +161,7 @@ def _write_tools(root: Path) -> None:
     libgcc = next(iter(sorted((root / "sysroot/usr/lib/gcc").glob("*/*/libgcc.a"))), None)
     if driver is None or libgcc is None:
         missing = "libpocl.so" if driver is None else "libgcc.a"
-        raise DeviceError(f"the packages had no {missing}", where="emulated")
+        raise DeviceError(tr("the packages had no {missing}", missing=missing), where="emulated")
     # The real path: PoCL finds its kernels beside itself by a path with "..", which the emulator
     # does not look up in the folder.
     write_file(root / "icds" / "pocl.icd", f"{driver}\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import DeviceError
 from ..ir import DType, Graph, Value
@@ -78,7 +79,7 @@ def check_device(device: Device, *, opencl: bool = False) -> DeviceCheck:
         wanted = np.maximum(x @ w, 0)
         out.good = bool(np.allclose(result.arrays[names[1]].reshape(3, 5), wanted, atol=1e-5))
         if not out.good:
-            out.failure = DeviceError("the runner gives wrong results", where=device.name)
+            out.failure = DeviceError(tr("the runner gives wrong results"), where=device.name)
     except DeviceError as error:
         out.failure = error
     if opencl and out.good:

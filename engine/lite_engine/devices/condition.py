@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 _CPU = "/sys/devices/system/cpu/cpu0/cpufreq"
 #: Key → file; the first line is the value.
 FILES = {
@@ -66,14 +68,26 @@ def warnings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     heat = after.get("temperature_millicelsius")
     if isinstance(heat, int) and heat >= HOT_MILLICELSIUS:
         out.append(
-            f"throttling likely: {heat / 1000:.0f} °C; let the device cool down, then measure again"
+            tr(
+                "throttling likely: {heat:.0f} °C; let the device cool down, then measure again",
+                heat=heat / 1000,
+            )
         )
     now, top = after.get("frequency_khz"), after.get("max_frequency_khz")
     was = before.get("frequency_khz")
     if isinstance(now, int) and isinstance(top, int) and now < SLOW_SHARE * top:
         fell = isinstance(was, int) and now < SLOW_SHARE * was
         why = (
-            "it dropped during the run: throttling" if fell else f"governor {after.get('governor')}"
+            tr("it dropped during the run: throttling")
+            if fell
+            else f"governor {after.get('governor')}"
         )
-        out.append(f"the clock is at {now / 1e6:.2f} of {top / 1e6:.2f} GHz ({why})")
+        out.append(
+            tr(
+                "the clock is at {now:.2f} of {top:.2f} GHz ({why})",
+                now=now / 1000000.0,
+                top=top / 1000000.0,
+                why=why,
+            )
+        )
     return out

@@ -10,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from .._native import counter_path, host_arch, runner_path
 from ..backends import Usability
 from ..errors import DeviceError, LiteError, UsageError
@@ -30,13 +32,15 @@ def emulator_usability() -> Usability:
     """Whether AArch64 programs run here. On an AArch64 machine they do without an emulator."""
     if host_arch() != "aarch64" and emulator() is None:
         return Usability(
-            False, "qemu-aarch64 is not installed", command="sudo apt-get install qemu-user"
+            False, tr("qemu-aarch64 is not installed"), command="sudo apt-get install qemu-user"
         )
     try:
         runner_path("aarch64")
     except LiteError as error:
         return Usability.refused(error)
-    return Usability(True, "AArch64 runner under qemu-aarch64; results are exact, times are not")
+    return Usability(
+        True, tr("AArch64 runner under qemu-aarch64; results are exact, times are not")
+    )
 
 
 def counting(emulator: str, counts: Path) -> list[str]:
@@ -87,8 +91,8 @@ class EmulatedDevice(ProcessDevice):
         """Raises UsageError when `cpu` cannot be the name of a CPU model."""
         if not re.fullmatch(r"[A-Za-z0-9._,=-]+", cpu) or cpu.startswith("-"):
             raise UsageError(
-                f"{cpu!r} is not the name of a CPU model",
-                fix="list them",
+                tr("{cpu!r} is not the name of a CPU model", cpu=cpu),
+                fix=tr("list them"),
                 command="qemu-aarch64 -cpu help",
             )
         self.cpu = cpu
@@ -116,7 +120,7 @@ class EmulatedDevice(ProcessDevice):
         arguments = arm_opencl.arguments()
         if not arguments:
             raise DeviceError(
-                "no OpenCL is set up for the emulated device", where=self.name,
+                tr("no OpenCL is set up for the emulated device"), where=self.name,
                 command="lite devices setup emulated",
             )  # fmt: skip
         return [found, "-cpu", self.cpu, *arguments, *command]

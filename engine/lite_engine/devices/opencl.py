@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lite_messages import tr
+
 from ..documents import parse
 from ..errors import DeviceError, ModelFormatError
 
@@ -80,7 +82,12 @@ class OpenCLListing:
             return [self.failure] if self.failure else [d.text() for d in self.devices]
         there = [x for x in self.libraries if x.state != "missing"]
         if not there:
-            return [f"no OpenCL library in the {len(self.libraries)} searched places"]
+            return [
+                tr(
+                    "no OpenCL library in the {searched} searched places",
+                    searched=len(self.libraries),
+                )
+            ]
         return [
             f"{x.library} ({x.found_by}): {x.reason or 'it has no device'}"
             + (f"; {x.fix}" if x.fix else "")
@@ -94,9 +101,11 @@ class OpenCLListing:
 def read_listing(device: str, text: str) -> OpenCLListing:
     """What `lite_run_opencl --list-devices` printed. Raises DeviceError when it is damaged."""
     try:
-        listing: OpenCLListing = parse(text, "OpenCL listing").into(OpenCLListing)
+        listing: OpenCLListing = parse(text, tr("OpenCL listing")).into(OpenCLListing)
     except (ModelFormatError, TypeError) as error:
-        raise DeviceError(f"the runner's list is damaged ({error})", where=device) from None
+        raise DeviceError(
+            tr("the runner's list is damaged ({error})", error=error), where=device
+        ) from None
     if any(len(d.images) != 2 for d in listing.devices):
-        raise DeviceError("the runner's list is damaged (images)", where=device)
+        raise DeviceError(tr("the runner's list is damaged (images)"), where=device)
     return listing

@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from .._native import host_arch
 from ..errors import DeviceError
 from . import condition
@@ -53,7 +55,9 @@ class ProcessDevice(RunnerDevice):
                 command, capture_output=True, text=True, errors="replace", timeout=timeout_s
             )
         except subprocess.TimeoutExpired:
-            raise DeviceError(f"no result after {timeout_s} s", where=self.name) from None
+            raise DeviceError(
+                tr("no result after {timeout_s} s", timeout_s=timeout_s), where=self.name
+            ) from None
         except OSError as error:
             raise DeviceError(f"{command[0]}: {error.strerror}", where=self.name) from None
         if done.returncode:

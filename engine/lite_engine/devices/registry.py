@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from .. import settings
 from ..documents import parse
 from ..errors import LiteError, ModelFormatError, UsageError, reason_of
@@ -53,8 +55,11 @@ def open_address(address: str, ssh_config: str = "") -> Device:
     if kind == "adb":
         return RemoteDevice(AdbTransport(address))
     raise UsageError(
-        f"device {address!r} is not known: local, emulated, emulated:cortex-a53, ssh://user@host, "
-        "adb://SERIAL, or a name from `lite devices`"
+        tr(
+            "device {address!r} is not known: local, emulated, emulated:cortex-a53, "
+            "ssh://user@host, adb://SERIAL, or a name from `lite devices`",
+            address=address,
+        )
     )
 
 
@@ -82,24 +87,29 @@ def load_entries() -> list[Entry]:
     except (OSError, ModelFormatError) as error:
         reason = reason_of(error)
         raise LiteError(
-            f"damaged ({reason})", where=_path(), fix="remove it and add the devices"
+            tr("damaged ({reason})", reason=reason),
+            where=_path(),
+            fix=tr("remove it and add the devices"),
         ) from None
 
 
 def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
     """Keeps a device. Raises UsageError for a taken or impossible name or address."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"device name {name!r}: letters, digits, '.', '_' and '-' only")
+        raise UsageError(
+            tr("device name {name!r}: letters, digits, '.', '_' and '-' only", name=name)
+        )
     config = str(Path(ssh_config).expanduser().resolve()) if ssh_config else ""
     if config and not Path(config).is_file():
-        raise UsageError("no such file", where=ssh_config)
+        raise UsageError(tr("no such file"), where=ssh_config)
     entry = Entry(name, address, config)
     entry.open()
     with locked(_path()):
         entries = load_entries()
         if any(e.name == name for e in [*BUILT_IN, *entries]):
             raise UsageError(
-                f"the device {name!r} exists already", command=f"lite devices remove {name}"
+                tr("the device {name!r} exists already", name=name),
+                command=f"lite devices remove {name}",
             )
         _save([*entries, entry])
     return entry
@@ -111,7 +121,10 @@ def remove_entry(name: str) -> None:
         entries = load_entries()
         if all(e.name != name for e in entries):
             known = ", ".join(e.name for e in entries) or "none"
-            raise UsageError(f"there is no saved device {name!r}", fix=f"saved devices: {known}")
+            raise UsageError(
+                tr("there is no saved device {name!r}", name=name),
+                fix=tr("saved devices: {known}", known=known),
+            )
         _save([e for e in entries if e.name != name])
 
 

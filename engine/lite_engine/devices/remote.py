@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from lite_messages import tr
+
 from ..errors import DeviceError
 from . import condition
 from ._base import RUN_TIMEOUT_S, TARGETS, Job, RunnerResult, Stage, runner_failure
@@ -70,8 +72,11 @@ class RemoteDevice(RunnerDevice):
             arch = self._good("uname", ["uname", "-m"], QUICK_S).stdout.strip()
             if arch not in TARGETS:
                 raise DeviceError(
-                    f"its processor is {arch[:40]!r}, there are runners for aarch64, armv7 and "
-                    "x86_64",
+                    tr(
+                        "its processor is {arch!r}, there are runners for aarch64, "
+                        "armv7 and x86_64",
+                        arch=arch[:40],
+                    ),
                     where=self.name,
                 )
             own = {"arm64": "aarch64", "amd64": "x86_64", "armv7l": "armv7", "armv8l": "armv7"}
@@ -89,7 +94,11 @@ class RemoteDevice(RunnerDevice):
         self._good("chmod", ["chmod", "+x", runner])
         given = {name: f"{run}/{file.name}" for name, file in local.items()}
         sent = new + more + sum(self._push(file, given[name]) for name, file in local.items())
-        stage.detail = f"{sent / 1e6:.2f} MB sent" if sent else "all files were there already"
+        stage.detail = (
+            tr("{sent:.2f} MB sent", sent=sent / 1000000.0)
+            if sent
+            else tr("all files were there already")
+        )
         return [runner, *job.arguments(program, given, run)]
 
     def execute(self, job: Job, command: list[str]) -> str:
@@ -102,7 +111,7 @@ class RemoteDevice(RunnerDevice):
         for file in [*(f"{n}.npy" for n in job.wanted), "profile.json"]:
             remote = f"{self._there(folder)}/{file}"
             answer = self.transport.pull(remote, folder / file, COPY_TIMEOUT_S)
-            self._check(f"{file} cannot be fetched", answer)
+            self._check(tr("{file} cannot be fetched", file=file), answer)
         return read_results(self.name, folder, job.wanted)
 
     def list_opencl(self) -> str:
@@ -150,7 +159,11 @@ class RemoteDevice(RunnerDevice):
         answer = self.transport.push(path, remote, COPY_TIMEOUT_S)
         if answer.code or self._size(remote) != size:
             self.transport.call(["rm", "-f", remote], QUICK_S)
-            self._check(f"{path.name} ({size} bytes) was not copied whole", answer, failed=True)
+            self._check(
+                tr("{path} ({size} bytes) was not copied whole", path=path.name, size=size),
+                answer,
+                failed=True,
+            )
         return size
 
     def _size(self, remote: str) -> int:
@@ -171,9 +184,11 @@ class RemoteDevice(RunnerDevice):
         said = f": {lines[-1]}" if lines else ""
         fix = ""
         if "No space left" in answer.stderr or "write error" in answer.stderr:
-            fix = f"free space on the device's disk; {self.transport.home} can be removed"
+            fix = tr(
+                "free space on the device's disk; {home} can be removed", home=self.transport.home
+            )
         elif "Read-only" in answer.stderr or "Permission denied" in answer.stderr:
-            fix = f"{self.transport.home} must be writable on the device"
+            fix = tr("{home} must be writable on the device", home=self.transport.home)
         raise DeviceError(f"{what}{said}", where=self.name, fix=fix)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from .._native import runner_path
 from ..errors import DeviceError, LiteError
@@ -124,8 +125,10 @@ def read_results(device: str, folder: Path, wanted: Sequence[str]) -> RunnerResu
         profile = json.loads((folder / "profile.json").read_text())
     except (OSError, ValueError, EOFError) as error:
         raise DeviceError(
-            f"a result is missing or damaged ({error})", where=device, fix="run again"
+            tr("a result is missing or damaged ({error})", error=error),
+            where=device,
+            fix=tr("run again"),
         ) from None
     if not isinstance(profile, dict) or not isinstance(profile.get("steps"), list):
-        raise DeviceError("the runner's profile is damaged", where=device, fix="run again")
+        raise DeviceError(tr("the runner's profile is damaged"), where=device, fix=tr("run again"))
     return RunnerResult(arrays, profile)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import DeviceError, UsageError
 from .remote import Answer
 
@@ -21,12 +23,16 @@ _ADDRESS = re.compile(
 )
 #: What OpenSSH says → what to do, and the tool that does it.
 _FIXES = (
-    ("Host key verification failed", "check whether its key has changed, then log in once", "ssh"),
-    ("Permission denied", "set up a key", "ssh-copy-id"),
-    ("Could not resolve", "check the name, or use the address", ""),
-    ("Connection refused", "no ssh server listens there: check the port", ""),
-    ("No route to host", "check that it is switched on and in the same network", ""),
-    ("timed out", "check that it is switched on and in the same network", ""),
+    (
+        "Host key verification failed",
+        tr("check whether its key has changed, then log in once"),
+        "ssh",
+    ),
+    ("Permission denied", tr("set up a key"), "ssh-copy-id"),
+    ("Could not resolve", tr("check the name, or use the address"), ""),
+    ("Connection refused", tr("no ssh server listens there: check the port"), ""),
+    ("No route to host", tr("check that it is switched on and in the same network"), ""),
+    ("timed out", tr("check that it is switched on and in the same network"), ""),
 )
 _LOST = 255
 
@@ -38,7 +44,12 @@ class SshTransport:
         """`config` is an OpenSSH configuration instead of the user's own. Raises UsageError."""
         match = _ADDRESS.fullmatch(address)
         if not match:
-            raise UsageError(f"{address!r} is not like ssh://user@host or ssh://user@host:2222")
+            raise UsageError(
+                tr(
+                    "{address!r} is not like ssh://user@host or ssh://user@host:2222",
+                    address=address,
+                )
+            )
         self.name = address
         self.home = ".cache/lite-workbench"
         self._host = match["host"].strip("[]")
@@ -78,7 +89,7 @@ class SshTransport:
         tool = shutil.which("ssh")
         if tool is None:
             raise DeviceError(
-                "ssh is not installed",
+                tr("ssh is not installed"),
                 where=self.name,
                 command="sudo apt-get install openssh-client",
             )
@@ -90,7 +101,9 @@ class SshTransport:
                     stdin=stdin, stdout=stdout, stderr=errors, timeout=timeout_s,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
-                raise DeviceError(f"no answer within {timeout_s:.0f} s", where=self.name) from None
+                raise DeviceError(
+                    tr("no answer within {timeout_s:.0f} s", timeout_s=timeout_s), where=self.name
+                ) from None
             errors.seek(0)
             stderr = errors.read().decode("utf-8", "replace")
         text = done.stdout.decode("utf-8", "replace") if done.stdout else ""
@@ -100,9 +113,11 @@ class SshTransport:
 
     def _lost(self, stderr: str) -> DeviceError:
         lines = [x.strip() for x in stderr.splitlines() if x.strip()]
-        last = lines[-1] if lines else "connection lost"
+        last = lines[-1] if lines else tr("connection lost")
         found = ((x, *to_do) for said, *to_do in _FIXES for x in lines if said in x)
-        what, fix, tool = next(found, (last, "try the connection yourself, then try again", "ssh"))
+        what, fix, tool = next(
+            found, (last, tr("try the connection yourself, then try again"), "ssh")
+        )
         return DeviceError(what, where=self.name, fix=fix, command=self._by_hand(tool))
 
     def _by_hand(self, tool: str) -> str:

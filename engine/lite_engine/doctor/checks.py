@@ -8,6 +8,8 @@ import shutil
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lite_messages import tr
+
 from .. import settings
 from ..backends import Probed, get_backend
 from ..devices import arm_opencl
@@ -53,9 +55,9 @@ def _cpu() -> Check:
     state = get_backend("cpu").usability()
     facts = environment()
     if not state.usable:
-        return Check("CPU engine", "bad", state.reason, state.fix, state.command, facts)
+        return Check(tr("CPU engine"), "bad", state.reason, state.fix, state.command, facts)
     summary = f"{facts['cpu']}, {facts['cores']} cores: {state.reason}"
-    return Check("CPU engine", "good", summary, facts=facts)
+    return Check(tr("CPU engine"), "good", summary, facts=facts)
 
 
 def _opencl() -> Check:
@@ -68,27 +70,31 @@ def _opencl() -> Check:
     )
     if failed:
         check.state = "warning"
-        some = "1 kernel fails" if len(failed) == 1 else f"{len(failed)} kernels fail"
-        check.summary += f"; {some} with this driver; others run instead"
+        some = (
+            tr("1 kernel fails")
+            if len(failed) == 1
+            else tr("{kernels} kernels fail", kernels=len(failed))
+        )
+        check.summary += tr("; {some} with this driver; others run instead", some=some)
     check.tried = [t._asdict() for t in (*tried, *failed)]
     return check
 
 
 def _emulator() -> Check:
     if host_target() == "arm":
-        return Check("ARM", "good", "this machine is ARM and needs no emulator")
+        return Check("ARM", "good", tr("this machine is ARM and needs no emulator"))
     state = usability("arm")
     check = Check(
-        "ARM emulator",
+        tr("ARM emulator"),
         "good" if state.usable else "warning",
         state.reason,
         state.fix,
         state.command,
     )
     if state.usable and arm_opencl.is_set_up():
-        check.summary += f"; OpenCL (PoCL) in {arm_opencl.folder()}"
+        check.summary += tr("; OpenCL (PoCL) in {folder}", folder=arm_opencl.folder())
     elif state.usable:
-        check.summary += "; no OpenCL on it"
+        check.summary += tr("; no OpenCL on it")
         check.command = "lite devices setup emulated"
         check.fix = with_command("", check.command)
     return check
@@ -103,8 +109,8 @@ def _compilers() -> Check:
     return Check(
         "Tools",
         "good" if found else "warning",
-        ", ".join(found) or "none found",
-        "" if found else "only needed to build from source, and for boards",
+        ", ".join(found) or tr("none found"),
+        "" if found else tr("only needed to build from source, and for boards"),
         facts=dict(tools),
     )
 
@@ -131,7 +137,7 @@ def _packages() -> Check:
     command = "pip install 'lite-workbench[lab,opencl]'" if missing else ""
     text = ", ".join(f"{n} {v}" for n, v in versions.items() if v)
     if missing:
-        text += f"; the Workbench also needs {', '.join(missing)}"
+        text += tr("; the Workbench also needs {missing}", missing=", ".join(missing))
     fix = with_command("", command)
     return Check("Packages", "warning" if missing else "good", text, fix, command, versions)
 
@@ -142,6 +148,6 @@ def _settings() -> Check:
     return Check(
         "Settings",
         "warning" if wrong else "good",
-        "; ".join(wrong) or "all variables are known",
+        "; ".join(wrong) or tr("all variables are known"),
         facts=values,
     )

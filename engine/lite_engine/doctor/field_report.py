@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from .._version import __version__
 from ..backends import Probed, get_backend
 from ..backends.opencl import check, facts
@@ -155,30 +157,39 @@ def _facts(device: Device) -> DeviceFacts:
 def read(path: Path) -> FieldReport:
     """Raises ModelFormatError for what is not a report, VersionError for a newer one."""
     with about(path):
-        document = parse(_bytes(path), "field report")
+        document = parse(_bytes(path), tr("field report"))
         if document["format"].text() != FORMAT:
-            raise ModelFormatError(f"expected format {FORMAT!r}", where="format")
+            raise ModelFormatError(tr("expected format {format!r}", format=FORMAT), where="format")
         if document["version"].integer() > VERSION:
             raise VersionError(
-                f"a field report of version {document['version'].integer()}, this engine reads up "
-                f"to {VERSION}", command="pip install --upgrade lite-workbench",
-            )  # fmt: skip
+                tr(
+                    "a field report of version {document}, this engine reads up to {version}",
+                    document=document["version"].integer(),
+                    version=VERSION,
+                ),
+                command="pip install --upgrade lite-workbench",
+            )
         _check(document.value)
         report: FieldReport = document.into(FieldReport)
         for i, failure in enumerate(report.failures):
             if failure.kind not in KINDS:
                 known = ", ".join(KINDS)
                 raise ModelFormatError(
-                    f"{failure.kind!r}, expected one of {known}", where=f"failures[{i}].kind"
+                    tr("{kind!r}, expected one of {known}", kind=failure.kind, known=known),
+                    where=f"failures[{i}].kind",
                 )
         for i, row in enumerate(report.kernels):
             if row.verdict not in check.VERDICTS:
                 known = ", ".join(check.VERDICTS)
                 raise ModelFormatError(
-                    f"{row.verdict!r}, expected one of {known}", where=f"kernels[{i}].verdict"
+                    tr("{verdict!r}, expected one of {known}", verdict=row.verdict, known=known),
+                    where=f"kernels[{i}].verdict",
                 )
         if len(report.failures) > MOST_FAILURES:
-            raise ModelFormatError(f"more than {MOST_FAILURES} failures", where="failures")
+            raise ModelFormatError(
+                tr("more than {most_failures} failures", most_failures=MOST_FAILURES),
+                where="failures",
+            )
         return report
 
 
@@ -186,12 +197,18 @@ def _bytes(path: Path) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise ModelFormatError("not a regular file")
+            raise ModelFormatError(tr("not a regular file"))
         if status.st_size > _MOST_BYTES:
-            raise ModelFormatError(f"{status.st_size} bytes, a report has at most {_MOST_BYTES}")
+            raise ModelFormatError(
+                tr(
+                    "{size} bytes, a report has at most {most_bytes}",
+                    size=status.st_size,
+                    most_bytes=_MOST_BYTES,
+                )
+            )
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        raise ModelFormatError(f"cannot be read ({reason_of(error)})") from None
+        raise ModelFormatError(tr("cannot be read ({reason})", reason=reason_of(error))) from None
 
 
 def _check(document: Any) -> None:
@@ -202,15 +219,17 @@ def _check(document: Any) -> None:
         value, depth = waiting.pop()
         count += 1
         if depth > _MOST_DEPTH or count > _MOST_VALUES:
-            raise ModelFormatError("larger or nested deeper than any field report")
+            raise ModelFormatError(tr("larger or nested deeper than any field report"))
         if isinstance(value, dict):
             waiting += [(part, depth + 1) for pair in value.items() for part in pair]
         elif isinstance(value, list):
             waiting += [(part, depth + 1) for part in value]
         elif isinstance(value, str) and (len(value) > _MOST_TEXT or one_line(value) != value):
-            raise ModelFormatError(f"{one_line(value):.40} … is not a text of a field report")
+            raise ModelFormatError(
+                tr("{one_line:.40} … is not a text of a field report", one_line=one_line(value))
+            )
         elif isinstance(value, float) and not math.isfinite(value):
-            raise ModelFormatError(f"{value} is not a number of a field report")
+            raise ModelFormatError(tr("{value} is not a number of a field report", value=value))
 
 
 def adopt(report: FieldReport) -> Adopted:
@@ -223,13 +242,20 @@ def adopt(report: FieldReport) -> Adopted:
     own, theirs = device.report, report.device
     if theirs is None or theirs.key != device.tuning.key:
         said = (
-            f"{theirs.name} with driver {theirs.driver}" if theirs else "a machine without OpenCL"
+            tr("{theirs} with driver {driver}", theirs=theirs.name, driver=theirs.driver)
+            if theirs
+            else tr("a machine without OpenCL")
         )
         raise TargetMismatchError(
-            f"the report belongs to {said}, but this machine has {own.name} with driver "
-            f"{own.driver}",
-            fix="write a report on this device", command="lite doctor --field-report report.json",
-        )  # fmt: skip
+            tr(
+                "the report belongs to {said}, but this machine has {own} with driver {driver}",
+                said=said,
+                own=own.name,
+                driver=own.driver,
+            ),
+            fix=tr("write a report on this device"),
+            command="lite doctor --field-report report.json",
+        )
     verdicts, tuning = device.verdicts, device.tuning
     lasting = [f for f in report.failures if KINDS[f.kind][1]]
     failures = [f for f in lasting if f.program not in verdicts.failures]

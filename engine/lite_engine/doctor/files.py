@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from lite_messages import tr
+
 from ..devices import Device, DeviceCheck, check_device
 from ..errors import LiteError
 from ..model_file import Model, read_model
@@ -29,9 +31,9 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
         state = validity(model, target)
         good = "good" if state.usable else "warning"
         note = model.metadata.get("notes", {}).get(target, "")
-        extra = f"; without Python: {note}" if note else ""
+        extra = tr("; without Python: {note}", note=note) if note else ""
         if target == "arm" and state.usable and host_target() != "arm":
-            extra += "; emulated, used only with --backend arm"
+            extra += tr("; emulated, used only with --backend arm")
         summary = f"{model.display_precision(target)}: {state.reason}{extra}"
         checks.append(Check(f"target {target}", good, summary, state.fix, state.command))
     return checks
@@ -64,11 +66,12 @@ def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[C
         return [_failed(name, tested.failure), reached]
     missing = model.needs.missing(tested.target, tested.features)
     if missing:
-        summary = (
-            f"the file needs CPU features {', '.join(missing)}, but the device has "
-            f"{', '.join(tested.features)}"
+        summary = tr(
+            "the file needs CPU features {missing}, but the device has {features}",
+            missing=", ".join(missing),
+            features=", ".join(tested.features),
         )
-        return [Check(name, "bad", summary, "convert the model again"), reached]
+        return [Check(name, "bad", summary, tr("convert the model again")), reached]
     note = model.metadata.get("notes", {}).get(tested.target)
     decision = _decision(model, name, backend, device)
     if note and decision.state == "good":

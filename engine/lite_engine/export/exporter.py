@@ -9,6 +9,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from lite_messages import tr
+
 from .._native import header_path, library_path, runner_path
 from ..errors import TargetMismatchError, UsageError
 from ..files import filling, write_file
@@ -31,13 +33,13 @@ _FILES = {
 }
 #: What each part is, for people.
 _WHAT = {
-    "bin/lite_run": "static runner, needs nothing else on the device",
-    "lib/liblite_runtime.so": "the runtime library for your own program",
-    "include/lite_runtime.h": "C interface",
+    "bin/lite_run": tr("static runner, needs nothing else on the device"),
+    "lib/liblite_runtime.so": tr("the runtime library for your own program"),
+    "include/lite_runtime.h": tr("C interface"),
     "include/lite_runtime.hpp": "C++ interface",
-    "CMakeLists.txt": "builds the samples",
-    "README.md": "how to use these files",
-    "report.html": "report about the model, with its profile",
+    "CMakeLists.txt": tr("builds the samples"),
+    "README.md": tr("how to use these files"),
+    "report.html": tr("report about the model, with its profile"),
 }
 
 
@@ -88,11 +90,22 @@ def export_model(
     it, BackendUnavailableError when its runner was not built, LiteError when writing fails.
     """
     if target not in ARCHITECTURES:
-        raise UsageError(f"target {target!r} is not one of {', '.join(ARCHITECTURES)}")
+        raise UsageError(
+            tr(
+                "target {target!r} is not one of {architectures}",
+                target=target,
+                architectures=", ".join(ARCHITECTURES),
+            )
+        )
     if model.targets and target not in model.targets:
         also = ",".join([*model.targets, target])
         raise TargetMismatchError(
-            f"{model.name} was converted for {', '.join(model.targets)}, not {target}",
+            tr(
+                "{model} was converted for {targets}, not {target}",
+                model=model.name,
+                targets=", ".join(model.targets),
+                target=target,
+            ),
             command=f"lite convert {quote(str(model.path or 'MODEL'))} --targets {also}",
         )
     with filling(folder) as part:
@@ -144,8 +157,8 @@ def _write_model(model: Model, folder: Path, target: str) -> Path:
     note = read_model(made).metadata.get("notes", {}).get(target)
     if note:
         raise TargetMismatchError(
-            f"{model.name} cannot run on a device alone: {note}",
-            fix="run the .lite file there with Python, from a wheel",
+            tr("{model} cannot run on a device alone: {note}", model=model.name, note=note),
+            fix=tr("run the .lite file there with Python, from a wheel"),
         )
     return made
 

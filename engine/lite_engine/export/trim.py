@@ -15,6 +15,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from lite_messages import tr
+
 from .. import settings
 from .._native import host_arch
 from ..errors import BackendUnavailableError, LiteError
@@ -68,7 +70,8 @@ def short_list(full: str, kernels: list[str]) -> str:
         having = [row for row, known in files.items() if kernel in known]
         if not having and kernel in kernels:
             raise LiteError(
-                f"kernel {kernel} is in no file of kernel_list.inc", fix="run without --trim"
+                tr("kernel {kernel} is in no file of kernel_list.inc", kernel=kernel),
+                fix=tr("run without --trim"),
             )
         needed.update(having)
     lines = []
@@ -90,7 +93,7 @@ def _check_tools(arch: str) -> None:
     if not (SOURCES / "CMakeLists.txt").is_file():
         raise BackendUnavailableError(
             "--trim builds from the runtime's sources, which a wheel does not carry",
-            fix="use a source checkout, or leave --trim out",
+            fix=tr("use a source checkout, or leave --trim out"),
         )
     compiler = "c++" if arch == host_arch() else f"{arch}-linux-gnu-g++"
     packages = {"c++": "g++", "cmake": "cmake", f"{arch}-linux-gnu-g++": f"g++-{arch}-linux-gnu"}
@@ -113,8 +116,15 @@ def _build(build: Path, listed: Path, arch: str) -> None:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise LiteError(f"the trimmed build took more than {BUILD_TIMEOUT_S} s") from None
+            raise LiteError(
+                tr(
+                    "the trimmed build took more than {build_timeout_s} s",
+                    build_timeout_s=BUILD_TIMEOUT_S,
+                )
+            ) from None
         if done.returncode:
             log = build / "build.log"
             log.write_text(done.stdout + done.stderr)
-            raise LiteError("the trimmed build failed", fix=f"its messages are in {log}")
+            raise LiteError(
+                tr("the trimmed build failed"), fix=tr("its messages are in {log}", log=log)
+            )

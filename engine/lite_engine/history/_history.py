@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lite_messages import tr
+
 from .. import settings
 from ..documents import Part, parse
 from ..errors import ModelFormatError, UsageError
@@ -122,15 +124,17 @@ class History:
         row = self._try(work, None)
         if row is None:
             raise UsageError(
-                f"there is no run {run!r}", fix="list the saved runs", command="lite runs list"
+                tr("there is no run {run!r}", run=run),
+                fix=tr("list the saved runs"),
+                command="lite runs list",
             )
         try:
             profile = parse(row[-1] if isinstance(row[-1], str) else "", "profile")
             return _run(row[:-1]), Profile.from_dict(profile.value)
         except ModelFormatError as error:
             raise UsageError(
-                f"run {run} cannot be read any more ({error})",
-                fix="keep a new one",
+                tr("run {run} cannot be read any more ({error})", run=run, error=error),
+                fix=tr("keep a new one"),
                 command="lite profile MODEL",
             ) from None
 
@@ -195,6 +199,7 @@ def check_tag(tag: str) -> str:
     """The tag. Raises UsageError for a number, which would name a run."""
     if tag.isdigit():
         raise UsageError(
-            f"tag {tag!r} is a number, and numbers name runs", fix="put a letter before it"
+            tr("tag {tag!r} is a number, and numbers name runs", tag=tag),
+            fix=tr("put a letter before it"),
         )
     return tag

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
+from lite_messages import tr
+
 from .._deprecated import deprecated_name
 from ..compare.alignment import plain_node
 from ..errors import UsageError
@@ -61,9 +63,15 @@ class ProfileChange:
         where one of the two was emulated, or both without counts."""
         if self.instructions is None and not self.times_meaningful:
             raise UsageError(
-                f"{self.baseline} and {self.candidate} cannot be compared: emulated runs have no "
-                "meaningful times",
-                fix="use two emulated runs, which count executed instructions, or two on a device",
+                tr(
+                    "{baseline} and {candidate} cannot be compared: emulated runs "
+                    "have no meaningful times",
+                    baseline=self.baseline,
+                    candidate=self.candidate,
+                ),
+                fix=tr(
+                    "use two emulated runs, which count executed instructions, or two on a device"
+                ),
             )
         before, after = self.instructions or (self.before_ns, self.after_ns)
         return 100 * (after / max(before, 1) - 1)
@@ -73,7 +81,9 @@ class ProfileChange:
         bars = [(c.name, c.delta_ns) for c in self.changes[:most]]
         rest = self.changes[most:]
         if rest:
-            bars.append((f"{len(rest)} smaller changes", sum(c.delta_ns for c in rest)))
+            bars.append(
+                (tr("{smaller} smaller changes", smaller=len(rest)), sum(c.delta_ns for c in rest))
+            )
         return bars
 
     a = deprecated_name("a", "baseline")
@@ -92,7 +102,7 @@ def changes(before: Profile, after: Profile) -> ProfileChange:
     totals = [_ns(p.total_ms["median"]) for p in (before, after)]
     inside = [sum(r.before_ns for r in rows), sum(r.after_ns for r in rows)]
     rows.append(
-        Change("outside the layers", "outside", [], [], [], totals[0] - inside[0],
+        Change(tr("outside the layers"), "outside", [], [], [], totals[0] - inside[0],
                totals[1] - inside[1])
     )  # fmt: skip
     rows.sort(key=_size, reverse=True)
@@ -195,7 +205,14 @@ def _labels(before: Profile, after: Profile) -> tuple[str, str]:
     for p, own in zip((before, after), told, strict=True):
         threads = f"{p.threads} thread{'s' if p.threads > 1 else ''}"
         others = [str(x) for x, a, b in zip(own, *told, strict=True) if x and a != b]
-        labels.append(f"{p.model} on {p.backend} ({', '.join([p.precision, threads, *others])})")
+        labels.append(
+            tr(
+                "{model} on {backend} ({value})",
+                model=p.model,
+                backend=p.backend,
+                value=", ".join([p.precision, threads, *others]),
+            )
+        )
     return labels[0], labels[1]
 
 
@@ -204,13 +221,21 @@ def _warnings(before: Profile, after: Profile, rows: Sequence[Change]) -> list[s
     emulated = [p for p in (before, after) if not p.times_meaningful]
     if emulated:
         names = " and ".join(f"{p.model} on {p.backend}" for p in emulated)
-        out.append(f"{names} ran under emulation: these times are not those of a board")
+        out.append(
+            tr("{names} ran under emulation: these times are not those of a board", names=names)
+        )
         if len(emulated) == 2 and before.instructions and after.instructions:
             counts = before.instructions["run"], after.instructions["run"]
-            out.append(f"executed instructions: {counts[0]:,} before, {counts[1]:,} after")
+            out.append(
+                tr(
+                    "executed instructions: {before:,} before, {after:,} after",
+                    before=counts[0],
+                    after=counts[1],
+                )
+            )
     if not any(c.kind == "changed" for c in rows):
-        out.append("the two profiles have no layer in common")
+        out.append(tr("the two profiles have no layer in common"))
     noise = max(before.rankable_us, after.rankable_us)
     if noise and not emulated:
-        out.append(f"changes of less than {noise:.1f} µs in a layer may be noise")
+        out.append(tr("changes of less than {noise:.1f} µs in a layer may be noise", noise=noise))
     return out

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from lite_messages import tr
+
 from ..errors import LiteError, ModelFormatError, ShapeError, UsageError
 from ..files import about, head
 from ..mapped import mapping
@@ -36,17 +38,22 @@ def find_model(path: str | Path) -> Path:
     if not path.exists():
         beside = [path.with_name(path.name + s) for s in _SUFFIXES]
         found = [p for p in beside if p.is_file()]
-        what = "no such file or folder"
+        what = tr("no such file or folder")
     elif path.is_dir() and _match(path) is None:
         found = [p for p in sorted(path.iterdir()) if p.suffix in _SUFFIXES and p.is_file()]
-        what = f"no model in this folder (__model__, saved_model.pb, *{', *'.join(_SUFFIXES)})"
+        what = tr(
+            "no model in this folder (__model__, saved_model.pb, *{suffixes})",
+            suffixes=", *".join(_SUFFIXES),
+        )
     else:
         return path
     if len(found) == 1:
         return found[0]
     if found:
         names = ", ".join(p.name for p in found[:8])
-        what = f"{len(found)} models go by this name; give one of {names}"
+        what = tr(
+            "{models} models go by this name; give one of {names}", models=len(found), names=names
+        )
     raise ModelFormatError(what, where=path)
 
 
@@ -66,14 +73,27 @@ def format_of(path: str | Path) -> str:
 
 #: What a file of another tool starts with or is called: what to do about it.
 _OTHERS = (
-    (b"PK", (".pt", ".pth", ".pt2", ".ckpt"), "a PyTorch file; `lite_engine.load(module, "
-     "example_inputs=…)` takes the module, or export it with torch.onnx.export"),
-    (b"PK", (".keras",), "a Keras file; save it with model.export(FOLDER), a SavedModel"),
-    (b"\x89HDF", (".h5", ".hdf5"), "a Keras file; save it with model.export(FOLDER), a SavedModel"),
-    (b"7767517", (".param",), "an ncnn net; convert the model that it was made from"),
-    (b"", (".mnn", ".mlmodel", ".engine", ".trt", ".xml", ".safetensors", ".gguf"),
-     "another tool's file; convert the model that it was made from"),
-)  # fmt: skip
+    (
+        b"PK",
+        (".pt", ".pth", ".pt2", ".ckpt"),
+        tr(
+            "a PyTorch file; `lite_engine.load(module, example_inputs=…)` takes the "
+            "module, or export it with torch.onnx.export"
+        ),
+    ),
+    (b"PK", (".keras",), tr("a Keras file; save it with model.export(FOLDER), a SavedModel")),
+    (
+        b"\x89HDF",
+        (".h5", ".hdf5"),
+        tr("a Keras file; save it with model.export(FOLDER), a SavedModel"),
+    ),
+    (b"7767517", (".param",), tr("an ncnn net; convert the model that it was made from")),
+    (
+        b"",
+        (".mnn", ".mlmodel", ".engine", ".trt", ".xml", ".safetensors", ".gguf"),
+        tr("another tool's file; convert the model that it was made from"),
+    ),
+)
 
 
 def _check_download(path: Path) -> None:
@@ -82,27 +102,32 @@ def _check_download(path: Path) -> None:
         return
     start = head(path, 64).lstrip().lower()
     if path.stat().st_size == 0:
-        raise ModelFormatError("the file is empty", where=path, fix="copy or download it again")
+        raise ModelFormatError(
+            tr("the file is empty"), where=path, fix=tr("copy or download it again")
+        )
     if start.startswith(b"version https://git-lfs"):
         raise ModelFormatError(
-            "a Git LFS pointer, not the model", where=path, command="git lfs pull"
+            tr("a Git LFS pointer, not the model"), where=path, command="git lfs pull"
         )
     if start.startswith((b"<!doctype html", b"<html")):
         raise ModelFormatError(
-            "a web page, not a model", where=path, fix="download the file itself (its raw address)"
+            tr("a web page, not a model"),
+            where=path,
+            fix=tr("download the file itself (its raw address)"),
         )
 
 
 def _what_it_is(path: Path) -> str:
     start = head(path)
     if path.suffix.lower() == ".lite":
-        return "a damaged .lite file, or none; copy or download it again, as binary"
+        return tr("a damaged .lite file, or none; copy or download it again, as binary")
     for magic, suffixes, hint in _OTHERS:
         if start.startswith(magic) and path.suffix.lower() in suffixes:
             return hint
-    return (
-        f"not a model this reads ({', '.join(FORMATS)}); "
-        "give the model file itself, or the folder that holds __model__ or saved_model.pb"
+    return tr(
+        "not a model this reads ({formats}); give the model file itself, or the "
+        "folder that holds __model__ or saved_model.pb",
+        formats=", ".join(FORMATS),
     )
 
 
@@ -146,7 +171,7 @@ def _opened(module: ModuleType, path: Path, options: dict[str, Any]) -> Graph:
         raise
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:
         # Importers check what they read; this is the last line for hostile files.
-        raise ModelFormatError(f"damaged ({type(e).__name__}: {e})") from e
+        raise ModelFormatError(tr("damaged ({kind}: {e})", kind=type(e).__name__, e=e)) from e
 
 
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
@@ -169,7 +194,9 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     fix_shapes(graph, shapes or {})
     for value in graph.inputs:
         if value.dtype is None:
-            raise ModelFormatError(f"input {value.name}: its element type is not one of numbers")
+            raise ModelFormatError(
+                tr("input {name}: its element type is not one of numbers", name=value.name)
+            )
     name_open_sizes(graph.inputs)
     infer_types(graph)
     walk(graph, check_control)
@@ -185,7 +212,7 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
     for name, shape in shapes.items():
         if name not in by_name:
             raise ModelFormatError(
-                f"there is no input {name!r}", fix=f"inputs: {', '.join(by_name)}"
+                tr("there is no input {name!r}", name=name), fix=f"inputs: {', '.join(by_name)}"
             )
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
 
@@ -198,8 +225,12 @@ def end_at(graph: Graph, names: Sequence[str]) -> None:
     for name in names:
         if name not in values:
             near = difflib.get_close_matches(name, values, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists the layers"
-            raise UsageError(f"the model has no value {name!r}", fix=hint)
+            hint = (
+                tr("did you mean {near}?", near=near[0])
+                if near
+                else tr("`lite info --layers` lists the layers")
+            )
+            raise UsageError(tr("the model has no value {name!r}", name=name), fix=hint)
     graph.outputs = list(dict.fromkeys(v for name in names for v in values[name]))
     if graph.remove_unread():
         graph.inputs = [v for v in graph.inputs if v.readers]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError, ShapeError
 from ..ir import DType, Graph, Node, Value
@@ -140,7 +141,9 @@ class Emitter:
                 return None
             results = run_node(node, arrays)
         except ShapeError as error:
-            raise ModelFormatError(f"constants of the file do not fit: {error}") from None
+            raise ModelFormatError(
+                tr("constants of the file do not fit: {error}", error=error)
+            ) from None
         node.inputs = ()  # type: ignore[assignment]
         return [
             Value(v.name, const=np.asarray(r, order="C")) for v, r in zip(node.outputs, results)
@@ -203,9 +206,9 @@ class Emitter:
         """Number of axes. Raises ModelFormatError when the file does not say."""
         if x.shape is None:
             raise ModelFormatError(
-                f"the rank of {x.name} is not known",
+                tr("the rank of {x} is not known", x=x.name),
                 where=self.source,
-                fix="export the model with fixed input shapes",
+                fix=tr("export the model with fixed input shapes"),
             )
         return len(x.shape)
 
@@ -213,12 +216,14 @@ class Emitter:
         """Contents of a constant integer input. Raises ModelFormatError when it is computed."""
         if x is None or x.const is None:
             raise ModelFormatError(
-                f"{what} is computed while running, it must be a constant",
+                tr("{what} is computed while running, it must be a constant", what=what),
                 where=self.source,
-                fix="export the model with fixed input shapes",
+                fix=tr("export the model with fixed input shapes"),
             )
         if x.const.dtype.kind not in "iub":
-            raise ModelFormatError(f"{what} is {x.type}, not integers", where=self.source)
+            raise ModelFormatError(
+                tr("{what} is {type}, not integers", what=what, type=x.type), where=self.source
+            )
         return [int(v) for v in x.const.ravel()]
 
     def dims(self, x: Value) -> list[int | None]:

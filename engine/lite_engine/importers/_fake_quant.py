@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ModelFormatError
 from ..ir import QuantParams, Value
@@ -21,9 +22,9 @@ def _nudged(
     fits = (low <= 0).all() and (high >= 0).all() and (low < high).all()
     if not 2 <= bits <= 8 or not fits:
         raise ModelFormatError(
-            f"fake quantization of {bits} bits",
+            tr("fake quantization of {bits} bits", bits=bits),
             where=where,
-            fix="only 2 to 8 bits over ranges that contain 0 are supported",
+            fix=tr("only 2 to 8 bits over ranges that contain 0 are supported"),
         )
     qmin, qmax = int(narrow), (1 << bits) - 1
     scale = ((high - low) / (qmax - qmin)).astype(np.float32)

@@ -20,6 +20,7 @@ import struct
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ModelFormatError
 
@@ -29,17 +30,17 @@ _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 def root(view: memoryview) -> Table:
     """The root table of a buffer."""
     if len(view) < 8:
-        raise ModelFormatError("flatbuffer: the file is too short")
+        raise ModelFormatError(tr("flatbuffer: the file is too short"))
     return Table(view, _follow(view, 0))
 
 
 def _follow(view: memoryview, at: int) -> int:
     """Target of the forward reference stored at `at`."""
     if at < 0 or at + 4 > len(view):
-        raise ModelFormatError("flatbuffer: a reference lies outside the file")
+        raise ModelFormatError(tr("flatbuffer: a reference lies outside the file"))
     target = at + int(_U32.unpack_from(view, at)[0])
     if target + 4 > len(view) or target == at:
-        raise ModelFormatError("flatbuffer: an offset leads outside the file")
+        raise ModelFormatError(tr("flatbuffer: an offset leads outside the file"))
     return target
 
 
@@ -50,13 +51,13 @@ class Table:
 
     def __init__(self, view: memoryview, at: int) -> None:
         if at + 4 > len(view):
-            raise ModelFormatError("flatbuffer: a table lies outside the file")
+            raise ModelFormatError(tr("flatbuffer: a table lies outside the file"))
         vtable = at - int(_I32.unpack_from(view, at)[0])
         if not 0 <= vtable <= len(view) - 4:
-            raise ModelFormatError("flatbuffer: a vtable lies outside the file")
+            raise ModelFormatError(tr("flatbuffer: a vtable lies outside the file"))
         size = int(_U16.unpack_from(view, vtable)[0])
         if size < 4 or size % 2 or vtable + size > len(view):
-            raise ModelFormatError("flatbuffer: a vtable has an impossible size")
+            raise ModelFormatError(tr("flatbuffer: a vtable has an impossible size"))
         self._view = view
         self._at = at
         self._slots = np.frombuffer(view[vtable + 4 : vtable + size], "<u2").tolist()
@@ -67,7 +68,7 @@ class Table:
             return None
         at = self._at + int(self._slots[slot])
         if at + size > len(self._view):
-            raise ModelFormatError(f"flatbuffer: field {slot} lies outside the file")
+            raise ModelFormatError(tr("flatbuffer: field {slot} lies outside the file", slot=slot))
         return at
 
     def has(self, slot: int) -> bool:
@@ -117,7 +118,9 @@ class Table:
     def _vector(self, start: int, itemsize: int) -> memoryview:
         count = int(_U32.unpack_from(self._view, start)[0])
         if count * itemsize > len(self._view) - start - 4:
-            raise ModelFormatError(f"flatbuffer: a vector of {count} elements is cut off")
+            raise ModelFormatError(
+                tr("flatbuffer: a vector of {elements} elements is cut off", elements=count)
+            )
         return self._view[start + 4 : start + 4 + count * itemsize]
 
 
@@ -125,4 +128,4 @@ def _decode(data: memoryview) -> str:
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError:
-        raise ModelFormatError("flatbuffer: a string is not UTF-8 text") from None
+        raise ModelFormatError(tr("flatbuffer: a string is not UTF-8 text")) from None

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import ModelFormatError
 from ..ir import DType, Value
 from ._emit import Emitter
@@ -51,14 +53,16 @@ def window(
         raise ModelFormatError(
             f"window {list(kernel)}, strides {list(strides)}, dilations {list(dilations)}",
             where=emit.source,
-            fix="all must be 1 or more",
+            fix=tr("all must be 1 or more"),
         )
     attrs: dict[str, Any] = {"strides": list(strides)}
     if any(d != 1 for d in dilations):
         attrs["dilations"] = list(dilations)
     sizes = emit.dims(x)[2:]
     if len(sizes) != len(kernel):
-        raise ModelFormatError(f"a window {list(kernel)} over {x.type}", where=emit.source)
+        raise ModelFormatError(
+            tr("a window {kernel} over {type}", kernel=list(kernel), type=x.type), where=emit.source
+        )
     if padding == "EXPLICIT":
         attrs["pads"] = [*explicit[0::2], *explicit[1::2]]
     elif padding == "SAME":
@@ -73,7 +77,8 @@ def window(
             attrs["pads"] = [p[0] for p in known] + [p[1] for p in known]
     elif padding != "VALID":
         raise ModelFormatError(
-            f"padding {padding!r} is not SAME, VALID or EXPLICIT", where=emit.source
+            tr("padding {padding!r} is not SAME, VALID or EXPLICIT", padding=padding),
+            where=emit.source,
         )
     return attrs
 

@@ -15,11 +15,12 @@ import struct
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ModelFormatError
 
 MAX_DEPTH = 64
-_DAMAGED = "the file is damaged: copy or download it again"
+_DAMAGED = tr("the file is damaged: copy or download it again")
 Buffer = memoryview
 
 
@@ -29,7 +30,7 @@ def read_varint(data: Buffer, at: int) -> tuple[int, int]:
     while True:
         if at >= len(data) or shift > 63:
             raise ModelFormatError(
-                "a number is cut off or too long", where="protobuf", fix=_DAMAGED
+                tr("a number is cut off or too long"), where="protobuf", fix=_DAMAGED
             )
         byte = data[at]
         at += 1
@@ -51,7 +52,9 @@ class Message:
 
     def __init__(self, data: Buffer | bytes, depth: int = 0) -> None:
         if depth > MAX_DEPTH:
-            raise ModelFormatError(f"nested deeper than {MAX_DEPTH} messages", where="protobuf")
+            raise ModelFormatError(
+                tr("nested deeper than {max_depth} messages", max_depth=MAX_DEPTH), where="protobuf"
+            )
         self.depth = depth
         self._fields: dict[int, list[Any]] = {}
         view = data if isinstance(data, memoryview) else memoryview(data)
@@ -63,13 +66,15 @@ class Message:
             key, at = read_varint(data, at)
             number, wire = key >> 3, key & 7
             if number == 0:
-                raise ModelFormatError("field number 0", where="protobuf")
+                raise ModelFormatError(tr("field number 0"), where="protobuf")
             value: Any
             if wire == 2:
                 size, at = read_varint(data, at)
                 if size > end - at:
                     raise ModelFormatError(
-                        f"field {number} is cut off", where="protobuf", fix=_DAMAGED
+                        tr("field {number} is cut off", number=number),
+                        where="protobuf",
+                        fix=_DAMAGED,
                     )
                 value = data[at : at + size]
                 at += size
@@ -79,7 +84,9 @@ class Message:
                 size = 8 if wire == 1 else 4
                 if size > end - at:
                     raise ModelFormatError(
-                        f"field {number} is cut off", where="protobuf", fix=_DAMAGED
+                        tr("field {number} is cut off", number=number),
+                        where="protobuf",
+                        fix=_DAMAGED,
                     )
                 value = bytes(data[at : at + size])
                 at += size
@@ -87,7 +94,10 @@ class Message:
                 at = _skip_group(data, at, number, self.depth)
                 continue
             else:
-                raise ModelFormatError(f"wire type {wire} in field {number}", where="protobuf")
+                raise ModelFormatError(
+                    tr("wire type {wire} in field {number}", wire=wire, number=number),
+                    where="protobuf",
+                )
             fields.setdefault(number, []).append(value)
 
     def __contains__(self, number: int) -> bool:
@@ -117,7 +127,9 @@ class Message:
                     v, at = read_varint(value, at)
                     out.append(signed(v))
             else:
-                raise ModelFormatError(f"field {number} holds no varints", where="protobuf")
+                raise ModelFormatError(
+                    tr("field {number} holds no varints", number=number), where="protobuf"
+                )
         return out
 
     def fixed(self, number: int, dtype: Any) -> np.ndarray:
@@ -127,7 +139,8 @@ class Message:
         for value in self._fields.get(number, ()):
             if isinstance(value, int) or len(value) % item.itemsize:
                 raise ModelFormatError(
-                    f"field {number} is not a list of {item.name}", where="protobuf"
+                    tr("field {number} is not a list of {item}", number=number, item=item.name),
+                    where="protobuf",
                 )
             parts.append(np.frombuffer(value, item))
         return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.empty(0, item)
@@ -148,7 +161,9 @@ class Message:
         values = self._fields.get(number, [])
         for v in values:
             if not isinstance(v, memoryview):
-                raise ModelFormatError(f"field {number} is not length-delimited", where="protobuf")
+                raise ModelFormatError(
+                    tr("field {number} is not length-delimited", number=number), where="protobuf"
+                )
         return values
 
     # ---- scalars: the last one wins, as protobuf says (last in the class: their names hide types)
@@ -164,7 +179,9 @@ class Message:
             return default
         raw = values[-1]
         if not isinstance(raw, bytes):
-            raise ModelFormatError(f"field {number} is not a float", where="protobuf")
+            raise ModelFormatError(
+                tr("field {number} is not a float", number=number), where="protobuf"
+            )
         return float(struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0])
 
     def int(self, number: int, default: int = 0) -> int:
@@ -173,7 +190,9 @@ class Message:
         if not values:
             return default
         if not isinstance(values[-1], int):
-            raise ModelFormatError(f"field {number} is not an integer", where="protobuf")
+            raise ModelFormatError(
+                tr("field {number} is not an integer", number=number), where="protobuf"
+            )
         return signed(values[-1])
 
 
@@ -181,7 +200,9 @@ def _decode(data: Buffer, number: int) -> str:
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError:
-        raise ModelFormatError(f"field {number} is not UTF-8 text", where="protobuf") from None
+        raise ModelFormatError(
+            tr("field {number} is not UTF-8 text", number=number), where="protobuf"
+        ) from None
 
 
 def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
@@ -189,14 +210,14 @@ def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
     open_groups = [number]
     while open_groups:
         if depth + len(open_groups) > MAX_DEPTH:
-            raise ModelFormatError("groups nested too deeply", where="protobuf")
+            raise ModelFormatError(tr("groups nested too deeply"), where="protobuf")
         key, at = read_varint(data, at)
         inner, wire = key >> 3, key & 7
         if wire == 3:
             open_groups.append(inner)
         elif wire == 4:
             if open_groups.pop() != inner:
-                raise ModelFormatError("group ends do not match", where="protobuf")
+                raise ModelFormatError(tr("group ends do not match"), where="protobuf")
         elif wire == 0:
             _, at = read_varint(data, at)
         elif wire == 2:
@@ -205,7 +226,7 @@ def _skip_group(data: Buffer, at: int, number: int, depth: int) -> int:
         elif wire in (1, 5):
             at += 8 if wire == 1 else 4
         else:
-            raise ModelFormatError(f"wire type {wire} in a group", where="protobuf")
+            raise ModelFormatError(tr("wire type {wire} in a group", wire=wire), where="protobuf")
         if at > len(data):
-            raise ModelFormatError("a group is cut off", where="protobuf", fix=_DAMAGED)
+            raise ModelFormatError(tr("a group is cut off"), where="protobuf", fix=_DAMAGED)
     return at

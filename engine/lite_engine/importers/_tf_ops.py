@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ModelFormatError, UnsupportedOperatorError
 from ..ir import DType, Value
@@ -42,7 +43,9 @@ REDUCE = {
 def scalar(emit: Emitter, x: Value, number: float) -> Value:
     """A constant of x's element type."""
     if x.dtype is None:
-        raise ModelFormatError(f"the element type of {x.name} is not known", where=emit.source)
+        raise ModelFormatError(
+            tr("the element type of {x} is not known", x=x.name), where=emit.source
+        )
     return emit.const(np.array(number, x.dtype.np))
 
 
@@ -92,7 +95,7 @@ def reverse_sequence(emit: Emitter, x: Value, lengths: Value, batch: int, time: 
 
 
 def cumsum(emit: Emitter, x: Value, axis: Value, exclusive: bool, reverse: bool) -> Value:
-    (at,) = emit.ints(axis, "the axis")
+    (at,) = emit.ints(axis, tr("the axis"))
     flags = {"exclusive": int(exclusive), "reverse": int(reverse)}
     return emit("CumSum", x, np.array(at, np.int64), **flags)
 
@@ -107,7 +110,7 @@ def range_(emit: Emitter, start: Value, limit: Value, delta: Value) -> Value:
 
 def reduce(emit: Emitter, op: str, x: Value, axes: Value, keep: bool) -> Value:
     """One of REDUCE's ONNX operators. No axis at all leaves x as it is."""
-    wanted = emit.ints(axes, "the list of axes")
+    wanted = emit.ints(axes, tr("the list of axes"))
     if not wanted:
         return x
     return emit(op, x, wanted, keepdims=int(keep))
@@ -122,7 +125,7 @@ def reduce_bool(emit: Emitter, x: Value, axes: Value, keep: bool, every: bool) -
 
 def arg_extreme(emit: Emitter, op: str, x: Value, axis: Value, to: DType) -> Value:
     """ArgMax or ArgMin along one axis, which disappears."""
-    (at,) = emit.ints(axis, "the axis")
+    (at,) = emit.ints(axis, tr("the axis"))
     return emit.cast(emit(op, x, axis=at, keepdims=0), to)
 
 
@@ -131,12 +134,12 @@ def squeeze(emit: Emitter, x: Value, axes: Sequence[int]) -> Value:
 
 
 def expand_dims(emit: Emitter, x: Value, axis: Value) -> Value:
-    return emit("Unsqueeze", x, emit.ints(axis, "the axis")[:1])
+    return emit("Unsqueeze", x, emit.ints(axis, tr("the axis"))[:1])
 
 
 def reshape(emit: Emitter, x: Value, shape: Value) -> Value:
     if shape.const is not None:
-        return emit.reshape(x, emit.ints(shape, "the shape"))
+        return emit.reshape(x, emit.ints(shape, tr("the shape")))
     return emit("Reshape", x, emit.cast(shape, DType.I64), allowzero=1)
 
 
@@ -159,7 +162,7 @@ def unpack(emit: Emitter, x: Value, count: int, axis: int) -> list[Value]:
 
 
 def split(emit: Emitter, x: Value, axis: Value, count: int) -> list[Value]:
-    (at,) = emit.ints(axis, "the axis")
+    (at,) = emit.ints(axis, tr("the axis"))
     if count == 1:
         return [x]
     return emit.outputs("Split", [x], count, axis=at, num_outputs=count)
@@ -167,12 +170,14 @@ def split(emit: Emitter, x: Value, axis: Value, count: int) -> list[Value]:
 
 def split_sizes(emit: Emitter, x: Value, sizes: Value, axis: Value, count: int) -> list[Value]:
     """Split into given sizes; one of them may be -1, the rest."""
-    (at,) = emit.ints(axis, "the axis")
-    wanted = emit.ints(sizes, "the list of sizes")
+    (at,) = emit.ints(axis, tr("the axis"))
+    wanted = emit.ints(sizes, tr("the list of sizes"))
     if -1 in wanted:
         total = emit.dims(x)[at]
         if total is None:
-            raise ModelFormatError(f"axis {at} of {x.name} is not fixed", where=emit.source)
+            raise ModelFormatError(
+                tr("axis {at} of {x} is not fixed", at=at, x=x.name), where=emit.source
+            )
         wanted[wanted.index(-1)] = total - sum(wanted) - 1
     return emit.outputs("Split", [x, emit.const(wanted)], count, axis=at)
 
@@ -188,7 +193,7 @@ def pad(emit: Emitter, x: Value, paddings: Value, fill: Value | None = None) -> 
 
 def mirror_pad(emit: Emitter, x: Value, paddings: Value, symmetric: bool) -> Value:
     """REFLECT leaves the border out (ONNX has it); SYMMETRIC repeats it (a Gather per axis)."""
-    flat = emit.ints(paddings, "the padding")
+    flat = emit.ints(paddings, tr("the padding"))
     pairs = np.array(flat, np.int64).reshape(-1, 2)
     if not symmetric:
         return emit("Pad", x, pairs.T.ravel(), None, mode="reflect")
@@ -197,7 +202,10 @@ def mirror_pad(emit: Emitter, x: Value, paddings: Value, symmetric: bool) -> Val
         if begin or end:
             if size is None or not 0 <= begin <= size or not 0 <= end <= size:
                 raise ModelFormatError(
-                    f"symmetric padding {begin},{end} of {size}", where=emit.source
+                    tr(
+                        "symmetric padding {begin},{end} of {size}", begin=begin, end=end, size=size
+                    ),
+                    where=emit.source,
                 )
             at = np.concatenate(
                 [np.arange(begin)[::-1], np.arange(size), np.arange(size - end, size)[::-1]]
@@ -233,7 +241,7 @@ def strided_slice(
     shrink_axis_mask: int,
 ) -> Value:
     """Python-like slicing: each bit of a mask belongs to one entry of begin/end/strides."""
-    steps = emit.ints(strides, "the list of strides")
+    steps = emit.ints(strides, tr("the list of strides"))
     rank, count = emit.rank(x), len(steps)
     added = sum(new_axis_mask >> i & 1 and not ellipsis_mask >> i & 1 for i in range(count))
     axis, out_axis = 0, 0
@@ -255,7 +263,12 @@ def strided_slice(
                 out_axis += 1
             axis += 1
     if axis > rank or 0 in steps:
-        raise ModelFormatError(f"{count} slices of {x.type}, strides {steps}", where=emit.source)
+        raise ModelFormatError(
+            tr(
+                "{slices} slices of {type}, strides {steps}", slices=count, type=x.type, steps=steps
+            ),
+            where=emit.source,
+        )
     x = _cut(emit, x, begin, end, steps, cut, drop, begin_mask, end_mask)
     if drop:
         x = squeeze(emit, x, drop)
@@ -310,10 +323,14 @@ def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int =
         return emit("Gather", x, indices, axis=axis)
     if axis != batch_dims:
         raise UnsupportedOperatorError(
-            f"gather with batch_dims {batch_dims} along axis {axis} is not read",
+            tr(
+                "gather with batch_dims {batch_dims} along axis {axis} is not read",
+                batch_dims=batch_dims,
+                axis=axis,
+            ),
             (emit.source,),
             where=emit.source,
-            fix="export it as a plain gather",
+            fix=tr("export it as a plain gather"),
         )
     return emit(
         "GatherND", x, emit("Unsqueeze", emit.cast(indices, DType.I64), [-1]), batch_dims=batch_dims
@@ -326,7 +343,7 @@ def space_to_batch(
     """(N,*S,…) → (N·∏block, *S/block, …), after padding with zeros (or `fill`)."""
     n = len(block)
     _check_blocks(emit, x, block)
-    pairs = np.array(emit.ints(pads, "the padding"), np.int64).reshape(n, 2)
+    pairs = np.array(emit.ints(pads, tr("the padding")), np.int64).reshape(n, 2)
     rank, source = emit.rank(x), x
     if pairs.any():
         full = np.zeros((rank, 2), np.int64)
@@ -339,7 +356,8 @@ def space_to_batch(
         part = None if size is None else size // b
         if size is not None and size % b:
             raise ModelFormatError(
-                f"size {size} does not split into blocks of {b}", where=emit.source
+                tr("size {size} does not split into blocks of {b}", size=size, b=b),
+                where=emit.source,
             )
         inner += [part, b]
         outer.append(part)
@@ -355,7 +373,7 @@ def batch_to_space(emit: Emitter, x: Value, block: Sequence[int], crops: Value) 
     """(N·∏block, *S, …) → (N, *S·block, …), then the crops are cut off."""
     n = len(block)
     _check_blocks(emit, x, block)
-    pairs = np.array(emit.ints(crops, "the crops"), np.int64).reshape(n, 2)
+    pairs = np.array(emit.ints(crops, tr("the crops")), np.int64).reshape(n, 2)
     dilated = undo_blocks(emit, x, block, pairs)
     if dilated is not None:
         return dilated
@@ -383,15 +401,15 @@ def _one_open(emit: Emitter, dims: Sequence[int | None]) -> list[int]:
     """Sizes for Reshape: one may be unknown."""
     if sum(d is None for d in dims) > 1:
         raise ModelFormatError(
-            "more than one size is open",
+            tr("more than one size is open"),
             where=emit.source,
-            fix="export the model with fixed input shapes",
+            fix=tr("export the model with fixed input shapes"),
         )
     return [-1 if d is None else d for d in dims]
 
 
 def reverse(emit: Emitter, x: Value, axes: Value) -> Value:
-    at = emit.ints(axes, "the list of axes")
+    at = emit.ints(axes, tr("the list of axes"))
     n = len(at)
     return emit("Slice", x, [-1] * n, [-_END] * n, at, [-1] * n) if n else x
 
@@ -436,7 +454,9 @@ def swap_last(emit: Emitter, x: Value) -> Value:
     """The last two axes exchanged."""
     rank = emit.rank(x)
     if rank < 2:
-        raise ModelFormatError(f"{x.type} has no two axes to exchange", where=emit.source)
+        raise ModelFormatError(
+            tr("{type} has no two axes to exchange", type=x.type), where=emit.source
+        )
     return emit.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 

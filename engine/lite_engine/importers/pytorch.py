@@ -9,6 +9,8 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import BackendUnavailableError, ModelFormatError, UsageError
 from ..ir import Graph
 from .onnx import read_bytes
@@ -41,10 +43,10 @@ def from_module(
         import torch
     except ImportError:
         raise BackendUnavailableError(
-            "PyTorch is not installed", fix="pip install torch, or export to ONNX where it is"
+            "PyTorch is not installed", fix=tr("pip install torch, or export to ONNX where it is")
         ) from None
     if example_inputs is None:
-        raise UsageError("give example_inputs=(tensor, …): an export follows one call")
+        raise UsageError(tr("give example_inputs=(tensor, …): an export follows one call"))
     args = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     names = list(input_names) if input_names else _parameters(module, len(args))
     stream = io.BytesIO()
@@ -61,11 +63,13 @@ def from_module(
             )  # fmt: skip
     except ImportError as error:
         raise BackendUnavailableError(
-            f"exporting with torch needs an additional package: {error}"
+            tr("exporting with torch needs an additional package: {error}", error=error)
         ) from None
     except Exception as error:  # whatever the module's own code raises
         text = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelFormatError(f"torch cannot export this module: {text[0]}") from error
+        raise ModelFormatError(
+            tr("torch cannot export this module: {text}", text=text[0])
+        ) from error
     finally:
         module.train(training)
     graph = read_bytes(stream.getvalue())

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 
@@ -51,7 +52,8 @@ class DType(str, Enum):
         found = _FROM_NUMPY.get(dtype)
         if found is None:
             raise ShapeError(
-                f"element type {dtype} is not supported", fix=f"cast to one of {_NAMES}"
+                tr("element type {dtype} is not supported", dtype=dtype),
+                fix=tr("cast to one of {names}", names=_NAMES),
             )
         return found
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..mapped import FileState, states
@@ -49,7 +50,7 @@ class Value:
     def type(self) -> TypeInfo:
         """Raises ShapeError when the element type is not known yet."""
         if self.dtype is None:
-            raise ShapeError("element type is not known", where=self.name)
+            raise ShapeError(tr("element type is not known"), where=self.name)
         return TypeInfo(self.dtype, self.shape, self.const)
 
     @property
@@ -248,7 +249,9 @@ class Graph:
         """Takes a node out. Its outputs must have no readers left."""
         for value in node.outputs:
             if value.readers or self.is_output(value):
-                raise ShapeError(f"removed while {value.name} is still read", where=node.name)
+                raise ShapeError(
+                    tr("removed while {name} is still read", name=value.name), where=node.name
+                )
         node.inputs = ()  # type: ignore[assignment]
         self.nodes.remove(node)
 
@@ -293,7 +296,7 @@ class Graph:
                     state[id(node)] = 2
                     order.append(node)
                 elif state.get(id(nxt)) == 1:
-                    raise ShapeError(f"graph has a cycle through {nxt.name}")
+                    raise ShapeError(tr("graph has a cycle through {nxt}", nxt=nxt.name))
                 elif id(nxt) not in state:
                     state[id(nxt)] = 1
                     stack.append((nxt, self._producers(nxt, members)))

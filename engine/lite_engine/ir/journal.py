@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from lite_messages import tr
+
 
 class Entry(NamedTuple):
     """One rewrite or one refusal. `nodes` are names before, `result` names after."""
@@ -16,7 +18,12 @@ class Entry(NamedTuple):
 
     def __str__(self) -> str:
         if self.action == "refused":
-            return f"{self.rule}: not at {', '.join(self.nodes)}: {self.reason}"
+            return tr(
+                "{rule}: not at {nodes}: {reason}",
+                rule=self.rule,
+                nodes=", ".join(self.nodes),
+                reason=self.reason,
+            )
         after = f" → {', '.join(self.result)}" if self.result else ""
         return f"{self.rule}: {' + '.join(self.nodes)}{after}"
 

@@ -19,6 +19,7 @@ import re
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ModelFormatError
 from .dtype import DType
@@ -125,13 +126,21 @@ class _Parser:
         self.rest = ""
 
     def fail(self, message: str) -> ModelFormatError:
-        return ModelFormatError(f"graph text, line {self.number + 1}: {message}")
+        return ModelFormatError(
+            tr("graph text, line {number}: {message}", number=self.number + 1, message=message)
+        )
 
     # ---- tokens of one line
     def take(self, expected: str | None = None) -> str:
         m = _TOKEN.match(self.rest)
         if not m:
-            raise self.fail(f"expected {expected or 'a word'}, found {self.rest[:30]!r}")
+            raise self.fail(
+                tr(
+                    "expected {expected}, found {rest!r}",
+                    expected=expected or tr("a word"),
+                    rest=self.rest[:30],
+                )
+            )
         self.rest = self.rest[m.end() :]
         token = m.group().strip()
         if expected is not None and token != expected:
@@ -146,7 +155,7 @@ class _Parser:
         try:
             value, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError) as error:
-            raise self.fail(f"not JSON: {error}") from None
+            raise self.fail(tr("not JSON: {error}", error=error)) from None
         self.rest = text[end:]
         return value
 
@@ -178,16 +187,16 @@ class _Parser:
                 graph.outputs.append(self.read(self.take()))
             elif stripped:
                 graph.nodes.append(self.node())
-        raise self.fail("no closing }")
+        raise self.fail(tr("no closing }}"))
 
     def define(self, name: str) -> Value:
         if name in self.values:
-            raise self.fail(f"{name!r} is defined twice")
+            raise self.fail(tr("{name!r} is defined twice", name=name))
         return self.values.setdefault(name, Value(name))
 
     def read(self, name: str) -> Value:
         if name not in self.values:
-            raise self.fail(f"{name!r} is read before it is defined")
+            raise self.fail(tr("{name!r} is read before it is defined", name=name))
         return self.values[name]
 
     def typed(self, *, define: bool) -> Value:
@@ -224,11 +233,11 @@ class _Parser:
         value = self.typed(define=True)
         self.take("=")
         if value.dtype is None or value.shape is None:
-            raise self.fail("a constant needs a type")
+            raise self.fail(tr("a constant needs a type"))
         if self.peek("@"):
             array = self.arrays[int(self.take()[1:])]
             if array.shape != value.shape or array.dtype != value.dtype.np:
-                raise self.fail(f"array of {value.name} has another type")
+                raise self.fail(tr("array of {name} has another type", name=value.name))
         else:
             array = np.array(self.json(), dtype=value.dtype.np).reshape(value.shape)  # type: ignore[arg-type]
         value.const = array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from .dtype import DType
@@ -28,8 +29,11 @@ class QuantParams:
     def __post_init__(self) -> None:
         if self.scale.shape != self.zero_point.shape:
             raise ShapeError(
-                f"quantization scale {self.scale.shape} and zero point "
-                f"{self.zero_point.shape} differ in shape"
+                tr(
+                    "quantization scale {shape} and zero point {differ} differ in shape",
+                    shape=self.scale.shape,
+                    differ=self.zero_point.shape,
+                )
             )
 
 
@@ -49,14 +53,14 @@ class TypeInfo:
     def rank(self) -> int:
         """Number of dimensions. Raises ShapeError when unknown."""
         if self.shape is None:
-            raise ShapeError("rank is not known")
+            raise ShapeError(tr("rank is not known"))
         return len(self.shape)
 
     @property
     def dims(self) -> Shape:
         """The shape. Raises ShapeError when the rank is unknown."""
         if self.shape is None:
-            raise ShapeError("shape is not known")
+            raise ShapeError(tr("shape is not known"))
         return self.shape
 
     @property
@@ -67,7 +71,7 @@ class TypeInfo:
     def size(self) -> int:
         """Number of elements. Raises ShapeError when not static."""
         if not self.is_static:
-            raise ShapeError(f"shape {format_shape(self.shape)} is not fixed")
+            raise ShapeError(tr("shape {shape} is not fixed", shape=format_shape(self.shape)))
         count = 1
         for d in self.shape or ():
             count *= d  # type: ignore[operator, assignment]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ..errors import ShapeError
 from .graph import Graph, Value, node_reads
 
@@ -11,7 +13,14 @@ def verify(graph: Graph, after: str = "") -> None:
     where = f" (after {after})" if after else ""
 
     def fail(message: str) -> None:
-        raise ShapeError(f"graph {graph.name} is broken: {message}{where}")
+        raise ShapeError(
+            tr(
+                "graph {graph} is broken: {message}{where}",
+                graph=graph.name,
+                message=message,
+                where=where,
+            )
+        )
 
     defined: set[int] = {id(v) for v in graph.inputs}
     members = {id(n) for n in graph.nodes}
@@ -20,32 +29,46 @@ def verify(graph: Graph, after: str = "") -> None:
     readers: dict[int, set[int]] = {}  # a constant may be read by thousands
     for node in graph.nodes:
         if node.name in node_names:
-            fail(f"two nodes are called {node.name!r}")
+            fail(tr("two nodes are called {node!r}", node=node.name))
         node_names.add(node.name)
         for value in node_reads(node):
             local = value.producer is not None and id(value.producer) in members
             if local and id(value) not in defined:
-                fail(f"{node.name} reads {value.name} before it is made")
+                fail(tr("{node} reads {name} before it is made", node=node.name, name=value.name))
         for given in node.inputs:
             if given is None:
                 continue
             if id(given) not in readers:
                 readers[id(given)] = {id(r) for r in given.readers}
             if id(node) not in readers[id(given)]:
-                fail(f"{given.name} does not list its reader {node.name}")
+                fail(
+                    tr("{given} does not list its reader {node}", given=given.name, node=node.name)
+                )
         for value in node.outputs:
             if value.producer is not node:
-                fail(f"{value.name} does not name {node.name} as its producer")
+                fail(
+                    tr(
+                        "{name} does not name {node} as its producer",
+                        name=value.name,
+                        node=node.name,
+                    )
+                )
             if value.is_const:
-                fail(f"{value.name} is made by {node.name} and is a constant as well")
+                fail(
+                    tr(
+                        "{name} is made by {node} and is a constant as well",
+                        name=value.name,
+                        node=node.name,
+                    )
+                )
             if id(value) in defined:
-                fail(f"{value.name} is made twice")
+                fail(tr("{name} is made twice", name=value.name))
             defined.add(id(value))
     for value in graph.values():
         if names.setdefault(value.name, value) is not value:
-            fail(f"two values are called {value.name!r}")
+            fail(tr("two values are called {name!r}", name=value.name))
     for value in graph.outputs:
         if id(value) not in defined and not value.is_const and value.producer is not None:
-            fail(f"output {value.name} is made by a node that is not in the graph")
+            fail(tr("output {name} is made by a node that is not in the graph", name=value.name))
         if value.producer is None and not value.is_const and id(value) not in defined:
-            fail(f"output {value.name} is made by nothing")
+            fail(tr("output {name} is made by nothing", name=value.name))

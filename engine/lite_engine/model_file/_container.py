@@ -26,6 +26,8 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from lite_messages import tr
+
 from ..errors import LiteError, ModelFormatError, VersionError
 from ..files import writing
 from ..mapped import map_file, states
@@ -57,7 +59,7 @@ def write_container(
     or the folder cannot be written; nothing is left behind (files.py).
     """
     if path.exists() and not path.is_file():
-        raise LiteError("not a regular file", where=path, fix="give another name")
+        raise LiteError(tr("not a regular file"), where=path, fix=tr("give another name"))
     rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
     parts: list[tuple[int, list[bytes | memoryview]]] = []  # offset, buffers
     places: dict[bytes, int] = {}  # small sections that are there already → offset
@@ -106,7 +108,9 @@ class Sections(Mapping[str, memoryview]):
                 state.check()
             if zlib.crc32(view) != crc:
                 raise ModelFormatError(
-                    f"section {tag!r} is damaged (checksum)", where=self.path, fix="convert again"
+                    tr("section {tag!r} is damaged (checksum)", tag=tag),
+                    where=self.path,
+                    fix=tr("convert again"),
                 )
             self._read[tag] = _unpacked(self.path, tag, view) if flags & COMPRESSED else view
         return self._read[tag]
@@ -125,19 +129,25 @@ def read_container(path: Path) -> Sections:
     """The sections of a file. Raises ModelFormatError, VersionError."""
     data = map_file(path)
     if len(data) < _HEAD.size:
-        raise ModelFormatError("too short for a .lite file", where=path)
+        raise ModelFormatError(tr("too short for a .lite file"), where=path)
     magic, version, count = _HEAD.unpack(data[: _HEAD.size])
     if magic != MAGIC:
-        raise ModelFormatError("not a .lite file", where=path, fix="make one with `lite convert`")
+        raise ModelFormatError(
+            tr("not a .lite file"), where=path, fix=tr("make one with `lite convert`")
+        )
     if version != VERSION:
         raise VersionError(
-            f"format version {version}, this engine reads {VERSION}",
+            tr(
+                "format version {version}, this engine reads {reads}",
+                version=version,
+                reads=VERSION,
+            ),
             where=path,
-            fix="install a newer lite-workbench or convert the model again",
+            fix=tr("install a newer lite-workbench or convert the model again"),
         )
     table_end = _HEAD.size + count * _ROW.size
     if count > MAX_SECTIONS or table_end > len(data):
-        raise ModelFormatError("section table is damaged or cut off", where=path)
+        raise ModelFormatError(tr("section table is damaged or cut off"), where=path)
     sections = Sections(path)
     for i in range(count):
         start = _HEAD.size + i * _ROW.size
@@ -145,25 +155,25 @@ def read_container(path: Path) -> Sections:
         tag = raw.rstrip(b"\0").decode("latin-1")
         if tag in sections:
             raise ModelFormatError(
-                f"two sections {tag!r}", where=path, fix="convert the model again"
+                tr("two sections {tag!r}", tag=tag), where=path, fix=tr("convert the model again")
             )
         if flags & ~COMPRESSED:
             raise VersionError(
-                f"section {tag!r} is stored in a newer way",
+                tr("section {tag!r} is stored in a newer way", tag=tag),
                 where=path,
-                fix="install a newer lite-workbench",
+                fix=tr("install a newer lite-workbench"),
             )
         if flags and tag not in ("META", "GRAPH") and not tag.startswith("GRAPH."):
             raise ModelFormatError(
-                f"section {tag!r} is compressed, which only text may be",
+                tr("section {tag!r} is compressed, which only text may be", tag=tag),
                 where=path,
-                fix="convert again",
+                fix=tr("convert again"),
             )
         if offset % ALIGN or offset < table_end or size > len(data) - offset:
             raise ModelFormatError(
-                f"section {tag!r} lies outside the file, which is cut off or damaged",
+                tr("section {tag!r} lies outside the file, which is cut off or damaged", tag=tag),
                 where=path,
-                fix="copy or download it again",
+                fix=tr("copy or download it again"),
             )
         sections.add(tag, data[offset : offset + size], crc, flags)
     return sections
@@ -174,7 +184,11 @@ def _unpacked(path: Path, tag: str, data: memoryview) -> memoryview:
     try:
         text = stream.decompress(data, MAX_TEXT_BYTES)
     except zlib.error as error:
-        raise ModelFormatError(f"section {tag!r} is damaged ({error})", where=path) from None
+        raise ModelFormatError(
+            tr("section {tag!r} is damaged ({error})", tag=tag, error=error), where=path
+        ) from None
     if not stream.eof:
-        raise ModelFormatError(f"section {tag!r} is cut off or larger than 1 GiB", where=path)
+        raise ModelFormatError(
+            tr("section {tag!r} is cut off or larger than 1 GiB", tag=tag), where=path
+        )
     return memoryview(text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lite_messages import tr
+
 from ..errors import UsageError
 from .contents import Choices
 from .layers import of_graph
@@ -83,14 +85,25 @@ def with_int8(model: Model, quantised: Graph, targets: str | Sequence[str]) -> M
     """
     names = parse_targets(targets)
     if missing := [t for t in names if t not in model.targets]:
-        raise UsageError(f"int8 for {missing[0]}, which is not among {', '.join(model.targets)}")
+        raise UsageError(
+            tr(
+                "int8 for {missing}, which is not among {targets}",
+                missing=missing[0],
+                targets=", ".join(model.targets),
+            )
+        )
     precisions = {**model.precisions, **dict.fromkeys(names, "int8")}
     check_int8(quantised, precisions)
     for side in ("inputs", "outputs"):
         ours, theirs = (_ports(getattr(g, side)) for g in (model.graph, quantised))
         if ours != theirs:
             raise UsageError(
-                f"the int8 version is of another model: its {side} are {theirs}, not {ours}"
+                tr(
+                    "the int8 version is of another model: its {side} are {theirs}, not {ours}",
+                    side=side,
+                    theirs=theirs,
+                    ours=ours,
+                )
             )
     graphs = {**model.graphs, "int8": quantised}
     kept = [

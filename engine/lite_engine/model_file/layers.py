@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from ..errors import UsageError
 from .precision import TARGETS, computed
 
@@ -29,7 +31,13 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
     tuning = {t: dict(layers) for t, layers in model.tuning.items()}
     for target, layers in choices.items():
         if target not in model.targets:
-            raise UsageError(f"layers of {target}, which is not among {', '.join(model.targets)}")
+            raise UsageError(
+                tr(
+                    "layers of {target}, which is not among {targets}",
+                    target=target,
+                    targets=", ".join(model.targets),
+                )
+            )
         graph = model.graph_in(model.precision(target))
         for layer, word in layers.items():
             kernels = _kernels(graph, layer, _BACKEND.get(target, target))
@@ -44,8 +52,14 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
                 overrides[target][layer] = computed(target, word)
             elif word != "plan":
                 raise UsageError(
-                    f"layer {layer}: {word!r} is not one of {', '.join((*PLACES, *FLOATS))}, plan, "
-                    f"or a kernel ({', '.join(kernels) or 'there is none'})"
+                    tr(
+                        "layer {layer}: {word!r} is not one of {words}, plan, or a "
+                        "kernel ({kernels})",
+                        layer=layer,
+                        word=word,
+                        words=", ".join((*PLACES, *FLOATS)),
+                        kernels=", ".join(kernels) or tr("there is none"),
+                    )
                 )
     return model.but(overrides=_filled(overrides), tuning=_filled(tuning))
 
@@ -59,7 +73,7 @@ def parse_layers(texts: Iterable[str], targets: Iterable[str]) -> dict[str, dict
         if not (colon and target in TARGETS):
             target, layer = "", name
         if not layer or not word:
-            raise UsageError(f"{text!r} is not like LAYER=cpu or opencl:LAYER=fp32")
+            raise UsageError(tr("{text!r} is not like LAYER=cpu or opencl:LAYER=fp32", text=text))
         for one in [target] if target else targets:
             choices.setdefault(one, {})[layer] = word
     return choices
@@ -78,8 +92,12 @@ def layer_called(graph: Graph, name: str) -> Node:
         import difflib
 
         near = difflib.get_close_matches(name, [n.name for n in graph.nodes], n=1)
-        hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
-        raise UsageError(f"there is no layer {name!r}", fix=hint)
+        hint = (
+            tr("did you mean {near}?", near=near[0])
+            if near
+            else tr("`lite info --layers` lists them")
+        )
+        raise UsageError(tr("there is no layer {name!r}", name=name), fix=hint)
     return node
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from .contents import Contents
 
 
@@ -22,7 +24,7 @@ class Model(Contents):
         return write_model(self, Path(path))
 
     def __repr__(self) -> str:
-        targets = (
-            ", ".join(f"{t} {self.display_precision(t)}" for t in self.targets) or "any target"
+        targets = ", ".join(f"{t} {self.display_precision(t)}" for t in self.targets) or tr(
+            "any target"
         )
         return f"<Model {self.name}: {len(self.graph.nodes)} layers, {targets}>"

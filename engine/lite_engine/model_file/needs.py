@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from lite_messages import tr
+
 from .._version import __version__
 from ..errors import ModelFormatError, VersionError
 
@@ -41,8 +43,13 @@ class Needs(NamedTuple):
         """Raises VersionError when the file needs a newer engine."""
         if self.engine and _numbers(self.engine) > _numbers(version):
             raise VersionError(
-                f"{name} needs engine {self.engine} or newer, this is {version}",
-                fix="convert the model with this version, or install a newer one",
+                tr(
+                    "{name} needs engine {engine} or newer, this is {version}",
+                    name=name,
+                    engine=self.engine,
+                    version=version,
+                ),
+                fix=tr("convert the model with this version, or install a newer one"),
                 command="pip install -U lite-workbench",
             )
 
@@ -66,7 +73,7 @@ def from_bytes(data: bytes) -> Needs:
         (engine,) = known.pop("engine")
         _numbers(engine)
     except (KeyError, IndexError, ValueError):
-        raise ModelFormatError("section NEEDS is damaged") from None
+        raise ModelFormatError(tr("section NEEDS is damaged")) from None
     return Needs(engine, known)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ..backends.opencl.native_plan import encode_opencl
 from ..backends.opencl.profile import PROFILES
 from ..backends.opencl.registry import Target
@@ -31,7 +33,7 @@ def opencl_programs(model: Contents, pool: WeightTable) -> dict[str, bytes]:
     missing = sorted({s.op for s in plan.steps if s.backend == "reference"})
     if missing:
         raise UnsupportedOperatorError(
-            f"the runner cannot run {', '.join(missing)}", tuple(missing)
+            tr("the runner cannot run {missing}", missing=", ".join(missing)), tuple(missing)
         )
     targets = map(Target, PROFILES.values())
     return {f"OCL.{i}": encode_opencl(plan, target, pool) for i, target in enumerate(targets)}

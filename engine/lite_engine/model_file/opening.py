@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lite_messages import tr
+
 from ..files import about
 from ..ir import Journal
 from ..mapped import mapping
@@ -73,9 +75,9 @@ def _check_operators(graph: Graph) -> None:
     if unknown:
         told = ", ".join(f"{op} ({len(nodes)}, at {nodes[0]})" for op, nodes in unknown.items())
         raise UnsupportedOperatorError(
-            f"no target has {told}",
+            tr("no target has {told}", told=told),
             tuple(name for nodes in unknown.values() for name in nodes),
-            fix="export with another opset, or replace them before export",
+            fix=tr("export with another opset, or replace them before export"),
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from ..errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,11 +49,29 @@ def parse_precisions(text: str | Mapping[str, str], targets: Sequence[str]) -> d
         pairs = dict.fromkeys(targets, text)
     for target, precision in pairs.items():
         if target not in TARGETS:
-            raise UsageError(f"target {target!r} is not one of {', '.join(TARGETS)}")
+            raise UsageError(
+                tr(
+                    "target {target!r} is not one of {targets}",
+                    target=target,
+                    targets=", ".join(TARGETS),
+                )
+            )
         if precision not in PRECISIONS:
-            raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
+            raise UsageError(
+                tr(
+                    "precision {precision!r} is not one of {precisions}",
+                    precision=precision,
+                    precisions=", ".join(PRECISIONS),
+                )
+            )
         if targets and target not in targets:
-            raise UsageError(f"precision for {target}, which is not among {', '.join(targets)}")
+            raise UsageError(
+                tr(
+                    "precision for {target}, which is not among {targets}",
+                    target=target,
+                    targets=", ".join(targets),
+                )
+            )
     return pairs
 
 
@@ -61,8 +81,11 @@ def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
     asked = [t for t, p in precisions.items() if p == "int8"]
     if asked and not is_quantised(graph):
         raise UsageError(
-            f"int8 for {', '.join(asked)} needs ranges: give `lite convert` --calibration DIR, or "
-            "--quantized FILE with what `lite quantize` wrote"
+            tr(
+                "int8 for {asked} needs ranges: give `lite convert` --calibration "
+                "DIR, or --quantized FILE with what `lite quantize` wrote",
+                asked=", ".join(asked),
+            )
         )
 
 
@@ -85,8 +108,16 @@ def parse_targets(targets: str | Sequence[str]) -> list[str]:
     given = targets.split(",") if isinstance(targets, str) else list(targets)
     names = list(dict.fromkeys(n.strip() for n in given if n.strip()))
     if targets and not names:
-        raise UsageError(f"targets {targets!r} name none of {', '.join(TARGETS)}")
+        raise UsageError(
+            tr(
+                "targets {targets!r} name none of {known}",
+                targets=targets,
+                known=", ".join(TARGETS),
+            )
+        )
     for name in names:
         if name not in TARGETS:
-            raise UsageError(f"target {name!r} is not one of {', '.join(TARGETS)}")
+            raise UsageError(
+                tr("target {name!r} is not one of {targets}", name=name, targets=", ".join(TARGETS))
+            )
     return names

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError
 from ..files import head
@@ -42,14 +43,18 @@ def open_file(path: Path) -> Model:
     missing = [tag for tag in ("META", "GRAPH", "WINDEX", "WEIGHTS") if tag not in sections]
     if missing:
         raise ModelFormatError(
-            f"section {missing[0]} is missing", where=path, fix="convert the model again"
+            tr("section {missing} is missing", missing=missing[0]),
+            where=path,
+            fix=tr("convert the model again"),
         )
     with _damage_named(path):
         meta = _json(sections["META"])
         model = _model(meta, lambda: _graph(path, sections, "GRAPH"))
         for precision, tag in meta.get("graphs", {}).items():
             if precision not in PRECISIONS or tag not in sections:
-                raise ModelFormatError(f"the graph for {precision!r} is missing")
+                raise ModelFormatError(
+                    tr("the graph for {precision!r} is missing", precision=precision)
+                )
         model.graphs = _Graphs(path, sections, meta.get("graphs", {}))
         if "NEEDS" in sections:
             model.needs = from_bytes(bytes(sections["NEEDS"]))
@@ -98,7 +103,9 @@ def _damage_named(path: Path) -> Iterator[None]:
         raise ModelFormatError.of(error, where=path) from None
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
         raise ModelFormatError(
-            f"damaged ({type(error).__name__}: {error})", where=path, fix="convert the model again"
+            tr("damaged ({kind}: {error})", kind=type(error).__name__, error=error),
+            where=path,
+            fix=tr("convert the model again"),
         ) from None
 
 
@@ -106,7 +113,7 @@ def _model(meta: dict[str, Any], graph: Callable[[], Graph]) -> Model:
     bad = [t for t in meta["targets"] if t not in TARGETS]
     bad += [p for p in meta["precisions"].values() if p not in PRECISIONS]
     if bad:
-        raise ModelFormatError(f"target or precision {bad[0]!r} is not known")
+        raise ModelFormatError(tr("target or precision {bad!r} is not known", bad=bad[0]))
     journal = Journal()
     journal.passes.extend(meta["journal"]["passes"])
     for e in meta["journal"]["entries"]:
@@ -133,20 +140,20 @@ def _words(layers: Mapping[str, str]) -> dict[str, str]:
     """Choices for layers. Raises ModelFormatError for what no engine of this version wrote."""
     for word in layers.values():
         if word not in (*PLACES, *FLOATS):
-            raise ModelFormatError(f"a layer is set to {word!r}, which is not known")
+            raise ModelFormatError(tr("a layer is set to {word!r}, which is not known", word=word))
     return dict(layers)
 
 
 def _json(data: memoryview) -> dict[str, Any]:
     value = json.loads(bytes(data).decode("utf-8"))
     if not isinstance(value, dict):
-        raise ModelFormatError("a section is not a JSON object")
+        raise ModelFormatError(tr("a section is not a JSON object"))
     return value
 
 
 def _arrays(table: list[Any], index: memoryview, weights: memoryview) -> list[np.ndarray]:
     if len(index) % 16:
-        raise ModelFormatError("weight index is damaged")
+        raise ModelFormatError(tr("weight index is damaged"))
     from ..ir import DType
 
     rows = np.frombuffer(index, "<u8").reshape(-1, 2)
@@ -155,9 +162,9 @@ def _arrays(table: list[Any], index: memoryview, weights: memoryview) -> list[np
         dtype, shape = DType(entry["dtype"]), [int(d) for d in entry["shape"]]
         weight = int(entry["weight"])
         if not 0 <= weight < len(rows) or any(d < 0 for d in shape):
-            raise ModelFormatError("a constant refers to no weight")
+            raise ModelFormatError(tr("a constant refers to no weight"))
         offset, size = int(rows[weight, 0]), int(rows[weight, 1])
         if offset + size > len(weights) or size != math.prod(shape) * dtype.itemsize:
-            raise ModelFormatError("a weight lies outside the file or has the wrong size")
+            raise ModelFormatError(tr("a weight lies outside the file or has the wrong size"))
         arrays.append(np.frombuffer(weights[offset : offset + size], dtype.np).reshape(shape))
     return arrays

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from .._version import __version__
 from ..errors import LiteError
@@ -54,19 +55,23 @@ def write_model(model: Contents, path: Path) -> Path:
             try:
                 programs |= opencl_programs(model, pool)
             except LiteError as error:
-                notes[target] = f"no OpenCL program for the runner: {error}"
+                notes[target] = tr("no OpenCL program for the runner: {error}", error=error)
         elif target in CPU_TARGETS:
             try:
                 plans = cpu_plans(model, target)
             except LiteError as error:
-                notes[target] = f"no program for the runner: {error}"
+                notes[target] = tr("no program for the runner: {error}", error=error)
                 continue
             missing = _python_only(plans[f"PROG.{target}"])
             if missing:
-                notes[target] = f"the runner without Python cannot run {', '.join(missing)}"
+                notes[target] = tr(
+                    "the runner without Python cannot run {missing}", missing=", ".join(missing)
+                )
                 graph = model.graph_in(computed(target, model.precision(target)))
                 if ends := native_ends(graph, plans[f"PROG.{target}"]):
-                    notes[target] += f"; `lite convert --outputs {','.join(ends)}` ends before that"
+                    notes[target] += tr(
+                        "; `lite convert --outputs {ends}` ends before that", ends=",".join(ends)
+                    )
                 continue
             programs |= {tag: encode(plan, pool) for tag, plan in plans.items()}
             padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import DType
 
@@ -22,8 +23,12 @@ def differs(found: np.ndarray, exact: np.ndarray, tolerance: float) -> str:
     finite = np.isfinite(y)
     same = np.isfinite(x) == finite
     if not same.all() or not np.array_equal(x[~finite], y[~finite], equal_nan=True):
-        return "NaN or infinity in other elements than in the reference"
+        return tr("NaN or infinity in other elements than in the reference")
     error, norm = np.linalg.norm(x[finite] - y[finite]), np.linalg.norm(y[finite])
     if error <= tolerance * norm + floor * x.size**0.5:
         return ""
-    return f"relative error {error / norm:.1e}" if norm else f"{error:.1e} instead of 0"
+    return (
+        tr("relative error {error:.1e}", error=error / norm)
+        if norm
+        else tr("{error:.1e} instead of 0", error=error)
+    )

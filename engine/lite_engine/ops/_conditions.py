@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lite_messages import tr
+
 from ..ir import DType, Node, TypeInfo
 from ._core import get_op
 
@@ -35,7 +37,7 @@ def rank(*ranks: int) -> Condition:
         x = types[0]
         if x is not None and x.shape is not None and len(x.shape) in ranks:
             return True
-        return f"its rank is not {' or '.join(map(str, ranks))}"
+        return tr("its rank is not {ranks}", ranks=" or ".join(map(str, ranks)))
 
     return check
 
@@ -47,7 +49,10 @@ def constant(*indices: int) -> Condition:
         for i in indices:
             info = types[i] if i < len(types) else None
             if info is not None and info.const is None:
-                return f"its {get_op(node.op).input_name(i)} is computed, not constant"
+                return tr(
+                    "its {input_name} is computed, not constant",
+                    input_name=get_op(node.op).input_name(i),
+                )
         return True
 
     return check
@@ -59,7 +64,7 @@ def absent(*indices: int) -> Condition:
     def check(node: Node, types: Types) -> bool | str:
         for i in indices:
             if i < len(types) and types[i] is not None:
-                return f"it has {get_op(node.op).input_name(i)}"
+                return tr("it has {input_name}", input_name=get_op(node.op).input_name(i))
         return True
 
     return check
@@ -81,38 +86,40 @@ def of_type(*indices: int, dtype: str = "f32") -> Condition:
 
 def byte_output(node: Node, types: Types) -> bool | str:
     """The output is i8 or u8."""
-    return node.output.dtype in (DType.I8, DType.U8) or f"its output is {node.output.dtype}"
+    return node.output.dtype in (DType.I8, DType.U8) or tr(
+        "its output is {dtype}", dtype=node.output.dtype
+    )
 
 
 def neighbours(node: Node, types: Types) -> bool | str:
     """The reduced axes lie side by side in memory, in row-major and in channels-last order."""
     x = types[0]
     if x is None or x.shape is None:
-        return "its rank is not known"
+        return tr("its rank is not known")
     given = node.attrs.get("axes")
     if len(types) > 1 and types[1] is not None:
         const = types[1].const
         if const is None:
-            return "its axes are computed"
+            return tr("its axes are computed")
         given = const.ravel().tolist()
     if not x.shape:
-        return "it has no axis"
+        return tr("it has no axis")
     axes = {int(a) % len(x.shape) for a in given} if given else set(range(len(x.shape)))
     rest = set(range(2, len(x.shape)))
     alike = len(axes) == 1 or (axes >= rest and (0 not in axes or 1 in axes))
-    return alike or "the reduced axes are apart in memory"
+    return alike or tr("the reduced axes are apart in memory")
 
 
 def separate_axes(node: Node, types: Types) -> bool | str:
     """At most six axes: what the strided copy of a device walks."""
     ranks = [len(t.shape) for t in types if t is not None and t.shape is not None]
-    return all(r <= 6 for r in ranks) or "more than six axes"
+    return all(r <= 6 for r in ranks) or tr("more than six axes")
 
 
 def one_output(node: Node, types: Types) -> bool | str:
     if len(node.outputs) == 1:
         return True
-    return f"its output {get_op(node.op).outputs[1]} is asked for"
+    return tr("its output {outputs} is asked for", outputs=get_op(node.op).outputs[1])
 
 
 def attr(name: str, *values: Any) -> Condition:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError, UnsupportedOperatorError
 from ..ir import DType, Graph, Node, TypeInfo
@@ -187,8 +188,12 @@ class OpDef:
         unknown = [k for k in node.attrs if k not in self.attrs]
         if unknown:
             raise UnsupportedOperatorError(
-                f"{self.name} has no attribute {unknown[0]!r} (it has: "
-                f"{', '.join(self.attrs) or 'none'})",
+                tr(
+                    "{name} has no attribute {unknown!r} (it has: {attrs})",
+                    name=self.name,
+                    unknown=unknown[0],
+                    attrs=", ".join(self.attrs) or "none",
+                ),
                 (node.name,),
                 where=node.name,
             )
@@ -196,11 +201,16 @@ class OpDef:
         missing = [k for k, v in out.items() if v is REQUIRED or v is SUBGRAPH]
         if missing:
             raise UnsupportedOperatorError(
-                f"{self.name} needs attribute {missing[0]!r}", (node.name,), where=node.name
+                tr("{name} needs attribute {missing!r}", name=self.name, missing=missing[0]),
+                (node.name,),
+                where=node.name,
             )
         for name, default in self.attrs.items():
             if default is SUBGRAPH and not isinstance(out[name], Graph):
-                raise ShapeError(f"{self.name}'s {name} is not a graph", where=node.name)
+                raise ShapeError(
+                    tr("{name}'s {attribute} is not a graph", name=self.name, attribute=name),
+                    where=node.name,
+                )
         return out
 
     def arguments(self, given: Sequence[Any], where: str) -> list[Any]:
@@ -209,15 +219,28 @@ class OpDef:
         if not self.is_variadic:
             if len(args) > len(self.inputs):
                 raise ShapeError(
-                    f"{self.name} takes {len(self.inputs)} inputs, got {len(args)}", where=where
+                    tr(
+                        "{name} takes {inputs} inputs, got {count}",
+                        name=self.name,
+                        inputs=len(self.inputs),
+                        count=len(args),
+                    ),
+                    where=where,
                 )
             args += [None] * (len(self.inputs) - len(args))
         for i, name in enumerate(self.inputs):
             needed = not name.endswith("?") and not name.startswith("*")
             if needed and (i >= len(args) or args[i] is None):
-                raise ShapeError(f"{self.name} needs its input {self.input_name(i)!r}", where=where)
+                raise ShapeError(
+                    tr(
+                        "{name} needs its input {input_name!r}",
+                        name=self.name,
+                        input_name=self.input_name(i),
+                    ),
+                    where=where,
+                )
         if self.gapless and any(a is None for a in args):
-            raise ShapeError(f"{self.name} has a gap among its inputs", where=where)
+            raise ShapeError(tr("{name} has a gap among its inputs", name=self.name), where=where)
         return args
 
     # ---- use
@@ -225,7 +248,7 @@ class OpDef:
         """Output types of a node. Raises ShapeError that names the node."""
         if self._infer is None:
             raise UnsupportedOperatorError(
-                f"{self.name} has no shape inference", (node.name,), where=node.name
+                tr("{name} has no shape inference", name=self.name), (node.name,), where=node.name
             )
         attrs = self.filled_attrs(node)
         args = self.arguments(types, node.name)
@@ -245,7 +268,7 @@ class OpDef:
         """The reference result of a node. Raises UnsupportedOperatorError, ShapeError."""
         if self._reference is None:
             raise UnsupportedOperatorError(
-                f"{self.name} has no reference", (node.name,), where=node.name
+                tr("{name} has no reference", name=self.name), (node.name,), where=node.name
             )
         attrs = self.filled_attrs(node)
         args = self.arguments(_widened(node, arrays), node.name)
@@ -378,9 +401,9 @@ def get_op(name: str, where: str = "") -> OpDef:
     if op is None:
         prefix = f"{where}: " if where else ""
         raise UnsupportedOperatorError(
-            f"{prefix}operator {name} is not known",
+            tr("{prefix}operator {name} is not known", prefix=prefix, name=name),
             (where,) if where else (),
-            fix="see `lite info MODEL` for what can replace it",
+            fix=tr("see `lite info MODEL` for what can replace it"),
         )
     return op
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Shape, TypeInfo
@@ -32,13 +33,20 @@ def float_kernels(op: OpDef, name: str, **more: Any) -> None:
 def check_choice(name: str, given: str, *choices: str) -> None:
     """Raises ShapeError for an attribute's word that the operator does not have."""
     if given not in choices:
-        raise ShapeError(f"{name} {given!r} is not one of {', '.join(filter(None, choices))}")
+        raise ShapeError(
+            tr(
+                "{name} {given!r} is not one of {filter}",
+                name=name,
+                given=given,
+                filter=", ".join(filter(None, choices)),
+            )
+        )
 
 
 def normalise_axis(axis: int, rank: int) -> int:
     """A non-negative axis. Raises ShapeError when it lies outside [-rank, rank)."""
     if not -rank <= axis < max(rank, 1):
-        raise ShapeError(f"axis {axis} is outside a rank-{rank} tensor")
+        raise ShapeError(tr("axis {axis} is outside a rank-{rank} tensor", axis=axis, rank=rank))
     return axis % rank if rank else 0
 
 
@@ -51,7 +59,7 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
     if b == 1:
         return a
     if isinstance(a, int) and isinstance(b, int):
-        raise ShapeError(f"{a} and {b} cannot be broadcast")
+        raise ShapeError(tr("{a} and {b} cannot be broadcast", a=a, b=b))
     return a if isinstance(a, int) else b if isinstance(b, int) else None
 
 
@@ -103,13 +111,28 @@ def window_output(
     A symbol gives a symbol, so that two ways through the same windows are known to fit.
     """
     if stride <= 0 or dilation <= 0 or kernel <= 0:
-        raise ShapeError(f"window kernel {kernel}, stride {stride}, dilation {dilation}")
+        raise ShapeError(
+            tr(
+                "window kernel {kernel}, stride {stride}, dilation {dilation}",
+                kernel=kernel,
+                stride=stride,
+                dilation=dilation,
+            )
+        )
     extra = pad - dilation * (kernel - 1) - 1
     if not isinstance(size, int):
         return None if size is None or ceil else symbol_quotient(size, extra + stride, stride)
     span = size + extra
     if span < 0:
-        raise ShapeError(f"window of {kernel} (dilation {dilation}) is larger than {size}+{pad}")
+        raise ShapeError(
+            tr(
+                "window of {kernel} (dilation {dilation}) is larger than {size}+{pad}",
+                kernel=kernel,
+                dilation=dilation,
+                size=size,
+                pad=pad,
+            )
+        )
     return (-(-span // stride) if ceil else span // stride) + 1
 
 
@@ -196,7 +219,7 @@ def normalise_axes(axes: Sequence[int], rank: int) -> list[int]:
     """Non-negative, distinct axes. Raises ShapeError."""
     out = [normalise_axis(int(a), rank) for a in axes]
     if len(set(out)) != len(out):
-        raise ShapeError(f"axes {list(axes)} name an axis twice")
+        raise ShapeError(tr("axes {axes} name an axis twice", axes=list(axes)))
     return out
 
 
@@ -205,6 +228,6 @@ def product(shape: Sequence[Dim]) -> int:
     count = 1
     for d in shape:
         if not isinstance(d, int):
-            raise ShapeError("shape is not fixed")
+            raise ShapeError(tr("shape is not fixed"))
         count *= d
     return count

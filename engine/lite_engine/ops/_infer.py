@@ -6,6 +6,7 @@ import math
 from collections.abc import Container, Iterable, Mapping
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import LiteError, ShapeError, UnsupportedOperatorError
 from ..ir import DType, Graph, Node, Shape, TypeInfo, Value
@@ -63,7 +64,7 @@ def check_types(graph: Graph) -> None:
                 infer_node(node)
             except ShapeError as error:
                 raise ShapeError(
-                    error, fix="the shapes in the model contradict each other"
+                    error, fix=tr("the shapes in the model contradict each other")
                 ) from None
             except UnsupportedOperatorError:
                 continue  # told of in a table, with all others
@@ -194,8 +195,16 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
         if value.dtype is None or not value.type.is_static:
             sizes = "x".join(str(d) if isinstance(d, int) else "?" for d in value.shape or "????")
             raise ShapeError(
-                f"input {value.name} has shape {value.type if value.dtype else '?'}",
-                fix=f"fix it with --shape {value.name}:{sizes} (a number for each ?)",
+                tr(
+                    "input {name} has shape {type}",
+                    name=value.name,
+                    type=value.type if value.dtype else "?",
+                ),
+                fix=tr(
+                    "fix it with --shape {name}:{sizes} (a number for each ?)",
+                    name=value.name,
+                    sizes=sizes,
+                ),
             )
     waiting, nested = list(reversed(out.nodes)), nested_graphs(out)
     while waiting:
@@ -214,7 +223,7 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 continue  # reads a value whose shape depends on data
             if any(True for _ in node.subgraphs()):
                 continue  # a branch that these shapes never take need not fit them
-            raise ShapeError(error, fix="the model does not fit these input shapes") from None
+            raise ShapeError(error, fix=tr("the model does not fit these input shapes")) from None
         for value, info in zip(node.outputs, types, strict=False):
             value.dtype, value.shape = info.dtype, info.shape
         fold_node(out, node, nested)
@@ -230,7 +239,10 @@ def _inline_branch(graph: Graph, node: Node, nested: Iterable[Graph]) -> list[No
     attrs = get_op("If").filled_attrs(node)
     branch = attrs["then_branch" if condition.const.item() else "else_branch"]
     if not isinstance(branch, Graph) or len(branch.outputs) < len(node.outputs):
-        raise ShapeError(f"its branch does not give {len(node.outputs)} values", where=node.name)
+        raise ShapeError(
+            tr("its branch does not give {values} values", values=len(node.outputs)),
+            where=node.name,
+        )
     at, names = graph.nodes.index(node), {v.name for v in graph.values()}
     for inner in branch.nodes:
         for value in inner.outputs:
@@ -248,7 +260,10 @@ def check_shape(value: Value, given: Shape) -> Shape:
     ShapeError that says both."""
     declared = value.shape
     if any(d not in (declared or ()) if not isinstance(d, int) else d < 0 for d in given):
-        raise ShapeError(f"input {value.name}: {given!r} is not a shape", fix="give whole numbers")
+        raise ShapeError(
+            tr("input {name}: {given!r} is not a shape", name=value.name, given=given),
+            fix=tr("give whole numbers"),
+        )
     if declared is None:
         return given
     fits = len(declared) == len(given) and all(
@@ -256,6 +271,11 @@ def check_shape(value: Value, given: Shape) -> Shape:
     )
     if not fits:
         raise ShapeError(
-            f"input {value.name} is {value.type}, got shape {'x'.join(map(str, given)) or 'scalar'}"
+            tr(
+                "input {name} is {type}, got shape {given}",
+                name=value.name,
+                type=value.type,
+                given="x".join(map(str, given)) or "scalar",
+            )
         )
     return given

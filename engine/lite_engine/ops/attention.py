@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
@@ -40,7 +41,7 @@ def heads_type(x: TypeInfo, heads: int | None) -> tuple[Dim, Dim, Dim, Dim]:
     if x.rank == 4:
         return x.dims  # type: ignore[return-value]
     if x.rank != 3 or not heads:
-        raise ShapeError(f"rank {x.rank} needs q_num_heads and kv_num_heads")
+        raise ShapeError(tr("rank {rank} needs q_num_heads and kv_num_heads", rank=x.rank))
     batch, length, width = x.dims
     return batch, heads, length, width // heads if isinstance(width, int) else None
 
@@ -80,7 +81,7 @@ def split_heads(x: Array, heads: int | None) -> Array:
     if x.ndim == 4:
         return x
     if not heads:
-        raise ShapeError("packed inputs need q_num_heads and kv_num_heads")
+        raise ShapeError(tr("packed inputs need q_num_heads and kv_num_heads"))
     return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
 
 
@@ -155,7 +156,9 @@ def _(
     present = (k, v)
     group = q.shape[1] // k.shape[1]
     if group * k.shape[1] != q.shape[1]:
-        raise ShapeError(f"{q.shape[1]} query heads do not share {k.shape[1]} key heads")
+        raise ShapeError(
+            tr("{shape} query heads do not share {key} key heads", shape=q.shape[1], key=k.shape[1])
+        )
     keys, values = np.repeat(wide(k), group, 1), np.repeat(wide(v), group, 1)
     factor = scale if scale else 1 / math.sqrt(q.shape[-1])
     root = np.asarray(math.sqrt(factor), keys.dtype)

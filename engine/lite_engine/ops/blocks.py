@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
@@ -35,7 +36,7 @@ def _(x: TypeInfo, *, blocksize: int, mode: str) -> TypeInfo:
     n, c, h, w = _four(x)
     b = blocksize
     if isinstance(c, int) and c % (b * b):
-        raise ShapeError(f"{c} channels do not split into blocks of {b}x{b}")
+        raise ShapeError(tr("{c} channels do not split into blocks of {b}x{b}", c=c, b=b))
     grow = [d * b if isinstance(d, int) else None for d in (h, w)]
     return x.with_shape((n, c // (b * b) if isinstance(c, int) else None, *grow))
 
@@ -78,7 +79,7 @@ def _(x: TypeInfo, *, blocksize: int, mode: str) -> TypeInfo:
     n, c, h, w = _four(x)
     b = blocksize
     if any(isinstance(d, int) and d % b for d in (h, w)):
-        raise ShapeError(f"{h}x{w} does not split into blocks of {b}x{b}")
+        raise ShapeError(tr("{h}x{w} does not split into blocks of {b}x{b}", h=h, w=w, b=b))
     shrink = [d // b if isinstance(d, int) else None for d in (h, w)]
     return x.with_shape((n, c * b * b if isinstance(c, int) else None, *shrink))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
@@ -111,7 +112,7 @@ detection_output = define_op(
 @detection_output.infer
 def _(locations: TypeInfo, confidences: TypeInfo, priors: TypeInfo, **attrs: Any) -> TypeInfo:
     if priors.rank != 3:
-        raise ShapeError("priors must be (1,2,P·4)")
+        raise ShapeError(tr("priors must be (1,2,P·4)"))
     batch, keep = locations.dims[0], attrs["keep_top_k"]
     rows = batch * keep if isinstance(batch, int) and keep > -1 else None
     return TypeInfo(locations.dtype, (1, 1, rows, 7))
@@ -152,7 +153,7 @@ detection_output.kernel(
     "f32_detection_output",
     when=lambda node, types: (
         node.attrs.get("keep_top_k", -1) > -1
-        or "without keep_top_k the number of rows depends on data"
+        or tr("without keep_top_k the number of rows depends on data")
     ),
 )
 

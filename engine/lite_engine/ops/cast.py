@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
@@ -41,7 +42,7 @@ def convert(x: np.ndarray, to: DType) -> np.ndarray:
 
 def _target(to: Any) -> DType:
     if not isinstance(to, DType):
-        raise ShapeError(f"element type {to!r} is not known")
+        raise ShapeError(tr("element type {to!r} is not known", to=to))
     return to
 
 
@@ -84,7 +85,7 @@ bit_cast.infer(lambda x, *, to: TypeInfo(_target(to), x.shape))
 def _(x: np.ndarray, *, to: DType) -> np.ndarray:
     """The same bits read as another element type of the same size"""
     if to.itemsize != x.itemsize:
-        raise ShapeError(f"{x.dtype} and {to} differ in size")
+        raise ShapeError(tr("{dtype} and {to} differ in size", dtype=x.dtype, to=to))
     return np.ascontiguousarray(x).view(to.np).reshape(x.shape)
 
 
@@ -92,7 +93,9 @@ _ON_DEVICE = ANY.replace("bf16,", "").replace("f64,", "")
 
 
 def _to_device_type(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return node.attrs["to"] in _ON_DEVICE.split(",") or f"its output is {node.attrs['to']}"
+    return node.attrs["to"] in _ON_DEVICE.split(",") or tr(
+        "its output is {attrs}", attrs=node.attrs["to"]
+    )
 
 
 cast.kernel("opencl", "cast", dtype=_ON_DEVICE, when=_to_device_type)

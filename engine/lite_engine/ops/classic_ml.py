@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
@@ -48,7 +49,7 @@ def _table(attrs: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, Any]:
             return np.array(attrs[f"{name}_floats"], np.float32)
         if attrs[f"{name}_int64s"]:
             return np.array(attrs[f"{name}_int64s"], np.int64)
-        raise ShapeError(f"{name} are strings, which are not supported")
+        raise ShapeError(tr("{name} are strings, which are not supported", name=name))
 
     keys, values = side("keys"), side("values")
     default = attrs["default_float"] if values.dtype.kind == "f" else attrs["default_int64"]
@@ -135,7 +136,7 @@ class _Trees:
             if a[f"nodes_{side}leafs"][node]:
                 return int(following)
             node = following
-        raise ShapeError("the tree's nodes form a cycle")
+        raise ShapeError(tr("the tree's nodes form a cycle"))
 
 
 @tree_ensemble.reference
@@ -143,7 +144,7 @@ def _(x: np.ndarray, **attrs: Any) -> np.ndarray:
     """Sum (or average, minimum, maximum) of the leaf weights that each row reaches, per target"""
     trees, how = _Trees(attrs), attrs["aggregate_function"]
     if attrs["post_transform"]:
-        raise ShapeError("post_transform of a TreeEnsemble is not supported")
+        raise ShapeError(tr("post_transform of a TreeEnsemble is not supported"))
     weights = np.asarray(attrs["leaf_weights"])
     start = {2: np.inf, 3: -np.inf}.get(how, 0.0)
     y = np.full((x.shape[0], attrs["n_targets"]), start, x.dtype)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Graph, Node, Shape, TypeInfo, Value
@@ -78,13 +79,19 @@ def _(
     infer_types(else_branch)
     if not len(then_branch.outputs) == len(else_branch.outputs) == n_outputs:
         raise ShapeError(
-            f"branches give {len(then_branch.outputs)} and {len(else_branch.outputs)} values"
+            tr(
+                "branches give {count} and {values} values",
+                count=len(then_branch.outputs),
+                values=len(else_branch.outputs),
+            )
         )
     out = []
     for a, b in zip(then_branch.outputs, else_branch.outputs):
         left, right = _known(a), _known(b)
         if left.dtype is not right.dtype:
-            raise ShapeError(f"branches give {left.dtype} and {right.dtype}")
+            raise ShapeError(
+                tr("branches give {one} and {other}", one=left.dtype, other=right.dtype)
+            )
         out.append(TypeInfo(left.dtype, _common(left.shape, right.shape)))
     return out
 
@@ -194,25 +201,25 @@ def _interpreted(
         )
     if node.op == "FlexAttention":
         return _run_flex_attention(flex_attention.filled_attrs(node), inputs, run_subgraph)
-    raise ShapeError(f"{node.op} is not a control-flow operator", where=node.name)
+    raise ShapeError(tr("{node} is not a control-flow operator", node=node.op), where=node.name)
 
 
 def check_control(node: Node) -> None:
     """Raises ShapeError for an If or Loop whose condition is no truth value, or whose number of
     steps is no integer, as far as their types are known."""
-    wanted = {"If": (("condition", "b"),), "Loop": (("trip count", "iu"), ("condition", "b"))}
+    wanted = {"If": (("condition", "b"),), "Loop": ((tr("trip count"), "iu"), ("condition", "b"))}
     for (what, kinds), value in zip(wanted.get(node.op, ()), node.inputs):
         if value is None or value.dtype is None:
             continue
         sizes = [d for d in value.shape or () if isinstance(d, int)]
         if value.dtype.np.kind not in kinds or any(d != 1 for d in sizes):
-            kind = "one truth value" if kinds == "b" else "one integer"
+            kind = tr("one truth value") if kinds == "b" else tr("one integer")
             raise ShapeError(f"{node.name} ({node.op}): its {what} is {value.type}, not {kind}")
 
 
 def _scalar(node: Node, what: str, kinds: str, array: Array) -> Any:
     if array.dtype.kind not in kinds or array.size != 1:
-        kind = "one truth value" if kinds == "b" else "one integer"
+        kind = tr("one truth value") if kinds == "b" else tr("one integer")
         found = f"{array.dtype}{list(array.shape)}"
         raise ShapeError(f"{node.name} ({node.op}): its {what} is {found}, not {kind}")
     return array.item()
@@ -228,7 +235,7 @@ def _run_loop(node: Node, inputs: Sequence[Array | None], run_subgraph: RunSubgr
     """for i in range(trip_count): if not condition: break; condition, states, scans = body(i, …)"""
     body: Graph = loop.filled_attrs(node)["body"]
     given = [*inputs, None, None][: max(2, len(inputs))]
-    limit = None if given[0] is None else _scalar(node, "trip count", "iu", given[0])
+    limit = None if given[0] is None else _scalar(node, tr("trip count"), "iu", given[0])
     alive = given[1] is None or _scalar(node, "condition", "b", given[1])
     states = [s for s in given[2:] if s is not None]
     scans: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - len(states))]
@@ -265,7 +272,7 @@ def _run_scan(
         sequences.append(moved[::-1] if back else moved)
     steps = {s.shape[0] for s in sequences}
     if len(steps) > 1:
-        raise ShapeError(f"scan inputs have {sorted(steps)} steps")
+        raise ShapeError(tr("scan inputs have {steps} steps", steps=sorted(steps)))
     outs: list[list[Array]] = [[] for _ in range(len(body.outputs) - len(states))]
     for i in range(steps.pop() if steps else 0):
         out = run_subgraph(body, [*states, *(s[i] for s in sequences)])

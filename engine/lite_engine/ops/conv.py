@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
@@ -45,15 +46,28 @@ def conv_window(
     n = len(x.shape) - 2  # type: ignore[arg-type]
     kernel = [int(d) for d in w.shape[2:]]  # type: ignore[index, arg-type, union-attr]
     if attrs["kernel_shape"] and list(attrs["kernel_shape"]) != kernel:
-        raise ShapeError(f"kernel_shape {attrs['kernel_shape']} differs from the weight's {kernel}")
+        raise ShapeError(
+            tr(
+                "kernel_shape {attrs} differs from the weight's {kernel}",
+                attrs=attrs["kernel_shape"],
+                kernel=kernel,
+            )
+        )
     strides = list(attrs["strides"]) or [1] * n
     dilations = list(attrs["dilations"]) or [1] * n
     if not len(kernel) == len(strides) == len(dilations) == n:
-        raise ShapeError(f"{n} spatial axes, kernel {kernel}, strides {strides}")
+        raise ShapeError(
+            tr(
+                "{number} spatial axes, kernel {kernel}, strides {strides}",
+                number=n,
+                kernel=kernel,
+                strides=strides,
+            )
+        )
     sizes = [d if isinstance(d, int) else 1 for d in x.shape[2:]]  # type: ignore[index]
     pads = window_pads(sizes, kernel, strides, attrs["pads"], dilations, attrs["auto_pad"])
     if len(pads) != 2 * n:
-        raise ShapeError(f"{len(pads)} pads for {n} spatial axes")
+        raise ShapeError(tr("{pads} pads for {number} spatial axes", pads=len(pads), number=n))
     return kernel, strides, pads, dilations
 
 
@@ -62,13 +76,28 @@ def _(
     x: TypeInfo, w: TypeInfo, b: TypeInfo | None, residual: TypeInfo | None, **attrs: Any
 ) -> TypeInfo:
     if x.rank < 3 or x.rank != w.rank:
-        raise ShapeError(f"input rank {x.rank} and weight rank {w.rank}")
+        raise ShapeError(
+            tr("input rank {rank} and weight rank {weight_rank}", rank=x.rank, weight_rank=w.rank)
+        )
     channels, group = x.dims[1], attrs["group"]
     out_channels, in_group = w.dims[0], w.dims[1]
     if isinstance(channels, int) and isinstance(in_group, int) and channels != group * in_group:
-        raise ShapeError(f"{channels} channels, weight takes {group} groups of {in_group}")
+        raise ShapeError(
+            tr(
+                "{channels} channels, weight takes {group} groups of {in_group}",
+                channels=channels,
+                group=group,
+                in_group=in_group,
+            )
+        )
     if isinstance(out_channels, int) and (group <= 0 or out_channels % group):
-        raise ShapeError(f"{out_channels} output channels do not split into {group} groups")
+        raise ShapeError(
+            tr(
+                "{out_channels} output channels do not split into {group} groups",
+                out_channels=out_channels,
+                group=group,
+            )
+        )
     if any(not isinstance(d, int) for d in w.dims[2:]):
         return x.with_shape((x.dims[0], out_channels, *[None] * (x.rank - 2)))
     kernel, strides, pads, dilations = conv_window(x, w, attrs)
@@ -149,7 +178,7 @@ def _(
 def _rank4(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if x is None or x.rank not in (3, 4):
-        return "only 1-D and 2-D convolutions have this kernel"
+        return tr("only 1-D and 2-D convolutions have this kernel")
     return constant(1, 2)(node, types)
 
 
@@ -159,7 +188,7 @@ def _depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if ok is not True or x is None or w is None:
         return ok
     if not (node.attrs.get("group", 1) == x.dims[1] == w.dims[0] and w.dims[1] == 1):
-        return "not depthwise"
+        return tr("not depthwise")
     return True
 
 
@@ -172,16 +201,16 @@ def _3x3(node: Node, types: list[TypeInfo | None]) -> bool | str:
     kernel, strides, _, dilations = conv_window(x, w, attrs)
     small = kernel == [3, 3] and strides in ([1, 1], [2, 2]) and dilations == [1, 1]
     if x.rank != 4 or not small:
-        return "not 3x3 with stride 1 or 2"
+        return tr("not 3x3 with stride 1 or 2")
     if attrs["group"] != 1 or int(x.dims[1] or 0) < 16:  # type: ignore[call-overload]
-        return "fewer than 16 input channels, or grouped"
+        return tr("fewer than 16 input channels, or grouped")
     return True
 
 
 def _winograd(node: Node, types: list[TypeInfo | None]) -> bool | str:
     ok = _3x3(node, types)
     strided = set(node.attrs.get("strides") or [1]) != {1}
-    return "not 3x3 with stride 1" if ok is True and strided else ok
+    return tr("not 3x3 with stride 1") if ok is True and strided else ok
 
 
 def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -189,42 +218,78 @@ def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if ok is not True or x is None:
         return ok
-    return min(int(d or 0) for d in x.dims[2:]) > 8 or "map of 8 or less"  # type: ignore[call-overload, misc]
+    return min(int(d or 0) for d in x.dims[2:]) > 8 or tr("map of 8 or less")  # type: ignore[call-overload, misc]
 
 
 def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if _depthwise(node, types) is True:
-        return "depthwise: limited by memory"
+        return tr("depthwise: limited by memory")
     if _winograd43(node, types) is True:
-        return "3x3 has a kernel of its own"
+        return tr("3x3 has a kernel of its own")
     return _rank4(node, types)
 
 
 #: On the CPU, best first: name, rank, which convolutions, why. What a name begins with is what the
 #: kernel computes in and holds values in; `_MIXED` ones take float32 values as well.
 _CPU = (
-    ("f16_conv2d_winograd23", -2, _winograd,
-     "3x3 stride 1: F(2,3) needs 2.25x fewer multiplications; fp16 is too short for F(4,3)"),
-    ("f16_conv2d_depthwise", -2, _depthwise,
-     "one filter per channel, eight channels per register"),
-    ("bf16_conv2d_3x3", -2, _winograd43,
-     "3x3 stride 1: bf16 on matrix units (AMX), elsewhere F(4,3) in float32"),
-    ("bf16_conv2d_gemm", -1, _half_width,
-     "bf16 products, float32 sums: two multiplications per lane"),
-    ("f16_conv2d_gemm", -1, _rank4,
-     "fp16 in memory and in products: eight columns per register"),
-    ("f32_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
-    ("bf16_conv2d_depthwise", 0, _depthwise, "one filter per channel"),
-    ("f32_conv2d_3x3", 1, _3x3,
-     "3x3: F(4,3) needs 4x fewer multiplications; other forms on small maps and at stride 2"),
-    ("f32_conv2d_winograd43", 2, _winograd43,
-     "3x3 stride 1: F(4,3) needs 4x fewer multiplications"),
-    ("f32_conv2d_winograd23", 3, _winograd,
-     "3x3 stride 1 on a small map: F(2,3) keeps the weights small"),
-    ("f32_conv2d_gemm", 4, _rank4, "general convolution as GEMM over taps"),
-    ("f32_conv2d_bf16x2", 9, _rank4,
-     "as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits"),
-)  # fmt: skip
+    (
+        "f16_conv2d_winograd23",
+        -2,
+        _winograd,
+        tr("3x3 stride 1: F(2,3) needs 2.25x fewer multiplications; fp16 is too short for F(4,3)"),
+    ),
+    (
+        "f16_conv2d_depthwise",
+        -2,
+        _depthwise,
+        tr("one filter per channel, eight channels per register"),
+    ),
+    (
+        "bf16_conv2d_3x3",
+        -2,
+        _winograd43,
+        tr("3x3 stride 1: bf16 on matrix units (AMX), elsewhere F(4,3) in float32"),
+    ),
+    (
+        "bf16_conv2d_gemm",
+        -1,
+        _half_width,
+        tr("bf16 products, float32 sums: two multiplications per lane"),
+    ),
+    (
+        "f16_conv2d_gemm",
+        -1,
+        _rank4,
+        tr("fp16 in memory and in products: eight columns per register"),
+    ),
+    ("f32_conv2d_depthwise", 0, _depthwise, tr("one filter per channel")),
+    ("bf16_conv2d_depthwise", 0, _depthwise, tr("one filter per channel")),
+    (
+        "f32_conv2d_3x3",
+        1,
+        _3x3,
+        tr("3x3: F(4,3) needs 4x fewer multiplications; other forms on small maps and at stride 2"),
+    ),
+    (
+        "f32_conv2d_winograd43",
+        2,
+        _winograd43,
+        tr("3x3 stride 1: F(4,3) needs 4x fewer multiplications"),
+    ),
+    (
+        "f32_conv2d_winograd23",
+        3,
+        _winograd,
+        tr("3x3 stride 1 on a small map: F(2,3) keeps the weights small"),
+    ),
+    ("f32_conv2d_gemm", 4, _rank4, tr("general convolution as GEMM over taps")),
+    (
+        "f32_conv2d_bf16x2",
+        9,
+        _rank4,
+        tr("as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits"),
+    ),
+)
 _MIXED = ("bf16_conv2d_gemm", "bf16_conv2d_3x3")
 for _name, _rank, _when, _why in _CPU:
     _number = _name.partition("_")[0]
@@ -247,7 +312,7 @@ def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:
     bias = types[2] if len(types) > 2 else None
     if ok is not True:
         return ok
-    return bias is None or bias.const is not None or "the bias is not constant"
+    return bias is None or bias.const is not None or tr("the bias is not constant")
 
 
 def _one_group(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -268,7 +333,7 @@ conv.kernel(
     accepts_pitch=True,
     when=_device_depthwise,
     rank=0,
-    why="one filter per channel",
+    why=tr("one filter per channel"),
 )
 conv.kernel(
     "opencl",
@@ -277,10 +342,15 @@ conv.kernel(
     accepts_pitch=True,
     when=_one_group,
     rank=3,
-    why="implicit GEMM in registers",
+    why=tr("implicit GEMM in registers"),
 )
 conv.kernel(
-    "opencl", "conv2d_grouped", dtype=_BOTH, when=_device_conv, rank=4, why="one output a work-item"
+    "opencl",
+    "conv2d_grouped",
+    dtype=_BOTH,
+    when=_device_conv,
+    rank=4,
+    why=tr("one output a work-item"),
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
@@ -45,7 +46,15 @@ def transposed_window(
     extra = list(attrs["output_padding"]) or [0] * n
     pads = list(attrs["pads"]) or [0] * (2 * n)
     if not len(strides) == len(dilations) == len(extra) == len(kernel) == n or len(pads) != 2 * n:
-        raise ShapeError(f"{n} spatial axes, kernel {kernel}, strides {strides}, pads {pads}")
+        raise ShapeError(
+            tr(
+                "{number} spatial axes, kernel {kernel}, strides {strides}, pads {pads}",
+                number=n,
+                kernel=kernel,
+                strides=strides,
+                pads=pads,
+            )
+        )
     sizes = dims[2:]
     full = [
         (d - 1) * s + e + (k - 1) * f + 1 if isinstance(d, int) else None
@@ -69,7 +78,7 @@ def transposed_window(
         pads = [0] * (2 * n)
     out: list[Dim] = [None if f is None else f - pads[i] - pads[n + i] for i, f in enumerate(full)]
     if any(isinstance(o, int) and o < 1 for o in out):
-        raise ShapeError(f"pads {pads} leave nothing of the output")
+        raise ShapeError(tr("pads {pads} leave nothing of the output", pads=pads))
     for i, (d, s) in enumerate(zip(sizes, strides)):
         more = extra[i] + (kernel[i] - 1) * dilations[i] + 1 - s - pads[i] - pads[n + i]
         if isinstance(d, str) and more == 0:
@@ -80,9 +89,13 @@ def transposed_window(
 @conv_transpose.infer
 def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> TypeInfo:
     if x.rank < 3 or x.rank != w.rank:
-        raise ShapeError(f"input rank {x.rank} and weight rank {w.rank}")
+        raise ShapeError(
+            tr("input rank {rank} and weight rank {weight_rank}", rank=x.rank, weight_rank=w.rank)
+        )
     if isinstance(x.dims[1], int) and isinstance(w.dims[0], int) and x.dims[1] != w.dims[0]:
-        raise ShapeError(f"{x.dims[1]} channels, weight takes {w.dims[0]}")
+        raise ShapeError(
+            tr("{channels} channels, weight takes {taken}", channels=x.dims[1], taken=w.dims[0])
+        )
     channels = w.dims[1] * attrs["group"] if isinstance(w.dims[1], int) else None
     if any(not isinstance(d, int) for d in w.dims[2:]):
         return x.with_shape((x.dims[0], channels, *[None] * (x.rank - 2)))
@@ -126,8 +139,8 @@ def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> Cost:
 
 
 def stride_limit(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return (
-        math.prod(node.attrs.get("strides") or [1]) <= 4096 or "strides whose product exceeds 4096"
+    return math.prod(node.attrs.get("strides") or [1]) <= 4096 or tr(
+        "strides whose product exceeds 4096"
     )
 
 
@@ -137,7 +150,7 @@ float_kernels(
     accepts_pitch=True,
     accepts_halo=True,
     when=all_of(rank(3, 4), constant(1, 2), stride_limit),
-    why="one stride-1 GEMM over taps per remainder of the stride",
+    why=tr("one stride-1 GEMM over taps per remainder of the stride"),
 )
 conv_transpose.kernel(
     "cpu",
@@ -148,7 +161,7 @@ conv_transpose.kernel(
     accepts_halo=True,
     when=all_of(rank(3, 4), constant(1, 2), stride_limit),
     rank=-1,
-    why="bf16 products on matrix units (AMX), elsewhere float32",
+    why=tr("bf16 products on matrix units (AMX), elsewhere float32"),
     precision="bf16",
 )
 conv_transpose.kernel(
@@ -158,11 +171,11 @@ conv_transpose.kernel(
     accepts_halo=True,
     when=all_of(rank(3, 4), constant(1, 2), stride_limit),
     rank=9,
-    why="as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits",
+    why=tr("as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits"),
 )
 conv_transpose.kernel(
     "opencl", "deconv2d", dtype="f32,f16", when=all_of(rank(4), constant(1, 2)),
-    why="each output gathers the inputs that reach it",
+    why=tr("each output gathers the inputs that reach it"),
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
@@ -25,7 +26,13 @@ def _check_places(indices: TypeInfo, size: Dim) -> None:
         return
     low, high = int(indices.const.min()), int(indices.const.max())
     if low < -size or high >= size:
-        raise ShapeError(f"index {high if high >= size else low} of an axis of {size} elements")
+        raise ShapeError(
+            tr(
+                "index {high} of an axis of {size} elements",
+                high=high if high >= size else low,
+                size=size,
+            )
+        )
 
 
 def _places(indices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -182,7 +189,7 @@ def _(
 
 
 def _no_reduction(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return node.attrs.get("reduction", "none") == "none" or "a reduction"
+    return node.attrs.get("reduction", "none") == "none" or tr("a reduction")
 
 
 scatter_elements.kernel("cpu", "copy_scatter_elements", dtype=ANY, when=_no_reduction)

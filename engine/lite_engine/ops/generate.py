@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
@@ -26,7 +27,7 @@ def _(shape: TypeInfo, *, value: np.ndarray | None) -> TypeInfo:
         rank = shape.dims[0] if shape.shape is not None and len(shape.shape) == 1 else None
         return TypeInfo(dtype, unknown_dims(rank if isinstance(rank, int) else None))
     if any(d < 0 for d in wanted):
-        raise ShapeError(f"shape {wanted} has negative dimensions")
+        raise ShapeError(tr("shape {wanted} has negative dimensions", wanted=wanted))
     return TypeInfo(dtype, tuple(wanted))
 
 
@@ -52,7 +53,7 @@ def _(start: TypeInfo, limit: TypeInfo, delta: TypeInfo, **_: Any) -> TypeInfo:
 
 def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     if not np.asarray(delta).item():
-        raise ShapeError("delta is 0")
+        raise ShapeError(tr("delta is 0"))
     return max(0, int(np.ceil((limit.item() - start.item()) / delta.item())))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
@@ -105,7 +106,7 @@ def _parts(size: int, given: list[int] | None, count: int) -> list[int]:
     """Sizes of the parts; equal ones with a smaller last one when not given."""
     if given is not None:
         if sum(given) != size or len(given) != count:
-            raise ShapeError(f"parts {given} of an axis of {size}")
+            raise ShapeError(tr("parts {given} of an axis of {size}", given=given, size=size))
         return given
     each = -(-size // count)
     parts = [max(0, min(each, size - i * each)) for i in range(count)]
@@ -149,7 +150,7 @@ concat = define_op(
 @concat.infer
 def _(*xs: TypeInfo, axis: int) -> TypeInfo:
     if not xs:
-        raise ShapeError("nothing to join")
+        raise ShapeError(tr("nothing to join"))
     rank = xs[0].rank
     at = normalise_axis(axis, rank)
     out: list[Dim] = list(xs[0].dims)

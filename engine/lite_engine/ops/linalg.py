@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
@@ -36,13 +37,18 @@ def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list
     for term, rank in zip(terms, ranks):
         found = labels(term, rank - len(term.replace("...", "")))
         if len(found) != rank:
-            raise ShapeError(f"term {term!r} for rank {rank}")
+            raise ShapeError(tr("term {term!r} for rank {rank}", term=term, rank=rank))
         inputs.append(found)
     every = [label for term in inputs for label in term]
     if arrow:
         output = labels(right, widest)
         if len(set(output)) != len(output) or not set(output) <= set(every):
-            raise ShapeError(f"equation {equation!r}: its output needs axes of its inputs, once")
+            raise ShapeError(
+                tr(
+                    "equation {equation!r}: its output needs axes of its inputs, once",
+                    equation=equation,
+                )
+            )
         return inputs, output
     once = sorted(label for label in set(every) if every.count(label) == 1 and label[0] != ".")
     return inputs, [*(f".{i}" for i in reversed(range(widest))), *once]

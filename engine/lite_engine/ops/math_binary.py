@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
@@ -31,11 +32,11 @@ _INTEGERS = "i8,u8,i16,u16,i32,u32,i64"
 
 def _alike(node: Node, types: list[TypeInfo | None]) -> bool | str:
     kinds = {t.dtype for t in types if t is not None}
-    return len(kinds) == 1 or "the operands differ in type"
+    return len(kinds) == 1 or tr("the operands differ in type")
 
 
 def _plain(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return not node.attrs.get("activation") or "a fused activation"
+    return not node.attrs.get("activation") or tr("a fused activation")
 
 
 def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
@@ -43,7 +44,8 @@ def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
     different = [x for x in xs if x.dtype is not xs[0].dtype]
     if different:
         raise ShapeError(
-            f"operands are {xs[0].dtype} and {different[0].dtype}", fix="cast one of them"
+            tr("operands are {one} and {other}", one=xs[0].dtype, other=different[0].dtype),
+            fix=tr("cast one of them"),
         )
     return TypeInfo(xs[0].dtype, broadcast_shapes(*(x.shape for x in xs)))
 
@@ -208,7 +210,7 @@ def _variadic(
 
 
 def _two_inputs(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return len(types) == 2 or "not two inputs"
+    return len(types) == 2 or tr("not two inputs")
 
 
 _variadic(
@@ -226,7 +228,7 @@ where = define_op("Where", inputs="condition a b", layout="elementwise", source=
 @where.infer
 def _(condition: TypeInfo, a: TypeInfo, b: TypeInfo) -> TypeInfo:
     if condition.dtype is not DType.BOOL:
-        raise ShapeError(f"the condition is {condition.dtype}, not bool")
+        raise ShapeError(tr("the condition is {dtype}, not bool", dtype=condition.dtype))
     return TypeInfo(a.dtype, broadcast_shapes(condition.shape, a.shape, b.shape))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
@@ -31,12 +32,14 @@ def matmul_shape(a: TypeInfo, b: TypeInfo) -> TypeInfo:
     """Shape of numpy.matmul, element type of a. Raises ShapeError."""
     left, right = a.dims, b.dims
     if not left or not right:
-        raise ShapeError("a scalar cannot be an operand of a matrix product")
+        raise ShapeError(tr("a scalar cannot be an operand of a matrix product"))
     left_is_row, right_is_column = len(left) == 1, len(right) == 1
     left = (1, *left) if left_is_row else left
     right = (*right, 1) if right_is_column else right
     if isinstance(left[-1], int) and isinstance(right[-2], int) and left[-1] != right[-2]:
-        raise ShapeError(f"inner dimensions {left[-1]} and {right[-2]} differ")
+        raise ShapeError(
+            tr("inner dimensions {left} and {right} differ", left=left[-1], right=right[-2])
+        )
     batch = broadcast_shapes(left[:-2], right[:-2]) or ()
     rows = () if left_is_row else (left[-2],)
     columns = () if right_is_column else (right[-1],)
@@ -88,7 +91,9 @@ def _(
     rows, inner = a.dims[::-1] if transA else a.dims
     inner_b, columns = b.dims[::-1] if transB else b.dims
     if isinstance(inner, int) and isinstance(inner_b, int) and inner != inner_b:
-        raise ShapeError(f"inner dimensions {inner} and {inner_b} differ")
+        raise ShapeError(
+            tr("inner dimensions {inner} and {inner_b} differ", inner=inner, inner_b=inner_b)
+        )
     return a.with_shape((rows, columns))
 
 
@@ -125,18 +130,18 @@ def _bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """c is a constant row (or number), or a matrix of the output's shape with beta 1."""
     c = types[2] if len(types) > 2 else None
     if c is None or not c.is_static:
-        return c is None or "the shape of c is not known"
+        return c is None or tr("the shape of c is not known")
     y = node.output.shape or (0,)
     if c.const is not None and (c.size == 1 or (c.dims[-1] == y[-1] and c.size == y[-1])):
         return True
     whole = c.shape == y and node.attrs.get("beta", 1.0) == 1.0
-    return whole or "c is neither one row nor as large as the output"
+    return whole or tr("c is neither one row nor as large as the output")
 
 
 def _no_constant_matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """c of many rows is added as it lies, and constants keep their type."""
     c = types[2] if len(types) > 2 else None
-    return c is None or c.const is None or c.size in (1, c.dims[-1]) or "c is a constant matrix"
+    return c is None or c.const is None or c.size in (1, c.dims[-1]) or tr("c is a constant matrix")
 
 
 gemm.kernel(
@@ -144,7 +149,7 @@ gemm.kernel(
     "f32_gemm",
     accepts_pitch=True,
     when=all_of(constant(1), attr("transA", 0), _bias),
-    why="dense matrix product",
+    why=tr("dense matrix product"),
 )
 
 
@@ -154,7 +159,7 @@ gemm.kernel(
     accepts_pitch=True,
     when=all_of(constant(1), attr("transA", 0), _bias),
     rank=-1,
-    why="bf16 products, float32 sums: two multiplications per lane",
+    why=tr("bf16 products, float32 sums: two multiplications per lane"),
     precision="bf16",
 )
 gemm.kernel(
@@ -164,7 +169,7 @@ gemm.kernel(
     accepts_pitch=True,
     when=all_of(constant(1), attr("transA", 0), _bias, _no_constant_matrix),
     rank=-1,
-    why="fp16 in memory and in products: eight columns per register",
+    why=tr("fp16 in memory and in products: eight columns per register"),
     precision="f16",
 )
 
@@ -176,18 +181,18 @@ def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:
         return "vectors"
     left, right = a.dims[:-2], b.dims[:-2]
     whole = all(set(x) <= {1} for x in (left,)) or all(set(x) <= {1} for x in (right,))
-    return left == right or whole or "batches repeat in part"
+    return left == right or whole or tr("batches repeat in part")
 
 
-matmul.kernel("cpu", "f32_matmul", accepts_pitch=True, why="dense matrix product")
+matmul.kernel("cpu", "f32_matmul", accepts_pitch=True, why=tr("dense matrix product"))
 gemm.kernel(
     "opencl",
     "gemm",
     dtype="f32,f16",
     when=all_of(constant(1, 2), attr("transA", 0), attr("beta", 1.0), rank(2), _bias),
-    why="dense matrix product in registers",
+    why=tr("dense matrix product in registers"),
 )
-matmul.kernel("opencl", "matmul", dtype="f32,f16", when=_device_matmul, why="matrix product")
+matmul.kernel("opencl", "matmul", dtype="f32,f16", when=_device_matmul, why=tr("matrix product"))
 
 
 @matmul.samples

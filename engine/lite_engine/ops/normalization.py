@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
@@ -18,14 +19,14 @@ from ._samples import Draw, Sample
 
 def _spatial(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
-    return (x is not None and x.rank >= 3) or "no spatial axes"
+    return (x is not None and x.rank >= 3) or tr("no spatial axes")
 
 
 def _constant_statistics(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if node.attrs.get("training_mode") or len(node.outputs) > 1:
-        return "training mode"
+        return tr("training mode")
     constant = all(t is not None and t.const is not None for t in types[1:5])
-    return constant or "scale, bias, mean or variance is not constant"
+    return constant or tr("scale, bias, mean or variance is not constant")
 
 
 batch_norm = define_op(
@@ -56,7 +57,14 @@ def _(
     channels = x.dims[1] if x.rank > 1 else 1
     for name, v in (("scale", scale), ("b", b), ("mean", mean), ("var", var)):
         if v.is_static and isinstance(channels, int) and v.size != channels:
-            raise ShapeError(f"{name} has {v.size} elements for {channels} channels")
+            raise ShapeError(
+                tr(
+                    "{name} has {size} elements for {channels} channels",
+                    name=name,
+                    size=v.size,
+                    channels=channels,
+                )
+            )
     return [same_type(x), same_type(mean), same_type(var)][:n_outputs]
 
 
@@ -187,7 +195,7 @@ layer_norm.cost(lambda x, *_, **__: Cost(flops=7 * x.size))
 layer_norm.kernel(
     "cpu",
     "f32_layer_norm",
-    when=lambda node, types: len(node.outputs) == 1 or "its statistics are outputs",
+    when=lambda node, types: len(node.outputs) == 1 or tr("its statistics are outputs"),
 )
 
 rms_norm = define_op(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
@@ -30,7 +31,7 @@ pad = define_op(
 def _widths(rank: int, pads: list[int], axes: list[int] | None) -> list[tuple[int, int]]:
     chosen = normalise_axes(axes, rank) if axes is not None else list(range(rank))
     if len(pads) != 2 * len(chosen):
-        raise ShapeError(f"{len(pads)} pads for {len(chosen)} axes")
+        raise ShapeError(tr("{pads} pads for {axes} axes", pads=len(pads), axes=len(chosen)))
     out = [(0, 0)] * rank
     for i, axis in enumerate(chosen):
         out[axis] = (pads[i], pads[len(chosen) + i])
@@ -50,7 +51,7 @@ def _(
         for d, w in zip(x.dims, widths)
     )
     if any(isinstance(d, int) and d < 0 for d in out):
-        raise ShapeError(f"pads {given} remove more than there is")
+        raise ShapeError(tr("pads {given} remove more than there is", given=given))
     return x.with_shape(out)
 
 
@@ -89,7 +90,7 @@ def _(x: TypeInfo, repeats: TypeInfo) -> TypeInfo:
     if given is None:
         return x.with_shape(unknown_dims(x.rank))
     if len(given) != x.rank or any(r < 0 for r in given):
-        raise ShapeError(f"repeats {given} for rank {x.rank}")
+        raise ShapeError(tr("repeats {given} for rank {rank}", given=given, rank=x.rank))
     return x.with_shape(
         tuple(d * r if isinstance(d, int) else d if r == 1 else None for d, r in zip(x.dims, given))
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
@@ -28,7 +29,7 @@ def _(prior: TypeInfo, prior_variance: TypeInfo | None, target: TypeInfo, **attr
     if attrs["code_type"] == "encode_center_size":
         return target.with_shape((target.dims[0], prior.dims[0], 4))
     if attrs["code_type"] != "decode_center_size":
-        raise ShapeError(f"code_type {attrs['code_type']!r} is not known")
+        raise ShapeError(tr("code_type {attrs!r} is not known", attrs=attrs["code_type"]))
     return same_type(target)
 
 

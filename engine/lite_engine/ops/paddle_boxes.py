@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
@@ -41,7 +42,14 @@ def _(x: TypeInfo, img_size: TypeInfo, **attrs: Any) -> list[TypeInfo]:
     count = len(attrs["anchors"]) // 2
     per_anchor = attrs["class_num"] + (6 if attrs["iou_aware"] else 5)
     if isinstance(c, int) and c != count * per_anchor:
-        raise ShapeError(f"{c} channels, {count} anchors need {count * per_anchor}")
+        raise ShapeError(
+            tr(
+                "{c} channels, {anchors} anchors need {count}",
+                c=c,
+                anchors=count,
+                count=count * per_anchor,
+            )
+        )
     boxes = _times(count, h, w)
     return [x.with_shape((n, boxes, 4)), x.with_shape((n, boxes, attrs["class_num"]))]
 

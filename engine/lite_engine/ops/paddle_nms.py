@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
@@ -27,7 +28,7 @@ def _rows(scores: TypeInfo, attrs: Mapping[str, Any]) -> list[TypeInfo]:
     rows, images = None, scores.dims[0] if scores.rank == 3 else None
     if attrs["padded"]:
         if scores.rank != 3 or not scores.is_static:
-            raise ShapeError("padded rows need scores of a known shape (N,C,M)")
+            raise ShapeError(tr("padded rows need scores of a known shape (N,C,M)"))
         rows = _most_rows(scores.shape or (), attrs)
     return [
         TypeInfo(DType.F32, (rows, 6)),

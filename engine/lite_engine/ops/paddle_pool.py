@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
@@ -23,9 +24,15 @@ adaptive_pool = define_op(
 @adaptive_pool.infer
 def _(x: TypeInfo, *, output_size: list[int], mode: str) -> TypeInfo:
     if x.rank != len(output_size) + 2 or any(s <= 0 for s in output_size):
-        raise ShapeError(f"output_size {output_size} for an input of rank {x.rank}")
+        raise ShapeError(
+            tr(
+                "output_size {output_size} for an input of rank {rank}",
+                output_size=output_size,
+                rank=x.rank,
+            )
+        )
     if mode not in ("avg", "max"):
-        raise ShapeError(f"mode {mode!r} is neither avg nor max")
+        raise ShapeError(tr("mode {mode!r} is neither avg nor max", mode=mode))
     return x.with_shape((x.dims[0], x.dims[1], *output_size))
 
 

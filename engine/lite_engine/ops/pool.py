@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
@@ -35,17 +36,31 @@ class Window:
         self.strides = list(attrs["strides"]) or [1] * n
         self.dilations = list(attrs["dilations"]) or [1] * n
         if not len(self.kernel) == len(self.strides) == len(self.dilations) == n:
-            raise ShapeError(f"{n} spatial axes, kernel {self.kernel}, strides {self.strides}")
+            raise ShapeError(
+                tr(
+                    "{number} spatial axes, kernel {kernel}, strides {strides}",
+                    number=n,
+                    kernel=self.kernel,
+                    strides=self.strides,
+                )
+            )
         if min(*self.kernel, *self.strides, *self.dilations) < 1:
             raise ShapeError(
-                f"window kernel {self.kernel}, strides {self.strides}, dilations {self.dilations}"
+                tr(
+                    "window kernel {kernel}, strides {strides}, dilations {dilations}",
+                    kernel=self.kernel,
+                    strides=self.strides,
+                    dilations=self.dilations,
+                )
             )
         sizes = [d if isinstance(d, int) else 1 for d in shape[2:]]
         self.pads = window_pads(
             sizes, self.kernel, self.strides, attrs["pads"], self.dilations, attrs["auto_pad"]
         )
         if len(self.pads) != 2 * n:
-            raise ShapeError(f"{len(self.pads)} pads for {n} spatial axes")
+            raise ShapeError(
+                tr("{pads} pads for {number} spatial axes", pads=len(self.pads), number=n)
+            )
         ceil = bool(attrs["ceil_mode"])
         self.out = [self._positions(shape[2 + i], i, ceil) for i in range(n)]
 
@@ -87,7 +102,7 @@ class Window:
 
 def _pooled(x: TypeInfo, **attrs: Any) -> TypeInfo:
     if x.rank < 3:
-        raise ShapeError(f"rank {x.rank}, needs batch, channels and spatial axes")
+        raise ShapeError(tr("rank {rank}, needs batch, channels and spatial axes", rank=x.rank))
     return x.with_shape((*x.dims[:2], *Window(x.dims, attrs).out))
 
 
@@ -99,8 +114,8 @@ def _window_cost(x: TypeInfo, **attrs: Any) -> Cost:
 def flat_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if x is None or x.rank not in (3, 4):
-        return "only 1-D and 2-D pooling has this kernel"
-    return len(node.outputs) == 1 or "its indices are an output"
+        return tr("only 1-D and 2-D pooling has this kernel")
+    return len(node.outputs) == 1 or tr("its indices are an output")
 
 
 # ---- MaxPool and MaxUnpool
@@ -301,7 +316,7 @@ def _global(
     @op.infer
     def _(x: TypeInfo, **_: Any) -> TypeInfo:
         if x.rank < 2:
-            raise ShapeError(f"rank {x.rank}, needs batch and channels")
+            raise ShapeError(tr("rank {rank}, needs batch and channels", rank=x.rank))
         return x.with_shape((*x.dims[:2], *[1] * (x.rank - 2)))
 
     @op.reference

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
@@ -49,7 +50,13 @@ def _conv_shape(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> TypeInfo:
 def _check_scales(w_scale: TypeInfo, channels: Any) -> None:
     """Raises ShapeError unless there is one scale, or one per output channel."""
     if w_scale.is_static and isinstance(channels, int) and w_scale.size not in (1, channels):
-        raise ShapeError(f"{w_scale.size} weight scales for {channels} output channels")
+        raise ShapeError(
+            tr(
+                "{size} weight scales for {channels} output channels",
+                size=w_scale.size,
+                channels=channels,
+            )
+        )
 
 
 def _conv_cost(x: TypeInfo, w: TypeInfo, attrs: dict[str, Any]) -> Cost:
@@ -138,9 +145,9 @@ _RESIDUAL = all_of(constant(10, 11, 12, 13), of_type(9, dtype="i8,u8"))
 def _one_filter_per_channel(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x, w = types[0], types[3]
     if x is None or w is None:
-        return "an input is missing"
+        return tr("an input is missing")
     depthwise = node.attrs.get("group", 1) == x.dims[1] == w.dims[0] and w.dims[1] == 1
-    return depthwise or "not depthwise"
+    return depthwise or tr("not depthwise")
 
 
 qlinear_conv.kernel(
@@ -151,7 +158,7 @@ qlinear_conv.kernel(
     accepts_halo=True,
     rank=0,
     when=all_of(rank(3, 4), INTEGER_GEMM, absent(9), _one_filter_per_channel),
-    why="one integer filter per channel",
+    why=tr("one integer filter per channel"),
 )
 qlinear_conv.kernel(
     "cpu",
@@ -161,7 +168,7 @@ qlinear_conv.kernel(
     accepts_halo=True,
     rank=1,
     when=all_of(rank(3, 4), INTEGER_GEMM, _RESIDUAL),
-    why="integer convolution as GEMM over taps",
+    why=tr("integer convolution as GEMM over taps"),
 )
 
 qlinear_conv_transpose = define_op(
@@ -217,7 +224,7 @@ qlinear_conv_transpose.kernel(
     accepts_pitch=True,
     accepts_halo=True,
     when=all_of(rank(3, 4), INTEGER_GEMM, stride_limit),
-    why="one integer stride-1 GEMM over taps per remainder of the stride",
+    why=tr("one integer stride-1 GEMM over taps per remainder of the stride"),
 )
 
 conv_integer = define_op(

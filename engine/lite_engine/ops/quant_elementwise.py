@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, constant, of_type
@@ -211,7 +212,7 @@ def _fixed_scales(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """All but the joined tensors are constants, and those are bytes."""
     parts = range(2, len(types), 3)
     if any(t is None or t.const is None for i, t in enumerate(types) if i not in parts):
-        return "a scale is computed"
+        return tr("a scale is computed")
     return of_type(*parts, dtype="i8,u8")(node, types)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
@@ -151,22 +152,24 @@ def _(
 
 def _matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
     b = types[3]
-    return (b is not None and b.rank == 2) or "b is a batch of matrices"
+    return (b is not None and b.rank == 2) or tr("b is a batch of matrices")
 
 
 def _one_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
     a = types[1]
-    return (a is not None and a.is_static and a.size == 1) or "a has a scale per row"
+    return (a is not None and a.is_static and a.size == 1) or tr("a has a scale per row")
 
 
 _KERNEL = all_of(INTEGER_GEMM, _matrix, _one_scale)
-qlinear_matmul.kernel("cpu", "i8_gemm", dtype="i8,u8", when=_KERNEL, why="integer matrix product")
+qlinear_matmul.kernel(
+    "cpu", "i8_gemm", dtype="i8,u8", when=_KERNEL, why=tr("integer matrix product")
+)
 qgemm.kernel(
     "cpu",
     "i8_gemm",
     dtype="i8,u8",
     when=all_of(_KERNEL, attr("transA", 0), attr("alpha", 1.0)),
-    why="integer matrix product",
+    why=tr("integer matrix product"),
 )
 
 

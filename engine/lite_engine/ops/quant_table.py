@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
@@ -26,7 +27,13 @@ qlookup = define_op(
 @qlookup.infer
 def _(x: TypeInfo, *, table: Sequence[int], output_dtype: str) -> TypeInfo:
     if x.dtype not in (DType.I8, DType.U8) or len(table) != 256:
-        raise ShapeError(f"needs an 8-bit input and 256 entries, got {x.dtype} and {len(table)}")
+        raise ShapeError(
+            tr(
+                "needs an 8-bit input and 256 entries, got {dtype} and {count}",
+                dtype=x.dtype,
+                count=len(table),
+            )
+        )
     return x.with_dtype(DType(output_dtype) if output_dtype else x.dtype)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
@@ -44,7 +45,14 @@ def spread(v: np.ndarray, shape: tuple[int, ...], axis: int, block_size: int) ->
     if v.ndim == 1:
         at = normalise_axis(axis, len(shape))
         if v.size != shape[at]:
-            raise ShapeError(f"{v.size} scales for axis {at} of size {shape[at]}")
+            raise ShapeError(
+                tr(
+                    "{size} scales for axis {at} of size {shape}",
+                    size=v.size,
+                    at=at,
+                    shape=shape[at],
+                )
+            )
         return v.reshape([-1 if i == at else 1 for i in range(len(shape))])
     at = normalise_axis(axis, len(shape))
     block = block_size or -(-shape[at] // v.shape[at])
@@ -92,13 +100,13 @@ dequantize_linear.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
 
 def _whole_axes(node: Node, types: list[TypeInfo | None]) -> bool | str:
     scale = types[1]
-    return (scale is not None and scale.rank <= 1) or "scales of blocks"
+    return (scale is not None and scale.rank <= 1) or tr("scales of blocks")
 
 
 def _to_small(node: Node, types: list[TypeInfo | None]) -> bool | str:
     dtype = node.output.dtype
     small = (DType.I8, DType.U8, DType.I16, DType.U16)
-    return dtype in small or f"an output of {dtype}"
+    return dtype in small or tr("an output of {dtype}", dtype=dtype)
 
 
 _plain_scales = (of_type(1), attr("block_size", 0), _whole_axes)

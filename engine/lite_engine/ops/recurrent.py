@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
@@ -50,7 +51,7 @@ class Cell:
         self.functions = []
         for name in names:
             if name not in _CELL:
-                raise ShapeError(f"activation {name!r} of a recurrent cell")
+                raise ShapeError(tr("activation {name!r} of a recurrent cell", name=name))
             alpha, beta = _DEFAULTS.get(name, (0.0, 0.0))
             if name in _DEFAULTS:
                 alpha = next(alphas, alpha)
@@ -117,13 +118,22 @@ def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> O
         x: TypeInfo, w: TypeInfo, r: TypeInfo, *rest: TypeInfo | None, n_outputs: int, **attrs: Any
     ) -> list[TypeInfo]:
         if x.rank != 3 or w.rank != 3 or r.rank != 3:
-            raise ShapeError("x, w and r have rank 3")
+            raise ShapeError(tr("x, w and r have rank 3"))
         steps, batch, width = x.dims
         hidden, directions = r.dims[2], w.dims[0]
         if isinstance(w.dims[1], int) and isinstance(hidden, int) and w.dims[1] != gates * hidden:
-            raise ShapeError(f"weight has {w.dims[1]} rows for {gates} gates of {hidden}")
+            raise ShapeError(
+                tr(
+                    "weight has {dims} rows for {gates} gates of {hidden}",
+                    dims=w.dims[1],
+                    gates=gates,
+                    hidden=hidden,
+                )
+            )
         if isinstance(width, int) and isinstance(w.dims[2], int) and width != w.dims[2]:
-            raise ShapeError(f"input width {width}, weight takes {w.dims[2]}")
+            raise ShapeError(
+                tr("input width {width}, weight takes {dims}", width=width, dims=w.dims[2])
+            )
         y: tuple[Dim, ...] = (steps, directions, batch, hidden)
         state: tuple[Dim, ...] = (directions, batch, hidden)
         if attrs["layout"]:
@@ -271,15 +281,15 @@ def _alike_directions(node: Node, types: list[TypeInfo | None]) -> bool | str:
     both = node.attrs.get("direction") == "bidirectional"
     half = len(names) // 2
     same = not both or names[:half] == names[half:]
-    return same or "its directions have different activations"
+    return same or tr("its directions have different activations")
 
 
 def _fits_local_memory(node: Node, types: list[TypeInfo | None]) -> bool | str:
     r = types[2]
     if r is None or r.shape is None or len(r.shape) != 3:
-        return "its recurrent weights do not have three axes"
+        return tr("its recurrent weights do not have three axes")
     hidden = int(r.shape[2] or 0)  # type: ignore[call-overload]
-    return hidden <= 1024 or f"a state of {hidden} is too long for local memory"
+    return hidden <= 1024 or tr("a state of {hidden} is too long for local memory", hidden=hidden)
 
 
 _native = (constant(1, 2, 3), absent(4), attr("clip", 0), _plain_cells)
@@ -287,7 +297,7 @@ lstm.kernel("cpu", "f32_lstm", when=all_of(*_native, absent(7), attr("input_forg
 gru.kernel("cpu", "f32_gru", when=all_of(*_native))
 rnn.kernel("cpu", "f32_rnn", when=all_of(*_native))
 _device = (*_native, absent(7), _alike_directions, _fits_local_memory)
-_walks = "a work-group walks a sequence"
+_walks = tr("a work-group walks a sequence")
 lstm.kernel(
     "opencl", "lstm", dtype="f32,f16", when=all_of(*_device, attr("input_forget", 0)), why=_walks
 )

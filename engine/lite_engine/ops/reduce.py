@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, neighbours
@@ -31,7 +32,7 @@ def _reduced(
 
 def _has_elements(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
-    return x is None or not x.is_static or x.size > 0 or "reduces nothing"
+    return x is None or not x.is_static or x.size > 0 or tr("reduces nothing")
 
 
 def _reduction(

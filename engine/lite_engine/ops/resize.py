@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
@@ -69,7 +70,13 @@ def resize_plan(
     chosen = normalise_axes(axes, rank) if axes is not None else list(range(rank))
     given = scales if scales is not None else sizes
     if given is None or len(given) != len(chosen):
-        raise ShapeError(f"{len(given or ())} scales or sizes for {len(chosen)} axes")
+        raise ShapeError(
+            tr(
+                "{scales} scales or sizes for {axes} axes",
+                scales=len(given or ()),
+                axes=len(chosen),
+            )
+        )
     out: list[Dim] = list(dims)
     factor = [1.0] * rank
     if scales is not None:
@@ -106,7 +113,7 @@ def _(
 ) -> TypeInfo:
     given = scales if scales is not None else sizes
     if given is None:
-        raise ShapeError("neither scales nor sizes are given")
+        raise ShapeError(tr("neither scales nor sizes are given"))
     if given.const is None:
         return x.with_shape(unknown_dims(x.rank))
     factors = (
@@ -273,13 +280,13 @@ def _(
 
 def _off_the_crop(node: Node, types: list[TypeInfo | None]) -> bool | str:
     mode = node.attrs.get("coordinate_transformation_mode", "half_pixel")
-    return mode != "tf_crop_and_resize" or "crops have no table"
+    return mode != "tf_crop_and_resize" or tr("crops have no table")
 
 
 def _spatial_only(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x, y = types[0], node.output.shape
     same = x is not None and x.shape is not None and y is not None and x.shape[:2] == y[:2]
-    return same or "batch or channels are resized"
+    return same or tr("batch or channels are resized")
 
 
 _TABLED = (
@@ -295,12 +302,12 @@ _TABLED = (
 float_kernels(resize, "resize", accepts_pitch=True, accepts_halo=True, when=all_of(*_TABLED))
 resize.kernel(
     "cpu", "i8_resize", dtype="i8,u8", accepts_pitch=True, accepts_halo=True,
-    when=all_of(*_TABLED, attr("mode", "nearest")), rank=1, why="the nearest pixel's bytes",
+    when=all_of(*_TABLED, attr("mode", "nearest")), rank=1, why=tr("the nearest pixel's bytes"),
 )  # fmt: skip
 resize.kernel(
     "opencl", "resize", dtype="f32,f16",
     when=all_of(rank(4), attr("axes", None), _off_the_crop, _spatial_only),
-    why="taps of each row and column from a table",
+    why=tr("taps of each row and column from a table"),
 )  # fmt: skip
 
 

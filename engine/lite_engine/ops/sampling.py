@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
@@ -24,7 +25,9 @@ def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
     mode nearest, linear or cubic; padding zeros, border or reflection (applied by the caller).
     """
     if len(at) != x.ndim - 1:
-        raise ShapeError(f"{len(at)} positions for {x.ndim - 1} spatial axes")
+        raise ShapeError(
+            tr("{positions} positions for {ndim} spatial axes", positions=len(at), ndim=x.ndim - 1)
+        )
     taps: list[list[tuple[Array, Array]]] = []
     if mode == "nearest":
         taps = [[(np.rint(p).astype(int), np.ones(()))] for p in at]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError, UnsupportedOperatorError
 from ..ir import Dim, DType, TypeInfo
@@ -63,7 +64,7 @@ def _(
     """y = x; the mask is all true"""
     if mode is not None and bool(mode) and (ratio is None or float(ratio) != 0):
         raise UnsupportedOperatorError(
-            "Dropout in training mode", fix="export the model for inference"
+            tr("Dropout in training mode"), fix=tr("export the model for inference")
         )
     return [x, np.ones(x.shape, bool)][:n_outputs]
 
@@ -79,12 +80,19 @@ reshape = define_op(
 def _reshaped(dims: tuple[Dim, ...] | None, wanted: list[int], allowzero: int) -> tuple[Dim, ...]:
     """0 copies a dimension, −1 takes what is left."""
     if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
-        raise ShapeError(f"shape {wanted} is not valid")
+        raise ShapeError(tr("shape {wanted} is not valid", wanted=wanted))
     out: list[Dim] = list(wanted)
     for i, d in enumerate(wanted):
         if d == 0 and not allowzero:
             if dims is not None and i >= len(dims):
-                raise ShapeError(f"shape {wanted} copies axis {i} of a rank-{len(dims)} tensor")
+                raise ShapeError(
+                    tr(
+                        "shape {wanted} copies axis {i} of a rank-{tensor} tensor",
+                        wanted=wanted,
+                        i=i,
+                        tensor=len(dims),
+                    )
+                )
             out[i] = None if dims is None else dims[i]
     if -1 not in wanted:
         return tuple(out)
@@ -119,7 +127,9 @@ def _(x: TypeInfo, shape: TypeInfo, *, allowzero: int) -> TypeInfo:
         return x.with_shape(unknown_dims(rank if isinstance(rank, int) else None))
     out = x.with_shape(_reshaped(x.shape, wanted, allowzero))
     if x.is_static and out.is_static and x.size != out.size:
-        raise ShapeError(f"{x.size} elements do not fill shape {wanted}")
+        raise ShapeError(
+            tr("{size} elements do not fill shape {wanted}", size=x.size, wanted=wanted)
+        )
     return out
 
 
@@ -152,7 +162,7 @@ def _(x: TypeInfo, axes: TypeInfo | None) -> TypeInfo:
     gone = normalise_axes(given, x.rank)
     for i in gone:
         if isinstance(x.dims[i], int) and x.dims[i] != 1:
-            raise ShapeError(f"axis {i} has size {x.dims[i]}, not 1")
+            raise ShapeError(tr("axis {i} has size {dims}, not 1", i=i, dims=x.dims[i]))
     return x.with_shape(tuple(d for i, d in enumerate(x.dims) if i not in gone))
 
 
@@ -207,7 +217,7 @@ flatten = define_op(
 def _(x: TypeInfo, *, axis: int) -> TypeInfo:
     at = axis + x.rank if axis < 0 else axis
     if not 0 <= at <= x.rank:
-        raise ShapeError(f"axis {axis} is outside a rank-{x.rank} tensor")
+        raise ShapeError(tr("axis {axis} is outside a rank-{rank} tensor", axis=axis, rank=x.rank))
 
     def joined(dims: tuple[Dim, ...]) -> Dim:
         if len(dims) == 1:
@@ -241,7 +251,7 @@ transpose = define_op(
 def _(x: TypeInfo, *, perm: list[int]) -> TypeInfo:
     order = normalise_axes(perm, x.rank) if perm else list(range(x.rank))[::-1]
     if len(order) != x.rank:
-        raise ShapeError(f"perm {perm} for rank {x.rank}")
+        raise ShapeError(tr("perm {perm} for rank {rank}", perm=perm, rank=x.rank))
     return x.with_shape(tuple(x.dims[i] for i in order))
 
 

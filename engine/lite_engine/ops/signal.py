@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
@@ -46,7 +47,9 @@ def _(
     """Discrete Fourier transform along axis; the last axis holds real (and imaginary) parts"""
     at = _axis(x.ndim, None if axis is None else int(axis.ravel()[0]))
     if x.shape[-1] not in (1, 2):
-        raise ShapeError(f"last axis of size {x.shape[-1]}, not 1 (real) or 2 (complex)")
+        raise ShapeError(
+            tr("last axis of size {shape}, not 1 (real) or 2 (complex)", shape=x.shape[-1])
+        )
     z = x[..., 0] + 1j * x[..., 1] if x.shape[-1] == 2 else x[..., 0].astype(complex)
     n = None if length is None else int(length.ravel()[0])
     if inverse and onesided:
@@ -103,7 +106,14 @@ def _(
     )
     hop = int(step.ravel()[0])
     if frame < 1 or hop < 1 or signal.shape[1] < frame:
-        raise ShapeError(f"frame of {frame} and step {hop} on a signal of {signal.shape[1]}")
+        raise ShapeError(
+            tr(
+                "frame of {frame} and step {hop} on a signal of {shape}",
+                frame=frame,
+                hop=hop,
+                shape=signal.shape[1],
+            )
+        )
     z = signal[..., 0] + (1j * signal[..., 1] if signal.shape[-1] == 2 else 0)
     starts = np.arange(1 + (z.shape[1] - frame) // hop) * hop
     frames = z[:, starts[:, None] + np.arange(frame)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import DType, TypeInfo
 from ._core import define_op
@@ -113,7 +114,7 @@ def _(
 
 def has_fixed_rows(node: Any, types: Any) -> bool | str:
     """Condition of kernels whose outputs have as many rows as there can be."""
-    return bool(node.attrs.get("padded")) or "the number of its rows depends on data"
+    return bool(node.attrs.get("padded")) or tr("the number of its rows depends on data")
 
 
 nms.kernel("cpu", "f32_non_max_suppression", when=has_fixed_rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ModelFormatError, ShapeError
 from ..ir import Dim, DType, TypeInfo
@@ -48,7 +49,9 @@ def _(
 def read_wav(data: bytes) -> tuple[np.ndarray, int]:
     """(S,C) i16 and the sample rate. Raises ModelFormatError for what is not 16-bit PCM."""
     if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        raise ModelFormatError("not a WAV file", fix="feed the bytes of a 16-bit PCM WAV file")
+        raise ModelFormatError(
+            tr("not a WAV file"), fix=tr("feed the bytes of a 16-bit PCM WAV file")
+        )
     at, channels, rate = 12, 0, 0
     while at + 8 <= len(data):
         kind, size = data[at : at + 4], struct.unpack_from("<I", data, at + 4)[0]
@@ -57,13 +60,14 @@ def read_wav(data: bytes) -> tuple[np.ndarray, int]:
             form, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", body)
             if form not in (1, 0xFFFE) or bits != 16 or not channels:
                 raise ModelFormatError(
-                    f"WAV format {form} with {bits} bits", fix="16-bit PCM is read"
+                    tr("WAV format {form} with {bits} bits", form=form, bits=bits),
+                    fix=tr("16-bit PCM is read"),
                 )
         elif kind == b"data" and channels:
             count = len(body) // (2 * channels)
             return np.frombuffer(body, "<i2", count * channels).reshape(count, channels), rate
         at += 8 + size + size % 2
-    raise ModelFormatError("the WAV file holds no samples")
+    raise ModelFormatError(tr("the WAV file holds no samples"))
 
 
 spectrogram = define_op(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
@@ -30,7 +31,7 @@ def _(
     extrapolation_value: float,
 ) -> TypeInfo:
     if image.rank != 4 or boxes.rank != 2:
-        raise ShapeError("expected image (N,H,W,C) and boxes (B,4)")
+        raise ShapeError(tr("expected image (N,H,W,C) and boxes (B,4)"))
     known = known_ints(size)
     wanted: list[Dim] = [None, None] if known is None else list(known)
     return image.with_shape((boxes.dims[0], *wanted, image.dims[3]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, TypeInfo
@@ -38,7 +39,9 @@ def _pool(tokens: list[int], counts: list[int]) -> dict[tuple[int, ...], int]:
     grams: dict[tuple[int, ...], int] = {}
     for n, (begin, end) in enumerate(zip(counts, [*counts[1:], len(tokens)]), start=1):
         if not 0 <= begin <= end <= len(tokens):
-            raise ShapeError(f"ngram_counts {counts} for a pool of {len(tokens)}")
+            raise ShapeError(
+                tr("ngram_counts {counts} for a pool of {count}", counts=counts, count=len(tokens))
+            )
         for at in range(begin, end - n + 1, n):
             grams[tuple(tokens[at : at + n])] = len(grams)
     return grams
@@ -60,7 +63,7 @@ def _(
 ) -> np.ndarray:
     """How often each n-gram of the pool occurs in a row, tokens up to max_skip_count apart"""
     if pool_strings:
-        raise ShapeError("string tokens are not supported")
+        raise ShapeError(tr("string tokens are not supported"))
     grams = _pool(pool_int64s, ngram_counts)
     rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
     counts = np.zeros((len(rows), max(ngram_indexes, default=-1) + 1), np.float32)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
@@ -35,7 +36,7 @@ detection = define_op(
 @detection.infer
 def _(boxes: TypeInfo, scores: TypeInfo, anchors: TypeInfo, **attrs: Any) -> list[TypeInfo]:
     if boxes.rank != 3 or scores.rank != 3 or anchors.rank != 2 or boxes.dims[0] not in (1, None):
-        raise ShapeError("expected boxes (1,A,4), scores (1,A,C) and anchors (A,4)")
+        raise ShapeError(tr("expected boxes (1,A,4), scores (1,A,C) and anchors (A,4)"))
     slots = attrs["max_detections"]
     if not attrs["use_regular_nms"]:
         slots *= attrs["max_classes_per_detection"]

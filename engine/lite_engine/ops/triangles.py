@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
@@ -25,7 +26,7 @@ trilu = define_op(
 @trilu.infer
 def _(x: TypeInfo, k: TypeInfo | None, *, upper: int) -> TypeInfo:
     if x.shape is not None and x.rank < 2:
-        raise ShapeError(f"rank {x.rank}, not 2 or more")
+        raise ShapeError(tr("rank {rank}, not 2 or more", rank=x.rank))
     return x
 
 

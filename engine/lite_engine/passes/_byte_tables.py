@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import run_node
@@ -38,9 +39,9 @@ def unary(
 ) -> list[Node] | str:
     x = inputs[0]
     if not is_bytes(x):
-        return "its input is not quantized to 8 bits"
+        return tr("its input is not quantized to 8 bits")
     if any(v is not None and v.const is None for v in node.inputs[1:]):
-        return "a parameter is not constant"
+        return tr("a parameter is not constant")
     attrs = lookup_attrs(x, y, node)
     return [graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)]
 
@@ -71,7 +72,7 @@ def rescale(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
     """DQ → Q with nothing between: nothing, or a table from one scale to the other."""
     x, y = dequantised(graph, dq.output), written(graph, q)
     if not is_bytes(x) or y is None or y.value.dtype not in EIGHT_BITS:
-        return "not 8 bits per tensor on both sides"
+        return tr("not 8 bits per tensor on both sides")
     if x.same_as(y):
         return [graph.replace([q], "Identity", [x.value], name=q.name)]
     return [graph.replace([q], "QLookup", [x.value], lookup_attrs(x, y, None), name=q.name)]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import LiteError
 from ..ir import Graph, Journal, Node, Value, handed_out, verify
@@ -58,7 +59,7 @@ class P:
         shared: bool = False,
     ) -> None:
         if name in RESERVED:
-            raise ValueError(f"a pattern part cannot be called {name!r}")
+            raise ValueError(tr("a pattern part cannot be called {name!r}", name=name))
         self.ops = (op,) if isinstance(op, str) else tuple(op)
         self.args = args
         self.name = name
@@ -244,9 +245,9 @@ class RulePass:
         for node in m.inner:
             for value in node.outputs:
                 if graph.is_output(value) or id(value) in pinned:
-                    return skip(f"{value.name} is an output of the model", node)
+                    return skip(tr("{name} is an output of the model", name=value.name), node)
                 if id(value) in operands or any(id(r) not in members for r in value.readers):
-                    return skip(f"{node.op} output has another reader", node)
+                    return skip(tr("{node} output has another reader", node=node.op), node)
         return None
 
     def _refuse(self, m: Match, refusal: Skip, journal: Journal) -> None:

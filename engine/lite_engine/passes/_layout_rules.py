@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Node, Value
 
@@ -97,7 +98,7 @@ def _axis_attr(default: int) -> Callable[[Node, Perm, Const], Moved]:
 def _quantize(node: Node, perm: Perm, const: Const) -> Moved | str:
     scale = node.input(1)
     if scale is None or scale.shape is None or len(scale.shape) > 1:
-        return "the scale has more than one axis"
+        return tr("the scale has more than one axis")
     if len(scale.shape) == 0 or scale.shape == (1,):
         return _same(node, perm)
     return _axis_attr(1)(node, perm, const)
@@ -108,7 +109,7 @@ def _reduce(node: Node, perm: Perm, const: Const) -> Moved | str:
     axes, given = node.input(1), _ints(node.input(1))
     keep = bool(node.attrs.get("keepdims", 1))
     if axes is not None and given is None:
-        return "the axes are not constant"
+        return tr("the axes are not constant")
     if not given:
         if node.attrs.get("noop_with_empty_axes") or keep:
             return _same(node, perm)
@@ -129,7 +130,7 @@ def _arg(node: Node, perm: Perm, const: Const) -> Moved:
 def _squeeze(node: Node, perm: Perm, const: Const) -> Moved | str:
     axes, given = node.input(1), _ints(node.input(1))
     if axes is None or given is None:
-        return "the axes are not constant"
+        return tr("the axes are not constant")
     gone = [a % len(perm) for a in given]
     return Moved([_array([perm[a] for a in gone], axes, const)], dict(node.attrs),
                  [without(perm, gone)])  # fmt: skip
@@ -138,7 +139,7 @@ def _squeeze(node: Node, perm: Perm, const: Const) -> Moved | str:
 def _unsqueeze(node: Node, perm: Perm, const: Const) -> Moved | str:
     given = _ints(node.input(1))
     if given is None:
-        return "the axes are not constant"
+        return tr("the axes are not constant")
     rank = len(perm) + len(given)
     new = [a % rank for a in given]
     return Moved(list(node.inputs[1:]), dict(node.attrs), [with_new(perm, new)])
@@ -147,7 +148,7 @@ def _unsqueeze(node: Node, perm: Perm, const: Const) -> Moved | str:
 def _slice(node: Node, perm: Perm, const: Const) -> Moved | str:
     axes, given = node.input(3), _ints(node.input(3))
     if axes is None or given is None:
-        return "the axes are not given as constants"
+        return tr("the axes are not given as constants")
     rest = list(node.inputs[1:])
     rest[2] = _array([perm[a % len(perm)] for a in given], axes, const)
     return _same(node, perm, rest)
@@ -158,12 +159,12 @@ def _pad(node: Node, perm: Perm, const: Const) -> Moved | str:
     axes, given = node.input(3), _ints(node.input(3))
     if axes is not None:
         if given is None:
-            return "the axes are not constant"
+            return tr("the axes are not constant")
         rest[2] = _array([perm[a % len(perm)] for a in given], axes, const)
         return _same(node, perm, rest)
     pads, amounts = node.input(1), _ints(node.input(1))
     if pads is None or amounts is None or len(amounts) != 2 * len(perm):
-        return "the padding is not constant"
+        return tr("the padding is not constant")
     back, n = inverse(perm), len(perm)
     rest[0] = _array([amounts[a] for a in back] + [amounts[n + a] for a in back], pads, const)
     return _same(node, perm, rest)
@@ -175,7 +176,7 @@ def _per_axis(index: int) -> Callable[[Node, Perm, Const], Moved | str]:
     def rule(node: Node, perm: Perm, const: Const) -> Moved | str:
         value, given = node.input(index), _ints(node.input(index))
         if value is None or given is None or len(given) != len(perm):
-            return "the amounts per axis are not constant"
+            return tr("the amounts per axis are not constant")
         rest = list(node.inputs[1:])
         rest[index - 1] = _array([given[a] for a in inverse(perm)], value, const)
         return _same(node, perm, rest)
@@ -197,9 +198,9 @@ def _resized(node: Node, rank: int) -> list[int]:
 
 def _resize(node: Node, perm: Perm, const: Const) -> Moved | str:
     if node.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize":
-        return "a region of interest is cut out"
+        return tr("a region of interest is cut out")
     if any(a >= 2 and perm[a] < 2 for a in _resized(node, len(perm))):
-        return "it would resize other axes than the spatial ones"
+        return tr("it would resize other axes than the spatial ones")
     axes = node.attrs.get("axes")
     if axes:
         return _same(node, perm, axes=[perm[a % len(perm)] for a in axes])
@@ -208,7 +209,7 @@ def _resize(node: Node, perm: Perm, const: Const) -> Moved | str:
         if value is None:
             continue
         if value.const is None or value.const.size not in (0, len(perm)):
-            return "the size is not constant"
+            return tr("the size is not constant")
         if value.const.size:
             rest[i] = const(value.const[inverse(perm)], value)
     return _same(node, perm, rest)
@@ -225,7 +226,7 @@ def _gather(node: Node, perm: Perm, const: Const) -> Moved | str:
     axis = int(node.attrs.get("axis", 0)) % len(perm)
     rank = None if indices is None or indices.shape is None else len(indices.shape)
     if rank not in (0, 1):
-        return "the indices have more than one axis"
+        return tr("the indices have more than one axis")
     out = perm if rank else without(perm, [axis])
     return Moved(list(node.inputs[1:]), {**node.attrs, "axis": perm[axis]}, [out])
 
@@ -233,7 +234,7 @@ def _gather(node: Node, perm: Perm, const: Const) -> Moved | str:
 def _cumsum(node: Node, perm: Perm, const: Const) -> Moved | str:
     axis, given = node.input(1), _ints(node.input(1))
     if axis is None or axis.const is None or not given:
-        return "the axis is not constant"
+        return tr("the axis is not constant")
     moved = np.array(perm[given[0] % len(perm)], axis.const.dtype).reshape(axis.const.shape)
     return _same(node, perm, [const(moved, axis)])
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 
@@ -22,9 +23,9 @@ def bypass(graph: Graph, node: Node, value: Value) -> str:
             inner.outputs = [value if v is out else v for v in inner.outputs]
     else:
         if value.producer is None or value.producer not in graph.nodes:
-            return "it joins an input or constant to an output of the model"
+            return tr("it joins an input or constant to an output of the model")
         if graph.is_output(value):
-            return "both sides are outputs of the model"
+            return tr("both sides are outputs of the model")
         producer = value.producer
         node.inputs = ()  # type: ignore[assignment]
         graph.nodes.remove(node)

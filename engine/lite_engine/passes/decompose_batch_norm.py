@@ -9,6 +9,7 @@ rank 2 gets Mul and Add instead.
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, rule, skip
@@ -21,9 +22,9 @@ class decompose_batch_norm:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.bn.attrs.get("training_mode") or len(m.bn.outputs) > 1:
-            return skip("batch-norm is in training mode", m.bn)
+            return skip(tr("batch-norm is in training mode"), m.bn)
         if rank_of(m.x) not in (2, 3, 4):
-            return skip("the rank is not 2, 3 or 4", m.bn)
+            return skip(tr("the rank is not 2, 3 or 4"), m.bn)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Dim, DType, Graph, Node, Value
 from ..ops.linalg import parse_einsum
@@ -146,21 +147,21 @@ class decompose_einsum:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         values = [v for v in m.einsum.inputs if v is not None]
         if any(v.dtype is not DType.F32 for v in values):
-            return skip("the operands are not float32", m.einsum)
+            return skip(tr("the operands are not float32"), m.einsum)
         if any(v.shape is None or None in v.shape or 0 in v.shape for v in values):
-            return skip("a size of an operand is not known, or is 0", m.einsum)
+            return skip(tr("a size of an operand is not known, or is 0"), m.einsum)
         operands, output = _parsed(m.einsum)
         if any(len(set(x.labels)) != len(x.labels) for x in operands):
-            return skip("a label stands twice in a term (a diagonal)", m.einsum)
+            return skip(tr("a label stands twice in a term (a diagonal)"), m.einsum)
         if len(operands) == 1:
             return None
         a, b = operands
         for label in (label for label in a.labels if label in b.labels):
             pair = {a.sizes[label], b.sizes[label]}
             if len(pair) > 1 and 1 not in pair:
-                return skip(f"whether sizes of {label} are equal is open", m.einsum)
+                return skip(tr("whether sizes of {label} are equal is open", label=label), m.einsum)
         if not _Product.of(*_terms(a, b, output), output).writable({**b.sizes, **a.sizes}):
-            return skip("two open sizes would share a Reshape", m.einsum)
+            return skip(tr("two open sizes would share a Reshape"), m.einsum)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:

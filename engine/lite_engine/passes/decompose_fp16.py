@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import DType, Graph, Journal, Value
 from ..ops._core import bf16_to_f32
@@ -32,7 +33,7 @@ def decompose_fp16(graph: Graph, journal: Journal) -> int:
         return 0
     nested = next((n for n in graph.nodes if any(True for _ in n.subgraphs())), None)
     if nested is not None:
-        journal.refused(NAME, (nested.name,), "branches and loops hold types of their own")
+        journal.refused(NAME, (nested.name,), tr("branches and loops hold types of their own"))
         return 0
     ends = {id(v): v for v in (*graph.inputs, *graph.outputs) if v.dtype in HALVES}
     for value in [v for v in graph.values() if v.dtype in HALVES and id(v) not in ends]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Journal, Node, Value
 from ..ops import find_op
@@ -27,7 +28,7 @@ def drop_duplicates(graph: Graph, journal: Journal) -> int:
         if first is node or len(first.outputs) != len(node.outputs):
             continue
         if any(graph.is_output(v) or id(v) in pinned for v in node.outputs):
-            journal.refused("drop-duplicates", (node.name,), "it makes an output of the model")
+            journal.refused("drop-duplicates", (node.name,), tr("it makes an output of the model"))
             continue
         for old, new in zip(node.outputs, first.outputs):
             graph.replace_uses(old, new)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lite_messages import tr
+
 from ..ir import DType, Graph, Journal, Node, Value
 from ._core import graph_pass, is_number
 from ._rewrite import bypass, same_shape
@@ -16,7 +18,7 @@ def drop_identity(graph: Graph, journal: Journal) -> int:
         value = _passed_through(node)
         if value is None:
             continue
-        reason = "its other outputs are read" if _side_outputs(graph, node) else ""
+        reason = tr("its other outputs are read") if _side_outputs(graph, node) else ""
         reason = reason or bypass(graph, node, value)
         if reason:
             journal.refused("drop-identity", (node.name,), reason)

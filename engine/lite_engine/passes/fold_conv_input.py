@@ -6,6 +6,7 @@ W ∗ (x·k + a)  =  (W·k) ∗ x + Σ W·a      the offset only without padding
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, rule, skip
@@ -27,15 +28,15 @@ class fold_conv_input:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.before.attrs.get("activation"):
-            return skip("the addition carries an activation", m.before)
+            return skip(tr("the addition carries an activation"), m.before)
         if m.before.output.shape is None or m.before.output.shape != m.x.shape:
-            return skip("the constant widens the shape", m.before)
+            return skip(tr("the constant widens the shape"), m.before)
         if per_channel(m.k.const, _channels(m), rank_of(m.x)) is None:
-            return skip("the constant is not one number per channel", m.before)
+            return skip(tr("the constant is not one number per channel"), m.before)
         if m.before.op in ("Add", "Sub") and _padded(m.conv):
-            return skip("an offset cannot pass zero padding", m.conv)
+            return skip(tr("an offset cannot pass zero padding"), m.conv)
         if m.before.op == "Div" and not m.k.const.all():
-            return skip("division by zero", m.before)
+            return skip(tr("division by zero"), m.before)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

@@ -6,6 +6,8 @@ AveragePool of the map's size      GlobalAveragePool(x)
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, no_match, rule, skip
 from ._rewrite import static_shape
@@ -22,7 +24,7 @@ class fold_reduce_mean:
         if {int(a) % rank for a in m.axes.const.ravel()} != set(range(2, rank)):
             return no_match(m.root)
         if m.x.dtype is not None and not m.x.dtype.is_float:
-            return skip(f"{m.x.dtype} is not a floating-point type", m.root)
+            return skip(tr("{dtype} is not a floating-point type", dtype=m.x.dtype), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:
@@ -46,7 +48,7 @@ class fold_average_pool:
         out = static_shape(m.root.output)
         whole = out is not None and set(out[2:]) == {1}
         if any(attrs.get("pads", [])) or not whole or set(attrs.get("dilations", [])) - {1}:
-            return skip("the window is padded, dilated or moves", m.root)
+            return skip(tr("the window is padded, dilated or moves"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

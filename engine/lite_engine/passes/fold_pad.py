@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import op_names
@@ -29,16 +30,16 @@ class fold_pad:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.pad.attrs.get("mode", "constant") != "constant":
-            return skip(f"padding mode is {m.pad.attrs['mode']}", m.pad)
+            return skip(tr("padding mode is {attrs}", attrs=m.pad.attrs["mode"]), m.pad)
         if m.window.attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID"):
-            return skip("the window chooses its own padding", m.window)
+            return skip(tr("the window chooses its own padding"), m.window)
         widths = _widths(m)
         if widths is None:
-            return skip("the rank is not known", m.pad)
+            return skip(tr("the rank is not known"), m.pad)
         if widths[:2].any():
-            return skip("it pads the batch or the channels", m.pad)
+            return skip(tr("it pads the batch or the channels"), m.pad)
         if (widths < 0).any():
-            return skip("negative widths crop", m.pad)
+            return skip(tr("negative widths crop"), m.pad)
         return _value_fits(m)
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -73,22 +74,24 @@ def _value_fits(m: Match) -> Skip | None:
         if value <= -3.4e38 or (value == 0 and _never_negative(m.x)):
             own = m.window.attrs.get("pads", [])
             # an own pad of −∞ and a Pad of 0 are different numbers
-            return skip("it has padding of its own", m.window) if any(own) and value == 0 else None
-        return skip(f"{value:g} could be the maximum", m.pad)
+            return (
+                skip(tr("it has padding of its own"), m.window) if any(own) and value == 0 else None
+            )
+        return skip(tr("{value:g} could be the maximum", value=value), m.pad)
     zero = 0.0
     if m.window.op == "QLinearConv":
         if m.window.inputs[2].const is None:
-            return skip("the zero point is computed", m.window)
+            return skip(tr("the zero point is computed"), m.window)
         zero = float(m.window.inputs[2].const.ravel()[0])
     if value != zero:
-        return skip(f"pads with {value:g}, not {zero:g}", m.pad)
+        return skip(tr("pads with {value:g}, not {zero:g}", value=value, zero=zero), m.pad)
     if m.window.op == "AveragePool":
         if any(m.window.attrs.get("pads", [])) and not m.window.attrs.get("count_include_pad"):
-            return skip("its own padding is not counted", m.window)
+            return skip(tr("its own padding is not counted"), m.window)
         if m.window.attrs.get("ceil_mode"):
-            return skip("windows past the end count differently", m.window)
+            return skip(tr("windows past the end count differently"), m.window)
         if not m.window.attrs.get("count_include_pad"):
-            return skip("the average does not count padding", m.window)
+            return skip(tr("the average does not count padding"), m.window)
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import Match, P, Skip, no_match, rule, skip
@@ -19,13 +20,13 @@ class fold_resize_axes:
         if not m.resize.attrs.get("axes"):
             return no_match(m.resize)
         if m.bound.get("roi") is not None:
-            return skip("a region of interest is cut out", m.resize)
+            return skip(tr("a region of interest is cut out"), m.resize)
         if m.resize.attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch":
-            return skip("it keeps the aspect ratio", m.resize)
+            return skip(tr("it keeps the aspect ratio"), m.resize)
         if m.array("scales") is None and m.array("sizes") is None:
-            return skip("the size is not constant", m.resize)
+            return skip(tr("the size is not constant"), m.resize)
         if m.x.shape is None or (m.array("scales") is None and not m.x.type.is_static):
-            return skip("the input's size is not known", m.resize)
+            return skip(tr("the input's size is not known"), m.resize)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

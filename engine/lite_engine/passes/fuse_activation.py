@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node
 from ..ops import op_names
@@ -22,11 +23,13 @@ class fuse_activation:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.base.attrs.get("activation"):
-            return skip("an activation is fused already", m.base)
+            return skip(tr("an activation is fused already"), m.base)
         if m.base.output.dtype is not None and not m.base.output.dtype.is_float:
-            return skip(f"{m.base.output.dtype} is not a floating-point type", m.base)
+            return skip(
+                tr("{dtype} is not a floating-point type", dtype=m.base.output.dtype), m.base
+            )
         if _params(m.act) is None:
-            return skip("the bounds are not constant numbers", m.act)
+            return skip(tr("the bounds are not constant numbers"), m.act)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, rule, skip
@@ -27,9 +28,9 @@ class _Affine:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         refusal = foldable(m.conv)
         if refusal is None and m.root.attrs.get("activation"):
-            refusal = skip("the addition carries an activation", m.root)
+            refusal = skip(tr("the addition carries an activation"), m.root)
         if refusal is None and _constant(m) is None:
-            refusal = skip("the constant is not one number per channel", m.root)
+            refusal = skip(tr("the constant is not one number per channel"), m.root)
         return refusal
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -59,5 +60,5 @@ class fuse_conv_scale(_Affine):
     def check(self, graph: Graph, m: Match) -> Skip | None:
         refusal = super().check(graph, m)
         if refusal is None and m.root.op == "Div" and not np.all(m.array("k")):
-            refusal = skip("division by zero", m.root)
+            refusal = skip(tr("division by zero"), m.root)
         return refusal

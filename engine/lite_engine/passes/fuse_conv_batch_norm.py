@@ -6,6 +6,7 @@ s = γ / √(σ² + ε)        W' = W·s  (per output channel)        b' = (b �
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, rule, skip
@@ -25,7 +26,7 @@ class fuse_conv_batch_norm:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         return foldable(m.conv) or (
-            skip("batch-norm is in training mode", m.bn)
+            skip(tr("batch-norm is in training mode"), m.bn)
             if m.bn.attrs.get("training_mode") or len(m.bn.outputs) > 1
             else None
         )
@@ -42,13 +43,13 @@ def foldable(conv: Node) -> Skip | None:
     """Why a per-channel factor and offset cannot go into this convolution."""
     weight, bias = conv.inputs[1], conv.input(2)
     if weight is None or weight.const is None:
-        return skip("the weight is not constant", conv)
+        return skip(tr("the weight is not constant"), conv)
     if bias is not None and bias.const is None:
-        return skip("the bias is not constant", conv)
+        return skip(tr("the bias is not constant"), conv)
     if bias is not None and bias.const is not None and bias.const.ndim != 1:
-        return skip("the bias does not have one axis", conv)
+        return skip(tr("the bias does not have one axis"), conv)
     if conv.attrs.get("activation"):
-        return skip("an activation comes between", conv)
+        return skip(tr("an activation comes between"), conv)
     return None
 
 

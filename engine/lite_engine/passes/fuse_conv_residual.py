@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ..ir import Graph, Node
 from ._core import Match, P, Skip, rule, skip
 from ._rewrite import same_shape
@@ -15,14 +17,14 @@ class fuse_conv_residual:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.conv.attrs.get("activation"):
-            return skip("an activation comes between", m.conv)
+            return skip(tr("an activation comes between"), m.conv)
         if m.other.is_const:
-            return skip("the other operand is constant", m.add)
+            return skip(tr("the other operand is constant"), m.add)
         if not same_shape(m.conv.output, m.other):
-            return skip("the operands differ in shape, or it is not known", m.add)
+            return skip(tr("the operands differ in shape, or it is not known"), m.add)
         rival = m.other.producer
         if rival is not None and rival.op == "Conv" and _takes(graph, rival, m):
-            return skip("the other convolution runs last and takes this one's output", m.conv)
+            return skip(tr("the other convolution runs last and takes this one's output"), m.conv)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

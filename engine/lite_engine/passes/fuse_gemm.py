@@ -8,6 +8,7 @@ Gemm(x, W, c)·k + a                    Gemm(x, W·k, c·k + a)                p
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import op_names
@@ -24,16 +25,16 @@ class fuse_matmul_bias:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.product.attrs.get("activation") or m.root.attrs.get("activation"):
-            return skip("an activation comes between", m.root)
+            return skip(tr("an activation comes between"), m.root)
         if m.w.const.ndim != 2:
-            return skip("the weight is a stack of matrices", m.product)
+            return skip(tr("the weight is a stack of matrices"), m.product)
         rank = rank_of(m.x)
         if rank is None or rank < 2:
-            return skip("the input's rank is not known or below 2", m.product)
+            return skip(tr("the input's rank is not known or below 2"), m.product)
         if per_channel(m.b.const, m.w.const.shape[1], rank, rank - 1) is None:
-            return skip("the constant is not one number per column", m.root)
+            return skip(tr("the constant is not one number per column"), m.root)
         if m.x.shape[:-1].count(None) + sum(isinstance(d, str) for d in m.x.shape[:-1]) > 1:
-            return skip("more than one leading dimension is not known", m.product)
+            return skip(tr("more than one leading dimension is not known"), m.product)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:
@@ -67,14 +68,14 @@ class fuse_gemm_affine:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.gemm.attrs.get("activation") or m.root.attrs.get("activation"):
-            return skip("an activation comes between", m.root)
+            return skip(tr("an activation comes between"), m.root)
         if per_channel(m.k.const, _columns(m), 2) is None:
-            return skip("the constant is not one number per column", m.root)
+            return skip(tr("the constant is not one number per column"), m.root)
         c = m.array("c")
         if c is not None and per_channel(c, _columns(m), 2) is None:
-            return skip("the bias is not one number per column", m.gemm)
+            return skip(tr("the bias is not one number per column"), m.gemm)
         if m.root.op == "Div" and not m.k.const.all():
-            return skip("division by zero", m.root)
+            return skip(tr("division by zero"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -123,7 +124,7 @@ class hoist_activation:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.base.attrs.get("activation"):
-            return skip("an activation is fused already", m.base)
+            return skip(tr("an activation is fused already"), m.base)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Journal, Node, QuantParams, Value
 from ..ops import find_op
@@ -124,20 +125,23 @@ class _Walk:
             if value is None or (value.is_const and len(value.shape or ()) <= rank):
                 continue
             if value.shape is None or len(value.shape) > rank:
-                return f"{value.name} has more axes than the transposed input, or unknown ones"
+                return tr(
+                    "{name} has more axes than the transposed input, or unknown ones",
+                    name=value.name,
+                )
             inner = behind(value)
             if inner is not None and inner[1] == perm:
                 moving += _elements(value) or 1
             elif not _is_view(_padded(value, rank), inverse(perm)) and not _constant_behind(value):
                 size = _elements(value)
                 if size is None or len(value.shape) != rank:
-                    return f"{value.name} is not transposed and its size is not known"
+                    return tr("{name} is not transposed and its size is not known", name=value.name)
                 standing += size
         if standing and standing >= moving:
-            return "an input as large as the transposed one is not transposed"
+            return tr("an input as large as the transposed one is not transposed")
         attrs = dict(node.attrs)
         if node.op == "Concat" and "axis" not in attrs:
-            return "a Concat has no axis"  # a damaged file's
+            return tr("a Concat has no axis")  # a damaged file's
         if node.op == "Concat":
             attrs["axis"] = perm[int(attrs["axis"]) % rank]
         inputs = [self._aligned(v, perm, node) for v in node.inputs]

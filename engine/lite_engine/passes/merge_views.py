@@ -8,6 +8,7 @@ Transpose that moves sizes of 1     Reshape
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import Match, P, Skip, no_match, rule, skip
@@ -24,7 +25,7 @@ class merge_transposes:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         first, second = perm_of(m.before), perm_of(m.root)
         if not first or len(first) != len(second):
-            return skip("a permutation is not given", m.root)
+            return skip(tr("a permutation is not given"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -41,7 +42,7 @@ class merge_reshapes:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if _target(m.root) is None:
-            return skip("more than one dimension of the result is not known", m.root)
+            return skip(tr("more than one dimension of the result is not known"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

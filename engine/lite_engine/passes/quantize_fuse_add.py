@@ -7,6 +7,8 @@ ties may fall to the other side.
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, no_match, rule, skip
 from ._rewrite import same_shape
@@ -28,15 +30,15 @@ class quantize_fuse_add:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if not _takes_residual(m.conv):
-            return skip("the convolution has groups or a residual already", m.conv)
+            return skip(tr("the convolution has groups or a residual already"), m.conv)
         if m.r.is_const:
-            return skip("the other operand is constant", m.add)
+            return skip(tr("the other operand is constant"), m.add)
         if not same_shape(m.conv.output, m.r):
-            return skip("the operands differ in shape, or it is not known", m.add)
+            return skip(tr("the operands differ in shape, or it is not known"), m.add)
         made = m.conv.inputs[6:8]
         if any(a is None or a.const is None or a.const.ravel() != b.const.ravel()
                for a, b in zip(made, (m.scale, m.zero))):  # fmt: skip
-            return skip("the addition reads the sums with another scale or zero point", m.add)
+            return skip(tr("the addition reads the sums with another scale or zero point"), m.add)
         rival = m.r.producer
         if rival is not None and rival.op == "QLinearConv" and _takes_residual(rival):
             later = graph.nodes.index(rival) > graph.nodes.index(m.conv)

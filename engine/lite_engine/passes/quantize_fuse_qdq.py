@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Journal, Node, Value
 from ..ops import all_ops, op_names
@@ -61,17 +62,17 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
     if not any(inputs):
         return ""
     if graph.sole_reader(node.output) is not q or len(node.outputs) != 1:
-        return f"{node.op} output has another reader"
+        return tr("{node} output has another reader", node=node.op)
     y = written(graph, q)
     if y is None or y.value.dtype not in EIGHT_BITS:
-        return "the output is not quantized to 8 bits per tensor"
+        return tr("the output is not quantized to 8 bits per tensor")
     if node.op in ARITHMETIC:
         made = with_numbers(graph, node, q, inputs, y)
         if made is not None:
             return [made]
     handler = INTEGER_FORMS.get(node.op)
     if handler is None:
-        return f"{node.op} has no integer form"
+        return tr("{node} has no integer form", node=node.op)
     return handler(graph, node, q, inputs, y)
 
 
@@ -87,7 +88,7 @@ def _conv(
     if node.input(3) is not None:
         r = inputs[3]
         if not is_bytes(r):
-            return "the residual is not quantized to 8 bits"
+            return tr("the residual is not quantized to 8 bits")
         operands += [r.value, r.scale, r.zero]
     return _with_clamp(graph, node, q, "QLinearConv", operands, y)
 
@@ -107,9 +108,9 @@ def _conv_operands(
     """x, weight, y's parameters and bias; output channels lie along that axis of the weight."""
     x, w = inputs[0], inputs[1]
     if not is_bytes(x) or w is None or w.value.dtype not in EIGHT_BITS:
-        return "input or weight is not quantized to 8 bits"
+        return tr("input or weight is not quantized to 8 bits")
     if not w.per_tensor and w.axis != axis:
-        return f"the weight has a scale per axis {w.axis}, not per output channel"
+        return tr("the weight has a scale per axis {axis}, not per output channel", axis=w.axis)
     if not w.per_tensor and axis == 1:
         w = _for_each_group(graph, w, node.attrs.get("group", 1))
     bias = _bias(graph, node, x, w)
@@ -135,12 +136,12 @@ def _gemm(
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
     if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
-        return "input or weight is not quantized to 8 bits"
+        return tr("input or weight is not quantized to 8 bits")
     if node.attrs.get("beta", 1.0) != 1 and node.input(2) is not None:
-        return "beta is not 1"
+        return tr("beta is not 1")
     columns = 0 if node.attrs.get("transB", 0) else 1
     if not b.per_tensor and b.axis != columns:
-        return f"the weight has a scale per axis {b.axis}, not per column"
+        return tr("the weight has a scale per axis {axis}, not per column", axis=b.axis)
     bias = _bias(graph, node, a, b)
     if isinstance(bias, str):
         return bias
@@ -153,11 +154,13 @@ def _matmul(
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
     if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
-        return "an operand is not quantized to 8 bits"
+        return tr("an operand is not quantized to 8 bits")
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
-        return f"the weight has a scale per axis {b.axis}, not per column"
+        return tr("the weight has a scale per axis {axis}, not per column", axis=b.axis)
     if b.value.const is None or b.value.const.ndim != 2:
-        return "b is not a constant matrix: float kernels are faster than converting it each time"
+        return tr(
+            "b is not a constant matrix: float kernels are faster than converting it each time"
+        )
     operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
     operands += [y.scale, y.zero]
     return _with_clamp(graph, node, q, "QLinearMatMul", operands, y)
@@ -181,7 +184,7 @@ def _bias(graph: Graph, node: Node, x: Quantized, w: Quantized) -> Value | str |
     elif value.const is not None:
         real = value.const.astype(np.float64)
     else:
-        return "the bias is not constant"
+        return tr("the bias is not constant")
     limits = np.iinfo(np.int32)
     array = np.clip(np.rint(real.ravel() / scale), limits.min, limits.max).astype(np.int32)
     return graph.constant(array, graph.unique(f"{node.name}.bias"))
@@ -196,7 +199,7 @@ def _with_clamp(
     """The integer operator; behind it a table where a fused clamp is not the integers' own end."""
     act, params = node.attrs.get("activation", ""), node.attrs.get("activation_params", [])
     if act not in ("", "Relu", "Clip"):
-        return f"the fused {act} needs a range of its own before it"
+        return tr("the fused {act} needs a range of its own before it", act=act)
     attrs = {
         k: v for k, v in node.attrs.items() if not k.startswith("activation") and k not in ("beta",)
     }
@@ -226,9 +229,9 @@ def _binary(
 ) -> list[Node] | str:
     a, b = inputs
     if not is_bytes(a) or not is_bytes(b):
-        return "an operand is not quantized to 8 bits"
+        return tr("an operand is not quantized to 8 bits")
     if not a.value.dtype is b.value.dtype is y.value.dtype:
-        return "the operands differ in type"
+        return tr("the operands differ in type")
     operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
     operands += [y.scale, y.zero]
     return _with_clamp(graph, node, q, f"QLinear{node.op}", operands, y)
@@ -240,7 +243,7 @@ def _simple(
     """Pooling and Softmax: one input, one output, attributes as they are."""
     x = inputs[0]
     if not is_bytes(x) or x.value.dtype is not y.value.dtype:
-        return "input and output are not quantized alike to 8 bits"
+        return tr("input and output are not quantized alike to 8 bits")
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
     return [graph.replace([node, q], f"QLinear{node.op}", operands, node.attrs, name=node.name)]
 
@@ -250,7 +253,7 @@ def _concat(
 ) -> list[Node] | str:
     parts = [i for i in inputs if is_bytes(i)]
     if len(parts) != len(inputs):
-        return "an input is not quantized to 8 bits"
+        return tr("an input is not quantized to 8 bits")
     values = [p.value if p.same_as(y) else rescaled(graph, p, y, q) for p in parts]
     return [graph.replace([node, q], "Concat", values, node.attrs, name=node.name)]
 
@@ -261,7 +264,7 @@ def _keeping(
     """Operators that choose among numbers work on integers; other parameters take a table."""
     x = inputs[0]
     if not is_bytes(x):
-        return "its input is not quantized to 8 bits"
+        return tr("its input is not quantized to 8 bits")
     reason = why_not_keeping(node)
     if reason:
         return reason
@@ -282,11 +285,11 @@ def _keeping(
 def why_not_keeping(node: Node) -> str:
     """Why an operator that looks like a choice computes new numbers, "" when it does not."""
     if node.op == "Resize" and node.attrs.get("mode", "nearest") != "nearest":
-        return "interpolation creates new values"
+        return tr("interpolation creates new values")
     if node.op == "Pad" and node.attrs.get("mode", "constant") == "constant":
         value = node.input(2)
         if value is not None and value.const is None:
-            return "the padding value is not constant"
+            return tr("the padding value is not constant")
     return ""
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops.activation import unary_params
@@ -82,9 +83,9 @@ class _Recompose:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if any(n.attrs.get("activation") for n in m.nodes):
-            return skip("one of the nodes carries an activation", m.root)
+            return skip(tr("one of the nodes carries an activation"), m.root)
         if m.root.output.shape is not None and m.x.shape != m.root.output.shape:
-            return skip("a constant widens the shape", m.root)
+            return skip(tr("a constant widens the shape"), m.root)
         attrs = self.attrs(m)
         return attrs if isinstance(attrs, Skip) else None
 
@@ -109,7 +110,7 @@ def _hard_sigmoid(m: Match) -> dict[str, Any] | Skip:
         inverse = number(m.inverse)
         alpha = 1 / inverse if inverse else None
     if alpha is None or beta is None:
-        return skip("slope and offset are not one number each", m.root)
+        return skip(tr("slope and offset are not one number each"), m.root)
     return {"alpha": alpha, "beta": beta}
 
 
@@ -117,27 +118,34 @@ def _hard_swish(m: Match) -> dict[str, Any] | Skip:
     if "gate" in m.bound:
         alpha, beta = m.gate.attrs.get("alpha", 0.2), m.gate.attrs.get("beta", 0.5)
         if abs(alpha - 1 / 6) > 1e-5 or abs(beta - 0.5) > 1e-5:
-            return skip(f"its gate is HardSigmoid({alpha:g}, {beta:g}), not (1/6, 1/2)", m.gate)
+            return skip(
+                tr(
+                    "its gate is HardSigmoid({alpha:g}, {beta:g}), not (1/6, 1/2)",
+                    alpha=alpha,
+                    beta=beta,
+                ),
+                m.gate,
+            )
     return {}
 
 
 def _leaky(m: Match) -> dict[str, Any] | Skip:
     alpha = number(m.slope)
     if alpha is None:
-        return skip("one slope per channel", m.root)
+        return skip(tr("one slope per channel"), m.root)
     if m.root.op == "Max" and not 0 <= alpha <= 1:
-        return skip(f"max(x, {alpha:g}x) is not a LeakyRelu", m.root)
+        return skip(tr("max(x, {alpha:g}x) is not a LeakyRelu", alpha=alpha), m.root)
     return {"alpha": alpha}
 
 
 def _scaled(m: Match) -> dict[str, Any] | Skip:
     alpha = number(m.alpha)
-    return skip("one factor per channel", m.root) if alpha is None else {"alpha": alpha}
+    return skip(tr("one factor per channel"), m.root) if alpha is None else {"alpha": alpha}
 
 
 def _swish(m: Match) -> dict[str, Any] | Skip:
     alpha = m.root.attrs.get("alpha", 1.0)
-    return {} if alpha == 1 else skip(f"alpha is {alpha:g}", m.root)
+    return {} if alpha == 1 else skip(tr("alpha is {alpha:g}", alpha=alpha), m.root)
 
 
 def _positive(m: Match) -> dict[str, Any] | Skip:
@@ -161,9 +169,9 @@ class _Clip:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         low, high = self._bounds(m)
         if low is None or high is None:
-            return skip("the bounds are not one number each", m.root)
+            return skip(tr("the bounds are not one number each"), m.root)
         if low > high:
-            return skip(f"the bounds {low:g} and {high:g} cross", m.root)
+            return skip(tr("the bounds {low:g} and {high:g} cross", low=low, high=high), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

@@ -8,6 +8,7 @@ x / max(‖x‖₂, ε)                   LpNormalization
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ._core import C, Match, P, Skip, rule, skip
@@ -56,12 +57,14 @@ class _Norm:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if number(m.eps) is None:
-            return skip("epsilon is not one number", m.root)
+            return skip(tr("epsilon is not one number"), m.root)
         if any(n.op == "ReduceMean" and not n.attrs.get("keepdims", 1) for n in m.nodes):
-            return skip("the mean drops its axes", m.mean)
+            return skip(tr("the mean drops its axes"), m.mean)
         axes = [_trailing_axis(m.x, m.bound.get(k, m.inner_axes)) for k in ("axes", "inner_axes")]
         if axes[0] is None or axes[0] != axes[1]:
-            return skip("it does not normalize the last axes, or their sizes are not fixed", m.root)
+            return skip(
+                tr("it does not normalize the last axes, or their sizes are not fixed"), m.root
+            )
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -91,7 +94,7 @@ class recompose_rms_norm(_Norm):
             mean = producer.input(1)
             if mean is not None and mean.producer is not None and mean.producer.op == "ReduceMean":
                 return skip(
-                    "the mean is subtracted: it is a layer norm that was not matched", m.root
+                    tr("the mean is subtracted: it is a layer norm that was not matched"), m.root
                 )
         return refusal
 
@@ -108,9 +111,9 @@ class fuse_norm_affine:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.root.attrs.get("activation"):
-            return skip("the addition carries an activation", m.root)
+            return skip(tr("the addition carries an activation"), m.root)
         if _as_scale(m) is None:
-            return skip("the constant does not have the shape of the normalized axes", m.root)
+            return skip(tr("the constant does not have the shape of the normalized axes"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -152,14 +155,14 @@ class recompose_l2_norm:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.axes.const.size != 1:
-            return skip("the norm is over several axes", m.norm)
+            return skip(tr("the norm is over several axes"), m.norm)
         if not m.norm.attrs.get("keepdims", 1):
-            return skip("the norm drops its axis", m.norm)
+            return skip(tr("the norm drops its axis"), m.norm)
         floor = number(m.bound["floor"]) if "floor" in m.bound else 0.0
         if floor is None or not 0 <= floor <= _TINY:
-            return skip("the lower bound of the norm is not tiny", m.root)
+            return skip(tr("the lower bound of the norm is not tiny"), m.root)
         if m.root.output.shape != m.x.shape:
-            return skip("the result has another shape", m.root)
+            return skip(tr("the result has another shape"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

@@ -7,6 +7,7 @@ everything after it is a true victim.
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import UsageError
 
@@ -17,7 +18,9 @@ KINDS = ("drop_last_column", "swap_channels", "overflow_fp16", "forget_bias", "r
 def check_kind(kind: str) -> str:
     """Raises UsageError for an unknown kind."""
     if kind not in KINDS:
-        raise UsageError(f"fault {kind!r} is not one of {', '.join(KINDS)}")
+        raise UsageError(
+            tr("fault {kind!r} is not one of {kinds}", kind=kind, kinds=", ".join(KINDS))
+        )
     return kind
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import ShapeError
 from ..ops import OpDef
 from .model import Layout, row_major
@@ -104,7 +106,15 @@ def remap_attrs(op: OpDef, attrs: dict[str, Any], layout: Layout) -> dict[str, A
         if value is None or len(value) == 0:
             continue
         if len(value) not in (rank, 2 * rank):
-            raise ShapeError(f"{key} has {len(value)} entries for rank {rank}", where=op.name)
+            raise ShapeError(
+                tr(
+                    "{key} has {entries} entries for rank {rank}",
+                    key=key,
+                    entries=len(value),
+                    rank=rank,
+                ),
+                where=op.name,
+            )
         half = [value[i : i + rank] for i in range(0, len(value), rank)]
         out[key] = [part[axis] for part in half for axis in layout]
     return out

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import DType, Graph, Node, TypeInfo, Value, captured
 from ..ops import OpDef, get_op
@@ -155,14 +156,18 @@ class Lowering:
 
     def _place(self, node: Node, types: list[TypeInfo | None]) -> Placement:
         if self.backend == "reference":
-            return Placement("reference", "numpy", "NumPy reference")
+            return Placement("reference", "numpy", tr("NumPy reference"))
         for value in (*node.inputs, *node.outputs):
             if value is None or value.const is not None:
                 continue
             if value.dtype is None or not value.type.is_static:
-                return Placement("reference", "numpy", f"the shape of {value.name} depends on data")
+                return Placement(
+                    "reference", "numpy", tr("the shape of {name} depends on data", name=value.name)
+                )
         if any(True for _ in node.subgraphs()):
-            return Placement("reference", "numpy", f"{node.op} runs its subgraph step by step")
+            return Placement(
+                "reference", "numpy", tr("{node} runs its subgraph step by step", node=node.op)
+            )
         where = self.overrides.get(node.name, self.backend)
         placement = select(
             node,
@@ -365,7 +370,7 @@ class Lowering:
                     f"Copy {value.name}",
                     "Relayout",
                     "copy_relayout",
-                    "into the output's own memory",
+                    tr("into the output's own memory"),
                     self.pool._host_backend(),
                     [index],
                     [out],

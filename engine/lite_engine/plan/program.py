@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType
@@ -63,7 +64,7 @@ def encode(plan: Plan, table: WeightTable) -> bytes:
         return _encode(plan, table)
     except (struct.error, OverflowError):
         raise ShapeError(
-            "a size or an attribute of this model is too large for a native program"
+            tr("a size or an attribute of this model is too large for a native program")
         ) from None
 
 
@@ -101,10 +102,10 @@ def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: Strings
         offset = tensor.offset
     elif role == "weight":
         if tensor.data is None:
-            raise ShapeError("a weight without data", where=tensor.name)
+            raise ShapeError(tr("a weight without data"), where=tensor.name)
         weight = table.add(tensor.data)
     if offset < 0:
-        raise ShapeError("lies before the tensor it aliases", where=tensor.name)
+        raise ShapeError(tr("lies before the tensor it aliases"), where=tensor.name)
     return struct.pack(
         f"<I4BiIQq4ii{len(tensor.dims)}q",
         strings.add(tensor.name),
@@ -159,8 +160,13 @@ def _attr(step: Step, name: str, value: Any) -> tuple[int, int, bytes]:
     if array.dtype.kind == "f":
         return _FLOATS, array.size, array.astype("<f8").tobytes()
     raise ShapeError(
-        f"{step.name} ({step.op}): attribute {name!r} of type {type(value).__name__} "
-        "has no place in a native program"
+        tr(
+            "{step} ({op}): attribute {name!r} of type {kind} has no place in a native program",
+            step=step.name,
+            op=step.op,
+            name=name,
+            kind=type(value).__name__,
+        )
     )
 
 

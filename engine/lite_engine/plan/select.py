@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lite_messages import tr
+
 from ..errors import UnsupportedOperatorError
 from ..ir import DType, Node, TypeInfo
 from ..ops import KernelRef, get_op
@@ -35,11 +37,11 @@ def kernels_for(
     usable, reasons = [], []
     refs = [k for k in op.kernels if k.backend == backend]
     if not refs:
-        return [], [f"{op.name} has no {backend} kernel"]
+        return [], [tr("{op} has no {backend} kernel", op=op.name, backend=backend)]
     first = next((t for t in types if t is not None), None)
     missing = _runtime_attr(node, types)
     if missing:
-        return [], [f"{op.name}'s {missing} is computed at run time"]
+        return [], [tr("{op}'s {missing} is computed at run time", op=op.name, missing=missing)]
     for ref in refs:
         dtype = first.dtype if first else DType.F32
         if ref.precision not in (None, compute):
@@ -94,7 +96,7 @@ def select(
             usable, _ = kernels_for(node, types, candidate)
         if usable:
             ref = next((k for k in usable if k.name == tuned), usable[0])
-            why = "chosen for this layer" if ref.name == tuned else ref.why or "only kernel"
+            why = tr("chosen for this layer") if ref.name == tuned else ref.why or tr("only kernel")
             if given_up:
                 why = f"{'; '.join(given_up)}; {why}"
             return Placement(candidate, ref.name, why)
@@ -102,8 +104,12 @@ def select(
     op = get_op(node.op, node.name)
     if op._reference is None:
         raise UnsupportedOperatorError(
-            f"{node.op} cannot run on any backend ({'; '.join(given_up)})",
+            tr(
+                "{node} cannot run on any backend ({given_up})",
+                node=node.op,
+                given_up="; ".join(given_up),
+            ),
             (node.name,),
             where=node.name,
         )
-    return Placement("reference", "numpy", "; ".join(given_up) or "NumPy reference")
+    return Placement("reference", "numpy", "; ".join(given_up) or tr("NumPy reference"))

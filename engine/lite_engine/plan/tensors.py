@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ..ir import DType, Value
 from . import layout as lay
 from .model import Layout, Plan, PlanTensor, Step, logical_dims, row_major
@@ -112,7 +114,7 @@ class TensorPool:
                 at,
                 kind,
                 space,
-                f"{'to' if space == DEVICE else 'from'} the OpenCL device",
+                tr("to the OpenCL device") if space == DEVICE else tr("from the OpenCL device"),
             )
         if kind != dtype:
             index = self._move(
@@ -130,7 +132,7 @@ class TensorPool:
     def _relayout(self, value: Value, source: int, layout: Layout, dtype: DType, space: str) -> int:
         have = self.plan.tensors[source].layout
         perm = [have.index(axis) for axis in layout]
-        why = f"memory order {_order(have)} to {_order(layout)}"
+        why = tr("memory order {before} to {after}", before=_order(have), after=_order(layout))
         return self._move(value, "Relayout", source, layout, dtype, space, why, perm=perm)
 
     def _move(

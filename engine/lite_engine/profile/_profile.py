@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import UsageError
 from ..plan import Plan, Step
@@ -48,7 +49,10 @@ def profile(
     `Predictor.run`. Raises ShapeError when the feeds do not fit, UsageError without runs.
     """
     if runs < 1 or warmup < 0:
-        raise UsageError(f"{runs} runs after {warmup} to warm up", fix="measure at least one run")
+        raise UsageError(
+            tr("{runs} runs after {warmup} to warm up", runs=runs, warmup=warmup),
+            fix=tr("measure at least one run"),
+        )
     return predictor.or_on_the_cpu(
         lambda: _profile(predictor, feeds, runs, warmup, progress, device, roof)
     )

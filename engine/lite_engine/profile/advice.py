@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr, trn
+
 from ..backends import Offload, get_backend
 from ..ir import Journal
 from ..ops import op_names
@@ -50,7 +52,11 @@ class Advice:
         return asdict(self)
 
     def __str__(self) -> str:
-        gain = f"up to {self.gain_ms:.3f} ms" if self.gain_ms else "gain not known"
+        gain = (
+            tr("up to {gain_ms:.3f} ms", gain_ms=self.gain_ms)
+            if self.gain_ms
+            else tr("gain not known")
+        )
         return f"{self.evidence}; {self.advice} ({gain}): {self.command}"
 
 
@@ -104,13 +110,17 @@ class _Case:
         cores = self.profile.environment.get("cores")
         if self.on_device:
             command = self.profile_with("--tune normal")
-            return "measure which layers the CPU runs faster", command, host_target()
+            return tr("measure which layers the CPU runs faster"), command, host_target()
         if self.has_gpu:
-            return "measure it on OpenCL", self.profile_with("", "opencl"), "opencl"
+            return tr("measure it on OpenCL"), self.profile_with("", "opencl"), "opencl"
         if self.profile.threads > 1:
-            return "measure with one thread", self.profile_with("--threads 1"), ""
+            return tr("measure with one thread"), self.profile_with("--threads 1"), ""
         if isinstance(cores, int) and cores > 1:
-            return f"measure with {cores} threads", self.profile_with(f"--threads {cores}"), ""
+            return (
+                tr("measure with {cores} threads", cores=cores),
+                self.profile_with(f"--threads {cores}"),
+                "",
+            )
         return None
 
 
@@ -161,12 +171,22 @@ def _below_its_roof(case: _Case) -> Iterator[Advice]:
         if tried is None:
             return
         yield Advice(
-            "below-its-roof", [row.name],
-            f"{row.name} takes {100 * row.share:.0f} % of the time at {100 * part:.0f} % of its "
-            f"{row.bound_by} roof ({row.kernel})",
-            tried[0], row.median_ms * (1 - part / HOPED_FRACTION), tried[1],
+            "below-its-roof",
+            [row.name],
+            tr(
+                "{row} takes {share:.0f} % of the time at {part:.0f} % of its "
+                "{bound_by} roof ({kernel})",
+                row=row.name,
+                share=100 * row.share,
+                part=100 * part,
+                bound_by=row.bound_by,
+                kernel=row.kernel,
+            ),
+            tried[0],
+            row.median_ms * (1 - part / HOPED_FRACTION),
+            tried[1],
             f"session.override({row.name!r}, {tried[2]!r})" if tried[2] else "",
-        )  # fmt: skip
+        )
 
 
 def _fallback_between_device_layers(case: _Case) -> Iterator[Advice]:
@@ -187,14 +207,24 @@ def _fallback_between_device_layers(case: _Case) -> Iterator[Advice]:
                 gain = sum(r.median_ms for r in around)
                 names = [r.name for r in away]
                 yield Advice(
-                    "fallback", names,
-                    f"{', '.join(names[:3])} run{'s' if len(names) == 1 else ''} on "
-                    f"{away[0].backend} between layers of the device ({away[0].why}); the "
-                    f"transfers cost {gain:.3f} ms",
-                    "measure which of the layers around it should also run on the CPU", gain,
+                    "fallback",
+                    names,
+                    trn(
+                        "{names} runs on {backend} between layers of the device "
+                        "({why}); the transfers cost {gain:.3f} ms",
+                        "{names} run on {backend} between layers of the device "
+                        "({why}); the transfers cost {gain:.3f} ms",
+                        len(names),
+                        names=", ".join(names[:3]),
+                        backend=away[0].backend,
+                        why=away[0].why,
+                        gain=gain,
+                    ),
+                    tr("measure which of the layers around it should also run on the CPU"),
+                    gain,
                     case.profile_with("--tune normal"),
                     f"session.override({_neighbour(rows, end)!r}, {host_target()!r})",
-                )  # fmt: skip
+                )
         at = end + 1
 
 
@@ -218,12 +248,19 @@ def _unfused_activation(case: _Case) -> Iterator[Advice]:
         refusals = [e for n in (step.name, maker.name) for e in case.journal.refusals(n)]
         why = next((e.reason for e in refusals if "activation" in e.rule), "")
         yield Advice(
-            "unfused-activation", [row.name],
-            f"{row.name} ({row.op}) is a step of its own after {maker.name}"
+            "unfused-activation",
+            [row.name],
+            tr(
+                "{row} ({op}) is a step of its own after {maker}",
+                row=row.name,
+                op=row.op,
+                maker=maker.name,
+            )
             + (f": {why}" if why else ""),
-            "check why the passes did not fuse it", row.median_ms,
+            tr("check why the passes did not fuse it"),
+            row.median_ms,
             case.verb("convert", "-o tried.lite --journal"),
-        )  # fmt: skip
+        )
 
 
 def _channels_and_tile(case: _Case) -> Iterator[Advice]:
@@ -243,14 +280,20 @@ def _channels_and_tile(case: _Case) -> Iterator[Advice]:
         if waste < 0.15:
             continue
         yield Advice(
-            "channels-and-tile", [row.name],
-            f"{row.name} has {channels} output channels, but its kernel computes {width} at a "
-            "time: "
-            f"{100 * waste:.0f} % of the arithmetic is padding",
-            f"{padded} channels would take the same time",
+            "channels-and-tile",
+            [row.name],
+            tr(
+                "{row} has {channels} output channels, but its kernel computes "
+                "{width} at a time: {waste:.0f} % of the arithmetic is padding",
+                row=row.name,
+                channels=channels,
+                width=width,
+                waste=100 * waste,
+            ),
+            tr("{padded} channels would take the same time", padded=padded),
             row.median_ms * waste,
             case.verb("info", "--layers"),
-        )  # fmt: skip
+        )
 
 
 def _channels(shapes: list[list[int | None] | None]) -> int:
@@ -268,14 +311,20 @@ def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
     if not 0 < channels <= 4:
         return
     yield Advice(
-        "first-layer", [first.name],
-        f"{first.name} reads {channels} channels and takes "
-        f"{100 * first.share:.0f} % of the time on the device",
-        "run it on the CPU", first.median_ms / 2,
+        "first-layer",
+        [first.name],
+        tr(
+            "{first} reads {channels} channels and takes {share:.0f} % of the time on the device",
+            first=first.name,
+            channels=channels,
+            share=100 * first.share,
+        ),
+        tr("run it on the CPU"),
+        first.median_ms / 2,
         case.verb("convert", f"-o tried.lite --layer opencl:{shlex.quote(first.name)}=cpu")
         + " && lite profile tried.lite --backend opencl",
         f"session.override({first.name!r}, {host_target()!r})",
-    )  # fmt: skip
+    )
 
 
 def _int8_island(case: _Case) -> Iterator[Advice]:
@@ -290,19 +339,28 @@ def _int8_island(case: _Case) -> Iterator[Advice]:
     if len(edges) < 2 or cost < WORTH_SHARE * case.whole_ms:
         return
     if case.made:
-        advice = "quantize all layers of the float model"
+        advice = tr("quantize all layers of the float model")
         command = f"{case.made} --keep-float '' --float-budget 0 -o tried.lite"
         command = f"{command} && lite profile tried.lite"
     else:
-        advice = "check why the passes kept them"
+        advice = tr("check why the passes kept them")
         command = case.verb("convert", "-o tried.lite --journal")
-    told = ", ".join(floats[:3]) + (f" and {len(floats) - 3} more" if len(floats) > 3 else "")
+    told = ", ".join(floats[:3]) + (
+        tr(" and {count} more", count=len(floats) - 3) if len(floats) > 3 else ""
+    )
     yield Advice(
-        "int8-island", [r.name for r in edges],
-        f"{len(edges)} conversions between int8 and float take {cost:.3f} ms around "
-        f"{told or 'rescaling'}",
-        advice, cost, command,
-    )  # fmt: skip
+        "int8-island",
+        [r.name for r in edges],
+        tr(
+            "{conversions} conversions between int8 and float take {cost:.3f} ms around {told}",
+            conversions=len(edges),
+            cost=cost,
+            told=told or tr("rescaling"),
+        ),
+        advice,
+        cost,
+        command,
+    )
 
 
 def _moves(case: _Case) -> Iterator[Advice]:
@@ -315,15 +373,25 @@ def _moves(case: _Case) -> Iterator[Advice]:
     worst = max(rows, key=lambda r: r.median_ms)
     fix = worst.copy["fix"] if worst.copy else ""
     many = (
-        f"{len(rows)} copies and layout changes take"
+        tr("{copies} copies and layout changes take", copies=len(rows))
         if len(rows) > 1
-        else "One copy or layout change takes"
+        else tr("One copy or layout change takes")
     )
     yield Advice(
-        "moves", [r.name for r in rows],
-        f"{many} {cost:.3f} ms, the largest is {worst.name} ({worst.median_ms:.3f} ms: {fix})",
-        tried[0], cost, tried[1],
-    )  # fmt: skip
+        "moves",
+        [r.name for r in rows],
+        tr(
+            "{many} {cost:.3f} ms, the largest is {worst} ({median_ms:.3f} ms: {fix})",
+            many=many,
+            cost=cost,
+            worst=worst.name,
+            median_ms=worst.median_ms,
+            fix=fix,
+        ),
+        tried[0],
+        cost,
+        tried[1],
+    )
 
 
 def _tiny_steps(case: _Case) -> Iterator[Advice]:
@@ -336,11 +404,18 @@ def _tiny_steps(case: _Case) -> Iterator[Advice]:
         return
     spent = sum(r.median_ms for r in tiny)
     yield Advice(
-        "tiny-steps", [],
-        f"{len(tiny)} of {len(rows)} layers take under {1e3 * TINY_MS:.0f} µs, too short for "
-        "several "
-        "threads", "measure with one thread", spent / 2, case.profile_with("--threads 1"),
-    )  # fmt: skip
+        "tiny-steps",
+        [],
+        tr(
+            "{count} of {layers} layers take under {tiny_ms:.0f} µs, too short for several threads",
+            count=len(tiny),
+            layers=len(rows),
+            tiny_ms=1000.0 * TINY_MS,
+        ),
+        tr("measure with one thread"),
+        spent / 2,
+        case.profile_with("--threads 1"),
+    )
 
 
 RULES: tuple[Callable[[_Case], Iterator[Advice]], ...] = (

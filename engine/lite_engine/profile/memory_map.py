@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ..backends.opencl.sharing import share
 from ..plan import Plan, cut, lifetimes
 
@@ -76,10 +78,18 @@ def _peak(whole: int, steps: list[str], tensors: list[dict[str, Any]]) -> dict[s
     named = ", ".join(f"{t['name']} {_size(t['bytes'])}" for t in there[:3])
     more = f" and {len(there) - 3} more" if len(there) > 3 else ""
     step = steps[at]
-    text = f"{_size(live[at])} needed at {step}: {named}{more}"
+    text = tr(
+        "{size} needed at {step}: {named}{more}",
+        size=_size(live[at]),
+        step=step,
+        named=named,
+        more=more,
+    )
     gaps = whole - live[at]
     if gaps > 0.02 * live[at]:
-        text += f"; {_size(gaps)} of the arena and the buffers are unused at this step"
+        text += tr(
+            "; {size} of the arena and the buffers are unused at this step", size=_size(gaps)
+        )
     return {
         "step": at,
         "name": step,

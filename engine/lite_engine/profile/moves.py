@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ..plan import Plan, PlanTensor, Step
 
 
@@ -76,13 +78,17 @@ def _readers(plan: Plan, move: Step) -> list[Step]:
 def _fix(step: Step, maker: Step | None, readers: list[Step]) -> tuple[str, bool]:
     """A sentence (or a call) and whether the time of the move can be gained."""
     if maker is None:
-        return "the model's input comes from the host in the file's own order", False
+        return tr("the model's input comes from the host in the file's own order"), False
     if not readers:
-        return "the model's output goes to the host in the file's own order", False
+        return tr("the model's output goes to the host in the file's own order"), False
     if step.op == "Copy":
         odd = next((s for s in (maker, *readers) if s.backend != "opencl"), None)
         if odd is not None:
-            return f"{odd.name} has no kernel on the device: {odd.why}", True
+            return tr("{odd} has no kernel on the device: {why}", odd=odd.name, why=odd.why), True
     if step.op == "Relayout":
         return f"{readers[0].op} {readers[0].name} reads {step.why.split(' to ')[-1]} order", True
-    return f"{readers[0].op} {readers[0].name} computes in another precision", True
+    return tr(
+        "{readers} {computes} computes in another precision",
+        readers=readers[0].op,
+        computes=readers[0].name,
+    ), True

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from .. import settings
 from .._version import __version__
@@ -131,7 +132,7 @@ def _rate(like: Predictor, graph: Graph, what: str, runs: int = RUNS) -> float:
     execution = predictor.execution()
     row = next(s.index for s in execution.plan.steps if s.name == "measured")
     if execution.plan.steps[row].backend != execution.plan.backend:
-        raise LiteError(f"{like.backend} has no kernel for it")
+        raise LiteError(tr("{backend} has no kernel for it", backend=like.backend))
     best = 0.0
     for _ in range(runs):
         execution.run(feeds)
@@ -140,7 +141,7 @@ def _rate(like: Predictor, graph: Graph, what: str, runs: int = RUNS) -> float:
         if time.end_ns > time.start_ns:
             best = max(best, getattr(step, what) / (time.end_ns - time.start_ns))
     if not best:
-        raise LiteError(f"{like.backend} gives no times")
+        raise LiteError(tr("{backend} gives no times", backend=like.backend))
     return best
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lite_messages import tr, trn
+
 from .measured import FEWEST_RUNS
 from .record import Profile
 
@@ -13,24 +15,34 @@ _NAMED = 3
 
 def warnings_of(result: Profile) -> list[str]:
     if not result.times_meaningful:
-        more = ", executed instructions" if result.instructions else ""
-        return [f"emulated: kernels, shapes, memory{more} are exact, times are not"]
+        more = tr(", executed instructions") if result.instructions else ""
+        return [tr("emulated: kernels, shapes, memory{more} are exact, times are not", more=more)]
     out = []
     if result.runs < FEWEST_RUNS:
         out.append(
-            f"{result.runs} run{'s' if result.runs > 1 else ''}: too few for confidence "
-            f"intervals and for ranking layers; use --runs {FEWEST_RUNS} or more"
+            trn(
+                "{n} run: too few for confidence intervals and for ranking layers; "
+                "use --runs {fewest_runs} or more",
+                "{n} runs: too few for confidence intervals and for ranking layers; "
+                "use --runs {fewest_runs} or more",
+                result.runs,
+                fewest_runs=FEWEST_RUNS,
+            )
         )
     cores = result.environment.get("cores")
     if isinstance(cores, int) and result.threads > cores and result.backend != "opencl":
         out.append(
-            f"{result.threads} threads on {cores} core{'s' if cores > 1 else ''} wait for each "
-            f"other; use at most --threads {cores}"
+            trn(
+                "{threads} threads on {n} core wait for each other; use at most --threads {n}",
+                "{threads} threads on {n} cores wait for each other; use at most --threads {n}",
+                cores,
+                threads=result.threads,
+            )
         )
     median, p90 = result.total_ms["median"], result.total_ms["p90"]
     if median > 0 and p90 > 1.25 * median:
         out.append(
-            f"noisy: one run in ten took at least {p90 / median:.2f} times the median"
+            tr("noisy: one run in ten took at least {p90:.2f} times the median", p90=p90 / median)
             + unranked(result)
         )
     if median > 0 and abs(result.unexplained_ms) > 0.05 * median:
@@ -38,8 +50,12 @@ def warnings_of(result: Profile) -> list[str]:
     medians = sum(x.median_ms for x in result.layers)
     if abs(result.sum_ms - medians) > 0.1 * result.sum_ms:
         out.append(
-            f"the layers' own medians add up to only {medians:.3f} ms: every run was interrupted, "
-            "each time in another layer, because the machine is busy"
+            tr(
+                "the layers' own medians add up to only {medians:.3f} ms: every run "
+                "was interrupted, each time in another layer, because the machine is "
+                "busy",
+                medians=medians,
+            )
         )
     return out
 
@@ -51,9 +67,14 @@ def refusals(layers: Mapping[str, str]) -> list[str]:
         by_reason.setdefault(reason, []).append(name)
     out = []
     for reason, names in by_reason.items():
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        more = tr(" and {count} more", count=len(names) - _NAMED) if len(names) > _NAMED else ""
         out.append(
-            f"{reason}; replaced by another variant or the CPU: {', '.join(names[:_NAMED])}{more}"
+            tr(
+                "{reason}; replaced by another variant or the CPU: {names}{more}",
+                reason=reason,
+                names=", ".join(names[:_NAMED]),
+                more=more,
+            )
         )
     return out
 
@@ -62,21 +83,33 @@ def unranked(result: Profile) -> str:
     """How close two layers may be and still be ranked, as the end of a sentence."""
     if not result.rankable_us:
         return ""
-    return f"; layers closer than {result.rankable_us:.1f} µs cannot be ranked"
+    return tr(
+        "; layers closer than {rankable_us:.1f} µs cannot be ranked", rankable_us=result.rankable_us
+    )
 
 
 def _explained(result: Profile, median: float) -> str:
     """Why the layers and the total differ by more than 5 %."""
     apart = result.profiled_ms - median
-    said = f"the layers add up to {result.sum_ms:.3f} ms, the run takes {median:.3f} ms: "
+    said = tr(
+        "the layers add up to {sum_ms:.3f} ms, the run takes {median:.3f} ms: ",
+        sum_ms=result.sum_ms,
+        median=median,
+    )
     if abs(apart) > 0.5 * abs(result.unexplained_ms):
         return said + (
-            f"the runs with layer timing took {result.profiled_ms:.3f} ms, so the speed of the "
-            "machine changed"
+            tr(
+                "the runs with layer timing took {profiled_ms:.3f} ms, so the speed "
+                "of the machine changed",
+                profiled_ms=result.profiled_ms,
+            )
         )
     if result.unexplained_ms > 0:
         return said + (
-            f"{result.unexplained_ms:.3f} ms are spent on copying inputs and outputs and on "
-            "waiting between backends"
+            tr(
+                "{unexplained_ms:.3f} ms are spent on copying inputs and outputs and "
+                "on waiting between backends",
+                unexplained_ms=result.unexplained_ms,
+            )
         )
-    return said + "steps overlap on the device"
+    return said + tr("steps overlap on the device")

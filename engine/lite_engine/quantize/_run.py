@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Graph, Node
@@ -35,7 +36,7 @@ def reference_run(graph: Graph, feeds: Feeds, taps: Sequence[str] = ()) -> dict[
     out: dict[str, np.ndarray] = {}
     for value in graph.inputs:
         if value.name not in feeds:
-            raise ShapeError(f"no value for input {value.name}")
+            raise ShapeError(tr("no value for input {name}", name=value.name))
         held[id(value)] = feeds[value.name]
         if value.name in wanted:
             out[value.name] = feeds[value.name]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr, trn
 
 from .. import settings
 from ..arrays import read_arrays
@@ -59,16 +60,20 @@ class Calibration:
             found = {name: Statistics.from_arrays(p) for name, p in parts.items()}
             count = data["samples"]
             if count.shape != () or count.dtype.kind != "i" or count < 0:
-                raise ValueError("the number of samples is missing")
+                raise ValueError(tr("the number of samples is missing"))
             return Calibration(found, int(count))
         except UsageError as error:
-            raise CalibrationError(f"not a saved calibration: {error.what}", where=path) from None
+            raise CalibrationError(
+                tr("not a saved calibration: {what}", what=error.what), where=path
+            ) from None
         except KeyError as error:
             raise CalibrationError(
-                f"not a saved calibration ({error} is missing)", where=path
+                tr("not a saved calibration ({error} is missing)", error=error), where=path
             ) from None
         except ValueError as error:
-            raise CalibrationError(f"not a saved calibration ({error})", where=path) from None
+            raise CalibrationError(
+                tr("not a saved calibration ({error})", error=error), where=path
+            ) from None
 
 
 @dataclass
@@ -165,8 +170,12 @@ def _observe(
     for name, good in zip(present, usable):
         if not good:
             raise CalibrationError(
-                f"NaN or infinity in {_where(graph, name)} with calibration sample {index}",
-                fix="check the sample and the pre-processing",
+                tr(
+                    "NaN or infinity in {where} with calibration sample {index}",
+                    where=_where(graph, name),
+                    index=index,
+                ),
+                fix=tr("check the sample and the pre-processing"),
             )
     out.samples = index
 
@@ -174,24 +183,32 @@ def _observe(
 def _where(graph: Graph, name: str) -> str:
     producer = graph.find(name).producer
     return (
-        f"{name} (input)" if producer is None else f"{name} (made by {producer.op} {producer.name})"
+        tr("{name} (input)", name=name)
+        if producer is None
+        else tr(
+            "{name} (made by {op} {producer})",
+            name=name,
+            op=producer.op,
+            producer=producer.name,
+        )
     )
 
 
 def _check(graph: Graph, out: Calibration, count: int, differ: bool) -> None:
     if count < 2:
         raise CalibrationError(
-            f"{count} calibration sample{'s' * (count != 1)}",
-            fix="use at least 2; 20 to 500 are usual",
+            trn("{n} calibration sample", "{n} calibration samples", count),
+            fix=tr("use at least 2; 20 to 500 are usual"),
         )
     if not differ:
         raise CalibrationError(
-            f"all {count} calibration samples are the same", fix="use different samples"
+            tr("all {count} calibration samples are the same", count=count),
+            fix=tr("use different samples"),
         )
     for value in graph.inputs:
         statistics = out.statistics.get(value.name)
         if statistics is not None and statistics.is_constant:
             raise CalibrationError(
-                f"input {value.name} is {statistics.low:g} in every sample",
-                fix="check the pre-processing",
+                tr("input {name} is {low:g} in every sample", name=value.name, low=statistics.low),
+                fix=tr("check the pre-processing"),
             )

@@ -11,6 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from ..documents import Part, parse
 from ..errors import LiteError, UsageError, reason_of
 from ..files import write_file
@@ -36,8 +38,11 @@ class Curve:
         header = json.loads(json.dumps({"options": options, "ranges": ranges}))
         if self.points and any(self.data.get(key) != value for key, value in header.items()):
             raise UsageError(
-                f"{self.path} belongs to another model, other samples or other options",
-                fix="choose another file, or remove this one",
+                tr(
+                    "{path} belongs to another model, other samples or other options",
+                    path=self.path,
+                ),
+                fix=tr("choose another file, or remove this one"),
             )
         self.data.update(header)
 
@@ -53,7 +58,9 @@ def read_curve(path: Path) -> dict[str, Any]:
         for point in document["points"].items():
             _check(point)
     except (OSError, LiteError) as error:
-        raise UsageError(f"not a trade-off curve ({reason_of(error)})", where=path) from None
+        raise UsageError(
+            tr("not a trade-off curve ({reason})", reason=reason_of(error)), where=path
+        ) from None
     return dict(document.value)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import CalibrationError
 from ..ir import Graph
 from ._run import Feeds, Run, reference_run
@@ -50,9 +52,10 @@ class Verdict:
 
     def advice(self) -> str:
         names = ",".join(layer["name"] for layer in self.worst[:3])
-        return (
-            f"keep {names} in float, try another method (mse, minmax, kl), "
-            "use more varied samples, or use adaptive rounding"
+        return tr(
+            "keep {names} in float, try another method (mse, minmax, kl), use "
+            "more varied samples, or use adaptive rounding",
+            names=names,
         )
 
     def require(self) -> None:
@@ -60,8 +63,14 @@ class Verdict:
         if not self.passed:
             worst = ", ".join(f"{w['name']} (−{w['drop_db']:.1f} dB)" for w in self.worst[:3])
             raise CalibrationError(
-                f"the quantized model has an SQNR of {self.sqnr_db:.1f} dB against the float "
-                f"model, below the threshold of {self.threshold_db:g} dB (worst layers: {worst})",
+                tr(
+                    "the quantized model has an SQNR of {sqnr_db:.1f} dB against the "
+                    "float model, below the threshold of {threshold_db:g} dB (worst "
+                    "layers: {worst})",
+                    sqnr_db=self.sqnr_db,
+                    threshold_db=self.threshold_db,
+                    worst=worst,
+                ),
                 fix=f"{self.advice()}, or --force",
             )
 
@@ -88,7 +97,7 @@ def judge(
         errors.add(run(graph, feed, names), run(quantised, feed, names))
         count += 1
     if not count:
-        raise CalibrationError("there is no sample to compare the quantized model with")
+        raise CalibrationError(tr("there is no sample to compare the quantized model with"))
     layers = []
     for node in nodes:
         if node.output.name not in errors:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from lite_messages import tr
 
 from ..documents import Part
 from ..errors import CalibrationError, UsageError
@@ -61,9 +62,21 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.method not in ("auto", *METHODS):
-            raise UsageError(f"method {self.method!r} is not one of auto, {', '.join(METHODS)}")
+            raise UsageError(
+                tr(
+                    "method {method!r} is not one of auto, {methods}",
+                    method=self.method,
+                    methods=", ".join(METHODS),
+                )
+            )
         if self.rounding not in ROUNDINGS:
-            raise UsageError(f"rounding {self.rounding!r} is not one of {', '.join(ROUNDINGS)}")
+            raise UsageError(
+                tr(
+                    "rounding {rounding!r} is not one of {roundings}",
+                    rounding=self.rounding,
+                    roundings=", ".join(ROUNDINGS),
+                )
+            )
 
     @property
     def searches(self) -> bool:
@@ -110,7 +123,7 @@ class Quantized:
     def finished(self) -> Finished:
         """What came of it. Raises CalibrationError after a cancelled calibration."""
         if self.graph is None or self.ranges is None or self.verdict is None:
-            raise CalibrationError("the calibration was cancelled", fix="resume it")
+            raise CalibrationError(tr("the calibration was cancelled"), fix=tr("resume it"))
         return Finished(self.graph, self.ranges, self.verdict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -178,8 +191,8 @@ def quantize(
     parent = prepare(graph)
     if in_integers(parent):
         raise CalibrationError(
-            "the model is already quantized",
-            fix="quantize the original float model",
+            tr("the model is already quantized"),
+            fix=tr("quantize the original float model"),
         )
     if options.scheme.keep_float:
         kept = named_layers(parent, options.scheme.keep_float)
@@ -277,8 +290,8 @@ def _choose_floats(out: Quantized, rounding: Rounding, run: Run, curve: Curve | 
     if chosen is None:
         least = min(p["size_bytes"] for p in out.points)
         raise CalibrationError(
-            f"the weights cannot be stored in {options.max_bytes} bytes",
-            fix=f"in int8 they take {least} bytes",
+            tr("the weights cannot be stored in {max_bytes} bytes", max_bytes=options.max_bytes),
+            fix=tr("in int8 they take {least} bytes", least=least),
         )
     out.options = replace(options, scheme=Scheme.from_dict(chosen["scheme"]))
 

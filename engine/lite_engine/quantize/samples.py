@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..arrays import read_arrays
 from ..errors import CalibrationError, ShapeError, UsageError
@@ -52,8 +53,8 @@ def read_samples(source: Any, graph: Graph) -> Samples:
         return Samples(_unstack({_only_input(graph).name: source}, graph), graph)
     if not isinstance(source, Iterable):
         raise CalibrationError(
-            f"calibration data is a {type(source).__name__}",
-            fix="give a folder of images, a .npz file or an iterable of inputs",
+            tr("calibration data is a {kind}", kind=type(source).__name__),
+            fix=tr("give a folder of images, a .npz file or an iterable of inputs"),
         )
     return Samples(source, graph)
 
@@ -62,11 +63,11 @@ def _from_path(path: Path, graph: Graph) -> Samples:
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.is_file() and is_image(p))
         if not files:
-            raise CalibrationError(f"{path} holds no images (.png .jpg .bmp …)")
+            raise CalibrationError(tr("{path} holds no images (.png .jpg .bmp …)", path=path))
         return Samples(files, graph, [p.name for p in files])
     if not path.exists():
         raise CalibrationError(
-            f"{path} does not exist", fix="give a folder of images or a .npz file"
+            tr("{path} does not exist", path=path), fix=tr("give a folder of images or a .npz file")
         )
     if path.suffix == ".npz":
         try:
@@ -76,7 +77,7 @@ def _from_path(path: Path, graph: Graph) -> Samples:
         return Samples(_unstack(arrays, graph), graph)
     if is_image(path):
         return Samples([path], graph, [path.name])
-    raise CalibrationError("neither a folder of images nor a .npz file", where=path)
+    raise CalibrationError(tr("neither a folder of images nor a .npz file"), where=path)
 
 
 def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
@@ -90,10 +91,13 @@ def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
     missing = [n for n in inputs if n not in arrays]
     if missing:
         there = ", ".join(arrays) or "none"
-        raise CalibrationError(f"no array called {missing[0]!r}", fix=f"there are: {there}")
+        raise CalibrationError(
+            tr("no array called {missing!r}", missing=missing[0]),
+            fix=tr("there are: {there}", there=there),
+        )
     counts = {len(arrays[n]) for n in inputs if arrays[n].ndim}
     if len(counts) != 1:
-        raise CalibrationError("the arrays differ in their number of samples")
+        raise CalibrationError(tr("the arrays differ in their number of samples"))
     out = []
     for i in range(counts.pop()):
         feed = {}
@@ -108,7 +112,7 @@ def _only_input(graph: Graph) -> Value:
     if len(graph.inputs) != 1:
         names = ", ".join(v.name for v in graph.inputs)
         raise CalibrationError(
-            f"the model has several inputs ({names}): give each sample as a dict"
+            tr("the model has several inputs ({names}): give each sample as a dict", names=names)
         )
     return graph.inputs[0]
 
@@ -118,17 +122,21 @@ def feed_of(graph: Graph, item: Any) -> Feed:
     if isinstance(item, Mapping):
         missing = [v.name for v in graph.inputs if v.name not in item]
         if missing:
-            raise CalibrationError(f"a calibration sample has no {missing[0]!r}")
+            raise CalibrationError(
+                tr("a calibration sample has no {missing!r}", missing=missing[0])
+            )
         return {v.name: np.asarray(item[v.name]) for v in graph.inputs}
     value = _only_input(graph)
     try:
         if isinstance(item, (str, Path)) or _is_picture(item, value):
             return {value.name: _image(graph, value, item)}
     except (UsageError, ShapeError) as error:
-        raise CalibrationError.of(error, where=f"calibration image {item}") from None
+        raise CalibrationError.of(error, where=tr("calibration image {item}", item=item)) from None
     x = np.asarray(item[0] if isinstance(item, tuple) else item)
     if x.dtype.kind not in "fiub":
-        raise CalibrationError(f"a calibration sample is a {type(item).__name__}, not an array")
+        raise CalibrationError(
+            tr("a calibration sample is a {kind}, not an array", kind=type(item).__name__)
+        )
     x = x[None] if x.ndim + 1 == len(value.shape or ()) else x
     wanted = value.dtype
     return {value.name: x.astype(wanted.np, copy=False) if wanted is not None else x}

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..documents import Part
 from ..errors import UsageError
@@ -31,7 +32,9 @@ class Scheme:
 
     def __post_init__(self) -> None:
         if self.activation not in ("u8", "i8"):
-            raise UsageError(f"activation type {self.activation!r} is not u8 or i8")
+            raise UsageError(
+                tr("activation type {activation!r} is not u8 or i8", activation=self.activation)
+            )
 
     @property
     def dtype(self) -> DType:

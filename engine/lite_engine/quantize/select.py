@@ -10,6 +10,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+from lite_messages import tr
+
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, Value
 from ..ops import get_op, op_names
@@ -31,21 +33,21 @@ def weight_axis(node: Node) -> int:
 def why_float(node: Node, keep: frozenset[str] = frozenset()) -> str:
     """Why a node cannot compute in integers, "" when it can."""
     if node.name in keep:
-        return "kept in float on request"
+        return tr("kept in float on request")
     x = node.inputs[0] if node.inputs else None
     if x is None or x.dtype is not DType.F32:
-        return "its input is not f32"
+        return tr("its input is not f32")
     if node.op in WEIGHTED:
         return _why_not_weighted(node)
     if node.op in VIEWS:
-        return "" if len(node.outputs) == 1 or node.op == "Split" else "it has several outputs"
+        return "" if len(node.outputs) == 1 or node.op == "Split" else tr("it has several outputs")
     if node.op in JOINING:
         if node.op in ("Add", "Mul") and any(_shapeless(v) for v in node.inputs):
-            return "a shape is not known"
+            return tr("a shape is not known")
         return ""
     if node.op == "Resize":
-        return "" if node.attrs.get("mode", "nearest") == "nearest" else "it interpolates"
-    return f"{node.op} has no integer form"
+        return "" if node.attrs.get("mode", "nearest") == "nearest" else tr("it interpolates")
+    return tr("{node} has no integer form", node=node.op)
 
 
 def in_integers(graph: Graph) -> bool:
@@ -57,14 +59,14 @@ def in_integers(graph: Graph) -> bool:
 def _why_not_weighted(node: Node) -> str:
     weight, bias = node.inputs[1], node.input(2)
     if weight is None or weight.const is None:
-        return "its weight is not constant"
+        return tr("its weight is not constant")
     if bias is not None and (bias.const is None or bias.const.size != _channels(node, weight)):
-        return "its bias is not one constant per output channel"
+        return tr("its bias is not one constant per output channel")
     if node.op == "MatMul" and weight.const.ndim != 2:
-        return "its weight is a stack of matrices"
+        return tr("its weight is a stack of matrices")
     if node.op == "Gemm":
         plain = node.attrs.get("alpha", 1.0) == 1 and node.attrs.get("beta", 1.0) == 1
-        return "" if plain and not node.attrs.get("transA", 0) else "alpha, beta or transA"
+        return "" if plain and not node.attrs.get("transA", 0) else tr("alpha, beta or transA")
     return ""
 
 
@@ -95,8 +97,12 @@ def _places(order: list[str], name: str) -> list[int]:
     found = [i for i, own in enumerate(order) if name in (own, own.rpartition(".")[0])]
     if not found:
         near = difflib.get_close_matches(name, order, n=1)
-        hint = f"did you mean {near[0]}?" if near else "`lite info --layers` lists them"
-        raise UsageError(f"there is no layer {name!r}", fix=hint)
+        hint = (
+            tr("did you mean {near}?", near=near[0])
+            if near
+            else tr("`lite info --layers` lists them")
+        )
+        raise UsageError(tr("there is no layer {name!r}", name=name), fix=hint)
     return found
 
 
@@ -115,7 +121,7 @@ def integer_nodes(
             chosen.discard(node.name)
     for node in graph.nodes:
         if node.name in able and node.name not in chosen:
-            why[node.name] = "a conversion would cost more than it saves"
+            why[node.name] = tr("a conversion would cost more than it saves")
     return chosen, {k: v for k, v in why.items() if k not in chosen}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import CalibrationError
 from ..ir import Graph, Node, QuantParams, Value
@@ -111,7 +112,9 @@ def _range(value: Value, ranges: Ranges, *, whole: bool = False) -> Range:
     if value.const is not None:
         return float(value.const.min()), float(value.const.max())
     if value.name not in ranges.values:
-        raise CalibrationError(f"{value.name} has no range", fix="calibrate the prepared graph")
+        raise CalibrationError(
+            tr("{name} has no range", name=value.name), fix=tr("calibrate the prepared graph")
+        )
     low, high = ranges.values[value.name]
     seen = ranges.seen.get(value.name, (low, high)) if whole else (low, high)
     return min(low, seen[0]), max(high, seen[1])

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 BINS = 4096
 #: Elements of one tensor and sample that enter the histogram; larger tensors are sampled evenly.
@@ -169,14 +170,14 @@ class Statistics:
         out = Statistics()
         numbers, counts = arrays["numbers"], arrays["counts"]
         if numbers.shape != (9,) or numbers.dtype.kind != "f" or np.isnan(numbers).any():
-            raise ValueError("a tensor does not have 9 numbers")
+            raise ValueError(tr("a tensor does not have 9 numbers"))
         if counts.shape != (BINS,) or counts.dtype.kind != "i" or (counts < 0).any():
-            raise ValueError(f"a histogram is not {BINS} counts")
+            raise ValueError(tr("a histogram is not {bins} counts", bins=BINS))
         samples, out.low, out.high, first, second, out.mean_low, out.mean_high, edge, per = (
             numbers.tolist()
         )
         if not all(0 <= v < 1 << 53 for v in (samples, edge, per)):
-            raise ValueError("the numbers of a tensor are out of range")
+            raise ValueError(tr("the numbers of a tensor are out of range"))
         out.samples, out.per_channel, out.moving = int(samples), int(per), (first, second)
         out.edge, out.counts = edge, counts.astype(np.int64)
         channels = [arrays[key] for key in _CHANNELS if key in arrays]
@@ -184,7 +185,7 @@ class Statistics:
             if len(channels) != 3 or any(
                 c.shape != (channels[0].size,) or c.dtype.kind != "f" for c in channels
             ):
-                raise ValueError("the channels of a tensor do not match")
+                raise ValueError(tr("the channels of a tensor do not match"))
             out.channel_low, out.channel_high = (c.astype(np.float32) for c in channels[:2])
             out.channel_sum = channels[2].astype(np.float64)
         return out

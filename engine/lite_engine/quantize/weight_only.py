@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lite_messages import tr
+
 from ..errors import UsageError
 from ..ir import Graph, Node
 from ..ops import find_op, infer_types
@@ -30,7 +32,7 @@ def quantize_weights(graph: Graph, bits: int = 8, *, keep: frozenset[str] = froz
     Nodes named in `keep` stay. Raises UsageError for other widths than 8 and 16.
     """
     if bits not in (8, 16):
-        raise UsageError(f"weights must have 8 or 16 bits, got {bits}")
+        raise UsageError(tr("weights must have 8 or 16 bits, got {bits}", bits=bits))
     out = graph.copy()
     done: dict[tuple[int, int], object] = {}
     for node in list(out.nodes):

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from .. import settings
 from ..backends import Usability, get_backend
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
@@ -62,12 +64,18 @@ class Decision:
 
     def text(self, precision: str) -> str:
         """The choice and its reasons; `precision` as people read it."""
-        lines = [f"runs on {self.backend} ({precision})"]
+        lines = [tr("runs on {backend} ({precision})", backend=self.backend, precision=precision)]
         for name, good, reason in self.reasons:
             lines.append(f"  {'+' if good else '-'} {name}: {reason}")
         lines += [f"  layers: {self.placement}"] if self.placement else []
-        lines += [f"  layer {name}: set to {word}" for name, word in self.layers.items()]
-        lines += [f"  layer {name}: not on {self.backend}: {w}" for name, w in self.refused.items()]
+        lines += [
+            tr("  layer {name}: set to {word}", name=name, word=word)
+            for name, word in self.layers.items()
+        ]
+        lines += [
+            tr("  layer {name}: not on {backend}: {w}", name=name, backend=self.backend, w=w)
+            for name, w in self.refused.items()
+        ]
         return "\n".join(lines)
 
 
@@ -83,7 +91,9 @@ def usability(backend: str) -> Usability:
         from ..devices import emulator_usability
 
         return emulator_usability()
-    return Usability(False, f"this machine is {platform.machine()}", "use --backend arm")
+    return Usability(
+        False, tr("this machine is {machine}", machine=platform.machine()), tr("use --backend arm")
+    )
 
 
 def validity(model: Model, target: str) -> Usability:
@@ -98,9 +108,12 @@ def validity(model: Model, target: str) -> Usability:
         if missing:
             return Usability(
                 False,
-                f"the file needs CPU features {', '.join(missing)}, this CPU has "
-                f"{', '.join(cpu_features())}",
-                "`lite convert` it again with another --precision",
+                tr(
+                    "the file needs CPU features {missing}, this CPU has {cpu_features}",
+                    missing=", ".join(missing),
+                    cpu_features=", ".join(cpu_features()),
+                ),
+                tr("`lite convert` it again with another --precision"),
             )
     return state
 
@@ -115,9 +128,21 @@ def choose(
     BackendUnavailableError when a forced backend cannot be used, UsageError for an unknown one,
     DeviceError when the device cannot be reached."""
     if backend not in settings.BACKENDS:
-        raise UsageError(f"backend {backend!r} is not one of {', '.join(settings.BACKENDS)}")
+        raise UsageError(
+            tr(
+                "backend {backend!r} is not one of {backends}",
+                backend=backend,
+                backends=", ".join(settings.BACKENDS),
+            )
+        )
     if precision not in (None, *PRECISIONS):
-        raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
+        raise UsageError(
+            tr(
+                "precision {precision!r} is not one of {precisions}",
+                precision=precision,
+                precisions=", ".join(PRECISIONS),
+            )
+        )
     if device is not None:
         return _on_device(model, backend, precision, device)
     forced = backend if backend != "auto" else settings.get("LITE_BACKEND")
@@ -142,7 +167,11 @@ def choose(
 def _reason(model: Model, target: str, precision: str | None) -> Reason:
     """Whether this machine can run a target of the file of itself, and why."""
     if target == "arm" and host_target() != "arm":
-        return target, False, f"this machine is {platform.machine()} (emulate: --backend arm)"
+        return (
+            target,
+            False,
+            tr("this machine is {machine} (emulate: --backend arm)", machine=platform.machine()),
+        )
     state = validity(model, target)
     if not state.usable:
         return target, False, str(state)
@@ -152,13 +181,19 @@ def _reason(model: Model, target: str, precision: str | None) -> Reason:
 def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decision:
     if model.targets and backend != "reference" and backend not in model.targets:
         raise TargetMismatchError(
-            f"{model.name} was converted for {', '.join(model.targets)}, {by}: {backend}",
+            tr(
+                "{model} was converted for {targets}, {by}: {backend}",
+                model=model.name,
+                targets=", ".join(model.targets),
+                by=by,
+                backend=backend,
+            ),
             command=_convert(model, backend),
         )
     state = validity(model, backend)
     if not state.usable:
         raise BackendUnavailableError(
-            f"backend {backend} cannot be used: {state.reason}",
+            tr("backend {backend} cannot be used: {reason}", backend=backend, reason=state.reason),
             fix=state.fix,
             command=state.command,
         )
@@ -172,17 +207,28 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
     target = device.target()
     if backend not in ("auto", target):
         raise BackendUnavailableError(
-            f"backend {backend} cannot be used: {device.name} runs {target}",
-            fix=f"use --backend {target}, or leave it out",
+            tr(
+                "backend {backend} cannot be used: {device} runs {target}",
+                backend=backend,
+                device=device.name,
+                target=target,
+            ),
+            fix=tr("use --backend {target}, or leave it out", target=target),
         )
     if model.targets and target not in model.targets:
         raise TargetMismatchError(
-            f"{model.name} was converted for {', '.join(model.targets)}, {device.name} is {target}",
+            tr(
+                "{model} was converted for {targets}, {device} is {target}",
+                model=model.name,
+                targets=", ".join(model.targets),
+                device=device.name,
+                target=target,
+            ),
             command=_convert(model, target),
         )
     held, note = precision_on(model, target, precision, device)
     chosen = Decision(target, held)
-    times = "" if device.times_meaningful else "; times are not meaningful"
+    times = "" if device.times_meaningful else tr("; times are not meaningful")
     chosen.reasons.append((target, True, f"device {device.name}{times}{note}"))
     return chosen
 
@@ -201,8 +247,12 @@ def held_on(target: str, wanted: str, forced: bool, device: Device | None) -> tu
     held = computed(target, wanted, _features(target, device) if depends else None)
     if held == wanted:
         return held, ""
-    why = f"needs a CPU with {needed}" if needed else "has no kernels on this target"
-    return held, f"; {wanted} {why}, so {held} is used"
+    why = (
+        tr("needs a CPU with {needed}", needed=needed)
+        if needed
+        else tr("has no kernels on this target")
+    )
+    return held, tr("; {wanted} {why}, so {held} is used", wanted=wanted, why=why, held=held)
 
 
 def _features(target: str, device: Device | None) -> Sequence[str] | None:
@@ -233,8 +283,16 @@ def _mismatch(model: Model, decision: Decision) -> LiteError:
     needs = ", ".join(model.targets)
     why = "; ".join(f"{name}: {reason}" for name, _, reason in decision.reasons)
     if host_target() in model.targets:  # it says what is missing, and how to get it
-        return TargetMismatchError(f"{model.name} cannot run on this machine ({why})")
+        return TargetMismatchError(
+            tr("{model} cannot run on this machine ({why})", model=model.name, why=why)
+        )
     return TargetMismatchError(
-        f"{model.name} was converted for {needs}, but this machine is {platform.machine()} ({why})",
+        tr(
+            "{model} was converted for {needs}, but this machine is {machine} ({why})",
+            model=model.name,
+            needs=needs,
+            machine=platform.machine(),
+            why=why,
+        ),
         command=_convert(model, host_target()),
     )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import LiteError
 from ..model_file import Model
@@ -56,7 +57,14 @@ def fastest(
     medians = {target: float(np.median(ms)) for target, ms in times.items()}
     best = min(medians, key=lambda t: medians[t])
     for target, ms in sorted(medians.items(), key=lambda item: item[1]):
-        reasons.insert(len(reasons), (target, True, f"{ms:.3f} ms, median of {TUNE_RUNS} runs"))
+        reasons.insert(
+            len(reasons),
+            (
+                target,
+                True,
+                tr("{ms:.3f} ms, median of {tune_runs} runs", ms=ms, tune_runs=TUNE_RUNS),
+            ),
+        )
     chosen = made[best]
     ordered = sorted(reasons, key=lambda r: r[0] != best)
     chosen.decision = Decision(best, chosen.precision, ordered, chosen.decision.layers)

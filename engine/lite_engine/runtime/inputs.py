@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..arrays import read_array, read_arrays
 from ..errors import ShapeError, UsageError, reason_of
@@ -28,13 +29,15 @@ def read_feeds(
         name, path = _named(str(item), waiting)
         kind = path.suffix.lower()
         if not path.exists():
-            raise UsageError("no such file", where=path)
+            raise UsageError(tr("no such file"), where=path)
         if kind == ".npz":
             feeds.update(read_arrays(path, partial(_expected, model, path)))
             continue
         target = name or next((n for n in waiting if n not in feeds), None)
         if target is None:
-            raise UsageError(f"the model has only {len(waiting)} inputs", where=path)
+            raise UsageError(
+                tr("the model has only {inputs} inputs", inputs=len(waiting)), where=path
+            )
         if kind == ".npy":
             feeds[target] = read_array(path)
         elif is_image(path):
@@ -42,7 +45,7 @@ def read_feeds(
         elif kind == ".wav":
             feeds[target] = sound_feed(_input(model, target), path)
         else:
-            raise UsageError("an input is an image, a .npy, .npz or .wav file", where=path)
+            raise UsageError(tr("an input is an image, a .npy, .npz or .wav file"), where=path)
     return feeds
 
 
@@ -56,7 +59,9 @@ def _expected(model: Model, path: Path, name: str, shape: tuple[int, ...]) -> No
     if value is None:
         known = ", ".join(v.name for v in model.graph.inputs)
         raise UsageError(
-            f"{name!r} is not an input of the model", where=path, fix=f"its inputs: {known}"
+            tr("{name!r} is not an input of the model", name=name),
+            where=path,
+            fix=tr("its inputs: {known}", known=known),
         )
     dims = value.shape
     fits = dims is None or (
@@ -64,7 +69,15 @@ def _expected(model: Model, path: Path, name: str, shape: tuple[int, ...]) -> No
         and all(not isinstance(d, int) or d == n for d, n in zip(dims, shape, strict=True))
     )
     if not fits:
-        raise ShapeError(f"{name!r} has shape {shape}, but the input is {value.type}", where=path)
+        raise ShapeError(
+            tr(
+                "{name!r} has shape {shape}, but the input is {type}",
+                name=name,
+                shape=shape,
+                type=value.type,
+            ),
+            where=path,
+        )
 
 
 def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
@@ -73,7 +86,9 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
             return name, Path(item[len(name) + 1 :])
     if "=" in item and not Path(item).exists():
         name = item.partition("=")[0]
-        raise UsageError(f"there is no input {name!r}", fix=f"inputs: {', '.join(names)}")
+        raise UsageError(
+            tr("there is no input {name!r}", name=name), fix=f"inputs: {', '.join(names)}"
+        )
     return "", Path(item)
 
 
@@ -103,17 +118,17 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
             return np.fromfile(path, np.uint8)
         with wave.open(str(path)) as file:
             if (file.getnchannels(), file.getsampwidth()) != (1, 2):
-                raise UsageError("give 16-bit mono sound", where=path)
+                raise UsageError(tr("give 16-bit mono sound"), where=path)
             pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2")
     except (OSError, EOFError, wave.Error) as error:
         raise UsageError(
-            f"not a .wav file that can be read ({reason_of(error)})", where=path
+            tr("not a .wav file that can be read ({reason})", reason=reason_of(error)), where=path
         ) from None
     dims = [d for d in value.shape or () if isinstance(d, int)]
     if value.dtype is None or not value.dtype.is_float or dims[1:] not in ([], [pcm.size]):
         raise ShapeError(
-            f"input {value.name} ({value.type}) cannot be sound samples",
-            fix="compute its features and give them as a .npy file",
+            tr("input {name} ({type}) cannot be sound samples", name=value.name, type=value.type),
+            fix=tr("compute its features and give them as a .npy file"),
         )
     x = pcm.astype(np.float32) / np.float32(32768)
     return (x[None] if rank == 2 else x).astype(value.dtype.np)
@@ -135,15 +150,23 @@ def random_feeds(
 
             dims = assumed_shape(shape or (None,) * 4)
             raise ShapeError(
-                f"input {value.name} is {value.type}",
-                fix=f"fix it, like --shape {value.name}:{'x'.join(map(str, dims))} or "
-                f"shapes={{{value.name!r}: {dims}}}",
+                tr("input {name} is {type}", name=value.name, type=value.type),
+                fix=tr(
+                    "fix it, like --shape {name}:{dims} or shapes={{{name!r}: {shape}}}",
+                    name=value.name,
+                    dims="x".join(map(str, dims)),
+                    shape=dims,
+                ),
             )
         try:
             feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]
         except (MemoryError, ValueError):
             raise ShapeError(
-                f"input {value.name} is {value.type}: more memory than is available"
+                tr(
+                    "input {name} is {type}: more memory than is available",
+                    name=value.name,
+                    type=value.type,
+                )
             ) from None
     return feeds
 

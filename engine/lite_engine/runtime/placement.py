@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from lite_messages import tr
 
 from ..backends import Offload, get_backend
 from ..ir import Graph, Node, Value
@@ -139,7 +140,7 @@ def place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
 def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
     backend = get_backend("opencl")
     if not isinstance(backend, Offload) or not usability(host_target()).usable:
-        return "every layer stays on OpenCL, because there is no other backend"
+        return tr("every layer stays on OpenCL, because there is no other backend")
     arrays = predictor.check_feeds(feeds)
     shapes = {n: a.shape for n, a in arrays.items()}
     ordered = [arrays[n] for n in predictor.input_names]
@@ -162,16 +163,21 @@ def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
     before_ms, alone_ms = _least_ms((device, host), ordered)
     said = f"OpenCL {before_ms:.3f} ms, {host_target()} alone {alone_ms:.3f} ms"
     if not moved:
-        return f"every layer stays on OpenCL: {said}"
+        return tr("every layer stays on OpenCL: {said}", said=said)
     predictor.send(moved)
     after_ms, before_ms = _least_ms((predictor.execution(shapes), device), ordered)
     if alone_ms < min(after_ms, before_ms):
         predictor.send(dict.fromkeys(free - forced, "cpu"))
-        return f"every layer runs on the CPU: {said}"
+        return tr("every layer runs on the CPU: {said}", said=said)
     if after_ms >= before_ms:
         predictor.send(dict.fromkeys(moved, "opencl"))
-        return f"every layer stays on OpenCL: {said}"
-    return f"{len(moved)} layers run on the CPU, {after_ms:.3f} ms: {said}"
+        return tr("every layer stays on OpenCL: {said}", said=said)
+    return tr(
+        "{layers} layers run on the CPU, {after_ms:.3f} ms: {said}",
+        layers=len(moved),
+        after_ms=after_ms,
+        said=said,
+    )
 
 
 def _least_ms(executions: tuple[Execution, ...], inputs: list[np.ndarray]) -> list[float]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from lite_messages import tr
 
 from .. import settings
 from .._deprecated import deprecated_name
@@ -174,8 +175,11 @@ class Predictor:
         """
         if feeds is not None and not isinstance(feeds, Mapping):
             raise UsageError(
-                f"inputs are a {type(feeds).__name__}, not a mapping",
-                fix=f"give them by name, like run({{{self.input_names[0]!r}: array}})",
+                tr("inputs are a {kind}, not a mapping", kind=type(feeds).__name__),
+                fix=tr(
+                    "give them by name, like run({{{input_names!r}: array}})",
+                    input_names=self.input_names[0],
+                ),
             )
         given = {**(feeds or {}), **named}
         with self._turn:
@@ -225,9 +229,15 @@ class Predictor:
         self.decision.placement = ""
         self.refused.clear()
         self._choose_layers()
-        self.decision.reasons.append(("opencl", False, f"failed while running: {error}"))
+        self.decision.reasons.append(
+            ("opencl", False, tr("failed while running: {error}", error=error))
+        )
         self.forget_plans()
-        warnings.warn(f"{error}; {self.backend} runs the model instead", LiteWarning, stacklevel=4)
+        warnings.warn(
+            tr("{error}; {backend} runs the model instead", error=error, backend=self.backend),
+            LiteWarning,
+            stacklevel=4,
+        )
 
     def _run(self, arrays: Mapping[str, np.ndarray], wanted: list[str]) -> dict[str, np.ndarray]:
         execution = self.execution({n: a.shape for n, a in arrays.items()})
@@ -256,11 +266,11 @@ class Predictor:
         known = [*plan.tensor_of, *made]
         inside = [n.name for n in self.graph.nodes if name in n.sources]
         close = inside or difflib.get_close_matches(name, known, 3)
-        hint = f"it is part of {inside[0]}; " if inside else ""
+        hint = tr("it is part of {inside}; ", inside=inside[0]) if inside else ""
         hint += "" if inside or not close else f"close: {', '.join(close)}; "
         raise ShapeError(
-            f"there is no value or layer {name!r}",
-            fix=f"{hint}`lite info MODEL --layers --optimized` lists the layers",
+            tr("there is no value or layer {name!r}", name=name),
+            fix=tr("{hint}`lite info MODEL --layers --optimized` lists the layers", hint=hint),
         )
 
     def _check_files(self) -> None:
@@ -272,7 +282,9 @@ class Predictor:
         unknown = [n for n in feeds if n not in self.input_names]
         if unknown:
             known = ", ".join(f"{v.name}: {v.type}" for v in self.graph.inputs)
-            raise ShapeError(f"there is no input {unknown[0]!r}", fix=f"inputs: {known}")
+            raise ShapeError(
+                tr("there is no input {unknown!r}", unknown=unknown[0]), fix=f"inputs: {known}"
+            )
         return {v.name: _checked(v, feeds) for v in self.graph.inputs}
 
     def execution(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Execution:
@@ -395,7 +407,7 @@ def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
     from ..ir import DType, format_shape
 
     if value.name not in feeds:
-        raise ShapeError(f"input {value.name} ({value.type}) is missing")
+        raise ShapeError(tr("input {name} ({type}) is missing", name=value.name, type=value.type))
     array = np.asarray(feeds[value.name])
     wanted = value.type.dtype
     if array.dtype != wanted.np:
@@ -406,7 +418,7 @@ def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
         ):
             raise ShapeError(
                 f"input {value.name} is {value.type}, got {DType.of(array)}",
-                fix=f"convert it with .astype('{wanted.np}')",
+                fix=tr("convert it with .astype('{np}')", np=wanted.np),
             )
         array = array.astype(wanted.np)
     declared = value.shape or ()
@@ -416,6 +428,11 @@ def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
     )
     if not fits:
         raise ShapeError(
-            f"input {value.name} is {value.type}, got shape {format_shape(array.shape)}"
+            tr(
+                "input {name} is {type}, got shape {shape}",
+                name=value.name,
+                type=value.type,
+                shape=format_shape(array.shape),
+            )
         )
     return array

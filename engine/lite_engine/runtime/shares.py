@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lite_messages import tr, trn
+
 if TYPE_CHECKING:  # a stored program runs without it
     from .execute import Execution
 
-_PLACES = {"cpu": "the CPU", "opencl": "OpenCL", "reference": "the NumPy reference"}
+_PLACES = {"cpu": tr("the CPU"), "opencl": "OpenCL", "reference": tr("the NumPy reference")}
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,35 @@ def sentence(found: Mapping[str, Share], backend: str, of: str = "layers", idle:
     count = idle + sum(share.layers for share in found.values())
     if not count:
         return ""
-    where, all_own = f"ran on {_PLACES.get(own, own)}", found.keys() == {own}
+    where, all_own = tr("ran on {backend}", backend=_PLACES.get(own, own)), found.keys() == {own}
     if all_own and not idle:
-        return f"all {'of them' if of == 'them' else f'{count} layers'} {where}"
+        return (
+            tr("all of them {where}", where=where)
+            if of == "them"
+            else tr("all {count} layers {where}", count=count, where=where)
+        )
     share = found.get(own, Share(0, 0.0, None))
     timed = not all_own and share.time_share is not None
-    part = f" ({100 * (share.time_share or 0):.0f} % of the time)" if timed else ""
-    said = [f"{share.layers} of {'them' if of == 'them' else f'{count} layers'} {where}{part}"]
-    said += [f"{s.layers} on {_PLACES.get(n, n)}" for n, s in found.items() if n != own]
-    rest = f"{idle} need{'s' if idle == 1 else ''} no computation"
+    part = (
+        tr(" ({time_share:.0f} % of the time)", time_share=100 * (share.time_share or 0))
+        if timed
+        else ""
+    )
+    said = [
+        tr("{layers} of them {where}{part}", layers=share.layers, where=where, part=part)
+        if of == "them"
+        else tr(
+            "{layers} of {count} layers {where}{part}",
+            layers=share.layers,
+            count=count,
+            where=where,
+            part=part,
+        )
+    ]
+    said += [
+        tr("{layers} on {backend}", layers=s.layers, backend=_PLACES.get(n, n))
+        for n, s in found.items()
+        if n != own
+    ]
+    rest = trn("{n} needs no computation", "{n} need no computation", idle)
     return ", ".join([*said, *([rest] if idle else [])])

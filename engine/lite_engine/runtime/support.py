@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..errors import LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
@@ -17,7 +18,7 @@ from ..passes.fixed_rows import fixed_rows
 from ..plan import kernels_for
 from ..preprocess import Preprocess
 
-_UNKNOWN = "the operator is unknown"
+_UNKNOWN = tr("the operator is unknown")
 TARGET_BACKEND = {"x86": "cpu", "arm": "cpu", "opencl": "opencl", "reference": "reference"}
 _TRAINING = (
     "Gradient",
@@ -238,7 +239,9 @@ def support_table(
             images.update({id(m): m for m in same or ([] if _carries(name) else after)})
         kinds = sorted({m.op for m in images.values()})
         more = ", …" if len(kinds) > 3 else ""
-        becomes[name] = "" if name in kinds else ", ".join(kinds[:3]) + more or "nothing: folded"
+        becomes[name] = (
+            "" if name in kinds else ", ".join(kinds[:3]) + more or tr("nothing: folded")
+        )
         for target in targets:
             rows.append(_support(name, len(uses), list(images.values()), target))
     return rows, becomes
@@ -259,7 +262,7 @@ def _sources(node: Node) -> tuple[str, ...]:
 def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
     """One row: `nodes` are what the `count` uses became."""
     if not nodes:
-        return Support(name, count, target, True, "folded into others before it runs")
+        return Support(name, count, target, True, tr("folded into others before it runs"))
     missing: Counter[tuple[str, str]] = Counter()
     for node in nodes:
         why = _why_not(node, target)
@@ -276,14 +279,14 @@ def _why_not(node: Node, target: str) -> tuple[str, str] | None:
     """(reason, fix), or None when the target runs the node."""
     op = find_op(node.op)
     if op is None:
-        return _UNKNOWN, "export with another opset, or replace it before export"
+        return _UNKNOWN, tr("export with another opset, or replace it before export")
     types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
     if op.layout == "view" and _static(types[:1]):
         return None
     if any(True for _ in node.subgraphs()):
-        return "its branches are chosen at run time", _fix(op.name, target)
+        return tr("its branches are chosen at run time"), _fix(op.name, target)
     if not _static(types):
-        return "it reads a dynamic size, or a size that depends on data", _fix(op.name, target)
+        return tr("it reads a dynamic size, or a size that depends on data"), _fix(op.name, target)
     try:
         usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
     except LiteError as error:
@@ -297,10 +300,10 @@ def _static(types: list[TypeInfo | None]) -> bool:
 
 def _fix(op: str, target: str) -> str:
     if target == "opencl" and any(k.backend == "cpu" for k in get_op(op).kernels):
-        return "runs on the CPU, with copies to and from the device"
+        return tr("runs on the CPU, with copies to and from the device")
     if get_op(op)._reference is not None:
-        return "runs in Python with NumPy; the runner without Python cannot run it"
-    return "replace it before export"
+        return tr("runs in Python with NumPy; the runner without Python cannot run it")
+    return tr("replace it before export")
 
 
 def _duplicates(graph: Graph) -> list[list[str]]:
@@ -325,17 +328,23 @@ def _hints(
 ) -> list[str]:
     hints = [str(w) for w in graph.metadata.get("warnings", [])]
     if any(n.op in _TRAINING or n.attrs.get("training_mode") for n in graph.nodes):
-        hints.append("this is a training graph: export it for inference")
-    hints += [f"{name} takes a sound file: use --input FILE.wav" for name in _sounds(graph)]
+        hints.append(tr("this is a training graph: export it for inference"))
+    hints += [
+        tr("{name} takes a sound file: use --input FILE.wav", name=name) for name in _sounds(graph)
+    ]
     if assumed:
         flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
         what = (
-            "and no assumed size fits" if misfit else "so costs and support are for an assumed size"
+            tr("and no assumed size fits")
+            if misfit
+            else tr("so costs and support are for an assumed size")
         )
-        hints.append(f"inputs have dynamic sizes, {what}; fix them like {flags}")
+        hints.append(
+            tr("inputs have dynamic sizes, {what}; fix them like {flags}", what=what, flags=flags)
+        )
     unknown = sorted({s.op for s in support if s.reason == _UNKNOWN})
     if misfit and not unknown:
         hints.append(misfit)
     if unknown:
-        hints.append(f"unknown operators: {', '.join(unknown)}")
+        hints.append(tr("unknown operators: {unknown}", unknown=", ".join(unknown)))
     return hints

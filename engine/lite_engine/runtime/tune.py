@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lite_messages import tr
+
 from ..backends import Measured, Tunable, get_backend
 from ..errors import UsageError
 from .execute import Execution
@@ -30,7 +32,10 @@ def tune(predictor: Predictor, effort: str = "normal") -> Tuned:
     backend = get_backend("opencl")
     if predictor.backend != "opencl" or not isinstance(backend, Tunable):
         raise UsageError(
-            f"only OpenCL can be tuned, but this predictor runs on {predictor.backend}"
+            tr(
+                "only OpenCL can be tuned, but this predictor runs on {backend}",
+                backend=predictor.backend,
+            )
         )
     with backend.measuring(effort) as measured:
         predictor.forget_plans()

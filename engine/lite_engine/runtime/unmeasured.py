@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ..plan import Plan
 from .choice import host_target
 
@@ -15,12 +17,29 @@ def unmeasured(plan: Plan, kind: str, threads: int) -> str:
     beside the CPU backend, before anything was measured."""
     host = host_target()
     if kind == "CPU":
-        why = f"the device is a CPU, where OpenCL reached 0.4 to 0.8 of {host}'s speed"
-        return f"not measured; expected to be slower than {host}: {why} (measure with --tune)"
+        why = tr(
+            "the device is a CPU, where OpenCL reached 0.4 to 0.8 of {host}'s speed", host=host
+        )
+        return tr(
+            "not measured; expected to be slower than {host}: {why} (measure with --tune)",
+            host=host,
+            why=why,
+        )
     calls = sum(s.backend == "opencl" for s in plan.steps)
     flops = sum(s.flops for s in plan.steps)
     calls_ms, host_ms = calls * _CALL_MS, flops / (threads * _THREAD_GFLOPS * 1e6)
     if calls_ms > host_ms:
-        why = f"{calls} calls take about {calls_ms:.2f} ms, the CPU {host_ms:.2f} ms in all"
-        return f"not measured; expected to be slower than {host}: {why} (measure with --tune)"
-    return "not measured; every layer with an OpenCL kernel runs on OpenCL (measure with --tune)"
+        why = tr(
+            "{calls} calls take about {calls_ms:.2f} ms, the CPU {host_ms:.2f} ms in all",
+            calls=calls,
+            calls_ms=calls_ms,
+            host_ms=host_ms,
+        )
+        return tr(
+            "not measured; expected to be slower than {host}: {why} (measure with --tune)",
+            host=host,
+            why=why,
+        )
+    return tr(
+        "not measured; every layer with an OpenCL kernel runs on OpenCL (measure with --tune)"
+    )

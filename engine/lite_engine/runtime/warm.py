@@ -6,6 +6,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lite_messages import tr
+
 from ..model_file import Model
 from .choice import usability
 from .inputs import random_feeds
@@ -27,7 +29,12 @@ class Warmed:
 
     def __str__(self) -> str:
         ran = sentence(self.shares, "opencl")
-        return f"compiled for {self.device} in {self.seconds:.1f} s: {ran}"
+        return tr(
+            "compiled for {device} in {seconds:.1f} s: {ran}",
+            device=self.device,
+            seconds=self.seconds,
+            ran=ran,
+        )
 
 
 def warm(model: Model) -> Warmed:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..._native import library_path
 from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
@@ -119,15 +120,25 @@ def library() -> ctypes.CDLL:
         lib = ctypes.CDLL(str(path))
     except OSError as error:
         raise BackendUnavailableError(
-            f"{path.name} cannot be loaded on {platform.machine()} ({error})",
-            fix="build it here",
+            tr(
+                "{path} cannot be loaded on {machine} ({error})",
+                path=path.name,
+                machine=platform.machine(),
+                error=error,
+            ),
+            fix=tr("build it here"),
             command="make native",
         ) from error
     _declare(lib)
     if lib.lite_abi_version() != ABI_VERSION:
         raise BackendUnavailableError(
-            f"{path.name} has ABI {lib.lite_abi_version()}, this engine needs {ABI_VERSION}",
-            fix="rebuild it",
+            tr(
+                "{path} has ABI {found}, this engine needs {abi_version}",
+                path=path.name,
+                found=lib.lite_abi_version(),
+                abi_version=ABI_VERSION,
+            ),
+            fix=tr("rebuild it"),
             command="make native",
         )
     return lib
@@ -296,7 +307,9 @@ class NativeProgram:
         """`kept` owns the weights that the program reads."""
         self._handle, self._kept, self._lib = handle, kept, library()
         if not handle:
-            raise ModelFormatError(f"native runtime: {error.value.decode(errors='replace')}")
+            raise ModelFormatError(
+                tr("native runtime: {error}", error=error.value.decode(errors="replace"))
+            )
         lib = self._lib
         self.inputs = [
             self._info(lib.lite_program_input(handle, i))
@@ -325,7 +338,7 @@ class NativeProgram:
     def _info(self, index: int) -> TensorInfo:
         raw = _TensorInfo()
         if self._lib.lite_program_tensor(self._handle, index, ctypes.byref(raw)):
-            raise IndexError(f"tensor {index} does not exist")
+            raise IndexError(tr("tensor {index} does not exist", index=index))
         return TensorInfo(index, raw)
 
     def tensors(self) -> list[TensorInfo]:
@@ -339,24 +352,38 @@ class NativeProgram:
         Raises ShapeError when an array does not fit, BackendUnavailableError when the run fails.
         """
         if len(inputs) != len(self.inputs):
-            raise ShapeError(f"the program has {len(self.inputs)} inputs, {len(inputs)} are given")
+            raise ShapeError(
+                tr(
+                    "the program has {inputs} inputs, {count} are given",
+                    inputs=len(self.inputs),
+                    count=len(inputs),
+                )
+            )
         arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
         outputs = list(out) if out is not None else [_room_for(info) for info in self.outputs]
         for array, info in zip(outputs, self.outputs):
             dense = array.flags.c_contiguous and array.flags.aligned
             if not dense or array.nbytes != info.nbytes:
                 raise ShapeError(
-                    f"output '{info.name}' needs {info.nbytes} contiguous bytes, aligned to "
-                    f"{info.dtype.itemsize}"
+                    tr(
+                        "output '{info}' needs {nbytes} contiguous bytes, aligned to {itemsize}",
+                        info=info.name,
+                        nbytes=info.nbytes,
+                        itemsize=info.dtype.itemsize,
+                    )
                 )
         for array, info in zip((*arrays, *outputs), (*self.inputs, *self.outputs)):
             if self._lib.lite_program_bind(
                 self._handle, info.tensor, array.ctypes.data, array.nbytes
             ):
-                raise ShapeError(f"'{info.name}' does not take {array.nbytes} bytes")
+                raise ShapeError(
+                    tr("'{info}' does not take {nbytes} bytes", info=info.name, nbytes=array.nbytes)
+                )
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         if self._lib.lite_program_run(self._handle, error, _ERROR_BYTES):
-            raise BackendUnavailableError(f"native runtime: {error.value.decode(errors='replace')}")
+            raise BackendUnavailableError(
+                tr("native runtime: {error}", error=error.value.decode(errors="replace"))
+            )
         return outputs
 
     @staticmethod
@@ -373,9 +400,11 @@ class NativeProgram:
         index = self._lib.lite_program_find(self._handle, name.encode())
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         if index < 0:
-            raise ShapeError(f"the program has no tensor '{name}'")
+            raise ShapeError(tr("the program has no tensor '{name}'", name=name))
         if self._lib.lite_program_tap(self._handle, index, int(on), error, _ERROR_BYTES):
-            raise BackendUnavailableError(f"native runtime: {error.value.decode(errors='replace')}")
+            raise BackendUnavailableError(
+                tr("native runtime: {error}", error=error.value.decode(errors="replace"))
+            )
         if on:
             self._tapped[name] = self._info(index)
         else:
@@ -425,5 +454,10 @@ def _room_for(info: TensorInfo) -> np.ndarray:
         return np.empty(info.dims, info.dtype.np)
     except (MemoryError, ValueError):
         raise ShapeError(
-            f"output '{info.name}' is {info.dtype}{list(info.dims)}: more memory than is available"
+            tr(
+                "output '{info}' is {dtype}{dims}: more memory than is available",
+                info=info.name,
+                dtype=info.dtype,
+                dims=list(info.dims),
+            )
         ) from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from lite_messages import tr
+
 from ... import settings
 from ...errors import BackendUnavailableError, UsageError
 from ...plan import Segment
@@ -81,7 +83,13 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
         """Segments compiled in this block measure the ways of layers that the tuning table does
         not know, and note them in the list. Raises UsageError for an unknown effort."""
         if effort not in EFFORTS:
-            raise UsageError(f"tuning effort {effort!r} is not one of {', '.join(EFFORTS)}")
+            raise UsageError(
+                tr(
+                    "tuning effort {effort!r} is not one of {efforts}",
+                    effort=effort,
+                    efforts=", ".join(EFFORTS),
+                )
+            )
         before, self._effort = self._effort, effort
         tuning = open_device(choose()).tuning
         tuning.sizes.clear()

@@ -17,6 +17,8 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+from lite_messages import tr
+
 from ...errors import LiteError, reason_of
 from ...files import write_file
 
@@ -41,18 +43,20 @@ def unpacked(entry: bytes, key: bytes) -> bytes:
         raise ValueError("truncated")
     magic, version, key_bytes, binary_bytes, digest = _HEADER.unpack_from(entry)
     if magic != MAGIC:
-        raise ValueError("not a compiled kernel")
+        raise ValueError(tr("not a compiled kernel"))
     if version != VERSION:
-        raise ValueError(f"format {version} instead of {VERSION}")
+        raise ValueError(tr("format {version} instead of {known}", version=version, known=VERSION))
     expected = _HEADER.size + key_bytes + binary_bytes
     if len(entry) != expected:
-        raise ValueError(f"{len(entry)} bytes instead of {expected}")
+        raise ValueError(
+            tr("{bytes} bytes instead of {expected}", bytes=len(entry), expected=expected)
+        )
     start = _HEADER.size + key_bytes
     stored, binary = entry[_HEADER.size : start], entry[start:]
     if _digest(stored, binary) != digest:
-        raise ValueError("wrong digest")
+        raise ValueError(tr("wrong digest"))
     if stored != key:
-        raise ValueError("stored for another program, device or driver")
+        raise ValueError(tr("stored for another program, device or driver"))
     return binary
 
 
@@ -85,7 +89,7 @@ class BinaryCache:
         try:
             status = path.stat()
             if not stat.S_ISREG(status.st_mode):
-                raise ValueError("not a regular file")
+                raise ValueError(tr("not a regular file"))
             if status.st_size > MOST_BYTES:
                 raise ValueError(f"{status.st_size} bytes")
             return unpacked(path.read_bytes(), key)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import BackendUnavailableError
 from ...ir import DType, Graph
@@ -81,7 +82,8 @@ def roofs_of(device: Device) -> Roofs:
         return measure(device, items=1 << 16, megabytes=max(megabytes, 1), calls=_RUNS)
     except cl.Error as error:
         raise BackendUnavailableError(
-            f"failed while its peak rates were measured: {error}", where=device.report.name
+            tr("failed while its peak rates were measured: {error}", error=error),
+            where=device.report.name,
         ) from None
 
 
@@ -184,7 +186,8 @@ class _Check:
         lost = runs_trivially(self.device.cl, self.device.context, self.device.queue)
         if lost:
             raise BackendUnavailableError(
-                f"{failure}, and then {lost}", where=self.device.report.name
+                tr("{failure}, and then {lost}", failure=failure, lost=lost),
+                where=self.device.report.name,
             )
 
     def _run(self, ways: Ways) -> None:

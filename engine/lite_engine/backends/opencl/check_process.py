@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from lite_messages import tr
+
 from ...errors import BackendUnavailableError, LiteError
 from .check import KernelVerdict, Note, check_device, roofs_of
 from .device import Device, choose, open_device
@@ -54,13 +56,17 @@ def check_apart(
         if "lost" in last:
             raise BackendUnavailableError(last["lost"])
         if "at" not in last:
-            raise BackendUnavailableError(f"the driver {end}", where=device.report.name)
+            raise BackendUnavailableError(tr("the driver {end}", end=end), where=device.report.name)
         program, kernel, way = last["at"]
         device.verdicts.add(Failure(program, kernel, way, "crash", end))
     raise BackendUnavailableError(
-        f"the driver crashed {_MOST_CRASHES} times while its kernels were checked",
-        where=device.report.name, fix="install another driver, or use another backend",
-    )  # fmt: skip
+        tr(
+            "the driver crashed {most_crashes} times while its kernels were checked",
+            most_crashes=_MOST_CRASHES,
+        ),
+        where=device.report.name,
+        fix=tr("install another driver, or use another backend"),
+    )
 
 
 def _once(code: str, kernels: Sequence[str], note: Note) -> tuple[list[dict[str, Any]], str]:
@@ -96,8 +102,12 @@ def _once(code: str, kernels: Sequence[str], note: Note) -> tuple[list[dict[str,
         errors.seek(0)
         trace = errors.read()
     if "Traceback (most recent call last)" in trace and status > 0:
-        raise LiteError(f"the check ended with an error of its own: {trace.splitlines()[-1]}")
-    return said, f"hung for {SILENCE_S:.0f} s" if hung.is_set() else _ended(status)
+        raise LiteError(
+            tr("the check ended with an error of its own: {trace}", trace=trace.splitlines()[-1])
+        )
+    return said, tr("hung for {silence_s:.0f} s", silence_s=SILENCE_S) if hung.is_set() else _ended(
+        status
+    )
 
 
 def _started(end: Any) -> threading.Timer:
@@ -109,9 +119,9 @@ def _started(end: Any) -> threading.Timer:
 
 def _ended(status: int) -> str:
     try:
-        return f"crashed ({signal.Signals(-status).name})"
+        return tr("crashed ({signals})", signals=signal.Signals(-status).name)
     except ValueError:
-        return f"ended the process with status {status}"
+        return tr("ended the process with status {status}", status=status)
 
 
 def main(kernels: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ... import settings
 from ...errors import BackendUnavailableError
@@ -91,7 +92,12 @@ class Device:
             return self.cl.Buffer(self.context, flags, hostbuf=np.ascontiguousarray(data))
         except self.cl.Error as error:
             raise BackendUnavailableError(
-                f"{nbytes} bytes of memory could not be allocated ({error})", where=self.report.name
+                tr(
+                    "{nbytes} bytes of memory could not be allocated ({error})",
+                    nbytes=nbytes,
+                    error=error,
+                ),
+                where=self.report.name,
             ) from None
 
     def image(self, width: int, height: int, dtype: DType, data: np.ndarray | None = None) -> Any:
@@ -106,7 +112,12 @@ class Device:
             return cl.create_image(self.context, flags, form, shape=(width, height), hostbuf=data)
         except cl.Error as error:
             raise BackendUnavailableError(
-                f"an image of {width} x {height} could not be allocated ({error})",
+                tr(
+                    "an image of {width} x {height} could not be allocated ({error})",
+                    width=width,
+                    height=height,
+                    error=error,
+                ),
                 where=self.report.name,
             ) from None
 
@@ -133,7 +144,7 @@ def import_pyopencl() -> Any:
         import pyopencl
     except ImportError:
         raise BackendUnavailableError(
-            "pyopencl is not installed", command="pip install 'lite-workbench[opencl]'"
+            tr("pyopencl is not installed"), command="pip install 'lite-workbench[opencl]'"
         ) from None
     # What a compiler says goes to the debug log (programs.py), not to the terminal.
     warnings.filterwarnings("ignore", category=pyopencl.CompilerWarning)
@@ -148,7 +159,9 @@ def reports() -> tuple[DeviceReport, ...]:
     for device in _all_devices(cl):
         out.append(_report(cl, device, len(out)))
     if not out:
-        raise BackendUnavailableError("OpenCL has platforms but no device", fix="install a driver")
+        raise BackendUnavailableError(
+            tr("OpenCL has platforms but no device"), fix=tr("install a driver")
+        )
     return tuple(out)
 
 
@@ -157,7 +170,9 @@ def _all_devices(cl: Any) -> list[Any]:
         platforms = cl.get_platforms()
     except cl.Error as error:
         reason, fix = discover.why_not()
-        raise BackendUnavailableError(f"no OpenCL platform ({error}; {reason})", fix=fix) from None
+        raise BackendUnavailableError(
+            tr("no OpenCL platform ({error}; {reason})", error=error, reason=reason), fix=fix
+        ) from None
     devices = []
     for platform in platforms:
         try:
@@ -204,7 +219,9 @@ def _probe(cl: Any, device: Any) -> str:
         context = cl.Context([device])
         return runs_trivially(cl, context, cl.CommandQueue(context))
     except cl.Error as error:
-        return f"a trivial kernel does not run: {first_error(str(error))}"
+        return tr(
+            "a trivial kernel does not run: {first_error}", first_error=first_error(str(error))
+        )
 
 
 def runs_trivially(cl: Any, context: Any, queue: Any) -> str:
@@ -216,8 +233,12 @@ def runs_trivially(cl: Any, context: Any, queue: Any) -> str:
         built(cl, cl.Program(context, _PROBE_SOURCE)).twice(queue, (4,), None, buffer)
         cl.enqueue_copy(queue, values, buffer)
     except cl.Error as error:
-        return f"a trivial kernel does not run: {first_error(str(error))}"
-    return "" if np.array_equal(values, [0, 2, 4, 6]) else "a trivial kernel gives wrong numbers"
+        return tr(
+            "a trivial kernel does not run: {first_error}", first_error=first_error(str(error))
+        )
+    return (
+        "" if np.array_equal(values, [0, 2, 4, 6]) else tr("a trivial kernel gives wrong numbers")
+    )
 
 
 def choose() -> DeviceReport:
@@ -231,7 +252,9 @@ def choose() -> DeviceReport:
         match = [r for r in found if wanted == str(r.index) or wanted.lower() in r.name.lower()]
         if not match:
             names = ", ".join(f"{r.index} {r.name}" for r in found)
-            raise BackendUnavailableError(f"LITE_OPENCL_DEVICE={wanted} is not one of: {names}")
+            raise BackendUnavailableError(
+                tr("LITE_OPENCL_DEVICE={wanted} is not one of: {names}", wanted=wanted, names=names)
+            )
         found = tuple(match)
     usable = [r for r in found if not r.reason]
     if not usable:
@@ -249,7 +272,9 @@ def open_device(report: DeviceReport) -> Device:
         queue = cl.CommandQueue(context)
         timed = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
     except cl.Error as error:
-        raise BackendUnavailableError(f"{report.name} cannot be opened: {error}") from None
+        raise BackendUnavailableError(
+            tr("{report} cannot be opened: {error}", report=report.name, error=error)
+        ) from None
     facts = (report.platform, report.name, report.version, report.driver)
     tuning = Tuning.of_device(settings.cache_dir() / "opencl", *facts)
     profile = _profile(cl, device, report)

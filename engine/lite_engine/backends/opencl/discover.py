@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from lite_messages import tr
+
 from ... import settings
 from .opening import Opening, open_all
 
@@ -109,7 +111,10 @@ def why_not() -> tuple[str, str]:
         worst = there[0]
         return f"{worst.candidate} ({worst.found_by}): {worst.reason}", worst.opening.fix
     return (
-        f"no OpenCL library found in {len(tried)} searched places",
-        "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or install the GPU "
-        "vendor's driver; for a library in another place set LITE_OPENCL_LIBRARY=/path/libmali.so",
+        tr("no OpenCL library found in {searched} searched places", searched=len(tried)),
+        tr(
+            "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or "
+            "install the GPU vendor's driver; for a library in another place set "
+            "LITE_OPENCL_LIBRARY=/path/libmali.so"
+        ),
     )

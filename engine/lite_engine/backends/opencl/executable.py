@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ... import settings
 from ...errors import BackendUnavailableError
@@ -86,9 +87,9 @@ class OpenCLExecutable(Executable, Recovering):
             built = {(k.launch.file, k.launch.options) for k in ways.kernels}
             if missing & built:
                 missing -= built
-                tell("compiling kernels", count - len(missing), count)
+                tell(tr("compiling kernels"), count - len(missing), count)
         if missing:  # what failed was not built
-            tell("compiling kernels", count, count)
+            tell(tr("compiling kernels"), count, count)
         if refused:
             raise LayersRefused(refused)
         return made
@@ -161,7 +162,7 @@ class OpenCLExecutable(Executable, Recovering):
         for number, ways in enumerate(self._steps, start=1):
             try:
                 self._prove_step(ways)
-                tell("first run of layers", number, len(self._steps))
+                tell(tr("first run of layers"), number, len(self._steps))
             except KernelFailed as error:
                 ways.give_up(error)
                 ways.build()
@@ -232,7 +233,11 @@ class OpenCLExecutable(Executable, Recovering):
                 yield
         except self.device.cl.Error as error:
             raise BackendUnavailableError(
-                f"{self.device.report.name} failed while running: {error}"
+                tr(
+                    "{report} failed while running: {error}",
+                    report=self.device.report.name,
+                    error=error,
+                )
             ) from None
 
     def _take_over(self) -> None:

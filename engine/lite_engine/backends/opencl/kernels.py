@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import BackendUnavailableError
 from ...ir import DType
@@ -54,7 +55,9 @@ def enqueue(device: Device, kernel: Kernel) -> None:
     if status:
         name = device.cl.status_code.to_string(status, "status %d")
         if status in _LOST:
-            raise BackendUnavailableError(f"{device.report.name} is lost: {name}")
+            raise BackendUnavailableError(
+                tr("{report} is lost: {name}", report=device.report.name, name=name)
+            )
         raise KernelFailed(kind_of(status), name, kernel.launch)
 
 
@@ -90,8 +93,8 @@ class KernelMaker:
         try:
             program = self._device.program(launch.file, launch.options)
         except BackendUnavailableError as error:
-            said = str(error).removeprefix(f"{self._device.report.name} cannot build ")
-            raise KernelFailed("build", said, launch) from None
+            cannot = tr("cannot build {file}.cl: {first_error}", file=launch.file, first_error="")
+            raise KernelFailed("build", error.what.removeprefix(cannot), launch) from None
         try:
             kernel = cl.Kernel(program, launch.kernel)
             args = [self._argument(arg, scratch) for arg in launch.args]

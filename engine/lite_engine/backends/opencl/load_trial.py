@@ -20,6 +20,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lite_messages import tr
+
 from ...documents import parse
 from ...errors import LiteError, ModelFormatError
 from ...files import write_file
@@ -73,7 +75,7 @@ class LoadTrial:
     def _remembered(self) -> bool | None:
         """None when there is no verdict, or a damaged one."""
         try:
-            verdict = parse(self.path.read_bytes(), "driver's verdict")
+            verdict = parse(self.path.read_bytes(), tr("driver's verdict"))
             same = verdict["device"].into(list[str]) == self.device
             return verdict["loads"].truth() if same else None
         except (OSError, ModelFormatError):

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import UnsupportedOperatorError
 from ...ir import DType
@@ -38,7 +39,7 @@ def strided_copy(
     """y[y_at + i·y_strides] = x[x_at + i·x_strides] for every i below dims."""
     merged = collapsed(dims, x_strides, y_strides)
     if merged is None:
-        raise UnsupportedOperatorError("a copy over more than six separate axes", where=y.name)
+        raise UnsupportedOperatorError(tr("a copy over more than six separate axes"), where=y.name)
     d, (sx, sy) = merged
     kind = element_type(y)
     if d[:3] == [1, 1, 1] and sx[5] == sy[5] == 1:

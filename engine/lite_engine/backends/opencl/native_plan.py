@@ -38,6 +38,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ShapeError
 from ...plan import Plan, PlanTensor, Step, assign_offsets
@@ -68,7 +69,7 @@ def encode_opencl(plan: Plan, target: Target, table: WeightTable) -> bytes:
     try:
         return _Writer(plan, target, table).written()
     except (struct.error, OverflowError):
-        raise ShapeError("a size of this model is too large for an OpenCL program") from None
+        raise ShapeError(tr("a size of this model is too large for an OpenCL program")) from None
 
 
 def on_device(plan: Plan) -> Plan:

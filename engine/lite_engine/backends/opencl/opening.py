@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lite_messages import tr
+
 TIMEOUT_S = 20
 
 # Opens each library of argv in turn and prints one JSON line for each.
@@ -43,7 +45,7 @@ for name in sys.argv[1:]:
     tell(library=name, kind=kind, detail=f"clGetPlatformIDs returned {status}")
 """
 
-_MACHINES = {3: "32-bit x86", 40: "32-bit ARM", 62: "x86-64", 183: "AArch64", 243: "RISC-V"}
+_MACHINES = {3: tr("32-bit x86"), 40: tr("32-bit ARM"), 62: "x86-64", 183: "AArch64", 243: "RISC-V"}
 _NAMES = {"x86_64": 62, "amd64": 62, "aarch64": 183, "arm64": 183, "armv7l": 40, "i686": 3}
 
 
@@ -83,9 +85,12 @@ def _probe(names: Sequence[str]) -> tuple[list[dict[str, str]], Opening]:
         process.kill()
         said, _ = process.communicate()
         end = Opening(
-            "hung", f"did not finish opening within {TIMEOUT_S} s",
-            "restart the device or its driver, or name another library with LITE_OPENCL_LIBRARY",
-        )  # fmt: skip
+            "hung",
+            tr("did not finish opening within {timeout_s} s", timeout_s=TIMEOUT_S),
+            tr(
+                "restart the device or its driver, or name another library with LITE_OPENCL_LIBRARY"
+            ),
+        )
     return [json.loads(x) for x in said.splitlines() if x.startswith('{"library"')], end
 
 
@@ -93,10 +98,10 @@ def _crashed(status: int) -> Opening:
     try:
         how = signal.Signals(-status).name
     except ValueError:
-        how = f"exit status {status}"
+        how = tr("exit status {status}", status=status)
     return Opening(
-        "crashed", f"crashed while it was opened ({how})",
-        "reinstall the driver, or name another library with LITE_OPENCL_LIBRARY",
+        "crashed", tr("crashed while it was opened ({how})", how=how),
+        tr("reinstall the driver, or name another library with LITE_OPENCL_LIBRARY"),
     )  # fmt: skip
 
 
@@ -105,15 +110,22 @@ def _opening(name: str, kind: str, detail: str) -> Opening:
         return Opening("opened")
     if kind == "not_opencl":
         return Opening(
-            kind, "not an OpenCL library: it has no entry point clGetPlatformIDs",
-            "unset LITE_OPENCL_LIBRARY, or name the driver's library (libOpenCL.so.1, libmali.so)",
-        )  # fmt: skip
+            kind,
+            tr("not an OpenCL library: it has no entry point clGetPlatformIDs"),
+            tr(
+                "unset LITE_OPENCL_LIBRARY, or name the driver's library "
+                "(libOpenCL.so.1, libmali.so)"
+            ),
+        )
     if kind == "no_platform":
         return Opening(
-            kind, f"no platform ({detail}): a loader without a driver",
-            "install a driver (CPU: sudo apt-get install pocl-opencl-icd), or write its library's "
-            "path into /etc/OpenCL/vendors/NAME.icd",
-        )  # fmt: skip
+            kind,
+            tr("no platform ({detail}): a loader without a driver", detail=detail),
+            tr(
+                "install a driver (CPU: sudo apt-get install pocl-opencl-icd), or "
+                "write its library's path into /etc/OpenCL/vendors/NAME.icd"
+            ),
+        )
     return _refused(name, detail)
 
 
@@ -124,28 +136,44 @@ def _refused(name: str, said: str) -> Opening:
     own = Path(file).name == Path(name).name
     if "No such file" in why and not own:
         return Opening(
-            "dependency", f"needs {file}, which is not installed",
-            f"install the package that has {file}, or add its folder to LD_LIBRARY_PATH",
-        )  # fmt: skip
+            "dependency",
+            tr("needs {file}, which is not installed", file=file),
+            tr(
+                "install the package that has {file}, or add its folder to LD_LIBRARY_PATH",
+                file=file,
+            ),
+        )
     path = Path(file if own else name)
     if "No such file" in why and not path.exists():
-        return Opening("missing", "no such library")
+        return Opening("missing", tr("no such library"))
     machine = _machine_of(path)
     if "wrong ELF class" in why or (machine is not None and machine != _this_machine()):
         built = f" for {_MACHINES[machine]}" if machine in _MACHINES else ""
         return Opening(
-            "architecture", f"{path} was built{built}, this machine is {platform.machine()}",
-            f"install the driver for {platform.machine()}",
-        )  # fmt: skip
+            "architecture",
+            tr(
+                "{path} was built{built}, this machine is {machine}",
+                path=path,
+                built=built,
+                machine=platform.machine(),
+            ),
+            tr("install the driver for {machine}", machine=platform.machine()),
+        )
     if "Permission denied" in why:
         return Opening(
-            "permission", f"{path} may not be read", f"sudo chmod a+rx {shlex.quote(str(path))}"
+            "permission",
+            tr("{path} may not be read", path=path),
+            f"sudo chmod a+rx {shlex.quote(str(path))}",
         )
     if re.search("invalid ELF header|file too short|cannot read file data", why):
-        return Opening("damaged", f"{path} is damaged ({why})", "reinstall the driver")
+        return Opening(
+            "damaged",
+            tr("{path} is damaged ({why})", path=path, why=why),
+            tr("reinstall the driver"),
+        )
     return Opening(
         "refused", why or said,
-        "reinstall the driver, or name another library with LITE_OPENCL_LIBRARY",
+        tr("reinstall the driver, or name another library with LITE_OPENCL_LIBRARY"),
     )  # fmt: skip
 
 

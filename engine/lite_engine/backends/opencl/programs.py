@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from ... import settings
 from ...errors import BackendUnavailableError
 from .binary_cache import BinaryCache
@@ -91,7 +93,12 @@ class Programs:
             program = built(self._cl, self._cl.Program(self._context, source), self._options)
         except self._cl.Error as error:
             raise BackendUnavailableError(
-                f"{self._device_name} cannot build {file}.cl: {first_error(str(error))}"
+                tr(
+                    "cannot build {file}.cl: {first_error}",
+                    file=file,
+                    first_error=first_error(str(error)),
+                ),
+                where=self._device_name,
             ) from None
         self.compiled += 1
         if not self._kept:
@@ -119,4 +126,4 @@ def first_error(log: str) -> str:
     """The line of a build log that says why."""
     words = ("error", "fatal", "unresolved")
     lines = [x.strip() for x in log.splitlines() if any(w in x.lower() for w in words)]
-    return lines[0] if lines else log.strip().splitlines()[0] if log.strip() else "no build log"
+    return lines[0] if lines else log.strip().splitlines()[0] if log.strip() else tr("no build log")

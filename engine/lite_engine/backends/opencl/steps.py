@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ...errors import UnsupportedOperatorError
 from ...plan import Plan, Step
 
@@ -16,7 +18,9 @@ def launches_of(step: Step, plan: Plan, target: Target) -> list[Launch]:
     builder = BUILDERS.get(step.kernel)
     if builder is None:
         raise UnsupportedOperatorError(
-            f"no OpenCL kernel is called {step.kernel}", (step.name,), where=step.name
+            tr("no OpenCL kernel is called {kernel}", kernel=step.kernel),
+            (step.name,),
+            where=step.name,
         )
     return [x for x in builder(step, plan, target) if all(x.global_size)]
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from lite_messages import tr
+
 from ...documents import parse
 from ...errors import LiteError, ModelFormatError
 from ...files import write_file
@@ -46,7 +48,7 @@ class Tuning:
     def load(cls, path: Path) -> Tuning:
         """A missing or damaged file is an empty table."""
         try:
-            ways = parse(path.read_bytes(), "tuning table").fields()
+            ways = parse(path.read_bytes(), tr("tuning table")).fields()
             return cls(path, {size: way.text() for size, way in ways.items()})
         except (OSError, ModelFormatError):
             return cls(path)

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from lite_messages import tr
+
 from ...documents import Part, parse
 from ...errors import LiteError, LiteWarning, ModelFormatError
 from ...files import write_file
@@ -28,11 +30,11 @@ from .launch import Launch, shape_class
 
 #: How a variant fails, and whether it will fail the next time, too.
 KINDS = {
-    "build": ("does not build", True),
-    "launch": ("does not run", True),
-    "numbers": ("gives different results than the reference", True),
-    "crash": ("ends the process", True),
-    "memory": ("cannot allocate its memory", False),
+    "build": (tr("does not build"), True),
+    "launch": (tr("does not run"), True),
+    "numbers": (tr("gives different results than the reference"), True),
+    "crash": (tr("ends the process"), True),
+    "memory": (tr("cannot allocate its memory"), False),
 }
 _DETAIL_LIMIT = 240
 _PROGRAM = re.compile(r"(?<![\w.])(?:/[^\s/:]+)+\.cl\b")
@@ -158,7 +160,7 @@ class Verdicts:
 
 def _read(path: Path, device: str, driver: str) -> tuple[dict[str, Failure], dict[str, None]]:
     with path.open("rb") as file:
-        document = parse(file.read(_MOST_BYTES), "table of verdicts")
+        document = parse(file.read(_MOST_BYTES), tr("table of verdicts"))
     if (document["device"].text(), document["driver"].text()) != (device, driver):
         return {}, {}
     failures = [failure_of(row) for row in document["failures"].items()[:MOST_FAILURES]]
@@ -170,5 +172,7 @@ def failure_of(row: Part) -> Failure:
     """Raises ModelFormatError for a row that is not a failure."""
     made = Failure(*(row[name].text() for name in Failure._fields))
     if made.kind not in KINDS:
-        raise ModelFormatError(f"expected one of {', '.join(KINDS)}", where=f"{row.where}.kind")
+        raise ModelFormatError(
+            tr("expected one of {kinds}", kinds=", ".join(KINDS)), where=f"{row.where}.kind"
+        )
     return Failure(*map(detail_of, made))

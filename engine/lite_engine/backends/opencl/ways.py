@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lite_messages import tr
+
 from ...errors import BackendUnavailableError
 from ...plan import Plan, Step
 from .. import LayersRefused
@@ -87,7 +89,7 @@ class Ways:
             try:
                 launches = self.launches(self.choice)
             except NoWayLeft:
-                self._tell("the CPU runs the layer instead")
+                self._tell(tr("the CPU runs the layer instead"))
                 names = layers_of(self.step, self.plan)
                 raise LayersRefused(dict.fromkeys(names, self.reason)) from None
             keys = map(program_key, launches)
@@ -100,7 +102,7 @@ class Ways:
             except KernelFailed as error:
                 self.give_up(error)
                 continue
-            self._tell(f"{self.choice.variant} runs instead")
+            self._tell(tr("{variant} runs instead", variant=self.choice.variant))
             return
 
     def launches(self, choice: Choice) -> list[Launch]:
@@ -122,7 +124,8 @@ class Ways:
         lost = runs_trivially(self.device.cl, self.device.context, self.device.queue)
         if lost:
             raise BackendUnavailableError(
-                f"{failure}, and then {lost}", where=self.device.report.name
+                tr("{failure}, and then {lost}", failure=failure, lost=lost),
+                where=self.device.report.name,
             )
         self._exclude(failure)
 
@@ -164,7 +167,9 @@ def layers_of(step: Step, plan: Plan) -> list[str]:
     """
     names = [step.name] if step.node is not None else [*_around(step, plan)]
     if not names:
-        raise BackendUnavailableError(f"{step.name}: {step.kernel} does not run on the device")
+        raise BackendUnavailableError(
+            tr("{step}: {kernel} does not run on the device", step=step.name, kernel=step.kernel)
+        )
     return list(dict.fromkeys(names))
 
 

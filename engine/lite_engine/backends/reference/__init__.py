@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ShapeError
 from ...ir import Graph, Node, Value, captured, format_shape
@@ -22,7 +23,7 @@ class ReferenceBackend(Backend):
     name = "reference"
 
     def usability(self) -> Usability:
-        return Usability(True, "NumPy is always available")
+        return Usability(True, tr("NumPy is always available"))
 
     def compile(self, segment: Segment, *, threads: int) -> ReferenceExecutable:
         return ReferenceExecutable(segment)
@@ -103,8 +104,14 @@ def run_step(plan: Plan, step: Step, arrays: Mapping[int, np.ndarray]) -> list[n
         tensor = plan.tensors[index]
         if index >= 0 and tensor.shape_known and result.size != tensor.size:
             raise ShapeError(
-                f"{step.name} ({step.op}) gives {format_shape(result.shape)} where "
-                f"{tensor.size} elements are due: its inputs do not fit it"
+                tr(
+                    "{step} ({op}) gives {shape} where {size} elements are due: "
+                    "its inputs do not fit it",
+                    step=step.name,
+                    op=step.op,
+                    shape=format_shape(result.shape),
+                    size=tensor.size,
+                )
             )
     return [np.ascontiguousarray(r) if r.ndim else r for r in results]
 

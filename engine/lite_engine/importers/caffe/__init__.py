@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError, ShapeError, UnsupportedOperatorError
 from ...files import head
 from ...ir import DType, Graph, Shape, Value, format_shape
@@ -58,7 +60,12 @@ def open(
         shape = tuple((shapes or {}).get(name, declared))
         if len(shape) != len(declared):
             raise ShapeError(
-                f"input {name} has rank {len(declared)}, got shape {format_shape(shape)}"
+                tr(
+                    "input {name} has rank {count}, got shape {shape}",
+                    name=name,
+                    count=len(declared),
+                    shape=format_shape(shape),
+                )
             )
         value = Value(emit.unique(name), DType.F32, shape)
         graph.inputs.append(value)
@@ -70,7 +77,12 @@ def open(
         for name in layer.bottoms:
             if name not in blobs:
                 raise ModelFormatError(
-                    f"layer {layer.name} reads {name!r} before anything makes it", where=net_path
+                    tr(
+                        "layer {layer} reads {name!r} before anything makes it",
+                        layer=layer.name,
+                        name=name,
+                    ),
+                    where=net_path,
                 )
         read.update(layer.bottoms)
         result = LAYERS[layer.type](Call(emit, layer, [blobs[b] for b in layer.bottoms]))
@@ -84,7 +96,7 @@ def open(
     outputs = sorted(n for n in blobs if n not in read and n not in dict(net.inputs))
     if not outputs:
         raise ModelFormatError(
-            "every blob is read by a layer", where=net_path, fix="there is no output"
+            tr("every blob is read by a layer"), where=net_path, fix=tr("there is no output")
         )
     emit.finish([(name, blobs[name]) for name in outputs])
     return graph
@@ -105,9 +117,9 @@ def _pair(path: Path, params: Path | None) -> tuple[Path, Path]:
         if len(found) != 1:
             what = "prototxt" if binary else "caffemodel"
             raise ModelFormatError(
-                f"{len(found) or 'no'} files {suffix} lie beside it",
+                tr("{files} files {suffix} lie beside it", files=len(found) or "no", suffix=suffix),
                 where=path,
-                fix=f"name its {what} with --params",
+                fix=tr("name its {what} with --params", what=what),
             )
         other = found[0]
     return (other, path) if binary else (path, other)
@@ -119,12 +131,12 @@ def _check_layers(net: Net) -> None:
         return
     names = ", ".join(f"{kind} ({n}x)" if n > 1 else kind for kind, n in missing.items())
     hint = (
-        "Python layers hold no description of what they do; replace them"
+        tr("Python layers hold no description of what they do; replace them")
         if "Python" in missing
-        else "replace them, or cut the net in front of them"
+        else tr("replace them, or cut the net in front of them")
     )
     raise UnsupportedOperatorError(
-        f"Caffe layers that are not read: {names}",
+        tr("Caffe layers that are not read: {names}", names=names),
         tuple(layer.name for layer in net.layers if layer.type not in LAYERS),
         fix=hint,
     )

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 
 MAX_DEPTH = 32
@@ -43,13 +45,17 @@ class Block:
     def texts(self, name: str) -> list[str]:
         values = self.fields.get(name, [])
         if any(isinstance(v, Block) for v in values):
-            raise ModelFormatError(f"prototxt: {name} holds a message where a value is expected")
+            raise ModelFormatError(
+                tr("prototxt: {name} holds a message where a value is expected", name=name)
+            )
         return [v for v in values if isinstance(v, str)]
 
     def blocks(self, name: str) -> list[Block]:
         values = self.fields.get(name, [])
         if any(isinstance(v, str) for v in values):
-            raise ModelFormatError(f"prototxt: {name} holds a value where a message is expected")
+            raise ModelFormatError(
+                tr("prototxt: {name} holds a value where a message is expected", name=name)
+            )
         return [v for v in values if isinstance(v, Block)]
 
     def block(self, name: str) -> Block:
@@ -80,7 +86,9 @@ class Block:
         if not value:
             return default
         if value.lower() not in ("true", "false", "1", "0", "t", "f"):
-            raise ModelFormatError(f"prototxt: {name} is {value!r}, not true or false")
+            raise ModelFormatError(
+                tr("prototxt: {name} is {value!r}, not true or false", name=name, value=value)
+            )
         return value.lower() in ("true", "1", "t")
 
 
@@ -88,9 +96,13 @@ def _number(name: str, text: str) -> float:
     try:
         value = float(text.rstrip("fF") if text[-1:] in "fF" and "inf" not in text else text)
     except ValueError:
-        raise ModelFormatError(f"prototxt: {name} is {text!r}, not a number") from None
+        raise ModelFormatError(
+            tr("prototxt: {name} is {text!r}, not a number", name=name, text=text)
+        ) from None
     if not -1e18 < value < 1e18:
-        raise ModelFormatError(f"prototxt: {name} is {text!r}, out of range")
+        raise ModelFormatError(
+            tr("prototxt: {name} is {text!r}, out of range", name=name, text=text)
+        )
     return value
 
 
@@ -121,7 +133,9 @@ class _Parser:
         self._kind, self._token = next(self._tokens, ("end", ""))
 
     def _fail(self, message: str) -> ModelFormatError:
-        return ModelFormatError(f"prototxt, line {self.line}: {message}")
+        return ModelFormatError(
+            tr("prototxt, line {line}: {message}", line=self.line, message=message)
+        )
 
     def _take(self, mark: str) -> bool:
         if self._token == mark and self._kind == "mark":
@@ -131,17 +145,17 @@ class _Parser:
 
     def block(self, depth: int, closing: str = "") -> Block:
         if depth > MAX_DEPTH:
-            raise self._fail(f"nested deeper than {MAX_DEPTH} messages")
+            raise self._fail(tr("nested deeper than {max_depth} messages", max_depth=MAX_DEPTH))
         out = Block()
         while True:
             if self._kind == "end":
                 if closing:
-                    raise self._fail(f"a message is not closed by {closing}")
+                    raise self._fail(tr("a message is not closed by {closing}", closing=closing))
                 return out
             if closing and self._take(closing):
                 return out
             if self._kind != "word":
-                raise self._fail(f"expected a field name, found {self._token!r}")
+                raise self._fail(tr("expected a field name, found {token!r}", token=self._token))
             name = self._token
             self._next()
             self._value(out, name, depth)
@@ -160,13 +174,13 @@ class _Parser:
             while not self._take("]"):
                 out.add(name, self._scalar(name))
                 if not self._take(",") and self._token != "]":
-                    raise self._fail(f"the list {name!r} is not closed")
+                    raise self._fail(tr("the list {name!r} is not closed", name=name))
         else:
             out.add(name, self._scalar(name))
 
     def _scalar(self, name: str) -> str:
         if self._kind not in ("string", "word", "number"):
-            raise self._fail(f"{name!r} has no value")
+            raise self._fail(tr("{name!r} has no value", name=name))
         kind, token = self._kind, self._token
         self._next()
         if kind != "string":

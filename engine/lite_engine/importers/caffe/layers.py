@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
@@ -27,12 +28,20 @@ class Call:
     @property
     def x(self) -> Value:
         if not self.bottoms:
-            raise ModelFormatError(f"prototxt: layer {self.layer.name} has no bottom")
+            raise ModelFormatError(
+                tr("prototxt: layer {layer} has no bottom", layer=self.layer.name)
+            )
         return self.bottoms[0]
 
     def bottom(self, index: int) -> Value:
         if index >= len(self.bottoms):
-            raise ModelFormatError(f"prototxt: layer {self.layer.name} needs {index + 1} bottoms")
+            raise ModelFormatError(
+                tr(
+                    "prototxt: layer {layer} needs {index} bottoms",
+                    layer=self.layer.name,
+                    index=index + 1,
+                )
+            )
         return self.bottoms[index]
 
     def param(self, name: str) -> Block:
@@ -41,9 +50,15 @@ class Call:
     def blob(self, index: int) -> np.ndarray:
         if index >= len(self.layer.blobs):
             raise ModelFormatError(
-                f"caffemodel: layer {self.layer.name} ({self.layer.type}) has "
-                f"{len(self.layer.blobs)} weights, expected at least {index + 1}",
-                fix="do the prototxt and the caffemodel belong together?",
+                tr(
+                    "caffemodel: layer {layer} ({type}) has {weights} weights, "
+                    "expected at least {index}",
+                    layer=self.layer.name,
+                    type=self.layer.type,
+                    weights=len(self.layer.blobs),
+                    index=index + 1,
+                ),
+                fix=tr("do the prototxt and the caffemodel belong together?"),
             )
         return self.layer.blobs[index]
 
@@ -53,8 +68,13 @@ class Call:
             array = array if shape is None else array.reshape(shape)
         except ValueError:
             raise ModelFormatError(
-                f"caffemodel: layer {self.layer.name}: a weight of {array.size} numbers does not "
-                f"fill shape {list(shape or ())}"
+                tr(
+                    "caffemodel: layer {layer}: a weight of {size} numbers does not "
+                    "fill shape {shape}",
+                    layer=self.layer.name,
+                    size=array.size,
+                    shape=list(shape or ()),
+                )
             ) from None
         return self.emit.const(array, f"{self.layer.name}/{index}")
 
@@ -66,7 +86,12 @@ class Call:
         rank = self.rank()
         if not -rank <= given < rank:
             raise ModelFormatError(
-                f"prototxt: layer {self.layer.name}: axis {given} of a bottom of rank {rank}"
+                tr(
+                    "prototxt: layer {layer}: axis {given} of a bottom of rank {rank}",
+                    layer=self.layer.name,
+                    given=given,
+                    rank=rank,
+                )
             )
         return given % rank
 
@@ -103,10 +128,23 @@ def _window(c: Call, p: Block) -> dict[str, list[int]]:
     n = len(kernel)
     if min(kernel) < 1 or min(strides) < 1 or min(pads) < 0 or min(dilations) < 1:
         raise ModelFormatError(
-            f"prototxt: layer {c.layer.name}: kernel {kernel}, stride {strides}, pad {pads}"
+            tr(
+                "prototxt: layer {layer}: kernel {kernel}, stride {strides}, pad {pads}",
+                layer=c.layer.name,
+                kernel=kernel,
+                strides=strides,
+                pads=pads,
+            )
         )
     if not n == len(strides) == len(pads) == len(dilations):
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {n} kernel sizes, pads {pads}")
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: {number} kernel sizes, pads {pads}",
+                layer=c.layer.name,
+                number=n,
+                pads=pads,
+            )
+        )
     attrs = {"kernel_shape": kernel, "strides": strides, "pads": pads * 2}
     if max(dilations) > 1:
         attrs["dilations"] = dilations
@@ -120,7 +158,14 @@ def convolution(c: Call) -> Value:
     outputs = p.int("num_output", 0)
     group = p.int("group", 1) if c.layer.type == "Convolution" else outputs
     if outputs < 1 or group < 1 or c.blob(0).size % outputs:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {outputs} outputs, {group} groups")
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: {outputs} outputs, {group} groups",
+                layer=c.layer.name,
+                outputs=outputs,
+                group=group,
+            )
+        )
     w = c.weight(0, (outputs, -1, *attrs["kernel_shape"]))
     b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
     return c.emit("Conv", c.x, w, b, group=group, **attrs)
@@ -132,7 +177,14 @@ def deconvolution(c: Call) -> Value:
     attrs = _window(c, p)
     outputs, group = p.int("num_output", 0), p.int("group", 1)
     if outputs < 1 or group < 1 or outputs % group:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {outputs} outputs, {group} groups")
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: {outputs} outputs, {group} groups",
+                layer=c.layer.name,
+                outputs=outputs,
+                group=group,
+            )
+        )
     w = c.weight(0, (-1, outputs // group, *attrs["kernel_shape"]))
     b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
     return c.emit("ConvTranspose", c.x, w, b, group=group, **attrs)
@@ -146,7 +198,9 @@ def pooling(c: Call) -> Result:
     op = {"MAX": "MaxPool", "0": "MaxPool", "AVE": "AveragePool", "1": "AveragePool"}.get(kind)
     if op is None:
         raise UnsupportedOperatorError(
-            f"{kind.lower()} pooling is for training", (c.layer.name,), where=c.layer.name
+            tr("{kind} pooling is for training", kind=kind.lower()),
+            (c.layer.name,),
+            where=c.layer.name,
         )
     if p.flag("global_pooling", False):
         return c.emit("GlobalMaxPool" if op == "MaxPool" else "GlobalAveragePool", c.x)
@@ -167,7 +221,9 @@ def inner_product(c: Call) -> Value:
     p = c.param("inner_product_param")
     outputs, axis = p.int("num_output", 0), c.axis(p.int("axis", 1))
     if outputs < 1 or c.blob(0).size % outputs:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {outputs} outputs")
+        raise ModelFormatError(
+            tr("prototxt: layer {layer}: {outputs} outputs", layer=c.layer.name, outputs=outputs)
+        )
     transpose = p.flag("transpose", False)
     w = c.weight(0, (-1, outputs) if transpose else (outputs, -1))
     b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
@@ -279,7 +335,9 @@ def eltwise(c: Call) -> Value:
         xs = [x if k == 1 else c.emit("Mul", x, float(k)) for x, k in zip(xs, coefficients)]
     op = {"PROD": "Mul", "0": "Mul", "SUM": "Add", "1": "Add", "MAX": "Max", "2": "Max"}.get(kind)
     if op is None or not xs:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: operation {kind}")
+        raise ModelFormatError(
+            tr("prototxt: layer {layer}: operation {kind}", layer=c.layer.name, kind=kind)
+        )
     y = xs[0]
     for x in xs[1:]:
         y = c.emit(op, y, x)
@@ -301,7 +359,13 @@ def crop(c: Call) -> Value:
     axes = list(range(axis, c.rank()))
     offsets = offsets * len(axes) if len(offsets) == 1 else offsets
     if len(offsets) != len(axes):
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {len(offsets)} offsets")
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: {offsets} offsets",
+                layer=c.layer.name,
+                offsets=len(offsets),
+            )
+        )
     size = c.emit("Gather", c.emit("Shape", c.bottom(1)), axes, axis=0)
     ends = c.emit("Add", size, offsets)
     return c.emit("Slice", c.x, offsets, ends, axes, [1] * len(axes))
@@ -319,7 +383,9 @@ def reduction(c: Call) -> Value:
           "SUMSQ": "ReduceSumSquare", "3": "ReduceSumSquare", "MEAN": "ReduceMean",
           "4": "ReduceMean"}.get(kind)  # fmt: skip
     if op is None:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: operation {kind}")
+        raise ModelFormatError(
+            tr("prototxt: layer {layer}: operation {kind}", layer=c.layer.name, kind=kind)
+        )
     axes = list(range(c.axis(p.int("axis", 0)), c.rank()))
     y, factor = c.emit(op, c.x, axes, keepdims=0), p.float("coeff", 1.0)
     return y if factor == 1 else c.emit("Mul", y, float(factor))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import Value
@@ -28,7 +29,14 @@ def slice_(c: Call) -> Result:
         return c.emit.outputs("Split", [c.x], count, axis=axis, num_outputs=count)
     size = c.emit.dims(c.x)[axis]
     if size is None or points != sorted(points) or len(points) != count - 1:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: slice points {points} of {size}")
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: slice points {points} of {size}",
+                layer=c.layer.name,
+                points=points,
+                size=size,
+            )
+        )
     sizes = np.diff([0, *points, size]).astype(np.int64)
     return c.emit.outputs("Split", [c.x, c.emit.const(sizes)], count, axis=axis)
 
@@ -51,13 +59,22 @@ def reshape(c: Call) -> Value:
     axis, count = p.int("axis", 0), p.int("num_axes", -1)
     axis = axis if axis >= 0 else c.rank() + 1 + axis
     if not 0 <= axis <= c.rank():
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: axis {p.int('axis', 0)}")
+        raise ModelFormatError(
+            tr("prototxt: layer {layer}: axis {value}", layer=c.layer.name, value=p.int("axis", 0))
+        )
     tail = [] if count < 0 else c.emit.dims(c.x)[axis + count :]
     if axis == 0 and not tail:
         return c.emit("Reshape", c.x, wanted)
     dims = c.emit.dims(c.x)
     if any(d == 0 and axis + i >= len(dims) for i, d in enumerate(wanted)):
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: shape {wanted} of {dims}")
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: shape {wanted} of {dims}",
+                layer=c.layer.name,
+                wanted=wanted,
+                dims=dims,
+            )
+        )
     middle = [(dims[axis + i] or 0) if d == 0 else d for i, d in enumerate(wanted)]
     return c.emit("Reshape", c.x, [0] * axis + middle + [d or 0 for d in tail])
 
@@ -68,7 +85,9 @@ def permute(c: Call) -> Value:
     order = c.param("permute_param").ints("order")
     order += [i for i in range(c.rank()) if i not in order]
     if sorted(order) != list(range(c.rank())):
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: order {order}")
+        raise ModelFormatError(
+            tr("prototxt: layer {layer}: order {order}", layer=c.layer.name, order=order)
+        )
     return c.emit.transpose(c.x, order)
 
 
@@ -86,7 +105,14 @@ def shuffle_channel(c: Call) -> Value:
     group, dims = c.param("shuffle_channel_param").int("group", 1), c.emit.dims(c.x)
     channels = dims[1]
     if channels is None or group < 1 or channels % group or len(dims) != 4:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: {group} groups of {channels}")
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: {group} groups of {channels}",
+                layer=c.layer.name,
+                group=group,
+                channels=channels,
+            )
+        )
     parts = c.emit("Reshape", c.x, [0, group, channels // group, -1])
     mixed = c.emit.transpose(parts, [0, 2, 1, 3])
     return c.emit("Reshape", mixed, [0, channels, *[d or -1 for d in dims[2:]]])
@@ -100,7 +126,9 @@ def interp(c: Call) -> Value:
     if p.has("height") and p.has("width"):
         size = [p.int("height", 0), p.int("width", 0)]
     elif height is None or width is None:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: the input size is not known")
+        raise ModelFormatError(
+            tr("prototxt: layer {layer}: the input size is not known", layer=c.layer.name)
+        )
     else:
         zoom, shrink = p.int("zoom_factor", 1), p.int("shrink_factor", 1)
         size = [((d - 1) // shrink + 1) for d in (height, width)]

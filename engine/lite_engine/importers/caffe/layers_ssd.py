@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from ...ir import Value
 from .layers import Call, layer
@@ -13,7 +15,7 @@ def prior_box(c: Call) -> Value:
     p = c.param("prior_box_param")
     sizes = p.floats("min_size")
     if not sizes:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name} has no min_size")
+        raise ModelFormatError(tr("prototxt: layer {layer} has no min_size", layer=c.layer.name))
     steps = [p.float("step_h", p.float("step", 0.0)), p.float("step_w", p.float("step", 0.0))]
     image = [p.int("img_h", p.int("img_size", 0)), p.int("img_w", p.int("img_size", 0))]
     return c.emit(
@@ -42,7 +44,9 @@ def detection_output(c: Call) -> Value:
     nms = p.block("nms_param")
     code = _CODES.get(p.text("code_type", "CORNER"))
     if code is None or p.int("num_classes", 0) < 1:
-        raise ModelFormatError(f"prototxt: layer {c.layer.name}: code_type or num_classes")
+        raise ModelFormatError(
+            tr("prototxt: layer {layer}: code_type or num_classes", layer=c.layer.name)
+        )
     return c.emit(
         "DetectionOutput",
         c.bottom(0),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...mapped import map_file
@@ -65,11 +66,15 @@ class Net:
 def read_prototxt(path: Path) -> Block:
     view = map_file(path)
     if len(view) > MAX_BYTES:
-        raise ModelFormatError(f"a prototxt of more than {MAX_BYTES >> 20} MiB", where=path)
+        raise ModelFormatError(
+            tr("a prototxt of more than {max_bytes} MiB", max_bytes=MAX_BYTES >> 20), where=path
+        )
     try:
         return parse(str(view, "utf-8", "strict"))
     except UnicodeDecodeError:
-        raise ModelFormatError("not a text file", where=path, fix="give the prototxt") from None
+        raise ModelFormatError(
+            tr("not a text file"), where=path, fix=tr("give the prototxt")
+        ) from None
 
 
 def read_net(block: Block, path: Path) -> Net:
@@ -80,9 +85,9 @@ def read_net(block: Block, path: Path) -> Net:
     for entry in [*block.blocks("layer"), *block.blocks("layers")]:
         if entry.has("layer"):
             raise ModelFormatError(
-                "layers of the oldest form (V0)",
+                tr("layers of the oldest form (V0)"),
                 where=path,
-                fix="run Caffe's upgrade_net_proto_text",
+                fix=tr("run Caffe's upgrade_net_proto_text"),
             )
         if not _in_test_phase(entry):
             continue
@@ -95,20 +100,26 @@ def read_net(block: Block, path: Path) -> Net:
             inputs += list(zip(layer.tops, shapes))
         elif layer.type in DATA_LAYERS:
             raise ModelFormatError(
-                f"layer {layer.name} ({layer.type}) reads training data",
+                tr("layer {layer} ({type}) reads training data", layer=layer.name, type=layer.type),
                 where=path,
-                fix="this is a net for training. Give the deploy prototxt, or replace the "
-                "layer by an Input layer",
+                fix=tr(
+                    "this is a net for training. Give the deploy prototxt, or "
+                    "replace the layer by an Input layer"
+                ),
             )
         elif layer.type not in DROPPED:
             layers.append(layer)
     if not layers:
-        raise ModelFormatError("no layers", where=path, fix="is this a solver or a net?")
+        raise ModelFormatError(tr("no layers"), where=path, fix=tr("is this a solver or a net?"))
     if not inputs:
-        raise ModelFormatError("no input", where=path, fix="add an Input layer with its shape")
+        raise ModelFormatError(
+            tr("no input"), where=path, fix=tr("add an Input layer with its shape")
+        )
     for name, shape in inputs:
         if not shape or min(shape) < 1 or max(shape) > 1 << 20 or len(shape) > 8:
-            raise ModelFormatError(f"input {name} has shape {shape}", where=path)
+            raise ModelFormatError(
+                tr("input {name} has shape {shape}", name=name, shape=shape), where=path
+            )
     return Net(block.text("name", path.stem), inputs, layers, transform)
 
 
@@ -163,7 +174,7 @@ def attach_weights(net: Net, view: memoryview, path: Path) -> None:
             _blob(b) for b in layer.messages(fields.V1Layer.BLOBS)
         ]
     if not blobs:
-        raise ModelFormatError("no layers", where=path, fix="not a caffemodel")
+        raise ModelFormatError(tr("no layers"), where=path, fix=tr("not a caffemodel"))
     for entry in net.layers:
         entry.blobs = blobs.pop(entry.name, [])
     net.unused = [name for name, arrays in blobs.items() if arrays]
@@ -182,5 +193,11 @@ def _blob(message: Message) -> np.ndarray:
     else:
         dims = [len(data)]
     if any(d < 0 for d in dims) or len(dims) > 8 or math.prod(dims) != len(data):
-        raise ModelFormatError(f"caffemodel: a blob of {len(data)} numbers has shape {dims}")
+        raise ModelFormatError(
+            tr(
+                "caffemodel: a blob of {numbers} numbers has shape {dims}",
+                numbers=len(data),
+                dims=dims,
+            )
+        )
     return data.reshape(dims)

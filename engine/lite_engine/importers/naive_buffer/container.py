@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, VersionError
 from .._flatbuffers import Table, root
@@ -55,15 +56,21 @@ def looks_like_nb(start: bytes, size: int) -> bool:
 def read_header(data: memoryview) -> Header:
     """Raises ModelFormatError, VersionError."""
     if len(data) < HEADER_BYTES:
-        raise ModelFormatError("naive buffer: the file is shorter than its header")
+        raise ModelFormatError(tr("naive buffer: the file is shorter than its header"))
     meta, text, size = struct.unpack_from("<H16sQ", data)
     if meta not in META_VERSIONS:
         raise VersionError(
-            f"naive buffer: meta version {meta} is newer than this reads ({META_VERSIONS[-1]})",
+            tr(
+                "naive buffer: meta version {meta} is newer than this reads ({meta_versions})",
+                meta=meta,
+                meta_versions=META_VERSIONS[-1],
+            ),
             fix="import the original Paddle model (.pdmodel + .pdiparams) instead",
         )
     if size > len(data) - HEADER_BYTES:
-        raise ModelFormatError(f"naive buffer: a topology of {size} bytes does not fit the file")
+        raise ModelFormatError(
+            tr("naive buffer: a topology of {size} bytes does not fit the file", size=size)
+        )
     version = text.split(b"\0")[0].decode("ascii", "replace")
     end = HEADER_BYTES + size
     return Header(meta, version, data[HEADER_BYTES:end], data[end:])
@@ -80,7 +87,9 @@ def read_nb(data: memoryview) -> Program:
         program.params[name] = array
     missing = [n for n in program.parameter_names() if n not in program.params]
     if missing:
-        raise ModelFormatError(f"naive buffer: the weights of {missing[0]!r} are not in the file")
+        raise ModelFormatError(
+            tr("naive buffer: the weights of {missing!r} are not in the file", missing=missing[0])
+        )
     return program
 
 
@@ -90,7 +99,7 @@ def read_nb(data: memoryview) -> Program:
 def _program(table: Table) -> Program:
     blocks = table.tables(0)
     if not blocks:
-        raise ModelFormatError("naive buffer: the program has no blocks")
+        raise ModelFormatError(tr("naive buffer: the program has no blocks"))
     version = table.table(1)
     program = Program(version=int(version.number(0, "q")) if version else 0, reuses_variables=True)
     program.blocks = [_block(b) for b in blocks]
@@ -109,7 +118,7 @@ def _block(table: Table) -> Block:
 def _var(table: Table) -> Var:
     kind = table.table(1)
     if kind is None:
-        raise ModelFormatError("naive buffer: a variable has no type")
+        raise ModelFormatError(tr("naive buffer: a variable has no type"))
     var = Var(table.text(0), int(kind.number(0, "i", DENSE_TENSOR)))
     var.persistable = bool(table.number(2, "B"))
     dense = kind.table(2)
@@ -118,7 +127,13 @@ def _var(table: Table) -> Var:
         dims = tensor.array(1, "i8")
         var.shape = tuple(int(d) for d in dims) if dims is not None else ()
         if len(var.shape) > MAX_RANK:
-            raise ModelFormatError(f"naive buffer: {var.name} has {len(var.shape)} dimensions")
+            raise ModelFormatError(
+                tr(
+                    "naive buffer: {var} has {dimensions} dimensions",
+                    var=var.name,
+                    dimensions=len(var.shape),
+                )
+            )
         if var.kind == DENSE_TENSOR:
             var.dtype = dtype_of(int(tensor.number(0, "i")), var.name)
     return var
@@ -127,7 +142,7 @@ def _var(table: Table) -> Var:
 def _op(table: Table) -> Op:
     op = Op(table.text(0))
     if not op.type:
-        raise ModelFormatError("naive buffer: an operator has no type")
+        raise ModelFormatError(tr("naive buffer: an operator has no type"))
     for slot, target in ((1, op.inputs), (2, op.outputs)):
         for item in table.tables(slot):
             target[item.text(0)] = item.texts(1)
@@ -161,7 +176,9 @@ def _attr(table: Table) -> Any:
     }
     name = ATTR_TYPES[kind] if 0 <= kind < len(ATTR_TYPES) else ""
     if name not in readers:
-        raise ModelFormatError(f"naive buffer: attribute {table.text(0)!r} has type {kind}")
+        raise ModelFormatError(
+            tr("naive buffer: attribute {text!r} has type {kind}", text=table.text(0), kind=kind)
+        )
     return readers[name]()
 
 
@@ -172,13 +189,15 @@ def _params_v2(data: memoryview) -> Any:
     """u16 0 · u16 meta size · meta · u16 6 · u16 count · u32 largest; then size, offset, table."""
     version, meta = struct.unpack("<HH", _slice(data, 0, 4))
     if version != 0:
-        raise VersionError(f"naive buffer: parameter format {version} is not known")
+        raise VersionError(
+            tr("naive buffer: parameter format {version} is not known", version=version)
+        )
     _, count, _ = struct.unpack("<HHI", _slice(data, 4 + meta, 8))
     at = 12 + meta
     for _ in range(count):
         total, offset = struct.unpack("<II", _slice(data, at, 8))
         if not 4 <= offset <= total:
-            raise ModelFormatError("naive buffer: a parameter has an impossible size")
+            raise ModelFormatError(tr("naive buffer: a parameter has an impossible size"))
         yield _param(root(_slice(data, at + 4 + offset, total - offset)))
         at += 4 + total
 
@@ -190,7 +209,7 @@ def _params_v1(data: memoryview) -> Any:
 
 def _slice(data: memoryview, at: int, size: int) -> memoryview:
     if at + size > len(data):
-        raise ModelFormatError("naive buffer: the file ends inside the weights")
+        raise ModelFormatError(tr("naive buffer: the file ends inside the weights"))
     return data[at : at + size]
 
 
@@ -198,11 +217,18 @@ def _param(table: Table) -> tuple[str, np.ndarray]:
     """ParamDesc {1 name, 2 kind, 3 LoDTensorDesc {2 dims, 3 type, 4 data}}"""
     name, tensor = table.text(1), table.table(3)
     if int(table.number(2, "B")) != _DENSE_PARAM or tensor is None:
-        raise ModelFormatError(f"naive buffer: {name!r} is not a dense tensor")
+        raise ModelFormatError(tr("naive buffer: {name!r} is not a dense tensor", name=name))
     dims = [int(d) for d in _list(tensor, 2, "i8")]
     dtype = dtype_of(int(tensor.number(3, "i")), name)
     raw = tensor.bytes(4)
     raw = memoryview(b"") if raw is None else raw
     if any(d < 0 for d in dims) or math.prod(dims) * dtype.itemsize != len(raw):
-        raise ModelFormatError(f"naive buffer: {name!r} has shape {dims} and {len(raw)} bytes")
+        raise ModelFormatError(
+            tr(
+                "naive buffer: {name!r} has shape {dims} and {bytes} bytes",
+                name=name,
+                dims=dims,
+                bytes=len(raw),
+            )
+        )
     return name, aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import DType
@@ -32,7 +33,7 @@ from ..paddle.program import (
 _DTYPES = {0: DType.BOOL, 1: DType.I16, 2: DType.I32, 3: DType.I64, 4: DType.F16, 5: DType.F32,
            6: DType.F64, 8: DType.U8, 9: DType.I8}  # fmt: skip
 _KINDS = {10: DENSE_TENSOR, 12: FEED_LIST, 13: FETCH_LIST, 16: TENSOR_ARRAY, 20: RAW}
-_WAY_OUT = "convert the original Paddle model again, or with opt 2.7 or newer"
+_WAY_OUT = tr("convert the original Paddle model again, or with opt 2.7 or newer")
 
 
 class _Reader:
@@ -48,8 +49,8 @@ class _Reader:
     def bytes(self, size: int) -> memoryview:
         if size > len(self.data) - self.at:
             raise ModelFormatError(
-                "the file ends too early",
-                where=f"naive buffer of meta version 0 (opt {self.version})",
+                tr("the file ends too early"),
+                where=tr("naive buffer of meta version 0 (opt {version})", version=self.version),
                 fix=_WAY_OUT,
             )
         out = self.data[self.at : self.at + size]
@@ -60,13 +61,16 @@ class _Reader:
         try:
             return str(self.bytes(self.take("Q")), "utf-8")
         except UnicodeDecodeError:
-            raise ModelFormatError("naive buffer: a string is not UTF-8 text") from None
+            raise ModelFormatError(tr("naive buffer: a string is not UTF-8 text")) from None
 
     def items(self, item: Callable[[], Any]) -> list[Any]:
         count = self.take("Q")
         if count > len(self.data) - self.at:
             raise ModelFormatError(
-                f"naive buffer: a list of {count} elements does not fit the file"
+                tr(
+                    "naive buffer: a list of {elements} elements does not fit the file",
+                    elements=count,
+                )
             )
         return [item() for _ in range(count)]
 
@@ -79,7 +83,7 @@ def read_tlv(topology: memoryview, params: memoryview, version: str) -> Program:
     reader = _Reader(topology, version)
     program = Program(blocks=reader.items(lambda: _block(reader)), reuses_variables=True)
     if not program.blocks:
-        raise ModelFormatError("naive buffer: the program has no blocks")
+        raise ModelFormatError(tr("naive buffer: the program has no blocks"))
     weights = _Reader(params, version)
     for name, array in weights.items(lambda: _param(weights)):
         program.params[name] = array
@@ -100,7 +104,9 @@ def _tensor(r: _Reader) -> tuple[DType | None, tuple[int, ...]]:
     dtype = _DTYPES.get(r.take("i"))
     dims = tuple(r.numbers("q"))
     if len(dims) > MAX_RANK:
-        raise ModelFormatError(f"naive buffer: a tensor has {len(dims)} dimensions")
+        raise ModelFormatError(
+            tr("naive buffer: a tensor has {dimensions} dimensions", dimensions=len(dims))
+        )
     return dtype, dims
 
 
@@ -141,7 +147,9 @@ def _attr(r: _Reader) -> tuple[str, Any]:
         8: r.take("i"), 9: r.take("q"), 10: r.numbers("i"), 11: r.numbers("q"),
     }  # fmt: skip
     if kind not in fields:
-        raise ModelFormatError(f"naive buffer: attribute {name!r} has type {kind}")
+        raise ModelFormatError(
+            tr("naive buffer: attribute {name!r} has type {kind}", name=name, kind=kind)
+        )
     return name, fields[kind]
 
 
@@ -154,5 +162,12 @@ def _param(r: _Reader) -> tuple[str, np.ndarray]:
     dtype, dims = _tensor(r)
     raw = r.bytes(r.take("Q"))
     if dtype is None or any(d < 0 for d in dims) or math.prod(dims) * dtype.itemsize != len(raw):
-        raise ModelFormatError(f"naive buffer: {name!r} has shape {dims} and {len(raw)} bytes")
+        raise ModelFormatError(
+            tr(
+                "naive buffer: {name!r} has shape {dims} and {bytes} bytes",
+                name=name,
+                dims=dims,
+                bytes=len(raw),
+            )
+        )
     return name, aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from ...files import head
 from ...ir import Graph
@@ -57,8 +59,8 @@ def open(path: Path, **_: Any) -> Graph:
     except ModelFormatError as error:
         if error.where == "protobuf":
             error = ModelFormatError(
-                f"not an ONNX model, or a damaged one (protobuf: {error.what})",
-                fix="copy or download it again, as binary",
+                tr("not an ONNX model, or a damaged one (protobuf: {what})", what=error.what),
+                fix=tr("copy or download it again, as binary"),
             )
         raise error.within(path) from None
     graph.name = graph.name or path.stem

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Graph, Value
@@ -51,13 +52,13 @@ def read_attribute(
     if kind == 4:
         tensor = attr.message(fields.Attribute.T)
         if tensor is None:
-            raise ModelFormatError(f"attribute {name!r} has no tensor", where=label)
+            raise ModelFormatError(tr("attribute {name!r} has no tensor", name=name), where=label)
         array, dtype = tensors.read(tensor)
         return Value("", dtype, const=array)
     if kind == 5:
         graph = attr.message(fields.Attribute.G)
         if graph is None:
-            raise ModelFormatError(f"attribute {name!r} has no graph", where=label)
+            raise ModelFormatError(tr("attribute {name!r} has no graph", name=name), where=label)
         return read_graph(graph)
     if kind == 6:
         return [float(v) for v in attr.fixed(fields.Attribute.FLOATS, np.float32)]
@@ -71,7 +72,11 @@ def read_attribute(
             array, dtype, _ = tensors.read_sparse(sparse)
             return Value("", dtype, const=array)
     raise UnsupportedOperatorError(
-        f"attribute {name!r} has a type (kind {kind}) that is not supported",
+        tr(
+            "attribute {name!r} has a type (kind {kind}) that is not supported",
+            name=name,
+            kind=kind,
+        ),
         (label,),
         where=label,
     )

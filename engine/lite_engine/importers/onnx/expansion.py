@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from .._protobuf import Message
 from . import fields
@@ -23,7 +25,12 @@ def check_expansion(proto: Message, functions: Mapping[Key, Message]) -> None:
 
     def size(nodes: list[Message], depth: int) -> int:
         if depth > MAX_CALL_DEPTH:
-            raise ModelFormatError(f"functions call each other more than {MAX_CALL_DEPTH} deep")
+            raise ModelFormatError(
+                tr(
+                    "functions call each other more than {max_call_depth} deep",
+                    max_call_depth=MAX_CALL_DEPTH,
+                )
+            )
         total = 0
         for node in nodes:
             key = (
@@ -37,4 +44,10 @@ def check_expansion(proto: Message, functions: Mapping[Key, Message]) -> None:
         return total
 
     if (total := size(proto.messages(fields.GraphProto.NODE), 0)) > MAX_NODES:
-        raise ModelFormatError(f"its functions stand for {total} nodes, more than {MAX_NODES}")
+        raise ModelFormatError(
+            tr(
+                "its functions stand for {total} nodes, more than {max_nodes}",
+                total=total,
+                max_nodes=MAX_NODES,
+            )
+        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from .._protobuf import Message
 from . import fields
@@ -41,7 +43,7 @@ def in_order(protos: list[Message]) -> list[Message]:
         at = next(i for i, n in enumerate(waiting) if n > 0)
         node = protos[at]
         name = node.text(fields.NodeProto.NAME) or node.text(fields.NodeProto.OP_TYPE)
-        raise ModelFormatError(f"the graph has a cycle through {name}")
+        raise ModelFormatError(tr("the graph has a cycle through {name}", name=name))
     return [protos[i] for i in order]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Graph, Node, Value
@@ -50,9 +51,9 @@ class ModelReader:
         proto = self.model.message(fields.Model.GRAPH)
         opsets = read_opsets(self.model.messages(fields.Model.OPSET_IMPORT))
         if proto is None:
-            raise ModelFormatError("not an ONNX model: it holds no graph")
+            raise ModelFormatError(tr("not an ONNX model: it holds no graph"))
         if not opsets:
-            raise ModelFormatError("the model does not say its opset version")
+            raise ModelFormatError(tr("the model does not say its opset version"))
         check_expansion(proto, self.functions)
         graph = self._graph(proto, opsets, None)
         producer = (fields.Model.PRODUCER_NAME, fields.Model.PRODUCER_VERSION)
@@ -113,7 +114,7 @@ class ModelReader:
             name = info.text(fields.ValueInfo.NAME)
             found = scope.look_up(name)
             if found is None:
-                raise ModelFormatError(f"graph output {name!r} is made by no node")
+                raise ModelFormatError(tr("graph output {name!r} is made by no node", name=name))
             graph.outputs.append(found)
         self._separate_outputs(
             scope,
@@ -127,7 +128,7 @@ class ModelReader:
             name = tensor.text(fields.Tensor.NAME)
             array, dtype = self.tensors.read(tensor)
             if name in scope.values:
-                raise ModelFormatError(f"initialiser {name!r} is given twice")
+                raise ModelFormatError(tr("initialiser {name!r} is given twice", name=name))
             scope.values[name] = Value(scope.prefix + name, dtype, const=array)
         for sparse in proto.messages(fields.GraphProto.SPARSE_INITIALIZER):
             array, dtype, name = self.tensors.read_sparse(sparse)
@@ -135,7 +136,7 @@ class ModelReader:
 
     def _define(self, scope: Scope, name: str) -> Value:
         if name in scope.values:
-            raise ModelFormatError(f"two nodes or inputs make the value {name!r}")
+            raise ModelFormatError(tr("two nodes or inputs make the value {name!r}", name=name))
         value = Value(scope.prefix + name)
         scope.values[name] = value
         return value
@@ -162,7 +163,9 @@ class ModelReader:
     def _nodes(self, protos: list[Message], scope: Scope, hints: dict[str, Message]) -> None:
         self._node_count += len(protos)
         if self._node_count > MAX_NODES:
-            raise ModelFormatError(f"more than {MAX_NODES} nodes (functions expanded)")
+            raise ModelFormatError(
+                tr("more than {max_nodes} nodes (functions expanded)", max_nodes=MAX_NODES)
+            )
         for proto in in_order(protos):
             self._node(proto, scope, hints)
 
@@ -267,7 +270,8 @@ class ModelReader:
         value = scope.look_up(name)
         if value is None and not scope.is_absent(name):
             raise ModelFormatError(
-                f"input {name!r} is made by no node, input or initialiser", where=label
+                tr("input {name!r} is made by no node, input or initialiser", name=name),
+                where=label,
             )
         return value
 
@@ -324,7 +328,7 @@ class ModelReader:
         self, attrs: dict[str, Any], outputs: list[Value | None], scope: Scope, label: str
     ) -> None:
         if len(attrs) != 1 or len(outputs) != 1 or outputs[0] is None:
-            raise ModelFormatError("a Constant has one value and one output", where=label)
+            raise ModelFormatError(tr("a Constant has one value and one output"), where=label)
         ((key, given),) = attrs.items()
         types = {
             "value_float": np.float32,
@@ -340,7 +344,7 @@ class ModelReader:
             out.dtype = DType.of(out.const)
         else:
             raise UnsupportedOperatorError(
-                f"constants of kind {key} are not supported", (label,), where=label
+                tr("constants of kind {key} are not supported", key=key), (label,), where=label
             )
         assert out.const is not None
         out.shape = out.const.shape
@@ -359,7 +363,11 @@ class ModelReader:
         """A function's nodes in place of its call."""
         if scope.depth >= MAX_CALL_DEPTH:
             raise ModelFormatError(
-                f"functions call each other more than {MAX_CALL_DEPTH} deep", where=label
+                tr(
+                    "functions call each other more than {max_call_depth} deep",
+                    max_call_depth=MAX_CALL_DEPTH,
+                ),
+                where=label,
             )
         defaults = {
             a.text(fields.Attribute.NAME): self._attribute(a, scope, label)
@@ -385,10 +393,12 @@ class ModelReader:
                 found = inner.look_up(name)
                 if found is None:
                     raise ModelFormatError(
-                        f"function output {name!r} is made by no node", where=label
+                        tr("function output {name!r} is made by no node", name=name), where=label
                     )
                 if target in scope.values:
-                    raise ModelFormatError(f"two nodes or inputs make the value {target!r}")
+                    raise ModelFormatError(
+                        tr("two nodes or inputs make the value {target!r}", target=target)
+                    )
                 if found.producer is not None and found.name == inner.prefix + name:
                     found.name = scope.prefix + target
                 scope.values[target] = found

@@ -9,6 +9,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...files import inside
@@ -56,12 +57,12 @@ def dtype_of(code: int, where: str) -> DType:
         return found
     if code in _OTHER:
         raise UnsupportedOperatorError(
-            f"element type {_OTHER[code]} is not supported",
+            tr("element type {other} is not supported", other=_OTHER[code]),
             (where,),
             where=where,
-            fix="export with float, integer or bool types",
+            fix=tr("export with float, integer or bool types"),
         )
-    raise ModelFormatError(f"element type {code} does not exist in ONNX", where=where)
+    raise ModelFormatError(tr("element type {code} does not exist in ONNX", code=code), where=where)
 
 
 class TensorReader:
@@ -78,7 +79,9 @@ class TensorReader:
         dtype = dtype_of(code, name)
         dims = tuple(tensor.ints(fields.Tensor.DIMS))
         if any(d < 0 for d in dims) or len(dims) > 64:
-            raise ModelFormatError(f"tensor dimensions {dims[:8]} are not valid", where=name)
+            raise ModelFormatError(
+                tr("tensor dimensions {dims} are not valid", dims=dims[:8]), where=name
+            )
         count = math.prod(dims)
         if code in _FOUR_BIT:
             return self._four_bit(tensor, name, count, dtype).reshape(dims), dtype
@@ -86,13 +89,22 @@ class TensorReader:
         if raw is not None:
             if len(raw) != count * dtype.itemsize:
                 raise ModelFormatError(
-                    f"{len(raw)} bytes of data for {count} elements of {dtype}", where=name
+                    tr(
+                        "{bytes} bytes of data for {elements} elements of {dtype}",
+                        bytes=len(raw),
+                        elements=count,
+                        dtype=dtype,
+                    ),
+                    where=name,
                 )
             array = np.frombuffer(raw, dtype.np)
         else:
             array = _typed_fields(tensor, dtype)
             if array.size != count:
-                raise ModelFormatError(f"{array.size} elements for dimensions {dims}", where=name)
+                raise ModelFormatError(
+                    tr("{size} elements for dimensions {dims}", size=array.size, dims=dims),
+                    where=name,
+                )
         if not array.flags.aligned:  # native code takes element-aligned arrays only
             array = array.copy()
         return array.reshape(dims), dtype
@@ -106,7 +118,10 @@ class TensorReader:
             else np.array([v & 0xFF for v in tensor.ints(fields.Tensor.INT32_DATA)], np.uint8)
         )
         if packed.size != (count + 1) // 2:
-            raise ModelFormatError(f"{packed.size} bytes for {count} four-bit elements", where=name)
+            raise ModelFormatError(
+                tr("{size} bytes for {four} four-bit elements", size=packed.size, four=count),
+                where=name,
+            )
         both = np.stack([packed & 15, packed >> 4], -1).ravel()[:count]
         return ((both ^ 8).astype(np.int8) - 8) if dtype is DType.I8 else both
 
@@ -122,13 +137,13 @@ class TensorReader:
         }
         location = keys.get("location", "")
         if not location:
-            raise ModelFormatError("external data without a location", where=name)
+            raise ModelFormatError(tr("external data without a location"), where=name)
         path = inside(self._folder, location)
         if not path.is_file():
             raise ModelFormatError(
-                f"external data file {location!r} is missing",
+                tr("external data file {location!r} is missing", location=location),
                 where=name,
-                fix="put it beside the model",
+                fix=tr("put it beside the model"),
             )
         if path not in self._files:
             self._files[path] = map_file(path)
@@ -137,11 +152,16 @@ class TensorReader:
             offset = int(keys.get("offset") or 0)
             length = int(keys.get("length") or len(data) - offset)
         except ValueError:
-            raise ModelFormatError("external data offset is not a number", where=name) from None
+            raise ModelFormatError(tr("external data offset is not a number"), where=name) from None
         if offset < 0 or length < 0 or offset + length > len(data):
             raise ModelFormatError(
-                f"external data [{offset}, {offset + length}) lies outside {location!r} "
-                f"of {len(data)} bytes",
+                tr(
+                    "external data [{offset}, {end}) lies outside {location!r} of {bytes} bytes",
+                    offset=offset,
+                    end=offset + length,
+                    location=location,
+                    bytes=len(data),
+                ),
                 where=name,
             )
         return data[offset : offset + length]
@@ -153,14 +173,16 @@ class TensorReader:
             sparse.message(fields.SparseTensor.INDICES),
         )
         if values_proto is None:
-            raise ModelFormatError("sparse tensor without values")
+            raise ModelFormatError(tr("sparse tensor without values"))
         values, dtype = self.read(values_proto)
         name = values_proto.text(fields.Tensor.NAME)
         dims = tuple(sparse.ints(fields.SparseTensor.DIMS))
         count = math.prod(dims) if all(d >= 0 for d in dims) else -1
         # a dense form may be larger than the file, but not absurdly so
         if not 0 <= count <= 1 << 28:
-            raise ModelFormatError(f"sparse tensor of dimensions {dims} is too large", where=name)
+            raise ModelFormatError(
+                tr("sparse tensor of dimensions {dims} is too large", dims=dims), where=name
+            )
         indices = (
             self.read(indices_proto)[0] if indices_proto is not None else np.empty(0, np.int64)
         )
@@ -169,7 +191,9 @@ class TensorReader:
         if indices.size != values.size or (
             indices.size and not 0 <= indices.min() <= indices.max() < count
         ):
-            raise ModelFormatError(f"sparse indices do not fit dimensions {dims}", where=name)
+            raise ModelFormatError(
+                tr("sparse indices do not fit dimensions {dims}", dims=dims), where=name
+            )
         dense = np.zeros(count, dtype.np)
         dense[indices] = values
         return dense.reshape(dims), dtype, name
@@ -205,14 +229,14 @@ def read_type(type_proto: Message | None, where: str) -> tuple[DType | None, Sha
         (fields.Type.SEQUENCE_TYPE, "sequence"),
         (fields.Type.MAP_TYPE, "map"),
         (fields.Type.OPTIONAL_TYPE, "optional"),
-        (fields.Type.SPARSE_TENSOR_TYPE, "sparse tensor"),
+        (fields.Type.SPARSE_TENSOR_TYPE, tr("sparse tensor")),
     ):
         if number in type_proto:
             raise UnsupportedOperatorError(
-                f"values of type {kind} are not supported",
+                tr("values of type {kind} are not supported", kind=kind),
                 (where,),
                 where=where,
-                fix="export with tensors only",
+                fix=tr("export with tensors only"),
             )
     tensor = type_proto.message(fields.Type.TENSOR_TYPE)
     if tensor is None:

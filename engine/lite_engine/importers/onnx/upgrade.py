@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
@@ -45,15 +46,20 @@ def _check(call: Call) -> None:
     first = op.inputs[0] if op is not None and op.inputs else "x"
     may_lack_it = first.endswith("?") or (op is not None and op.has_subgraphs)
     if call.input(0) is None and not may_lack_it:
-        raise ModelFormatError(f"{call.op} needs its input {first.lstrip('*')!r}", where=call.label)
+        raise ModelFormatError(
+            tr("{call} needs its input {first!r}", call=call.op, first=first.lstrip("*")),
+            where=call.label,
+        )
     for key, value in call.attrs.items():
         if key in _INTEGERS and type(value) is not int:
             raise ModelFormatError(
-                f"attribute {key!r} is {value!r:.40}, not an integer", where=call.label
+                tr("attribute {key!r} is {value!r:.40}, not an integer", key=key, value=value),
+                where=call.label,
             )
         if key in _LISTS and not isinstance(value, (list, tuple, np.ndarray)):
             raise ModelFormatError(
-                f"attribute {key!r} is {value!r:.40}, not a list", where=call.label
+                tr("attribute {key!r} is {value!r:.40}, not a list", key=key, value=value),
+                where=call.label,
             )
 
 
@@ -163,7 +169,10 @@ def _(call: Call, emit: Emit) -> None:
         return
     if tiles is None or tiles.const is None or axis.const is None or rank is None:
         raise UnsupportedOperatorError(
-            "Tile-1 with computed axis", (call.label,), where=call.label, fix="export with opset 13"
+            tr("Tile-1 with computed axis"),
+            (call.label,),
+            where=call.label,
+            fix=tr("export with opset 13"),
         )
     repeats = [1] * rank
     repeats[int(axis.const.ravel()[0])] = int(tiles.const.ravel()[0])
@@ -212,18 +221,18 @@ def _(call: Call, emit: Emit) -> None:
 def _(call: Call, emit: Emit) -> None:
     if call.attrs.pop("spatial", 1) == 0:
         raise UnsupportedOperatorError(
-            "BatchNormalization with spatial=0",
+            tr("BatchNormalization with spatial=0"),
             (call.label,),
             where=call.label,
-            fix="export with opset 9 or newer",
+            fix=tr("export with opset 9 or newer"),
         )
     trains = call.version < 7 and not call.attrs.pop("is_test", 0)
     if trains and len(call.outputs) > 1:  # is_test is 0 in inference graphs of one output as well
         raise UnsupportedOperatorError(
-            "BatchNormalization in training form",
+            tr("BatchNormalization in training form"),
             (call.label,),
             where=call.label,
-            fix="export the model for inference",
+            fix=tr("export the model for inference"),
         )
     call.attrs.pop("is_test", None)
     del call.outputs[1:]
@@ -303,7 +312,7 @@ def _(call: Call, emit: Emit) -> None:
     to = call.attrs.get("to")
     if isinstance(to, str) and not isinstance(to, DType):
         if to not in names:
-            raise ModelFormatError(f"Cast to {to!r}", where=call.label)
+            raise ModelFormatError(tr("Cast to {to!r}", to=to), where=call.label)
         call.attrs["to"] = names[to]
 
 
@@ -344,10 +353,10 @@ def _(call: Call, emit: Emit) -> None:
     channels = x.shape[1] if x is not None and x.shape and len(x.shape) > 1 else None
     if not isinstance(channels, int) or groups <= 0 or channels % groups:
         raise UnsupportedOperatorError(
-            "GroupNormalization-18 on unknown channels",
+            tr("GroupNormalization-18 on unknown channels"),
             (call.label,),
             where=call.label,
-            fix="export with opset 21",
+            fix=tr("export with opset 21"),
         )
     per_channel = call.constant("groups", np.arange(channels) // (channels // groups))
     for i in (1, 2):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from ...files import head
 from ...ir import Graph, Shape
@@ -57,7 +59,7 @@ def open(
         found = path
     if found is None:
         raise ModelFormatError(
-            "no Paddle program in here (__model__, *.pdmodel, *.json)", where=path
+            tr("no Paddle program in here (__model__, *.pdmodel, *.json)"), where=path
         )
     program = read_pir(map_file(found)) if is_pir(found) else read_program(map_file(found))
     read_parameters(program, found, params)

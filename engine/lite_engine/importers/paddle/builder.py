@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lite_messages import tr, trn
+
 from ...errors import ModelFormatError, ShapeError, UnsupportedOperatorError
 from ...ir import DType, Graph, Shape, Value, format_shape
 from . import translate  # noqa: F401  fills the table
@@ -38,9 +40,11 @@ def build(program: Program, name: str, shapes: Mapping[str, Shape] | None = None
     scope.emit.finish(outputs)
     if not graph.outputs:
         raise ModelFormatError(
-            "the program fetches nothing",
+            tr("the program fetches nothing"),
             where=name,
-            fix="export it for inference (paddle.jit.save or paddle.static.save_inference_model)",
+            fix=tr(
+                "export it for inference (paddle.jit.save or paddle.static.save_inference_model)"
+            ),
         )
     graph.metadata.update({"format": "paddle", "producer": program.producer or "Paddle"})
     read = {
@@ -56,11 +60,18 @@ def _input(scope: Scope, op: Op, shapes: Mapping[str, Shape]) -> Value:
     names = op.outputs.get("Out") or [""]
     var = scope.describe(names[0])
     if var is None or var.kind in (FEED_LIST, FETCH_LIST):
-        raise ModelFormatError(f"input {names[0]!r} is not described")
+        raise ModelFormatError(tr("input {names!r} is not described", names=names[0]))
     shape = _symbolic(var) or _shape_by_reader(scope, var.name)
     given = shapes.get(var.name)
     if given is not None and shape is not None and len(given) != len(shape):
-        raise ShapeError(f"input {var.name} has rank {len(shape)}, got shape {format_shape(given)}")
+        raise ShapeError(
+            tr(
+                "input {var} has rank {count}, got shape {shape}",
+                var=var.name,
+                count=len(shape),
+                shape=format_shape(given),
+            )
+        )
     shape = shape if given is None else tuple(given)
     value = Value(scope.emit.unique(var.name), var.dtype or DType.F32, shape)
     scope.values[var.name] = value
@@ -95,10 +106,12 @@ def _refuse_training(block: Block) -> None:
     for op in block.ops:
         if op.type in _TRAINING or op.type.endswith("_grad"):
             raise UnsupportedOperatorError(
-                f"this is a training program (it has {op.type!r})",
+                tr("this is a training program (it has {type!r})", type=op.type),
                 (op.type,),
-                fix="export it for inference with paddle.static.save_inference_model or "
-                "paddle.jit.save",
+                fix=tr(
+                    "export it for inference with paddle.static.save_inference_model "
+                    "or paddle.jit.save"
+                ),
             )
 
 
@@ -110,9 +123,16 @@ def _refuse_unknown(program: Program) -> None:
     )
     if missing:
         raise UnsupportedOperatorError(
-            f"Paddle operator{'s' * (len(missing) > 1)} {', '.join(missing)} "
-            f"{'are' if len(missing) > 1 else 'is'} not supported",
+            trn(
+                "Paddle operator {missing} is not supported",
+                "Paddle operators {missing} are not supported",
+                len(missing),
+                missing=", ".join(missing),
+            ),
             tuple(missing),
-            fix=f"replace {'them' if len(missing) > 1 else 'it'} in the model, or export "
-            "the part before",
+            fix=trn(
+                "replace it in the model, or export the part before",
+                "replace them in the model, or export the part before",
+                len(missing),
+            ),
         )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...files import inside
@@ -31,30 +32,33 @@ def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
         nonlocal at
         size = struct.calcsize(fmt)
         if at + size > len(data):
-            raise ModelFormatError("the parameter file ends inside this tensor", where=where)
+            raise ModelFormatError(tr("the parameter file ends inside this tensor"), where=where)
         (value,) = struct.unpack_from(fmt, data, at)
         at += size
         return int(value)
 
     if take("<I") != 0:
-        raise ModelFormatError("not a tensor record (version is not 0)", where=where)
+        raise ModelFormatError(tr("not a tensor record (version is not 0)"), where=where)
     levels = take("<Q")
     if levels > MAX_LEVELS:
-        raise ModelFormatError(f"{levels} levels of detail", where=where)
+        raise ModelFormatError(tr("{levels} levels of detail", levels=levels), where=where)
     for _ in range(levels):
         at += take("<Q")
     if take("<I") != 0:
-        raise ModelFormatError("not a tensor record (tensor version is not 0)", where=where)
+        raise ModelFormatError(tr("not a tensor record (tensor version is not 0)"), where=where)
     size = take("<i")
     if not 0 < size <= len(data) - at:
-        raise ModelFormatError(f"tensor description of {size} bytes", where=where)
+        raise ModelFormatError(tr("tensor description of {size} bytes", size=size), where=where)
     dtype, dims = tensor_desc(Message(data[at : at + size]), where)
     at += size
     if any(d < 0 for d in dims):
-        raise ModelFormatError(f"stored tensor has shape {dims}", where=where)
+        raise ModelFormatError(tr("stored tensor has shape {dims}", dims=dims), where=where)
     nbytes = math.prod(dims) * dtype.itemsize
     if nbytes > len(data) - at:
-        raise ModelFormatError(f"{nbytes} bytes announced, {len(data) - at} left", where=where)
+        raise ModelFormatError(
+            tr("{nbytes} bytes announced, {count} left", nbytes=nbytes, count=len(data) - at),
+            where=where,
+        )
     array = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<")).reshape(dims)
     return (_widen(array) if dtype is DType.BF16 else aligned(array)), at + nbytes
 
@@ -78,9 +82,13 @@ def read_combined(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         out[name], at = read_record(data, at, f"{path.name}: {name}")
     if at != len(data):
         raise ModelFormatError(
-            f"{len(data) - at} bytes are left after the {len(names)} tensors of the program",
+            tr(
+                "{bytes} bytes are left after the {tensors} tensors of the program",
+                bytes=len(data) - at,
+                tensors=len(names),
+            ),
             where=path,
-            fix="name the parameter file that belongs to this model with --params",
+            fix=tr("name the parameter file that belongs to this model with --params"),
         )
     return out
 
@@ -92,10 +100,13 @@ def read_separate(folder: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
         path = inside(folder, name)
         if not path.is_file():
             raise ModelFormatError(
-                f"neither a .pdiparams file beside the program nor a file per parameter ({name!r} "
-                "is missing)",
+                tr(
+                    "neither a .pdiparams file beside the program nor a file per "
+                    "parameter ({name!r} is missing)",
+                    name=name,
+                ),
                 where=folder.resolve().name,
-                fix="name it with --params",
+                fix=tr("name it with --params"),
             )
         # read, not mapped: a model may have more of these files than a process may hold open
         out[name], _ = read_record(memoryview(path.read_bytes()), 0, name)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from lite_messages import tr
+
 from ...documents import Part, parse
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType
@@ -47,17 +49,22 @@ def looks_like_pir(head: bytes) -> bool:
 def read_pir(data: memoryview) -> Program:
     """The program without its parameters. Raises ModelFormatError, UnsupportedOperatorError."""
     if len(data) > _MAX_BYTES:
-        raise ModelFormatError(f"a PIR program of {len(data)} bytes is too large")
+        raise ModelFormatError(tr("a PIR program of {bytes} bytes is too large", bytes=len(data)))
     text = bytes(data)
     if text.count(b"{") + text.count(b"[") > _MAX_CONTAINERS:
-        raise ModelFormatError(f"a PIR program of more than {_MAX_CONTAINERS} parts is too large")
-    document = parse(text, "PIR program")
+        raise ModelFormatError(
+            tr(
+                "a PIR program of more than {max_containers} parts is too large",
+                max_containers=_MAX_CONTAINERS,
+            )
+        )
+    document = parse(text, tr("PIR program"))
     reader = _Reader()
     try:
         for op in document["program"]["regions"][0]["blocks"][0]["ops"].items():
             reader.read(op)
     except RecursionError:
-        raise ModelFormatError("PIR program: nested too deeply") from None
+        raise ModelFormatError(tr("PIR program: nested too deeply")) from None
     return Program(reader.blocks, producer="Paddle PIR")
 
 
@@ -72,19 +79,19 @@ class _Call:
 
     def source(self) -> int:
         if not self.ins:
-            raise ModelFormatError("an operator without inputs", where=self.where)
+            raise ModelFormatError(tr("an operator without inputs"), where=self.where)
         return self.ins[0]
 
     def out(self) -> Part:
         if not self.outs:
-            raise ModelFormatError("an operator without outputs", where=self.where)
+            raise ModelFormatError(tr("an operator without outputs"), where=self.where)
         return self.outs[0]
 
     def attr(self, name: str, kind: type) -> Any:
         value = self.attrs.get(name)
         if type(value) is not kind:
             raise ModelFormatError(
-                f"its attribute {name!r} is missing or damaged", where=self.where
+                tr("its attribute {name!r} is missing or damaged", name=name), where=self.where
             )
         return value
 
@@ -115,10 +122,12 @@ class _Reader:
             return
         if any(r.value for r in regions):
             raise UnsupportedOperatorError(
-                f"PIR operator {name!r} has a body",
+                tr("PIR operator {name!r} has a body", name=name),
                 (name,),
-                fix="only `if` and `while` may have one: export the model with "
-                "FLAGS_enable_pir_api=0",
+                fix=tr(
+                    "only `if` and `while` may have one: export the model with "
+                    "FLAGS_enable_pir_api=0"
+                ),
             )
         special = _SPECIAL.get(f"{_DIALECTS.get(dialect)}.{name}")
         if special is not None:
@@ -160,14 +169,22 @@ class _Reader:
         if number in self.lists:
             return self.lists[number]
         if number not in self.names:
-            raise ModelFormatError(f"PIR value {number} is read before it is made")
+            raise ModelFormatError(
+                tr("PIR value {number} is read before it is made", number=number)
+            )
         return [self.names[number]]
 
     def _one(self, number: int) -> str:
         """The name of a value that has to be there and no list."""
         names = self._named(number)
         if len(names) != 1:
-            raise ModelFormatError(f"PIR value {number} is {len(names)} tensors, one is needed")
+            raise ModelFormatError(
+                tr(
+                    "PIR value {number} is {tensors} tensors, one is needed",
+                    number=number,
+                    tensors=len(names),
+                )
+            )
         return names[0]
 
     # ---- operators with a meaning of their own
@@ -211,7 +228,7 @@ class _Reader:
     def _full(self, call: _Call) -> None:
         (name,) = self._define(call.out(), "full")[:1]
         if type(call.attrs.get("value")) not in (bool, int, float):
-            raise ModelFormatError("its attribute 'value' is not a number", where=call.where)
+            raise ModelFormatError(tr("its attribute 'value' is not a number"), where=call.where)
         self.constants[_number(call.out())] = call.attrs["value"]
         self.block.ops.append(Op("fill_constant", {}, {"Out": [name]}, call.attrs))
 
@@ -220,7 +237,7 @@ class _Reader:
         values = call.attr("value", list)
         if any(type(v) is not int or abs(v) >= 1 << 63 for v in values):
             raise ModelFormatError(
-                "its attribute 'value' is not a list of integers", where=call.where
+                tr("its attribute 'value' is not a list of integers"), where=call.where
             )
         self.constants[_number(call.out())] = values
         attrs = {"values": values, "shape": [len(values)], "dtype": call.attrs.get("dtype", 3)}
@@ -233,7 +250,7 @@ class _Reader:
     def _body(self, region: Part, arguments: list[str], results: list[str]) -> int:
         """Reads a region as a block of its own: `results` hold what it yields. Its index."""
         if len(self.blocks) > MAX_BLOCKS or self.depth >= MAX_DEPTH:
-            raise ModelFormatError("PIR: too many nested bodies")
+            raise ModelFormatError(tr("PIR: too many nested bodies"))
         body = region["blocks"][0]
         around, kept = self.block, dict(self.names)
         self.block = Block(parent=0)
@@ -286,9 +303,9 @@ class _Reader:
         known = find_pir_op(name)
         if known is None:
             raise UnsupportedOperatorError(
-                f"PIR operator {name!r} is not supported",
+                tr("PIR operator {name!r} is not supported", name=name),
                 (name,),
-                fix="replace it in the model, or export the part before it",
+                fix=tr("replace it in the model, or export the part before it"),
             )
         op = Op(known.legacy, attrs={**IMPLIED.get(name, {}), **call.attrs})
         for spec, number in zip(known.inputs, call.ins):
@@ -314,7 +331,7 @@ class _Reader:
         slot = slots[-1] if number in self.lists and slots else slots[0] if slots else ""
         if not slot:
             raise UnsupportedOperatorError(
-                f"its argument {attr!r} is computed while running",
+                tr("its argument {attr!r} is computed while running", attr=attr),
                 (op.type,),
                 where=op.type,
                 fix="make it a constant",
@@ -351,7 +368,10 @@ def _number(value: Part) -> int:
 
 def _pairs(found: Sequence[T], wanted: Sequence[str], where: str) -> zip[tuple[T, str]]:
     if len(found) != len(wanted):
-        raise ModelFormatError(f"expected {len(wanted)} items, found {len(found)}", where=where)
+        raise ModelFormatError(
+            tr("expected {items} items, found {count}", items=len(wanted), count=len(found)),
+            where=where,
+        )
     return zip(found, wanted)
 
 

@@ -13,6 +13,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import DType
@@ -50,7 +51,9 @@ def dtype_of(number: int, where: str) -> DType:
     """Raises ModelFormatError for a number that is no tensor element type."""
     found = DTYPES.get(number)
     if found is None:
-        raise ModelFormatError(f"element type {number} is not a tensor type", where=where)
+        raise ModelFormatError(
+            tr("element type {number} is not a tensor type", number=number), where=where
+        )
     return found
 
 
@@ -85,7 +88,10 @@ class Op:
 
     def _damaged(self, name: str, value: Any, where: str) -> ModelFormatError:
         shown = f"{value!r:.40}" if isinstance(value, (str, Real)) else f"a {type(value).__name__}"
-        return ModelFormatError(f"its attribute {name!r} is {shown}", where=where or self.type)
+        return ModelFormatError(
+            tr("its attribute {name!r} is {shown}", name=name, shown=shown),
+            where=where or self.type,
+        )
 
 
 @dataclass

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from .._protobuf import Buffer, Message
 from . import fields
@@ -30,7 +32,13 @@ def read_program(data: Buffer) -> Program:
     message = Message(data)
     blocks = message.messages(fields.ProgramDesc.BLOCKS)
     if not 1 <= len(blocks) <= MAX_BLOCKS:
-        raise ModelFormatError(f"a Paddle program has 1 to {MAX_BLOCKS} blocks, not {len(blocks)}")
+        raise ModelFormatError(
+            tr(
+                "a Paddle program has 1 to {max_blocks} blocks, not {count}",
+                max_blocks=MAX_BLOCKS,
+                count=len(blocks),
+            )
+        )
     version = message.message(fields.ProgramDesc.VERSION)
     program = Program(version=version.int(fields.Version.VERSION) if version else 0)
     program.blocks = [_block(b) for b in blocks]
@@ -50,7 +58,7 @@ def _var(message: Message) -> Var:
     name = message.text(fields.VarDesc.NAME)
     kind_message = message.message(fields.VarDesc.TYPE)
     if not name or kind_message is None:
-        raise ModelFormatError("a Paddle variable has no name or no type")
+        raise ModelFormatError(tr("a Paddle variable has no name or no type"))
     kind = kind_message.int(fields.VarType.TYPE)
     var = Var(name, kind, persistable=bool(message.int(fields.VarDesc.PERSISTABLE)))
     holder = kind_message.message(4 if kind == TENSOR_ARRAY else 3)
@@ -71,7 +79,7 @@ def tensor_desc(message: Message, where: str) -> tuple[Any, tuple[int, ...]]:
 def _op(message: Message) -> Op:
     op = Op(message.text(fields.OpDesc.TYPE))
     if not op.type:
-        raise ModelFormatError("a Paddle operator has no type")
+        raise ModelFormatError(tr("a Paddle operator has no type"))
     for number, slots in ((1, op.inputs), (2, op.outputs)):
         for item in message.messages(number):
             slots[item.text(fields.OpVar.PARAMETER)] = item.texts(fields.OpVar.ARGUMENTS)
@@ -83,7 +91,13 @@ def _op(message: Message) -> Op:
 def _attr(message: Message) -> Any:
     kind = message.int(fields.OpAttr.TYPE)
     if not 0 <= kind < len(ATTR_TYPES):
-        raise ModelFormatError(f"attribute {message.text(fields.OpAttr.NAME)!r} has type {kind}")
+        raise ModelFormatError(
+            tr(
+                "attribute {text!r} has type {kind}",
+                text=message.text(fields.OpAttr.NAME),
+                kind=kind,
+            )
+        )
     readers = {
         "INT": lambda: message.int(fields.OpAttr.I),
         "FLOAT": lambda: message.float(fields.OpAttr.F),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import UnsupportedOperatorError
 from ...ir import DType, Value
@@ -27,7 +28,7 @@ def translates(*types: str) -> Callable[[Translation], Translation]:
     def register(fn: Translation) -> Translation:
         for name in types:
             if name in _TABLE:
-                raise ValueError(f"{name} is translated twice")
+                raise ValueError(tr("{name} is translated twice", name=name))
             _TABLE[name] = fn
         return fn
 
@@ -52,7 +53,7 @@ def translate_block(scope: Scope) -> None:
         fn = find_translation(op.type)
         if fn is None:
             raise UnsupportedOperatorError(
-                "this operator is not supported", (op.type,), where=source
+                tr("this operator is not supported"), (op.type,), where=source
             )
         scope.emit.source = source
         fn(Call(scope, op, source))
@@ -94,7 +95,7 @@ class Call:
         """Raises UnsupportedOperatorError when the slot is empty."""
         value = self[slot]
         if value is None:
-            raise self.unsupported(f"its input {slot!r} is missing")
+            raise self.unsupported(tr("its input {slot!r} is missing", slot=slot))
         return value
 
     def out_name(self, slot: str) -> str | None:
@@ -109,7 +110,10 @@ class Call:
         """Raises UnsupportedOperatorError when it is not known."""
         if value.shape is None:
             raise self.unsupported(
-                f"the rank of {value.name} is not known; export the model again with input shapes"
+                tr(
+                    "the rank of {name} is not known; export the model again with input shapes",
+                    name=value.name,
+                )
             )
         return len(value.shape)
 
@@ -120,7 +124,12 @@ class Call:
             return None
         if not -len(value.shape) <= axis < len(value.shape):
             raise self.unsupported(
-                f"axis {axis} of {value.name}, which has rank {self.rank(value)}"
+                tr(
+                    "axis {axis} of {name}, which has rank {rank}",
+                    axis=axis,
+                    name=value.name,
+                    rank=self.rank(value),
+                )
             )
         size = value.shape[axis]
         return size if isinstance(size, int) else None
@@ -133,7 +142,7 @@ class Call:
         if number == -1:
             number = default
         if number not in DTYPES:
-            raise self.unsupported(f"element type {number} is not supported")
+            raise self.unsupported(tr("element type {number} is not supported", number=number))
         return DTYPES[number]
 
     # ---- emitting
@@ -142,7 +151,7 @@ class Call:
         try:
             array = np.asarray(data)
         except (OverflowError, ValueError):  # an integer of more than 64 bits, a ragged list
-            raise self.unsupported("its value is not valid tensor data") from None
+            raise self.unsupported(tr("its value is not valid tensor data")) from None
         if like is not None and like.dtype is not None:
             dtype = like.dtype
         if dtype is None:
@@ -208,12 +217,16 @@ class Call:
     def fixed_ints(self, value: Value | None, what: str) -> list[int]:
         """The contents of a constant. Raises UnsupportedOperatorError when it is computed."""
         if value is None or value.const is None:
-            raise self.unsupported(f"{what} is computed while running; export it as a constant")
+            raise self.unsupported(
+                tr("{what} is computed while running; export it as a constant", what=what)
+            )
         return [int(v) for v in value.const.reshape(-1)]
 
     def fixed_int(self, value: Value | None, what: str) -> int:
         """The one number of a constant. Raises UnsupportedOperatorError."""
         numbers = self.fixed_ints(value, what)
         if len(numbers) != 1:
-            raise self.unsupported(f"{what} has {len(numbers)} numbers, one is needed")
+            raise self.unsupported(
+                tr("{what} has {numbers} numbers, one is needed", what=what, numbers=len(numbers))
+            )
         return numbers[0]

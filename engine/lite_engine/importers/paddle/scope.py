@@ -6,6 +6,8 @@ name maps to the Value it holds at that point.
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from ...ir import Graph, Value
 from .._emit import Emitter
@@ -28,7 +30,9 @@ class Scope:
         self.outer = outer
         self.depth: int = 0 if outer is None else outer.depth + 1
         if self.depth > MAX_DEPTH:
-            raise ModelFormatError(f"blocks are nested deeper than {MAX_DEPTH}")
+            raise ModelFormatError(
+                tr("blocks are nested deeper than {max_depth}", max_depth=MAX_DEPTH)
+            )
         self.values: dict[str, Value] = {}
         #: values that carry a variable's name already
         self.named: set[int] = set()
@@ -59,7 +63,7 @@ class Scope:
             return self.outer.read(name)
         array = self.program.params.get(name)
         if array is None:
-            raise ModelFormatError(f"variable {name!r} is read before it is written")
+            raise ModelFormatError(tr("variable {name!r} is read before it is written", name=name))
         self.values[name] = Value(self.emit.unique(name), const=array)
         return self.values[name]
 
@@ -80,5 +84,11 @@ class Scope:
     def child(self, index: int, graph: Graph) -> Scope:
         """The scope of a sub-block. Raises ModelFormatError for a block that is not there."""
         if not 0 < index < len(self.program.blocks):
-            raise ModelFormatError(f"block {index} of {len(self.program.blocks)} does not exist")
+            raise ModelFormatError(
+                tr(
+                    "block {index} of {count} does not exist",
+                    index=index,
+                    count=len(self.program.blocks),
+                )
+            )
         return Scope(self.program, self.program.blocks[index], graph, self)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...files import head
 from ...ir import DType, Graph, Value
@@ -72,7 +74,7 @@ def open(path: Path, *, outputs: Sequence[str] = (), signature: str = "serving_d
         return _build(path, saved.graph, saved.flat, saved.signature, saved.variables, outputs)
     graph = read_graph(Message(map_file(path)))
     if not graph.nodes:
-        raise ModelFormatError("no nodes", where=path, fix="not a GraphDef")
+        raise ModelFormatError(tr("no nodes"), where=path, fix=tr("not a GraphDef"))
     return _build(path, graph, Flat(graph), None, {}, outputs)
 
 
@@ -125,7 +127,7 @@ def _wanted(
     leaves = [n for n, node in flat.nodes.items() if n not in read and node.op not in _NO_RESULT]
     if not leaves:
         raise ModelFormatError(
-            "tensorflow: no node is left unread", fix="name the outputs with outputs="
+            tr("tensorflow: no node is left unread"), fix=tr("name the outputs with outputs=")
         )
     return [(name, (name, 0)) for name in leaves]
 
@@ -148,7 +150,12 @@ def _add_inputs(nodes: Nodes, order: list[str], signature: Signature | None) -> 
             dtype, shape = DType.U8, (None,)  # the bytes of a file
         if dtype is None:
             raise UnsupportedOperatorError(
-                f"input {name} has element type {code}, which is not a number", (node_name,)
+                tr(
+                    "input {name} has element type {code}, which is not a number",
+                    name=name,
+                    code=code,
+                ),
+                (node_name,),
             )
         shapes = node.attrs.shapes("_output_shapes")
         if not shape and shapes and shapes[0] is not None:
@@ -166,9 +173,9 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
         return
     counts = Counter(op for _, op in missing)
     names = ", ".join(f"{op} ({n}x)" if n > 1 else op for op, n in counts.items())
-    hint = "replace them, or name outputs in front of them with outputs="
+    hint = tr("replace them, or name outputs in front of them with outputs=")
     if counts.keys() & {"Switch", "Merge", "Enter"}:
-        hint = "control flow is not read: export for inference, with training switches frozen"
+        hint = tr("control flow is not read: export for inference, with training switches frozen")
     elif counts.keys() & {
         "DecodeJpeg",
         "DecodePng",
@@ -176,7 +183,9 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
         "ParseExample",
         "ParseExampleV2",
     }:
-        hint = "cut the graph behind the decoding and feed the decoded tensor"
+        hint = tr("cut the graph behind the decoding and feed the decoded tensor")
     raise UnsupportedOperatorError(
-        f"TensorFlow operators that are not read: {names}", tuple(n for n, _ in missing), fix=hint
+        tr("TensorFlow operators that are not read: {names}", names=names),
+        tuple(n for n, _ in missing),
+        fix=hint,
     )

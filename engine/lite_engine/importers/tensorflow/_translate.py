@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
@@ -56,15 +57,25 @@ class Nodes:
         ref = self.flat.resolve(ref)
         if ref not in self.values:
             raise ModelFormatError(
-                f"tensorflow: {self.emit.source} reads output {ref[1]} of {ref[0]},"
-                " which is not there"
+                tr(
+                    "tensorflow: {source} reads output {index} of {name}, which is not there",
+                    source=self.emit.source,
+                    index=ref[1],
+                    name=ref[0],
+                )
             )
         return self.values[ref]
 
     def list_of(self, ref: Ref) -> TensorList:
         found = self.lists.get(id(self.value(ref)))
         if found is None:
-            raise ModelFormatError(f"tensorflow: {self.emit.source} reads {ref[0]}, not a list")
+            raise ModelFormatError(
+                tr(
+                    "tensorflow: {source} reads {ref}, not a list",
+                    source=self.emit.source,
+                    ref=ref[0],
+                )
+            )
         return found
 
     def call(self, name: str, function: str, inputs: list[Ref]) -> list[Ref]:
@@ -84,7 +95,7 @@ class Nodes:
         self.emit.source = name
         if node.op not in OPS:
             raise UnsupportedOperatorError(
-                f"TensorFlow operator {node.op} inside a loop or branch is not read",
+                tr("TensorFlow operator {node} inside a loop or branch is not read", node=node.op),
                 (name,),
                 where=name,
             )
@@ -182,6 +193,8 @@ class Call:
         """The `value` attribute of a Const."""
         message = self.attrs.tensor("value")
         if message is None:
-            raise ModelFormatError(f"tensorflow: the constant {self.name} has no value")
+            raise ModelFormatError(
+                tr("tensorflow: the constant {name} has no value", name=self.name)
+            )
         array, dtype = read_tensor(message, self.name)
         return self.emit.const(array, self.name, dtype)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import DType
@@ -42,7 +43,7 @@ class Bundle:
             raise ModelFormatError(f"{self._shards} shards", where=index)
         if header.int(fields.BundleHeader.ENDIANNESS):
             raise ModelFormatError(
-                "written on a big-endian machine", where=index, fix="save it again"
+                tr("written on a big-endian machine"), where=index, fix=tr("save it again")
             )
         self._entries = {k.decode("utf-8", "replace"): v for k, v in entries.items()}
         self._maps: dict[int, memoryview] = {}
@@ -53,22 +54,28 @@ class Bundle:
     def read(self, key: str) -> tuple[np.ndarray, DType]:
         """Raises ModelFormatError for an unknown key and for what is not a plain tensor."""
         if key not in self._entries:
-            raise ModelFormatError(f"no variable {key!r}", where=self._prefix)
+            raise ModelFormatError(tr("no variable {key!r}", key=key), where=self._prefix)
         entry = Message(self._entries[key])
         if 7 in entry:
             raise ModelFormatError(
-                f"{key!r} is stored in slices", where=self._prefix, fix="save it whole"
+                tr("{key!r} is stored in slices", key=key),
+                where=self._prefix,
+                fix=tr("save it whole"),
             )
         dtype = DTYPES.get(entry.int(fields.BundleEntry.DTYPE))
         proto = entry.message(fields.BundleEntry.SHAPE)
         shape = () if proto is None else read_shape(proto)
         if dtype is None or shape is None or None in shape:
-            raise ModelFormatError(f"{key!r} is not a tensor of numbers", where=self._prefix)
+            raise ModelFormatError(
+                tr("{key!r} is not a tensor of numbers", key=key), where=self._prefix
+            )
         sizes = tuple(int(d) for d in shape)  # type: ignore[arg-type]
         view = self._shard(entry.int(fields.BundleEntry.SHARD_ID))
         offset, size = entry.int(fields.BundleEntry.OFFSET), entry.int(fields.BundleEntry.SIZE)
         if size != math.prod(sizes) * dtype.itemsize or not 0 <= offset <= len(view) - size:
-            raise ModelFormatError(f"{key!r} lies outside its shard", where=self._prefix)
+            raise ModelFormatError(
+                tr("{key!r} lies outside its shard", key=key), where=self._prefix
+            )
         data = np.frombuffer(view[offset : offset + size], dtype.np.newbyteorder("<"))
         return data.reshape(sizes), dtype
 
@@ -84,7 +91,7 @@ class Bundle:
 def _table(view: memoryview, path: Path) -> Iterator[tuple[bytes, bytes]]:
     """Every (key, value) of the table."""
     if len(view) < _FOOTER or struct.unpack_from("<Q", view, len(view) - 8)[0] != _MAGIC:
-        raise ModelFormatError("not the index of a variable bundle", where=path)
+        raise ModelFormatError(tr("not the index of a variable bundle"), where=path)
     footer = view[len(view) - _FOOTER :]
     _, at = _handle(footer, 0)
     place, _ = _handle(footer, at)
@@ -101,26 +108,30 @@ def _handle(data: memoryview, at: int) -> tuple[tuple[int, int], int]:
 
 def _block(view: memoryview, offset: int, size: int, path: Path) -> memoryview:
     if offset + size + _TRAILER > len(view):
-        raise ModelFormatError("a block lies outside the file", where=path)
+        raise ModelFormatError(tr("a block lies outside the file"), where=path)
     if view[offset + size] != 0:
-        raise ModelFormatError("a compressed block", where=path, fix="save the variables again")
+        raise ModelFormatError(
+            tr("a compressed block"), where=path, fix=tr("save the variables again")
+        )
     return view[offset : offset + size]
 
 
 def _entries(block: memoryview, path: Path) -> Iterator[tuple[bytes, bytes]]:
     if len(block) < 4:
-        raise ModelFormatError("a block is too short", where=path)
+        raise ModelFormatError(tr("a block is too short"), where=path)
     restarts = struct.unpack_from("<I", block, len(block) - 4)[0]
     end = len(block) - 4 - 4 * restarts
     if end < 0:
-        raise ModelFormatError(f"a block has {restarts} restart points", where=path)
+        raise ModelFormatError(
+            tr("a block has {restarts} restart points", restarts=restarts), where=path
+        )
     at, key = 0, b""
     while at < end:
         shared, at = read_varint(block, at)
         own, at = read_varint(block, at)
         size, at = read_varint(block, at)
         if shared > len(key) or at + own + size > end:
-            raise ModelFormatError("an entry is cut off", where=path)
+            raise ModelFormatError(tr("an entry is cut off"), where=path)
         key = key[:shared] + bytes(block[at : at + own])
         yield key, bytes(block[at + own : at + own + size])
         at += own + size

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from .graphdef import FunctionDef, GraphDef, NodeDef
 
@@ -54,7 +56,13 @@ class Flat:
         """Adds the body of a function under `name`; references to what it returns."""
         found = self.functions.get(function)
         if found is None:
-            raise ModelFormatError(f"tensorflow: {name} calls {function!r}, which is not there")
+            raise ModelFormatError(
+                tr(
+                    "tensorflow: {name} calls {function!r}, which is not there",
+                    name=name,
+                    function=function,
+                )
+            )
         self._inline(name, found, inputs, 0)
         return [(name, i) for i in range(len(found.returns))]
 
@@ -65,7 +73,7 @@ class Flat:
             ref = self._alias[ref]
             seen += 1
             if seen > len(self._alias):
-                raise ModelFormatError(f"tensorflow: {ref[0]} stands for itself")
+                raise ModelFormatError(tr("tensorflow: {ref} stands for itself", ref=ref[0]))
         return ref
 
     def _add(self, name: str, node: NodeDef, inputs: list[Ref], depth: int) -> None:
@@ -74,15 +82,19 @@ class Flat:
             self._inline(name, function, inputs, depth)
             return
         if name in self.nodes:
-            raise ModelFormatError(f"tensorflow: two nodes are called {name!r}")
+            raise ModelFormatError(tr("tensorflow: two nodes are called {name!r}", name=name))
         if len(self.nodes) > MAX_NODES:
-            raise ModelFormatError(f"tensorflow: more than {MAX_NODES} nodes after inlining")
+            raise ModelFormatError(
+                tr("tensorflow: more than {max_nodes} nodes after inlining", max_nodes=MAX_NODES)
+            )
         self.nodes[name] = node
         self.inputs[name] = inputs
 
     def _inline(self, call: str, function: FunctionDef, inputs: list[Ref], depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise ModelFormatError(f"tensorflow: function calls nested deeper than {MAX_DEPTH}")
+            raise ModelFormatError(
+                tr("tensorflow: function calls nested deeper than {max_depth}", max_depth=MAX_DEPTH)
+            )
         if len(inputs) < len(function.args):
             raise ModelFormatError(
                 f"tensorflow: {call} gives {function.name} {len(inputs)} of"
@@ -96,7 +108,13 @@ class Flat:
             if parts[0] in args:
                 return args[parts[0]]
             if parts[0] not in kinds:
-                raise ModelFormatError(f"tensorflow: {function.name} reads {parts[0]!r}, not there")
+                raise ModelFormatError(
+                    tr(
+                        "tensorflow: {function} reads {parts!r}, not there",
+                        function=function.name,
+                        parts=parts[0],
+                    )
+                )
             index = int(parts[-1]) if parts[-1].isdigit() else 0
             names = _OUTPUTS.get(kinds[parts[0]])
             if names and len(parts) > 2 and parts[1] in names:
@@ -121,7 +139,9 @@ class Flat:
                     if state.get(name) == 2 or (name, 0) in done:
                         continue
                     if name not in self.nodes:
-                        raise ModelFormatError(f"tensorflow: node {name!r} is read and not there")
+                        raise ModelFormatError(
+                            tr("tensorflow: node {name!r} is read and not there", name=name)
+                        )
                     state[name] = 1
                 inputs = self.inputs[name]
                 if at == len(inputs):
@@ -132,9 +152,11 @@ class Flat:
                 child = self.resolve(inputs[at])[0]
                 if state.get(child) == 1:
                     raise ModelFormatError(
-                        f"tensorflow: a cycle through {child!r}",
-                        fix="loops of the old form (Enter, NextIteration) are not read, export "
-                        "without them",
+                        tr("tensorflow: a cycle through {child!r}", child=child),
+                        fix=tr(
+                            "loops of the old form (Enter, NextIteration) are not "
+                            "read, export without them"
+                        ),
                     )
                 if state.get(child) != 2:
                     stack.append((child, 0))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Shape
@@ -160,7 +161,7 @@ def _node(message: Message) -> NodeDef:
 def _function(message: Message) -> FunctionDef:
     signature = message.message(fields.FunctionDef.SIGNATURE)
     if signature is None:
-        raise ModelFormatError("tensorflow: a function has no signature")
+        raise ModelFormatError(tr("tensorflow: a function has no signature"))
     returned = {}
     for entry in message.messages(fields.FunctionDef.RET):
         returned[entry.text(fields.MapEntry.KEY)] = entry.text(fields.MapEntry.VALUE)
@@ -168,7 +169,11 @@ def _function(message: Message) -> FunctionDef:
     missing = [o for o in outputs if o not in returned]
     if missing:
         raise ModelFormatError(
-            f"tensorflow: {signature.text(fields.OpDef.NAME)} does not return {missing[0]!r}"
+            tr(
+                "tensorflow: {text} does not return {missing!r}",
+                text=signature.text(fields.OpDef.NAME),
+                missing=missing[0],
+            )
         )
     return FunctionDef(
         signature.text(fields.OpDef.NAME),
@@ -184,7 +189,7 @@ def read_shape(message: Message) -> Shape | None:
         return None
     sizes = [m.int(fields.Dim.SIZE) for m in message.messages(fields.TensorShape.DIM)]
     if len(sizes) > MAX_RANK:
-        raise ModelFormatError(f"tensorflow: a tensor has {len(sizes)} axes")
+        raise ModelFormatError(tr("tensorflow: a tensor has {axes} axes", axes=len(sizes)))
     return tuple(None if d < 0 else d for d in sizes)
 
 
@@ -213,19 +218,29 @@ def read_tensor(message: Message, where: str) -> tuple[np.ndarray, DType]:
     code = message.int(fields.TensorProto.DTYPE)
     dtype = DTYPES.get(code)
     if dtype is None:
-        what = "a string" if code == STRING else f"of type {code}"
-        raise UnsupportedOperatorError(f"the constant is {what}", (where,), where=where)
+        what = tr("a string") if code == STRING else tr("of type {code}", code=code)
+        raise UnsupportedOperatorError(
+            tr("the constant is {what}", what=what), (where,), where=where
+        )
     proto = message.message(fields.TensorProto.TENSOR_SHAPE)
     dims = () if proto is None else read_shape(proto)
     if dims is None or any(d is None for d in dims):
-        raise ModelFormatError(f"tensorflow: the constant {where} has an open shape")
+        raise ModelFormatError(
+            tr("tensorflow: the constant {where} has an open shape", where=where)
+        )
     shape = tuple(int(d) for d in dims)  # type: ignore[arg-type]
     count = math.prod(shape)
     content = message.bytes(fields.TensorProto.TENSOR_CONTENT)
     if content is not None and len(content):
         if len(content) != count * dtype.itemsize:
             raise ModelFormatError(
-                f"tensorflow: {where} is {dtype}{list(shape)} and has {len(content)} bytes"
+                tr(
+                    "tensorflow: {where} is {dtype}{shape} and has {bytes} bytes",
+                    where=where,
+                    dtype=dtype,
+                    shape=list(shape),
+                    bytes=len(content),
+                )
             )
         return np.frombuffer(content, dtype.np.newbyteorder("<")).reshape(shape), dtype
     number, wire = _VALUE_FIELDS[dtype]
@@ -244,7 +259,14 @@ def _filled(
     if len(values) == count:
         return values.reshape(shape)
     if len(values) > count or count * dtype.itemsize > MAX_SPLAT_BYTES:
-        raise ModelFormatError(f"tensorflow: {where} has {len(values)} numbers for {list(shape)}")
+        raise ModelFormatError(
+            tr(
+                "tensorflow: {where} has {numbers} numbers for {shape}",
+                where=where,
+                numbers=len(values),
+                shape=list(shape),
+            )
+        )
     out = np.full(count, values[-1] if len(values) else 0, dtype.np)
     out[: len(values)] = values
     return out.reshape(shape)

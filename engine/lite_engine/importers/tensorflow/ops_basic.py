@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ...errors import LiteError, ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
@@ -31,12 +33,14 @@ def identity_n(c: Call) -> Result:
 def variable(c: Call) -> Value:
     if c.name not in c.nodes.variables:
         raise ModelFormatError(
-            f"tensorflow: variable {c.name} has no value",
-            fix="freeze the graph, or give the SavedModel folder with its variables",
+            tr("tensorflow: variable {c} has no value", c=c.name),
+            fix=tr("freeze the graph, or give the SavedModel folder with its variables"),
         )
     found = c.nodes.variables[c.name]
     if isinstance(found, LiteError):
-        raise ModelFormatError(f"tensorflow: variable {c.name} cannot be read: {found}")
+        raise ModelFormatError(
+            tr("tensorflow: variable {c} cannot be read: {found}", c=c.name, found=found)
+        )
     array, dtype = found
     return c.emit.const(array, c.name, dtype)
 
@@ -118,7 +122,7 @@ def squeeze(c: Call) -> Value:
 
 @op("Transpose")
 def transpose(c: Call) -> Value:
-    return c.emit.transpose(c.x(0), c.ints(1, "the order of axes"))
+    return c.emit.transpose(c.x(0), c.ints(1, tr("the order of axes")))
 
 
 @op("Shape")
@@ -136,14 +140,14 @@ def size(c: Call) -> Value:
 
 @op("ConcatV2")
 def concat(c: Call) -> Value:
-    (axis,) = c.ints(-1, "the axis")
+    (axis,) = c.ints(-1, tr("the axis"))
     parts = c.xs()[:-1]
     return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=axis)
 
 
 @op("Concat")
 def concat_v1(c: Call) -> Value:
-    (axis,) = c.ints(0, "the axis")
+    (axis,) = c.ints(0, tr("the axis"))
     parts = c.xs()[1:]
     return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=axis)
 
@@ -190,7 +194,7 @@ def mirror_pad(c: Call) -> Value:
 
 @op("Gather", "GatherV2", "ResourceGather")
 def gather(c: Call) -> Value:
-    axis = c.ints(2, "the axis")[0] if len(c.refs) > 2 else 0
+    axis = c.ints(2, tr("the axis"))[0] if len(c.refs) > 2 else 0
     return tf.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.number("batch_dims"))
 
 

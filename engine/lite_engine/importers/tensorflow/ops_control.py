@@ -7,6 +7,7 @@ every index is known once the counters have folded.
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Value
@@ -21,11 +22,13 @@ def _decided(c: Call, ref: Ref) -> bool:
     value = c.nodes.value(ref)
     if value.const is None or value.const.size != 1:
         raise UnsupportedOperatorError(
-            f"{c.node.op} depends on data",
+            tr("{node} depends on data", node=c.node.op),
             (c.name,),
             where=c.name,
-            fix="only loops of a fixed number of steps and decided branches are read, "
-            "fix the input shapes or export for inference",
+            fix=tr(
+                "only loops of a fixed number of steps and decided branches are "
+                "read, fix the input shapes or export for inference"
+            ),
         )
     return bool(value.const.ravel()[0])
 
@@ -39,7 +42,9 @@ def while_(c: Call) -> Result:
         if not _decided(c, go):
             return [c.nodes.value(ref) for ref in state]
         state = c.nodes.call(f"{c.name}/step{step}", body, state)
-    raise ModelFormatError(f"tensorflow: {c.name}: more than {MAX_STEPS} steps")
+    raise ModelFormatError(
+        tr("tensorflow: {c}: more than {max_steps} steps", c=c.name, max_steps=MAX_STEPS)
+    )
 
 
 @op("If", "StatelessIf")
@@ -53,9 +58,16 @@ def if_(c: Call) -> Result:
 
 
 def _index(c: Call, position: int, size: int) -> int:
-    (index,) = c.ints(position, "the index of a list")
+    (index,) = c.ints(position, tr("the index of a list"))
     if not 0 <= index < size:
-        raise ModelFormatError(f"tensorflow: {c.name}: item {index} of a list of {size}")
+        raise ModelFormatError(
+            tr(
+                "tensorflow: {c}: item {index} of a list of {size}",
+                c=c.name,
+                index=index,
+                size=size,
+            )
+        )
     return index
 
 
@@ -63,9 +75,11 @@ def _index(c: Call, position: int, size: int) -> int:
 def reserve(c: Call) -> TensorList:
     if c.node.op == "EmptyTensorList":
         return TensorList([])
-    (count,) = c.ints(1, "the length of a list")
+    (count,) = c.ints(1, tr("the length of a list"))
     if not 0 <= count <= MAX_ITEMS:
-        raise ModelFormatError(f"tensorflow: {c.name}: a list of {count} tensors")
+        raise ModelFormatError(
+            tr("tensorflow: {c}: a list of {tensors} tensors", c=c.name, tensors=count)
+        )
     return TensorList([None] * count)
 
 
@@ -75,7 +89,10 @@ def from_tensor(c: Call) -> TensorList:
     count = c.emit.dims(x)[0] if c.emit.rank(x) else None
     if count is None or count > MAX_ITEMS:
         raise UnsupportedOperatorError(
-            "the number of steps is not known", (c.name,), where=c.name, fix="fix the input shapes"
+            tr("the number of steps is not known"),
+            (c.name,),
+            where=c.name,
+            fix=tr("fix the input shapes"),
         )
     if count == 1:
         return TensorList([c.emit("Squeeze", x, [0])])
@@ -88,7 +105,9 @@ def get_item(c: Call) -> Value:
     items = c.nodes.list_of(c.refs[0]).items
     found = items[_index(c, 1, len(items))]
     if found is None:
-        raise ModelFormatError(f"tensorflow: {c.name} reads an item that nothing has written")
+        raise ModelFormatError(
+            tr("tensorflow: {c} reads an item that nothing has written", c=c.name)
+        )
     return found
 
 
@@ -116,7 +135,7 @@ def stack(c: Call) -> Value:
     written = [i for i in items if i is not None]
     if len(written) < len(items) or not written:
         raise UnsupportedOperatorError(
-            "a list with items that nothing has written", (c.name,), where=c.name
+            tr("a list with items that nothing has written"), (c.name,), where=c.name
         )
     parts = [c.emit("Unsqueeze", i, [0]) for i in written]
     return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
@@ -97,10 +98,10 @@ def batch_norm(c: Call) -> Value:
     """Inputs: x, scale, offset, mean, variance."""
     if c.attrs.flag("is_training", True) or c.emit.dims(c.x(3)) == [0]:
         raise UnsupportedOperatorError(
-            "batch normalization in training mode",
+            tr("batch normalization in training mode"),
             (c.name,),
             where=c.name,
-            fix="this is a training graph, export it for inference (is_training=False)",
+            fix=tr("this is a training graph, export it for inference (is_training=False)"),
         )
     y = c.emit(
         "BatchNormalization",
@@ -181,12 +182,12 @@ def space_to_depth(c: Call) -> Value:
 
 @op("SpaceToBatchND")
 def space_to_batch(c: Call) -> Value:
-    return tf.space_to_batch(c.emit, c.x(), c.ints(1, "the block"), c.x(2))
+    return tf.space_to_batch(c.emit, c.x(), c.ints(1, tr("the block")), c.x(2))
 
 
 @op("BatchToSpaceND")
 def batch_to_space(c: Call) -> Value:
-    return tf.batch_to_space(c.emit, c.x(), c.ints(1, "the block"), c.x(2))
+    return tf.batch_to_space(c.emit, c.x(), c.ints(1, tr("the block")), c.x(2))
 
 
 @op("MatMul")
@@ -231,7 +232,7 @@ def _range(c: Call) -> tuple[np.ndarray, np.ndarray]:
     low, high = c.x(1).const, c.x(2).const
     if low is None or high is None:
         raise ModelFormatError(
-            f"tensorflow: the range of {c.name} is not constant", fix="freeze the graph"
+            tr("tensorflow: the range of {c} is not constant", c=c.name), fix=tr("freeze the graph")
         )
     return np.asarray(low, np.float32), np.asarray(high, np.float32)
 
@@ -254,7 +255,10 @@ def non_max_suppression_count(c: Call) -> Result:
     """The same with the number of positions."""
     if c.attrs.flag("pad_to_max_output_size"):
         raise UnsupportedOperatorError(
-            "padded suppression is not read", (c.name,), where=c.name, fix="export without padding"
+            tr("padded suppression is not read"),
+            (c.name,),
+            where=c.name,
+            fix=tr("export without padding"),
         )
     kept = suppress(c.emit, *_nms_inputs(c))
     count = c.emit.cast(c.emit("Size", kept), DType.I32)

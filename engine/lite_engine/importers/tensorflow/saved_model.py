@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import LiteError, ModelFormatError
 from ...ir import DType
@@ -47,11 +48,11 @@ def read_saved_model(folder: Path, key: str) -> SavedModel:
     metas = message.messages(fields.SavedModel.META_GRAPHS)
     serving = [m for m in metas if "serve" in _tags(m)] or metas
     if not serving:
-        raise ModelFormatError("holds no graph", where=path)
+        raise ModelFormatError(tr("holds no graph"), where=path)
     meta = serving[0]
     proto = meta.message(fields.MetaGraph.GRAPH_DEF)
     if proto is None:
-        raise ModelFormatError("holds no graph", where=path)
+        raise ModelFormatError(tr("holds no graph"), where=path)
     graph = read_graph(proto)
     flat = Flat(graph)
     return SavedModel(graph, flat, _signature(meta, key, path), _variables(flat, folder))
@@ -70,7 +71,11 @@ def _signature(meta: Message, key: str, path: Path) -> Signature:
     if key not in usable:
         if key != "serving_default" or len(usable) != 1:
             names = ", ".join(usable) or "none"
-            raise ModelFormatError(f"no signature {key!r}", where=path, fix=f"there are: {names}")
+            raise ModelFormatError(
+                tr("no signature {key!r}", key=key),
+                where=path,
+                fix=tr("there are: {names}", names=names),
+            )
         key = next(iter(usable))
     chosen = usable[key]
     return Signature(

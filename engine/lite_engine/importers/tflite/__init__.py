@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from lite_messages import tr
+
 from ...errors import UnsupportedOperatorError
 from ...files import head
 from ...ir import Graph, Value
@@ -78,10 +80,10 @@ def _check_operators(file: File) -> None:
     names = ", ".join(f"{code} ({n}x)" if n > 1 else code for code, n in counts.items())
     flex = any(code.startswith("Flex") for code in counts)
     raise UnsupportedOperatorError(
-        f"TFLite operators that are not read: {names}",
+        tr("TFLite operators that are not read: {names}", names=names),
         tuple(f"{op.code}:{op.index}" for op in missing),
-        fix=("convert without SELECT_TF_OPS" if flex else "replace them before converting")
-        + ", or cut the model in front of them",
+        fix=(tr("convert without SELECT_TF_OPS") if flex else tr("replace them before converting"))
+        + tr(", or cut the model in front of them"),
     )
 
 
@@ -97,9 +99,13 @@ def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, objec
     if tensors.repaired:
         some = ", ".join(tensors.repaired[:3]) + (", …" if len(tensors.repaired) > 3 else "")
         warnings.append(
-            f"{len(tensors.repaired)} tensors name a quantized_dimension that they do not have"
-            f" ({some}); their only fitting axis was taken. Convert the model again with a newer"
-            " TFLite converter to be rid of this"
+            tr(
+                "{tensors} tensors name a quantized_dimension that they do not have "
+                "({some}); their only fitting axis was taken. Convert the model "
+                "again with a newer TFLite converter to be rid of this",
+                tensors=len(tensors.repaired),
+                some=some,
+            )
         )
     main = file.subgraphs[0]
     read = {i for op in main.operators for i in op.inputs} | set(main.outputs)
@@ -110,7 +116,10 @@ def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, objec
     alone = len(set(range(1, len(file.subgraphs))) - called)
     if alone:
         warnings.append(
-            f"the file has {alone + 1} models (signatures, or initialisation); the first was read"
+            tr(
+                "the file has {alone} models (signatures, or initialisation); the first was read",
+                alone=alone + 1,
+            )
         )
     if warnings:
         out["warnings"] = warnings

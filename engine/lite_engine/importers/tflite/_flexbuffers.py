@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import struct
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 
 Scalar = int | float | bool
@@ -24,7 +26,9 @@ def read_map(data: bytes) -> dict[str, Scalar]:
     try:
         return _read_map(data)
     except (struct.error, IndexError, KeyError, UnicodeDecodeError):
-        raise ModelFormatError("flexbuffer: the options of a custom operator are damaged") from None
+        raise ModelFormatError(
+            tr("flexbuffer: the options of a custom operator are damaged")
+        ) from None
 
 
 def _unsigned(data: bytes, at: int, width: int) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, QuantParams, Value
@@ -106,8 +107,13 @@ class Tensors:
                 data = np.zeros(tensor.shape, tensor.dtype.np)
             if data is None:
                 raise ModelFormatError(
-                    f"tflite: {self.emit.source} reads tensor {tensor.name}"
-                    f" ({tensor.type_name}) before anything makes it"
+                    tr(
+                        "tflite: {source} reads tensor {tensor} ({type_name}) before "
+                        "anything makes it",
+                        source=self.emit.source,
+                        tensor=tensor.name,
+                        type_name=tensor.type_name,
+                    )
                 )
             value = self.emit.const(data, tensor.name, tensor.dtype)
             if self.is_quantised(index):
@@ -134,7 +140,9 @@ class Tensors:
     def quantise(self, value: Value, index: int) -> Value:
         quant = self.params(index)
         if not (quant.scale > 0).all():
-            raise ModelFormatError(f"tflite: {self.tensor(index).name} has a scale of zero")
+            raise ModelFormatError(
+                tr("tflite: {tensor} has a scale of zero", tensor=self.tensor(index).name)
+            )
         attrs = {} if quant.axis is None else {"axis": quant.axis}
         out = self.emit("QuantizeLinear", value, quant.scale, quant.zero_point, **attrs)
         out.quant = quant
@@ -150,7 +158,14 @@ class Tensors:
         zero = quant.zero_point
         outside = zero[(zero < info.min) | (zero > info.max)]
         if outside.size:
-            raise ModelFormatError(f"tflite: {tensor.name} has zero point {outside[0]} in {dtype}")
+            raise ModelFormatError(
+                tr(
+                    "tflite: {tensor} has zero point {outside} in {dtype}",
+                    tensor=tensor.name,
+                    outside=outside[0],
+                    dtype=dtype,
+                )
+            )
         if len(quant.scale) == 1:
             return QuantParams(
                 np.array(quant.scale[0], np.float32), np.array(zero[0], dtype.np), None
@@ -166,8 +181,13 @@ class Tensors:
         fits = [i for i, d in enumerate(tensor.shape) if d == count]
         if len(fits) != 1:
             raise ModelFormatError(
-                f"tflite: {tensor.name} has {count} scales on axis {quant.axis}"
-                f" of shape {list(tensor.shape)}"
+                tr(
+                    "tflite: {tensor} has {scales} scales on axis {axis} of shape {shape}",
+                    tensor=tensor.name,
+                    scales=count,
+                    axis=quant.axis,
+                    shape=list(tensor.shape),
+                )
             )
         if tensor.name not in self.repaired:
             self.repaired.append(tensor.name)
@@ -177,18 +197,31 @@ class Tensors:
         """Outputs of another subgraph of the file, its operators emitted here."""
         if not 0 <= number < len(self.file.subgraphs):
             raise ModelFormatError(
-                f"tflite: {self.emit.source} names subgraph {number} of {len(self.file.subgraphs)}"
+                tr(
+                    "tflite: {source} names subgraph {number} of {count}",
+                    source=self.emit.source,
+                    number=number,
+                    count=len(self.file.subgraphs),
+                )
             )
         target = self.file.subgraphs[number]
         self.budget[0] -= len(target.operators) + 1
         if self.depth >= MAX_DEPTH or self.budget[0] < 0:
             raise ModelFormatError(
-                f"tflite: {self.emit.source}: loops nested or repeated too often to be unrolled"
+                tr(
+                    "tflite: {source}: loops nested or repeated too often to be unrolled",
+                    source=self.emit.source,
+                )
             )
         inner = Tensors(self.emit, self.file, target, self.depth + 1, self.budget)
         if len(args) != len(inner.subgraph.inputs):
             raise ModelFormatError(
-                f"tflite: {self.emit.source} gives {len(args)} arguments to subgraph {number}"
+                tr(
+                    "tflite: {source} gives {arguments} arguments to subgraph {number}",
+                    source=self.emit.source,
+                    arguments=len(args),
+                    number=number,
+                )
             )
         inner.values.update(zip(inner.subgraph.inputs, args))
         inner.repaired = self.repaired
@@ -199,13 +232,16 @@ class Tensors:
         """Gives an operator's result to its tensor: quantised, named, typed."""
         tensor = self.tensor(index)
         if index in self.values:
-            raise ModelFormatError(f"tflite: tensor {tensor.name} is made twice")
+            raise ModelFormatError(tr("tflite: tensor {tensor} is made twice", tensor=tensor.name))
         if tensor.dtype is None or tensor.type_name == "int4":
             raise UnsupportedOperatorError(
-                f"computed tensors of type {tensor.type_name} are not supported",
+                tr(
+                    "computed tensors of type {type_name} are not supported",
+                    type_name=tensor.type_name,
+                ),
                 (tensor.name,),
                 where=tensor.name,
-                fix="convert with 8-bit or float activations",
+                fix=tr("convert with 8-bit or float activations"),
             )
         if self.is_quantised(index) and not is_raw:
             value = self.quantise(value, index)
@@ -252,7 +288,14 @@ class Call:
     def index(self, index: int) -> int:
         """Tensor number of an input. Raises ModelFormatError when it is absent."""
         if not self.has(index):
-            raise ModelFormatError(f"tflite: {self.op.code} {self.op.index} has no input {index}")
+            raise ModelFormatError(
+                tr(
+                    "tflite: {code} {index} has no input {input}",
+                    code=self.op.code,
+                    index=self.op.index,
+                    input=index,
+                )
+            )
         return self.op.inputs[index]
 
     def tensor(self, index: int) -> Tensor:
@@ -274,14 +317,21 @@ class Call:
 
     def output(self, index: int = 0) -> Tensor:
         if index >= len(self.op.outputs):
-            raise ModelFormatError(f"tflite: {self.op.code} {self.op.index} has no output {index}")
+            raise ModelFormatError(
+                tr(
+                    "tflite: {code} {index} has no output {output}",
+                    code=self.op.code,
+                    index=self.op.index,
+                    output=index,
+                )
+            )
         return self.tensors.tensor(self.op.outputs[index])
 
     def output_dtype(self, index: int = 0) -> DType:
         tensor = self.output(index)
         if tensor.dtype is None:
             raise UnsupportedOperatorError(
-                f"element type {tensor.type_name} is not supported",
+                tr("element type {type_name} is not supported", type_name=tensor.type_name),
                 (tensor.name,),
                 where=tensor.name,
             )
@@ -304,7 +354,7 @@ class Call:
         bounds = {"RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}.get(name)
         if bounds is None:
             raise UnsupportedOperatorError(
-                f"fused activation {name} is not supported",
+                tr("fused activation {name} is not supported", name=name),
                 (self.emit.source,),
                 where=self.emit.source,
             )
@@ -316,8 +366,13 @@ class Call:
         at = self.index(index)
         if len(self.tensor(index).shape) != len(perm):
             raise ModelFormatError(
-                f"tflite: {self.op.code} {self.op.index} has a weight of shape"
-                f" {list(self.tensor(index).shape)}, expected {len(perm)} axes"
+                tr(
+                    "tflite: {code} {index} has a weight of shape {shape}, expected {axes} axes",
+                    code=self.op.code,
+                    index=self.op.index,
+                    shape=list(self.tensor(index).shape),
+                    axes=len(perm),
+                )
             )
         return self.emit.transpose(self.tensors.real(at), perm)
 
@@ -331,7 +386,9 @@ class Call:
         if tensor.dtype not in (DType.I32, DType.I64):
             return self.tensors.real(at)
         if data is None:
-            raise ModelFormatError(f"tflite: the integer bias {tensor.name} is not constant")
+            raise ModelFormatError(
+                tr("tflite: the integer bias {tensor} is not constant", tensor=tensor.name)
+            )
         if tensor.quant is not None:
             scale = tensor.quant.scale
             if len(scale) > 1:
@@ -339,7 +396,9 @@ class Call:
         else:
             sx, sw = self.tensor(x).quant, self.tensor(w).quant
             if sx is None or sw is None:
-                raise ModelFormatError(f"tflite: the integer bias {tensor.name} has no scale")
+                raise ModelFormatError(
+                    tr("tflite: the integer bias {tensor} has no scale", tensor=tensor.name)
+                )
             scale = sx.scale * sw.scale
         if np.abs(data).max(initial=0) > np.iinfo(np.int32).max:
             return self.emit.const((data * scale.astype(np.float64)).astype(np.float32))
@@ -361,8 +420,13 @@ def translate(tensors: Tensors) -> None:
         values = [result] if isinstance(result, Value) else list(result)
         if len(values) < len(op.outputs):
             raise ModelFormatError(
-                f"tflite: {op.code} {op.index} has {len(op.outputs)} outputs,"
-                f" expected {len(values)}"
+                tr(
+                    "tflite: {code} {index} has {outputs} outputs, expected {count}",
+                    code=op.code,
+                    index=op.index,
+                    outputs=len(op.outputs),
+                    count=len(values),
+                )
             )
         for index, value in zip(op.outputs, values):
             tensors.define(index, value, is_raw=call.is_raw)

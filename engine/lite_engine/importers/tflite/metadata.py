@@ -13,6 +13,7 @@ import zlib
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError
 from .._flatbuffers import Table, root
@@ -77,7 +78,7 @@ def _read_labels(view: memoryview, name: str) -> list[str]:
         with zipfile.ZipFile(_Window(view)) as archive:
             info = archive.getinfo(name)
             if info.file_size > MAX_LABEL_BYTES:
-                raise ModelFormatError(f"tflite: label file {name!r} is too large")
+                raise ModelFormatError(tr("tflite: label file {name!r} is too large", name=name))
             with archive.open(info) as member:
                 text = member.read(MAX_LABEL_BYTES + 1).decode("utf-8")
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, zlib.error, EOFError,
@@ -106,7 +107,7 @@ class _Window(io.RawIOBase):
     def seek(self, offset: int, whence: int = 0) -> int:
         base = (0, self._at, len(self._view))[whence]
         if base + offset < 0:
-            raise OSError("seek before the start")
+            raise OSError(tr("seek before the start"))
         self._at = base + offset
         return self._at
 

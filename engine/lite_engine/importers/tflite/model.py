@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType
@@ -80,13 +81,15 @@ def read_file(view: memoryview, path: Path) -> File:
     version = model.number(0, "I")
     if version != 3:
         raise ModelFormatError(
-            f"TFLite schema version {version}", where=path, fix="only version 3 is known"
+            tr("TFLite schema version {version}", version=version),
+            where=path,
+            fix=tr("only version 3 is known"),
         )
     buffers = [_buffer(view, table) for table in model.tables(4)]
     codes = [_operator_code(t) for t in model.tables(1)]
     subgraphs = [_subgraph(t, buffers, codes) for t in model.tables(2)]
     if not subgraphs:
-        raise ModelFormatError("the model holds no subgraph", where=path)
+        raise ModelFormatError(tr("the model holds no subgraph"), where=path)
     metadata = {}
     for table in model.tables(6):
         at = table.number(1, "I")
@@ -104,7 +107,7 @@ def _buffer(view: memoryview, table: Table) -> memoryview:
     if offset <= 1:
         return view[:0]
     if offset + size > len(view):
-        raise ModelFormatError("tflite: a buffer lies outside the file")
+        raise ModelFormatError(tr("tflite: a buffer lies outside the file"))
     return view[offset : offset + size]
 
 
@@ -115,7 +118,7 @@ def _operator_code(table: Table) -> tuple[str, bool]:
         return table.text(1) or "CUSTOM", True
     if 0 <= code < len(OPERATORS):
         return OPERATORS[code], False
-    return f"operator code {code}", False
+    return tr("operator code {code}", code=code), False
 
 
 def _subgraph(
@@ -126,7 +129,14 @@ def _subgraph(
     for index, entry in enumerate(table.tables(3)):
         code = entry.number(0, "I")
         if code >= len(codes):
-            raise ModelFormatError(f"tflite: operator {index} has code {code} of {len(codes)}")
+            raise ModelFormatError(
+                tr(
+                    "tflite: operator {index} has code {code} of {count}",
+                    index=index,
+                    code=code,
+                    count=len(codes),
+                )
+            )
         name, custom = codes[code]
         operators.append(
             Operator(
@@ -142,8 +152,8 @@ def _subgraph(
     return Subgraph(
         table.text(4),
         tensors,
-        _indices(table, 1, len(tensors), "the subgraph's inputs"),
-        _indices(table, 2, len(tensors), "the subgraph's outputs"),
+        _indices(table, 1, len(tensors), tr("the subgraph's inputs")),
+        _indices(table, 2, len(tensors), tr("the subgraph's outputs")),
         operators,
     )
 
@@ -155,7 +165,9 @@ def _indices(
     out = [] if array is None else [int(i) for i in array]
     for i in out:
         if not (-1 if optional else 0) <= i < count:
-            raise ModelFormatError(f"tflite: {where} names tensor {i} of {count}")
+            raise ModelFormatError(
+                tr("tflite: {where} names tensor {i} of {count}", where=where, i=i, count=count)
+            )
     return out
 
 
@@ -166,16 +178,25 @@ def _tensor(table: Table, buffers: Sequence[memoryview], index: int) -> Tensor:
     code = table.number(1, "b")
     at = table.number(2, "I")
     if at >= len(buffers):
-        raise ModelFormatError(f"tflite: tensor {name} names buffer {at} of {len(buffers)}")
+        raise ModelFormatError(
+            tr(
+                "tflite: tensor {name} names buffer {at} of {count}",
+                name=name,
+                at=at,
+                count=len(buffers),
+            )
+        )
     if len(shape) > MAX_RANK or any(not 0 <= d < MAX_DIM for d in shape):
-        raise ModelFormatError(f"tflite: tensor {name} has shape {shape}")
+        raise ModelFormatError(
+            tr("tflite: tensor {name} has shape {shape}", name=name, shape=shape)
+        )
     dtype = DType.I8 if code == INT4 else TENSOR_TYPES.get(code)
     if table.has(6):
         raise UnsupportedOperatorError(
-            "the weight is stored sparse",
+            tr("the weight is stored sparse"),
             (name,),
             where=name,
-            fix="convert the model without sparsity",
+            fix=tr("convert the model without sparsity"),
         )
     return Tensor(
         name,
@@ -192,7 +213,7 @@ def _tensor(table: Table, buffers: Sequence[memoryview], index: int) -> Tensor:
 def _dims(table: Table, slot: int) -> tuple[int, ...]:
     array = table.array(slot, "i4")
     if array is not None and len(array) > MAX_RANK:
-        raise ModelFormatError(f"tflite: a tensor has {len(array)} axes")
+        raise ModelFormatError(tr("tflite: a tensor has {axes} axes", axes=len(array)))
     return () if array is None else tuple(int(d) for d in array)
 
 
@@ -211,8 +232,14 @@ def _data(buffer: memoryview, code: int, shape: tuple[int, ...], name: str) -> n
     assert dtype is not None
     if count * dtype.itemsize != len(buffer):
         raise ModelFormatError(
-            f"tflite: {name} is {dtype}{list(shape)}, {count * dtype.itemsize} bytes,"
-            f" its buffer has {len(buffer)}"
+            tr(
+                "tflite: {name} is {dtype}{shape}, {bytes} bytes, its buffer has {count}",
+                name=name,
+                dtype=dtype,
+                shape=list(shape),
+                bytes=count * dtype.itemsize,
+                count=len(buffer),
+            )
         )
     return np.frombuffer(buffer, dtype.np.newbyteorder("<")).reshape(shape)
 
@@ -227,9 +254,16 @@ def _quantization(table: Table | None, name: str) -> Quantization | None:
     if len(zero) != len(scale):
         if len(zero) != 1:
             raise ModelFormatError(
-                f"tflite: {name} has {len(scale)} scales and {len(zero)} zero points"
+                tr(
+                    "tflite: {name} has {scales} scales and {zero} zero points",
+                    name=name,
+                    scales=len(scale),
+                    zero=len(zero),
+                )
             )
         zero = np.repeat(zero, len(scale))
     if not np.isfinite(scale).all() or (scale < 0).any():
-        raise ModelFormatError(f"tflite: {name} has a quantization scale that is not positive")
+        raise ModelFormatError(
+            tr("tflite: {name} has a quantization scale that is not positive", name=name)
+        )
     return Quantization(scale, zero, table.number(6, "i"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
@@ -118,7 +120,7 @@ def squeeze(c: Call) -> Value:
 
 @builtin("TRANSPOSE", moves=True)
 def transpose(c: Call) -> Value:
-    return c.emit.transpose(c.x(), c.ints(1, "the order of axes"))
+    return c.emit.transpose(c.x(), c.ints(1, tr("the order of axes")))
 
 
 @builtin("CONCATENATION", moves=True)
@@ -184,12 +186,12 @@ def gather(c: Call) -> Value:
 
 @builtin("SPACE_TO_BATCH_ND", moves=True)
 def space_to_batch(c: Call) -> Value:
-    return tf.space_to_batch(c.emit, c.x(), c.ints(1, "the block"), c.raw(2), _zero(c))
+    return tf.space_to_batch(c.emit, c.x(), c.ints(1, tr("the block")), c.raw(2), _zero(c))
 
 
 @builtin("BATCH_TO_SPACE_ND", moves=True)
 def batch_to_space(c: Call) -> Value:
-    return tf.batch_to_space(c.emit, c.x(), c.ints(1, "the block"), c.raw(2))
+    return tf.batch_to_space(c.emit, c.x(), c.ints(1, tr("the block")), c.raw(2))
 
 
 @builtin("REVERSE_SEQUENCE", moves=True)
@@ -219,5 +221,5 @@ def one_hot(c: Call) -> Value:
 @builtin("WHERE")
 def where(c: Call) -> Value:
     if len(c.op.inputs) != 1:
-        raise ModelFormatError(f"tflite: {c.emit.source}: WHERE takes one input")
+        raise ModelFormatError(tr("tflite: {source}: WHERE takes one input", source=c.emit.source))
     return tf.where_indices(c.emit, c.raw(0))

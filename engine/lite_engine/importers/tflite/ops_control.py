@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Value
@@ -23,10 +24,10 @@ def _decided(c: Call, value: Value) -> bool:
     """A condition known now. Raises UnsupportedOperatorError for one that data decides."""
     if value.const is None or value.const.size != 1:
         raise UnsupportedOperatorError(
-            f"{c.op.code} depends on data",
+            tr("{code} depends on data", code=c.op.code),
             (c.emit.source,),
             where=c.emit.source,
-            fix="only loops of a fixed number of steps and decided branches are read",
+            fix=tr("only loops of a fixed number of steps and decided branches are read"),
         )
     return bool(value.const.ravel()[0])
 
@@ -39,12 +40,20 @@ def while_(c: Call) -> Result:
         verdict = c.tensors.inline(c.opt("condition"), state)
         c.emit.source = source
         if len(verdict) != 1:
-            raise ModelFormatError(f"tflite: {source}: a condition with {len(verdict)} outputs")
+            raise ModelFormatError(
+                tr(
+                    "tflite: {source}: a condition with {outputs} outputs",
+                    source=source,
+                    outputs=len(verdict),
+                )
+            )
         if not _decided(c, verdict[0]):
             return state
         state = c.tensors.inline(c.opt("body"), state)
         c.emit.source = source
-    raise ModelFormatError(f"tflite: {source}: more than {MAX_STEPS} steps")
+    raise ModelFormatError(
+        tr("tflite: {source}: more than {max_steps} steps", source=source, max_steps=MAX_STEPS)
+    )
 
 
 @builtin("IF", raw=True)
@@ -64,15 +73,17 @@ def lstm(c: Call) -> Value:
     extra = [i for i in (9, 10, 11, 16, 17, 20, 21, 22, 23) if c.has(i)]
     if extra or not c.has(1) or c.opt("cell_clip") or c.opt("proj_clip"):
         raise UnsupportedOperatorError(
-            "an LSTM with peepholes, projection, layer normalization, coupled gates "
-            "or clipping is not read",
+            tr(
+                "an LSTM with peepholes, projection, layer normalization, coupled "
+                "gates or clipping is not read"
+            ),
             (c.emit.source,),
             where=c.emit.source,
-            fix="convert a plain one",
+            fix=tr("convert a plain one"),
         )
     if c.opt("activation") != 4:
         raise UnsupportedOperatorError(
-            "an LSTM whose cell activation is not tanh", (c.emit.source,), where=c.emit.source
+            tr("an LSTM whose cell activation is not tanh"), (c.emit.source,), where=c.emit.source
         )
     order = (0, 3, 1, 2)
     w = np.concatenate([_numbers(c, 1 + g) for g in order])
@@ -80,7 +91,14 @@ def lstm(c: Call) -> Value:
     b = np.concatenate([_numbers(c, 12 + g).ravel() for g in order])
     hidden = r.shape[1]
     if r.shape != (4 * hidden, hidden) or w.shape[0] != 4 * hidden or b.shape != (4 * hidden,):
-        raise ModelFormatError(f"tflite: {c.emit.source}: LSTM weights {w.shape} and {r.shape}")
+        raise ModelFormatError(
+            tr(
+                "tflite: {source}: LSTM weights {w} and {r}",
+                source=c.emit.source,
+                w=w.shape,
+                r=r.shape,
+            )
+        )
     x = c.x() if c.opt("time_major") else c.emit.transpose(c.x(), (1, 0, 2))
     bias = np.concatenate([b, np.zeros_like(b)])[None]
     y = c.emit("LSTM", x, w[None], r[None], bias, hidden_size=hidden)
@@ -92,12 +110,18 @@ def _numbers(c: Call, index: int) -> np.ndarray:
     """A constant weight as real numbers."""
     value, tensor = c.raw(index), c.tensor(index)
     if value.const is None:
-        raise ModelFormatError(f"tflite: {c.emit.source}: the weight {tensor.name} is not constant")
+        raise ModelFormatError(
+            tr(
+                "tflite: {source}: the weight {tensor} is not constant",
+                source=c.emit.source,
+                tensor=tensor.name,
+            )
+        )
     real = np.asarray(value.const, np.float32)
     if tensor.quant is None or tensor.dtype is None or tensor.dtype.is_float:
         return real
     if len(tensor.quant.scale) > 1:
         raise UnsupportedOperatorError(
-            "LSTM weights with one scale per channel", (c.emit.source,), where=c.emit.source
+            tr("LSTM weights with one scale per channel"), (c.emit.source,), where=c.emit.source
         )
     return (real - np.float32(tensor.quant.zero_point[0])) * tensor.quant.scale[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import struct
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from ...ir import Value
 from .. import _nhwc
@@ -19,7 +21,9 @@ def detection_post_process(c: Call) -> Result:
 
     def number(key: str, default: float | None = None) -> float:
         if key not in options and default is None:
-            raise ModelFormatError(f"tflite: {c.op.code} has no option {key!r}")
+            raise ModelFormatError(
+                tr("tflite: {code} has no option {key!r}", code=c.op.code, key=key)
+            )
         return float(options.get(key, default or 0.0))
 
     attrs = {
@@ -39,7 +43,9 @@ def detection_post_process(c: Call) -> Result:
 def _padding(code: int, where: str) -> str:
     """TfLitePadding: 1 same, 2 valid."""
     if code not in (1, 2):
-        raise ModelFormatError(f"tflite: {where} has padding code {code}")
+        raise ModelFormatError(
+            tr("tflite: {where} has padding code {code}", where=where, code=code)
+        )
     return "SAME" if code == 1 else "VALID"
 
 
@@ -47,7 +53,12 @@ def _struct(c: Call, count: int) -> list[int]:
     """The first `count` int32 of the options, a C struct of MediaPipe."""
     if len(c.op.custom) < 4 * count:
         raise ModelFormatError(
-            f"tflite: {c.op.code} has {len(c.op.custom)} bytes of options, expected {4 * count}"
+            tr(
+                "tflite: {code} has {bytes} bytes of options, expected {count}",
+                code=c.op.code,
+                bytes=len(c.op.custom),
+                count=4 * count,
+            )
         )
     return list(struct.unpack_from(f"<{count}i", c.op.custom))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc, _tf_ops
@@ -14,7 +16,14 @@ def conv_2d(c: Call) -> Value:
     """x (N,H,W,C), w (O,kh,kw,C/g)."""
     channels, per_group = c.emit.dims(c.raw(0))[-1], c.tensor(1).shape[3]
     if channels is None or per_group < 1 or channels % per_group:
-        raise ModelFormatError(f"tflite: {c.emit.source}: {channels} channels, weight {per_group}")
+        raise ModelFormatError(
+            tr(
+                "tflite: {source}: {channels} channels, weight {per_group}",
+                source=c.emit.source,
+                channels=channels,
+                per_group=per_group,
+            )
+        )
     return _convolve(c, c.weight(1, (0, 3, 1, 2)), channels // per_group)
 
 
@@ -24,7 +33,12 @@ def depthwise_conv_2d(c: Call) -> Value:
     channels = c.emit.dims(c.raw(0))[-1]
     if channels is None or channels < 1 or c.tensor(1).shape[3] % channels:
         raise ModelFormatError(
-            f"tflite: {c.emit.source}: {channels} channels, weight {list(c.tensor(1).shape)}"
+            tr(
+                "tflite: {source}: {channels} channels, weight {shape}",
+                source=c.emit.source,
+                channels=channels,
+                shape=list(c.tensor(1).shape),
+            )
         )
     return _convolve(c, c.weight(1, (3, 0, 1, 2)), channels)
 
@@ -87,10 +101,18 @@ def pool_2d(c: Call) -> Value:
 def fully_connected(c: Call) -> Value:
     """x (…,I), w (O,I): rows of x unless the dimensions are kept."""
     if c.opt("weights_format"):
-        raise ModelFormatError(f"tflite: {c.emit.source}: shuffled weights are not documented")
+        raise ModelFormatError(
+            tr("tflite: {source}: shuffled weights are not documented", source=c.emit.source)
+        )
     units = c.tensor(1).shape
     if len(units) != 2:
-        raise ModelFormatError(f"tflite: {c.emit.source}: weight {list(units)} is not a matrix")
+        raise ModelFormatError(
+            tr(
+                "tflite: {source}: weight {units} is not a matrix",
+                source=c.emit.source,
+                units=list(units),
+            )
+        )
     bias, x = c.bias(2), c.raw(0)
     if c.opt("keep_num_dims") and c.emit.rank(x) > 2:
         y = c.emit("MatMul", c.x(), c.weight(1, (1, 0)))
@@ -202,10 +224,10 @@ def non_max_suppression(c: Call) -> Result:
     sigma = c.raw(5).const if soft else None
     if soft and (sigma is None or sigma.any()):
         raise UnsupportedOperatorError(
-            "soft suppression is not read",
+            tr("soft suppression is not read"),
             (c.emit.source,),
             where=c.emit.source,
-            fix="use the hard one",
+            fix=tr("use the hard one"),
         )
     kept, best, count = padded_suppression(c.emit, c.x(0), c.x(1), c.raw(2), c.x(3), c.x(4))
     return [kept, best, count] if soft else [kept, count]

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lite_messages import tr
+
 from ...errors import UsageError
 from ...files import write_file
 from ...importers.paddle.program import Program
@@ -74,7 +76,9 @@ def write_nb(
     Raises UnsupportedOperatorError naming nodes, UsageError.
     """
     if weight_bits not in (None, 8, 16):
-        raise UsageError(f"weights must have 8 or 16 bits, got {weight_bits}")
+        raise UsageError(
+            tr("weights must have 8 or 16 bits, got {weight_bits}", weight_bits=weight_bits)
+        )
     program = nb_program(graph, shapes)
     if weight_bits:
         quantize_weights(program, weight_bits)

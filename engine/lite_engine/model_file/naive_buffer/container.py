@@ -9,6 +9,7 @@ import struct
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import UnsupportedOperatorError
 from ...importers.paddle.program import (
@@ -106,7 +107,11 @@ def _params(program: Program) -> list[bytes]:
     names = program.parameter_names()
     if len(names) > _MAX_PARAMS:
         raise UnsupportedOperatorError(
-            f"a .nb file holds at most {_MAX_PARAMS} weights, the model has {len(names)}"
+            tr(
+                "a .nb file holds at most {max_params} weights, the model has {count}",
+                max_params=_MAX_PARAMS,
+                count=len(names),
+            )
         )
     largest = max((program.params[n].nbytes for n in names), default=0)
     parts = [struct.pack("<HHHHI", 0, 0, 6, len(names), largest)]
@@ -120,9 +125,13 @@ def _param(name: str, array: np.ndarray) -> bytes:
     dtype = DType.of(array)
     if dtype is DType.F64 or dtype not in DTYPE_NUMBERS:
         raise UnsupportedOperatorError(
-            f"weight {name!r} is {dtype}, which Paddle-Lite does not load",
+            tr(
+                "weight {name!r} is {dtype}, which Paddle-Lite does not load",
+                name=name,
+                dtype=dtype,
+            ),
             (name,),
-            fix="cast it to f32",
+            fix=tr("cast it to f32"),
         )
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     tensor = Table({

@@ -6,6 +6,8 @@ is `def`; `-` is none. Collected from what opt 2.13 chooses for one-operator pro
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ...errors import UnsupportedOperatorError
 
 _TABLE = """
@@ -134,6 +136,8 @@ def need_kernel(op: str, target: str, *, fp16: bool = False) -> str:
     found = kernel_for(op, target, fp16=fp16)
     if found is None:
         raise UnsupportedOperatorError(
-            f"Paddle-Lite has no {target} kernel for {op!r}", (op,), fix="choose another target"
+            tr("Paddle-Lite has no {target} kernel for {op!r}", target=target, op=op),
+            (op,),
+            fix=tr("choose another target"),
         )
     return found

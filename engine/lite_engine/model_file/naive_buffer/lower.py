@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...errors import UnsupportedOperatorError
 from ...importers.paddle.program import (
@@ -122,25 +123,25 @@ class Writer:
         return UnsupportedOperatorError(
             f"{node.name} ({node.op}): {why}",
             (node.name,),
-            fix="write a .lite file, or leave this part out",
+            fix=tr("write a .lite file, or leave this part out"),
         )
 
     def dims(self, value: Value | None) -> list[int]:
         """Sizes of a value. Raises UnsupportedOperatorError when they are not fixed."""
         if value is None or value.shape is None or not value.type.is_static:
-            name = value.name if value is not None else "an input"
-            raise self.refuse(f"the shape of {name} is not fixed; give input shapes")
+            name = value.name if value is not None else tr("an input")
+            raise self.refuse(tr("the shape of {name} is not fixed; give input shapes", name=name))
         return [int(d) for d in value.shape]  # type: ignore[arg-type]
 
     def rank(self, value: Value | None) -> int:
         if value is None or value.shape is None:
-            raise self.refuse("the rank of its input is not known; give input shapes")
+            raise self.refuse(tr("the rank of its input is not known; give input shapes"))
         return len(value.shape)
 
     def array(self, value: Value | None, what: str) -> np.ndarray:
         """A constant input. Raises UnsupportedOperatorError when it is computed."""
         if value is None or value.const is None:
-            raise self.refuse(f"its {what} is computed while running")
+            raise self.refuse(tr("its {what} is computed while running", what=what))
         return value.const
 
     def ints(self, value: Value | None, what: str) -> list[int]:
@@ -153,9 +154,13 @@ def lower(graph: Graph) -> Program:
     if missing:
         nodes = tuple(n.name for n in graph.nodes if n.op in missing)
         raise UnsupportedOperatorError(
-            f"Paddle-Lite has no operator for {', '.join(missing)} ({nodes[0]})",
+            tr(
+                "Paddle-Lite has no operator for {missing} ({nodes})",
+                missing=", ".join(missing),
+                nodes=nodes[0],
+            ),
             nodes,
-            fix="write a .lite file (--optimize_out_type lite)",
+            fix=tr("write a .lite file (--optimize_out_type lite)"),
         )
     writer = Writer(graph)
     _feeds(writer)

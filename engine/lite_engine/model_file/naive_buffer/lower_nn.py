@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ...ir import Node, Value
 from ...ops._helpers import window_pads
@@ -57,7 +58,7 @@ def activation_op(w: Writer, x: str, out: Value | str, name: str, params: list[f
     elif name == "Mish":
         w.add("mish", {"X": x}, {"Out": out}, threshold=20.0)
     else:
-        raise w.refuse(f"Paddle-Lite has no activation {name}")
+        raise w.refuse(tr("Paddle-Lite has no activation {name}", name=name))
 
 
 def with_activation(w: Writer, node: Node, attrs: dict[str, Any]) -> Value | str:
@@ -84,7 +85,7 @@ def _window(w: Writer, node: Node, attrs: dict[str, Any], kernel: list[int]) -> 
         strides, dilations = [1, *strides], [1, *dilations]
         pads = [0, pads[0], 0, pads[1]]
     if len(pads) != 4:
-        raise w.refuse("only 1-D and 2-D windows are written")
+        raise w.refuse(tr("only 1-D and 2-D windows are written"))
     paddings = [pads[0], pads[2], pads[1], pads[3]]
     if paddings[0] == paddings[1] and paddings[2] == paddings[3]:
         paddings = [paddings[0], paddings[2]]
@@ -108,7 +109,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if flat:
         kernel = kernel[:, :, None]
     if kernel.ndim != 4:
-        raise w.refuse("only 1-D and 2-D convolutions are written")
+        raise w.refuse(tr("only 1-D and 2-D convolutions are written"))
     window = _window(w, node, attrs, list(node.inputs[1].shape[2:]))  # type: ignore[union-attr, index, arg-type]
     group = attrs["group"]
     depthwise = group > 1 and kernel.shape[1] == 1 and kernel.shape[0] == group
@@ -154,7 +155,7 @@ def _conv(
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     kernel = w.array(node.inputs[1], "weight")
     if kernel.ndim != 4 or list(attrs.get("output_shape") or []):
-        raise w.refuse("only 2-D transposed convolutions with plain padding are written")
+        raise w.refuse(tr("only 2-D transposed convolutions with plain padding are written"))
     window = _window(w, node, attrs, list(kernel.shape[2:]))
     out = with_activation(w, node, attrs)
     w.add(
@@ -180,10 +181,10 @@ def _pool(w: Writer, node: Node, **attrs: Any) -> None:
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     kernel = list(attrs["kernel_shape"])
     if len(kernel) != 2 or len(node.outputs) > 1:
-        raise w.refuse("only 2-D pooling without indices is written")
+        raise w.refuse(tr("only 2-D pooling without indices is written"))
     window = _window(w, node, attrs, kernel)
     if window.pop("dilations") != [1, 1]:
-        raise w.refuse("dilated pooling is not known to Paddle-Lite")
+        raise w.refuse(tr("dilated pooling is not known to Paddle-Lite"))
     average = node.op == "AveragePool"
     _pool(
         w, node, pooling_type="avg" if average else "max", ksize=kernel,
@@ -195,7 +196,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 @lowers("GlobalAveragePool", "GlobalMaxPool")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if w.rank(node.inputs[0]) != 4:
-        raise w.refuse("only 2-D pooling is written")
+        raise w.refuse(tr("only 2-D pooling is written"))
     kind = "avg" if node.op == "GlobalAveragePool" else "max"
     _pool(w, node, pooling_type=kind, global_pooling=True)
 
@@ -204,7 +205,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     size = list(attrs["output_size"])
     if len(size) != 2:
-        raise w.refuse("only 2-D pooling is written")
+        raise w.refuse(tr("only 2-D pooling is written"))
     _pool(w, node, pooling_type=attrs["mode"], adaptive=True, ksize=size)
 
 
@@ -214,7 +215,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     weight = w.array(node.inputs[1], "weight").astype(np.float32)
     weight = weight.T if attrs["transB"] else weight
     if attrs["transA"]:
-        raise w.refuse("a transposed first operand is not written")
+        raise w.refuse(tr("a transposed first operand is not written"))
     bias = None
     if node.input(2) is not None:
         bias = w.array(node.input(2), "bias").astype(np.float32).reshape(-1) * attrs["beta"]
@@ -340,9 +341,17 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
         # with whole factors both coordinates round to the same pixel
         mode = ("nearest", "asymmetric")
     if mode not in _INTERP or before[:2] != after[:2] or len(before) != 4:
-        raise w.refuse(f"{mode[0]} resizing with {mode[1]} coordinates is not known to Paddle-Lite")
+        raise w.refuse(
+            tr(
+                "{mode} resizing with {coordinates} coordinates is not known to Paddle-Lite",
+                mode=mode[0],
+                coordinates=mode[1],
+            )
+        )
     if mode == ("nearest", "asymmetric") and not whole and attrs["nearest_mode"] != "floor":
-        raise w.refuse(f"nearest resizing rounds {attrs['nearest_mode']}, Paddle-Lite down")
+        raise w.refuse(
+            tr("nearest resizing rounds {attrs}, Paddle-Lite down", attrs=attrs["nearest_mode"])
+        )
     kind, align, align_mode = _INTERP[mode]
     factor = []
     if scales is not None and scales.const is not None and scales.const.size == 4:
@@ -367,11 +376,11 @@ def _regate(array: np.ndarray, op: str) -> np.ndarray:
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     """Paddle's rnn: (T,B,I) → (T,B,D·H), rearranged to ONNX's (T,D,B,H)"""
     if attrs["direction"] == "reverse" or attrs["layout"] or node.input(4) is not None:
-        raise w.refuse("only forward or both directions over whole sequences are written")
+        raise w.refuse(tr("only forward or both directions over whole sequences are written"))
     if list(attrs["activations"]) or (node.op == "GRU" and not attrs["linear_before_reset"]):
-        raise w.refuse("only the usual activations are written")
+        raise w.refuse(tr("only the usual activations are written"))
     if any(v.readers or w.graph.is_output(v) for v in node.outputs[1:]):
-        raise w.refuse("its final states are read; they are not written")
+        raise w.refuse(tr("its final states are read; they are not written"))
     x, weight, recurrent = node.inputs[0], *(w.array(v, "weight") for v in node.inputs[1:3])
     bias = None if node.input(3) is None else w.array(node.input(3), "bias")
     steps, batch, size = w.dims(x)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lite_messages import tr
+
 from ...errors import UsageError
 from ...importers.paddle.program import Op, Program, Var
 from ...ir import DType
@@ -44,7 +46,11 @@ def place(program: Program, targets: Sequence[str], *, fp16: bool = False) -> No
     unknown = [t for t in targets if t not in TARGETS]
     if unknown or not targets:
         raise UsageError(
-            f"targets {','.join(targets) or '(none)'}: choose from {', '.join(TARGETS)}"
+            tr(
+                "targets {targets}: choose from {known}",
+                targets=",".join(targets) or "(none)",
+                known=", ".join(TARGETS),
+            )
         )
     _Placer(program, targets, fp16).run()
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from lite_messages import tr
+
 from ...errors import UsageError
 from ...importers.paddle.program import Op, Program, Var
 
@@ -28,8 +30,14 @@ def insert_prints(program: Program, values: Sequence[str], elements: int = 20) -
         if name not in made:
             near = difflib.get_close_matches(name, made, 3) or made[:3]
             raise UsageError(
-                f"no value of the result is called {name!r}: it may be inside a fused layer",
-                fix=f"there are {', '.join(near)}, … (without names every value is printed)",
+                tr(
+                    "no value of the result is called {name!r}: it may be inside a fused layer",
+                    name=name,
+                ),
+                fix=tr(
+                    "there are {near}, … (without names every value is printed)",
+                    near=", ".join(near),
+                ),
             )
     wanted = set(values or made)
     ops: list[Op] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from lite_messages import tr
+
 from ....ir import Value
 from ..registry import Call, translates
 from .fused import hard_swish, prelu_slope, scaled_swish
@@ -202,4 +204,4 @@ def _(op: Call) -> None:
 
 @translates("complex", "real", "imag", "as_real", "as_complex")
 def _(op: Call) -> None:
-    raise op.unsupported("complex numbers are not supported; use real arithmetic in the model")
+    raise op.unsupported(tr("complex numbers are not supported; use real arithmetic in the model"))

@@ -6,6 +6,8 @@ translating only: their indices must be constants.
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ....ir import DType, Graph, Shape, Value
 from ..program import Op
 from ..registry import Call, translate_block, translates
@@ -14,7 +16,7 @@ from ..registry import Call, translate_block, translates
 def _block(op: Op, call: Call) -> int:
     block = op.attrs.get("sub_block")
     if not isinstance(block, int):
-        raise call.unsupported("has no block")
+        raise call.unsupported(tr("has no block"))
     return block
 
 
@@ -50,7 +52,9 @@ def _(op: Call) -> None:
     """Out = X[Mask], and X are results of branches"""
     names, mask = op.op.inputs.get("X", []), op.need("Mask")
     if len(names) != 2:
-        raise op.unsupported(f"chooses from {len(names)} values, only two are supported")
+        raise op.unsupported(
+            tr("chooses from {values} values, only two are supported", values=len(names))
+        )
     otherwise, then = (_branch(op, n) for n in names)
     y = op.node(
         "If", [op.cast(op.to_shape(mask, []), DType.BOOL)],
@@ -76,12 +80,12 @@ def _(op: Call) -> None:
     condition = op.op.inputs.get("Condition", [""])[0]
     index = _block(op.op, op)
     if not 0 < index < len(scope.program.blocks):
-        raise op.unsupported(f"block {index} does not exist")
+        raise op.unsupported(tr("block {index} does not exist", index=index))
     block = scope.program.blocks[index]
     written = {n for inner in block.ops for names in inner.outputs.values() for n in names}
     carried = sorted(n for n in written if n != condition and scope.has(n))
     if any(n in scope.arrays for n in carried):
-        raise op.unsupported("carries tensor arrays through a loop; unroll it when exporting")
+        raise op.unsupported(tr("carries tensor arrays through a loop; unroll it when exporting"))
     starts = [scope.read(n) for n in carried]
     shapes = [v.shape for v in starts]
     body, ends = _body(op, index, condition, carried, starts, shapes)
@@ -123,19 +127,23 @@ def _body(
 @translates("write_to_array")
 def _(op: Call) -> None:
     name = op.out_name("Out") or ""
-    at = op.fixed_int(op["I"], "the index into a tensor array")
+    at = op.fixed_int(op["I"], tr("the index into a tensor array"))
     items = op.scope.arrays.setdefault(name, [])
     if not 0 <= at <= len(items):
-        raise op.unsupported(f"writes element {at} of an array of {len(items)}")
+        raise op.unsupported(
+            tr("writes element {at} of an array of {count}", at=at, count=len(items))
+        )
     items[at:] = [op.need("X"), *items[at + 1 :]]
 
 
 @translates("read_from_array")
 def _(op: Call) -> None:
     items = op.scope.arrays.get((op.op.inputs.get("X") or [""])[0], [])
-    at = op.fixed_int(op["I"], "the index into a tensor array")
+    at = op.fixed_int(op["I"], tr("the index into a tensor array"))
     if not 0 <= at < len(items):
-        raise op.unsupported(f"reads element {at} of an array of {len(items)}")
+        raise op.unsupported(
+            tr("reads element {at} of an array of {count}", at=at, count=len(items))
+        )
     op.set("Out", items[at])
 
 
@@ -150,7 +158,7 @@ def _(op: Call) -> None:
     items = op.scope.arrays.get((op.op.inputs.get("X") or [""])[0], [])
     axis = int(op.attr("axis", 0))
     if not items:
-        raise op.unsupported("joins an empty tensor array")
+        raise op.unsupported(tr("joins an empty tensor array"))
     if op.flag("use_stack"):
         items = [op.node("Unsqueeze", [v, op.const([axis])]) for v in items]
     op.set("Out", op.node("Concat", items, axis=axis))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ....ir import Value
 from ..registry import Call, translates
 from .fused import fused_activation
@@ -23,7 +25,7 @@ def window_pads(op: Call, n: int) -> dict[str, Any]:
     if len(pads) == 1:
         pads = pads * n
     if len(pads) != n:
-        raise op.unsupported(f"paddings {pads} for {n} spatial axes")
+        raise op.unsupported(tr("paddings {pads} for {number} spatial axes", pads=pads, number=n))
     return {"pads": pads + pads}
 
 
@@ -45,7 +47,9 @@ def channels_last(op: Call, x: Value) -> Value:
 def spatial(op: Call, name: str, n: int) -> list[int]:
     values = op.ints(name, [1] * n)
     if len(values) not in (1, n):
-        raise op.unsupported(f"{name} {values} for {n} spatial axes")
+        raise op.unsupported(
+            tr("{name} {values} for {number} spatial axes", name=name, values=values, number=n)
+        )
     return values * n if len(values) == 1 else values
 
 
@@ -100,12 +104,14 @@ def _extra_of_size(
     """output_padding that makes the transposed convolution `size` large."""
     n = len(strides)
     if op.rank(x) != n + 2 or len(size) not in (1, n):
-        raise op.unsupported(f"output_size {size} for an input of rank {op.rank(x)}")
+        raise op.unsupported(
+            tr("output_size {size} for an input of rank {rank}", size=size, rank=op.rank(x))
+        )
     out = []
     for i in range(n):
         length, kernel = x.shape[2 + i], w.shape[2 + i]  # type: ignore[index]
         if not isinstance(length, int) or not isinstance(kernel, int) or "pads" not in pads:
-            raise op.unsupported("output_size needs a fixed input size; import with shapes=…")
+            raise op.unsupported(tr("output_size needs a fixed input size; import with shapes=…"))
         window = dilations[i] * (kernel - 1) + 1
         plain = (length - 1) * strides[i] - pads["pads"][i] - pads["pads"][n + i] + window
         out.append((size * n)[i] - plain if len(size) == 1 else size[i] - plain)
@@ -125,4 +131,4 @@ def _(op: Call) -> None:
 
 @translates("sequence_conv", "row_conv", "conv_shift")
 def _(op: Call) -> None:
-    raise op.unsupported("sequences of several lengths are not supported; use a padded batch")
+    raise op.unsupported(tr("sequences of several lengths are not supported; use a padded batch"))

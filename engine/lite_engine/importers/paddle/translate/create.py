@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from lite_messages import tr
 
 from ....ir import DType, Value
 from ..registry import Call, translates
@@ -15,7 +16,7 @@ def filled(op: Call, shape: Value, value: Value) -> Value:
     if shape.const is not None and value.const is not None:
         dims = [int(d) for d in shape.const]
         if any(d < 0 for d in dims):
-            raise op.unsupported(f"fills a tensor of shape {dims}")
+            raise op.unsupported(tr("fills a tensor of shape {dims}", dims=dims))
         if int(np.prod(dims, dtype=np.float64)) <= 1 << 16:
             return op.const(np.full(dims, value.const.reshape(())), value.dtype)
     return op.node("Expand", [value, shape])
@@ -33,7 +34,9 @@ def _fill_value(op: Call, dtype: DType) -> Value:
         whole = not dtype.is_float and text.lstrip("-").isdigit()
         return op.const(int(text) if whole else float(text), dtype)
     except (ValueError, OverflowError):
-        raise op.unsupported(f"fills with {text[:40]!r}, which is no {dtype}") from None
+        raise op.unsupported(
+            tr("fills with {text!r}, which is no {dtype}", text=text[:40], dtype=dtype)
+        ) from None
 
 
 @translates("fill_constant")
@@ -52,7 +55,9 @@ def _(op: Call) -> None:
     dtype = op.attr_dtype("dtype", 5)
     size = op.node("Shape", [x], start=source, end=source + 1)
     if not 0 <= target < len(shape):
-        raise op.unsupported(f"dimension {target} of a shape of {len(shape)}")
+        raise op.unsupported(
+            tr("dimension {target} of a shape of {count}", target=target, count=len(shape))
+        )
     parts = [op.const(shape[:target], DType.I64), size, op.const(shape[target + 1 :], DType.I64)]
     y = filled(op, op.node("Concat", parts, axis=0), _fill_value(op, dtype))
     if y.shape is None:
@@ -78,7 +83,7 @@ def _(op: Call) -> None:
     data: list[float] = next((op.attr(n, []) for n in names if op.attr(n)), [])
     array, shape = np.asarray(data), op.ints("shape")
     if array.dtype.kind not in "fiub" or array.ndim != 1 or array.size != math.prod(shape):
-        raise op.unsupported(f"{len(data)} values for shape {shape}")
+        raise op.unsupported(tr("{values} values for shape {shape}", values=len(data), shape=shape))
     op.set("Out", op.const(array.reshape(shape), dtype))
 
 
@@ -93,8 +98,8 @@ def _(op: Call) -> None:
 def _(op: Call) -> None:
     start, stop, count = (op.need(s) for s in ("Start", "Stop", "Num"))
     if any(v.const is None for v in (start, stop, count)):
-        raise op.unsupported("its bounds are computed while running")
-    n = op.fixed_int(count, "the number of points")
+        raise op.unsupported(tr("its bounds are computed while running"))
+    n = op.fixed_int(count, tr("the number of points"))
     if not 0 <= n <= 1 << 24:
         raise op.unsupported(f"makes {n} points")
     first, last = (float(v.const.reshape(-1)[0]) for v in (start, stop))  # type: ignore[union-attr]
@@ -106,7 +111,7 @@ def _(op: Call) -> None:
     rows, cols = int(op.attr("num_rows", 1)), int(op.attr("num_columns", -1))
     cols = rows if cols < 0 else cols
     if not (0 < rows <= 8192 and 0 < cols <= 8192):
-        raise op.unsupported(f"makes a {rows}x{cols} matrix")
+        raise op.unsupported(tr("makes a {rows}x{cols} matrix", rows=rows, cols=cols))
     op.set("Out", op.const(np.eye(rows, cols), op.attr_dtype("dtype", 5)))
 
 
@@ -147,4 +152,4 @@ def _(op: Call) -> None:
 @translates("gaussian_random", "uniform_random", "randint", "sampling_id", "bernoulli",
             "multinomial", "truncated_gaussian_random", "randperm")  # fmt: skip
 def _(op: Call) -> None:
-    raise op.unsupported("draws random numbers; feed them as an input instead")
+    raise op.unsupported(tr("draws random numbers; feed them as an input instead"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ....ir import DType, Value
 from ..registry import Call, translates
 
@@ -78,7 +80,7 @@ def _(op: Call) -> None:
 def _(op: Call) -> None:
     if op["RoisNum"] is not None:
         raise op.unsupported(
-            "suppresses per region (RoisNum); only batches of images are supported"
+            tr("suppresses per region (RoisNum); only batches of images are supported")
         )
     attrs = _given(op, "background_label", "score_threshold", "nms_top_k", "keep_top_k",
                    "nms_threshold", "nms_eta", "normalized")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ....ir import DType, Value
 from ..registry import Call, translates
@@ -15,7 +16,7 @@ def aligned(op: Call, x: Value, y: Value) -> tuple[Value, Value]:
     if axis == -1 or x.shape is None or y.shape is None:
         return x, y
     if axis < 0:
-        raise op.unsupported(f"axis {axis} is not an axis")
+        raise op.unsupported(tr("axis {axis} is not an axis", axis=axis))
     if len(x.shape) < len(y.shape):
         y, x = aligned_to(op, y, x, axis)
         return x, y
@@ -30,7 +31,14 @@ def aligned_to(op: Call, x: Value, y: Value, axis: int) -> tuple[Value, Value]:
         while dims and dims[-1] == 1 and axis + len(dims) > rank:
             dims.pop()
         if axis + len(dims) > rank or not all(isinstance(d, int) for d in dims):
-            raise op.unsupported(f"axis {axis} does not fit ranks {rank} and {small}")
+            raise op.unsupported(
+                tr(
+                    "axis {axis} does not fit ranks {rank} and {small}",
+                    axis=axis,
+                    rank=rank,
+                    small=small,
+                )
+            )
         y = op.to_shape(y, dims)  # type: ignore[arg-type]
         small = len(dims)
     missing = rank - axis - small
@@ -99,7 +107,7 @@ def _(op: Call) -> None:
         else:
             z = activation(op, z, name)
     if z is None:
-        raise op.unsupported("its functor_list is empty")
+        raise op.unsupported(tr("its functor_list is empty"))
     op.set("Out", z)
 
 
@@ -174,7 +182,7 @@ def _(op: Call) -> None:
     integer = not op.dtype(x).is_float
     factor, bias = float(op.attr("scale", 1.0)), float(op.attr("bias", 0.0))
     if integer and tensor is None and (factor != int(factor) or bias != int(bias)):
-        raise op.unsupported("scales an integer tensor by a fraction")
+        raise op.unsupported(tr("scales an integer tensor by a fraction"))
     scale = tensor if tensor is not None else op.const(factor, like=x)
     y = x
     after = op.flag("bias_after_scale", True)

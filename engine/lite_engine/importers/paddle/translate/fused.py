@@ -5,6 +5,8 @@ They become nodes of their own again; our passes fuse them by our rules.
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ....ir import Value
 from ..registry import Call
 
@@ -39,7 +41,7 @@ def activation(op: Call, y: Value, name: str) -> Value:
         return op.node("PRelu", [y, prelu_slope(op, y, op.need("Prelu_alpha"))])
     if name == "gelu":
         return op.node("Gelu", [y], approximate="tanh" if op.flag("fuse_gelu_tanh") else "none")
-    raise op.unsupported(f"its fused activation {name!r} is not known")
+    raise op.unsupported(tr("its fused activation {name!r} is not known", name=name))
 
 
 def fused_activation(op: Call, y: Value) -> Value:

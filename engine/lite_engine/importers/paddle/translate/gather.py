@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ....ir import DType
 from ..registry import Call, translates
 from .lite_int8 import weight_of
@@ -12,7 +14,7 @@ def _(op: Call) -> None:
     x, index = op.need("X"), op.need("Index")
     axis = int(op.attr("axis", 0))
     if op["Axis"] is not None:
-        axis = op.fixed_int(op["Axis"], "the axis")
+        axis = op.fixed_int(op["Axis"], tr("the axis"))
     if index.shape is not None and len(index.shape) == 2 and index.shape[1] == 1:
         index = op.to_shape(index, [-1])
     op.set("Out", op.node("Gather", [x, index], axis=axis))
@@ -47,7 +49,7 @@ def _(op: Call) -> None:
     reduction = {"assign": "none", "add": "add", "mul": "mul", "multiply": "mul",
                  "amax": "max", "amin": "min"}.get(how)  # fmt: skip
     if reduction is None:
-        raise op.unsupported(f"reduction {how!r} is not supported")
+        raise op.unsupported(tr("reduction {how!r} is not supported", how=how))
     op.set("Result", op.node(
         "ScatterElements", [op.need("Input"), op.need("Index"), op.need("Value")], axis=axis,
         reduction=reduction,

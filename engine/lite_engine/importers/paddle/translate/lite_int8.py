@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from lite_messages import tr
 
 from ....ir import DType, Value
 from ..registry import Call, translates
@@ -37,7 +38,14 @@ def dequantise(op: Call, x: Value, scales: Sequence[float], axis: int) -> Value:
     """DequantizeLinear, symmetric; per channel along `axis` when there are several scales."""
     channels = x.shape[axis] if x.shape is not None and axis < len(x.shape) else None
     if len(scales) > 1 and isinstance(channels, int) and channels != len(scales):
-        raise op.unsupported(f"{len(scales)} scales for {channels} channels of {x.name}")
+        raise op.unsupported(
+            tr(
+                "{scales} scales for {channels} channels of {x}",
+                scales=len(scales),
+                channels=channels,
+                x=x.name,
+            )
+        )
     steps = np.asarray(scales, np.float32)
     if x.const is not None and len(scales) > 1 and not (steps > 0).all():
         x, steps = _without_dead_channels(op, x, steps, axis)
@@ -76,7 +84,9 @@ def bias_of(op: Call, slot: str = "Bias") -> Value | None:
         return b
     scales = np.asarray(_scales(op, slot), np.float32)
     if scales.size not in (1, b.const.size):
-        raise op.unsupported(f"{scales.size} scales for a bias of {b.const.size}")
+        raise op.unsupported(
+            tr("{scales} scales for a bias of {size}", scales=scales.size, size=b.const.size)
+        )
     return op.const(b.const.reshape(-1).astype(np.float32) * scales)
 
 
@@ -87,7 +97,7 @@ def with_int8_input(op: Call, slot: str) -> Value:
         return x
     scales = op.attr(f"{slot}0_scale") or op.attr("Input0_scale") or op.attr("X0_scale")
     if not scales:
-        raise op.unsupported(f"its input {x.name} is int8 and no scale is given")
+        raise op.unsupported(tr("its input {x} is int8 and no scale is given", x=x.name))
     return dequantise(op, x, [float(np.atleast_1d(scales)[0])], 0)
 
 
@@ -98,7 +108,7 @@ def with_int8_output(op: Call, y: Value, slot: str = "Output") -> Value:
         return y
     scales = op.attr(f"{slot}0_scale") or op.attr("Output0_scale") or op.attr("Out0_scale")
     if not scales:
-        raise op.unsupported("its kernel writes int8 and no output scale is given")
+        raise op.unsupported(tr("its kernel writes int8 and no output scale is given"))
     return quantise(op, y, float(np.atleast_1d(scales)[0]))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lite_messages import tr
+
 from ....ir import Value
 from ..registry import Call, translates
 from .fused import fused_activation
@@ -61,7 +63,7 @@ def _(op: Call) -> None:
 
 def _unflatten(op: Call, z: Value, x: Value, rows: int, tail: Sequence[object]) -> Value:
     if not all(isinstance(d, int) for d in tail):
-        raise op.unsupported("its second operand has an unknown shape")
+        raise op.unsupported(tr("its second operand has an unknown shape"))
     lead = list(x.shape or ())[:rows]
     dims = [d if isinstance(d, int) else -1 for d in lead]
     if dims.count(-1) > 1:
@@ -138,7 +140,7 @@ def _(op: Call) -> None:
     q, k, v = (op.transpose(op.need(s), [0, 2, 1, 3]) for s in ("q", "k", "v"))
     size = q.shape[-1] if q.shape is not None else None
     if not isinstance(size, int) or op.flag("causal"):
-        raise op.unsupported("only plain attention of a known head size is supported")
+        raise op.unsupported(tr("only plain attention of a known head size is supported"))
     scores = op.node("MatMul", [q, swap_last(op, k)])
     scores = op.node("Mul", [scores, op.const(1 / math.sqrt(size))])
     weights = op.node("Softmax", [scores], axis=-1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ....ir import Value
 from ..registry import Call, translates
 from .conv import channels_first, channels_last, is_channels_last, window_pads
@@ -28,7 +30,7 @@ def _(op: Call) -> None:
     else:
         y = _window(op, x, kernel, average)
     if op.out_name("Mask") is not None and op.scope.is_read(op.out_name("Mask") or ""):
-        raise op.unsupported("the indices of max pooling are used; they are not supported")
+        raise op.unsupported(tr("the indices of max pooling are used; they are not supported"))
     op.set("Out", channels_last(op, y) if last else y)
 
 

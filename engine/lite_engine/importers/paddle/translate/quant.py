@@ -7,6 +7,7 @@ scale / bound and the zero point 0.
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ....ir import DType, Value
 from ..registry import Call, translates
@@ -15,14 +16,14 @@ from ..registry import Call, translates
 def _bound(op: Call) -> float:
     bits = int(op.attr("bit_length", 8))
     if bits != 8:
-        raise op.unsupported(f"{bits}-bit quantization is not supported, only 8-bit")
+        raise op.unsupported(tr("{bits}-bit quantization is not supported, only 8-bit", bits=bits))
     return float(2 ** (bits - 1) - 1)
 
 
 def _step(op: Call, scale: Value) -> np.ndarray:
     """The real value of one step, from a stored scale."""
     if scale.const is None:
-        raise op.unsupported(f"its scale {scale.name} is not stored in the file")
+        raise op.unsupported(tr("its scale {scale} is not stored in the file", scale=scale.name))
     return scale.const.reshape(-1).astype(np.float32) / np.float32(_bound(op))
 
 
@@ -75,7 +76,7 @@ def _(op: Call) -> None:
             _bound(op)
         )
     else:
-        raise op.unsupported("has no stored scale")
+        raise op.unsupported(tr("has no stored scale"))
     op.set("Out", quantise(op, x, step, _axis(op, step)))
     op.set("OutScale", op.const(step * np.float32(_bound(op))))
 
@@ -85,7 +86,7 @@ def _(op: Call) -> None:
     """x·scale / max_range"""
     x, scale = op.need("X"), op.need("Scale")
     if scale.const is None:
-        raise op.unsupported(f"its scale {scale.name} is not stored in the file")
+        raise op.unsupported(tr("its scale {scale} is not stored in the file", scale=scale.name))
     step = scale.const.reshape(-1).astype(np.float32) / np.float32(op.attr("max_range", 127.0))
     op.set("Out", dequantise(op, _as_int8(op, x), step, _axis(op, step)))
 
@@ -94,7 +95,7 @@ def _(op: Call) -> None:
 def _(op: Call) -> None:
     x, scales = op.need("X"), op.all("Scales")
     if any(s.const is None for s in scales) or not scales:
-        raise op.unsupported("its scales are not stored in the file")
+        raise op.unsupported(tr("its scales are not stored in the file"))
     bits = op.ints("quant_bits", [8])
     step = scales[0].const.reshape(-1).astype(np.float32)  # type: ignore[union-attr]
     step = step / np.float32(2 ** (bits[0] - 1) - 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from ....ir import DType, Value
 from ..registry import Call, translates
 
@@ -61,7 +63,7 @@ def _(op: Call) -> None:
     x = op.need("X")
     axis, keep = int(op.attr("axis", -1)), op.flag("keepdims")
     if op["Axis"] is not None:
-        axis = op.fixed_int(op["Axis"], "the axis")
+        axis = op.fixed_int(op["Axis"], tr("the axis"))
     if op.flag("flatten"):
         x, axis = op.to_shape(x, [-1]), 0
     kind = "ArgMax" if op.type == "arg_max" else "ArgMin"
@@ -118,7 +120,7 @@ def _(op: Call) -> None:
     x = op.need("X")
     axis = op.ints("axis")
     if not op.flag("is_sorted", True):
-        raise op.unsupported("only the sorted form is supported")
+        raise op.unsupported(tr("only the sorted form is supported"))
     parts = op.nodes("Unique", [x], 4, axis=axis[0] if axis else None, sorted=1)
     for slot, value in zip(("Out", "Indices", "Index", "Counts"), parts):
         op.set(slot, value)

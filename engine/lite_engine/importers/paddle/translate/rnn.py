@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ....ir import Value
 from ..registry import Call, translates
@@ -20,7 +21,7 @@ def _regate(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
 def _weights(op: Call) -> list[np.ndarray]:
     values = op.all("WeightList")
     if any(v.const is None for v in values):
-        raise op.unsupported("its weights are computed while running")
+        raise op.unsupported(tr("its weights are computed while running"))
     return [v.const for v in values]  # type: ignore[misc]
 
 
@@ -29,7 +30,7 @@ def _(op: Call) -> None:
     """Input (T,B,I); weights of all layers and directions, then all biases; states (L·D,B,H)."""
     mode = str(op.attr("mode", "LSTM"))
     if mode not in _ORDER:
-        raise op.unsupported(f"mode {mode!r} is not known")
+        raise op.unsupported(tr("mode {mode!r} is not known", mode=mode))
     layers, size = int(op.attr("num_layers", 1)), int(op.attr("hidden_size", 0))
     directions = 2 if op.flag("is_bidirec") else 1
     weights = _weights(op)
@@ -37,7 +38,9 @@ def _(op: Call) -> None:
     if layers < 1:
         raise op.unsupported(f"{layers} layers")
     if len(weights) not in (count, 2 * count):
-        raise op.unsupported(f"{len(weights)} weights for {layers} layers")
+        raise op.unsupported(
+            tr("{weights} weights for {layers} layers", weights=len(weights), layers=layers)
+        )
     states = op.all("PreState")
     x, lengths = op.need("Input"), op["SequenceLength"]
     ends: list[list[Value]] = []
@@ -99,7 +102,7 @@ def _sequence(op: Call, x: Value) -> Value:
 def _stored(op: Call, slot: str) -> np.ndarray:
     value = op.need(slot)
     if value.const is None:
-        raise op.unsupported(f"its {slot.lower()} is computed while running")
+        raise op.unsupported(tr("its {slot} is computed while running", slot=slot.lower()))
     return value.const
 
 
@@ -110,7 +113,9 @@ def _(op: Call) -> None:
     weight, bias = _stored(op, "Weight"), _stored(op, "Bias").reshape(-1)
     h = weight.shape[0]
     if weight.shape != (h, 4 * h) or bias.size not in (4 * h, 7 * h):
-        raise op.unsupported(f"a weight of {weight.shape} and {bias.size} biases")
+        raise op.unsupported(
+            tr("a weight of {shape} and {size} biases", shape=weight.shape, size=bias.size)
+        )
     order = (1, 3, 2, 0)  # i o f c
     eye = np.eye(4 * h, dtype=np.float32)
     w, r = _regate(eye, order)[None], _regate(weight.T, order)[None]
@@ -133,7 +138,7 @@ def _(op: Call) -> None:
     weight = _stored(op, "Weight")
     h = weight.shape[0]
     if weight.shape != (h, 3 * h):
-        raise op.unsupported(f"a weight of {weight.shape}")
+        raise op.unsupported(tr("a weight of {shape}", shape=weight.shape))
     flat = weight.reshape(-1)
     gates = flat[: 2 * h * h].reshape(h, 2 * h)
     r = np.concatenate([gates.T, flat[2 * h * h :].reshape(h, h).T])

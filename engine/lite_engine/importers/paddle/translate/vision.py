@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from lite_messages import tr
 
 from ....ir import Value
 from ..registry import Call, translates
@@ -26,7 +27,7 @@ def _(op: Call) -> None:
 def _fixed(op: Call, x: Value) -> list[int]:
     dims = list(x.shape or ())
     if len(dims) != 4 or not all(isinstance(d, int) for d in dims[1:]):
-        raise op.unsupported(f"needs the (N,C,H,W) of {x.name}; import with shapes=…")
+        raise op.unsupported(tr("needs the (N,C,H,W) of {x}; import with shapes=…", x=x.name))
     return [int(d) for d in dims[1:]]  # type: ignore[arg-type]
 
 
@@ -35,7 +36,7 @@ def _(op: Call) -> None:
     x, r = op.need("X"), int(op.attr("downscale_factor", 1))
     c, h, w = _fixed(op, x)
     if r < 1:
-        raise op.unsupported(f"a factor of {r}")
+        raise op.unsupported(tr("a factor of {reason}", reason=r))
     y = op.to_shape(x, [0, c, h // r, r, w // r, r])
     y = op.transpose(y, [0, 1, 3, 5, 2, 4])
     op.set("Out", op.to_shape(y, [0, c * r * r, h // r, w // r]))
@@ -53,7 +54,13 @@ def _(op: Call) -> None:
     groups = int(op.attr("group", op.attr("groups", 1)))
     channels = op.size(x, 1)
     if channels is None or groups <= 0 or channels % groups:
-        raise op.unsupported(f"{channels} channels do not split into {groups} groups")
+        raise op.unsupported(
+            tr(
+                "{channels} channels do not split into {groups} groups",
+                channels=channels,
+                groups=groups,
+            )
+        )
     dims = list(x.shape or ())[2:]
     tail = [d if isinstance(d, int) else None for d in dims]
     if None in tail:  # spatial sizes are copied around the transposition: merge them
@@ -91,12 +98,18 @@ def _columns(op: Call, x: Value, kernel: list[int], strides: list[int], pads: li
     """Windows as columns (N, C·kh·kw, oh, ow): a convolution with an identity weight, grouped."""
     channels = op.size(x, 1)
     if channels is None:
-        raise op.unsupported("needs a known number of channels")
+        raise op.unsupported(tr("needs a known number of channels"))
     if len(kernel) != 2 or not all(0 < k <= MAX_WINDOW for k in kernel):
-        raise op.unsupported(f"windows of {kernel}")
+        raise op.unsupported(tr("windows of {kernel}", kernel=kernel))
     taps = kernel[0] * kernel[1]
     if channels * taps * taps > MAX_WEIGHT:
-        raise op.unsupported(f"windows of {kernel} over {channels} channels are too large")
+        raise op.unsupported(
+            tr(
+                "windows of {kernel} over {channels} channels are too large",
+                kernel=kernel,
+                channels=channels,
+            )
+        )
     weight = np.tile(np.eye(taps, dtype=np.float32).reshape(taps, 1, *kernel), (channels, 1, 1, 1))
     return op.node(
         "Conv", [x, op.const(weight)], kernel_shape=kernel, strides=strides, pads=pads,

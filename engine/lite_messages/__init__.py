@@ -1,0 +1,80 @@
+"""Every text that a person reads, in that person's language.
+
+    raise UsageError(tr("cannot open {path}: {reason}", path=path, reason=reason))
+    title = trn("{n} layer", "{n} layers", len(layers))
+
+The English text in the code is the key; a language is one compiled gettext catalogue. `{…}` are the
+fields of `str.format`, filled after the translation; a brace that is no field is doubled. Both
+functions are found by name when the texts are collected (`make messages`), so they are called with
+literals only.
+
+The language is that of LITE_LANGUAGE (`de`, `pt_BR`, or the path of a compiled catalogue, `x.mo`),
+else the one that the system's variables name (LANGUAGE, LC_ALL, LC_MESSAGES, LANG), else English.
+It is read once, when this package is imported, so that texts at module level follow it too.
+JSON keys, names of things and log messages stay English. Neither function is called `_`, which is
+gettext's usual name, because the rules in `ops/` are.
+"""
+
+from __future__ import annotations
+
+import gettext
+import os
+from pathlib import Path
+
+DOMAIN = "lite_workbench"
+LANGUAGES = Path(__file__).with_name("languages")
+
+
+def find_catalogue(language: str) -> gettext.NullTranslations:
+    """The catalogue of a language or of a `.mo` file; "" asks the system's variables.
+
+    Raises OSError or ValueError where there is none, or none that can be read.
+    """
+    if language.endswith(".mo"):
+        with Path(language).open("rb") as file:
+            try:
+                return gettext.GNUTranslations(file)
+            except (IndexError, UnicodeDecodeError) as error:
+                raise ValueError(f"{language} is damaged: {error}") from None
+    if language in ("en", "C"):
+        return gettext.NullTranslations()
+    return gettext.translation(DOMAIN, LANGUAGES, [language] if language else None)
+
+
+def _catalogue() -> gettext.NullTranslations:
+    try:
+        return find_catalogue(os.environ.get("LITE_LANGUAGE", ""))
+    except (OSError, ValueError):  # `lite doctor` and the settings say so
+        return gettext.NullTranslations()
+
+
+_texts = _catalogue()
+
+
+def tr(message: str, /, **fields: object) -> str:
+    """The text in the person's language, with its fields filled in."""
+    return _filled(_texts.gettext(message), message, fields)
+
+
+def trn(one: str, many: str, n: int, /, **fields: object) -> str:
+    """The form of the text for `n` things; `{n}` is the number."""
+    english = one if n == 1 else many
+    return _filled(_texts.ngettext(one, many, n), english, {"n": n, **fields})
+
+
+def _filled(text: str, english: str, fields: dict[str, object]) -> str:
+    try:
+        return text.format(**fields)
+    except (LookupError, ValueError, AttributeError, TypeError):
+        if text == english:
+            raise
+        return english.format(**fields)  # the translation names a field that there is not
+
+
+def translations(source: str) -> dict[str, str]:
+    """The translated texts among those that a program in JavaScript contains, for its own `tr`."""
+    return {
+        english: text
+        for english, text in getattr(_texts, "_catalog", {}).items()
+        if isinstance(english, str) and english and text != english and english in source
+    }

@@ -1,0 +1,167 @@
+"""Texts for people go through one catalogue: they are found, translated and filled in."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import string
+import subprocess
+import sys
+from types import ModuleType
+
+import lite_messages
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+
+
+@pytest.fixture(scope="session")
+def messages(root) -> ModuleType:
+    """scripts/messages.py"""
+    spec = importlib.util.spec_from_file_location("messages", root / "scripts" / "messages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def template(messages) -> Catalog:
+    return messages.template()
+
+
+ACCENTS = str.maketrans("aeiouyAEIOUYcnsz", "áéíóúýÁÉÍÓÚÝçñšž")
+
+
+def accented(text: str) -> str:
+    """The text with accents on its letters and none on its fields."""
+    out = []
+    for literal, name, spec, conversion in string.Formatter().parse(text):
+        out.append(literal.replace("{", "{{").replace("}", "}}").translate(ACCENTS))
+        if name is not None:
+            out.append("{" + name + (f"!{conversion}" if conversion else ""))
+            out.append((f":{spec}" if spec else "") + "}")
+    return "".join(out)
+
+
+@pytest.fixture(scope="session")
+def pseudo(messages, template, tmp_path_factory):
+    """A compiled catalogue whose language is English with accents."""
+    catalog = Catalog("de", messages.DOMAIN)
+    for message in template:
+        if message.id:
+            texts = message.id if isinstance(message.id, tuple) else (message.id,)
+            done = tuple(map(accented, texts))
+            catalog.add(message.id, done if isinstance(message.id, tuple) else done[0])
+    assert messages.faults(catalog) == []
+    path = tmp_path_factory.mktemp("languages") / "accented.mo"
+    messages.compiled(catalog, path)
+    return path
+
+
+def python(source: str, **variables: str) -> str:
+    env = {k: v for k, v in os.environ.items() if k not in ("LANGUAGE", "LC_ALL", "LC_MESSAGES")}
+    done = subprocess.run([sys.executable, "-c", source], env={**env, **variables},
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+SAY = """
+from lite_engine.errors import UsageError
+from lite_engine import settings
+try:
+    settings.threads(0)
+except UsageError as error:
+    print(error)
+"""
+
+
+def test_english_needs_no_catalogue():
+    for variables in ({"LANG": "C"}, {"LANG": "xx_YY.UTF-8"}, {"LITE_LANGUAGE": "en"}):
+        assert python(SAY, **variables) == "threads must be between 1 and 256, got 0"
+
+
+def test_another_language_is_a_file(pseudo):
+    said = python(SAY, LITE_LANGUAGE=str(pseudo))
+    assert said == "thréádš múšt bé bétwééñ 1 áñd 256, gót 0"
+
+
+def test_the_systems_language_is_found_beside_the_package(pseudo, tmp_path):
+    """Where LITE_LANGUAGE is not set, LANG decides, with its territory or without it."""
+    folder = tmp_path / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "lite_workbench.mo").write_bytes(pseudo.read_bytes())
+    source = f"""
+import lite_messages, pathlib
+lite_messages.LANGUAGES = pathlib.Path({str(tmp_path)!r})
+for language in ("", "de", "de_AT", "en"):
+    print(lite_messages.find_catalogue(language).gettext("no such file"))
+"""
+    told = python(source, LANG="de_CH.UTF-8").split("\n")
+    assert told == ["ñó šúçh fílé"] * 3 + ["no such file"]
+
+
+def test_a_catalogue_that_is_not_there_or_damaged_is_english_and_named(tmp_path):
+    damaged = tmp_path / "x.mo"
+    damaged.write_bytes(b"\xde\x12\x04\x95" + b"\xff" * 40)
+    source = """
+from lite_engine import settings
+from lite_engine.errors import UsageError
+try:
+    settings.get("LITE_LANGUAGE")
+except UsageError as error:
+    print(error.what)
+"""
+    for value in ("xx", str(tmp_path / "absent.mo"), str(damaged)):
+        assert python(source, LITE_LANGUAGE=value).startswith(f"LITE_LANGUAGE={value!r}: ")
+
+
+def test_plural_forms_are_the_languages_own(messages, monkeypatch):
+    catalog = Catalog("pl", messages.DOMAIN)
+    catalog.add(("{n} layer", "{n} layers"), ("{n} warstwa", "{n} warstwy", "{n} warstw"))
+    file = io.BytesIO()
+    write_mo(file, catalog)
+    file.seek(0)
+    monkeypatch.setattr(lite_messages, "_texts", lite_messages.gettext.GNUTranslations(file))
+    said = [lite_messages.trn("{n} layer", "{n} layers", n) for n in (1, 2, 5, 22)]
+    assert said == ["1 warstwa", "2 warstwy", "5 warstw", "22 warstwy"]
+
+
+def test_fields_are_filled_after_the_translation_and_a_wrong_one_falls_back(monkeypatch):
+    class Wrong(lite_messages.gettext.NullTranslations):
+        def gettext(self, message: str) -> str:
+            return {"cannot open {path}": "öffnet nicht: {pfad}", "in {b} of {a}": "{a}: {b}"}[
+                message
+            ]
+
+    monkeypatch.setattr(lite_messages, "_texts", Wrong())
+    assert lite_messages.tr("in {b} of {a}", a=1, b=2) == "1: 2"
+    assert lite_messages.tr("cannot open {path}", path="{x}") == "cannot open {x}"
+
+
+def test_a_translation_with_other_fields_is_not_compiled(messages):
+    catalog = Catalog("de")
+    catalog.add("cannot open {path}: {reason}", "{path} geht nicht auf")
+    catalog.add("no {thing}", "kein {ding}")
+    catalog.add("half {x}", "halb {x")
+    catalog.add("right {x!r:.3f}", "recht {x!r:.3f}")
+    told = "\n".join(messages.faults(catalog))
+    assert "'reason' is missing" in told and "'ding' is not in the text" in told
+    assert "not a valid format" in told and "right" not in told
+
+
+def test_texts_of_every_package_are_collected(template):
+    files = {file.split("/")[0] for message in template for file, _ in message.locations}
+    assert "engine" in files
+    assert "threads must be between 1 and {max_threads}, got {asked!r}" in template
+
+
+def test_javascript_is_read_through_its_templates(messages):
+    source = b"""
+        html`<b title=${tr("Close")}>${open ? html`${tr("{n} of {all}", { n, all })}` : ""}</b>`;
+        trn("{n} layer", "{n} layers", n); other.tr("no"); tr(
+          "two \\"quoted\\" words",
+        );"""
+    found = [m[2] for m in messages.javascript(io.BytesIO(source), None, None, None)]
+    assert found == ["Close", "{n} of {all}", ("{n} layer", "{n} layers"), 'two "quoted" words']
