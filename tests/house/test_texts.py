@@ -65,7 +65,8 @@ def test_texts_of_every_kind_are_listed(listed):
     for file in (
         "lite run --help", "engine/lite_engine/settings.py",
         "workbench/lite_workbench/steps/run.py",
-        "widgets/lite_widgets/_shared/judge.js", "notebooks/01_first_walk.ipynb", "README.md",
+        "widgets/lite_widgets/error_strip/error_strip.js", "notebooks/01_first_walk.ipynb",
+        "README.md",
         "docs/compare.md", "docs/lessons/quantize.md", "CHANGELOG.md",
     ):  # fmt: skip
         assert file in files, file

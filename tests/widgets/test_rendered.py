@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import lite_widgets as lw
@@ -209,7 +210,9 @@ def test_tolerance_is_dragged_and_followed_and_operable_by_keys(mount):
     page.mouse.move(line["x"] + 4, line["y"] + 5)
     page.mouse.down()
     page.mouse.move(line["x"] + 4, line["y"] + 90, steps=6)
-    assert "within rounding" in page.locator(".verdict .what").inner_text()
+    line = page.locator("svg[aria-label='Error per layer'] .acc")
+    assert re.search(r"\d+ of \d+ layers over it, first ", line.text_content())
+    assert "goes wrong at b3/dw" in page.locator(".verdict .what").inner_text()
     assert page.locator(".verdict").bounding_box() == before, "nothing may shift under the pointer"
     page.mouse.up()
     low = saved(page)["tolerance"]

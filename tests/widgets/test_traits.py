@@ -14,7 +14,7 @@ import pytest
 import traitlets as t
 from lite_widgets._base import LiteWidget
 from lite_widgets._rows import row_value
-from lite_widgets._svg import error_text
+from lite_widgets.formats import error_text
 
 from tests.widgets import samples
 from tests.widgets.showcase import showcase

@@ -112,12 +112,12 @@ def test_run_then_compare(session: lw.Session) -> None:
     assert states["Run"][0] == "attention" and states["Compare"] == ("attention", "1 failing layer")
     compare = bench.step("Compare")
     assert compare.pair == ("x86", "reference")
-    assert compare.strip.verdict()["layer"] == layer and session.selected == [layer]
+    assert compare.strip.comparison["notice"]["layer"] == layer and session.selected == [layer]
     assert compare.pane.layer["name"] == layer and compare.pane.kind == "isolated"
     click(compare.strip, "run_on_a", layer=layer)
     settle(session)
     assert session.overrides.backends == {layer: "x86"}
-    assert compare.strip.verdict()["case"] == "agrees"
+    assert compare.strip.comparison["agrees"]
     assert "runs on x86" in compare.notice.what and "±" in compare.notice.what
     assert step_states(session)["Compare"] == ("done", "all agree")
     assert layer in bench.step("Deploy").notice.what

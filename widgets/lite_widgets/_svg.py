@@ -21,7 +21,6 @@ SCALES = {
     "change": ("#2166ac", "#92c5de", "#f2f2f2", "#fdb863", "#b35806"),
 }
 BACKENDS = {"x86": "#0072b2", "opencl": "#e69f00", "arm": "#b6568c", "reference": "#868e96"}
-NAMES = {"x86": "x86", "opencl": "OpenCL", "arm": "arm", "reference": "reference"}
 FONT = "font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif"
 
 
@@ -45,33 +44,6 @@ def nice(value: float) -> float:
     power = 10.0 ** math.floor(math.log10(value) + 1e-9)
     steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
     return next((s * power for s in steps if s * power >= value * 0.999999), 10 * power)
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with a true minus, or an en dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-
-
-def error_text(value: float | None) -> str:
-    """Return an error as 7.9e−2."""
-    if value is None:
-        return "–"
-    if value == 0:
-        return "0"
-    if 0.1 <= abs(value) < 1000:
-        return f"{value:.2g}".replace("-", "\N{MINUS SIGN}")
-    mantissa, exponent = f"{value:.1e}".split("e")
-    return f"{mantissa}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
-
-
-def bytes_text(value: float | None) -> str:
-    """Return a size in decimal kB or MB."""
-    if value is None:
-        return "–"
-    for unit, size in (("GB", 1e9), ("MB", 1e6)):
-        if value >= size:
-            return f"{value / size:.2f} {unit}"
-    return f"{value / 1e3:.0f} kB" if value >= 1e3 else f"{value:.0f} B"
 
 
 def tail(name: str, most: int = 34) -> str:

@@ -120,6 +120,18 @@ class ComparisonLayer(ErrorFigures):
     range_candidate: list[float]
     isolated: ErrorFigures | None
     within: bool
+    state: NotRequired[str]  # "within", "failing", "propagated" or "differing"
+    tolerance: NotRequired[float]
+
+
+class Verdict(TypedDict):
+    """What was found, in the words of the screen: a notice about a layer."""
+
+    kind: str  # "done", "warn" or "error"
+    what: str  # ** around what is bold
+    detail: NotRequired[str]
+    layer: NotRequired[str]
+    actions: NotRequired[list[list[str]]]  # [[id, word]]
 
 
 class Comparison(TypedDict):
@@ -131,7 +143,9 @@ class Comparison(TypedDict):
     first_divergence: dict[str, Any] | None
     layers: list[ComparisonLayer]
     agrees: bool
-    ran: NotRequired[str]  # how many of the layers each side's backends ran
+    verdict: NotRequired[str]
+    notice: NotRequired[Verdict]
+    usual_tolerance: NotRequired[float]  # where one line stands for the layers' tolerances
 
 
 class GraphNode(TypedDict):

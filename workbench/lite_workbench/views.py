@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lite_engine.runtime.shares import sentence
 
+from .verdict import verdict
 from .words import milliseconds, number, plural
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from lite_engine.plan import Plan
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
-
-#: What rounding explains between two sides, by the coarser precision (relative L2).
-USUAL = {"fp32": 1e-3, "fp16": 1e-2, "bf16": 5e-2, "int8": 5e-2}
 
 
 def graph_data(graph: Graph) -> dict[str, Any]:
@@ -157,12 +155,10 @@ def work_data(info: ModelInfo) -> dict[str, Any]:
     return {"layers": layers}
 
 
-def comparison_data(comparison: Comparison, precisions: tuple[str, str]) -> dict[str, Any]:
-    """A Comparison with what rounding explains for this pair and whether the outputs agree."""
+def comparison_data(comparison: Comparison) -> dict[str, Any]:
+    """A Comparison with its verdict in the words of the screen."""
     data = comparison.to_dict()
-    usual = max(USUAL[p] for p in precisions)
-    data["usual_tolerance"] = usual
-    data["outputs_agree"] = not data["differing_outputs"]
+    data["notice"] = verdict(comparison)
     data["layers"] = _worst_outputs(data["layers"])
     for row in data["layers"]:
         row["block"] = block(row["name"])
@@ -182,6 +178,11 @@ def _worst_outputs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def compared_outputs(row: Mapping[str, Any]) -> tuple[str, str]:
     """What the two sides call the output that a row is about."""
     return row["value_baseline"], row["value_candidate"]
+
+
+def pane_layer(row: Mapping[str, Any], comparison: Comparison) -> dict[str, Any]:
+    """A row as DifferencePane's layer."""
+    return {**row, "kernel": row["kernel_candidate"], "usual_tolerance": comparison.usual_tolerance}
 
 
 def _badness(row: dict[str, Any]) -> tuple[bool, float, float]:

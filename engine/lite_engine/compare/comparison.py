@@ -11,7 +11,7 @@ from ..runtime.shares import Share
 from .difference import Difference
 from .finding import Finding
 
-State = Literal["within", "propagated", "failing"]
+State = Literal["within", "propagated", "differing", "failing"]
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class LayerDifference(Difference, _Compared):
     `backend_baseline` and `backend_candidate` ran the layer in the whole runs; they are empty for a
     layer without computation and for another framework.
 
-    `state` is what the row says of its layer: "failing" (on its own, or, without `isolated`, in
-    the whole run), "propagated" (right on its own, but its whole runs differ by more than
-    rounding adds up to), or "within".
+    `state` is what the row says of its layer: "failing" (on its own), "propagated" (right on its
+    own, but the whole runs differ by more than rounding adds up to), "differing" (the whole runs
+    do, and nothing is known of the layer on its own), or "within".
     """
 
     isolated: dict[str, Any] | None

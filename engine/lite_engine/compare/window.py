@@ -169,10 +169,12 @@ def _followers_alone(
 
 
 def _state(row: LayerDifference) -> State:
+    if row.isolated is None:
+        return "within" if row.within else "differing"
     if not row.within:
         return "failing"
     whole = within(row, CARRIED * row.tolerance, CARRIED * row.floor)
-    return "within" if whole or row.isolated is None else "propagated"
+    return "within" if whole else "propagated"
 
 
 def _detail(

@@ -30,22 +30,46 @@ test("encoding falls back to time where the data lack the wanted colour", async 
 const compared = (errors) => ({ baseline: "x86", candidate: "opencl", tolerance: 1e-2, layers: errors.map(([iso, acc, nan = 0], i) => ({
   name: `l${i}`, op: i % 2 ? "Mul" : "Conv", block: "m", rel_l2: acc, nan_baseline: 0, nan_candidate: nan, isolated: iso === null ? null : { rel_l2: iso } })) });
 
-test("judging: own, carried, within; a tolerance per operator; NaN counts as over", async () => {
-  const { judge } = await at("_shared/judge");
+test("what a line marks; a tolerance per operator; NaN counts as over", async () => {
+  const { marks } = await at("_shared/line");
   const data = compared([[1e-4, 1e-4], [8e-2, 8e-2], [1e-4, 5e-2], [1e-4, null, 3]]);
-  assert.deepEqual(judge(data, 1e-2).layers.map((l) => l.state), ["within", "own", "carried", "carried"]);
-  const loose = judge(data, 1e-2, { byOp: { Mul: 0.5 } });
-  assert.deepEqual([loose.layers[1].state, loose.first, loose.own], ["within", 2, []]);
+  assert.deepEqual(marks(data, 1e-2).layers.map((l) => l.state), ["within", "failing", "propagated", "propagated"]);
+  const loose = marks(data, 1e-2, { byOp: { Mul: 0.5 } });
+  assert.deepEqual([loose.layers[1].state, loose.first, loose.failing], ["within", 2, []]);
+  const whole = compared([[null, 1e-4], [null, 8e-2]]);
+  assert.deepEqual(marks(whole, 1e-2).layers.map((l) => l.state), ["within", "differing"]);
+});
+
+test("at the usual line the engine's states stand; a looser line never blames what it found right", async () => {
+  const { marks } = await at("_shared/line");
+  const data = { ...compared([[2e-2, 2e-2], [5e-3, 5e-3]]), usual_tolerance: 1e-2 };
+  Object.assign(data.layers[0], { state: "within", within: true, tolerance: 3e-2 });
+  Object.assign(data.layers[1], { state: "failing", within: false, tolerance: 1e-3 });
+  const states = (line) => marks(data, line).layers.map((l) => l.state);
+  assert.deepEqual(states(1e-2), ["within", "failing"]);
+  assert.deepEqual(states(1.5e-2), ["within", "within"]);
+  assert.deepEqual(states(1e-3), ["failing", "failing"]);
+});
+
+test("the verdict is shown as it was given", async () => {
+  const { overLine, verdict } = await at("error_strip/error_strip");
+  const { marks } = await at("_shared/line");
+  const data = { ...compared([[1e-4, 1e-4], [8e-2, 8e-2]]), verdict: "l1 fails", agrees: false, first_divergence: { name: "l1" } };
+  assert.deepEqual(verdict(data), { kind: "error", what: "l1 fails", layer: "l1" });
+  const notice = { kind: "warn", what: "No layer fails." };
+  assert.equal(verdict({ ...data, notice }), notice);
+  assert.deepEqual([1e-5, 1e-2, 1].map((line) => overLine(marks(data, line))),
+    ["2 of 2 layers over it, first l0", "1 of 2 layers over it, first l1", "no layer over it"]);
 });
 
 test("error strip: the axis does not depend on the tolerance; steps follow the operators", async () => {
   const { logRange, steps, stripSvg } = await at("error_strip/error_strip");
-  const { judge } = await at("_shared/judge");
+  const { marks } = await at("_shared/line");
   const data = compared([[1e-4, 1e-4], [8e-2, 8e-2], [1e-4, 5e-2]]);
-  assert.deepEqual(logRange(judge(data, 1e-5).layers), logRange(judge(data, 0.5).layers));
+  assert.deepEqual(logRange(marks(data, 1e-5).layers), logRange(marks(data, 0.5).layers));
   const path = steps([{ tol: 1 }, { tol: 2 }, { tol: 1 }], (i) => i * 10, (v) => v * 100);
   assert.equal(path, "M0.0 100.0H10.0V200.0H20.0V100.0H30.0");
-  const { text } = stripSvg(judge(data, 1e-2), { width: 600, height: 210, tolerance: 1e-2, metric: "rel_l2", paint, anyNan: false });
+  const { text } = stripSvg(marks(data, 1e-2), { width: 600, height: 210, tolerance: 1e-2, metric: "rel_l2", paint, anyNan: false });
   assert.ok(text.includes('role="slider"') && text.includes('aria-valuetext="1.0e−2"'));
   assert.ok(!/NaN|undefined/.test(text));
 });

@@ -7,7 +7,8 @@ from typing import Any
 import traitlets as t
 
 from .._base import LiteWidget, PlainList
-from .._svg import bytes_text, table
+from .._svg import table
+from ..formats import bytes_text
 
 
 class BundleList(LiteWidget):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .._base import LiteWidget, Plain
-from .._svg import bytes_text, number, table
+from .._svg import table
+from ..formats import bytes_text, number
 
 
 class CopiesTable(LiteWidget):

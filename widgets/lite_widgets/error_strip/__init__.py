@@ -3,6 +3,5 @@
 from .detail import difference_detail
 from .difference_pane import DifferencePane
 from .error_strip import ErrorStrip
-from .verdict import judge, verdict
 
-__all__ = ["DifferencePane", "ErrorStrip", "difference_detail", "judge", "verdict"]
+__all__ = ["DifferencePane", "ErrorStrip", "difference_detail"]

@@ -6,7 +6,7 @@ import { fixed, error, plural, shape, THIN } from "../_shared/format.js";
 import { backendName } from "../_shared/colour.js";
 import { float32 } from "../_shared/float32.js";
 import { logBars } from "../_shared/histogram.js";
-import { notNumbers } from "../_shared/judge.js";
+import { isUsual, mark, notNumbers } from "../_shared/line.js";
 import { chip, rampLegend, segments } from "../_shared/parts.js";
 
 const LEFT = 48,
@@ -254,12 +254,19 @@ function histogramSvg({ limit, counts }, { width, height = 136, explained, label
   </svg>`;
 }
 
-function verdictChip(c) {
+const STATES = {
+  failing: ["fails on its own", "bad"],
+  propagated: ["propagates an error", "warn"],
+  differing: ["exceeds the tolerance", "warn"],
+  within: ["within tolerance", "ok"],
+};
+
+function stateChip(c) {
   const l = c.get("layer"),
-    tol = c.get("tolerance");
-  const over = (f) => f && ((f.rel_l2 ?? 0) > tol || notNumbers(f) > 0);
-  if (over(l.isolated)) return chip("fails on its own", "bad");
-  return over(l) ? chip("propagates an error", "warn") : chip("within tolerance", "ok");
+    tolerance = c.get("tolerance"),
+    usual = l.usual_tolerance;
+  const found = isUsual(tolerance, usual) && l.state;
+  return chip(...STATES[found || mark(l, tolerance, usual ?? tolerance)]);
 }
 
 function figures(c) {
@@ -413,7 +420,7 @@ export default widget({
     return html`<div class="card">
       <div class="ch">
         <h3>${c.get("layer").name}</h3>
-        ${verdictChip(c)}<span class="sp"></span>${segments(
+        ${stateChip(c)}<span class="sp"></span>${segments(
           "kind",
           kinds,
           c.get("kind"),

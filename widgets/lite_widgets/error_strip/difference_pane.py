@@ -8,7 +8,8 @@ import numpy as np
 import traitlets as t
 
 from .._base import Float32, LiteWidget, Plain
-from .._svg import error_text, table
+from .._svg import table
+from ..formats import error_text
 from .detail import difference_detail
 
 

@@ -1,10 +1,10 @@
-// Error per layer on a log axis, with a tolerance to drag and the verdict it leads to.
+// The verdict, and the error per layer on a log axis, with a tolerance to drag.
 import { html, live, nothing, STILL, svg } from "#template";
 import { widget } from "#view";
 import { brackets, log, power } from "../_shared/scale.js";
-import { judge, ownTolerances, verdict } from "../_shared/judge.js";
-import { error } from "../_shared/format.js";
-import { grip, key, keyed, notice, patterns, tick } from "../_shared/parts.js";
+import { isUsual, marks, ownTolerances, usualOf } from "../_shared/line.js";
+import { error, plural, tail } from "../_shared/format.js";
+import { button, grip, key, keyed, notice, patterns, tick } from "../_shared/parts.js";
 
 const LEFT = 52,
   RIGHT = 12,
@@ -29,8 +29,8 @@ export function steps(layers, x, y) {
     .join("");
 }
 
-export function stripSvg(judged, { width, height, tolerance, metric, paint, anyNan }) {
-  const { layers, own, first } = judged;
+export function stripSvg(marked, { width, height, tolerance, metric, paint, anyNan }) {
+  const { layers, failing, first } = marked;
   const n = layers.length,
     step = (width - LEFT - RIGHT) / Math.max(n, 1),
     right = width - RIGHT;
@@ -57,7 +57,7 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
   const r = small ? Math.max(step / 3, 0.8) : 2.6;
   const nanY = TOP + 5;
   const marks = layers.map((l, i) => {
-    const bad = l.state === "own",
+    const bad = l.state === "failing",
       over = l.state !== "within",
       cx = mid(i).toFixed(2);
     const iy = y(l.iso),
@@ -120,10 +120,10 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
         (l.nan || l.acc === null ? nanY : y(l.acc)).toFixed(1),
     )
     .join("");
-  const flag = own.length ? own[0] : first;
+  const flag = failing[0] ?? first;
   const downstream = flag >= 0 && flag < n - 1;
-  const names = own.slice(0, 3).map((i, k) =>
-    k && mid(i) - mid(own[k - 1]) < 60
+  const names = failing.slice(0, 3).map((i, k) =>
+    k && mid(i) - mid(failing[k - 1]) < 60
       ? nothing
       : svg`<text
             class="b tbad"
@@ -134,7 +134,7 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
           >`,
   );
   const after =
-    downstream && own.length
+    downstream && failing.length
       ? svg`<line
             x1="${x(flag + 1)}"
             x2="${right}"
@@ -194,21 +194,36 @@ export function stripSvg(judged, { width, height, tolerance, metric, paint, anyN
       <rect x="${LEFT - 4}" y="${limit - 5}" width="8" height="10" rx="2" fill="var(--accent)" />
     </g>
     <text x="${LEFT + 10}" y="${labelAt}" class="b acc halo" pointer-events="none">
-      tolerance ${error(tolerance)}
+      tolerance ${error(tolerance)}: ${overLine(marked)}
     </text>
     ${brackets(layers, { left: LEFT, step, y: bottom + 4 })}
     <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
   </svg>`;
 }
 
-/** {comparison, now, said}: the layers judged at the tolerance of now, and the verdict. */
+/** {comparison, now}: the layers that the line marks now. */
 function state(c) {
   const inputs = ["comparison", "tolerance", "op_tolerances", "metric"].map((n) => c.get(n));
   return c.memo("state", inputs, () => {
     const [comparison, tolerance, byOp, metric] = inputs;
-    const now = judge(comparison, tolerance, { byOp, metric });
-    return { comparison, now, said: verdict(comparison, tolerance, now) };
+    return { comparison, now: marks(comparison, tolerance, { byOp, metric }) };
   });
+}
+
+/** What was found: in the Workbench's words, or in the engine's. */
+export const verdict = (comparison) =>
+  comparison.notice ?? {
+    kind: comparison.agrees ? "done" : "error",
+    what: comparison.verdict,
+    layer: comparison.first_divergence?.name,
+  };
+
+/** What the line marks, in a few words. */
+export function overLine({ layers, first }) {
+  const count = layers.filter((l) => l.state !== "within").length;
+  return count
+    ? `${count} of ${plural(layers.length, "layer")} over it, first ${tail(layers[first].name)}`
+    : "no layer over it";
 }
 
 function setTolerance(c, value, soft = true) {
@@ -221,20 +236,12 @@ function setTolerance(c, value, soft = true) {
 const band = (c, tolerance) =>
   c.get("by_operator") ? { op_tolerances: ownTolerances(c.get("comparison"), tolerance) } : {};
 
-const usual = (c) => c.get("comparison").usual_tolerance ?? c.get("comparison").tolerance;
+const usual = (c) => usualOf(c.get("comparison"));
 
-function actions(c, said) {
-  const show =
-    said.layer && !(c.selected.length === 1 && c.selected[0] === said.layer)
-      ? [["show", "Show it"]]
-      : [];
-  if (said.case === "failing")
-    return [...show, ["run_on_a", `Run this layer on ${c.get("comparison").baseline}`]];
-  if (said.case === "unknown") return [...show, ["isolate", "Run the isolated pass"]];
-  if (said.case !== "agrees" && Math.abs(c.get("tolerance") / usual(c) - 1) > 0.01)
-    return [...show, ["usual", `Use ${error(usual(c))}`]];
-  return show;
-}
+const actions = (c, { layer, actions: own = [] }) =>
+  layer && !(c.selected.length === 1 && c.selected[0] === layer)
+    ? [["show", "Show it"], ...own]
+    : own;
 
 const anyNan = ({ layers }) =>
   layers.some((l) => l.nan || (l.acc === null && l.state !== "within"));
@@ -284,7 +291,10 @@ function controls(c, now) {
         .value=${live(String(Math.log10(tolerance)))}
         aria-valuetext=${error(tolerance)}
       /><b class="ink" style="min-width:48px">${error(tolerance)}</b></label
-    >`;
+    >${button("usual", `Use ${error(usual(c))}`, {
+      kind: "sm",
+      disabled: isUsual(tolerance, usual(c)),
+    })}`;
 }
 
 export default widget({
@@ -297,14 +307,10 @@ export default widget({
   },
   ready: (c) => Boolean(c.get("comparison") && c.get("comparison").layers.length),
   view(c) {
-    const { comparison, now, said } = state(c);
+    const { comparison, now } = state(c);
+    const said = verdict(comparison);
     return html`<div class="verdict">
-        ${notice({
-          kind: said.kind,
-          what: said.text,
-          detail: said.detail,
-          actions: actions(c, said),
-        })}
+        ${notice({ ...said, actions: actions(c, said) })}
       </div>
       <div class="card">
         <div class="ch">
@@ -388,10 +394,10 @@ export default widget({
   },
   click(c, event) {
     const id = event.target.closest("[data-action]")?.dataset.action;
-    const { said } = state(c);
-    if (id === "show") c.select([said.layer]);
-    else if (id === "usual") setTolerance(c, usual(c), false);
-    else if (id) c.act(id, { layer: said.layer });
+    const { layer } = verdict(c.get("comparison"));
+    if (id === "show") c.select([layer]);
+    else if (id === "usual") c.set({ tolerance: usual(c), ...band(c, usual(c)) });
+    else if (id) c.act(id, { layer });
     return Boolean(id);
   },
 });

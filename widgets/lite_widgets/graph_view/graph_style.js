@@ -1,6 +1,6 @@
 // What a node looks like: from the profile, from the comparison, or plain.
 import { encode, isCopy, rowTip } from "../_shared/encode.js";
-import { judge } from "../_shared/judge.js";
+import { marks } from "../_shared/line.js";
 import * as colour from "../_shared/colour.js";
 import { error, fixed, ms, shape, THIN } from "../_shared/format.js";
 import { lastPart } from "../_shared/scale.js";
@@ -44,8 +44,8 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
     say: (name) => (rows.has(name) ? `${name}, ${ms(e.value(rows.get(name)))} ${e.unit}` : name),
   };
   if (comparison) {
-    const judged = judge(comparison, tolerance, { byOp });
-    const at = new Map(judged.layers.map((l, i) => [l.name, { ...l, i }]));
+    const marked = marks(comparison, tolerance, { byOp });
+    const at = new Map(marked.layers.map((l, i) => [l.name, { ...l, i }]));
     const fill = (n) => {
       const l = at.get(n.name);
       if (!l) return quiet;
@@ -55,11 +55,11 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
           1 + Math.log10(Math.max(l.acc ?? l.iso ?? 0, 1e-9) / l.tol) / 5,
           dark,
         );
-      const of = l.state === "own" ? l.iso : l.acc;
+      const of = l.state === "failing" ? l.iso : l.acc;
       const over = of === null ? 1 : Math.log10(Math.max(of / l.tol, 1)) / 2;
       return colour.scale(
         "over",
-        l.state === "own" ? 0.45 + over * 0.4 : Math.min(0.4, over * 0.3),
+        l.state === "failing" ? 0.45 + over * 0.4 : Math.min(0.4, over * 0.3),
         dark,
       );
     };
@@ -72,14 +72,15 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
       ...shared,
       fill,
       solid: fill,
-      judged,
+      marked,
       at,
       tip: (name) => told(name, "\n"),
       say: (name) => told(name, ", "),
       text: (n) => (at.has(n.name) ? (at.get(n.name).nan ? "NaN" : error(at.get(n.name).acc)) : ""),
       border: (n) => 1 + (profile ? (3 * value(n)) / most : 0),
-      first: (n) => at.get(n.name)?.i === judged.first,
-      hatch: (n) => (at.get(n.name)?.state === "carried" ? paint.carried : null),
+      first: (n) => at.get(n.name)?.i === marked.first,
+      hatch: (n) => 
+        ["propagated", "differing"].includes(at.get(n.name)?.state) ? paint.carried : null,
       note: (block) => `max ${error(worst(block))}`,
     };
   }

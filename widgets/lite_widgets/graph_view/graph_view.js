@@ -93,7 +93,7 @@ function drawStrip(c) {
     height = box.clientHeight;
   const all = overview(c.get("graph").nodes, {
     height,
-    weight: style.judged ? (n) => style.at.get(n.name)?.acc ?? 0 : style.share,
+    weight: style.marked ? (n) => style.at.get(n.name)?.acc ?? 0 : style.share,
     fill: style.solid,
     flag: style.first,
     hatch: style.hatch,

@@ -8,11 +8,16 @@ import traitlets as t
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, bytes_text, error_text, number, ramp
-from ..error_strip.verdict import judge
+from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, ramp
+from ..formats import bytes_text, error_text, number
 
 _WIDTH, _BAR = 560, 290
-_STATES = {"within": "#e3e8ea", "carried": "#f6c7a8", "own": "#d55e00"}
+_STATES = {
+    "within": "#e3e8ea",
+    "propagated": "#f6c7a8",
+    "differing": "#f6c7a8",
+    "failing": "#d55e00",
+}
 
 
 class GraphView(LiteWidget):
@@ -55,12 +60,7 @@ class GraphView(LiteWidget):
             n["name"]: row_value(rows.get(n["name"], {}), emulated) for n in self.graph["nodes"]
         }
         most = max([*cost.values(), 1e-12])
-        judged = (
-            judge(self.comparison, self.tolerance, self.op_tolerances)["layers"]
-            if (self.comparison)
-            else []
-        )
-        errors = {layer["name"]: layer for layer in judged}
+        errors = {row["name"]: row for row in (self.comparison or {}).get("layers", [])}
         blocks = [(k, list(v)) for k, v in groupby(self.graph["nodes"], lambda n: n["block"])]
         picture = Picture(_WIDTH, 34 * len(blocks) + 24, f"Graph of {self.graph.get('name', '')}")
         slowest = sorted(cost, key=lambda name: -cost[name])[:5]
@@ -82,7 +82,9 @@ class GraphView(LiteWidget):
                     dark = cost[node["name"]] > 0.4 * most
                     picture.text(x + 4, y + 18, text, fill="#fff" if dark else INK, size=10)
                 x += width
-            worst = max((errors.get(n["name"], {}).get("acc") or 0.0 for n in nodes), default=0.0)
+            worst = max(
+                (errors.get(n["name"], {}).get("rel_l2") or 0.0 for n in nodes), default=0.0
+            )
             value = f"max {error_text(worst)}" if errors else number(total) if rows else ""
             count = f"{len(nodes)} layer{'s' if len(nodes) > 1 else ''}"
             note = " · ".join(part for part in (count, value) if part)

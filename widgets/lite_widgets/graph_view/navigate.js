@@ -5,8 +5,8 @@ import { lastPart } from "../_shared/scale.js";
 function defaultOpen(blocks, style) {
   const all = blocks.reduce((a, b) => a + b.nodes.length, 0);
   if (all <= 16) return blocks.map((b) => b.path);
-  if (style.judged) {
-    const name = firstWrong(style) ?? style.judged.layers[0]?.name;
+  if (style.marked) {
+    const name = firstWrong(style) ?? style.marked.layers[0]?.name;
     const i = blocks.findIndex((b) => b.nodes.some((n) => n.name === name));
     return blocks.slice(Math.max(0, i - 1), i + 1).map((b) => b.path);
   }
@@ -18,8 +18,8 @@ function defaultOpen(blocks, style) {
 }
 
 /** The layer that a comparison is about: the first that fails on its own, else the first. */
-export const firstWrong = ({ judged }) =>
-  judged ? judged.layers[judged.own[0] ?? judged.first]?.name : undefined;
+export const firstWrong = ({ marked }) =>
+  marked ? marked.layers[marked.failing[0] ?? marked.first]?.name : undefined;
 
 /** Nodes of exactly that name, or whose last part it is; where there is none, all that hold it. */
 function matches(nodes, text) {

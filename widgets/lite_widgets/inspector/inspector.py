@@ -5,7 +5,8 @@ from __future__ import annotations
 import traitlets as t
 
 from .._base import LiteWidget, Plain, PlainList
-from .._svg import number, table
+from .._svg import table
+from ..formats import number
 
 
 class Inspector(LiteWidget):

@@ -6,7 +6,8 @@ import traitlets as t
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, SOFT, Picture, nice, number, ramp, tail
+from .._svg import INK, SOFT, Picture, nice, ramp, tail
+from ..formats import number
 
 _LEFT, _TOP, _STATIC = 48, 30, (760, 230)
 

@@ -2,7 +2,7 @@
 import { html, live, nothing, STILL } from "#template";
 import { widget } from "#view";
 import { encode, isCopy } from "../_shared/encode.js";
-import { judge } from "../_shared/judge.js";
+import { marks } from "../_shared/line.js";
 import { scale } from "../_shared/colour.js";
 import { error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/format.js";
 import { bar, chip, dot, keyed } from "../_shared/parts.js";
@@ -138,10 +138,11 @@ function profileColumns(c) {
 function errorColumns(c) {
   const comparison = c.get("comparison"),
     tol = c.get("tolerance");
-  const judged = new Map(judge(comparison, tol).layers.map((l) => [l.name, l]));
+  const at = new Map(marks(comparison, tol).layers.map((l) => [l.name, l]));
   const words = {
-    own: chip("own error", "bad"),
-    carried: chip("carried", "warn"),
+    failing: chip("own error", "bad"),
+    propagated: chip("propagated", "warn"),
+    differing: chip("differs", "warn"),
     within: chip("within"),
   };
   const iso = (r) => (r.isolated ? r.isolated.rel_l2 : null);
@@ -171,7 +172,7 @@ function errorColumns(c) {
       },
       { head: "max abs", num: true, cls: "hide-t", cell: (r) => error(r.max_abs) },
       { head: "NaN", num: true, cls: "hide-t", cell: (r) => r.nan_candidate || 0 },
-      { head: "", cell: (r) => words[judged.get(r.name).state] },
+      { head: "", cell: (r) => words[at.get(r.name).state] },
     ],
     keys: { index: (r, i) => i, name: (r) => r.name, op: (r) => r.op, iso, acc: (r) => r.rel_l2 },
   };

@@ -6,7 +6,8 @@ import traitlets as t
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import error_text, number, table
+from .._svg import table
+from ..formats import error_text, number
 
 _STATIC_ROWS = 20
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import traitlets as t
 
 from .._base import LiteWidget, Plain
-from .._svg import INK, SOFT, Picture, bytes_text, ramp
+from .._svg import INK, SOFT, Picture, ramp
+from ..formats import bytes_text
 
 _LEFT, _TOP, _SIZE = 56, 22, (700, 340)
 

@@ -26,7 +26,7 @@ export default widget({
     return html`<div ${keyed("Every layer. Arrow keys select.")}>
       ${overview(rows(c), {
         height: c.get("height"),
-        weight: s.judged ? (r) => s.at.get(r.name)?.acc ?? 0 : s.share,
+        weight: s.marked ? (r) => s.at.get(r.name)?.acc ?? 0 : s.share,
         fill: s.solid,
         flag: s.first,
         hatch: s.hatch,

@@ -8,7 +8,8 @@ from typing import Any
 import traitlets as t
 
 from .._base import LiteWidget, Plain
-from .._svg import INK, SOFT, Picture, number, ramp, tail
+from .._svg import INK, SOFT, Picture, ramp, tail
+from ..formats import number
 
 _LEFT, _TOP, _SIZE = 48, 24, (600, 380)
 

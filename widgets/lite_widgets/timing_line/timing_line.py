@@ -6,7 +6,8 @@ from typing import Any
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, SOFT, Picture, number
+from .._svg import INK, SOFT, Picture
+from ..formats import number
 
 
 class TimingLine(LiteWidget):

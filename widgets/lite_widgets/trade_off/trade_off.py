@@ -7,7 +7,8 @@ from typing import Any
 import traitlets as t
 
 from .._base import LiteWidget, Plain, PlainList
-from .._svg import ACCENT, INK, SOFT, Picture, bytes_text, number
+from .._svg import ACCENT, INK, SOFT, Picture
+from ..formats import bytes_text, number
 
 _LEFT, _SIZE = 56, (560, 360)
 

@@ -7,7 +7,8 @@ from typing import Any
 import traitlets as t
 
 from .._base import LiteWidget, Plain
-from .._svg import number, table
+from .._svg import table
+from ..formats import number
 
 _KEYS = {
     "backend": ("source", "target"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import traitlets as t
 
 from .._base import LiteWidget, Plain
-from .._svg import INK, SOFT, Picture, nice, number, ramp
+from .._svg import INK, SOFT, Picture, nice, ramp
+from ..formats import number
 
 _LEFT, _ROW, _NS = 150, 22, 1e-6
 

@@ -212,7 +212,7 @@ def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
 
 def _comparisons(session: SessionState, prefix: str) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
-        data = views.comparison_data(comparison, comparisons.precisions_of_sides(session, (a, b)))
+        data = views.comparison_data(comparison)
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
         profile = next(iter(session.profiles.values()), None)
@@ -257,7 +257,7 @@ def _evidence(
             continue
         answers[row["name"]] = {
             "kind": "isolated" if alone else "accumulated",
-            "layer": {**row, "kernel": row.get("kernel_candidate", "")},
+            "layer": views.pane_layer(row, session.comparisons[a, b]),
             "channel": pane.channel, "map_shape": pane.map_shape, "map": pane.map,
             "detail": pane.detail,
         }  # fmt: skip

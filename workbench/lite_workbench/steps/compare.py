@@ -125,9 +125,7 @@ class CompareStep(Step):
         comparison = self.session.comparisons.get(self.pair)
         if comparison is None:
             return
-        data = views.comparison_data(
-            comparison, comparisons.precisions_of_sides(self.session, self.pair)
-        )
+        data = views.comparison_data(comparison)
         self._buttons()
         with self.strip.hold_sync():
             self.strip.status = {}
@@ -144,10 +142,8 @@ class CompareStep(Step):
         self.graph.comparison = data
         self.pane.a, self.pane.b = self.pair
         self.pane.layout.display = None
-        verdict = self.strip.verdict()
-        failing = verdict["layer"] if verdict and verdict["case"] == "failing" else None
-        if failing:
-            self.session.selected = failing
+        if comparison.finding.kind == "layer_fails":
+            self.session.selected = comparison.finding.layer
         self.pane.layer = None
         self._evidence()
 
@@ -159,26 +155,20 @@ class CompareStep(Step):
         picked = self.session.selected[-1:]
         rows = self.strip.comparison["layers"] if comparison and self.strip.comparison else []
         row = next((r for r in rows if r["name"] in picked), None)
-        if row is None:
+        if comparison is None or row is None:
             return
         fresh = self.pane.layer is None or self.pane.layer["name"] != row["name"]
         if fresh:
-            own, carried = self._over(row.get("isolated")), self._over(row)
+            carried = row["state"] in ("propagated", "differing")
             with self.pane.hold_trait_notifications():
-                self.pane.kind = "isolated" if own or not carried else "accumulated"
-                self.pane.layer = {**row, "kernel": row.get("kernel_candidate", "")}
+                self.pane.kind = "accumulated" if carried else "isolated"
+                self.pane.layer = views.pane_layer(row, comparison)
         a, b = self.pair
         of: dict[str, Any] = {"pair": self.pair, "outputs": views.compared_outputs(row)}
         first = self.session.values(a, row["name"], **of)
         alone = a if self.pane.kind == "isolated" else None
         second = self.session.values(b, row["name"], alone_after=alone, **of)
         self.pane.show(first, second, **({} if fresh else {"channel": self.pane.channel}))
-
-    def _over(self, figures: dict[str, Any] | None) -> bool:
-        """Over the line; None stands for an infinite error."""
-        if figures is None:
-            return False
-        return figures["rel_l2"] is None or figures["rel_l2"] > self.strip.tolerance
 
     def _run_on_a(self, payload: dict[str, Any]) -> None:
         """The fix: this layer on the trusted side; measured and compared again."""

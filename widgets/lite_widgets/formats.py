@@ -1,0 +1,33 @@
+"""How numbers and names are written, as `_shared/format.js` writes them on the page."""
+
+from __future__ import annotations
+
+#: Backends as people call them.
+NAMES = {"x86": "x86", "opencl": "OpenCL", "arm": "arm", "reference": "reference"}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number with a true minus, or an en dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def error_text(value: float | None) -> str:
+    """Return an error as 7.9e−2."""
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0"
+    if 0.1 <= abs(value) < 1000:
+        return f"{value:.2g}".replace("-", "\N{MINUS SIGN}")
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
+
+
+def bytes_text(value: float | None) -> str:
+    """Return a size in decimal kB or MB."""
+    if value is None:
+        return "–"
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if value >= size:
+            return f"{value / size:.2f} {unit}"
+    return f"{value / 1e3:.0f} kB" if value >= 1e3 else f"{value:.0f} B"
