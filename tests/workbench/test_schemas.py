@@ -29,8 +29,10 @@ def files(tmp_path_factory) -> dict[str, str]:
     samples = rng.standard_normal((6, *value.shape)).astype(np.float32)
     np.savez(folder / "samples.npz", **{value.name: samples})
     np.save(folder / "input.npy", samples[0])
+    np.savez(folder / "labelled.npz", images=samples, labels=np.arange(len(samples)))
     return {"M": str(model), "OUT": str(folder), "NPZ": str(folder / "samples.npz"),
-            "NPY": str(folder / "input.npy"), "HERE": host_target()}  # fmt: skip
+            "NPY": str(folder / "input.npy"), "DATA": str(folder / "labelled.npz"),
+            "HERE": host_target()}  # fmt: skip
 
 
 @pytest.fixture
@@ -64,6 +66,7 @@ LINES = [
     "profile {M} --backend reference --runs 1 --no-history",
     "compare {M} --backends reference,{HERE} --detail pw",
     "compare {M} --backends reference,{HERE} --no-isolated --layers pw",
+    "evaluate {M} --data {DATA} --backend {HERE},reference",
     "devices",
     "devices test local",
     "export {M} -o {OUT}/exported --target {HERE} --no-report",
@@ -97,11 +100,15 @@ def test_tuned_layers_fit(document):
     check("tune", document("tune {M} --effort rapid"))
 
 
+#: Verbs that miss an option before they miss the file.
+USAGE = ("quantize", "evaluate", "export", "devices", "runs")
+
+
 @pytest.mark.parametrize("verb", schemas.VERSIONS)
 def test_an_error_fits_and_another_key_does_not(verb, document):
     line = {"devices": "devices test nowhere", "runs": "runs show 99",
             "doctor": "doctor no.lite"}.get(verb, f"{verb} no.lite")  # fmt: skip
-    error = document(line, 2 if verb in ("quantize", "export", "devices", "runs") else 1)
+    error = document(line, 2 if verb in USAGE else 1)
     check(verb, error)
     for change in ({"more": 1}, {"error": {}}, {"schema": "lite/other/1"}):
         changed = {**copy.deepcopy(error), **change}

@@ -53,13 +53,44 @@ def feeds_of(model: Model, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     value = model.graph.inputs[0]
     if isinstance(source, (bytes, bytearray, memoryview)):
         source = np.asarray(open_image(bytes(source)).convert("RGB"))
-    if isinstance(source, np.ndarray) and source.dtype == np.uint8 and source.ndim in (2, 3):
+    if isinstance(source, np.ndarray) and is_picture(source):
         return {value.name: image_feed(model, value, source)}, png(source)
     if isinstance(source, np.ndarray):
         return {value.name: source}, b""
     raise UsageError(
         f"a {type(source).__name__} cannot be an input", fix="give a file, image or array"
     )
+
+
+def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple[int, int] | None]:
+    """(feeds, (width, height) of the image or None). `source`: a path, an (H,W[,C]) uint8 image, an
+    array of the first input, or feeds. Raises UsageError, ShapeError."""
+    from lite_engine.preprocess import is_image, open_image
+    from lite_engine.runtime.inputs import image_feed, read_feeds
+
+    if isinstance(source, Mapping):
+        return {name: np.asarray(array) for name, array in source.items()}, None
+    value = model.graph.inputs[0]
+    if isinstance(source, (str, Path)):
+        if not is_image(source):
+            return read_feeds(model, [source]), None
+        if not Path(source).exists():
+            raise UsageError("no such file", where=source)
+        source = np.asarray(open_image(source).convert("RGB"))
+    if is_picture(source):
+        return {value.name: image_feed(model, value, source)}, (source.shape[1], source.shape[0])
+    array = np.asarray(source)
+    batched = array[None] if array.ndim + 1 == len(value.shape or ()) else array
+    return {value.name: batched}, None
+
+
+def is_picture(source: Any) -> bool:
+    """Does preprocessing make the input of it: is it an image, by name or as uint8 pixels?"""
+    from lite_engine.preprocess import is_image
+
+    if isinstance(source, np.ndarray):
+        return source.dtype == np.uint8 and source.ndim in (2, 3)
+    return isinstance(source, (str, Path)) and is_image(source)
 
 
 def size_of(image: bytes | None) -> tuple[int, int] | None:

@@ -1,7 +1,8 @@
 """Session: one model and everything that was done with it. Observable, with no UI in it.
 
 Changes are told as ``(what, value)``: "versions", "targets", "prepared", "input", "run", "profile",
-"comparison", "quantization", "overrides", "selected", "job", "code", "exported", "error".
+"comparison", "evaluation", "quantization", "overrides", "selected", "job", "code", "exported",
+"error".
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lite_engine.profile.advice import Advice
     from lite_engine.runtime import Predictor
 
+    from .evaluate import Evaluation
     from .quantizing import Quantization
     from .state._state import Pair
 
@@ -257,6 +259,36 @@ class Session(OldNames):
             self.measured("comparison", (a, b))
         self.remember(f"diff = session.compare({a!r}, {b!r})")
         self.notify("comparison", made)
+        return made
+
+    def evaluate(
+        self,
+        data: Any,
+        sides: Sequence[str] = ("auto",),
+        limit: int | None = None,
+        *,
+        task: str | None = None,
+        images: str | Path | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> Evaluation:
+        """Task metrics with intervals on labelled data: a path (docs/evaluate.md shows the
+        layouts), a `Dataset`, or (images, labels). `sides` are named as in `compare`; the first is
+        the one that others are compared with. Raises UsageError."""
+        from .evaluate import Side, evaluate, read_dataset
+
+        dataset = read_dataset(data, task=task, images=images)
+        with self.busy:
+            named = [(s, *comparisons.backend_and_version(self, s)) for s in sides]
+            used = [
+                Side(name, self.predictor(backend, version), version or self.version)
+                for name, backend, version in named
+            ]
+            made = evaluate(used, dataset, labels=labels, limit=limit, progress=self.progress)
+            self.evaluations.append(made)
+        source = repr(str(data)) if isinstance(data, (str, Path)) else "data"
+        most = f", limit={limit}" if limit else ""
+        self.remember(f"evaluation = session.evaluate({source}, {list(sides)!r}{most})")
+        self.notify("evaluation", made)
         return made
 
     def values(

@@ -15,6 +15,7 @@ VERBS = {
     "opt": "convert with Paddle-Lite's flags",
     "quantize": "quantize a model and check it against the float model",
     "run": "run one inference",
+    "evaluate": "measure accuracy on labelled data, and what versions or backends change",
     "profile": "measure the time of each layer",
     "tune": "choose the fastest OpenCL variant of each layer, measured or from a field report",
     "compare": "compare two backends, precisions or models layer by layer",

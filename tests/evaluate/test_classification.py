@@ -1,0 +1,103 @@
+"""Classification: every layout gives the same figures, which are scikit-learn's."""
+
+from __future__ import annotations
+
+import json
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine import Predictor
+from lite_engine.errors import UsageError
+from lite_workbench.cli import main
+from lite_workbench.evaluate import Dataset, Sample, read_dataset
+from lite_workbench.evaluate.classes import class_numbers
+from sklearn.metrics import accuracy_score, confusion_matrix, top_k_accuracy_score
+
+pytestmark = pytest.mark.cpu
+MODEL = str(lw.shipped("digits.onnx"))
+
+
+@pytest.fixture(scope="module")
+def session() -> lw.Session:
+    made = lw.open(MODEL)
+    made.convert(targets=["x86"])
+    return made
+
+
+def scores_by_hand(session: lw.Session, images: np.ndarray) -> np.ndarray:
+    """(N,10) what the Predictor gives for the images, scaled as the model's file says."""
+    predictor, model = Predictor(session.model, "x86"), session.model
+    spec, value = model.metadata["preprocess"], model.graph.inputs[0]
+    x = (images.astype(np.float32) - spec["mean"][0]) / np.float32(spec["std"][0])
+    return np.concatenate([predictor.run({value.name: a[None, None]})["probability"] for a in x])
+
+
+def test_top_1_and_top_5_are_those_of_scikit_learn(session, digits):
+    scores = scores_by_hand(session, digits[0])
+    made = session.evaluate(digits, ["x86"])
+    top_1, top_5 = made["x86"].metrics
+    assert made.samples == 1200
+    assert top_1.value == accuracy_score(digits[1], scores.argmax(1)) < 1
+    assert top_5.value == top_k_accuracy_score(digits[1], scores, k=5)
+    assert top_1.low < top_1.value < top_1.high
+    wrong = confusion_matrix(digits[1], scores.argmax(1))
+    assert {(a, b): n for a, b, n in made["x86"].confusion} == {
+        (str(a), str(b)): wrong[a, b] for a, b in np.argwhere(wrong) if a != b
+    }
+    recalls = {c.name: c.metrics["recall"] for c in made["x86"].classes}
+    assert recalls["3"] == wrong[3, 3] / wrong[3].sum()
+
+
+def test_every_layout_gives_the_same(session, digit_folders):
+    made = [session.evaluate(digit_folders / name, ["x86"])
+            for name in ("classes", "list.txt", "data.npz")]  # fmt: skip
+    assert len({m["x86"].main.value for m in made}) == 1 and made[0].samples == 100
+    assert made[0]["x86"].metrics == made[2]["x86"].metrics or made[0]["x86"].main.value < 1
+
+
+def test_two_versions_are_compared_sample_by_sample(digits):
+    session = lw.open(MODEL)
+    session.convert(targets=["x86"])
+    session.quantize(digits[0][:40], method="minmax")
+    made = session.evaluate((digits[0][200:600], digits[1][200:600]), ["float", "int8"])
+    (change,) = made.changes
+    assert change.difference == made["int8"].main.value - made["float"].main.value
+    assert change.low <= change.difference <= change.high
+    assert change.changed == len(made.disagreements)
+    assert made.rows[0].disagrees and not made.rows[-1].disagrees
+    gained = sum(r.sides["int8"].right and not r.sides["float"].right for r in made.rows)
+    assert change.improved == gained
+    assert "session.evaluate(data, ['float', 'int8'])" in session.code[-1]
+    assert "McNemar" in made.sentences[0] and "int8" in made._repr_html_()
+
+
+def test_the_command_writes_a_document_and_reads_a_limit(digit_folders, capsys):
+    words = ["evaluate", MODEL, "--data", str(digit_folders / "classes"), "--limit", "20"]
+    assert main([*words, "--backend", "x86,reference", "--json", "-"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["samples"] == 20 and len(data["rows"]) == 20
+    assert {row["label"] for row in data["rows"]} >= {"0", "9"}  # spread over the classes
+    assert main(words) == 0
+    assert "top-1" in capsys.readouterr().out
+
+
+def test_names_are_found_among_the_labels():
+    labels = ["n01440764 tench, Tinca tinca", "Egyptian cat", "background"]
+    data = Dataset("d", "classification", [Sample("a", None, 0)], ["tinca  Tinca", "egyptian_cat"])
+    assert class_numbers(data, labels, 3) == {0: 0, 1: 1}
+    synsets = Dataset("d", "classification", [Sample("a", None, 0)], ["n01440764"])
+    assert class_numbers(synsets, labels, 3) == {0: 0}
+    numbers = Dataset("d", "classification", [Sample("a", None, 0)], ["2", "0"])
+    assert class_numbers(numbers, labels, 3) == {0: 2, 1: 0}
+    with pytest.raises(UsageError, match="no class 'dog'"):
+        class_numbers(Dataset("d", "classification", [], ["Egyptian cat", "dog"]), labels, 3)
+    with pytest.raises(UsageError, match="label 3, but the model has 3 classes"):
+        class_numbers(Dataset("d", "classification", [Sample("a", None, 3)]), labels, 3)
+
+
+def test_a_limit_takes_samples_from_everywhere():
+    data = Dataset("d", "classification", [Sample(str(i), None, i) for i in range(10)])
+    assert [s.label for s in data.first(4).samples] == [0, 2, 5, 7]
+    assert data.first(99) is data and len(data.shifted(1).samples) == 10
+    assert read_dataset(data) is data

@@ -1,0 +1,94 @@
+"""Data sets of strangers: one clear line, nothing read outside of their folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine.errors import UsageError
+from lite_workbench.cli import main
+from lite_workbench.evaluate import read_dataset, reading
+
+pytestmark = pytest.mark.cpu
+MODEL = str(lw.shipped("digits.onnx"))
+
+
+def said(capsys, *words: object) -> str:
+    assert main(["evaluate", MODEL, "--data", *map(str, words)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and err.count("\n") == 1, err
+    return err[7:].strip()
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd.png", "../x.png", "a/../../x.png", "C:\\x.png",
+                                  "..\\x.png", "\\\\host\\x.png"])  # fmt: skip
+def test_files_outside_of_the_folder_are_refused(name, tmp_path, capsys):
+    (tmp_path / "list.txt").write_text(f"{name} 3\n")
+    line = said(capsys, tmp_path / "list.txt")
+    assert "is outside of" in line and line.startswith(f"{tmp_path / 'list.txt'}:1: ")
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda p: p / "nothing", "no such file or folder"),
+        (lambda p: p, "not a data set of a known layout"),
+        (lambda p: written(p / "l.txt", "x.png\n"), "expected a file and its label, found 'x.png'"),
+        (lambda p: written(p / "l.txt", "\n\n"), "the data set has no samples"),
+        (lambda p: written(p / "l.txt", b"\xff\xfe\x00"), "not a UTF-8 text"),
+        (lambda p: written(p / "l.txt", "x.png 12\n"), "label 12, but the model has 10 classes"),
+        (lambda p: written(p / "l.npz", "PK"), "not a .npz file that can be read"),
+        (lambda p: folder(p / "set" / "cat"), "the folder of a class holds no image"),
+        (lambda p: arrays(p / "l.npz", labels=[1]), "expected an array `images`"),
+        (lambda p: arrays(p / "l.npz", images=np.zeros((2, 8, 8)), labels=[1]), "as many labels"),
+        (lambda p: arrays(p / "l.npz", images=np.zeros((1, 8, 8)), labels=[-1]), "negative"),
+        (lambda p: arrays(p / "l.npz", images=np.zeros((1, 8, 8)), labels=[0.5]), "float64"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(make, what, tmp_path, capsys):
+    assert what in said(capsys, make(tmp_path))
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path.parent
+
+
+def arrays(path: Path, **named: object) -> Path:
+    np.savez(path, **{name: np.asarray(value) for name, value in named.items()})
+    return path
+
+
+def test_a_damaged_image_is_left_out_and_listed(digit_folders, tmp_path, capsys):
+    good = (digit_folders / "list.txt").read_text().splitlines()[:5]
+    for line in good:
+        path = tmp_path / line.split()[0]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((digit_folders / line.split()[0]).read_bytes())
+    (tmp_path / "bad.png").write_bytes(b"\x89PNG nothing")
+    (tmp_path / "list.txt").write_text("\n".join(["bad.png 1", *good, "missing.png 2"]))
+    assert main(["evaluate", MODEL, "--data", str(tmp_path / "list.txt")]) == 0
+    out = capsys.readouterr().out
+    assert "5 samples" in out and out.count("left out: ") == 2
+    assert "bad.png: not an image that can be read" in out and "missing.png: no such file" in out
+    (tmp_path / "list.txt").write_text("bad.png 1\n")
+    assert "no sample of 1 can be read" in said(capsys, tmp_path / "list.txt")
+
+
+def test_a_huge_file_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_BYTES", 10)
+    (tmp_path / "list.txt").write_text("a.png 1\n" * 10)
+    with pytest.raises(UsageError, match="of annotations, found"):
+        read_dataset(tmp_path / "list.txt")
+
+
+def test_other_things_are_no_data_set():
+    with pytest.raises(UsageError, match="a int is not a data set"):
+        read_dataset(3)

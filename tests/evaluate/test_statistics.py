@@ -1,0 +1,63 @@
+"""Intervals and tests against SciPy and against arithmetic by hand."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+from lite_workbench.evaluate.statistics import (
+    Measure,
+    bootstrap_p,
+    draws,
+    interval,
+    mcnemar,
+    mean,
+    quantiles,
+    ratio,
+)
+from scipy.stats import bootstrap
+
+
+def test_the_interval_of_a_mean_is_that_of_scipy():
+    right = np.random.default_rng(1).random(400) < 0.8
+    made = Measure("top-1", right.mean(), mean(right), share=True)
+    low, high = interval(made, draws(made, len(right)), len(right))
+    wanted = bootstrap((right.astype(float),), np.mean, method="percentile", rng=0)
+    # both are random: quantiles of 1,000 draws have an error of about a tenth of the width
+    assert [low, high] == pytest.approx(list(wanted.confidence_interval), abs=0.008)
+
+
+def test_a_ratio_follows_from_sums():
+    parts = np.array([[1.0, 4.0], [0.0, 6.0], [2.0, 10.0]])
+    of = ratio(parts, lambda sums: sums[..., 0] / sums[..., 1])
+    assert of(np.array([[1, 1, 1], [3, 0, 0]])).tolist() == [3 / 20, 1 / 4]
+
+
+def test_all_right_is_not_certain():
+    made = Measure("top-1", 1.0, mean(np.ones(46)), share=True)
+    low, high = interval(made, draws(made, 46), 46)
+    z = 1.959964
+    assert (low, high) == pytest.approx((1 / (1 + z * z / 46), 1.0))  # Wilson's, by its formula
+
+
+def test_draws_do_not_depend_on_how_many_fit_the_memory():
+    right = np.random.default_rng(2).random(9000) < 0.5
+    made = Measure("top-1", right.mean(), mean(right), share=True)
+    assert len(draws(made, 9000)) == 1000  # several blocks
+    assert draws(made, 9000).std() == pytest.approx(0.5 / np.sqrt(9000), rel=0.1)
+
+
+def test_mcnemar_is_the_binomial_test_of_what_changed():
+    a = np.array([True] * 9 + [False] * 1 + [True] * 50)
+    b = np.array([False] * 9 + [True] * 1 + [True] * 50)
+    tail = sum(comb(10, k) for k in (0, 1)) / 2**10
+    assert mcnemar(a, b) == pytest.approx(2 * tail)
+    assert mcnemar(a, a) == 1.0
+
+
+def test_a_paired_difference():
+    rng = np.random.default_rng(3)
+    assert bootstrap_p(rng.normal(0.02, 0.005, 1000)) < 0.01
+    assert bootstrap_p(rng.normal(0, 0.005, 1000)) > 0.5
+    assert np.isnan(quantiles(np.array([np.nan]))).all()

@@ -1,0 +1,181 @@
+"""`lite evaluate`: task metrics on labelled data."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ..answers import read_labels
+from ._base import PREPROCESS_HELP, Command, add_device, add_model, at_least, load_model
+from ._table import clip, table
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+    from ..evaluate import Dataset, Evaluation, Side
+
+#: What --versions takes besides files: how one file may run.
+PRECISIONS = {"float": None, "fp32": "fp32", "fp16": "fp16", "bf16": "bf16", "int8": "int8"}
+BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
+SHOWN = 10
+
+
+def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """The options that say which labelled data, and how labels become classes."""
+    parser.add_argument(
+        "--data", required=required, metavar="DATASET",
+        help="labelled data: a folder per class, a list of files and labels, .npz",
+    )  # fmt: skip
+    parser.add_argument(
+        "--task", metavar="TASK", help="the task, where the data set allows several"
+    )
+    parser.add_argument(
+        "--images", metavar="DIR",
+        help="the folder of the images that a list or annotation file names (default: beside it)",
+    )  # fmt: skip
+    parser.add_argument("--labels", metavar="FILE", help="class labels of the model, one per line")
+    parser.add_argument(
+        "--label-offset", type=int, default=0, metavar="N",
+        help="added to class numbers of the data set, like 1 if class 0 of the model is background",
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=at_least(1), metavar="N", help="use at most N samples, spread evenly"
+    )
+
+
+def dataset_of(args: argparse.Namespace) -> Dataset:
+    """The data set that the options name. Raises UsageError."""
+    from ..evaluate import read_dataset
+
+    made = read_dataset(args.data, task=args.task, images=args.images)
+    return made.shifted(args.label_offset) if args.label_offset else made
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_dataset(parser, required=True)
+    parser.add_argument(
+        "--backend", default="auto", metavar="B,…",
+        help="backends to evaluate on, the first is the baseline (default: the best one available)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--versions", default="float", metavar="V,…",
+        help="float, fp16, bf16, int8 (if the file has it) or other model files; the first is the "
+        "baseline (default: float)",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=at_least(1), metavar="N", help="number of CPU threads")
+    add_device(parser)
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+    parser.add_argument(
+        "--rows", type=at_least(0), default=SHOWN, metavar="N",
+        help=f"number of samples to show (default: {SHOWN}); --json has all of them",
+    )  # fmt: skip
+
+
+def _call(args: argparse.Namespace) -> Evaluation:
+    from ..evaluate import evaluate
+
+    labels = read_labels(args.labels) if args.labels else None
+    data = dataset_of(args)
+    return evaluate(sides_of(args), data, labels=labels, limit=args.limit)
+
+
+def sides_of(args: argparse.Namespace) -> list[Side]:
+    """Every version on every backend. Raises UsageError."""
+    from lite_engine.devices import find_device
+    from lite_engine.errors import UsageError
+    from lite_engine.runtime import Predictor
+
+    from ..evaluate import Side
+
+    versions = _words(args.versions, "--versions")
+    backends = _words(args.backend, "--backend")
+    for name in backends:
+        if name not in BACKENDS:
+            raise UsageError(f"{name!r} is not a backend", fix=f"choose from {', '.join(BACKENDS)}")
+    device, sides = find_device(args.device), []
+    for version in versions:
+        model = _version(args, version)
+        for backend in backends:
+            made = Predictor(
+                model, backend, threads=args.threads, device=device,
+                precision=PRECISIONS.get(version),
+            )  # fmt: skip
+            name = "@".join([version] * (len(versions) > 1) + [made.backend] * (len(backends) > 1))
+            sides.append(Side(name or made.backend, made, version))
+    return sides
+
+
+def _words(text: str, option: str) -> list[str]:
+    from lite_engine.errors import UsageError
+
+    words = [w.strip() for w in text.split(",") if w.strip()]
+    if not words or len(set(words)) < len(words):
+        raise UsageError(f"{option} needs different names, separated by commas, got {text!r}")
+    return words
+
+
+def _version(args: argparse.Namespace, version: str) -> Model:
+    """The model, or another file; with the preprocessing that was given."""
+    from lite_engine.preprocess import Preprocess
+
+    path = args.model if version in PRECISIONS else version
+    given = {**vars(args), "model": path, "precision": PRECISIONS.get(version)}
+    if path != args.model:
+        given["params"] = None
+    model = load_model(argparse.Namespace(**given))
+    if args.preprocess:
+        known = model.metadata.get("preprocess")
+        model.metadata["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
+    return model
+
+
+def _show(result: Evaluation, args: argparse.Namespace) -> str:
+    rows = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in result.sides]
+    names = [m.name for m in result.sides[0].metrics]
+    lines = [f"note: {note}" for note in result.notes]
+    lines += [f"left out: {error}" for _, error in result.unreadable[:SHOWN]]
+    if len(result.unreadable) > SHOWN:
+        lines.append(f"left out: {len(result.unreadable) - SHOWN} more samples")
+    lines += [
+        f"{result.model} on {result.dataset}: {result.task}, {result.samples} samples, "
+        "95 % intervals",
+        "",
+        table(["", "backend", "precision", *names], rows),
+        *(["", *result.sentences] if result.changes else []),
+        *_samples(result, args.rows),
+        *_confused(result),
+    ]
+    return "\n".join(lines)
+
+
+def _samples(result: Evaluation, most: int) -> list[str]:
+    """The samples to look at first: disagreements, or the wrong ones of a single side."""
+    several = len(result.sides) > 1
+    found = result.disagreements if several else [
+        r for r in result.rows if any(s.right is False or s.value < 1 for s in r.sides.values())
+    ]  # fmt: skip
+    if not found or not most:
+        return []
+    rows = [
+        [clip(row.name, 40), clip(row.label, 24), *(
+            ("  " if s.right is None else "✓ " if s.right else "✗ ") + clip(s.prediction, 24)
+            + (f" {s.score:.3f}" if s.score is not None else "")
+            for s in row.sides.values()
+        )]
+        for row in found[:most]
+    ]  # fmt: skip
+    what = "predictions that differ" if several else "samples with an error"
+    heads = ["sample", "label", *(side.name for side in result.sides)]
+    return ["", f"{what}: {len(found)}", table(heads, rows)]
+
+
+def _confused(result: Evaluation) -> list[str]:
+    worst = result.sides[-1].confusion[:3]
+    if not worst:
+        return []
+    said = ", ".join(f"{label} as {other} ({n}×)" for label, other, n in worst)
+    return ["", f"{result.sides[-1].name} confuses most: {said}"]
+
+
+COMMAND = Command("evaluate", _configure, _call, _show, data=lambda result: result.to_dict())

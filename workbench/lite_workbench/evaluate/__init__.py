@@ -1,0 +1,13 @@
+"""Evaluate: a model + labelled data → metrics with intervals, and a row per sample.
+
+`Dataset` (samples with labels, streamed) → `Outcome` of each sample on each side → `Evaluation`.
+Outcomes of a sample depend on nothing but the sample, so shards of a data set are joined exactly.
+"""
+
+from .dataset import Dataset, Sample
+from .evaluation import Evaluation
+from .formats import read_dataset
+from .run import evaluate
+from .side import Side
+
+__all__ = ["Dataset", "Evaluation", "Sample", "Side", "evaluate", "read_dataset"]

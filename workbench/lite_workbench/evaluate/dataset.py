@@ -1,0 +1,51 @@
+"""Dataset: samples with labels. A sample names its image; the image is read when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lite_engine.errors import UsageError
+
+#: What can be evaluated, and what the label of a sample is.
+TASKS = {
+    "classification": "a number of `classes`, or of the model's own classes where there are none",
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`source` is a file, an (H,W[,C]) uint8 image, an input or feeds; `label` as in TASKS."""
+
+    name: str
+    source: Any
+    label: Any
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """`classes` are the names that labels count in; empty where labels are the model's numbers."""
+
+    name: str
+    task: str
+    samples: Sequence[Sample]
+    classes: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def first(self, limit: int | None) -> Dataset:
+        """At most `limit` samples, spread evenly over the data set: folders come class by class."""
+        count = len(self.samples)
+        if limit is None or limit >= count:
+            return self
+        chosen = [self.samples[i * count // limit] for i in range(limit)]
+        return replace(self, samples=chosen)
+
+    def shifted(self, offset: int) -> Dataset:
+        """The class numbers of labels plus `offset`. Raises UsageError for labels with names."""
+        if self.task != "classification" or self.classes:
+            raise UsageError("--label-offset needs labels that are class numbers")
+        moved = [replace(s, label=s.label + offset) for s in self.samples]
+        return replace(self, samples=moved)

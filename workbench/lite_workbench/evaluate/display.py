@@ -1,0 +1,48 @@
+"""An Evaluation as HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+from .results import Change, SampleRow, SideResult
+
+ROWS = 20
+
+
+def page(
+    title: str,
+    sides: Sequence[SideResult],
+    changes: Sequence[Change],
+    rows: Sequence[SampleRow],
+    notes: Sequence[str],
+    errors: Sequence[str],
+) -> str:
+    """The metrics, the changes, and the first samples of `rows`."""
+    metrics = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in sides]
+    said = [*notes, *(c.sentence for c in changes), *(f"left out: {e}" for e in errors[:ROWS])]
+    return "".join(
+        [
+            f"<b>{html.escape(title)}</b>",
+            _table(["", "backend", "precision", *(m.name for m in sides[0].metrics)], metrics),
+            *(f"<p>{html.escape(line)}</p>" for line in said),
+            _table(["sample", "label", *(s.name for s in sides)], [_row(r) for r in rows[:ROWS]]),
+        ]
+    )
+
+
+def _row(row: SampleRow) -> list[str]:
+    cells = [
+        ("" if s.right is None else "✓ " if s.right else "✗ ") + s.prediction
+        + (f" ({s.score:.3f})" if s.score is not None else "")
+        for s in row.sides.values()
+    ]  # fmt: skip
+    return [row.name, row.label, *cells]
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    def line(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><thead>{line(heads, 'th')}</thead><tbody>{body}</tbody></table>"

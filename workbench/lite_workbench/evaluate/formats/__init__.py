@@ -1,0 +1,54 @@
+"""The layouts of data sets, a module each: `TASKS`, `match(path)`, `open(path, task, images)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from lite_engine.errors import UsageError
+
+from ..dataset import Dataset
+
+#: Modules, asked in this order whether a path is theirs.
+FORMATS = ("arrays", "list_file", "class_folders")
+
+
+def read_dataset(
+    source: Any, *, task: str | None = None, images: str | Path | None = None
+) -> Dataset:
+    """A Dataset, a path in one of FORMATS, or (images, labels). `images` is the folder of the
+    images that a list or annotation file names (default: where the file lies). Raises UsageError.
+    """
+    if isinstance(source, Dataset):
+        return source
+    if isinstance(source, tuple) and len(source) == 2:
+        from .arrays import of_arrays
+
+        return of_arrays("arrays", *source)
+    if not isinstance(source, (str, Path)):
+        raise UsageError(
+            f"a {type(source).__name__} is not a data set",
+            fix="give a path, a Dataset or a pair (images, labels)",
+        )
+    path = Path(source)
+    if not path.exists():
+        raise UsageError("no such file or folder", where=path)
+    return _opened(path, task, Path(images) if images is not None else None)
+
+
+def _opened(path: Path, task: str | None, images: Path | None) -> Dataset:
+    options: Mapping[str, Any] = {"images": images}
+    for name in FORMATS:
+        module = import_module(f".{name}", __package__)
+        if task in (None, *module.TASKS) and module.match(path):
+            made: Dataset = module.open(path, task=task, **options)
+            if not made.samples:
+                raise UsageError("the data set has no samples", where=path)
+            return made
+    wanted = f"a data set for {task}" if task else "a data set"
+    raise UsageError(
+        f"not {wanted} of a known layout", where=path,
+        fix="docs/evaluate.md shows the layouts of folders and files",
+    )  # fmt: skip

@@ -1,0 +1,61 @@
+"""An .npz file of stacked images or inputs, and their labels.
+
+The labels are the array called `labels`, `label` or `y`, the samples the other one, or the one
+called `images`, `x` or as the model's input. Labels are class numbers or names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from lite_engine.arrays import read_arrays
+from lite_engine.errors import UsageError
+
+from ..dataset import Dataset, Sample
+
+TASKS = ("classification",)
+_LABELS = ("labels", "label", "y")
+_SAMPLES = ("images", "x")
+
+
+def match(path: Path) -> bool:
+    return path.is_file() and path.suffix.lower() == ".npz"
+
+
+def open(path: Path, task: str | None, images: Path | None) -> Dataset:
+    """Raises UsageError."""
+    arrays = read_arrays(path)
+    key = next((n for n in _LABELS if n in arrays), None)
+    rest = [n for n in arrays if n != key]
+    chosen = next((n for n in _SAMPLES if n in rest), rest[0] if len(rest) == 1 else None)
+    if key is None or chosen is None:
+        raise UsageError(
+            f"expected an array `images` and an array `labels`, found "
+            f"{', '.join(arrays) or 'none'}",
+            where=path,
+        )
+    try:
+        return of_arrays(path.stem, arrays[chosen], arrays[key])
+    except UsageError as error:
+        raise error.within(path) from None
+
+
+def of_arrays(name: str, samples: np.ndarray, labels: np.ndarray) -> Dataset:
+    """(N,…) samples and (N,) labels. Raises UsageError."""
+    samples, labels = np.asarray(samples), np.asarray(labels)
+    if labels.ndim != 1 or samples.ndim < 2 or len(labels) != len(samples):
+        raise UsageError(
+            f"expected as many labels as samples, found samples of shape {samples.shape} and "
+            f"labels of shape {labels.shape}"
+        )
+    if labels.dtype.kind in "iu":
+        if labels.size and labels.min() < 0:
+            raise UsageError(f"label {labels.min()} is negative")
+        named = [Sample(str(i), x, int(n)) for i, (x, n) in enumerate(zip(samples, labels))]
+        return Dataset(name, "classification", named)
+    if labels.dtype.kind not in "SU":
+        raise UsageError(f"expected labels that are integers or names, found {labels.dtype}")
+    classes, numbers = np.unique(labels.astype(str), return_inverse=True)
+    named = [Sample(str(i), x, int(n)) for i, (x, n) in enumerate(zip(samples, numbers))]
+    return Dataset(name, "classification", named, classes.tolist())

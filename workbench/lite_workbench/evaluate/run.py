@@ -1,0 +1,137 @@
+"""Samples × sides → outcomes → an Evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
+
+from ..answers import answer_of
+from ..inputs import GUESSED, is_guessed, is_picture, read_source
+from .evaluation import Evaluation
+from .side import Side
+from .summary import summarize
+from .tasks import task_class
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+    from .dataset import Dataset, Sample
+    from .tasks._base import Outcome, Task
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A sample that could not be read, and why."""
+
+    name: str
+    error: str
+
+
+@dataclass
+class Judge:
+    """What is done with each sample: plain data, so that a worker elsewhere can have it."""
+
+    task: Task
+    labels: list[str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def outcomes(self, sides: Sequence[Side], sample: Sample) -> list[Outcome] | Unreadable:
+        """One outcome for each side. Raises LiteError when a side cannot run."""
+        found = []
+        for side in sides:
+            try:
+                feeds, picture = read_source(side.model, sample.source)
+            except (UsageError, ShapeError, CalibrationError) as error:
+                return Unreadable(sample.name, str(error))
+            outputs = side.predictor.run(feeds)
+            answer = answer_of(
+                side.model, feeds, outputs, self.labels, picture=picture, **self.options
+            )
+            found.append(self.task.outcome(sample, answer))
+        return found
+
+
+def judge_for(model: Model, dataset: Dataset, labels: Sequence[str] | None = None) -> Judge:
+    """Binds the data set's task to a model. Raises UsageError when their classes do not fit."""
+    own = list(model.metadata.get("labels", ()) if labels is None else labels)
+    task = task_class(dataset.task)(dataset, own, class_count(model))
+    return Judge(task, own, task.options())
+
+
+def class_count(model: Model) -> int | None:
+    """How many scores the only output has for each input, where the graph says so."""
+    if len(model.graph.outputs) != 1:
+        return None
+    dims = (model.graph.outputs[0].shape or ())[1:]
+    fixed = [d for d in dims if isinstance(d, int)]
+    return math.prod(fixed) if fixed and len(fixed) == len(dims) else None
+
+
+def evaluate(
+    sides: Sequence[Side],
+    dataset: Dataset,
+    *,
+    labels: Sequence[str] | None = None,
+    limit: int | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Evaluation:
+    """The metrics of each side on the same samples, with intervals; the first side is the one that
+    the others are compared with. `labels` replace the model's own.
+
+    Samples that cannot be read are left out and listed. Raises UsageError when the data set does
+    not fit the model or no sample can be read, LiteError when a side cannot run.
+    """
+    _check_packages()
+    chosen = dataset.first(limit)
+    judge = judge_for(sides[0].model, chosen, labels)
+    found = [*_one_by_one(judge, sides, chosen, progress)]
+    return collect(judge, sides, chosen, found)
+
+
+def _check_packages() -> None:
+    """Raises LiteError when the libraries of metrics are not installed."""
+    for name in ("sklearn", "scipy", "pycocotools", "rapidfuzz", "skimage"):
+        if find_spec(name) is None:
+            raise LiteError(
+                f"evaluating needs the package {name}, which is not installed",
+                command="pip install 'lite-workbench[evaluate]'",
+            )
+
+
+def _one_by_one(
+    judge: Judge, sides: Sequence[Side], dataset: Dataset, progress: Progress
+) -> Iterable[list[Outcome] | Unreadable]:
+    for number, sample in enumerate(dataset.samples):
+        progress(number, len(dataset))
+        yield judge.outcomes(sides, sample)
+    progress(len(dataset), len(dataset))
+
+
+def collect(
+    judge: Judge,
+    sides: Sequence[Side],
+    dataset: Dataset,
+    found: Sequence[list[Outcome] | Unreadable],
+) -> Evaluation:
+    """Outcomes in the order of the samples → the Evaluation. Raises UsageError."""
+    unreadable = [o for o in found if isinstance(o, Unreadable)]
+    good = [(s, o) for s, o in zip(dataset.samples, found, strict=True) if isinstance(o, list)]
+    if not good:
+        first = unreadable[0]
+        raise UsageError(
+            f"no sample of {len(found)} can be read (the first: {first.error})", where=dataset.name
+        )
+    samples = [sample for sample, _ in good]
+    outcomes = [[row[i] for _, row in good] for i in range(len(sides))]
+    made = summarize(judge.task, dataset, samples, outcomes, sides)
+    made.unreadable = [(u.name, u.error) for u in unreadable]
+    guessed = is_picture(samples[0].source) and is_guessed(sides[0].model)
+    made.notes = [GUESSED] if guessed else []
+    return made

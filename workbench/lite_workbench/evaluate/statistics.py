@@ -1,0 +1,105 @@
+"""Confidence intervals by the bootstrap, and whether two sides differ.
+
+A metric is computed again on samples drawn with replacement, as often as DRAWS says (percentile
+bootstrap: Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13). All sides
+see the same draws, so the difference of two is a paired bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+CONFIDENCE = 0.95
+DRAWS = 1000
+#: Elements of one block of counts.
+_BLOCK = 1 << 22
+
+#: (draws, samples) how often each sample was drawn → (draws,) values of a metric
+Resampled = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric over all samples: `value` on them, and `resampled` on draws from them.
+
+    `share` tells that it is a mean of zeros and ones, one for each sample. `scale` turns it into
+    what people read, with its `unit`.
+    """
+
+    name: str
+    value: float
+    resampled: Resampled
+    higher_is_better: bool = True
+    share: bool = False
+    draws: int = DRAWS
+
+
+def ratio(parts: np.ndarray, of: Callable[[np.ndarray], Any]) -> Resampled:
+    """A metric that follows from sums over samples: `parts` (samples, k) are added up, and `of`
+    makes the metric of sums (…, k)."""
+    return lambda counts: np.asarray(of(counts @ parts), np.float64)
+
+
+def mean(values: Any) -> Resampled:
+    """The mean of a value of each sample."""
+    column = np.asarray(values, np.float64)
+    return lambda counts: counts @ column / counts.sum(axis=1)
+
+
+def draws(measure: Measure, samples: int) -> np.ndarray:
+    """(draws,) values of a metric on resampled data; seeded, the same draws for each metric."""
+    blocks = [measure.resampled(c) for c in _counts(samples, measure.draws)]
+    return np.concatenate(blocks)
+
+
+def _counts(samples: int, number: int) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(0)
+    at_once = max(_BLOCK // max(samples, 1), 1)
+    for start in range(0, number, at_once):
+        rows = min(at_once, number - start)
+        yield rng.multinomial(samples, np.full(samples, 1 / samples), size=rows)
+
+
+def interval(measure: Measure, values: np.ndarray, samples: int) -> tuple[float, float]:
+    """The CONFIDENCE interval of a metric. Where every draw of a share gives the same (all right or
+    all wrong) the bootstrap would claim certainty: then it is Wilson's."""
+    if measure.share and measure.value in (0.0, 1.0):
+        from scipy.stats import binomtest
+
+        found = binomtest(round(measure.value * samples), samples).proportion_ci(
+            CONFIDENCE, method="wilson"
+        )
+        return float(found.low), float(found.high)
+    return quantiles(values)
+
+
+def quantiles(values: np.ndarray) -> tuple[float, float]:
+    """The middle CONFIDENCE of the draws."""
+    tail = (1 - CONFIDENCE) / 2
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return float("nan"), float("nan")
+    low, high = np.quantile(finite, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def mcnemar(a: np.ndarray, b: np.ndarray) -> float:
+    """The p-value that two sides are right equally often: McNemar's exact test on the samples that
+    one has right and the other wrong. (N,) booleans."""
+    from scipy.stats import binomtest
+
+    gained, lost = int(np.sum(~a & b)), int(np.sum(a & ~b))
+    return float(binomtest(lost, gained + lost).pvalue) if gained + lost else 1.0
+
+
+def bootstrap_p(differences: np.ndarray) -> float:
+    """The two-sided p-value of no difference, from the draws of a paired bootstrap."""
+    finite = differences[np.isfinite(differences)]
+    if not finite.size:
+        return 1.0
+    tail = min(np.mean(finite <= 0), np.mean(finite >= 0))
+    return float(min(1.0, 2 * max(float(tail), 1 / (finite.size + 1))))

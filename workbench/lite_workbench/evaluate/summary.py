@@ -1,0 +1,85 @@
+"""Outcomes of all samples → an Evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .evaluation import Evaluation
+from .results import Change, Metric, SampleResult, SampleRow, SideResult
+from .statistics import Measure, bootstrap_p, draws, interval, mcnemar, quantiles
+
+if TYPE_CHECKING:
+    from .dataset import Dataset, Sample
+    from .side import Side
+    from .tasks._base import Outcome, Task
+
+#: A difference with a p-value below this is more than chance explains.
+SIGNIFICANT = 0.05
+
+
+def summarize(
+    task: Task,
+    dataset: Dataset,
+    samples: Sequence[Sample],
+    outcomes: Sequence[Sequence[Outcome]],
+    sides: Sequence[Side],
+) -> Evaluation:
+    """`outcomes` has a list for each side, in the order of `samples`."""
+    count = len(samples)
+    measured = [task.measures(samples, own) for own in outcomes]
+    drawn = [[draws(m, count) for m in own] for own in measured]
+    results = [
+        SideResult(
+            side.name, side.version, side.predictor.backend, side.predictor.display_precision,
+            [_metric(m, d, count) for m, d in zip(measures, values, strict=True)],
+            task.classes(samples, own), task.confusion(samples, own),
+        )
+        for side, own, measures, values in zip(sides, outcomes, measured, drawn, strict=True)
+    ]  # fmt: skip
+    changes = [
+        _change(
+            (sides[0].name, sides[i].name), (measured[0][0], measured[i][0]),
+            (drawn[0][0], drawn[i][0]), (outcomes[0], outcomes[i]),
+        )
+        for i in range(1, len(sides))
+    ]  # fmt: skip
+    rows = [
+        SampleRow(
+            sample.name, task.truth(sample),
+            {side.name: SampleResult(o.prediction, o.score, o.value, o.right)
+             for side, o in zip(sides, own, strict=True)},
+        )
+        for sample, own in zip(samples, zip(*outcomes, strict=True), strict=True)
+    ]  # fmt: skip
+    rows.sort(key=lambda row: row.order)
+    model = sides[0].model
+    return Evaluation(model.name, dataset.name, dataset.task, count, results, changes, rows)
+
+
+def _metric(measure: Measure, values: np.ndarray, samples: int) -> Metric:
+    low, high = interval(measure, values, samples)
+    return Metric(measure.name, measure.value, low, high, measure.higher_is_better)
+
+
+def _change(
+    names: tuple[str, str],
+    measures: tuple[Measure, Measure],
+    values: tuple[np.ndarray, np.ndarray],
+    outcomes: tuple[Sequence[Outcome], Sequence[Outcome]],
+) -> Change:
+    low, high = quantiles(values[1] - values[0])
+    right = [np.array([bool(o.right) for o in own]) for own in outcomes]
+    if measures[0].share:
+        p, test = mcnemar(*right), "McNemar"
+    else:
+        p, test = bootstrap_p(values[1] - values[0]), "paired bootstrap"
+    better = [b.value - a.value for a, b in zip(*outcomes, strict=True)]
+    return Change(
+        *names, measures[0].name, measures[1].value - measures[0].value, low, high, p, test,
+        p < SIGNIFICANT, measures[0].higher_is_better,
+        sum(a.prediction != b.prediction for a, b in zip(*outcomes, strict=True)),
+        sum(d > 0 for d in better), sum(d < 0 for d in better), len(better),
+    )  # fmt: skip

@@ -1,0 +1,83 @@
+"""What every task does with the answers: one outcome for each sample, metrics over all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lite_engine.errors import LiteError
+
+if TYPE_CHECKING:
+    from ...answers import Answer
+    from ..dataset import Dataset, Sample
+    from ..statistics import Measure
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One sample on one side. `value` is how good the answer is, 0…1; `right` is None where a task
+    knows no right or wrong; `data` is what the task's metrics need, plain and small."""
+
+    prediction: str
+    score: float | None
+    value: float
+    right: bool | None = None
+    data: Any = None
+
+
+@dataclass
+class ClassResult:
+    """One class: how many samples (or objects, or pixels) it has, and its own metrics."""
+
+    name: str
+    count: int
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+class Task(ABC):
+    """Bound to a data set and a model's labels; plain data, so that workers can have it."""
+
+    #: How `answers.answer` is told to read the outputs.
+    kinds: tuple[str, ...] = ()
+
+    def __init__(self, dataset: Dataset, labels: Sequence[str], classes: int | None) -> None:
+        """`labels` are the model's own, `classes` is the number of its classes where known.
+        Raises UsageError when the data set's classes are not the model's."""
+        self.labels = list(labels)
+        self.dataset_classes = list(dataset.classes)
+
+    def options(self) -> Mapping[str, Any]:
+        """What `answer` is told besides."""
+        return {}
+
+    @abstractmethod
+    def truth(self, sample: Sample) -> str:
+        """The label, as a person reads it."""
+
+    @abstractmethod
+    def outcome(self, sample: Sample, answer: Answer) -> Outcome:
+        """Raises LiteError where the outputs are not an answer to this task."""
+
+    @abstractmethod
+    def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
+        """The metrics, the main one first."""
+
+    def classes(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[ClassResult]:
+        """A row for each class of the data set."""
+        return []
+
+    def confusion(
+        self, samples: Sequence[Sample], outcomes: Sequence[Outcome]
+    ) -> list[tuple[str, str, int]]:
+        """(label, prediction, how often) of what was confused, most often first."""
+        return []
+
+    def refuse(self, answer: Answer, wanted: str) -> LiteError:
+        names = {"top": "class scores", "text": "a line of text", "boxes": "boxes"}
+        found = names.get(answer.kind, "plain values")
+        return LiteError(
+            f"the outputs are read as {found}, but the data set needs {wanted}",
+            fix="choose a data set of the model's task, or pass --adapter",
+        )
