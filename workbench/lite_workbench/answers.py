@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,10 @@ import numpy as np
 from lite_engine.errors import UsageError, reason_of
 from lite_engine.preprocess import Placement, Preprocess
 
-from .pictures import OVERLAP, THRESHOLD, find_boxes, find_mask, is_one_row
+from .adapter import OVERLAP, THRESHOLD, Adapter
+from .pictures import find_boxes, find_image, find_mask, is_one_row, mask_items
 from .regions import find_regions
+from .scores import find_line, find_top
 
 if TYPE_CHECKING:
     from lite_engine.ir import QuantParams
@@ -22,22 +24,21 @@ if TYPE_CHECKING:
     from lite_engine.runtime.shares import Share
 
 TOP = 5
-#: how dictionaries name the class that stands for no letter
-_BLANKS = ("-", "_", "<blank>", "blank", "[blank]", "")
-#: fewer labels than this are not taken for a dictionary that lacks its blank
-_DICTIONARY = 10
 
 
 @dataclass
 class Answer:
     """`kind` is "text" (items: letters in order), "top" (classes, best first), "boxes" (best first,
     in parts of the picture) or "values" (one item per class of a mask, or per output); items are
-    as `lite_widgets.ResultCard` takes them."""
+    as `lite_widgets.ResultCard` takes them. `mask` (H,W) is the class of each pixel, over the
+    picture; `image` (H,W,3) uint8 what a model made that makes images."""
 
     kind: str
     text: str
     items: list[dict[str, Any]] = field(default_factory=list)
     note: str = ""
+    mask: np.ndarray | None = None
+    image: np.ndarray | None = None
 
     @property
     def confidence(self) -> float | None:
@@ -53,45 +54,103 @@ def answer(
     outputs: Mapping[str, np.ndarray],
     labels: Sequence[str],
     *,
+    kind: str = "",
     top: int = TOP,
     size: tuple[int, int] | None = None,
     placed: Placement | None = None,
     threshold: float = THRESHOLD,
     overlap: float = OVERLAP,
+    pixels: Preprocess | None = None,
 ) -> Answer:
-    """Reads the outputs by their shapes: a line of text (CTC), a classifier's vector, boxes,
-    classes of pixels, regions of a map; otherwise their ranges. `size` is the input's (height,
-    width), for boxes in pixels; `placed` says where the picture lies in it, otherwise the input is
-    taken for the picture."""
+    """Reads the outputs as the first of READINGS that fits their shapes, or as the one that `kind`
+    names; otherwise their ranges. `size` is the input's (height, width), for boxes in pixels;
+    `placed` says where the picture lies in it, otherwise the input is taken for the picture;
+    `pixels` how numbers become pixels, for outputs that are images."""
     arrays = [np.asarray(a) for a in outputs.values()]
-    if not all(a.size and not (a.dtype.kind == "f" and np.isnan(a).any()) for a in arrays):
-        return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
-    if len(arrays) == 1 and arrays[0].dtype.kind in "fiu":
-        squeezed = np.squeeze(arrays[0])
-        if labels and squeezed.ndim == 2:
-            alphabet = _alphabet(squeezed.shape, labels)
-            if alphabet is not None:
-                return _line(squeezed if alphabet[2] else squeezed.T, *alphabet[:2])
-        if squeezed.ndim == 1 and squeezed.size >= 2 and not is_one_row(arrays[0]):
-            fits = len(labels) >= squeezed.size
-            found = _top(squeezed, labels if fits else (), top)
-            if labels and not fits:
-                found.note = (
-                    f"class names are not shown: there are {len(labels)} labels for "
-                    f"{squeezed.size} classes"
-                )
-            return found
-    boxes = find_boxes(outputs, labels, size, threshold, overlap)
-    if boxes is not None:
-        return Answer("boxes", _listed([b["label"] for b in boxes]), _on_picture(boxes, placed))
-    mask = find_mask(outputs, labels, placed)
-    if mask is not None:
-        said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in mask)
-        return Answer("values", said, mask)
-    regions = find_regions(outputs)
-    if regions is not None:
-        return Answer("boxes", f"{len(regions)} regions", _on_picture(regions, placed))
+    if all(a.size and not (a.dtype.kind == "f" and np.isnan(a).any()) for a in arrays):
+        given = Outputs(
+            outputs, arrays, labels, top, size, placed, threshold, overlap, pixels, bool(kind)
+        )
+        for name, read in READINGS.items():
+            if name == kind or (not kind and name != "image"):
+                found = read(given)
+                if found is not None:
+                    return found
     return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a reading is made of, as `answer` takes it; `named` tells that a person chose it."""
+
+    outputs: Mapping[str, np.ndarray]
+    arrays: list[np.ndarray]
+    labels: Sequence[str]
+    top: int
+    size: tuple[int, int] | None
+    placed: Placement | None
+    threshold: float
+    overlap: float
+    pixels: Preprocess | None
+    named: bool
+
+
+def _as_text(o: Outputs) -> Answer | None:
+    items = find_line(o.arrays, o.labels)
+    return None if items is None else Answer("text", "".join(i["label"] for i in items), items)
+
+
+def _as_top(o: Outputs) -> Answer | None:
+    found = None if is_one_row(o.arrays[0]) else find_top(o.arrays, o.labels, o.top)
+    if found is None:
+        return None
+    items, classes = found
+    made = Answer("top", items[0]["label"] if items else "", items)
+    if o.labels and len(o.labels) < classes:
+        made.note = (
+            f"class names are not shown: there are {len(o.labels)} labels for {classes} classes"
+        )
+    return made
+
+
+def _as_boxes(o: Outputs) -> Answer | None:
+    boxes = find_boxes(o.outputs, o.labels, o.size, o.threshold, o.overlap)
+    if boxes is None:
+        return None
+    return Answer("boxes", listed([b["label"] for b in boxes]), _on_picture(boxes, o.placed))
+
+
+def _as_mask(o: Outputs) -> Answer | None:
+    seen = find_mask(o.outputs, o.placed, binary=o.named)
+    if seen is None:
+        return None
+    whole = o.placed is None or o.placed.whole
+    items = mask_items(seen, o.labels, "the image" if whole else "the center of the image")
+    said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in items)
+    return Answer("values", said, items, mask=seen)
+
+
+def _as_regions(o: Outputs) -> Answer | None:
+    regions = find_regions(o.outputs)
+    if regions is None:
+        return None
+    return Answer("boxes", f"{len(regions)} regions", _on_picture(regions, o.placed))
+
+
+def _as_image(o: Outputs) -> Answer | None:
+    image = find_image(o.arrays, o.pixels)
+    if image is None:
+        return None
+    height, width = image.shape[:2]
+    return Answer("values", f"image of {width}x{height}", image=image)
+
+
+#: How outputs can be read, in the order in which it is tried. An image looks like scores per pixel:
+#: it must be asked for.
+READINGS: dict[str, Callable[[Outputs], Answer | None]] = {
+    "text": _as_text, "top": _as_top, "boxes": _as_boxes, "mask": _as_mask,
+    "regions": _as_regions, "image": _as_image,
+}  # fmt: skip
 
 
 def answer_of(
@@ -101,19 +160,52 @@ def answer_of(
     labels: Sequence[str] | None = None,
     *,
     picture: tuple[int, int] | None = None,
+    adapter: Adapter | None = None,
     **options: Any,
 ) -> Answer:
-    """`answer` with the model's own labels; integers with a scale are turned into what they stand
-    for. `picture` is the (width, height) of the image that the input was made of."""
+    """`answer` with the model's own labels and adapter (or the one given); integers with a scale
+    are turned into what they stand for. `picture` is the (width, height) of the image that the
+    input was made of. `options` hold where the adapter leaves them open. Raises LiteError for an
+    adapter's function that fails."""
     whole = any(a.dtype.kind in "iu" for a in outputs.values())  # only then the graph is needed
     quants = {v.name: v.quant for v in model.graph.outputs} if whole else {}
     real = {n: _real(a, quants.get(n)) for n, a in outputs.items()}
     known = model.metadata.get("labels", ()) if labels is None else labels
     size = _input_size(feeds)
+    own = adapter or Adapter.of(model.metadata)
+    if own.function is not None:
+        return of_function(own.call(real, picture), list(known))
+    pixels = Preprocess.of(model.metadata)
     placed = None
     if picture is not None and size is not None:
-        placed = replace(Preprocess.of(model.metadata), size=size).placed(picture)
-    return answer(real, list(known), size=size, placed=placed, **options)
+        placed = replace(pixels, size=size).placed(picture)
+    said = {**options, **own.options()}
+    return answer(real, list(known), size=size, placed=placed, pixels=pixels, **said)
+
+
+def of_function(made: Any, labels: Sequence[str]) -> Answer:
+    """What an adapter's function returned → an Answer: a text; class scores (1-D floats); boxes
+    (dicts with label, score and box, in parts of the image); classes of pixels (2-D integers); an
+    image (H,W,3) uint8; or an Answer. Raises UsageError."""
+    if isinstance(made, Answer):
+        return made
+    if isinstance(made, str):
+        return Answer("text", made, [{"label": letter, "score": 1.0} for letter in made])
+    if isinstance(made, list) and all(isinstance(b, dict) and "box" in b for b in made):
+        boxes = [{"score": 1.0, **b, "label": str(b.get("label", ""))} for b in made]
+        boxes.sort(key=lambda b: -b["score"])
+        return Answer("boxes", listed([b["label"] for b in boxes]), boxes)
+    array = np.asarray(made)
+    if array.ndim == 1 and array.size > 1 and array.dtype.kind in "fiu":
+        return answer({"scores": array}, labels, kind="top")
+    if array.ndim == 2 and array.dtype.kind in "iu":
+        return Answer("values", "", mask_items(array, labels, "the image"), mask=array)
+    if array.ndim == 3 and array.dtype == np.uint8:
+        return Answer("values", "", image=array)
+    raise UsageError(
+        f"the adapter's function returned {type(made).__name__}",
+        fix="return a text, class scores, boxes, classes of pixels or an image",
+    )
 
 
 def _on_picture(items: list[dict[str, Any]], placed: Placement | None) -> list[dict[str, Any]]:
@@ -146,49 +238,10 @@ def read_labels(path: str | Path) -> list[str]:
         raise UsageError(f"labels cannot be read ({reason_of(error)})", where=path) from None
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """How many of each, in order of the first: 2 cat, 1 dog."""
     counts = Counter(names)
     return ", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing above the threshold"
-
-
-def _alphabet(shape: tuple[int, ...], labels: Sequence[str]) -> tuple[list[str], int, bool] | None:
-    """(a label per class, the blank's index, whether classes are the last axis) of CTC scores.
-
-    As many classes as labels: the blank is among them, last if that is named like one, else first.
-    One or two classes more: a dictionary without the blank, which comes first, and perhaps without
-    the space, which comes last (PaddleOCR).
-    """
-    for classes, last in ((shape[1], True), (shape[0], False)):
-        if classes == len(labels):
-            at_end = labels[-1] in _BLANKS and labels[0] not in _BLANKS
-            return list(labels), classes - 1 if at_end else 0, last
-    for classes, last in ((shape[1], True), (shape[0], False)):
-        if 0 < classes - len(labels) <= 2 and len(labels) >= _DICTIONARY:
-            return ["", *labels, " "][:classes], 0, last
-    return None
-
-
-def _line(scores: np.ndarray, labels: Sequence[str], blank: int) -> Answer:
-    """(T,C) → best label of each step, repeats merged, blanks dropped; logits become
-    probabilities."""
-    if scores.min() < 0 or scores.max() > 1:
-        scores = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
-        scores /= scores.sum(axis=1, keepdims=True)
-    best = scores.argmax(axis=1)
-    fresh = np.concatenate([[True], best[1:] != best[:-1]])
-    steps = np.flatnonzero(fresh & (best != blank))
-    items = [{"label": labels[best[t]], "score": float(scores[t, best[t]])} for t in steps]
-    return Answer("text", "".join(item["label"] for item in items), items)
-
-
-def _top(scores: np.ndarray, labels: Sequence[str], count: int) -> Answer:
-    order = np.argsort(-scores.astype(np.float64), kind="stable")[:count]
-    names = [labels[i] if labels else str(i) for i in order]
-    items = [
-        {"label": name, "score": float(scores[i]), "index": int(i)} for name, i in zip(names, order)
-    ]
-    return Answer("top", names[0] if names else "", items)
 
 
 def _value(name: str, array: np.ndarray) -> dict[str, Any]:

@@ -9,12 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from lite_engine.preprocess import Placement
+from lite_engine.preprocess import PRESETS, Placement, Preprocess
 
-#: a box is shown from this score on; `lite run --threshold` changes it
-THRESHOLD = 0.4
-#: boxes that share more than this (intersection over union) are one
-OVERLAP = 0.3
+from .adapter import OVERLAP, THRESHOLD
+
 MAX_CLASSES = 256
 
 Item = dict[str, Any]
@@ -55,6 +53,7 @@ def find_boxes(
     return [
         {
             "label": _name(labels, int(classes[i])),
+            "index": int(classes[i]),
             "score": float(scores[i]),
             "box": [float(v) for v in boxes[i]],
         }
@@ -137,28 +136,50 @@ def suppress(
 
 
 def find_mask(
-    outputs: Mapping[str, np.ndarray], labels: Sequence[str], placed: Placement | None = None
-) -> list[Item] | None:
-    """The classes of an image of classes, or of class scores per pixel, with their shares of the
-    picture, or of the centre that was cut out, largest first. None when no output is one."""
+    outputs: Mapping[str, np.ndarray], placed: Placement | None = None, *, binary: bool = False
+) -> np.ndarray | None:
+    """(H,W) classes of pixels over the picture, or over the center that was cut out. None when no
+    output is an image of classes or of class scores; `binary` also takes one plane of
+    probabilities, of class 1."""
     arrays = [np.asarray(a) for a in outputs.values()]
     alone = len(arrays) == 1  # beside others, planes of floats may be anything
-    maps = [(a, _class_map(a)) for a in arrays if alone or a.dtype.kind in "iu"]
-    array, classes = next(((a, m) for a, m in maps if m is not None), (None, None))
-    if array is None or classes is None:
+    maps = [_class_map(a) for a in arrays if alone or a.dtype.kind in "iu"]
+    classes = next((m for m in maps if m is not None), None)
+    if classes is None and binary and alone and np.squeeze(arrays[0]).ndim == 2:
+        classes = (np.squeeze(arrays[0]) > 0.5).astype(np.int64)
+    if classes is None:
         return None
-    seen = classes if placed is None else placed.part_of(classes)
-    what = "the image" if placed is None or placed.whole else "the center of the image"
+    return classes if placed is None else placed.part_of(classes)
+
+
+def mask_items(seen: np.ndarray, labels: Sequence[str], what: str) -> list[Item]:
+    """The classes of (H,W) with their shares of `what`, largest first."""
     numbers, counts = np.unique(seen, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return [
         {
             "label": _name(labels, int(numbers[i])),
-            "shape": "×".join(map(str, array.shape)),
+            "shape": "×".join(map(str, seen.shape)),
             "text": f"{100 * counts[i] / seen.size:.1f} % of {what}",
         }
         for i in order
     ]
+
+
+def find_image(arrays: Sequence[np.ndarray], how: Preprocess | None) -> np.ndarray | None:
+    """(H,W,C) uint8 RGB of the only output, in the numbers and the order that `how` gives the input
+    (0…1 where it does not say). None for other outputs."""
+    array = np.asarray(arrays[0])
+    plain = array[0] if array.ndim == 4 and array.shape[0] == 1 else array
+    if len(arrays) != 1 or plain.ndim != 3 or not {plain.shape[0], plain.shape[2]} & {1, 3}:
+        return None
+    image = plain if plain.shape[2] in (1, 3) else plain.transpose(1, 2, 0)
+    if array.dtype.kind == "f":
+        unit = PRESETS["unit"]
+        mean, std = (how and how.mean) or unit["mean"], (how and how.std) or unit["std"]
+        image = image * np.array(std, np.float32) + np.array(mean, np.float32)
+    pixels: np.ndarray = np.clip(np.round(image), 0, 255).astype(np.uint8)
+    return pixels[..., ::-1] if how and how.colour == "bgr" else pixels
 
 
 def _class_map(array: np.ndarray) -> np.ndarray | None:

@@ -12,7 +12,7 @@ import numpy as np
 from lite_engine.arrays import read_arrays
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
-from lite_engine.model_file import Model, optimize
+from lite_engine.model_file import TRAVELLING, Model, optimize
 from lite_engine.quantize import (
     Options,
     Quantized,
@@ -109,7 +109,7 @@ def float_graph(model: Model) -> Graph:
 
 def model_from(graph: Graph, parent: Model) -> Model:
     """A quantized graph as a Model for the parent's targets, with its labels."""
-    meta = {k: v for k, v in parent.metadata.items() if k in ("preprocess", "labels")}
+    meta = {k: v for k, v in parent.metadata.items() if k in TRAVELLING}
     model = optimize(
         graph, targets=parent.targets, precision=dict(parent.precisions), metadata=meta
     )

@@ -1,6 +1,7 @@
 """Models on disk: `.lite` reading and writing."""
 
 from .changes import retarget, with_int8, with_outputs, with_shapes
+from .contents import TRAVELLING
 from .layers import parse_layers, with_layers
 from .model import Model
 from .opening import open_model, optimize
@@ -8,6 +9,7 @@ from .precision import computed, parse_precisions, parse_targets
 from .reader import is_lite, read_model
 
 __all__ = [
+    "TRAVELLING",
     "Model",
     "computed",
     "is_lite",

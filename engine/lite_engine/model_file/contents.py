@@ -15,6 +15,9 @@ from .precision import told
 if TYPE_CHECKING:  # a stored program runs without it
     from ..ir import Graph
 
+#: Metadata that is said once and then travels with the model: how images become inputs, the names
+#: of classes, how outputs are read.
+TRAVELLING = ("preprocess", "labels", "adapter")
 #: Of each target, what was chosen for which layers.
 Choices = dict[str, dict[str, str]]
 

@@ -11,6 +11,7 @@ from lite_messages import tr
 from ..files import about
 from ..ir import Journal
 from ..mapped import mapping
+from .contents import TRAVELLING
 from .model import Model
 from .precision import check_int8, parse_precisions, parse_targets
 from .reader import is_lite, open_file
@@ -29,7 +30,7 @@ def optimize(
 ) -> Model:
     """A Graph (or a model file) → Model, after the target-independent passes.
 
-    `metadata` (preprocess, labels) travels with the model. Raises ModelFormatError,
+    `metadata` (TRAVELLING) travels with the model. Raises ModelFormatError,
     UnsupportedOperatorError, UsageError.
     """
     # Importers and passes are loaded only here: a .lite file needs neither.
@@ -47,7 +48,7 @@ def optimize(
         _check_operators(optimised)
     optimised.metadata.pop("unused_weights", None)  # they are not in the Model
     check_int8(optimised, precisions)
-    meta = {k: v for k, v in graph.metadata.items() if k in ("preprocess", "labels")}
+    meta = {k: v for k, v in graph.metadata.items() if k in TRAVELLING}
     meta["source"] = {k: v for k, v in graph.metadata.items() if k not in meta}
     return Model(
         optimised,

@@ -30,6 +30,12 @@ PREPROCESS_HELP = (
 )
 
 
+ADAPTER_HELP = (
+    "how outputs are read: text, top, boxes, mask, regions or image, also with threshold=0.3 and "
+    "overlap=0.5, or FILE.py:FUNCTION (default: as the model says, else by their shapes)"
+)
+
+
 @dataclass(frozen=True)
 class Command(Generic[Result]):
     """One verb. `call(args)` returns a result; `show(result, args)` is its text; `data(result)` the

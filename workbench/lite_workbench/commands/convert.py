@@ -13,6 +13,7 @@ from lite_engine.errors import UsageError
 from ..names import stem_of, with_ending
 from ..words import number, plural
 from ._base import (
+    ADAPTER_HELP,
     PREPROCESS_HELP,
     Command,
     add_effort,
@@ -121,6 +122,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--labels", metavar="FILE", help="class labels to store in the file, one per line"
     )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+    parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
         "--journal",
         action="store_true",
@@ -248,6 +250,7 @@ def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, An
     """What the arguments say beside what was `read` from the file. Raises UsageError."""
     from lite_engine.preprocess import Preprocess
 
+    from ..adapter import Adapter
     from ..answers import read_labels
 
     out: dict[str, Any] = {}
@@ -256,6 +259,8 @@ def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, An
     if args.preprocess:
         known = read.get("preprocess")
         out["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
+    if args.adapter:
+        out["adapter"] = Adapter.parse(args.adapter).to_dict()
     return out
 
 

@@ -6,7 +6,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..answers import read_labels
-from ._base import PREPROCESS_HELP, Command, add_device, add_model, at_least, load_model
+from ._base import (
+    ADAPTER_HELP,
+    PREPROCESS_HELP,
+    Command,
+    add_device,
+    add_model,
+    at_least,
+    load_model,
+)
 from ._table import clip, table
 
 if TYPE_CHECKING:
@@ -24,7 +32,8 @@ def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """The options that say which labelled data, and how labels become classes."""
     parser.add_argument(
         "--data", required=required, metavar="DATASET",
-        help="labelled data: a folder per class, a list of files and labels, .npz",
+        help="labelled data: a folder per class, a list of files and labels, .npz, COCO JSON, "
+        "Pascal VOC, folders of images and masks, a .tsv of text lines, or pairs of images",
     )  # fmt: skip
     parser.add_argument(
         "--task", metavar="TASK", help="the task, where the data set allows several"
@@ -66,6 +75,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=at_least(1), metavar="N", help="number of CPU threads")
     add_device(parser)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+    parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
+    parser.add_argument(
+        "--predictions", metavar="FILE.json",
+        help="write what was predicted; of detectors in COCO's results format",
+    )  # fmt: skip
     parser.add_argument(
         "--rows", type=at_least(0), default=SHOWN, metavar="N",
         help=f"number of samples to show (default: {SHOWN}); --json has all of them",
@@ -73,11 +87,19 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Evaluation:
+    from lite_engine.files import write_file
+    from lite_engine.runtime import strict_json
+
+    from ..adapter import Adapter
     from ..evaluate import evaluate
 
     labels = read_labels(args.labels) if args.labels else None
     data = dataset_of(args)
-    return evaluate(sides_of(args), data, labels=labels, limit=args.limit)
+    adapter = Adapter.parse(args.adapter) if args.adapter else None
+    made = evaluate(sides_of(args), data, labels=labels, limit=args.limit, adapter=adapter)
+    if args.predictions:
+        write_file(args.predictions, strict_json.dumps(made.predictions, ensure_ascii=False) + "\n")
+    return made
 
 
 def sides_of(args: argparse.Namespace) -> list[Side]:

@@ -24,15 +24,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-#: What is said once and then travels with the model.
-_TRAVELLING = ("preprocess", "labels")
-
-
 def _call(args: argparse.Namespace) -> ModelInfo:
     from pathlib import Path
 
     from lite_engine.importers import load
-    from lite_engine.model_file import is_lite, optimize, read_model, with_shapes
+    from lite_engine.model_file import TRAVELLING, is_lite, optimize, read_model, with_shapes
     from lite_engine.runtime.support import model_info
 
     path, shapes = Path(args.model), dict(args.shape)
@@ -40,7 +36,7 @@ def _call(args: argparse.Namespace) -> ModelInfo:
         model = with_shapes(read_model(path), shapes)
         info = model_info(model.graph, path.name)
         info.targets = model.describe()
-        info.metadata |= {k: model.metadata[k] for k in _TRAVELLING if k in model.metadata}
+        info.metadata |= {k: model.metadata[k] for k in TRAVELLING if k in model.metadata}
         return info
     graph = load(path, params=args.params, shapes=shapes)
     if args.optimized:
@@ -64,6 +60,8 @@ def _show(info: ModelInfo, args: argparse.Namespace) -> str:
 
 def _head(info: ModelInfo) -> list[str]:
     """What the model is, what it takes and gives, what its file carries."""
+    from lite_engine.model_file import TRAVELLING
+
     macs = "MACs unknown" if info.macs is None else number(info.macs, "MACs")
     if info.assumed and info.macs is not None:
         sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
@@ -74,7 +72,7 @@ def _head(info: ModelInfo) -> list[str]:
         *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
         *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
         *(f"  target  {_target(t)}" for t in info.targets),
-        *(f"  {k:<10}  {_carried(info.metadata[k])}" for k in _TRAVELLING if k in info.metadata),
+        *(f"  {k:<10}  {_carried(info.metadata[k])}" for k in TRAVELLING if k in info.metadata),
     ]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import UsageError
 from lite_engine.files import writing
 
-from ..answers import OVERLAP, THRESHOLD, TOP, Answer, answer_of, read_labels
+from ..adapter import OVERLAP, THRESHOLD, Adapter
+from ..answers import TOP, Answer, answer_of, read_labels
 from ..inputs import GUESSED, is_guessed
 from ._base import (
+    ADAPTER_HELP,
     PREPROCESS_HELP,
     Command,
     add_backend,
@@ -97,6 +99,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--labels", metavar="FILE", help="class labels, one per line")
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+    parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
         "--top",
         type=at_least(1),
@@ -105,12 +108,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=f"number of classes to show (default: {TOP})",
     )
     parser.add_argument(
-        "--threshold", type=share, default=THRESHOLD, metavar="S",
-        help=f"smallest score of a detection (default: {THRESHOLD:g})",
+        "--threshold", type=share, metavar="S",
+        help=f"smallest score of a detection (default: the model's adapter's, or {THRESHOLD:g})",
     )  # fmt: skip
     parser.add_argument(
-        "--overlap", type=share, default=OVERLAP, metavar="S",
-        help=f"IoU threshold of non-maximum suppression (default: {OVERLAP:g})",
+        "--overlap", type=share, metavar="S",
+        help="IoU threshold of non-maximum suppression (default: the model's adapter's, or "
+        f"{OVERLAP:g})",
     )  # fmt: skip
     parser.add_argument(
         "--tap",
@@ -180,8 +184,12 @@ def _answer(
 ) -> Answer:
     if not args.input:
         return Answer("values", "")
-    options = {"top": args.top, "threshold": args.threshold, "overlap": args.overlap}
-    return answer_of(model, feeds, outputs, labels, picture=picture, **options)
+    adapter = Adapter.parse(args.adapter) if args.adapter else Adapter.of(model.metadata)
+    given = {k: v for k in ("threshold", "overlap") if (v := getattr(args, k)) is not None}
+    return answer_of(
+        model, feeds, outputs, labels, picture=picture, adapter=replace(adapter, **given),
+        top=args.top,
+    )  # fmt: skip
 
 
 def _look(files: list[str]) -> tuple[int, int] | None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from lite_engine.errors import UsageError
 
 #: What can be evaluated, and what the label of a sample is.
 TASKS = {
     "classification": "a number of `classes`, or of the model's own classes where there are none",
+    "detection": "a tuple of `Box`",
+    "segmentation": "the file of a mask: class numbers, 255 where it does not count",
+    "text": "the text",
+    "regions": "a tuple of `Box`: where text is",
+    "image": "the file of the image that should come out",
 }
 
 
@@ -21,6 +26,16 @@ class Sample:
     name: str
     source: Any
     label: Any
+
+
+class Box(NamedTuple):
+    """An object: its class (a number of `classes`) and x, y, width, height in pixels. `ignored` is
+    a crowd, or too difficult to count: finding it is neither right nor wrong."""
+
+    category: int
+    xywh: tuple[float, float, float, float]
+    area: float
+    ignored: bool = False
 
 
 @dataclass(frozen=True)

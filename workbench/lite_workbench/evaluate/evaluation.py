@@ -29,6 +29,10 @@ class Evaluation:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        #: side → what it predicted for each sample, as `lite evaluate --predictions` writes it
+        self.predictions: dict[str, list[dict[str, Any]]] = {}
+
     def __getitem__(self, side: str) -> SideResult:
         """Raises KeyError."""
         found = next((s for s in self.sides if s.name == side), None)

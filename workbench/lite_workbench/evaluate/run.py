@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
 
+from ..adapter import Adapter
 from ..answers import answer_of
 from ..inputs import GUESSED, is_guessed, is_picture, read_source
 from .evaluation import Evaluation
 from .side import Side
 from .summary import summarize
 from .tasks import task_class
+from .tasks._base import UnreadableLabel
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
@@ -41,6 +43,7 @@ class Judge:
     task: Task
     labels: list[str]
     options: Mapping[str, Any] = field(default_factory=dict)
+    adapter: Adapter | None = None
 
     def outcomes(self, sides: Sequence[Side], sample: Sample) -> list[Outcome] | Unreadable:
         """One outcome for each side. Raises LiteError when a side cannot run."""
@@ -52,17 +55,26 @@ class Judge:
                 return Unreadable(sample.name, str(error))
             outputs = side.predictor.run(feeds)
             answer = answer_of(
-                side.model, feeds, outputs, self.labels, picture=picture, **self.options
-            )
-            found.append(self.task.outcome(sample, answer))
+                side.model, feeds, outputs, self.labels, picture=picture, adapter=self.adapter,
+                **self.options,
+            )  # fmt: skip
+            try:
+                found.append(self.task.outcome(sample, answer, picture))
+            except UnreadableLabel as error:
+                return Unreadable(sample.name, str(error))
         return found
 
 
-def judge_for(model: Model, dataset: Dataset, labels: Sequence[str] | None = None) -> Judge:
+def judge_for(
+    model: Model,
+    dataset: Dataset,
+    labels: Sequence[str] | None = None,
+    adapter: Adapter | None = None,
+) -> Judge:
     """Binds the data set's task to a model. Raises UsageError when their classes do not fit."""
     own = list(model.metadata.get("labels", ()) if labels is None else labels)
     task = task_class(dataset.task)(dataset, own, class_count(model))
-    return Judge(task, own, task.options())
+    return Judge(task, own, task.options(), adapter)
 
 
 def class_count(model: Model) -> int | None:
@@ -80,17 +92,18 @@ def evaluate(
     *,
     labels: Sequence[str] | None = None,
     limit: int | None = None,
+    adapter: Adapter | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Evaluation:
     """The metrics of each side on the same samples, with intervals; the first side is the one that
-    the others are compared with. `labels` replace the model's own.
+    the others are compared with. `labels` and `adapter` replace the model's own.
 
     Samples that cannot be read are left out and listed. Raises UsageError when the data set does
     not fit the model or no sample can be read, LiteError when a side cannot run.
     """
     _check_packages()
     chosen = dataset.first(limit)
-    judge = judge_for(sides[0].model, chosen, labels)
+    judge = judge_for(sides[0].model, chosen, labels, adapter)
     found = [*_one_by_one(judge, sides, chosen, progress)]
     return collect(judge, sides, chosen, found)
 
@@ -131,6 +144,10 @@ def collect(
     samples = [sample for sample, _ in good]
     outcomes = [[row[i] for _, row in good] for i in range(len(sides))]
     made = summarize(judge.task, dataset, samples, outcomes, sides)
+    made.predictions = {
+        side.name: judge.task.export(samples, own)
+        for side, own in zip(sides, outcomes, strict=True)
+    }
     made.unreadable = [(u.name, u.error) for u in unreadable]
     guessed = is_picture(samples[0].source) and is_guessed(sides[0].model)
     made.notes = [GUESSED] if guessed else []

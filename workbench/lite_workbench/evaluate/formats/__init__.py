@@ -12,7 +12,9 @@ from lite_engine.errors import UsageError
 from ..dataset import Dataset
 
 #: Modules, asked in this order whether a path is theirs.
-FORMATS = ("arrays", "list_file", "class_folders")
+FORMATS = (
+    "arrays", "coco", "text_lines", "list_file", "pascal_voc", "masks", "pairs", "class_folders",
+)  # fmt: skip
 
 
 def read_dataset(

@@ -1,12 +1,13 @@
 """An .npz file of stacked images or inputs, and their labels.
 
-The labels are the array called `labels`, `label` or `y`, the samples the other one, or the one
-called `images`, `x` or as the model's input. Labels are class numbers or names.
+The labels are the array called `labels`, `label`, `y` or (lines of text) `texts`, the samples the
+other one, or the one called `images` or `x`. Labels are class numbers or names.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from lite_engine.arrays import read_arrays
@@ -14,8 +15,8 @@ from lite_engine.errors import UsageError
 
 from ..dataset import Dataset, Sample
 
-TASKS = ("classification",)
-_LABELS = ("labels", "label", "y")
+TASKS = ("classification", "text")
+_LABELS = ("labels", "label", "y", "texts")
 _SAMPLES = ("images", "x")
 
 
@@ -36,19 +37,22 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
             where=path,
         )
     try:
-        return of_arrays(path.stem, arrays[chosen], arrays[key])
+        return of_arrays(path.stem, arrays[chosen], arrays[key], key == "texts" or task == "text")
     except UsageError as error:
         raise error.within(path) from None
 
 
-def of_arrays(name: str, samples: np.ndarray, labels: np.ndarray) -> Dataset:
-    """(N,…) samples and (N,) labels. Raises UsageError."""
+def of_arrays(name: str, samples: Any, labels: Any, text: bool = False) -> Dataset:
+    """(N,…) samples and (N,) labels, which are lines of `text` or classes. Raises UsageError."""
     samples, labels = np.asarray(samples), np.asarray(labels)
     if labels.ndim != 1 or samples.ndim < 2 or len(labels) != len(samples):
         raise UsageError(
             f"expected as many labels as samples, found samples of shape {samples.shape} and "
             f"labels of shape {labels.shape}"
         )
+    if text:
+        named = [Sample(str(i), x, str(t)) for i, (x, t) in enumerate(zip(samples, labels))]
+        return Dataset(name, "text", named)
     if labels.dtype.kind in "iu":
         if labels.size and labels.min() < 0:
             raise UsageError(f"label {labels.min()} is negative")

@@ -19,7 +19,7 @@ _LINE = re.compile(r"^(.*\S)(?:\s+|\s*,\s*)(\S+)$")
 
 
 def match(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() in (".txt", ".lst", ".csv")
+    return path.is_file() and path.suffix.lower() in (".txt", ".lst", ".csv", ".tsv")
 
 
 def open(path: Path, task: str | None, images: Path | None) -> Dataset:

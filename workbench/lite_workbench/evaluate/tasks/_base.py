@@ -36,11 +36,12 @@ class ClassResult:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
+class UnreadableLabel(LiteError):
+    """The label of a sample cannot be read; the sample is left out."""
+
+
 class Task(ABC):
     """Bound to a data set and a model's labels; plain data, so that workers can have it."""
-
-    #: How `answers.answer` is told to read the outputs.
-    kinds: tuple[str, ...] = ()
 
     def __init__(self, dataset: Dataset, labels: Sequence[str], classes: int | None) -> None:
         """`labels` are the model's own, `classes` is the number of its classes where known.
@@ -49,7 +50,7 @@ class Task(ABC):
         self.dataset_classes = list(dataset.classes)
 
     def options(self) -> Mapping[str, Any]:
-        """What `answer` is told besides."""
+        """What `answer` is told where the model's adapter says nothing."""
         return {}
 
     @abstractmethod
@@ -57,8 +58,9 @@ class Task(ABC):
         """The label, as a person reads it."""
 
     @abstractmethod
-    def outcome(self, sample: Sample, answer: Answer) -> Outcome:
-        """Raises LiteError where the outputs are not an answer to this task."""
+    def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
+        """`picture` is the image's (width, height). Raises LiteError where the outputs are not an
+        answer to this task, UnreadableLabel."""
 
     @abstractmethod
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
@@ -73,6 +75,15 @@ class Task(ABC):
     ) -> list[tuple[str, str, int]]:
         """(label, prediction, how often) of what was confused, most often first."""
         return []
+
+    def export(
+        self, samples: Sequence[Sample], outcomes: Sequence[Outcome]
+    ) -> list[dict[str, Any]]:
+        """What was predicted, as --predictions writes it."""
+        return [
+            {"sample": s.name, "prediction": o.prediction, "score": o.score}
+            for s, o in zip(samples, outcomes, strict=True)
+        ]
 
     def refuse(self, answer: Answer, wanted: str) -> LiteError:
         names = {"top": "class scores", "text": "a line of text", "boxes": "boxes"}

@@ -28,7 +28,7 @@ class Classification(Task):
         self.top_5 = classes is None or classes > TOP
 
     def options(self) -> Mapping[str, Any]:
-        return {"top": TOP}
+        return {"kind": "top", "top": TOP}
 
     def _name(self, number: int) -> str:
         if number < len(self.labels):
@@ -43,7 +43,7 @@ class Classification(Task):
     def truth(self, sample: Sample) -> str:
         return self._name(self.number(sample))
 
-    def outcome(self, sample: Sample, answer: Answer) -> Outcome:
+    def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
         if answer.kind != "top":
             raise self.refuse(answer, "class scores")
         best = [item["index"] for item in answer.items]

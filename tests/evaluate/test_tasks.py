@@ -1,0 +1,228 @@
+"""Each task on data with exact labels; the figures are those of its library, used by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import LiteError, UsageError
+from lite_engine.model_file import read_model
+from lite_engine.preprocess import open_image
+from lite_workbench.adapter import Adapter
+from lite_workbench.cli import main
+from lite_workbench.evaluate import Side, evaluate, read_dataset
+from lite_workbench.evaluate.dataset import Box
+from lite_workbench.evaluate.tasks._boxes import Found, matched
+from PIL import Image
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+from rapidfuzz.distance import Levenshtein
+from skimage.metrics import peak_signal_noise_ratio, structural_similarity
+from sklearn.metrics import jaccard_score
+
+from tests.evaluate import made
+
+pytestmark = pytest.mark.cpu
+
+
+def sides(graph) -> list[Side]:
+    model = optimize(graph, targets=["x86"])
+    return [Side("x86", Predictor(model, "x86"))]
+
+
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory) -> Path:
+    return made.detection_set(tmp_path_factory.mktemp("boxes"))
+
+
+def test_map_is_that_of_pycocotools_on_exported_predictions(boxes, tmp_path):
+    path = optimize(made.colors_network(), targets=["x86"]).save(tmp_path / "colors.lite")
+    out = tmp_path / "predictions.json"
+    adapter = f"{Path(made.__file__)}:boxes_of_colors"
+    words = ["evaluate", path, "--data", boxes, "--adapter", adapter, "--predictions", out,
+             "--json", tmp_path / "result.json"]  # fmt: skip
+    assert main([str(w) for w in words]) == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    figures = {m["name"]: m for m in result["sides"][0]["metrics"]}
+    (predictions,) = json.loads(out.read_text()).values()
+    for row in predictions:  # images are counted as in the file, whose categories are 7 and 14
+        row["category_id"] *= 7
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO(str(boxes))
+        by_hand = COCOeval(truth, truth.loadRes(predictions), "bbox")
+        by_hand.evaluate()
+        by_hand.accumulate()
+        by_hand.summarize()
+    assert figures["mAP"]["value"] == by_hand.stats[0] and 0.2 < by_hand.stats[0] < 0.95
+    assert figures["mAP@.5"]["value"] == by_hand.stats[1]
+    assert figures["mAP small"]["value"] == by_hand.stats[3]
+    assert "mAP large" not in figures  # there is none
+    assert figures["mAP"]["low"] < figures["mAP"]["value"] < figures["mAP"]["high"]
+    assert {c["name"] for c in result["sides"][0]["classes"]} == {"red", "green"}
+    assert len(result["rows"]) == 300
+
+
+def test_resampling_the_same_images_gives_the_same_average(boxes):
+    dataset = read_dataset(boxes)
+    made_by = evaluate(sides(made.colors_network()), dataset, limit=40,
+                       adapter=Adapter(function=made.boxes_of_colors))  # fmt: skip
+    from lite_workbench.evaluate.tasks import _coco
+
+    samples = dataset.first(40).samples
+    rows = made_by.predictions["x86"]
+    found = [
+        [Found(r["category_id"] - 1, tuple(r["bbox"]), r["score"])
+         for r in rows if r["image_id"] == n]
+        for n in range(1, 41)
+    ]  # fmt: skip
+    whole = _coco.evaluated(samples, found, dataset.classes)
+    drawn = _coco.Resampling(whole)
+    once = np.ones((1, 40), np.int64)
+    for name, value in _coco.figures(whole).items():
+        np.testing.assert_equal(drawn.of(name)(once)[0], value)
+
+
+def test_voc_and_coco_are_read_alike(tmp_path):
+    Image.fromarray(np.zeros((20, 30, 3), np.uint8)).save(tmp_path / "a.png")
+    (tmp_path / "a.xml").write_text(
+        "<annotation><object><name>cat</name><difficult>1</difficult><bndbox><xmin>3</xmin>"
+        "<ymin>5</ymin><xmax>12</xmax><ymax>9</ymax></bndbox></object></annotation>"
+    )
+    data = read_dataset(tmp_path)
+    assert data.task == "detection" and data.classes == ["cat"]
+    assert data.samples[0].label == (Box(0, (2.0, 4.0, 10.0, 5.0), 50.0, True),)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("a.json", "[" * 100_000, "nested too deeply"),
+        ("a.json", "{}", "'categories' is missing"),
+        ("a.json", '{"categories": [], "annotations": [{"category_id": 1}], "images": []}',
+         "there is no category 1"),
+        ("a.json", '{"categories": [], "annotations": [], "images": [{"id": 1, "file_name": '
+         '"../x.png"}]}', "is outside of"),
+        ("a.json", '{"categories": [{"id": 1, "name": "a"}], "annotations": [{"category_id": 1, '
+         '"image_id": 1, "bbox": [0, 0, NaN, 1]}], "images": []}', "expected bbox"),
+        ("a.xml", "<!DOCTYPE x [<!ENTITY a 'b'>]><annotation/>", "a document type"),
+        ("a.xml", "<annotation>", "not a Pascal VOC annotation"),
+        ("a.xml", "<annotation><object/></annotation>", "an object without a name"),
+        ("a.tsv", "a.png\tA\n../b.png\tB", "is outside of"),
+        ("a.tsv", "a.png\tA\nb.png", "expected a file, a tab and its text"),
+        ("a.tsv", 'a.png\t[{"transcription": "A", "points": [[1]]}]', "expected points"),
+    ],
+)  # fmt: skip
+def test_hostile_annotations(name, content, what, tmp_path):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UsageError, match=what.replace("[", r"\[")):
+        read_dataset(tmp_path if name.endswith(".xml") else tmp_path / name)
+
+
+def test_mean_iou_is_that_of_scikit_learn(tmp_path):
+    folder = made.segmentation_set(tmp_path)
+    side = sides(made.colors_network())
+    result = evaluate(side, read_dataset(folder))
+    wanted, got = [], []
+    for path in sorted((folder / "images").iterdir()):
+        pixels = np.asarray(open_image(path), np.float32).transpose(2, 0, 1)[None] / 255
+        got.append(side[0].predictor.run({"x": pixels})["scores"].argmax(1).ravel())
+        wanted.append(np.asarray(Image.open(folder / "masks" / path.name)).ravel())
+    y, p = np.concatenate(wanted), np.concatenate(got)
+    y, p = y[y != 255], p[y != 255]
+    iou, accuracy = result["x86"].metrics
+    assert iou.value == pytest.approx(jaccard_score(y, p, average="macro"), abs=1e-12)
+    assert accuracy.value == pytest.approx(np.mean(y == p), abs=1e-12)
+    own = {c.name: c.metrics["IoU"] for c in result["x86"].classes}
+    want = jaccard_score(y, p, average=None)
+    assert own == pytest.approx(dict(zip(made.NAMES, want, strict=True)))
+    assert iou.low < iou.value < iou.high < 1
+
+
+def test_images_are_judged_by_scikit_image(tmp_path):
+    rng = np.random.default_rng(3)
+    for name in ("input", "target"):
+        (tmp_path / name).mkdir()
+    for i in range(3):
+        picture = rng.integers(0, 256, (made.SIZE, made.SIZE, 3)).astype(np.uint8)
+        for name in ("input", "target"):
+            Image.fromarray(picture).save(tmp_path / name / f"{i}.png")
+    Image.fromarray(picture[:8]).save(tmp_path / "target" / "0.png")
+    side = sides(made.blur_network())
+    result = evaluate(side, read_dataset(tmp_path))
+    out = side[0].predictor.run({"x": picture.transpose(2, 0, 1)[None] / np.float32(255)})
+    blurred = np.round(out["blur"][0].transpose(1, 2, 0) * 255).astype(np.uint8)
+    row = next(r for r in result.rows if r.name == "2.png").sides["x86"]
+    assert row.prediction == f"{peak_signal_noise_ratio(picture, blurred):.2f} dB"
+    assert row.score == pytest.approx(structural_similarity(picture, blurred, channel_axis=2))
+    assert result.samples == 2 and "64x64" in result.unreadable[0][1]
+
+
+def test_text_is_judged_by_edit_distances():
+    session = lw.open(lw.shipped("ocr.onnx"))
+    session.convert(targets=["x86"])
+    data = np.load(lw.shipped("ocr_held_back.npz"))
+    dimmed = data["images"] // 3
+    result = session.evaluate(read_dataset(lw.shipped("ocr_held_back.npz")), ["x86"])
+    assert result.task == "text" and len(data["texts"]) == result.samples == 64
+    edits = sum(Levenshtein.distance(r.sides["x86"].prediction, r.label) for r in result.rows)
+    exact, cer = result["x86"].metrics
+    assert cer.value == edits / sum(map(len, data["texts"])) and not cer.higher_is_better
+    assert exact.value == np.mean([r.sides["x86"].prediction == r.label for r in result.rows])
+    assert dimmed.shape == data["images"].shape
+
+
+def test_regions_of_a_map(tmp_path):
+    picture = np.zeros((made.SIZE, made.SIZE, 3), np.uint8)
+    picture[8:18, 12:52] = picture[40:52, 16:48] = 255
+    Image.fromarray(picture).save(tmp_path / "a.png")
+    label = [{"transcription": text, "points": [[x, y], [x + w, y], [x + w, y + h], [x, y + h]]}
+             for text, x, y, w, h in (("A", 6, 2, 52, 22), ("B", 0, 60, 9, 4),
+                                      ("###", 9, 33, 46, 26))]  # fmt: skip
+    (tmp_path / "det.txt").write_text(f"a.png\t{json.dumps(label)}\n")
+    data = read_dataset(tmp_path / "det.txt")
+    assert data.task == "regions"
+    result = evaluate(sides(made.map_network()), data)
+    # a map has shrunken text, its boxes grow: A is found, B is missed, ### does not count
+    figures = {m.name: m.value for m in result["x86"].metrics}
+    assert figures == {"Hmean": pytest.approx(2 / 3), "precision": 1.0, "recall": 0.5}
+
+
+def test_each_object_is_found_once():
+    wanted = [Box(0, (0, 0, 10, 10), 100), Box(0, (20, 0, 10, 10), 100),
+              Box(1, (40, 0, 10, 10), 100, True)]  # fmt: skip
+    boxes = [Found(0, (0, 0, 10, 10), 0.9), Found(0, (1, 0, 10, 10), 0.8),
+             Found(1, (40, 0, 5, 10), 0.7), Found(1, (20, 0, 10, 10), 0.6)]  # fmt: skip
+    assert matched(wanted, boxes) == (1, 2, 3)
+    assert matched([], []).f1 == 1.0 and matched(wanted[:1], []).f1 == 0.0
+
+
+def test_a_task_that_the_outputs_do_not_fit(tmp_path):
+    folder = made.segmentation_set(tmp_path, 1)
+    session = lw.open(lw.shipped("digits.onnx"))
+    with pytest.raises(LiteError, match="the data set needs an image of classes"):
+        session.evaluate(folder)
+
+
+def test_adapters_are_read_and_travel_with_the_file(tmp_path):
+    assert Adapter.parse("boxes,threshold=0.2") == Adapter("boxes", 0.2)
+    for text in ("circles", "boxes,threshold=2", "boxes,color=1", "boxes,threshold=x", "no.py:f"):
+        with pytest.raises(UsageError):
+            Adapter.parse(text)
+    with pytest.raises(UsageError):
+        Adapter.of({"adapter": {"kind": "boxes", "code": "x"}})
+    source = optimize(made.map_network(), targets=["x86"]).save(tmp_path / "a.lite")
+    words = ["convert", str(source), "-o", str(tmp_path / "b.lite"), "--adapter"]
+    assert main([*words, "mask,threshold=0.3"]) == 0
+    assert read_model(tmp_path / "b.lite").metadata["adapter"] == {"kind": "mask", "threshold": 0.3}
+    assert main(["convert", str(tmp_path / "b.lite"), "-o", str(tmp_path / "c.lite")]) == 0
+    assert read_model(tmp_path / "c.lite").metadata["adapter"]["kind"] == "mask"
+    assert main([*words, f"{made.__file__}:boxes_of_colors"]) == 2
+    (tmp_path / "a.py").write_text("def read(outputs, picture):\n    return 1 / 0\n")
+    with pytest.raises(LiteError, match="ZeroDivisionError"):
+        Adapter.parse(f"{tmp_path / 'a.py'}:read").call({}, None)

@@ -1,0 +1,110 @@
+"""How a model's outputs are read: it travels with the model like its preprocessing.
+
+`metadata["adapter"]` is `{"kind": "boxes", "threshold": 0.3, "overlap": 0.5}`; what is not said is
+found from the shapes of the outputs. Short form: `boxes,threshold=0.3`. A Python function can be an
+adapter, too: `decode.py:read`, called with the outputs by name, returns what
+`answers.of_function` takes. Files hold no code: such an adapter is given anew each time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lite_engine.errors import LiteError, UsageError
+
+KINDS = ("text", "top", "boxes", "mask", "regions", "image")
+#: a box is shown from this score on; `lite run --threshold` changes it
+THRESHOLD = 0.4
+#: boxes that share more than this (intersection over union) are one
+OVERLAP = 0.3
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """None is not said. `function(outputs, picture)` reads them instead, where there is one;
+    `picture` is the image's (width, height) or None."""
+
+    kind: str | None = None
+    threshold: float | None = None
+    overlap: float | None = None
+    function: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in (None, *KINDS):
+            raise UsageError(f"adapter {self.kind!r} is not one of {', '.join(KINDS)}")
+        for name in ("threshold", "overlap"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
+                raise UsageError(f"adapter: {name} {value!r} is not a number from 0 to 1")
+
+    @staticmethod
+    def of(metadata: Mapping[str, Any]) -> Adapter:
+        """What a model's metadata says, perhaps nothing. Raises UsageError."""
+        data = metadata.get("adapter") or {}
+        if not isinstance(data, Mapping) or not set(data) <= {"kind", "threshold", "overlap"}:
+            raise UsageError("the model's adapter is not a mapping of kind, threshold and overlap")
+        return Adapter(**data)
+
+    @staticmethod
+    def parse(text: str) -> Adapter:
+        """The short form, or FILE.py:FUNCTION. Raises UsageError."""
+        file, _, name = text.rpartition(":")
+        if file.endswith(".py"):
+            return Adapter(function=_function(Path(file), name))
+        said: dict[str, Any] = {}
+        for word in (w.strip() for w in text.split(",") if w.strip()):
+            key, sign, value = word.partition("=")
+            try:
+                said |= {key: float(value)} if sign else {"kind": word}
+            except ValueError:
+                raise UsageError(f"adapter: {key} {value!r} is not a number") from None
+            if sign and key not in ("threshold", "overlap"):
+                raise UsageError(f"an adapter has no {key!r}", fix="it has threshold and overlap")
+        return Adapter(**said)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is said, as the model keeps it. Raises UsageError for a function."""
+        if self.function is not None:
+            raise UsageError(
+                "a file holds no code", fix="pass the adapter to `lite run` and `lite evaluate`"
+            )
+        return self.options()
+
+    def options(self) -> dict[str, Any]:
+        """What is said, as `answers.answer` takes it."""
+        own = {"kind": self.kind, "threshold": self.threshold, "overlap": self.overlap}
+        return {k: v for k, v in own.items() if v is not None}
+
+    def call(self, outputs: Mapping[str, np.ndarray], picture: tuple[int, int] | None) -> Any:
+        """What the function returns. Raises LiteError when it fails."""
+        assert self.function is not None
+        try:
+            return self.function(outputs, picture)
+        except Exception as error:  # whatever somebody else's function raises
+            raise LiteError(
+                f"the adapter's function failed ({type(error).__name__}: {error})",
+                fix="it is called with the outputs by name and the image's (width, height)",
+            ) from error
+
+
+def _function(path: Path, name: str) -> Callable[..., Any]:
+    """A function of a Python file. Raises UsageError."""
+    spec = importlib.util.spec_from_file_location(f"lite_adapter_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UsageError("no such Python file", where=path)
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(
+            f"cannot be loaded ({type(error).__name__}: {error})", where=path
+        ) from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise UsageError(f"there is no function {name!r}", where=path)
+    return found  # type: ignore[no-any-return]

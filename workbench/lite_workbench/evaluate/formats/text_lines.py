@@ -1,0 +1,70 @@
+"""Text lines as PP-OCR lists them: `rec/0001.jpg<tab>TEXT` in each line of a .tsv or .txt file.
+
+For text detection the second column is JSON: `[{"transcription": "A", "points": [[x, y], …]}, …]`;
+regions whose transcription is `###` do not count. A first line that names columns is skipped, and
+further columns are. Regions are compared by the rectangles that bound their points.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from lite_engine.documents import Part, parse
+from lite_engine.errors import ModelFormatError, UsageError
+
+from ..dataset import Box, Dataset, Sample
+from ..reading import inside, is_input, lines
+
+TASKS = ("text", "regions")
+_IGNORED = "###"
+
+
+def match(path: Path) -> bool:
+    if not path.is_file() or path.suffix.lower() not in (".tsv", ".txt"):
+        return False
+    second = [line.split("\t")[1] for _, line in islice(lines(path), 1, 3) if "\t" in line]
+    if path.suffix.lower() == ".txt" and not second:
+        second = [line.split("\t")[1] for _, line in islice(lines(path), 1) if "\t" in line]
+        return any(not text.strip().isdecimal() for text in second)
+    return path.suffix.lower() == ".tsv" or any(not text.strip().isdecimal() for text in second)
+
+
+def open(path: Path, task: str | None, images: Path | None) -> Dataset:
+    """Raises UsageError for a line that cannot be read, or a file outside of `images`."""
+    folder = images or path.parent
+    samples: list[Sample] = []
+    regions = task == "regions"
+    for number, (place, line) in enumerate(lines(path)):
+        name, tab, rest = line.partition("\t")
+        if number == 0 and not is_input(Path(name)):
+            continue  # names of columns
+        if not tab:
+            raise UsageError(
+                f"expected a file, a tab and its text, found {line[:80]!r}", where=place
+            )
+        regions = regions or (not samples and task is None and rest.lstrip().startswith("["))
+        text = rest.split("\t")[0] if not regions else rest
+        label = _regions(text, place) if regions else text
+        samples.append(Sample(name, inside(folder, name, place), label))
+    classes = ("text",) if regions else ()
+    return Dataset(path.stem, "regions" if regions else "text", samples, classes)
+
+
+def _regions(text: str, place: str) -> tuple[Box, ...]:
+    try:
+        return tuple(_region(part) for part in parse(text, place).items())
+    except ModelFormatError as error:
+        raise UsageError.of(error) from None
+
+
+def _region(part: Part) -> Box:
+    """Raises ModelFormatError."""
+    points = np.array([[c.number() for c in p.items()] for p in part["points"].items()][:1000])
+    if points.ndim != 2 or points.shape[1:] != (2,) or not np.isfinite(points).all():
+        raise ModelFormatError("expected points [[x, y], …]", where=part.where)
+    low, high = points.min(axis=0), points.max(axis=0)
+    width, height = (float(v) for v in high - low)
+    ignored = part["transcription"].text() == _IGNORED
+    return Box(0, (float(low[0]), float(low[1]), width, height), width * height, ignored)

@@ -1,0 +1,134 @@
+"""pycocotools on samples and boxes in memory: no files, nothing printed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..statistics import Resampled
+
+if TYPE_CHECKING:
+    from ..dataset import Sample
+    from ._boxes import Found
+
+#: Each draw accumulates all classes and sizes again, which takes 5 to 500 ms.
+DRAWS = 200
+#: metric → its place in COCOeval.stats
+STATS = {"mAP": 0, "mAP@.5": 1, "mAP small": 3, "mAP medium": 4, "mAP large": 5, "recall": 8}
+#: metric → (IoU threshold or None for all, area range), as the averages of COCOeval.summarize
+_PARTS = {"mAP": (None, 0), "mAP@.5": (0, 0), "mAP small": (None, 1), "mAP medium": (None, 2),
+          "mAP large": (None, 3)}  # fmt: skip
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def labels_document(samples: Sequence[Sample], categories: Sequence[str]) -> dict[str, Any]:
+    """COCO's document of the labels: images and categories are counted from 1."""
+    boxes = [(number, box) for number, s in enumerate(samples, 1) for box in s.label]
+    return {
+        "info": {},
+        "images": [{"id": n, "file_name": s.name} for n, s in enumerate(samples, 1)],
+        "categories": [{"id": n, "name": name} for n, name in enumerate(categories, 1)],
+        "annotations": [
+            {"id": n, "image_id": image, "category_id": box.category + 1, "bbox": list(box.xywh),
+             "area": box.area, "iscrowd": int(box.ignored)}
+            for n, (image, box) in enumerate(boxes, 1)
+        ],
+    }  # fmt: skip
+
+
+def results(found: Sequence[Sequence[Found]]) -> list[dict[str, Any]]:
+    """COCO's results: image and category ids as `labels_document` counts them."""
+    return [
+        {"image_id": image, "category_id": box.category + 1, "bbox": list(box.xywh),
+         "score": box.score}
+        for image, boxes in enumerate(found, 1)
+        for box in boxes
+    ]  # fmt: skip
+
+
+def evaluated(
+    samples: Sequence[Sample], found: Sequence[Sequence[Found]], categories: Sequence[str]
+) -> Any:
+    """A COCOeval that has matched, accumulated and summarized."""
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    with _silent():
+        truth, made = COCO(), COCO()
+        truth.dataset = labels_document(samples, categories)
+        truth.createIndex()
+        made.dataset = {**truth.dataset, "annotations": [
+            {**r, "id": n, "area": r["bbox"][2] * r["bbox"][3], "iscrowd": 0}
+            for n, r in enumerate(results(found), 1)
+        ]}  # fmt: skip
+        made.createIndex()
+        evaluation = COCOeval(truth, made, "bbox")
+        evaluation.evaluate()
+        evaluation.accumulate()
+        evaluation.summarize()
+    return evaluation
+
+
+def figures(evaluation: Any) -> dict[str, float]:
+    """The metrics of STATS; NaN where there is no object of that size."""
+    values = {name: float(evaluation.stats[i]) for name, i in STATS.items()}
+    return {name: value if value >= 0 else float("nan") for name, value in values.items()}
+
+
+def average_precision(evaluation: Any, category: int) -> float:
+    """AP@[.5:.95] of one class; NaN without objects."""
+    return _mean(evaluation.eval["precision"][:, :, category, 0, -1])
+
+
+class Resampling:
+    """The metrics on images drawn with replacement: what was matched per image stays as it is, and
+    is accumulated again, once for all metrics of a draw."""
+
+    def __init__(self, evaluation: Any) -> None:
+        self.evaluation = evaluation
+        self._known: dict[bytes, dict[str, float]] = {}
+
+    def of(self, name: str) -> Resampled:
+        return lambda counts: np.array([self._figures(row)[name] for row in counts])
+
+    def _figures(self, counts: np.ndarray) -> dict[str, float]:
+        key = counts.tobytes()
+        if key not in self._known:
+            self._known[key] = self._again(np.repeat(np.arange(len(counts)), counts))
+        return self._known[key]
+
+    def _again(self, chosen: np.ndarray) -> dict[str, float]:
+        from pycocotools.cocoeval import COCOeval
+
+        before = self.evaluation._paramsEval
+        blocks = range(0, len(self.evaluation.evalImgs), len(before.imgIds))
+        with _silent():
+            own = COCOeval(iouType="bbox")
+            own.params.catIds = list(before.catIds)
+            own.params.imgIds = list(range(len(chosen)))
+            own.params.maxDets = [100]
+            own._paramsEval = own.params
+            own.evalImgs = [self.evaluation.evalImgs[b + i] for b in blocks for i in chosen]
+            own.accumulate()
+        precision = own.eval["precision"][..., 0]
+        made = {"recall": _mean(own.eval["recall"][:, :, 0, 0])}
+        for name, (threshold, area) in _PARTS.items():
+            part = precision[:, :, :, area]
+            made[name] = _mean(part if threshold is None else part[threshold])
+        return made
+
+
+def _mean(values: np.ndarray) -> float:
+    """As COCOeval.summarize: -1 stands for what has no objects."""
+    there = values[values > -1]
+    return float(there.mean()) if there.size else float("nan")

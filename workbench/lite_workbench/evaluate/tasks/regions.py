@@ -1,0 +1,58 @@
+"""Text detection: Hmean (F1), precision and recall of boxes at an IoU of 0.5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..statistics import Measure, ratio
+from ._base import Outcome, Task
+from ._boxes import Found, answered, matched, pixels
+
+if TYPE_CHECKING:
+    from ...answers import Answer
+    from ..dataset import Sample
+
+
+class Regions(Task):
+    """A sample's label are boxes; `data` of an outcome is `Matched` and the boxes."""
+
+    def options(self) -> Mapping[str, Any]:
+        return {"kind": "regions"}
+
+    def truth(self, sample: Sample) -> str:
+        return f"{sum(not b.ignored for b in sample.label)} regions"
+
+    def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
+        if answer.kind != "boxes" or picture is None:
+            raise self.refuse(answer, "regions of an image")
+        boxes = [Found(0, pixels(box, picture), score) for _, _, box, score in answered(answer)]
+        made = matched(sample.label, boxes)
+        return Outcome(f"{len(boxes)} regions", None, made.f1, None, (made, boxes))
+
+    def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
+        parts = np.array([o.data[0] for o in outcomes], np.float64)
+
+        def share(*of: int) -> Any:
+            """Found objects as a share of these sums."""
+            return lambda sums: len(of) * sums[..., 0] / np.maximum(sums[..., of].sum(-1), 1)
+
+        total = parts.sum(axis=0)
+        named = {"Hmean": (1, 2), "precision": (2,), "recall": (1,)}
+        return [
+            Measure(name, float(share(*of)(total)), ratio(parts, share(*of)))
+            for name, of in named.items()
+        ]
+
+    def export(
+        self, samples: Sequence[Sample], outcomes: Sequence[Outcome]
+    ) -> list[dict[str, Any]]:
+        return [
+            {"sample": s.name, "boxes": [[*b.xywh, b.score] for b in o.data[1]]}
+            for s, o in zip(samples, outcomes, strict=True)
+        ]
+
+
+TASK = Regions

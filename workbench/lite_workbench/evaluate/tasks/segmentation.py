@@ -1,0 +1,123 @@
+"""Segmentation: mean IoU over classes, and pixel accuracy.
+
+IoU of a class is |prediction ∩ label| / |prediction ∪ label| over the pixels of all samples, pixels
+of value 255 aside; the mean is over the classes that occur. The predicted classes are brought to
+the mask's size by nearest neighbor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lite_engine.errors import UsageError
+from lite_engine.preprocess import open_image
+
+from ..statistics import Measure, ratio
+from ._base import ClassResult, Outcome, Task, UnreadableLabel
+
+if TYPE_CHECKING:
+    from ...answers import Answer
+    from ..dataset import Sample
+
+IGNORED = 255
+
+
+class Segmentation(Task):
+    """A sample's label is the file of its mask; `data` of an outcome is (3, 256) pixels of each
+    class: in both, in the label, in the prediction."""
+
+    def options(self) -> Mapping[str, Any]:
+        return {"kind": "mask"}
+
+    def _name(self, number: int) -> str:
+        return self.labels[number] if number < len(self.labels) else f"class {number}"
+
+    def truth(self, sample: Sample) -> str:
+        return str(getattr(sample.label, "name", "mask"))
+
+    def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
+        if answer.mask is None:
+            raise self.refuse(answer, "an image of classes")
+        wanted = read_mask(sample.label)
+        got = resized(answer.mask, wanted.shape)
+        counted = wanted != IGNORED
+        wanted, got = wanted[counted], np.clip(got[counted], 0, IGNORED)
+        pixels = np.stack(
+            [np.bincount(v, minlength=IGNORED + 1) for v in (wanted[wanted == got], wanted, got)]
+        )
+        there = pixels[1] > 0
+        mean_iou = float(np.mean(_iou(pixels)[there])) if there.any() else 1.0
+        largest = np.argsort(-pixels[2], kind="stable")[:3]
+        said = ", ".join(
+            f"{self._name(int(n))} {100 * pixels[2][n] / max(pixels[2].sum(), 1):.0f} %"
+            for n in largest
+            if pixels[2][n]
+        )
+        return Outcome(said, None, mean_iou, None, pixels)
+
+    def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
+        pixels = np.array([o.data for o in outcomes])
+        parts = pixels.reshape(len(pixels), -1).astype(np.float64)
+
+        def mean_iou(sums: np.ndarray) -> Any:
+            iou = _iou(sums.reshape(*sums.shape[:-1], 3, -1))
+            return np.nanmean(iou, axis=-1)
+
+        def accuracy(sums: np.ndarray) -> Any:
+            whole = sums.reshape(*sums.shape[:-1], 3, -1).sum(axis=-1)
+            return whole[..., 0] / np.maximum(whole[..., 1], 1)
+
+        total = parts.sum(axis=0)
+        return [
+            Measure("mIoU", float(mean_iou(total)), ratio(parts, mean_iou)),
+            Measure("pixel accuracy", float(accuracy(total)), ratio(parts, accuracy)),
+        ]
+
+    def classes(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[ClassResult]:
+        total = np.sum([o.data for o in outcomes], axis=0)
+        iou = _iou(total)
+        return [
+            ClassResult(self._name(int(n)), int(total[1][n]), {"IoU": float(iou[n])})
+            for n in np.flatnonzero(np.isfinite(iou))
+        ]
+
+
+def _iou(pixels: np.ndarray) -> np.ndarray:
+    """(…, 3, classes) → (…, classes), NaN for a class that does not occur."""
+    both, label, made = pixels[..., 0, :], pixels[..., 1, :], pixels[..., 2, :]
+    union = np.asarray(label + made - both, np.float64)
+    found: np.ndarray = np.full(union.shape, np.nan)
+    np.divide(both, union, out=found, where=union > 0)
+    return found
+
+
+def read_mask(path: Any) -> np.ndarray:
+    """(H,W) class numbers of a file, or of an array. Raises UnreadableLabel."""
+    if isinstance(path, np.ndarray):
+        return path
+    try:
+        picture = open_image(path)
+    except UsageError as error:
+        raise UnreadableLabel.of(error) from None
+    if picture.mode not in ("L", "P", "1"):
+        raise UnreadableLabel(
+            f"expected a grayscale or palette image of class numbers, found {picture.mode}",
+            where=path,
+        )
+    array = np.asarray(picture)
+    return array.astype(np.uint8)
+
+
+def resized(classes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """(H,W) in another size, by nearest neighbor."""
+    rows, columns = (
+        np.minimum((np.arange(n) + 0.5) * m / n, m - 1).astype(int)
+        for n, m in zip(shape, classes.shape, strict=True)
+    )
+    found: np.ndarray = classes[np.ix_(rows, columns)].astype(np.int64)
+    return found
+
+
+TASK = Segmentation

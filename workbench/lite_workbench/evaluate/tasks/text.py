@@ -1,0 +1,52 @@
+"""Text lines: exact matches and the character error rate (rapidfuzz's edit distance)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..statistics import Measure, mean, ratio
+from ._base import Outcome, Task
+
+if TYPE_CHECKING:
+    from ...answers import Answer
+    from ..dataset import Sample
+
+
+class Text(Task):
+    """A sample's label is its text; `data` of an outcome is the edit distance."""
+
+    def options(self) -> Mapping[str, Any]:
+        return {"kind": "text"}
+
+    def truth(self, sample: Sample) -> str:
+        return str(sample.label)
+
+    def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
+        from rapidfuzz.distance import Levenshtein
+
+        if answer.kind != "text":
+            raise self.refuse(answer, "a line of text, and labels with the model's characters")
+        edits = Levenshtein.distance(answer.text, sample.label)
+        share = min(edits / max(len(sample.label), 1), 1.0)
+        return Outcome(answer.text, answer.confidence, 1 - share, not edits, edits)
+
+    def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
+        right = [bool(o.right) for o in outcomes]
+        parts = np.array(
+            [[o.data, len(s.label)] for s, o in zip(samples, outcomes, strict=True)], np.float64
+        )
+        edits, letters = parts.sum(axis=0)
+        return [
+            Measure("exact match", float(np.mean(right)), mean(right), share=True),
+            Measure(
+                "CER", float(edits / max(letters, 1)),
+                ratio(parts, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1)),
+                higher_is_better=False,
+            ),
+        ]  # fmt: skip
+
+
+TASK = Text
