@@ -33,6 +33,13 @@ def test_shapes_and_order() -> None:
     assert c.value.flags.c_contiguous
 
 
+def test_an_axis_reversed() -> None:
+    w = some(3, 4, 5)
+    c = Constant.of(w).reversed(1)
+    np.testing.assert_array_equal(c.value, w[:, ::-1])
+    assert Constant.of(w[:1]).reversed(0).ops == ()
+
+
 def test_what_changes_nothing_is_no_operation() -> None:
     c = Constant.of(some(3, 4))
     same = c.reshape(3, 4).transpose(0, 1).padded(3, 4).cast(DType.F32).scaled(1.0)

@@ -11,6 +11,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import lite_workbench as lw
 import pytest
 from lite_engine.backends.opencl import device as devices
 from lite_engine.backends.opencl.check import check_device, roofs_of
@@ -20,6 +21,7 @@ from lite_engine.backends.opencl.tuning import Tuning
 from lite_engine.backends.opencl.verdicts import Verdicts
 from lite_engine.doctor import condition, field_report, privacy
 from lite_engine.errors import LiteError, ModelFormatError, TargetMismatchError, VersionError
+from lite_workbench import schemas
 from lite_workbench.cli import main
 
 from tests.opencl.tiny import device
@@ -36,6 +38,11 @@ def own(monkeypatch, tmp_path: Path) -> Device:
     made = fresh(tmp_path)
     monkeypatch.setattr(field_report, "open_device", lambda report: made)
     return made
+
+
+def check_schema(verb: str, document: dict[str, Any]) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="pip install jsonschema")
+    jsonschema.Draft202012Validator(schemas.schema(verb)).validate(document)
 
 
 def fresh(folder: Path) -> Device:
@@ -149,6 +156,7 @@ def test_the_doctor_checks_prints_and_writes(own: Device, tmp_path: Path, capsys
     assert "softmax" in shown and " ok " in shown and f"wrote {path}" in shown
     assert main(["doctor", "--check", "opencl", "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
+    check_schema("doctor", told)
     assert (
         set(told) == {"schema", *json.loads(path.read_text())}
         and told["kernels"][0]["verdict"] == "ok"
@@ -171,6 +179,7 @@ def test_another_machine_takes_it_over(
     monkeypatch.setattr(field_report, "open_device", lambda report: other)
     assert main(["tune", "--import", str(path), "--json", "-"]) == 0
     told = json.loads(capsys.readouterr().out)
+    check_schema("tune", told)
     assert told["tuning"] == {"conv_f32_1": "direct"} and told["known"] == 1
     assert told["failures"] == document["failures"]
     again = fresh(folder)
@@ -179,6 +188,10 @@ def test_another_machine_takes_it_over(
     assert again.tuning.table == {"conv_f32_1": "direct", "conv_f32_2": "direct"}
     assert main(["tune", "--import", str(path)]) == 0
     assert "imported 0 failed variants and 0 measured sizes" in capsys.readouterr().out
+    session = lw.open(lw.shipped("digits.onnx"))
+    adopted = session.import_tuning(path)
+    assert (adopted.failures, adopted.tuning) == ([], {}) and adopted.known == told["known"] + 2
+    assert session.code[-1] == f"session.import_tuning({str(path)!r})"
 
 
 def test_another_device_or_driver_refuses_it(document: dict[str, Any], tmp_path: Path) -> None:

@@ -42,9 +42,12 @@ def check(graph: Graph, precision: str = "fp32") -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
-@pytest.mark.parametrize("kernel", ["conv2d", "copy_concat", "lstm", "matmul", "resize"])
+@pytest.mark.parametrize(
+    "kernel", ["conv2d", "copy_concat", "deconv2d", "lstm", "matmul", "resize"]
+)
 def test_kernels(kernel: str, precision: str) -> None:
-    check(examples()[kernel][0], precision)
+    for graph in examples()[kernel][:2]:
+        check(graph, precision)
 
 
 @pytest.mark.slow

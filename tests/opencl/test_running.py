@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import lite_engine.backends.opencl as opencl
+import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import Predictor, settings
@@ -186,6 +187,19 @@ def test_lite_tune_says_what_changed(tmp_path: Path, monkeypatch, capsys) -> Non
     shown = capsys.readouterr().out
     assert shown.startswith("0 sizes of layers measured, 0 changed; 1 known already.")
     assert main(["tune"]) == 2 and main(["tune", "a.lite", "--import", "b.json"]) == 2
+
+
+def test_a_session_tunes_its_model(tmp_path: Path, monkeypatch) -> None:
+    own = dataclasses.replace(device(), tuning=Tuning(tmp_path / "tuning-d0.json"))
+    monkeypatch.setattr(opencl, "open_device", lambda report: own)
+    session, heard = lw.open(lw.shipped("digits.onnx")), []
+    session.convert(["opencl"])
+    session.observe(lambda what, _: heard.append(what))
+    measured = session.tune("rapid")
+    assert measured and {m.size: m.way for m in measured} == own.tuning.table
+    assert session.code[-1] == "session.tune('rapid')" and "tuned" in heard
+    assert not session.tune("rapid")  # every size is known
+    assert session.run(lw.shipped("digits.png"), backend="opencl").text == "7"
 
 
 def test_tune_runs_and_refuses_other_backends(wanted) -> None:

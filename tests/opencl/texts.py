@@ -11,19 +11,20 @@ way (image, matrix units, Winograd, split depth, plain), every tile with one fun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from lite_engine.backends.opencl.cases import cases, large
 from lite_engine.backends.opencl.cases.graphs import conv, pair, residual, single, some
 from lite_engine.backends.opencl.profile import PROFILES, DeviceProfile
-from lite_engine.backends.opencl.registry import Target
-from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.backends.opencl.variants import Variant
 from lite_engine.ir import Graph
 from lite_engine.ops import get_op
 from lite_engine.passes.fuse_activation import FUSABLE
 from lite_engine.plan import Plan, Step, make_plan
+
+from tests.opencl.ways import every_way
 
 
 @dataclass(frozen=True)
@@ -58,21 +59,10 @@ def _kind(way: object) -> tuple[bool, ...] | str:
 
 
 def _of_step(
-    step: Step, plan: Plan, profile: DeviceProfile, kind: Callable[[object], object]
+    step: Step, plan: Plan, profile: DeviceProfile, kind: Callable[[object], Hashable]
 ) -> Iterator[Text]:
     """The texts of a step, of one way of each `kind`."""
-    offered: list[object] = []
-
-    def take_first(size: str, ways, /):
-        offered.extend(ways)
-        return ways[0]
-
-    launches = launches_of(step, plan, Target(profile, take_first))
-    kinds = {kind(way): way for way in reversed(offered)}
-    for way in kinds.values():
-        chooser = Target(profile, lambda size, ways, /, way=way: way if way in ways else ways[0])
-        launches += launches_of(step, plan, chooser)
-    for launch in launches:
+    for launch in chain.from_iterable(every_way(step, plan, profile, kind).values()):
         yield Text(profile.device_class, profile.kind == "CPU", launch.file, launch.options)
 
 

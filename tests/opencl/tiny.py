@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from functools import lru_cache
+from typing import Any
 from unittest import mock
 
 import lite_engine.backends.opencl as opencl
 import numpy as np
 from lite_engine.backends.opencl.device import Device, choose, open_device
+from lite_engine.backends.opencl.tuning import Tuning
 from lite_engine.ir import Graph
 from lite_engine.plan import make_plan
 from lite_engine.runtime.execute import Execution
@@ -29,6 +31,19 @@ def device(tiles: bool = False, images: bool = False) -> Device:
     return dataclasses.replace(own, profile=profile)
 
 
+class Preferring(Tuning):
+    """A table that has the same way for every size; `taken` are those that were chosen."""
+
+    def __init__(self, own: Tuning, way: str) -> None:
+        super().__init__(own.path)
+        self.way, self.taken = way, set[str]()
+
+    def pick(self, size: str, ways: Any) -> Any:
+        way = next((w for w in ways if str(w) == self.way), ways[0])
+        self.taken.add(str(way))
+        return way
+
+
 def check(
     graph: Graph,
     *,
@@ -37,15 +52,20 @@ def check(
     precision: str = "fp32",
     tolerance: float | None = None,
     special: bool = False,
+    way: str = "",
 ) -> Execution:
     """Outputs of the graph on a device against the reference; every operator must run there.
-    `special` also of inputs with NaN and infinities."""
+    `special` also of inputs with NaN and infinities. `way` is the one that must be taken."""
     plan = make_plan(graph, "opencl", precision=precision)
     nodes = [s for s in plan.steps if s.op != "Relayout"]
     elsewhere = [f"{s.name}: {s.why}" for s in nodes if s.backend != "opencl"]
     assert not elsewhere, elsewhere
-    with mock.patch.object(opencl, "open_device", lambda report: device(tiles, images)):
+    own = device(tiles, images)
+    preferring = Preferring(own.tuning, way)
+    own = dataclasses.replace(own, tuning=preferring) if way else own
+    with mock.patch.object(opencl, "open_device", lambda report: own):
         execution = Execution(plan, threads=1)
+    assert not way or way in preferring.taken
     feeds = list(random_feeds(graph).values())
     wanted = Execution(make_plan(graph, "reference"), threads=1).run(feeds)
     allowed = TOLERANCE[precision] if tolerance is None else tolerance

@@ -1,8 +1,8 @@
 """Session: one model and everything that was done with it. Observable, with no UI in it.
 
 Changes are told as ``(what, value)``: "versions", "targets", "prepared", "input", "run", "profile",
-"comparison", "evaluation", "quantization", "overrides", "selected", "job", "code", "exported",
-"error".
+"tuned", "comparison", "evaluation", "quantization", "overrides", "selected", "job", "code",
+"exported", "error".
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from .state.predictors import predictor
 
 if TYPE_CHECKING:
     import pandas as pd
+    from lite_engine.backends import Measured
     from lite_engine.compare.comparison import Comparison
     from lite_engine.doctor import Examination
+    from lite_engine.doctor.field_report import Adopted
     from lite_engine.export import Exported
     from lite_engine.model_file import Model
     from lite_engine.plan import Plan
@@ -219,6 +221,30 @@ class Session(OldNames):
             self.measured("profile", used.backend)
         self.remember(f"profile = session.profile(backend={used.backend!r}, runs={runs})")
         self.notify("profile", made)
+        return made
+
+    def tune(self, effort: str = "normal") -> list[Measured]:
+        """Measures the variants of each layer on this machine's OpenCL device and takes the fastest
+        from now on: `lite tune`. `effort` is rapid, normal or exhaustive; the layers measured now
+        are returned. Raises UsageError, BackendUnavailableError."""
+        from lite_engine.runtime.tune import tune
+
+        with self.busy:
+            made = tune(self.predictor("opencl"), effort).measured
+        self.remember(f"session.tune({effort!r})")
+        self.notify("tuned", made)
+        return made
+
+    def import_tuning(self, report: str | Path) -> Adopted:
+        """What a field report of the same device and driver says of its variants, like `lite tune
+        --import`. Raises TargetMismatchError, ModelFormatError, BackendUnavailableError."""
+        from lite_engine import doctor
+
+        with self.busy:
+            made = doctor.adopt(doctor.read(Path(report)))
+            self.predictors.clear()
+        self.remember(f"session.import_tuning({str(report)!r})")
+        self.notify("tuned", made)
         return made
 
     def advise(self, profile: Profile, plan: Plan) -> list[Advice]:

@@ -350,7 +350,7 @@ conv.kernel(
     dtype=_BOTH,
     when=_device_conv,
     rank=4,
-    why=tr("one output a work-item"),
+    why=tr("each group by itself"),
 )
 
 

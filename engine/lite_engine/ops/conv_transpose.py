@@ -175,7 +175,7 @@ conv_transpose.kernel(
 )
 conv_transpose.kernel(
     "opencl", "deconv2d", dtype="f32,f16", when=all_of(rank(4), constant(1, 2)),
-    why=tr("each output gathers the inputs that reach it"),
+    why=tr("a convolution per remainder of the stride, or each output gathers its inputs"),
 )  # fmt: skip
 
 

@@ -152,7 +152,6 @@ def test_places_are_those_of_the_doctor(ask, tmp_path: Path, monkeypatch) -> Non
     for variables in ({}, {"OCL_ICD_VENDORS": str(tmp_path)}, {"OCL_ICD_VENDORS": "/nowhere"}):
         answer = json.loads(ask("list-devices", **variables).stdout)
         with monkeypatch.context() as patch:
-            patch.delenv("OCL_ICD_VENDORS", raising=False)
             for name, value in variables.items():
                 patch.setenv(name, value)
             wanted = discover.candidates()

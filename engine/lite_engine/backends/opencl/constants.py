@@ -26,7 +26,7 @@ _WEIGHT_POINTS = np.array(
 
 
 #: Operations in the order of their numbers in files.
-KINDS = ("reshape", "transpose", "pad", "half", "float", "scale", "winograd")
+KINDS = ("reshape", "transpose", "pad", "half", "float", "scale", "winograd", "reverse")
 
 
 class Op(NamedTuple):
@@ -39,6 +39,7 @@ class Op(NamedTuple):
     float      nothing: float16 → float32
     scale      one factor, as the bits of a float32
     winograd   nothing: (O, 3, 3, C) → (36, C, O), G·w·Gᵀ in double precision, then float32
+    reverse    one axis, whose elements come in the opposite order
     """
 
     kind: str
@@ -113,6 +114,10 @@ class Constant:
         bits = int(np.float32(factor).view(np.uint32))
         return self._with("scale", (bits,), self.shape) if factor != 1 else self
 
+    def reversed(self, axis: int) -> Constant:
+        "The elements of an axis in the opposite order."
+        return self._with("reverse", (axis,), self.shape) if self.shape[axis] > 1 else self
+
     def winograd(self) -> Constant:
         """The 36 points of 3x3 weights (O, 3, 3, C): (36, C, O)."""
         count, _, _, channels = self.shape
@@ -150,6 +155,8 @@ def _applied(op: Op, array: np.ndarray) -> np.ndarray:
             return array * np.uint32(op.values[0]).view(np.float32)
         case "winograd":
             return _winograd(array)
+        case "reverse":
+            return np.flip(array, op.values)
     raise AssertionError(op.kind)
 
 

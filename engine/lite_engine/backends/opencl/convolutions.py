@@ -1,20 +1,21 @@
-"""Launches of convolutions, transposed convolutions and Gemm: weights packed here, once."""
+"""Launches of convolutions and Gemm: weights packed here, once."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...ir import DType, TypeInfo
+from ...ir import TypeInfo
 from ...ops.conv import conv_window
-from ...ops.conv_transpose import transposed_window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from . import image_convolutions as image
+from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch
-from .options import Activation, activation_options, join, storage_option, vector, vectors
+from .options import Activation, join, vector, vectors, weights_option
 from .problem import POINTWISE, Convolution
+from .profile import DeviceProfile
 from .registry import Target, builds
 
 #: Neighbouring pixels that a depthwise work-item makes.
@@ -29,34 +30,19 @@ _CPU_GROUPS = (1, 32), (8, 16)
 _NARROW = 8
 
 
-def _weight(plan: Plan, index: int) -> Constant:
+def weight_of(plan: Plan, index: int) -> Constant:
     data = plan.tensors[index].data
     assert data is not None, "the registry's condition asks for constant weights"
     return Constant.floats(data)
 
 
-def _bias(plan: Plan, step: Step, index: int, count: int) -> Constant:
+def bias_of(plan: Plan, step: Step, index: int, count: int) -> Constant:
     if index >= len(step.inputs) or step.inputs[index] < 0:
         return Constant.zeros(count)
-    bias = _weight(plan, step.inputs[index])
+    bias = weight_of(plan, step.inputs[index])
     if bias.size != count:  # one number for all
         bias = Constant.of(np.full(count, bias.value.ravel()))
     return bias.reshape(count)
-
-
-def _options(step: Step, y: PlanTensor, residual: PlanTensor | None) -> str:
-    """Weights are kept in the activations' storage type."""
-    half = y.dtype is DType.F16
-    lines = [
-        "#define W_T half" if half else "#define W_T float",
-        "#define LDW(p, i) vload_half((i), (p))" if half else "#define LDW(p, i) (p)[i]",
-    ]
-    lines += ["#define RESIDUAL"] if residual is not None else []
-    return join(storage_option(y.dtype), *lines, activation_options(step))
-
-
-def _stored(weight: Constant, y: PlanTensor) -> Constant:
-    return weight.cast(DType.F16 if y.dtype is DType.F16 else DType.F32)
 
 
 def _by_tap(w: Constant) -> Constant:
@@ -67,7 +53,7 @@ def _by_tap(w: Constant) -> Constant:
 def _geometry(step: Step, plan: Plan) -> tuple[PlanTensor, PlanTensor, list[int], list[int]]:
     """x, y, [M, H, W, C, OH, OW, O] and [KH, KW, SH, SW, PT, PL, DH, DW]; rank 3 gets H = 1."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    w = _weight(plan, step.inputs[1])
+    w = weight_of(plan, step.inputs[1])
     one = [1] * (4 - len(x.dims))
     xd = [x.dims[0], *one, *x.dims[1:]]
     yd = [y.dims[0], *one, *y.dims[1:]]
@@ -95,14 +81,19 @@ def _residual(step: Step, plan: Plan) -> PlanTensor | None:
     return None
 
 
+def _problem(step: Step, plan: Plan, by_channel: bool = False) -> Convolution:
+    """A Conv; its taps are (O, KH·KW·C/groups), of a depthwise one (C, KH·KW)."""
+    x, y, sizes, window = _geometry(step, plan)
+    w = weight_of(plan, step.inputs[1])
+    taps = (w if by_channel else _by_tap(w)).reshape(w.shape[0], -1)
+    bias, act = bias_of(plan, step, 2, w.shape[0]), Activation.of(step)
+    groups = int(step.attrs.get("group", 1))
+    return Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act, groups)
+
+
 @builds("conv2d", "Conv")
 def conv(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    x, y, sizes, window = _geometry(step, plan)
-    w = _weight(plan, step.inputs[1])
-    count = w.shape[0]
-    taps = _by_tap(w).reshape(count, -1)
-    bias, act = _bias(plan, step, 2, count), Activation.of(step)
-    return _tiled(target, Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act))
+    return _tiled(target, _problem(step, plan))
 
 
 def _tiled(target: Target, problem: Convolution) -> list[Launch]:
@@ -111,17 +102,24 @@ def _tiled(target: Target, problem: Convolution) -> list[Launch]:
 
 @builds("conv2d_depthwise", "Conv")
 def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    profile = target.profile
-    x, y, sizes, window = _geometry(step, plan)
-    w = _weight(plan, step.inputs[1])
-    packed = w.reshape(w.shape[0], -1).T
-    residual = _residual(step, plan)
-    bias, act = _bias(plan, step, 2, w.shape[0]), Activation.of(step)
-    problem = Convolution(x, y, sizes, window, packed.T, bias, residual, act)
-    if _through_images(target, problem):
+    problem = _problem(step, plan, by_channel=True)
+    ways = ["buffer", "simple"]
+    if target.profile.local_tiles and image.suits(target.profile, problem, depthwise=True):
+        # The vendor's way before anything was measured.
+        ways.insert(0 if target.profile.prefers_images else 1, "image")
+    way = target.pick(f"depthwise_{problem.y.dtype.value}_{problem.key}", ways)
+    if way == "image":
         return image.convolved(problem, depthwise=True)
-    _, height, width, channels, out_h, out_w, _ = sizes
-    kh, kw, sh, sw, top, left, dh, dw = window
+    if way == "simple":
+        return simple.convolved(problem, target.profile)
+    return [_by_vectors(problem, target.profile)]
+
+
+def _by_vectors(problem: Convolution, profile: DeviceProfile) -> Launch:
+    """A depthwise convolution: an item has a vector of channels at a few neighbouring pixels."""
+    y = problem.y
+    _, height, width, channels, out_h, out_w, _ = problem.sizes
+    kh, kw, sh, sw, top, left, dh, dw = problem.window
     v, py, px = vector(profile, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
     tail = not profile.local_tiles and v < _NARROW and channels > profile.lanes
     v = profile.lanes if tail else v
@@ -132,12 +130,13 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
     if profile.local_tiles and enough and sh == sw == dh == dw == 1:
         py, px = tall, wide
     args = [
-        x, _stored(packed, y), bias, residual or y, y,
+        problem.x, problem.taps.T.cast(y.dtype), problem.bias, problem.residual or y, y,
         images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie,
     ]  # fmt: skip
     aligned = all(n % v == 0 for n in (channels, *lie))
     options = join(
-        _options(step, y, residual), "#define FAST_FMA" if profile.fast_fma else "",
+        weights_option(y.dtype), "#define RESIDUAL" if problem.residual is not None else "",
+        problem.act.options, "#define FAST_FMA" if profile.fast_fma else "",
         vectors(profile, v, aligned), "#define TAIL" if tail else "",
         f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
@@ -147,66 +146,26 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
     if not profile.local_tiles:
         wide, high = group = _CPU_GROUPS[blocks >= _CPU_GROUPS[1][0]]
         blocks, items = -(-blocks // wide) * wide, -(-items // high) * high
-    return [Launch("depthwise", "depthwise", args, (blocks, items), options, group)]
-
-
-def _through_images(target: Target, problem: Convolution) -> bool:
-    """For depthwise convolutions of GPUs: the vendor's way before anything was measured."""
-    if not (target.profile.local_tiles and image.suits(target.profile, problem, depthwise=True)):
-        return False
-    ways = ("image", "buffer") if target.profile.prefers_images else ("buffer", "image")
-    name = "_".join(map(str, [*problem.sizes, *problem.window]))
-    return target.pick(f"depthwise_{problem.y.dtype.value}_{name}", ways) == "image"
+    return Launch("depthwise", "depthwise", args, (blocks, items), options, group)
 
 
 @builds("conv2d_grouped", "Conv")
 def grouped(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    x, y, sizes, window = _geometry(step, plan)
-    w = _weight(plan, step.inputs[1])
-    packed = _by_tap(w).transpose(1, 2, 0)
-    residual = _residual(step, plan)
-    bias = _bias(plan, step, 2, w.shape[0])
-    group = int(step.attrs.get("group", 1))
-    args = [x, _stored(packed, y), bias, residual or y, y, *sizes, *window, group]
-    return [
-        Launch(
-            "conv_grouped", "conv_grouped", args, (sizes[6], sizes[0]), _options(step, y, residual)
-        )
-    ]
-
-
-@builds("deconv2d", "ConvTranspose")
-def deconv(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    w = _weight(plan, step.inputs[1])  # (C, O/g, KH, KW)
-    group = int(step.attrs.get("group", 1))
-    logical = (x.dims[0], x.dims[-1], *x.dims[1:-1])
-    found = transposed_window(logical, list(w.shape[2:]), step.attrs)
-    fits = list(w.shape[2:]) == list(found["strides"]) and not any(found["pads"])
-    even = fits and y.dims[1:3] == (x.dims[1] * w.shape[2], x.dims[2] * w.shape[3])
-    if even and group == 1 and (x.dims[3] % 4 == 0 or not target.profile.local_tiles):
-        kind = gpu if target.profile.local_tiles else cpu
-        made = kind.scattered(step, target, x, y, w, _bias(plan, step, 2, w.shape[1]))
-        if made:
-            return made
-    cin, per = w.shape[0] // group, w.shape[1]
-    packed = w.reshape(group, cin, per, -1).transpose(3, 1, 0, 2).reshape(-1, group * per)
-    bias = _bias(plan, step, 2, group * per)
-    m = y.dims[0] * y.dims[1] * y.dims[2]
-    sizes = [m, *x.dims[1:], y.dims[1], y.dims[2], y.dims[3]]
-    window = [*w.shape[2:], *found["strides"], *found["pads"][:2], *found["dilations"]]
-    args = [x, _stored(packed, y), bias, y, *sizes, *window, group]
-    return [Launch("deconv", "deconv", args, (sizes[6], m), _options(step, y, None))]
+    """Groups are planes of one product for CPUs; on a GPU an item has an output first."""
+    problem, kinds = _problem(step, plan), {"direct": cpu.direct, "simple": simple.convolved}
+    ways = list(reversed(kinds)) if target.profile.local_tiles else list(kinds)
+    size = f"grouped_{problem.y.dtype.value}_{problem.key}_{problem.groups}"
+    return kinds[target.pick(size, ways)](problem, target.profile)
 
 
 @builds("gemm", "Gemm")
 def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """A (M,K) with constant B as a 1x1 convolution of M pixels."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    b = _weight(plan, step.inputs[1])
+    b = weight_of(plan, step.inputs[1])
     taps = b if step.attrs.get("transB") else b.T
     taps = taps.scaled(step.attrs.get("alpha", 1.0))
     m, k = x.dims
     sizes = [m, m, 1, k, m, 1, taps.shape[0]]
-    bias, act = _bias(plan, step, 2, taps.shape[0]), Activation.of(step)
+    bias, act = bias_of(plan, step, 2, taps.shape[0]), Activation.of(step)
     return _tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, act=act))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
+from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch, Scratch
 from .options import IDENTITY, Activation, join, storage_option, vector
@@ -26,8 +27,6 @@ _PIXELS = (1, 2, 4, 7, 8, 9)
 _TILE_COST = 1.5
 #: KH, KW, SH, SW, DH and DW of one tap, as conv.cl wants them.
 _ONE_TAP = [1] * 6
-#: Elements from plane to plane where there is one.
-_ONE_PLANE = (0, 0, 0)
 #: Below so many output pixels, 36 small products lose to one.
 _MIN_WINOGRAD_PIXELS = 100
 
@@ -71,14 +70,12 @@ def packed(taps: Constant, channels: int) -> Constant:
 
 
 def tiled(problem: Convolution, target: Target) -> list[Launch]:
-    if _wants_winograd(problem):
-        name = "_".join(map(str, [*problem.sizes, *problem.window]))
-        if (
-            target.pick(f"conv_{problem.y.dtype.value}_{name}", ("Winograd", "direct"))
-            == "Winograd"
-        ):
-            return _winograd(problem, target.profile)
-    return direct(problem, target.profile)
+    ways = ["Winograd"] if _wants_winograd(problem) else []
+    ways += ["direct", "simple"]
+    way = target.pick(f"conv_{problem.y.dtype.value}_{problem.key}", ways)
+    if way == "Winograd":
+        return _winograd(problem, target.profile)
+    return (direct if way == "direct" else simple.convolved)(problem, target.profile)
 
 
 def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
@@ -100,16 +97,18 @@ def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
     if (kh, kw, sh, sw) == (1, 1, 1, 1) and (tall, wide) == (height, width):
         rows, out_w, wide = 1, m, m  # every pixel lies a constant step after the one before
         out_h = tall = 1
-    block = block_of(profile, out_w, outputs)
+    groups, own = problem.groups, outputs // problem.groups
+    block = block_of(profile, out_w, own)
     options = join(storage_option(y.dtype), problem.act.rest)
-    weights = packed(problem.taps, block.channels)
-    blocks = weights.shape[0]
-    bias = problem.bias.padded(blocks * block.channels)
+    weights = packed(problem.taps.reshape(groups, own, -1), block.channels)
+    _, blocks, depth, count = weights.shape
+    bias = problem.bias.reshape(groups, own).padded(groups, blocks * count)
     tensors = [source, weights, bias, problem.residual or y, y]
-    inside = [tall, wide, channels, out_h, out_w, outputs]
+    inside = [tall, wide, channels // groups, out_h, out_w, own]
     steps = [kh, kw, sh, sw, dh, dw]
-    more = [*lie, *_ONE_PLANE, *problem.ending]
-    sums = _sums(profile, block, tensors, inside, steps, (rows, blocks, 1), options, more)
+    planes = [channels // groups, blocks * depth * count, blocks * count, own]
+    more = [*lie, outputs, *planes, *problem.ending]
+    sums = _sums(profile, block, tensors, inside, steps, (rows, blocks, groups), options, more)
     return [*launches, sums]
 
 
@@ -126,6 +125,9 @@ def product(
     many a and b have, 1 or batch."""
     profile = target.profile
     batch, m, n, k = sizes
+    size = f"matmul_{y.dtype.value}_{batch}_{m}_{n}_{k}"
+    if not profile.local_tiles and target.pick(size, ("direct", "simple")) == "simple":
+        return simple.product(step, profile, a, b, y, sizes, planes)
     block = block_of(profile, m, n)
     blocks = -(-n // block.channels)
     weights = Scratch(planes[1] * blocks * k * block.channels * 4)
@@ -138,12 +140,12 @@ def product(
         frame = (0, 0, planes[0] * m, 1)
         launches.append(_surround(a, source, 1, whole, frame, [k, 0], profile))
     steps = [0 if p == 1 else count for p, count in zip(planes, (m * k, blocks * k))]
-    apart = (steps[0], steps[1] * block.channels, m * n)
+    apart = (steps[0], steps[1] * block.channels, 0, m * n)
     act = Activation.of(step)
     text = join(storage_option(y.dtype), act.rest)
     tensors = [source, weights, Constant.zeros(blocks * block.channels), y, y]
     inside = [1, m, k, 1, m, n]
-    more = [k, 0, n, 0, *apart, *act.arguments, 0]
+    more = [k, 0, n, 0, n, *apart, *act.arguments, 0]
     sums = _sums(profile, block, tensors, inside, _ONE_TAP, (1, blocks, batch), text, more)
     return [*launches, sums]
 
@@ -171,7 +173,10 @@ def scattered(
     inner = Convolution(x, made, sizes, POINTWISE, taps, tiled_bias, act=act)
     text = join(storage_option(y.dtype), f"#define V {target.profile.lanes}\n#define WIDTH 1")
     args = [made, y, n * height, width, kh, kw * cout]
-    return [*tiled(inner, target), Launch("pack", "spread", args, (n * height, kh), text, (1, 1))]
+    return [
+        *direct(inner, target.profile),
+        Launch("pack", "spread", args, (n * height, kh), text, (1, 1)),
+    ]
 
 
 def _sums(
@@ -186,8 +191,8 @@ def _sums(
 ) -> Launch:
     """The sums of conv.cl. `tensors` are x, w, bias, residual and y, `sizes` H, W, C, OH, OW and O,
     `steps` KH, KW, SH, SW, DH and DW, `grid` rows of outputs, blocks of channels and planes,
-    `more` the places of x and y (problem.places), the elements from plane to plane of x, w and y,
-    and what a layer ends with (problem.ending)."""
+    `more` the places of x and y (problem.places), the elements from pixel to pixel of the residual,
+    those from plane to plane of x, w, bias and y, and what a layer ends with (problem.ending)."""
     fma = "#define FAST_FMA" if profile.fast_fma else ""
     text = join(options, fma, block.defines())
     items = (grid[0] * -(-sizes[4] // block.tm), *grid[1:])
@@ -226,11 +231,11 @@ def _winograd(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
     blocks = weights.shape[1]
-    apart = (tiles * channels, blocks * channels * block.channels, tiles * outputs)
+    apart = (tiles * channels, blocks * channels * block.channels, 0, tiles * outputs)
     tensors = [before, weights, Constant.zeros(blocks * block.channels), after, after]
     inside, grid = [1, tiles, channels, 1, tiles, outputs], (1, blocks, WINOGRAD_POINTS)
     text = join(storage_option(problem.y.dtype), problem.act.rest)
-    more = [channels, 0, outputs, 0, *apart, *IDENTITY.arguments, 0]
+    more = [channels, 0, outputs, 0, outputs, *apart, *IDENTITY.arguments, 0]
     group = (1, 8)
     v, u = vector(profile, DType.F32, channels), vector(profile, DType.F32, outputs)
     return [

@@ -89,6 +89,6 @@ def place(tensor: PlanTensor | Scratch, width: int) -> list[int]:
     return [width, 0]
 
 
-def element_type(tensor: PlanTensor) -> str:
+def element_type(tensor: PlanTensor | Scratch) -> str:
     """Integer type of a tensor's element size, for copies."""
     return {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}[tensor.dtype.itemsize]

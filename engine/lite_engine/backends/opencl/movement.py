@@ -14,7 +14,7 @@ from ...ops._core import f32_to_bf16
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
-from .launch import Launch, element_type, place
+from .launch import Launch, Scratch, element_type, place
 from .options import CPU_RUN, join, rows_per_item, storage_option, vector, vectors
 from .profile import DeviceProfile
 from .registry import Target, builds
@@ -28,8 +28,8 @@ _BLOCK = 16
 
 def strided_copy(
     profile: DeviceProfile,
-    x: PlanTensor,
-    y: PlanTensor,
+    x: PlanTensor | Scratch,
+    y: PlanTensor | Scratch,
     dims: tuple[int, ...],
     x_strides: list[int],
     y_strides: list[int],
@@ -39,7 +39,8 @@ def strided_copy(
     """y[y_at + i·y_strides] = x[x_at + i·x_strides] for every i below dims."""
     merged = collapsed(dims, x_strides, y_strides)
     if merged is None:
-        raise UnsupportedOperatorError(tr("a copy over more than six separate axes"), where=y.name)
+        where = getattr(y, "name", "")
+        raise UnsupportedOperatorError(tr("a copy over more than six separate axes"), where=where)
     d, (sx, sy) = merged
     kind = element_type(y)
     if d[:3] == [1, 1, 1] and sx[5] == sy[5] == 1:
@@ -52,8 +53,8 @@ def strided_copy(
 
 def _row_copy(
     profile: DeviceProfile,
-    x: PlanTensor,
-    y: PlanTensor,
+    x: PlanTensor | Scratch,
+    y: PlanTensor | Scratch,
     kind: str,
     size: tuple[int, int, int],
     source: tuple[int, int, int],

@@ -15,7 +15,7 @@ POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """Channels-last x and y. `taps` are (O, KH·KW·C), `bias` (O,). A Gemm of M rows is a
+    """Channels-last x and y. `taps` are (O, KH·KW·C/groups), `bias` (O,). A Gemm of M rows is a
     convolution of M pixels, H = M and W = 1."""
 
     x: PlanTensor | Scratch
@@ -26,11 +26,17 @@ class Convolution:
     bias: Constant
     residual: PlanTensor | None = None
     act: Activation = IDENTITY
+    groups: int = 1
 
     @property
     def images(self) -> int:
         m, _, _, _, out_h, out_w, _ = self.sizes
         return m // (out_h * out_w)
+
+    @property
+    def key(self) -> str:
+        """Names its size where ways are measured."""
+        return "_".join(map(str, [*self.sizes, *self.window]))
 
     @property
     def pointwise(self) -> bool:

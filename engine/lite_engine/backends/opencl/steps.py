@@ -8,7 +8,7 @@ from ...errors import UnsupportedOperatorError
 from ...plan import Plan, Step
 
 # The modules register their builders when they are imported.
-from . import convolutions, elementwise, movement, recurrent, reductions  # noqa: F401
+from . import convolutions, deconvolutions, elementwise, movement, recurrent, reductions  # noqa: F401
 from .launch import Launch
 from .registry import BUILDERS, Target, kernels
 

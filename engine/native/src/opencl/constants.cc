@@ -196,6 +196,20 @@ bool winograd(size_t limit, Env& env, const Array& a, Array* out) {
   return true;
 }
 
+// The elements of one axis in the opposite order.
+bool reverse(const ConstantStep& step, size_t limit, Env& env, const Array& a, Array* out) {
+  if (step.count != 1 || step.values[0] >= static_cast<uint32_t>(a.rank)) return misfit(env);
+  *out = a;
+  if (!make(out, limit, env)) return false;
+  const uint64_t n = a.dims[step.values[0]];
+  size_t bytes = dtype_bytes(a.dtype);  // of an element of that axis
+  for (int i = static_cast<int>(step.values[0]) + 1; i < a.rank; ++i) bytes *= a.dims[i];
+  for (size_t whole = 0; whole < a.bytes; whole += n * bytes)
+    for (uint64_t k = 0; k < n; ++k)
+      memcpy(out->data + whole + (n - 1 - k) * bytes, a.data + whole + k * bytes, bytes);
+  return true;
+}
+
 bool apply(const ConstantStep& step, size_t limit, Env& env, Array* a) {
   if (step.operation == Operation::kReshape) return reshape(step, limit, env, a);
   if (step.operation == Operation::kScale) return scale(step, env, a);
@@ -210,6 +224,7 @@ bool apply(const ConstantStep& step, size_t limit, Env& env, Array* a) {
     case Operation::kFloat:
       good = convert(DType::kF16, DType::kF32, limit, env, *a, &out);
       break;
+    case Operation::kReverse: good = reverse(step, limit, env, *a, &out); break;
     default: good = winograd(limit, env, *a, &out); break;
   }
   if (!good) return false;

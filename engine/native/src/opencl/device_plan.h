@@ -19,6 +19,7 @@ enum class Operation : uint8_t {
   kFloat,
   kScale,
   kWinograd,
+  kReverse,
 };
 
 struct ConstantStep {

@@ -1,8 +1,9 @@
 // Convolution for CPUs, without local memory and barriers. A work-item makes TM neighbouring pixels of an
 // output row times NV vectors of channels, all sums in registers. x (N,H,W,C) is float and carries its
 // padding, so that every tap lies inside; w (blocks, KH·KW·C, NV·V); y (N,OH,OW,O). Pixels lie XP and YP
-// elements apart, the first x_at and y_at from the start; the residual is dense. Axis 2 numbers independent
-// products, `x_plane`, `w_plane` and `y_plane` elements apart.
+// elements apart, the first x_at and y_at from the start, those of the residual RP from 0 on. Axis 2 numbers
+// independent products or groups of channels, `x_plane`, `w_plane`, `bias_plane` and `y_plane` elements apart;
+// the residual's groups lie as far apart as those of y.
 #define BN (NV * V)
 #if NV == 2
 #define SECOND(...) __VA_ARGS__
@@ -28,8 +29,8 @@
       }                                                                   \
     }
 #define FINISH(t)                                                        \
-  put_all(a##t, residual, old + t * O, y, to + t * YP, ENDING_ARGS);     \
-  SECOND(put_all(b##t, residual, old + t * O + V, y, to + t * YP + V, ENDING_ARGS);)
+  put_all(a##t, residual, old + t * RP, y, to + t * YP, ENDING_ARGS);    \
+  SECOND(put_all(b##t, residual, old + t * RP + V, y, to + t * YP + V, ENDING_ARGS);)
 #define KEEP(t) done[t * NV] = a##t; SECOND(done[t * NV + 1] = b##t;)
 
 // Residual and activation of V channels.
@@ -58,8 +59,8 @@ inline void put(FV v, global const T *residual, int old, global T *y, int to, in
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float *x, global const float *w, global const float *bias,
           global const T *residual, global T *y, int H, int W, int C, int OH, int OW, int O, int KH,
-          int KW, int SH, int SW, int DH, int DW, int XP, int x_at, int YP, int y_at, int x_plane, int w_plane,
-          int y_plane, ENDING) {
+          int KW, int SH, int SW, int DH, int DW, int XP, int x_at, int YP, int y_at, int RP, int x_plane,
+          int w_plane, int bias_plane, int y_plane, ENDING) {
   const int tiles = (OW + TM - 1) / TM, row = get_global_id(0) / tiles;
   const int ox = get_global_id(0) % tiles * TM, valid = min(TM, OW - ox);
   const int o = get_global_id(1) * BN, step = SW * XP;
@@ -67,8 +68,10 @@ void conv(global const float *x, global const float *w, global const float *bias
   const int joined = DW == 1 && XP == C, across = joined ? 1 : KW, run = joined ? KW * C : C;
   x += (size_t)get_global_id(2) * x_plane + ((row / OH * H + row % OH * SH) * W + ox * SW) * XP + x_at;
   w += (size_t)get_global_id(2) * w_plane + (size_t)o * KH * KW * C;
+  bias += (size_t)get_global_id(2) * bias_plane;
+  residual += (size_t)get_global_id(2) * y_plane;
   y += (size_t)get_global_id(2) * y_plane;
-  const int old = (row * OW + ox) * O + o, to = (row * OW + ox) * YP + y_at + o;
+  const int old = (row * OW + ox) * RP + o, to = (row * OW + ox) * YP + y_at + o;
   const FV first = LDFV(bias, o);
   SECOND(const FV second = LDFV(bias, o + V);)
   EACH(TM, START)
@@ -92,6 +95,6 @@ void conv(global const float *x, global const float *w, global const float *bias
   EACH(TM, KEEP)
   for (int i = 0; i < valid * NV; ++i) {
     const int pixel = i / NV, beside = i % NV * V;
-    put(done[i], residual, old + pixel * O + beside, y, to + pixel * YP + beside, O - o - beside, ENDING_ARGS);
+    put(done[i], residual, old + pixel * RP + beside, y, to + pixel * YP + beside, O - o - beside, ENDING_ARGS);
   }
 }
