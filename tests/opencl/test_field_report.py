@@ -190,7 +190,8 @@ def test_another_machine_takes_it_over(
     assert "imported 0 failed variants and 0 measured sizes" in capsys.readouterr().out
     session = lw.open(lw.shipped("digits.onnx"))
     adopted = session.import_tuning(path)
-    assert (adopted.failures, adopted.tuning) == ([], {}) and adopted.known == told["known"] + 2
+    assert (adopted.failures, adopted.tuning) == ([], {})
+    assert adopted.known == len(told["failures"]) + 2
     assert session.code[-1] == f"session.import_tuning({str(path)!r})"
 
 
