@@ -350,7 +350,7 @@ conv.kernel(
     dtype=_BOTH,
     when=_device_conv,
     rank=4,
-    why=tr("each group by itself"),
+    why=tr("each group on its own"),
 )
 
 
