@@ -50,8 +50,22 @@ def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.
         raise UsageError(_why(path, tr("a .npz file"), error), where=path) from None
 
 
+def array_shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
+    """Name → shape of the arrays of a `.npz` file, from their headers. Raises UsageError."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name: shape for name, shape, _ in _headers(archive)}
+    except _DAMAGED as error:
+        raise UsageError(_why(path, "a .npz file", error), where=path) from None
+
+
 def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]:
-    """(name, shape) of the arrays above LARGE_BYTES, from their headers."""
+    """(name, shape) of the arrays above LARGE_BYTES."""
+    return [(name, shape) for name, shape, size in _headers(archive) if size > LARGE_BYTES]
+
+
+def _headers(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...], int]]:
+    """(name, shape, bytes) of the arrays, from their headers."""
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
@@ -65,8 +79,8 @@ def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]
                     tr("{member} has an unknown version of the .npy format", member=member)
                 )
             shape, _, dtype = reader(file)
-        if math.prod(shape) * dtype.itemsize > LARGE_BYTES:
-            found.append((member.removesuffix(".npy"), tuple(shape)))
+        size = math.prod(shape) * dtype.itemsize
+        found.append((member.removesuffix(".npy"), tuple(shape), size))
     return found
 
 

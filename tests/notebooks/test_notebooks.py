@@ -35,6 +35,15 @@ def test_links_lead_to_lessons(path: Path) -> None:
         assert (path.parent / target).exists(), target
 
 
+def test_the_story_of_the_first_failing_layer_stays_on_screen() -> None:
+    """Whatever runs after the Workbench of lesson 6 leaves its session as it is."""
+    cells = json.loads((ROOT / "notebooks" / "06_find_the_first_failing_layer.ipynb").read_text())
+    code = ["".join(c["source"]) for c in cells["cells"] if c["cell_type"] == "code"]
+    at = next(i for i, text in enumerate(code) if "Workbench(session" in text)
+    rest = "\n".join(code[at + 1 :])
+    assert "override" in rest and "session." not in rest.replace("lw.", "")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
 def test_lesson_runs(path: Path, tmp_path: Path) -> None:

@@ -188,6 +188,18 @@ def test_trade_off_chooses_the_fastest_within_the_budget():
     assert widget.best == -1
 
 
+def test_trade_off_does_not_follow_noise():
+    """Of versions whose intervals overlap the fastest's: the most accurate, then the smallest."""
+    points = [{"method": "kl", "kept": [], "accuracy": a, "latency_ms": ms, "bytes": size,
+               "latency_ci_ms": 0.1}
+              for a, ms, size in ((98.0, 3.0, 9), (98.0, 3.15, 7), (97.9, 2.99, 5), (99, 3.5, 9))
+              ]  # fmt: skip
+    fp = {"accuracy": 98.4, "latency_ms": 6, "bytes": 40}
+    assert lw.TradeOff(points=points, float_=fp).best == 1
+    swapped = [{**p, "latency_ms": 6.0 - p["latency_ms"] + 0.15} for p in points[:2]]
+    assert lw.TradeOff(points=swapped, float_=fp).best == 1, "noise the other way round"
+
+
 def test_stepper_knows_its_steps():
     stepper = lw.Stepper()
     stepper.set_step("Profile", "done", "5.99 ms")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +72,20 @@ def test_completion(shell: Any) -> None:
     assert "--tap" in complete(shell, "%%lite\nrun {model} --ta")
     shell.run_cell("import lite_workbench\ns = lite_workbench.open(model)")
     assert complete(shell, "%lite compare {model} --until /b3/d")[:1] == ["/b3/dw/Conv"]
+
+
+def test_files_are_completed_and_nothing_of_python(
+    shell: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets").mkdir()
+    for name in ("one.onnx", "notes.txt", "nets/two.tflite", "nets/.hidden.onnx"):
+        (tmp_path / name).write_bytes(b"")
+    assert set(complete(shell, "%lite info ")) == {"nets/", "one.onnx", "{model}"}
+    assert complete(shell, "%lite info ne") == ["nets/"]
+    assert complete(shell, "%lite info nets/") == ["nets/two.tflite"]
+    assert complete(shell, "%lite info absent") == complete(shell, "%lite info no/where") == []
+    assert complete(shell, "%lite run one.onnx --input no") == ["notes.txt"]
 
 
 def test_unloading_takes_it_away(shell: Any) -> None:

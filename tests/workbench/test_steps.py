@@ -22,7 +22,7 @@ from lite_workbench.jobs import duration
 from lite_workbench.steps import STEPS, step_class
 from lite_workbench.workbench import step_states
 
-from tests.small_models import classifier
+from tests.small_models import Builder, classifier
 
 pytestmark = pytest.mark.cpu
 
@@ -238,10 +238,72 @@ def test_how_a_picture_fits_is_chosen_in_either_step(tmp_path: Path, monkeypatch
     assert "own" not in dict(run.header.selects[0]["options"])
 
 
+def test_only_samples_that_fit_are_offered(tmp_path: Path, monkeypatch: Any) -> None:
+    """Those of another model have other shapes or names; those named like the model come first."""
+    monkeypatch.chdir(tmp_path)
+    image = np.zeros((3, 3, 20, 20), np.float32)
+    np.savez("other.npz", x=np.zeros((3, 1, 32, 32), np.float32))
+    np.savez("text.npz", tokens=np.zeros((3, 7), np.int64))
+    np.savez("a_few.npz", x=image)
+    np.savez("m_held.npz", image)
+    (tmp_path / "broken.npz").write_bytes(b"PK nothing")
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    header = lw.Workbench(made, step="Quantize").step("Quantize").header
+    assert [text for _, text in header.selects[0]["options"]] == ["m_held.npz", "a_few.npz"]
+    assert header.values["samples"].endswith("m_held.npz")
+
+
+def test_a_dropped_image_says_where_it_lies(session: lw.Session, tmp_path: Path) -> None:
+    run = lw.Workbench(session, step="Run").step("Run")
+    run._picture("seven.png", lw.shipped("digits.png").read_bytes())
+    settle(session)
+    assert run.header.note == f"copied to {(tmp_path / 'seven.png').resolve()}"
+    run.drop.picked = str(lw.shipped("digits.png"))
+    settle(session)
+    assert run.header.note == ""
+
+
+def test_one_name_for_a_block(tmp_path: Path, monkeypatch: Any) -> None:
+    """Names without scopes: chart, table, graph and strip take the graph's blocks."""
+    monkeypatch.chdir(tmp_path)
+    b = Builder((1, 8, 32, 32), "chain")
+    y = b.x
+    for i in range(40):
+        y = b.conv(y, 8, 8, 3, strides=[2, 2] if i % 15 == 14 else [1, 1], activation="Relu")
+    made = lw.open(optimize(b.done(y)).save("chain.lite"))
+    made.profile("x86", runs=2)
+    made.compare("x86", "reference")
+    bench = lw.Workbench(made)
+    profile, compare = bench.step("Profile"), bench.step("Compare")
+    blocks = {n["name"]: n["block"] for n in profile.graph.graph["nodes"]}
+    assert len(set(blocks.values())) > 2
+    views = [profile.chart.profile, profile.table.profile, compare.strip.comparison,
+             compare.graph.comparison]  # fmt: skip
+    for rows in (view["layers"] for view in views):
+        shown = {r["name"]: r["block"] for r in rows if r["name"] in blocks}
+        assert len(shown) >= 40 and all(blocks[name] == block for name, block in shown.items())
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"name": "a b"}, "name"), ({"address": "nowhere"}, "address"),
+     ({"name": "local"}, "name"), ({"ssh_config": "/no/config"}, "ssh_config")],
+)  # fmt: skip
+def test_the_board_form_marks_the_field(
+    session: lw.Session, values: dict[str, str], field: str
+) -> None:
+    step = step_class("Target")(session)
+    given = {"name": "pi", "address": "ssh://pi@10.0.0.5", "ssh_config": "", **values}
+    click(step.form, "submit", values=given)
+    assert list(step.form.errors) == [field] and step.form.errors[field]
+    assert step.form.values == given, "what was typed stays"
+    assert step.notice.layout.display == "none", "no path that has nothing to do with it"
+
+
 def test_arrays_are_not_fitted(tmp_path: Path, monkeypatch: Any) -> None:
     """Samples in an .npz are inputs already: nothing about pictures is asked."""
     monkeypatch.chdir(tmp_path)
-    np.savez("arrays.npz", x=np.zeros((2, 3, 16, 16), np.float32))
+    np.savez("arrays.npz", x=np.zeros((2, 3, 20, 20), np.float32))
     Path("pictures").mkdir()
     (tmp_path / "pictures" / "one.png").write_bytes(b"")
     made = lw.open(optimize(classifier()).save("m.lite"))
@@ -364,9 +426,9 @@ def test_boards_are_added_checked_and_removed(session: lw.Session, tmp_path: Pat
         assert card["state"] == "broken" and card["stages"][0]["state"] == "attention"
         assert card["notice"]["detail"] and "Traceback" not in str(card)
         click(step.form, "submit", values={**lost, "address": "ssh://b@127.0.0.1"})
-        assert "exists already" in step.notice.what
+        assert "exists already" in step.form.errors["name"]
         click(step.form, "submit", values={**lost, "name": "b", "address": "http://x"})
-        assert "not known" in step.notice.what
+        assert "not known" in step.form.errors["address"]
 
         click(step.form, "submit", values={"address": "local", "name": "here", "ssh_config": ""})
         settle(session)

@@ -195,6 +195,7 @@ class TradeOffPoint(TypedDict):
     kept: list[str]
     accuracy: float  # percent
     latency_ms: float
+    latency_ci_ms: NotRequired[float | None]  # half width of the 95 % interval
     bytes: int
 
 
@@ -208,7 +209,6 @@ class TargetCard(TypedDict):
     chip: str
     facts: list[list[str]]
     notice: NotRequired[dict[str, Any]]  # as in Notice
-    progress: NotRequired[dict[str, Any]]  # {"title", "done", "total", "left", "text"}
     stages: NotRequired[list[dict[str, Any]]]  # Stage: how far it was reached
     actions: NotRequired[list[list[str]]]  # [[id, word]]: buttons at the foot
     tick: NotRequired[bool]  # false: it cannot be chosen

@@ -13,6 +13,7 @@ import html
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from IPython.core.completer import SimpleCompletion, context_matcher
@@ -132,7 +133,7 @@ def run_verb(words: list[str]) -> Shown | None:
 
 @context_matcher(identifier="lite.verbs", priority=200)  # type: ignore[misc]
 def lite_matcher(context: Any) -> dict[str, Any]:
-    """Verbs, options and the values of options; files are left to IPython."""
+    """Verbs, options, the values of options, and files; nothing of Python."""
     before = context.line_with_cursor[: context.cursor_position]
     found = _LINE.match(before)
     in_cell = context.full_text.lstrip().startswith("%%lite")
@@ -142,7 +143,7 @@ def lite_matcher(context: Any) -> dict[str, Any]:
     words, fragment = text[: len(text) - len(_last(text))].split(), _last(text)
     choices = candidates(words, fragment, getattr(get_shell(), "user_ns", {}))
     fitting = [SimpleCompletion(text=c, type="lite") for c in choices if c.startswith(fragment)]
-    return {"completions": fitting, "suppress": bool(fitting), "ordered": True,
+    return {"completions": fitting, "suppress": True, "ordered": True,
             "matched_fragment": fragment}  # fmt: skip
 
 
@@ -157,7 +158,7 @@ def get_shell() -> Any:
 
 
 def candidates(words: list[str], fragment: str, names: Mapping[str, Any]) -> list[str]:
-    """What may stand next after these words; nothing where it is a file."""
+    """What may stand next after these words."""
     if not words:
         return available()
     if words[0] not in available():
@@ -166,14 +167,15 @@ def candidates(words: list[str], fragment: str, names: Mapping[str, Any]) -> lis
     options = {o: a for a in parser._actions for o in a.option_strings if o.startswith("--")}
     last = options.get(words[-1])
     if last is not None and last.nargs != 0:
-        return values_of(words[-1], last, names)
+        return values_of(words[-1], last, names, fragment)
     if fragment.startswith("-"):
         return [o for o in options if o not in words]
-    return models(words, names)
+    return models(fragment, names)
 
 
-def values_of(option: str, action: Any, names: Mapping[str, Any]) -> list[str]:
-    """Choices of an option; targets, backends and layers of open sessions where they fit."""
+def values_of(option: str, action: Any, names: Mapping[str, Any], fragment: str = "") -> list[str]:
+    """Choices of an option; targets, backends and layers of open sessions where they fit; else
+    files."""
     from .names import BACKENDS
     from .session import Session
 
@@ -184,17 +186,32 @@ def values_of(option: str, action: Any, names: Mapping[str, Any]) -> list[str]:
     if option in ("--layers", "--until", "--tap"):
         sessions = [v for v in names.values() if isinstance(v, Session)]
         return [n.name for s in sessions for n in s.model.graph.nodes]
-    return []
+    return files(fragment) if action.type is None else []
 
 
-def models(words: list[str], names: Mapping[str, Any]) -> list[str]:
-    """Model files of this folder, the shipped ones, and `{variables}` that hold a path."""
-    from pathlib import Path
+_MODELS = (".onnx", ".tflite", ".lite", ".nb", ".pdmodel", ".json", ".pb", ".caffemodel")
 
-    suffixes = (".onnx", ".tflite", ".lite", ".nb", ".pdmodel", ".pb", ".caffemodel")
-    here = [str(p) for p in sorted(Path().glob("*")) if p.suffix in suffixes]
-    held = [f"{{{k}}}" for k, v in names.items() if isinstance(v, Path) and v.suffix in suffixes]
-    return [*here, *held]
+
+def models(fragment: str, names: Mapping[str, Any]) -> list[str]:
+    """Model files and folders that begin like this, and `{variables}` that hold a model's path."""
+    held = [f"{{{k}}}" for k, v in names.items() if isinstance(v, Path) and v.suffix in _MODELS]
+    return [*files(fragment, _MODELS), *held]
+
+
+def files(fragment: str, suffixes: tuple[str, ...] = ()) -> list[str]:
+    """Folders, and files of these suffixes (of any without one), that begin with what is typed."""
+    head, slash, start = fragment.rpartition("/")
+    folder = Path(f"{head}{slash}" or ".").expanduser()
+    try:
+        found = sorted(folder.iterdir())
+    except OSError:
+        return []
+    shown = [p for p in found if p.name.startswith(start) and (start or p.name[0] != ".")]
+    return [
+        f"{head}{slash}{p.name}{'/' if p.is_dir() else ''}"
+        for p in shown
+        if p.is_dir() or not suffixes or p.suffix in suffixes
+    ]
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.arrays import read_arrays
+from lite_engine.arrays import array_shapes, read_arrays
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import TRAVELLING, Model, optimize
+from lite_engine.profile.measured import median_interval
 from lite_engine.quantize import (
     Options,
     Quantized,
@@ -137,6 +138,34 @@ def calibration(graph: Graph, images: Any) -> Any:
     return images
 
 
+def fits(graph: Graph, path: Path) -> bool:
+    """Can the arrays of an `.npz` be samples for a model? Those called like its inputs have their
+    shapes, with any number of samples; "images" are any that a model of pictures prepares. Only
+    headers are read."""
+    try:
+        shapes = array_shapes(path)
+    except UsageError:
+        return False
+    if "images" in shapes and any(len(v.shape or ()) == 4 for v in graph.inputs):
+        return True
+    names = [v.name for v in graph.inputs]
+    if len(names) == len(shapes) == 1:
+        names = list(shapes)
+    return all(
+        name in shapes and (value.shape is None or _alike(value.shape, shapes[name]))
+        for name, value in zip(names, graph.inputs, strict=True)
+    )
+
+
+def _alike(own: Sequence[Any], got: Sequence[int]) -> bool:
+    """One input, or several stacked along its first axis or a new one."""
+    return any(
+        len(own) - cut == len(have)
+        and all(not isinstance(a, int) or a == b for a, b in zip(own[cut:], have, strict=True))
+        for cut, have in ((0, got), (0, got[1:]), (1, got[1:]))
+    )
+
+
 def _coloured(picture: np.ndarray) -> np.ndarray:
     """(H,W) → (H,W,3): pre-processing takes it from there."""
     return np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
@@ -176,7 +205,7 @@ def explore(
         graph = quantize_static(made.parent, ranges, own, biases=made.biases)
         versions.append((names, model_from(graph, parent)))
     work.progress(0, 0)  # measuring is not counted
-    (texts, whole), *rest = _measured(
+    (texts, whole, _), *rest = _measured(
         [parent, *(model for _, model in versions)], made.held, threads
     )
     quantization.float_point = {
@@ -184,18 +213,19 @@ def explore(
     }  # fmt: skip
     quantization.points = [
         {"method": quantization.method, "kept": names, "latency_ms": latency,
-         "accuracy": 100 * float(np.mean([a == b for a, b in zip(texts, said, strict=True)])),
-         "bytes": _file_bytes(model)}
-        for (names, model), (said, latency) in zip(versions, rest, strict=True)
+         "latency_ci_ms": interval, "bytes": _file_bytes(model),
+         "accuracy": 100 * float(np.mean([a == b for a, b in zip(texts, said, strict=True)]))}
+        for (names, model), (said, latency, interval) in zip(versions, rest, strict=True)
     ]  # fmt: skip
     return quantization
 
 
 def _measured(
     models: Sequence[Model], feeds: Sequence[Mapping[str, np.ndarray]], threads: int | None
-) -> list[tuple[list[str], float]]:
-    """Of each model: what it says to each sample, and the median ms of one run. The models run
-    in turns, so that whatever else the machine does slows all of them alike."""
+) -> list[tuple[list[str], float, float | None]]:
+    """Of each model: what it says to each sample, the median ms of one run and the half width of
+    its 95 % interval. The models run in turns, so that whatever else the machine does slows all of
+    them alike."""
     predictors = [Predictor(model, threads=threads) for model in models]
     said = [
         [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
@@ -207,7 +237,10 @@ def _measured(
             began = time.perf_counter()
             predictor.run(feeds[0])
             own.append((time.perf_counter() - began) * 1e3)
-    return [(text, float(np.median(own))) for text, own in zip(said, times, strict=True)]
+    return [
+        (text, float(np.median(own)), median_interval(np.array(own)))
+        for text, own in zip(said, times, strict=True)
+    ]
 
 
 def _file_bytes(model: Model) -> int:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lite_engine.runtime.shares import sentence
+from lite_widgets._rows import complete
 
+from .state import comparisons
 from .verdict import verdict
 from .words import milliseconds, number, plural
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from lite_engine.plan import Plan
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
+
+    from .state._state import Pair, SessionState
 
 
 def graph_data(graph: Graph) -> dict[str, Any]:
@@ -88,22 +92,55 @@ def _suffixes(name: str) -> list[str]:
     return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)]
 
 
-def profile_data(profile: Profile) -> dict[str, Any]:
-    """A Profile: intervals and copies under the names that the widgets know."""
+def block_names(graph: Graph) -> dict[str, str]:
+    """Layer → the block that it belongs to, as the graph shows it: one name everywhere."""
+    rows = complete(graph_data(graph)["nodes"], "graph")
+    return {row["name"]: row["block"] for row in rows}
+
+
+def _set_blocks(rows: list[dict[str, Any]], graph: Graph | None, names: list[str]) -> None:
+    """Blocks of the rows called `names` in the graph; a row that is not there (a copy) belongs to
+    the layer after it, at the end to the last. Without a graph the scopes of names decide."""
+    known = block_names(graph) if graph is not None else {}
+    found = [known.get(name, "") for name in names]
+    if not any(found):
+        for row in rows:
+            row["block"] = block(row["name"]) if not row.get("overhead") else ""
+        _continue_blocks(rows)
+        return
+    following = next(name for name in reversed(found) if name)
+    for row, own in zip(reversed(rows), reversed(found), strict=True):
+        following = row["block"] = own or following
+
+
+def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]:
+    """A Profile: intervals and copies under the names that the widgets know, blocks under those of
+    the `graph` that was measured."""
     data = profile.to_dict()
     names: dict[str, int] = {}
     for i, row in enumerate(data["layers"]):
         row["backend"] = _backend(row["backend"], profile.backend)
-        row["block"] = block(row["name"]) if not row["overhead"] else ""
         if row["overhead"] and row["copy"] is None:
             row["copy"] = _copy(data["layers"], i, profile.backend)
         seen = names[row["name"]] = names.get(row["name"], 0) + 1
         if seen > 1:
             row["name"] = f"{row['name']} ({seen})"
-    _continue_blocks(data["layers"])
+    _set_blocks(data["layers"], graph, [row.name for row in profile.layers])
     data["emulated"] = not profile.times_meaningful
     data["ran"] = sentence(profile.shares, profile.backend)
     return data
+
+
+def session_profile(session: SessionState, backend: str) -> dict[str, Any]:
+    """A session's last profile of a backend."""
+    _, predictor = session.profiled[backend]
+    return profile_data(session.profiles[backend], predictor.graph)
+
+
+def session_comparison(session: SessionState, pair: Pair) -> dict[str, Any]:
+    """A session's last comparison of a pair."""
+    graph = comparisons.sides_of(session, pair)[pair[0]].graph
+    return comparison_data(session.comparisons[pair], graph)
 
 
 def _backend(name: str, own: str) -> str:
@@ -155,14 +192,13 @@ def work_data(info: ModelInfo) -> dict[str, Any]:
     return {"layers": layers}
 
 
-def comparison_data(comparison: Comparison) -> dict[str, Any]:
-    """A Comparison with its verdict in the words of the screen."""
+def comparison_data(comparison: Comparison, graph: Graph | None = None) -> dict[str, Any]:
+    """A Comparison with its verdict in the words of the screen; blocks under the names of the
+    baseline's `graph`."""
     data = comparison.to_dict()
     data["notice"] = verdict(comparison)
     data["layers"] = _worst_outputs(data["layers"])
-    for row in data["layers"]:
-        row["block"] = block(row["name"])
-    _continue_blocks(data["layers"])
+    _set_blocks(data["layers"], graph, [row["name"] for row in data["layers"]])
     return data
 
 

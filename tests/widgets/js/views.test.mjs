@@ -135,6 +135,8 @@ test("trade-off: the fastest version within the budget", async () => {
   const fp = { accuracy: 98.4, latency_ms: 6, bytes: 4 };
   assert.deepEqual([0.5, 2, 0.1, 0].map((b) => choose(points, "kl", fp, b)), [0, 1, 2, -1]);
   assert.equal(choose(points, "mse", fp, 9), -1);
+  const noisy = [[98, 3, 9], [98, 3.15, 7], [97.9, 2.99, 5], [99, 3.5, 9]].map(([accuracy, latency_ms, bytes]) => ({ method: "kl", accuracy, latency_ms, bytes, latency_ci_ms: 0.1, kept: [] }));
+  assert.equal(choose(noisy, "kl", fp, 0.5), 1); // as TradeOff.choose does
   assert.ok(frame(points, fp).y[0] < 97);
   const same = { ...fp, accuracy: 100 }; // no axis goes beyond 100 %
   assert.deepEqual([frame([same], same).y[1], frame([same], same).y[0] < 99.8], [100, true]);

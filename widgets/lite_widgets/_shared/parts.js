@@ -214,6 +214,11 @@ export function notice({ kind = "error", what, where, detail, fix, again, tried,
   </div>`;
 }
 
+/** What to do after the kernel has gone. */
+export const lostLine = html`<span class="lostline" role="status"
+  >The kernel was restarted; run this cell again</span
+>`;
+
 /** How far a job is: 31 of 50 · about 1 s. */
 export const counted = ({ done, total, left }) =>
   [total > 0 ? `${done || 0} of ${total}` : "", left].filter(Boolean).join(" · ");

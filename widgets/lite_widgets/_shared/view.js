@@ -25,6 +25,7 @@ import { Tip } from "./tip.js";
 
 const FOLLOWED = ["selected", "tolerance", "op_tolerances", "hidden_types", "colour_by", "hovered"];
 const SAVE_EVERY_MS = 120;
+const ASKS = "[data-action],select[data-set],input[type=file],.seg button";
 let views = 0;
 
 export function widget(spec) {
@@ -54,6 +55,7 @@ class View {
     this.root.className = `lite lite-${spec.name}`;
     host.appendChild(this.root);
     this.width = this.root.clientWidth;
+    this.lost = false; // the kernel that holds the model has gone
     this.#theme();
     this.#draw();
     this.#listen();
@@ -93,6 +95,7 @@ class View {
   }
 
   act(id, payload = {}) {
+    if (this.lost) return;
     const seq = ((this.get("action") || {}).seq || 0) + 1;
     this.set({ action: { ...payload, id, seq } });
   }
@@ -177,7 +180,29 @@ class View {
 
   #drawn() {
     this.spec.after?.(this);
+    this.#disable();
     this.mark();
+  }
+
+  /** Without a kernel nobody hears of a click: what asks for work cannot be pressed. */
+  #disable() {
+    if (!this.lost && !this.disabled) return;
+    for (const e of this.root.querySelectorAll(ASKS))
+      if (this.lost && !e.disabled) {
+        e.disabled = true;
+        e.dataset.lost = "";
+      } else if (!this.lost && "lost" in e.dataset) {
+        e.disabled = false;
+        delete e.dataset.lost;
+      }
+    this.disabled = this.lost;
+  }
+
+  /** ipywidgets marks the box around us when the kernel has gone, until it is back. */
+  #connection() {
+    this.lost = Boolean(this.root.closest(".jupyter-widgets-disconnected"));
+    this.root.classList.toggle("lost", this.lost);
+    this.draw();
   }
 
   /** Whether the widget itself is shown, not only its state. */
@@ -241,6 +266,7 @@ class View {
       if (this.dark !== before) this.draw();
     };
     on("change:theme", retheme);
+    on("comm_live_update", () => setTimeout(() => this.#connection(), 0)); // after the box heard
     this.stops.push(onThemeChange(retheme), keepKeys(root));
     this.stops.push(
       listen(

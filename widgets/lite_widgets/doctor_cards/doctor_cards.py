@@ -14,7 +14,7 @@ class DoctorCards(LiteWidget):
     cards   [data.TargetCard]
     chosen  ids of the targets to use; set by the ticks when `choose` is true.
 
-    Actions, each with the id of its "card": "again", "cancel", and those of the card itself.
+    Actions, each with the id of its "card": "again", and those of the card itself.
     """
 
     cards = PlainList(need=("id", "title", "state", "facts"))

@@ -17,8 +17,10 @@ function submit(c, event) {
   const values = read(c),
     lacks = missing(c.get("fields"), values);
   if (lacks.length) {
+    const named = c.get("fields").filter((f) => lacks.includes(f.label));
+    c.set({ values, errors: Object.fromEntries(named.map((f) => [f.name, "required"])) });
     c.say(`${lacks.join(", ")} missing`);
-    c.root.querySelector(`[data-field]:placeholder-shown`)?.focus();
+    c.root.querySelector(`[data-field="${CSS.escape(named[0].name)}"]`)?.focus();
     return;
   }
   c.act("submit", { values });
@@ -37,7 +39,7 @@ export default widget({
           .get("fields")
           .map(
             (f) =>
-              html`<label
+              html`<label class=${c.get("errors")[f.name] ? "wrong" : nothing}
                 ><span>${f.label}${f.optional ? html` <small>optional</small>` : nothing}</span
                 ><input
                   type="text"
@@ -45,8 +47,14 @@ export default widget({
                   autocomplete="off"
                   data-field="${f.name}"
                   placeholder="${f.hint || " "}"
+                  aria-invalid=${c.get("errors")[f.name] ? "true" : nothing}
                   .value=${c.get("values")[f.name] || ""}
-              /></label>`,
+                />${
+                  c.get("errors")[f.name]
+                    ? html`<small class="bad" role="alert">${c.get("errors")[f.name]}</small>`
+                    : nothing
+                }</label
+              >`,
           )}
         <div class="row">
           <button type="submit" class="btn pri">${c.get("button")}</button
@@ -54,5 +62,5 @@ export default widget({
         </div>
       </div>
     </form>`,
-  watch: ["title", "fields", "values", "button", "note"],
+  watch: ["title", "fields", "values", "errors", "button", "note"],
 });

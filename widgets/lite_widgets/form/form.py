@@ -12,6 +12,7 @@ class Form(LiteWidget):
 
     fields  [{"name", "label", "hint", "optional"}]; the button waits for those that are not
             optional. values: {name: text}, where the fields start; hint is an example in grey.
+    errors  {name: what is wrong with this field}; a field of them is marked, its text beneath.
     button  its word; note: a sentence beneath.
 
     Actions: {"id": "submit", "values"} (also by Enter), {"id": "close"}.
@@ -20,6 +21,7 @@ class Form(LiteWidget):
     title = t.Unicode("")
     fields = PlainList(need=("name", "label"))
     values = t.Dict()
+    errors = t.Dict()
     button = t.Unicode("Add")
     note = t.Unicode("")
 

@@ -6,6 +6,11 @@ import { ICONS } from "../_shared/icons.js";
 
 const runs = (j) => j.state !== "waiting";
 
+const stopped = (j) =>
+  html`<li class="next">
+    ${ICONS.attention}<span class="what">${j.title}</span><span class="mu">stopped</span>
+  </li>`;
+
 const line = (j) =>
   html`<li class=${runs(j) ? "now" : "next"}>
     ${runs(j) ? ICONS.running : ICONS.todo}<span class="what">${j.title}</span
@@ -23,7 +28,7 @@ export default widget({
     c.get("jobs").length
       ? html`<div class="card pad" role="status">
           <ul>
-            ${c.get("jobs").map(line)}
+            ${c.get("jobs").map(c.lost ? stopped : line)}
           </ul>
           ${c.get("shown") ? html`<p class="mu">Shown below: ${c.get("shown")}</p>` : nothing}
         </div>`

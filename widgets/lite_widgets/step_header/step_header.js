@@ -1,7 +1,7 @@
 // The question of a step, and what can be done about it.
 import { html, nothing, STILL } from "#template";
 import { widget } from "#view";
-import { button, choice, dot, segments } from "../_shared/parts.js";
+import { button, choice, dot, lostLine, segments } from "../_shared/parts.js";
 
 export default widget({
   name: "header",
@@ -19,8 +19,11 @@ export default widget({
           x.disabled,
         )}</label
       >`;
+    // In the Workbench the top bar says it.
+    const alone = !STILL && !c.root.closest(".lite-workbench");
     return html`<div class="hd">
       <h2>${c.get("title")}</h2>
+      ${c.lost && alone ? lostLine : nothing}
       ${
         s.options
           ? segments(

@@ -26,8 +26,8 @@ export default widget({
               aria-current=${s.name === c.get("current") ? "step" : nothing}
               aria-label="${s.name}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}"
             >
-              ${ICONS[s.state]}<span class="nm">${s.name}</span
-              ><span class="rs" title="${s.result || ""}">${s.result || ""}</span>
+              ${ICONS[c.lost && s.state === "running" ? "attention" : s.state]}<span class="nm">${s.name}</span
+              ><span class="rs" title="${s.result || ""}">${c.lost && s.state === "running" ? "stopped" : s.result || ""}</span>
             </button>
           </li>`,
       )}

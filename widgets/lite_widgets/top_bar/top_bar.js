@@ -1,7 +1,7 @@
 // What is open and what is running. It also carries the frame's style and theme.
 import { html, nothing } from "#template";
 import { widget } from "#view";
-import { button, choice, counted, progressBar } from "../_shared/parts.js";
+import { button, choice, counted, lostLine, progressBar } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 
 const running = ([j, ...next]) =>
@@ -34,9 +34,8 @@ export default widget({
           : versions.length
             ? html`<span class="mu">${versions[0]}</span>`
             : nothing
-      }<span class="gone" role="status">The kernel was restarted; run this cell again</span
-      ><span class="sp"></span>${
-        c.get("jobs").length ? running(c.get("jobs")) : html`<span class="mu">${c.get("note")}</span>`
+      }${c.lost ? lostLine : nothing}<span class="sp"></span>${
+        c.lost ? nothing : c.get("jobs").length ? running(c.get("jobs")) : html`<span class="mu">${c.get("note")}</span>`
       }
     </div>`;
   },

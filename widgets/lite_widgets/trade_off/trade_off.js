@@ -12,14 +12,19 @@ const LEFT = 56,
   STEP = 0.1,
   LEAST = 0.5; // points that the budget can always reach
 
-/** Index of the fastest version of `method` within the budget, or −1. */
+const noise = (p) => p.latency_ci_ms || 0;
+
+/** Index of the fastest version of `method` within the budget, or −1; of those that the measurement
+ * cannot tell from it the most accurate, then the smallest. */
 export function choose(points, method, float, budget) {
-  let best = -1;
-  points.forEach((p, i) => {
-    if (p.method !== method || p.accuracy < float.accuracy - budget - 1e-9) return;
-    if (best < 0 || p.latency_ms < points[best].latency_ms) best = i;
-  });
-  return best;
+  const inside = points
+    .map((p, i) => ({ ...p, i }))
+    .filter((p) => p.method === method && p.accuracy >= float.accuracy - budget - 1e-9);
+  if (!inside.length) return -1;
+  const fastest = inside.reduce((a, b) => (b.latency_ms < a.latency_ms ? b : a));
+  return inside
+    .filter((p) => p.latency_ms - fastest.latency_ms <= noise(p) + noise(fastest))
+    .reduce((a, b) => (b.accuracy - a.accuracy || a.bytes - b.bytes) > 0 ? b : a).i;
 }
 
 /** Axis ranges: they hold everything, end at 100 % and do not move with the budget. */

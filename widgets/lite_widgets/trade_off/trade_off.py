@@ -16,7 +16,8 @@ _LEFT, _SIZE = 56, (560, 360)
 class TradeOff(LiteWidget):
     """Every version as a circle (area: file size); the best one within the budget is filled.
 
-    points    [data.TradeOffPoint]; those of `method` are joined, other methods are dotted.
+    points    [data.TradeOffPoint], latency_ms ± latency_ci_ms; those of `method` are joined, other
+              methods are dotted.
     method    whose versions may be chosen.
     float_    {"accuracy", "latency_ms", "bytes"} of the unquantized model.
     budget    points of accuracy that may be lost; set by dragging.
@@ -39,7 +40,9 @@ class TradeOff(LiteWidget):
         self.best = self.choose(self.budget)
 
     def choose(self, budget: float) -> int:
-        """Return the index of the fastest version that loses at most `budget` points, or -1."""
+        """Return the index of the fastest version that loses at most `budget` points, or -1.
+        Of those that the measurement cannot tell from the fastest: the most accurate, then the
+        smallest."""
         if not self.float_:
             return -1
         floor = self.float_["accuracy"] - budget - 1e-9
@@ -47,7 +50,11 @@ class TradeOff(LiteWidget):
             i for i, p in enumerate(self.points)
             if p["method"] == self.method and p["accuracy"] >= floor
         ]  # fmt: skip
-        return min(inside, key=lambda i: self.points[i]["latency_ms"], default=-1)
+        if not inside:
+            return -1
+        fastest = min(inside, key=lambda i: self.points[i]["latency_ms"])
+        alike = [i for i in inside if _as_fast(self.points[i], self.points[fastest])]
+        return min(alike, key=lambda i: (-self.points[i]["accuracy"], self.points[i]["bytes"]))
 
     def static_svg(self) -> str | None:
         """Return versions, budget and the chosen one."""
@@ -93,3 +100,9 @@ class TradeOff(LiteWidget):
         )
         picture.text(8, 14, self.metric)
         return str(picture)
+
+
+def _as_fast(point: dict[str, Any], fastest: dict[str, Any]) -> bool:
+    """Do the intervals of the two latencies overlap?"""
+    noise = (point.get("latency_ci_ms") or 0.0) + (fastest.get("latency_ci_ms") or 0.0)
+    return bool(point["latency_ms"] - fastest["latency_ms"] <= noise)

@@ -36,8 +36,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backends", metavar="A[,B]",
         help="baseline and candidate; `original` is the framework of the file. One backend is "
-        "enough to compare two models, precisions or devices (default: reference,CPU, or this CPU "
-        "for two models)",
+        "enough to compare two models, precisions or devices (default: reference,CPU; this CPU for "
+        "two models; the CPU of each device)",
     )  # fmt: skip
     parser.add_argument(
         "--precision", metavar="A[,B]", help="storage type of float values on each side"
@@ -111,23 +111,29 @@ def _sides(args: argparse.Namespace, model: Model) -> tuple[Valued, Valued]:
     here = host_target()
     rest = (args.precision, args.threads, args.devices)
     two = bool(args.other) or any("," in text for text in rest if text)
-    names = _pair(args.backends or (here if args.other else f"reference,{here}"), "--backends", two)
+    devices = _pair(args.devices or "local", "--devices")
+    boards = [find_device(where) for where in devices]
+    usual = f"reference,{here}"
+    if args.devices:
+        usual = ",".join(board.target() if board else here for board in boards)
+    elif args.other:
+        usual = here
+    names = _pair(args.backends or usual, "--backends", two)
     precisions = _pair(args.precision or "auto", "--precision")
     threads = _pair(args.threads or "auto", "--threads")
-    devices = _pair(args.devices or "local", "--devices")
     other = model
     if args.other:
         other = load_model(argparse.Namespace(model=args.other, params=None, shape=args.shape))
     sides: list[Valued] = []
-    for m, path, name, precision, count, where in zip(
+    for m, path, name, precision, count, where, board in zip(
         (model, other), (args.model, args.other or args.model), names, precisions, threads,
-        devices, strict=True,
+        devices, boards, strict=True,
     ):  # fmt: skip
         if name == ORIGINAL:
             sides.append(open_original(path))
             continue
         predictor = Predictor(
-            m, name, threads=_count(count), device=find_device(where),
+            m, name, threads=_count(count), device=board,
             precision=None if precision == "auto" else precision,
         )  # fmt: skip
         sides.append(Side(predictor, _label(predictor, where, count, precision)))

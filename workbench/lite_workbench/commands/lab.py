@@ -14,6 +14,8 @@ from urllib.parse import quote
 from ._base import Command
 
 FIRST = "01_first_walk.ipynb"
+#: Defaults of JupyterLab's settings, as its server reads them from a folder of configuration.
+CONFIG = Path(__file__).with_name("lab_config")
 EXTENSION = "lite_widgets.netron_view.extension"
 
 
@@ -65,7 +67,15 @@ def _call(args: argparse.Namespace) -> Opened:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")  # containers run as root, and Jupyter refuses it by default
     folder = path.parent.resolve()
-    return Opened(command, folder, subprocess.run(command, cwd=folder, check=False).returncode)
+    ended = subprocess.run(command, cwd=folder, env=_environment(), check=False)
+    return Opened(command, folder, ended.returncode)
+
+
+def _environment() -> dict[str, str]:
+    """JupyterLab asks nobody about news and looks for no updates: nothing leaves the machine. What
+    the person has set goes before these defaults."""
+    paths = [str(CONFIG), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
 
 
 def lessons() -> Path:

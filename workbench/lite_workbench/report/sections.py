@@ -127,9 +127,9 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
 def _profiles(session: SessionState, prefix: str) -> Iterator[Section]:
     shapes = {name: array.shape for name, array in (session.feeds or {}).items()}
     for backend, profile in session.profiles.items():
-        data = views.profile_data(profile)
-        others = [p for n, p in session.profiles.items() if n != backend]
-        baseline = views.profile_data(others[0]) if others else None
+        data = views.session_profile(session, backend)
+        others = [n for n in session.profiles if n != backend]
+        baseline = views.session_profile(session, others[0]) if others else None
         link = f"{prefix}{backend}"
         _, predictor = session.profiled[backend]
         shared = {"profile": data, "link": link}
@@ -212,14 +212,14 @@ def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
 
 def _comparisons(session: SessionState, prefix: str) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
-        data = views.comparison_data(comparison)
+        data = views.session_comparison(session, (a, b))
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
-        profile = next(iter(session.profiles.values()), None)
+        first = next(iter(session.profiles), None)
         graph = GraphView(
             graph=views.graph_data(comparisons.sides_of(session, (a, b))[a].graph),
             comparison=data, link=link, tolerance=tolerance,
-            profile=views.profile_data(profile) if profile else None,
+            profile=views.session_profile(session, first) if first else None,
         )  # fmt: skip
         strip = ErrorStrip(comparison=data, link=link, tolerance=tolerance)
         pane = _evidence(session, a, b, data, link)

@@ -122,28 +122,27 @@ class CompareStep(Step):
             self._fill()
 
     def _fill(self) -> None:
-        comparison = self.session.comparisons.get(self.pair)
-        if comparison is None:
+        if self.pair not in self.session.comparisons:
             return
-        data = views.comparison_data(comparison)
+        graph = comparisons.sides_of(self.session, self.pair)[self.pair[0]].graph
+        data = views.session_comparison(self.session, self.pair)
         self._buttons()
         with self.strip.hold_sync():
             self.strip.status = {}
             self.strip.tolerance = data["usual_tolerance"]
             self.strip.by_operator, self.strip.op_tolerances = False, {}
             self.strip.comparison = data
-        self.graph.graph = views.graph_data(
-            comparisons.sides_of(self.session, self.pair)[self.pair[0]].graph
-        )
-        profile = next(reversed(self.session.profiles.values()), None)
-        self.graph.profile = views.profile_data(profile) if profile else None
+        self.graph.graph = views.graph_data(graph)
+        last = next(reversed(self.session.profiles), None)
+        self.graph.profile = views.session_profile(self.session, last) if last else None
         self.graph.op_tolerances = {}
         self.graph.tolerance = self.pane.tolerance = data["usual_tolerance"]
         self.graph.comparison = data
         self.pane.a, self.pane.b = self.pair
         self.pane.layout.display = None
-        if comparison.finding.kind == "layer_fails":
-            self.session.selected = comparison.finding.layer
+        finding = self.session.comparisons[self.pair].finding
+        if finding.kind == "layer_fails":
+            self.session.selected = finding.layer
         self.pane.layer = None
         self._evidence()
 

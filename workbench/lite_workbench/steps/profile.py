@@ -171,10 +171,10 @@ class ProfileStep(Step):
     def _fill(self, profile: Profile) -> None:
         if profile.backend != self.backend:
             return
-        data = views.profile_data(profile)
-        others = [p for n, p in self.session.profiles.items() if n != profile.backend]
-        baseline = views.profile_data(others[-1]) if others else None
         _, predictor = self.session.profiled[self.backend]
+        data = views.profile_data(profile, predictor.graph)
+        others = [n for n in self.session.profiles if n != profile.backend]
+        baseline = views.session_profile(self.session, others[-1]) if others else None
         shapes = {n: a.shape for n, a in (self.session.feeds or {}).items()}
         self.graph.graph = views.graph_data(predictor.graph)
         for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
@@ -210,7 +210,7 @@ class ProfileStep(Step):
     def _inspect(self) -> None:
         profile = self.session.profiles.get(self.backend)
         picked = self.session.selected[-1:]
-        rows = views.profile_data(profile)["layers"] if profile and picked else []
+        rows = self.table.profile["layers"] if profile and picked else []
         row = next((r for r in rows if r["name"] in picked), None)
         if profile is None or row is None:
             self.inspector.layer = None

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.ir import Node
+from lite_engine.ir import Graph, Node
 from lite_engine.quantize import in_integers
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
+from ..quantizing import fits
 from ._base import Step, button
 from ._picture import choices, chosen, prepare
 
@@ -64,13 +65,16 @@ class QuantizeStep(Step):
 
     def _look(self) -> None:
         """What there is to calibrate with."""
-        options, values = sources(self.session.path), self.header.values
+        options, values = self._sources(), self.header.values
         known = values.get("samples") in [value for value, _ in options]
         samples = values["samples"] if known else options[0][0] if options else ""
         self.header.selects = self._selects(options, samples)
         self.header.values = {
             "method": METHODS[0], **values, **chosen(self.session), "samples": samples,
         }  # fmt: skip
+
+    def _sources(self) -> list[list[str]]:
+        return sources(self.session.path, self.session.graph)
 
     def _selects(self, options: list[list[str]], samples: str) -> list[dict[str, Any]]:
         """What can be chosen; arrays are inputs already, pictures have to become some."""
@@ -86,7 +90,7 @@ class QuantizeStep(Step):
         finally:
             values = {**self.header.values, **chosen(self.session)}
             if self.header.selects:
-                options = sources(self.session.path)
+                options = self._sources()
                 self.header.selects = self._selects(options, values.get("samples", ""))
             self.header.values = values
 
@@ -209,13 +213,14 @@ def _weights(node: Node) -> list[list[float]] | None:
     return [[float(row.min()), float(row.max())] for row in flat[:256]]
 
 
-def sources(model: Path) -> list[list[str]]:
-    """[[path, text]]: `.npz` files and folders of images beside the model and here."""
+def sources(model: Path, graph: Graph) -> list[list[str]]:
+    """[[path, text]]: `.npz` files that fit the model's inputs and folders of images, beside the
+    model and here."""
     from lite_engine.preprocess import is_image
 
     found: dict[Path, str] = {}
     for folder in {p.resolve(): p for p in (model.parent, Path())}.values():
-        own = sorted(folder.glob("*.npz"))
+        own = sorted(p for p in folder.glob("*.npz") if fits(graph, p))
         own.sort(key=lambda p: not p.name.startswith(model.stem))
         found |= {p: p.name for p in own}
         for inner in sorted(p for p in folder.iterdir() if p.is_dir() and os.access(p, os.R_OK)):

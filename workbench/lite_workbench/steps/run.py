@@ -38,6 +38,7 @@ class RunStep(Step):
         self.drop.observe(self._picked, names=["picked"])
         self.cards = {name: ResultCard(backend=name, title=_title(name)) for name in self._sides()}
         self._source: str | None = None
+        self._copied = ""  # where a dropped file lies
         self.jobs_changed()
         self.header.observe(lambda _: self.guard(self._prepare), ["values"])
         self.on(self.header, "run", lambda _: self._run())
@@ -73,10 +74,13 @@ class RunStep(Step):
             self._start(self._source)
 
     def _picture(self, name: str, data: bytes) -> None:
-        self._start(str(save_upload(name, data)))
+        path = save_upload(name, data)
+        self._copied = f"copied to {path.resolve()}"
+        self._start(str(path))
 
     def _picked(self, change: dict[str, Any]) -> None:
         if change["new"]:
+            self._copied = ""
             self.guard(lambda: self._start(change["new"]))
 
     def _run(self) -> None:
@@ -129,7 +133,7 @@ class RunStep(Step):
             self._fill(self.cards[made.backend], made)
 
     def _input_name(self) -> str:
-        return "random data" if not self.session.image else ""
+        return self._copied or ("random data" if not self.session.image else "")
 
     def _fill(self, card: ResultCard, run: Run) -> None:
         confidence = run.answer.confidence

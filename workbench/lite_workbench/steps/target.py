@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from lite_engine.devices import DeviceCheck
+from lite_engine.errors import LiteError
 from lite_widgets import DoctorCards, Form
 
 from ..words import plural
@@ -114,7 +115,13 @@ class TargetStep(Step):
 
     def _add(self, payload: dict[str, Any]) -> None:
         values = {k: str(v) for k, v in payload["values"].items()}
-        entry = self.session.boards.add(values["name"], values["address"], values["ssh_config"])
+        try:
+            entry = self.session.boards.add(values["name"], values["address"], values["ssh_config"])
+        except LiteError as error:
+            self.form.values = values
+            self.form.errors = {_field_of(error, values): f"{error.what}. {error.fix}".strip(". ")}
+            return
+        self.form.errors = {}
         self._boards[entry.name] = None
         self._open_form(False)
         self.form.values = {}
@@ -158,6 +165,13 @@ class TargetStep(Step):
     def _use_board(self, name: str) -> None:
         where = name or "this machine"
         self.start(f"Reaching {where}", lambda: self.session.boards.use(name))
+
+
+def _field_of(error: LiteError, values: dict[str, str]) -> str:
+    """The field that an error of `Boards.add` is about."""
+    if error.where and error.where == values["ssh_config"]:
+        return "ssh_config"
+    return "name" if error.what.startswith(("device name", "the device")) else "address"
 
 
 def _card(target: str, check: Any, usable: bool) -> dict[str, Any]:

@@ -1,0 +1,46 @@
+"""A kernel that restarts: nothing looks alive that is not."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = [pytest.mark.browser, pytest.mark.cpu]
+
+START = """import lite_workbench as lw
+from lite_workbench.steps import RunStep
+session = lw.open("digits.onnx")
+session.convert(targets=["x86"])
+workbench = lw.Workbench(session, step="Profile")
+workbench"""
+RESTART = "() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()"
+#: What still turns, and what can still be pressed though nobody would hear of it.
+ALIVE = """() => [...document.querySelectorAll('.lite .spin, .lite [data-action], .lite select')]
+  .filter((e) => e.getClientRects().length
+    && (e.matches('.spin') ? getComputedStyle(e).animationName !== 'none' : !e.disabled))
+  .map((e) => e.outerHTML)"""
+
+
+def test_after_a_restart_nothing_turns_and_nothing_can_be_pressed(lab: Any, server: Any) -> None:
+    shutil.copy(ROOT / "notebooks" / "models" / "digits.onnx", server("/").root)
+    page = lab([START, "RunStep(session)"])
+    assert page.run_all()
+    find = page.page.locator
+    find(".lite-table tbody tr[data-k]").first.wait_for(timeout=60_000)
+    page.run_code("job = session.start('Long', lambda: session.profile('x86', 10**6), 'Profile')")
+    find(".lite-running .spin").first.wait_for()
+    assert page.page.evaluate(ALIVE), "the test sees what is alive"
+    page.page.evaluate(RESTART)
+    find(".lite-top", has_text="The kernel was restarted").wait_for()
+    find(".lite-header .lostline").wait_for()  # of the step that stands alone
+    assert find(".lostline").count() == 2
+    find(".lite-running", has_text="stopped").first.wait_for()
+    page.page.wait_for_function(f"() => ({ALIVE})().length === 0")
+    page.shot("kernel-restarted")
+    row = find(".lite-table tbody tr[data-k]").nth(1)
+    row.click()
+    assert "sel" in row.get_attribute("class"), "what was measured can still be looked at"

@@ -1,0 +1,50 @@
+"""`lite lab`: JupyterLab starts without questions about news and without looking for updates."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lite_workbench.commands import lab
+
+pytest.importorskip("jupyterlab_server", reason="pip install 'lite-workbench[lab]'")
+
+#: What JupyterLab's server hands to the page as defaults of its settings.
+OVERRIDES = """
+import json, sys
+from jupyterlab_server.settings_utils import _get_overrides
+print(json.dumps(_get_overrides(sys.argv[1])[0]))
+"""
+
+
+def test_nothing_leaves_the_machine(tmp_path: Path, monkeypatch: Any) -> None:
+    begun: list[dict[str, Any]] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        begun.append(options)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(tmp_path / "own"))
+    with monkeypatch.context() as patch:
+        patch.setattr(lab.subprocess, "run", run)
+        lab.COMMAND.call(lab_arguments())
+    (options,) = begun
+    paths = options["env"]["JUPYTER_CONFIG_PATH"].split(os.pathsep)
+    assert paths[1:] == [str(tmp_path / "own")]
+    done = subprocess.run(
+        [sys.executable, "-c", OVERRIDES, str(tmp_path)],
+        env=options["env"], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    told = json.loads(done.stdout)["@jupyterlab/apputils-extension:notification"]
+    assert told == {"fetchNews": "false", "checkForUpdates": False}
+
+
+def lab_arguments() -> Any:
+    from lite_workbench.commands import parser_for
+
+    return parser_for(lab.COMMAND, "lite").read(["--no-browser"])
