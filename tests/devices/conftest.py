@@ -12,6 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from lite_engine import optimize
+
+from tests.small_models import classifier
 
 
 def keygen(path: Path) -> Path:
@@ -94,3 +97,8 @@ def adb(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_PHONE", str(phone))
     return phone
+
+
+@pytest.fixture
+def model():
+    return optimize(classifier(), targets=["x86", "arm"])

@@ -4,70 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
-from lite_engine.importers import format_of, load
-from lite_engine.importers.tensorflow.bundle import Bundle
+from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
 from lite_engine.passes import optimize_graph
 
-from tests.importers.golden_runs import run_graph
+from tests.importers.tensorflow_runs import RNG, W, X, run, same_conv
 from tests.importers.tiny_tensorflow import (
-    KERNEL,
     const,
     function,
-    graph_def,
     node,
     placeholder,
-    small_saved_model,
-    write_bundle,
 )
-from tests.importers.wire import field, message
-
-
-@pytest.fixture
-def imported(tmp_path):
-    def make(nodes, functions=(), **options):
-        path = tmp_path / "graph.pb"
-        path.write_bytes(graph_def(nodes, functions))
-        return load(path, **options)
-
-    return make
-
-
-def run(graph, **feeds):
-    return run_graph(graph, feeds)
-
-
-RNG = np.random.default_rng(0)
-X = RNG.standard_normal((2, 6, 7, 3)).astype(np.float32)
-W = RNG.standard_normal((3, 3, 3, 4)).astype(np.float32)
-
-
-def same_conv(x: np.ndarray, w: np.ndarray, stride: int) -> np.ndarray:
-    """SAME convolution of x (N,H,W,C) by w (kh,kw,C,O)."""
-    pads = []
-    out = []
-    for size, k in zip(x.shape[1:3], w.shape[:2]):
-        n = -(-size // stride)
-        total = max(0, (n - 1) * stride + k - size)
-        pads.append((total // 2, total - total // 2))
-        out.append(n)
-    padded = np.pad(x, [(0, 0), *pads, (0, 0)])
-    y = np.zeros((x.shape[0], *out, w.shape[3]))
-    for i, j in np.ndindex(*out):
-        window = padded[
-            :, i * stride : i * stride + w.shape[0], j * stride : j * stride + w.shape[1]
-        ]
-        y[:, i, j] = np.tensordot(window, w, 3)
-    return y
-
+from tests.importers.wire import message
 
 # ---- graphs
 
 
 @pytest.mark.parametrize("shape", [(2, 6, 7, 3), (None, None, None, 3)])
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_same_padding_of_known_and_open_sizes(imported, shape, stride):
-    graph = imported([
+def test_same_padding_of_known_and_open_sizes(tensorflow_imported, shape, stride):
+    graph = tensorflow_imported([
         placeholder("x", shape), const("w", W),
         node("y", "Conv2D", "x", "w", strides=[1, stride, stride, 1], padding="SAME"),
     ])  # fmt: skip
@@ -76,8 +31,8 @@ def test_same_padding_of_known_and_open_sizes(imported, shape, stride):
     assert ("auto_pad" in conv.attrs) == (shape[0] is None)
 
 
-def test_data_format_nchw_needs_no_transpose(imported):
-    graph = imported([
+def test_data_format_nchw_needs_no_transpose(tensorflow_imported):
+    graph = tensorflow_imported([
         placeholder("x", (2, 3, 6, 7)), const("w", W),
         node("y", "Conv2D", "x", "w", strides=[1, 1, 2, 2], padding="SAME", data_format="NCHW"),
         const("b", np.arange(4, dtype=np.float32)),
@@ -90,10 +45,10 @@ def test_data_format_nchw_needs_no_transpose(imported):
 
 
 @pytest.mark.parametrize("kernel, stride", [(3, 2), (2, 3)])
-def test_transposed_convolution_of_an_open_size(imported, kernel, stride):
+def test_transposed_convolution_of_an_open_size(tensorflow_imported, kernel, stride):
     """VALID gives in·stride + max(kernel − stride, 0): every input adds its filter there."""
     w = RNG.standard_normal((kernel, kernel, 4, 3)).astype(np.float32)  # (kh,kw,O,C)
-    graph = imported([
+    graph = tensorflow_imported([
         placeholder("x", (2, 6, 7, 3)), placeholder("size", (4,), np.int32), const("w", w),
         node("y", "Conv2DBackpropInput", "size", "w", "x", strides=[1, stride, stride, 1],
              padding="VALID"),
@@ -125,8 +80,8 @@ def taps(size: int, new: int, half_pixel: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize("half_pixel", [False, True])
-def test_resize(imported, half_pixel):
-    graph = imported([
+def test_resize(tensorflow_imported, half_pixel):
+    graph = tensorflow_imported([
         placeholder("x", X.shape), const("size", np.array([9, 4], np.int32)),
         *(node(name, name, "x", "size", half_pixel_centers=half_pixel)
           for name in ("ResizeBicubic", "ResizeNearestNeighbor")),
@@ -141,12 +96,12 @@ def test_resize(imported, half_pixel):
     np.testing.assert_array_equal(found["ResizeNearestNeighbor"], X[:, rows][:, :, columns])
 
 
-def test_formulas(imported):
+def test_formulas(tensorflow_imported):
     """What has no ONNX operator of just that meaning."""
     whole = np.array([7, -7, 6, -6, 0], np.int32)
     by = np.array([2, 2, -4, -4, 3], np.int32)
     real, zero = np.array([3.0, -1.0, 0.0], np.float32), np.array([0.0, 2.0, 0.0], np.float32)
-    graph = imported([
+    graph = tensorflow_imported([
         placeholder("x", X.shape), placeholder("a", (5,), np.int32), placeholder("p", (3,)),
         const("b", by), const("q", zero),
         const("sizes", np.array([2, -1, 1], np.int32)), const("axis", np.array(1, np.int32)),
@@ -167,9 +122,9 @@ def test_formulas(imported):
         np.testing.assert_array_equal(found.get(f"part{i}", found.get(f"parts:{i}")), part)
 
 
-def test_dilated_convolution_in_blocks(imported):
+def test_dilated_convolution_in_blocks(tensorflow_imported):
     """SpaceToBatch → VALID convolution → BatchToSpace is one dilated convolution."""
-    graph = imported([
+    graph = tensorflow_imported([
         placeholder("x", (1, 7, 7, 3)), const("w", W), const("block", np.int32([2, 2])),
         const("pads", np.int32([[2, 3], [2, 3]])), const("crops", np.int32([[0, 1], [0, 1]])),
         node("s", "SpaceToBatchND", "x", "block", "pads"),
@@ -183,7 +138,7 @@ def test_dilated_convolution_in_blocks(imported):
     np.testing.assert_allclose(run(graph, x=x)["y"], same_conv(x, wide, 1), atol=1e-4)
 
 
-def test_fake_quantisation_of_weights_and_values_is_qdq(imported):
+def test_fake_quantisation_of_weights_and_values_is_qdq(tensorflow_imported):
     """Depthwise weights too keep their integers beside the convolution."""
     nodes = [placeholder("x", (1, 6, 7, 3)), const("w", W[..., :2])]
     for name, low, high in (("w", -2.0, 2.0), ("x", -1.0, 3.0)):
@@ -194,7 +149,7 @@ def test_fake_quantisation_of_weights_and_values_is_qdq(imported):
     nodes.append(
         node("y", "DepthwiseConv2dNative", "xq", "wq", strides=[1, 1, 1, 1], padding="SAME")
     )
-    graph = imported(nodes)
+    graph = tensorflow_imported(nodes)
     (conv,) = [n for n in graph.nodes if n.op == "Conv"]
     weight = conv.inputs[1].producer
     assert weight.op == "DequantizeLinear" and weight.inputs[0].const.dtype == np.uint8
@@ -203,9 +158,9 @@ def test_fake_quantisation_of_weights_and_values_is_qdq(imported):
     np.testing.assert_allclose(a, b, atol=1e-3)
 
 
-def test_computed_slice_and_masks(imported):
+def test_computed_slice_and_masks(tensorflow_imported):
     """x[:, :n, -1] with n from the shape of another tensor."""
-    graph = imported([
+    graph = tensorflow_imported([
         placeholder("x", (2, 6, 7, 3)), placeholder("z", (None, 4)), node("s", "Shape", "z"),
         const("zero", np.int32([0])), const("one", np.int32([1])),
         node("n", "StridedSlice", "s", "zero", "one", "one", shrink_axis_mask=1),
@@ -218,8 +173,8 @@ def test_computed_slice_and_masks(imported):
     np.testing.assert_array_equal(found, X[:, :3, -1])
 
 
-def test_asserts_and_control_inputs_are_dropped(imported):
-    graph = imported([
+def test_asserts_and_control_inputs_are_dropped(tensorflow_imported):
+    graph = tensorflow_imported([
         placeholder("x", (2,)), const("limit", np.float32(0)), node("ok", "Greater", "x", "limit"),
         node("check", "Assert", "ok", "x"), node("same", "Identity", "x", "^check"),
         node("y", "Neg", "same", "^check"), node("init", "NoOp", "^y"),
@@ -228,28 +183,28 @@ def test_asserts_and_control_inputs_are_dropped(imported):
     assert [v.name for v in graph.outputs] == ["y"]
 
 
-def test_chosen_outputs(imported):
+def test_chosen_outputs(tensorflow_imported):
     nodes = [placeholder("x", (2,)), node("a", "Neg", "x"), node("b", "NotAnOperator", "a")]
     with pytest.raises(UnsupportedOperatorError, match="NotAnOperator"):
-        imported(nodes)
-    graph = imported(nodes, outputs=["a"])
+        tensorflow_imported(nodes)
+    graph = tensorflow_imported(nodes, outputs=["a"])
     assert [v.name for v in graph.outputs] == ["a"]
 
 
-def test_constant_given_as_one_number(imported):
+def test_constant_given_as_one_number(tensorflow_imported):
     splat = message((1, 1), (2, message((2, message((1, 3))), (2, message((1, 2))))), (5, 1.5))
-    graph = imported([
+    graph = tensorflow_imported([
         placeholder("x", (3, 2)), node("c", "Const", value=message((8, splat))),
         node("y", "Mul", "x", "c"),
     ])  # fmt: skip
     assert run(graph, x=np.ones((3, 2), np.float32))["y"].tolist() == [[1.5, 1.5]] * 3
 
 
-def test_constants_are_aligned(imported):
+def test_constants_are_aligned(tensorflow_imported):
     """Their place in a protobuf is arbitrary; native code reads them in place."""
     names = ["a" * n for n in range(1, 9)]
     adds = [node(f"y{n}", "Mul", "x", n) for n in names]
-    graph = imported(
+    graph = tensorflow_imported(
         [placeholder("x", (3,)), *(const(n, np.ones(3, np.float32)) for n in names), *adds]
     )
     assert all(v.const.flags.aligned for v in graph.constants())
@@ -258,14 +213,14 @@ def test_constants_are_aligned(imported):
 # ---- functions
 
 
-def test_functions_are_inlined(imported):
+def test_functions_are_inlined(tensorflow_imported):
     inner = function("twice", ["v"], {"out": "s:z:0"}, [node("s", "AddV2", "v", "v")])
     outer = function(
         "outer", ["a", "b"], {"first": "t:values:0", "second": "call:output:0"},
         [const("k", np.int32(1)), node("t", "TopKV2", "a", "k:output:0"),
          node("call", "PartitionedCall", "b", f=message((10, message((1, "twice")))))],
     )  # fmt: skip
-    graph = imported(
+    graph = tensorflow_imported(
         [placeholder("x", (1, 4)), placeholder("z", (1, 4)),
          node("f", "StatefulPartitionedCall", "x", "z", f=message((10, message((1, "outer"))))),
          node("y", "Mul", "f", "f:1")],
@@ -275,23 +230,23 @@ def test_functions_are_inlined(imported):
     assert run(graph, x=x, z=z)["y"].tolist() == [[10, 20, 30, 40]]
 
 
-def test_recursive_function(imported):
+def test_recursive_function(tensorflow_imported):
     body = function(
         "f", ["v"], {"out": "c:output:0"},
         [node("c", "PartitionedCall", "v", f=message((10, message((1, "f")))))],
     )  # fmt: skip
     with pytest.raises(ModelFormatError, match="nested deeper"):
-        imported([placeholder("x", (1,)), node("y", "f", "x")], [body])
+        tensorflow_imported([placeholder("x", (1,)), node("y", "f", "x")], [body])
 
 
-def test_functions_that_multiply(imported):
+def test_functions_that_multiply(tensorflow_imported):
     """Each calls the one before ten times: 10⁸ nodes are not built."""
     bodies = [function("f0", ["v"], {"out": "n:y:0"}, [node("n", "Neg", "v")])]
     for i in range(1, 9):
         calls = [node(f"c{j}", f"f{i - 1}", "v") for j in range(10)]
         bodies.append(function(f"f{i}", ["v"], {"out": "c0:out:0"}, calls))
     with pytest.raises(ModelFormatError, match="after inlining"):
-        imported([placeholder("x", (1,)), node("y", "f8", "x")], bodies)
+        tensorflow_imported([placeholder("x", (1,)), node("y", "f8", "x")], bodies)
 
 
 # ---- control flow
@@ -323,140 +278,31 @@ def loop(limit: bytes, step: int = 1):
     return nodes, [cond, body]
 
 
-def test_loop_of_fixed_length_is_unrolled(imported):
-    graph = imported(*loop(const("n", np.int32(3))))
+def test_loop_of_fixed_length_is_unrolled(tensorflow_imported):
+    graph = tensorflow_imported(*loop(const("n", np.int32(3))))
     found = run(graph, x=np.float32([1, 2, 3]))["y"]
     assert found.tolist() == [1, 4, 12]
     assert not any(n.op in ("Less", "Loop") for n in graph.nodes)
 
 
-def test_loop_that_data_decides_is_refused(imported):
+def test_loop_that_data_decides_is_refused(tensorflow_imported):
     with pytest.raises(UnsupportedOperatorError, match="depends on data"):
-        imported(*loop(placeholder("n", (), np.int32)))
+        tensorflow_imported(*loop(placeholder("n", (), np.int32)))
 
 
-def test_loop_without_end_and_list_index_outside(imported):
+def test_loop_without_end_and_list_index_outside(tensorflow_imported):
     with pytest.raises(ModelFormatError, match=r"steps|item"):
-        imported(*loop(const("n", np.int32(3)), step=0))
+        tensorflow_imported(*loop(const("n", np.int32(3)), step=0))
     with pytest.raises(ModelFormatError, match="item 3 of a list of 3"):
-        imported(*loop(const("n", np.int32(4))))
+        tensorflow_imported(*loop(const("n", np.int32(4))))
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_decided_branch(imported, taken):
+def test_decided_branch(tensorflow_imported, taken):
     bodies = [function(n, ["v"], {"out": "r:y:0"}, [node("r", o, "v")]) for n, o in
               (("yes", "Neg"), ("no", "Abs"))]  # fmt: skip
     branch = node("y", "If", "c", "x", then_branch=func("yes"), else_branch=func("no"))
-    graph = imported([placeholder("x", (2,)), const("c", np.bool_(taken)), branch], bodies)
+    graph = tensorflow_imported(
+        [placeholder("x", (2,)), const("c", np.bool_(taken)), branch], bodies
+    )
     assert [n.op for n in graph.nodes] == ["Neg" if taken else "Abs"]
-
-
-# ---- SavedModel
-
-
-def test_saved_model(tmp_path):
-    small_saved_model(tmp_path / "m")
-    assert format_of(tmp_path / "m") == "tensorflow"
-    for path in (tmp_path / "m", tmp_path / "m" / "saved_model.pb"):
-        graph = load(path)
-        assert [v.name for v in graph.inputs] == ["image"]
-        found = run(graph, image=X)["feature"]
-        np.testing.assert_allclose(found, same_conv(X, KERNEL, 1) + np.arange(4), atol=1e-4)
-
-
-def test_only_weights_are_dead_weights(tmp_path):
-    """Names and steps of the restoring part are no weights."""
-    small_saved_model(tmp_path / "m")
-    assert load(tmp_path / "m").metadata["unused_weights"] == []
-    nodes = [placeholder("x", (1, 3)), node("y", "Relu", "x"),
-             const("left", np.ones(3, np.float32)), const("step", np.float32(1))]  # fmt: skip
-    (tmp_path / "graph.pb").write_bytes(graph_def(nodes))
-    graph = load(tmp_path / "graph.pb", outputs=["y"])
-    assert graph.metadata["unused_weights"] == ["left"]
-
-
-def test_unknown_signature_names_those_there_are(tmp_path):
-    small_saved_model(tmp_path / "m")
-    with pytest.raises(ModelFormatError, match="there are: serving_default"):
-        load(tmp_path / "m", signature="predict")
-
-
-def test_variable_without_value(tmp_path):
-    small_saved_model(tmp_path / "m", w="layer/kernel")
-    with pytest.raises(ModelFormatError, match="variable b has no value"):
-        load(tmp_path / "m")
-
-
-def test_variable_that_cannot_be_read_says_why(tmp_path):
-    small_saved_model(tmp_path / "m")
-    shard = tmp_path / "m/variables/variables.data-00000-of-00001"
-    shard.write_bytes(shard.read_bytes()[:-8])
-    with pytest.raises(ModelFormatError, match=r"b cannot be read.*outside its shard"):
-        load(tmp_path / "m")
-
-
-def test_bundle(tmp_path):
-    arrays = {f"layer{i}/kernel": np.arange(i, dtype=np.int64) for i in range(40)}
-    write_bundle(tmp_path, arrays)
-    bundle = Bundle(tmp_path / "variables")
-    assert sorted(bundle.keys()) == sorted(arrays)
-    for key, array in arrays.items():
-        np.testing.assert_array_equal(bundle.read(key)[0], array)
-    with pytest.raises(ModelFormatError, match="no variable"):
-        bundle.read("missing")
-
-
-# ---- files that lie
-
-
-def tensor(dims, *values, dtype=1):
-    shape = message(*((2, message((1, d))) for d in dims))
-    return message((8, message((1, dtype), (2, shape), *values)))
-
-
-LIES = {
-    "cycle": [node("a", "Neg", "b"), node("b", "Neg", "a"), node("y", "Neg", "b")],
-    "missing node": [node("y", "Neg", "nowhere")],
-    "missing output": [placeholder("x", (2,)), node("a", "Neg", "x"), node("y", "Neg", "a:7")],
-    "same name": [placeholder("x", (2,)), node("x", "Neg", "x"), node("y", "Neg", "x")],
-    "only constants": [const("c", np.float32(1))],
-    "no value": [node("c", "Const"), node("y", "Neg", "c")],
-    "huge constant": [node("c", "Const", value=tensor([1 << 40, 1 << 20], (5, 1.0))),
-                      node("y", "Neg", "c")],
-    "open constant": [node("c", "Const", value=tensor([-1], (5, 1.0))), node("y", "Neg", "c")],
-    "content size": [node("c", "Const", value=tensor([5], (4, b"123"))), node("y", "Neg", "c")],
-    "many axes": [node("c", "Const", value=tensor([1] * 50, (5, 1.0))), node("y", "Neg", "c")],
-    "strides": [placeholder("x", (1, 4, 4, 3)), const("w", W),
-                node("y", "Conv2D", "x", "w", strides=[1, 0, 0, 1], padding="SAME")],
-    "padding": [placeholder("x", (1, 4, 4, 3)), const("w", W),
-                node("y", "Conv2D", "x", "w", strides=[1, 1, 1, 1], padding="SOME")],
-    "range": [placeholder("x", (2,)), node("y", "FakeQuantWithMinMaxArgs", "x", min=2.0, max=1.0)],
-    "blocks": [placeholder("x", (1, 4)), const("b", np.int32([0])), const("p", np.int32([[0, 0]])),
-               node("y", "SpaceToBatchND", "x", "b", "p")],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LIES)
-def test_lies(imported, name):
-    with pytest.raises(ModelFormatError):
-        imported(LIES[name])
-
-
-def test_training_graph_says_what_to_do(imported):
-    four = [const(n, np.ones(3, np.float32)) for n in "abcd"]
-    bn = node("y", "FusedBatchNormV3", "x", "a", "b", "c", "d", is_training=True)
-    with pytest.raises(UnsupportedOperatorError, match="export it for inference"):
-        imported([placeholder("x", (1, 2, 2, 3)), *four, bn])
-    switch = node("s", "Switch", "x", "p")
-    with pytest.raises(UnsupportedOperatorError, match="control flow"):
-        imported([placeholder("x", (1,)), placeholder("p", (), np.bool_), switch])
-
-
-def test_deep_nesting(tmp_path):
-    data = b""
-    for _ in range(500):
-        data = field(2, field(1, data))
-    path = tmp_path / "graph.pb"
-    path.write_bytes(field(1, message((1, "x"), (2, "Op"))) + data)
-    with pytest.raises(LiteError):
-        load(path)

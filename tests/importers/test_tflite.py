@@ -7,23 +7,10 @@ import struct
 import numpy as np
 import pytest
 from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
-from lite_engine.importers import format_of, load
-from lite_engine.importers._flatbuffers import root
-from lite_engine.importers.tflite._flexbuffers import read_map
 
 from tests.importers.golden_runs import run_graph
-from tests.importers.tiny_tflite import TinyModel, conv_model, detection_model, metadata_model
-from tests.importers.wire import Num, Table, flatbuffer, flexbuffer_map
-
-
-@pytest.fixture
-def imported(tmp_path):
-    def make(data: bytes):
-        path = tmp_path / "model.tflite"
-        path.write_bytes(data)
-        return load(path)
-
-    return make
+from tests.importers.tiny_tflite import TinyModel, conv_model, detection_model
+from tests.importers.wire import Num, Table
 
 
 def run(graph, *arrays):
@@ -43,51 +30,11 @@ def naive_conv(x: np.ndarray, w: np.ndarray, b: np.ndarray, stride: int) -> np.n
     return y
 
 
-# ---- reader
-
-
-def test_flatbuffer_fields():
-    table = Table(_0=Num("b", -3), _1="naïve", _2=np.array([1, 2], np.int64), _4=Num("f", 0.5),
-                  _6=[Table(_0=Num("I", 7)), Table()], _7=["a", "bc"], _8=b"raw")  # fmt: skip
-    t = root(memoryview(flatbuffer(table, b"TEST")))
-    assert t.number(0, "b") == -3 and t.number(4, "f") == 0.5
-    assert t.number(3, "i", 42) == 42 and t.number(99, "i", 1) == 1
-    assert t.text(1) == "naïve" and t.texts(7) == ["a", "bc"] and bytes(t.bytes(8)) == b"raw"
-    assert t.array(2, "i8").tolist() == [1, 2] and t.array(5, "i8") is None
-    assert [e.number(0, "I") for e in t.tables(6)] == [7, 0]
-
-
-@pytest.mark.parametrize("cut", [0, 3, 7, 9, 20])
-def test_flatbuffer_cut_off(cut):
-    data = flatbuffer(Table(_1="x" * 50), b"TEST")
-    with pytest.raises(ModelFormatError):
-        root(memoryview(data[:cut])).text(1)
-
-
-def test_flatbuffer_vector_longer_than_the_file():
-    data = bytearray(flatbuffer(Table(_0=np.arange(4, dtype=np.int32)), b"TEST"))
-    at = data.index(struct.pack("<5i", 4, 0, 1, 2, 3))
-    struct.pack_into("<I", data, at, 0xFFFFFFFF)
-    with pytest.raises(ModelFormatError, match="4294967295 elements"):
-        root(memoryview(bytes(data))).array(0, "i4")
-
-
-def test_flexbuffer_map():
-    values = {"max_detections": 10, "y_scale": 2.5, "use_regular_nms": True, "neg": -7}
-    assert read_map(flexbuffer_map(values)) == values
-
-
-@pytest.mark.parametrize("data", [b"\x00\x01\x02", b"\xff" * 12, flexbuffer_map({"a": 1})[4:]])
-def test_flexbuffer_damage(data):
-    with pytest.raises(ModelFormatError):
-        read_map(data)
-
-
 # ---- models
 
 
-def test_convolution(imported):
-    graph = imported(conv_model())
+def test_convolution(tflite_imported):
+    graph = tflite_imported(conv_model())
     rng = np.random.default_rng(1)
     x = rng.standard_normal((1, 5, 5, 2)).astype(np.float32)
     w = np.random.default_rng(0).standard_normal((3, 3, 3, 2)).astype(np.float32)
@@ -99,8 +46,8 @@ def test_convolution(imported):
     assert all(n.sources == ("y",) for n in graph.nodes)
 
 
-def test_quantised_convolution_is_qdq(imported):
-    graph = imported(conv_model(quantised=True))
+def test_quantised_convolution_is_qdq(tflite_imported):
+    graph = tflite_imported(conv_model(quantised=True))
     (conv,) = [n for n in graph.nodes if n.op == "Conv"]
     weight = conv.inputs[1].producer
     assert weight.op == "DequantizeLinear" and weight.inputs[0].const.dtype == np.int8
@@ -118,7 +65,7 @@ def test_quantised_convolution_is_qdq(imported):
     assert y.dtype == np.int8 and np.abs(y - wanted).max() <= 1
 
 
-def test_half_precision_weights_are_widened(imported):
+def test_half_precision_weights_are_widened(tflite_imported):
     m = TinyModel()
     x = m.tensor("x", "float32", (1, 4))
     half = m.tensor("half", "float16", (3, 4), np.arange(12).reshape(3, 4) / 8)
@@ -126,53 +73,53 @@ def test_half_precision_weights_are_widened(imported):
     y = m.tensor("y", "float32", (1, 3))
     m.op(6, [half], [w])
     m.op(9, [x, w, -1], [y])
-    graph = imported(m.bytes([x], [y]))
+    graph = tflite_imported(m.bytes([x], [y]))
     assert [n.op for n in graph.nodes] == ["Gemm"]
     (found,) = run(graph, np.ones((1, 4), np.float32))
     np.testing.assert_allclose(found, (np.arange(12).reshape(3, 4) / 8).sum(1)[None])
 
 
-def test_dynamic_range_weights_stay_integers(imported):
+def test_dynamic_range_weights_stay_integers(tflite_imported):
     m = TinyModel()
     x = m.tensor("x", "float32", (1, 4))
     w = m.tensor("w", "int8", (3, 4), np.arange(12).reshape(3, 4), scale=0.5)
     y = m.tensor("y", "float32", (1, 3))
     m.op(9, [x, w], [y])
-    graph = imported(m.bytes([x], [y]))
+    graph = tflite_imported(m.bytes([x], [y]))
     assert [n.op for n in graph.nodes] == ["DequantizeLinear", "Gemm"]
     (found,) = run(graph, np.ones((1, 4), np.float32))
     np.testing.assert_allclose(found, np.arange(12).reshape(3, 4).sum(1)[None] * 0.5)
 
 
-def test_moving_integers_needs_no_dequantisation(imported):
+def test_moving_integers_needs_no_dequantisation(tflite_imported):
     m = TinyModel()
     x = m.tensor("x", "uint8", (1, 2, 2, 1), scale=0.1, zero=7)
     pads = m.tensor("pads", "int32", (4, 2), [[0, 0], [1, 0], [0, 1], [0, 0]])
     y = m.tensor("y", "uint8", (1, 3, 3, 1), scale=0.1, zero=7)
     m.op(34, [x, pads], [y])
-    graph = imported(m.bytes([x], [y]))
+    graph = tflite_imported(m.bytes([x], [y]))
     assert [n.op for n in graph.nodes] == ["Pad"]
     (found,) = run(graph, np.arange(4, dtype=np.uint8).reshape(1, 2, 2, 1))
     assert found[0, :, :, 0].tolist() == [[7, 7, 7], [0, 1, 7], [2, 3, 7]]
 
 
-def test_different_scales_are_requantised(imported):
+def test_different_scales_are_requantised(tflite_imported):
     m = TinyModel()
     a = m.tensor("a", "int8", (1, 2), scale=0.5, zero=0)
     b = m.tensor("b", "int8", (1, 2), scale=1.0, zero=10)
     y = m.tensor("y", "int8", (1, 4), scale=1.0, zero=0)
     m.op(2, [a, b], [y], Table(_0=Num("i", 1)))
-    graph = imported(m.bytes([a, b], [y]))
+    graph = tflite_imported(m.bytes([a, b], [y]))
     (found,) = run(graph, np.array([[4, 8]], np.int8), np.array([[12, 9]], np.int8))
     assert found.tolist() == [[2, 4, 2, -1]]
 
 
-def test_input_that_is_also_an_output(imported):
+def test_input_that_is_also_an_output(tflite_imported):
     m = TinyModel()
     x = m.tensor("x", "float32", (2,))
     y = m.tensor("y", "float32", (2,))
     m.op(19, [x], [y])
-    graph = imported(m.bytes([x], [y, x]))
+    graph = tflite_imported(m.bytes([x], [y, x]))
     relu, same = run(graph, np.array([-1, 2], np.float32))
     assert relu.tolist() == [0, 2] and same.tolist() == [-1, 2]
 
@@ -205,8 +152,8 @@ def loop_model(*, limit: bool) -> bytes:
     return m.file()
 
 
-def test_loop_of_fixed_length_is_unrolled(imported):
-    graph = imported(loop_model(limit=True))
+def test_loop_of_fixed_length_is_unrolled(tflite_imported):
+    graph = tflite_imported(loop_model(limit=True))
     assert [n.op for n in graph.nodes] == ["Gather", "Add"] * 5
     x = np.arange(5, dtype=np.float32)
     wanted = x.copy()
@@ -216,13 +163,13 @@ def test_loop_of_fixed_length_is_unrolled(imported):
     assert "warnings" not in graph.metadata
 
 
-def test_loop_that_data_decides_is_refused(imported):
+def test_loop_that_data_decides_is_refused(tflite_imported):
     with pytest.raises(UnsupportedOperatorError, match="depends on data"):
-        imported(loop_model(limit=False))
+        tflite_imported(loop_model(limit=False))
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_endless_loops(imported, nested):
+def test_endless_loops(tflite_imported, nested):
     """A body that changes nothing, and a body that holds the loop itself."""
     again = Table(_0=Num("i", 1), _1=Num("i", 2))
     m = TinyModel()
@@ -236,11 +183,11 @@ def test_endless_loops(imported, nested):
         m.op(119, [flag], [out], again)
     m.subgraph([flag], [out if nested else flag])
     with pytest.raises(ModelFormatError):
-        imported(m.file())
+        tflite_imported(m.file())
 
 
 @pytest.mark.parametrize("time_major", [False, True])
-def test_fused_lstm(imported, time_major):
+def test_fused_lstm(tflite_imported, time_major):
     rng = np.random.default_rng(4)
     steps, size, hidden = 4, 3, 2
     m = TinyModel()
@@ -256,7 +203,7 @@ def test_fused_lstm(imported, time_major):
     y = m.tensor("y", "float32", (*shape[:2], hidden))
     m.op(44, [x, *w, *r, -1, -1, -1, *b, -1, -1, h, c], [y],
          Table(_0=Num("b", 4), _3=Num("?", time_major)))  # fmt: skip
-    graph = imported(m.bytes([x], [y]))
+    graph = tflite_imported(m.bytes([x], [y]))
     given = rng.standard_normal((steps, size)).astype(np.float32)
     (found,) = run(graph, given.reshape(shape))
     out, cell = np.zeros(hidden), np.zeros(hidden)
@@ -271,20 +218,20 @@ def test_fused_lstm(imported, time_major):
 # ---- custom operators
 
 
-def test_convolution_2d_transpose_bias(imported):
+def test_convolution_2d_transpose_bias(tflite_imported):
     m = TinyModel()
     x = m.tensor("x", "float32", (1, 2, 2, 1))
     w = m.tensor("w", "float32", (1, 2, 2, 1), np.array([1, 2, 3, 4]).reshape(1, 2, 2, 1))
     b = m.tensor("b", "float32", (1,), [10])
     y = m.tensor("y", "float32", (1, 4, 4, 1))
     m.op("Convolution2DTransposeBias", [x, w, b], [y], custom=struct.pack("<3i", 1, 2, 2))
-    graph = imported(m.bytes([x], [y]))
+    graph = tflite_imported(m.bytes([x], [y]))
     (found,) = run(graph, np.array([1, 2, 3, 4], np.float32).reshape(1, 2, 2, 1))
     wanted = np.kron([[1, 2], [3, 4]], [[1, 2], [3, 4]]) + 10
     np.testing.assert_allclose(found[0, :, :, 0], wanted)
 
 
-def test_pooling_with_positions_and_back(imported):
+def test_pooling_with_positions_and_back(tflite_imported):
     options = struct.pack("<6i", 2, 2, 2, 2, 2, 0)
     m = TinyModel()
     x = m.tensor("x", "float32", (1, 4, 4, 1))
@@ -293,7 +240,7 @@ def test_pooling_with_positions_and_back(imported):
     y = m.tensor("y", "float32", (1, 4, 4, 1))
     m.op("MaxPoolingWithArgmax2D", [x], [p, at], custom=options)
     m.op("MaxUnpooling2D", [p, at], [y], custom=options)
-    graph = imported(m.bytes([x], [p, at, y]))
+    graph = tflite_imported(m.bytes([x], [p, at, y]))
     image = np.array([[1, 5, 0, 0], [2, 3, 0, 9], [8, 0, 1, 1], [0, 0, 1, 2]], np.float32)
     pooled, positions, unpooled = run(graph, image.reshape(1, 4, 4, 1))
     assert pooled.ravel().tolist() == [5, 9, 8, 2]
@@ -306,9 +253,9 @@ def test_pooling_with_positions_and_back(imported):
     ("regular", "classes", "scores"),
     [(False, [1, 0, 0], [0.9, 0.7, 0]), (True, [1, 0, 0], [0.9, 0.7, 0.6])],
 )
-def test_detection_post_process(imported, regular, classes, scores):
+def test_detection_post_process(tflite_imported, regular, classes, scores):
     """Anchors 0 and 1 overlap: fast suppression drops 1 whole, the regular one per class."""
-    graph = imported(detection_model(regular))
+    graph = tflite_imported(detection_model(regular))
     given = np.zeros((1, 4, 3), np.float32)
     given[0, 0] = [0, 0.2, 0.9]
     given[0, 1] = [0, 0.6, 0.3]
@@ -318,105 +265,3 @@ def test_detection_post_process(imported, regular, classes, scores):
     np.testing.assert_allclose(best[0], scores)
     np.testing.assert_allclose(boxes[0, :2], [[0, 0, 1, 1], [1.5, 1.5, 2.5, 2.5]], atol=1e-6)
     assert count.tolist() == [2 + regular]
-
-
-# ---- metadata
-
-
-def test_metadata(imported):
-    graph = imported(metadata_model(b"cat\ndog\n"))
-    assert graph.metadata["name"] == "tiny classifier"
-    assert graph.metadata["labels"] == ["cat", "dog"]
-    assert graph.metadata["preprocess"] == {
-        "colour": "rgb", "layout": "nhwc", "size": [4, 6], "mean": [127.5], "std": [128.0],
-    }  # fmt: skip
-
-
-def test_damaged_label_archive_does_not_stop_the_import(imported):
-    graph = imported(metadata_model(b"cat\n" * 100, damage=True))
-    assert "preprocess" in graph.metadata
-
-
-def test_label_bomb(imported):
-    with pytest.raises(ModelFormatError, match="too large"):
-        imported(metadata_model(b"\0" * (1 << 23)))
-
-
-# ---- files that lie
-
-
-def test_unsupported_operators_are_named_together(imported):
-    m = TinyModel()
-    x, y, z = (m.tensor(n, "float32", (2,)) for n in "xyz")
-    m.op(30, [x], [y])
-    m.op("FlexErf", [y], [z])
-    with pytest.raises(UnsupportedOperatorError, match="SKIP_GRAM, FlexErf; convert without") as e:
-        imported(m.bytes([x], [z]))
-    assert e.value.nodes == ("SKIP_GRAM:0", "FlexErf:1")
-
-
-def _lie(change) -> bytes:
-    m = TinyModel()
-    x = m.tensor("x", "float32", (1, 4))
-    y = m.tensor("y", "float32", (1, 4))
-    inputs, outputs, version = [x], [y], 3
-    if change == "tensor index":
-        m.op(19, [99], [y])
-    elif change == "negative output":
-        m.op(19, [x], [-1])
-    elif change == "reads its own output":
-        m.op(0, [x, y], [y])
-    elif change == "made twice":
-        m.op(19, [x], [y])
-        m.op(19, [x], [y])
-    elif change == "graph input index":
-        m.op(19, [x], [y])
-        inputs = [7]
-    elif change == "version":
-        m.op(19, [x], [y])
-        version = 2
-    elif change == "constant size":
-        w = m.tensor("w", "float32", (1000, 1000), np.zeros(4))
-        m.op(0, [x, w], [y])
-    elif change == "huge shape":
-        w = m.tensor("w", "int8", (0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF), np.zeros(4))
-        m.op(0, [x, w], [y])
-    elif change == "scales":
-        w = m.tensor("w", "int8", (1, 4), np.zeros((1, 4)), scale=[1, 2, 3])
-        m.op(0, [x, w], [y])
-    elif change == "zero point":
-        w = m.tensor("w", "int8", (1, 4), np.zeros((1, 4)), scale=1, zero=1000)
-        m.op(0, [x, w], [y])
-    elif change == "stride":
-        w = m.tensor("w", "float32", (1, 1, 1, 4), np.zeros((1, 1, 1, 4)))
-        big = m.tensor("big", "float32", (1, 2, 2, 4))
-        m.op(3, [big, w], [y], Table(_1=Num("i", 0), _2=Num("i", -1)))
-        inputs = [big]
-    elif change == "axis":
-        m.op(2, [x, x], [y], Table(_0=Num("i", 50)))
-    return m.bytes(inputs, outputs, version)
-
-
-@pytest.mark.parametrize(
-    "change",
-    ["tensor index", "negative output", "reads its own output", "made twice", "graph input index",
-     "version", "constant size", "huge shape", "scales", "zero point", "stride"],
-)  # fmt: skip
-def test_lies(imported, change):
-    with pytest.raises(ModelFormatError):
-        imported(_lie(change))
-
-
-def test_recognised_by_its_identifier(tmp_path):
-    path = tmp_path / "anything.bin"
-    path.write_bytes(conv_model())
-    assert format_of(path) == "tflite"
-
-
-def test_input_of_texts_is_refused(imported):
-    m = TinyModel()
-    x = m.tensor("x", "string", (1,))
-    y = m.tensor("y", "int32", (1,))
-    m.op(77, [x], [y])  # SHAPE
-    with pytest.raises(ModelFormatError, match="input x: its element type"):
-        imported(m.bytes([x], [y]))

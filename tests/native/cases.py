@@ -19,6 +19,7 @@ from .isa import (
     test_compute_int8,
     test_elementwise,
     test_float_kernels,
+    test_matmul_f32,
     test_quant_kernels,
     test_recurrent,
 )
@@ -71,7 +72,7 @@ def plans(*, all_constant: bool = False) -> list[Plan]:
             found.append(one_step_plan(op, kernel, inputs, outputs, attrs, weights))
         return got
 
-    for module in (*MODULES, test_compute_f32, test_compute_int8):
+    for module in (*MODULES, test_compute_f32, test_matmul_f32, test_compute_int8):
         _call_tests(module, lambda *args, **more: None, record)
     return found
 

@@ -6,17 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from lite_engine.ir import Graph, Journal, from_text, verify
+from lite_engine.ir import Journal, from_text
 from lite_engine.ops import infer_types
 from lite_engine.passes import optimize_graph
 from lite_engine.passes.fold_pad import fold_pad
-from lite_engine.passes.quantize_fuse_add import quantize_fuse_add
 from lite_engine.passes.quantize_fuse_qdq import quantize_fuse_qdq
-from lite_engine.passes.quantize_merge_lookup_tables import quantize_merge_lookup_tables
-from lite_engine.passes.quantize_move_views import quantize_move_views
 from lite_engine.quantize import Ranges, quantize_static, reference_run
 
-RNG = np.random.default_rng(5)
+from tests.quantize.qdq_graphs import CONV, IN, OUT, RNG, SAME, fuse, ops, qdq, weights
 
 
 def test_the_network_runs_in_integers(calibrated, samples):
@@ -36,45 +33,6 @@ def test_the_network_runs_in_integers(calibrated, samples):
             steps = np.abs(a[name].astype(int) - b[name].astype(int))
             assert steps.max() <= 1 and np.mean(steps > 0) < 0.02, name
         np.testing.assert_allclose(a["y"], b["y"], atol=0.02)
-
-
-def qdq(text: str, arrays: list[np.ndarray] | None = None) -> Graph:
-    graph = from_text('graph "g" {\n' + text + "\n}", arrays or [])
-    infer_types(graph)
-    return graph
-
-
-IN = """
-  input x: f32[1,4,6,6]
-  const s: f32[] = [0.05]
-  const z: u8[] = [120]
-  const s2: f32[] = [0.08]
-  const z2: u8[] = [10]
-  "q": xq = QuantizeLinear(x, s, z)
-  "dq": xd = DequantizeLinear(xq, s, z)
-"""
-OUT = '\n  "q2": yq = QuantizeLinear(y, s2, z2)\n'
-OUT += '  "dq2": out = DequantizeLinear(yq, s2, z2)\n  output out'
-SAME = OUT.replace("s2, z2", "s, z")
-
-
-def fuse(graph: Graph) -> tuple[Graph, Journal]:
-    out, journal = graph.copy(), Journal()
-    for one in (quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables):
-        one(out, journal)
-    out.remove_unread()
-    infer_types(out)
-    verify(out)
-    feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
-    for name, array in reference_run(graph, feeds).items():
-        step = 0.08 if "yq" in {v.name for v in graph.values()} else 0.05
-        np.testing.assert_allclose(reference_run(out, feeds)[name], array, atol=1.01 * step)
-    return out, journal
-
-
-def ops(graph: Graph) -> list[str]:
-    """Operators between the first Q and the last DQ."""
-    return [n.op for n in graph.nodes][1:-1]
 
 
 @pytest.mark.parametrize(
@@ -141,22 +99,6 @@ def test_split_gives_integers_to_all_readers():
     assert [n.op for n in graph.nodes] == ["QuantizeLinear", "Split", *["DequantizeLinear"] * 2]
 
 
-CONV = """
-  const w: i8[3,4,3,3] = @0
-  const ws: f32[3] = [0.01, 0.02, 0.03]
-  const wz: i8[3] = [0, 0, 0]
-  "dw": wd = DequantizeLinear(w, ws, wz) {axis=0}
-  const b: i32[3] = [100, -200, 300]
-  const bs: f32[3] = [0.0005, 0.001, 0.0015]
-  const bz: i32[3] = [0, 0, 0]
-  "db": bd = DequantizeLinear(b, bs, bz) {axis=0}
-"""
-
-
-def weights() -> list[np.ndarray]:
-    return [RNG.integers(-127, 128, (3, 4, 3, 3)).astype(np.int8)]
-
-
 def test_conv_with_a_clamp_that_is_free_and_one_that_is_not():
     body = IN + CONV + '  "c": y = Conv(xd, wd, bd) {pads=[1, 1, 1, 1], activation="Relu"}'
     graph, _ = fuse(qdq(body + OUT, weights()))
@@ -211,34 +153,6 @@ def test_a_view_before_a_float_operator_moves_bytes_not_floats():
     assert [n.op for n in graph.nodes] == [
         "QuantizeLinear", "Reshape", "DequantizeLinear", "Softmax",
     ]  # fmt: skip
-
-
-def with_residual(second: str) -> Graph:
-    weight = RNG.integers(-127, 128, (4, 4, 1, 1)).astype(np.int8)
-    text = (
-        IN
-        + f"""
-  const w: i8[4,4,1,1] = @0
-  const ws: f32[] = [0.004]
-  const wz: i8[] = [0]
-  "wd": wf = DequantizeLinear(w, ws, wz)
-  {second}
-  "conv": y = Conv(xd, wf, _, r)"""
-    )
-    return qdq(text + OUT, [weight])
-
-
-def test_a_quantised_residual_is_added_before_the_rounding():
-    fused, _ = fuse(with_residual('"other": r = DequantizeLinear(xq, s2, z2)'))
-    assert ops(fused) == ["QLinearConv"]
-    conv = fused.nodes[1]
-    assert [v.name for v in conv.inputs[9:]] == ["xq", "s2", "z2"]
-
-
-def test_a_float_residual_is_refused():
-    fused, journal = fuse(with_residual('"other": r = Relu(x)'))
-    assert "QLinearConv" not in ops(fused)
-    assert any("residual is not quantized" in str(e) for e in journal.entries)
 
 
 @pytest.mark.parametrize("group", [1, 2])
@@ -312,69 +226,6 @@ def test_arithmetic_with_a_number_is_a_table(call):
     feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
     want, got = (next(iter(reference_run(g, feeds).values())) for g in (graph, fused))
     assert np.array_equal(got, want)
-
-
-ADDED = CONV.replace("[3,4,3,3]", "[4,4,3,3]").replace("[3]", "[4]").replace(
-    "0.03]", "0.03, 0.02]").replace("300]", "300, 0]").replace("0.0015]", "0.0015, 0.001]").replace(
-    "[0, 0, 0]", "[0, 0, 0, 0]") + """
-  const s3: f32[] = [0.0473]
-  const z3: u8[] = [90]
-"""  # fmt: skip
-
-
-def added(body: str) -> Graph:
-    weight = RNG.integers(-127, 128, (4, 4, 3, 3)).astype(np.int8)
-    return qdq(IN + ADDED.replace("z2", "z") + body + OUT, [weight])
-
-
-@pytest.mark.parametrize("order", ["c1, xd", "xd, c1"])
-def test_an_addition_to_rounded_sums_is_part_of_the_convolution(order):
-    """Both roundings stay: the integers of two operators, but for ties, which products break
-    otherwise than divisions (none with these scales)."""
-    graph = added(f"""
-  "c": c = Conv(xd, wd, bd) {{pads=[1, 1, 1, 1]}}
-  "q1": cq = QuantizeLinear(c, s3, z3)
-  "dq1": c1 = DequantizeLinear(cq, s3, z3)
-  "add": y = Add({order})""")
-    apart, _ = fuse(graph)
-    assert ops(apart) == ["QLinearConv", "QLinearAdd"]
-    fused = apart.copy()
-    assert quantize_fuse_add(fused, Journal()) == 1
-    infer_types(fused)
-    assert ops(fused) == ["QLinearConv"]
-    conv = fused.nodes[1]
-    assert [v.name for v in conv.inputs[6:8] + conv.inputs[9:]] == [
-        "s2", "z2", "xq", "s", "z", "s3", "z3"]  # fmt: skip
-    feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
-    a, b = (reference_run(g, feeds, ["yq"])["yq"] for g in (apart, fused))
-    assert np.array_equal(a, b) and len(np.unique(a)) > 50
-
-
-def test_of_two_convolutions_the_last_one_adds():
-    """The first one's output is read a second time by no one, yet it is computed before."""
-    branch = """
-  "c{0}": c{0} = Conv(xd, wd, bd) {{pads=[1, 1, 1, 1]}}
-  "q{0}": c{0}q = QuantizeLinear(c{0}, s3, z3)
-  "dq{0}": d{0} = DequantizeLinear(c{0}q, s3, z3)"""
-    graph, _ = fuse(added(branch.format(1) + branch.format(2) + '\n  "add": y = Add(d1, d2)'))
-    journal = Journal()
-    assert quantize_fuse_add(graph, journal) == 1
-    assert [(n.op, n.name) for n in graph.nodes][1:-1] == [
-        ("QLinearConv", "c1"), ("QLinearConv", "c2")]  # fmt: skip
-    assert graph.node("c2").inputs[9] is graph.node("c1").output
-
-
-def test_sums_read_with_another_scale_stay_apart():
-    graph, _ = fuse(
-        added("""
-  "c": c = Conv(xd, wd, bd) {pads=[1, 1, 1, 1]}
-  "q1": cq = QuantizeLinear(c, s3, z3)
-  "dq1": c1 = DequantizeLinear(cq, s2, z3)
-  "add": y = Add(c1, xd)""")
-    )
-    journal = Journal()
-    assert quantize_fuse_add(graph, journal) == 0
-    assert "another scale" in str(journal)
 
 
 @pytest.mark.parametrize("value, folded", [(120, True), (0, False)])

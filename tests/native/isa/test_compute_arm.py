@@ -20,8 +20,9 @@ from tests.small_models import image
 from ..cases import merged
 from ..runtime import test_bands as bands
 from ..tiny import one_step_plan
-from . import test_compute_f32 as f32
-from . import test_compute_int8 as int8
+from . import cases_f32 as f32
+from . import cases_int8 as int8
+from .oracle_int8 import int_conv_case, int_deconv_case
 
 pytestmark = pytest.mark.arm
 
@@ -97,12 +98,12 @@ def test_bands(graph, tmp_path, monkeypatch):
 @pytest.mark.parametrize("isa", ["neon", "neondot", "neoni8mm"])
 def test_integer_kernels(isa, tmp_path):
     convolutions = int8.CONVS + int8.EXACT
-    cases = [int8.int_conv_case(*c) for c in convolutions]
+    cases = [int_conv_case(*c) for c in convolutions]
     plans = [
         one_step_plan("QLinearConv", c[0], inputs, [np.zeros_like(want)], attrs, range(len(inputs)))
         for c, (inputs, attrs, want) in zip(convolutions, cases)
     ]
-    transposed = [int8.int_deconv_case(*c) for c in int8.DECONVS]
+    transposed = [int_deconv_case(*c) for c in int8.DECONVS]
     plans += [
         one_step_plan(
             "QLinearConvTranspose",

@@ -15,7 +15,7 @@ from tests.small_models import classifier, image
 
 from ..cases import collected, merged
 from ..tiny import Case, assert_close, one_step_plan
-from . import test_compute_f32 as f32
+from . import cases_f32 as f32
 from .test_compute_arm import run_file, run_on_arm
 
 pytestmark = pytest.mark.arm

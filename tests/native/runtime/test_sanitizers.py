@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.cpu, pytest.mark.slow]
 
 
 MODULES = [
-    ["isa/test_compute_f32.py"],
+    ["isa/test_compute_f32.py", "isa/test_matmul_f32.py"],
     ["isa/test_compute_int8.py", "ops"],
     [
         "isa/test_elementwise.py",
