@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -98,12 +99,24 @@ def test_target_moves_the_worst_layers_to_floats(network, samples):
     assert result.verdict.sqnr_db >= 140 and len(result.points) > 1
     kept = result.options.scheme.keep_float
     assert kept and result.to_dict()["options"]["scheme"]["keep_float"] == sorted(kept)
-    tight = quantize(network, samples, replace(options, float_budget=0.0))
-    assert len(tight.points) == 1 and not tight.options.scheme.keep_float
+    assert not result.missed and result.to_dict()["missed"] == ""
+
+
+def test_a_missed_target_is_an_error_that_says_what_reaches_it(network, samples):
+    options = Options(method="minmax", target_db=140, float_budget=0.0, threshold_db=0)
+    with pytest.raises(CalibrationError, match=r"140 dB is not reached: .* is the best") as caught:
+        quantize(network, samples, options)
+    tight = quantize(network, samples, options, force=True)
+    assert len(tight.points) == 1 and not tight.options.scheme.keep_float and tight.missed
+    budget = float(re.search(r"--float-budget ([\d.]+)", caught.value.fix)[1])
+    again = quantize(network, samples, replace(options, float_budget=budget))  # as it says
+    assert again.verdict.sqnr_db >= 140
 
 
 def test_two_samples_are_enough_and_compared_on_themselves(network, samples):
-    assert quantize(network, samples[:2]).verdict.samples == 2
+    verdict = quantize(network, samples[:2]).verdict
+    assert verdict.samples == 2 and not verdict.held_out and not verdict.to_dict()["held_out"]
+    assert quantize(network, samples[:5]).verdict.held_out
 
 
 def test_nothing_to_compare_with(calibrated):

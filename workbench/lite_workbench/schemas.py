@@ -26,7 +26,7 @@ from lite_engine.errors import ErrorData, LiteError
 Schema = dict[str, Any]
 
 #: The version of each verb's document.
-VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 1, "run": 1, "profile": 2, "tune": 1,
+VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 1, "profile": 2, "tune": 1,
             "compare": 3, "evaluate": 1, "devices": 1, "export": 1, "runs": 2}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
@@ -195,12 +195,14 @@ def _convert() -> list[Schema]:
 def _quantize() -> list[Schema]:
     from lite_engine.quantize import Options
 
+    from .budget import Budget
+
     calibrated = {
         "file": str, "bytes": int, "float_weight_bytes": int, "options": Options, "samples": int,
         "tried_db": dict[str, float], "trade_off": list[dict[str, Any]],
         "ranges": dict[str, Any] | None, "integer_nodes": list[str], "float_nodes": dict[str, str],
         "conversions": list[list[str]], "dead_channels": dict[str, list[int]],
-        "guard": dict[str, Any] | None,
+        "guard": dict[str, Any] | None, "missed": str, "budget": Budget | None,
     }  # fmt: skip
     return [
         schema_of(WeightsOnly),

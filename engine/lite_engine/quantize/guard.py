@@ -28,6 +28,7 @@ class Verdict:
     sqnr_db: float
     threshold_db: float
     samples: int
+    held_out: bool = True  # did calibration not see the samples?
 
     @property
     def passed(self) -> bool:
@@ -44,6 +45,7 @@ class Verdict:
             "sqnr_db": round(self.sqnr_db, 3),
             "threshold_db": self.threshold_db,
             "samples": self.samples,
+            "held_out": self.held_out,
             "outputs": self.outputs,
             "layers": self.layers,
             "worst": [layer["name"] for layer in self.worst],
@@ -83,8 +85,9 @@ def judge(
     run: Run = reference_run,
     threshold_db: float = THRESHOLD_DB,
     keep_float: frozenset[str] = frozenset(),
+    held_out: bool = True,
 ) -> Verdict:
-    """Runs both graphs on samples that calibration did not see.
+    """Runs both graphs on samples that calibration did not see; `held_out` says whether it did not.
 
     `graph` is the prepared float graph, `quantised` its QDQ form: their values have the same names.
     """
@@ -119,4 +122,5 @@ def judge(
         errors.sqnr_db(outputs),
         threshold_db,
         count,
+        held_out,
     )

@@ -119,6 +119,8 @@ class Quantized:
     biases: dict[str, np.ndarray] = field(default_factory=dict)
     tried: dict[str, float] = field(default_factory=dict)  # method → output SQNR in dB
     points: list[dict[str, Any]] = field(default_factory=list)  # of the search for the targets
+    missed: str = ""  # which target was not reached
+    remedy: str = ""  # what would reach it
 
     def finished(self) -> Finished:
         """What came of it. Raises CalibrationError after a cancelled calibration."""
@@ -135,6 +137,7 @@ class Quantized:
             "samples": self.calibration.samples,
             "tried_db": self.tried,
             "trade_off": self.points,
+            "missed": self.missed,
             "ranges": self.ranges.to_dict() if self.ranges else None,
             "integer_nodes": sorted(chosen),
             "float_nodes": why,
@@ -185,7 +188,8 @@ def quantize(
     `calibrated` is called with the calibration, whole or cancelled, before anything is made of it.
     With a `curve` all its points are evaluated that it does not hold yet. Raises CalibrationError
     when the model is in integers already, the samples cannot be used, no point is as small as
-    `options.max_bytes`, or the result falls short of `options.threshold_db` and `force` is not set.
+    `options.max_bytes`, or, unless `force` is set, the result falls short of a target or of
+    `options.threshold_db`.
     """
     options = options or Options()
     parent = prepare(graph)
@@ -222,10 +226,12 @@ def quantize(
     out.graph = quantize_static(parent, out.ranges, scheme, rounding=rounding, biases=out.biases)
     out.verdict = judge(
         parent, out.graph, out.held, run=run, threshold_db=options.threshold_db,
-        keep_float=scheme.keep_float,
+        keep_float=scheme.keep_float, held_out=bool(samples.held),
     )  # fmt: skip
     if not force:
         out.verdict.require()
+        if out.missed:
+            raise CalibrationError(out.missed, fix=out.remedy)
     return out
 
 
@@ -262,6 +268,7 @@ def _choose_floats(out: Quantized, rounding: Rounding, run: Run, curve: Curve | 
     assert out.ranges is not None
     options, feeds, known = out.options, out.held[:CHOICE_SAMPLES], curve or Curve()
     scheme = options.scheme
+    aims = options.target_db is not None or options.target_top1 is not None
     known.begin(_options_of(scheme, out), out.ranges.to_dict())
     if "ranking" not in known.data:
         known.data["ranking"] = _ranking(out, rounding, run, feeds)
@@ -281,12 +288,13 @@ def _choose_floats(out: Quantized, rounding: Rounding, run: Run, curve: Curve | 
         if len(out.points) > len(known.points):
             known.points.append(out.points[-1])
             known.save()
-        aims = options.target_db is not None or options.target_top1 is not None
         if curve is None and aims and _cheapest(out.points, options, limit) is not None:
             break
     chosen = _cheapest(out.points, options, limit) if options.searches else out.points[0]
     if chosen is None:  # the best of what the budgets allow
         chosen = choose(out.points, max_cost=limit, max_bytes=options.max_bytes)
+        if chosen is not None and aims:
+            _tell_missed(out, chosen, (rounding, run, feeds, names))
     if chosen is None:
         least = min(p["size_bytes"] for p in out.points)
         raise CalibrationError(
@@ -294,6 +302,65 @@ def _choose_floats(out: Quantized, rounding: Rounding, run: Run, curve: Curve | 
             fix=tr("in int8 they take {least} bytes", least=least),
         )
     out.options = replace(options, scheme=Scheme.from_dict(chosen["scheme"]))
+
+
+def _tell_missed(
+    out: Quantized,
+    best: dict[str, Any],
+    given: tuple[Rounding, Run, list[Feed], list[str]],
+) -> None:
+    """Sets `missed` and `remedy`: the fewest floats that reach the targets, whatever they cost, are
+    found by bisection (more floats are hardly ever less accurate)."""
+    rounding, run, feeds, names = given
+    options = out.options
+    assert out.ranges is not None
+
+    def point(count: int) -> dict[str, Any]:
+        (found,) = trade_off(
+            out.parent, out.ranges, options.scheme, names, feeds, run=run,  # type: ignore[arg-type]
+            counts=[count], biases=out.biases, rounding=rounding,
+        )  # fmt: skip
+        return found
+
+    low, high = len(out.points) - 1, len(names)
+    reached = point(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = point(middle)
+        if choose([found], min_sqnr_db=options.target_db, min_top1=options.target_top1):
+            high, reached = middle, found
+        else:
+            low = middle
+    within = tr("{percent:g} % more time", percent=100 * options.float_budget)
+    if options.max_bytes is not None:
+        within = tr("{time} and {bytes} bytes", time=within, bytes=options.max_bytes)
+    out.missed = tr(
+        "the target of {aims} is not reached: {best} is the best within {budget}",
+        aims=_figures(options.target_db, options.target_top1), best=_reached(best, options),
+        budget=within,
+    )  # fmt: skip
+    out.remedy = tr(
+        "{reached} needs {count} of {layers} layers in float and {bytes} bytes of weights "
+        "(--float-budget {cost:.2f}), or pass --force to save it anyway",
+        reached=_reached(reached, options), count=high, layers=len(names),
+        bytes=reached["size_bytes"],
+        cost=reached["cost"] / max(out.points[0]["cost"], 1.0) - 1 + 0.005,
+    )  # fmt: skip
+
+
+def _reached(point: dict[str, Any], options: Options) -> str:
+    """What a point has of what the targets ask for."""
+    top1 = point["top1_agreement"] if options.target_top1 is not None else None
+    return _figures(None if options.target_db is None else point["sqnr_db"], top1)
+
+
+def _figures(db: float | None, top1: float | None) -> str:
+    """25.2 dB and 98 % top-1 agreement"""
+    agreement = "" if top1 is None else tr("{percent:g} % top-1 agreement", percent=100 * top1)
+    if db is None:
+        return agreement
+    noise = f"{db:.4g} dB"
+    return tr("{a} and {b}", a=noise, b=agreement) if agreement else noise
 
 
 def _ranking(out: Quantized, rounding: Rounding, run: Run, feeds: list[Feed]) -> list[str]:

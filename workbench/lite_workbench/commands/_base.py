@@ -111,6 +111,13 @@ _MOST = sys.float_info.max
 #: A part of a whole.
 share = _number(0, 1, "a number from 0 to 1")
 percent = _number(0, _MOST, "a percentage, like 5")
+
+
+def drop(text: str) -> float:
+    """0.5% or 0.5 → 0.005. Raises argparse's error."""
+    return percent(text.rstrip().removesuffix("%")) / 100
+
+
 positive = _number(0, _MOST, "a number of 0 or more")
 decibels = _number(-_MOST, _MOST, "a number of decibels, like 25")
 

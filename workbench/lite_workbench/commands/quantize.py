@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,20 @@ from ._base import (
     add_model,
     at_least,
     decibels,
+    drop,
     load_model,
     positive,
     share,
 )
 from ._table import table
+from .evaluate import add_dataset, dataset_of
 
 if TYPE_CHECKING:
     from lite_engine.ir import Graph
     from lite_engine.model_file import Model
     from lite_engine.quantize import Options, Quantized
 
+    from ..budget import WithinBudget
     from ..quantizing import FastRun
 
 
@@ -65,6 +68,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR|FILE.npz",
         help="typical inputs: a folder of images, or arrays",
     )
+    add_dataset(parser, required=False)
+    parser.add_argument(
+        "--max-drop", type=drop, metavar="P%",
+        help="how many points the metric of --data may lose against the float model, like 0.5%%; "
+        "layers go back to float until it loses no more",
+    )  # fmt: skip
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
         "--method", default="auto", choices=METHODS, help="calibration method (default: auto)"
@@ -158,7 +167,9 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
         if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:
             raise UsageError("--weights-only uses no samples", fix=f"leave out {', '.join(idle)}")
         return _weights_only(model, args)
-    if not args.calibration:
+    if args.max_drop is not None and not args.data:
+        raise UsageError("--max-drop needs labelled data", fix="add --data DATASET")
+    if not args.calibration and not args.data:
         raise UsageError(
             "--calibration DIR|FILE.npz is required",
             fix="without samples, use --weights-only int8",
@@ -167,8 +178,8 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
 
 
 #: Options that say what is done with samples.
-_OF_SAMPLES = ("calibration", "samples", "target_db", "target_top1", "max_bytes", "trade_off",
-               "repeat", "resume", "analyze")  # fmt: skip
+_OF_SAMPLES = ("calibration", "data", "max_drop", "samples", "target_db", "target_top1",
+               "max_bytes", "trade_off", "repeat", "resume", "analyze")  # fmt: skip
 
 
 def _targets(text: str) -> list[str]:
@@ -194,11 +205,14 @@ def _weights_only(model: Model, args: argparse.Namespace) -> QuantizeResult:
 def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.quantize import Calibration, Curve, quantize
 
+    from ..budget import require
     from ..quantizing import FastRun, calibration, float_graph, model_from
 
     options = _repeated(args.repeat) if args.repeat else _options(args)
     state = Path(args.resume) if args.resume else None
     run, graph = FastRun(), float_graph(model)
+    search = _search(model, args) if args.data else None
+    source = search.calibrating if search and search.calibrating else args.calibration
     with _interrupted(state is not None) as (cancel, end):
 
         def keep(seen: Calibration) -> None:
@@ -212,16 +226,34 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
                 )
 
         made = quantize(
-            graph, calibration(graph, args.calibration), options, run=run, force=args.force,
+            graph, calibration(graph, source), options, run=run,
+            force=args.force or args.max_drop is not None,
             cancel=cancel, resume=Calibration.load(state) if state and state.exists() else None,
             calibrated=keep, curve=Curve(args.trade_off) if args.trade_off else None,
         )  # fmt: skip
     if args.analyze:
         _analyze(made, run, args.analyze)
+    budget = search.search(made) if search else None
+    if not args.force:
+        require(budget, made)
     quantised = model_from(made.finished().graph, model)
     quantised.metadata["quantized_by"] = _command(args, options)
     out = quantised.save(args.output)
-    return QuantizeResult(out, quantised, made.to_dict(), _constant_bytes(model.graph))
+    facts = {**made.to_dict(), "budget": asdict(budget) if budget else None}
+    return QuantizeResult(out, quantised, facts, _constant_bytes(model.graph))
+
+
+def _search(model: Model, args: argparse.Namespace) -> WithinBudget:
+    """What measures the metric of --data. Raises UsageError."""
+    from ..answers import read_labels
+    from ..budget import WithinBudget, split
+
+    limit = float("inf") if args.max_drop is None else args.max_drop
+    calibrating, judging = split(dataset_of(args).first(args.limit), args.calibration)
+    return WithinBudget(
+        model, judging, limit, calibrating=calibrating, float_budget=args.float_budget,
+        labels=read_labels(args.labels) if args.labels else None,
+    )  # fmt: skip
 
 
 def _options(args: argparse.Namespace) -> Options:
@@ -251,6 +283,13 @@ def _command(args: argparse.Namespace, options: Options) -> str:
         "--params": args.params,
         "--preprocess": args.preprocess,
         "--calibration": args.calibration,
+        "--data": args.data,
+        "--task": args.task,
+        "--images": args.images,
+        "--labels": args.labels,
+        "--label-offset": args.label_offset or None,
+        "--limit": args.limit,
+        "--max-drop": None if args.max_drop is None else f"{100 * args.max_drop:g}%",
         "--targets": args.targets,
         "--samples": options.limit,
         "--keep-float": ",".join(sorted(scheme.keep_float)),
@@ -335,14 +374,25 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
         for name in guard["worst"]
     ]
     integers = len(result.facts["integer_nodes"])
+    agreement = [o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"]]
     lines = [
         table(["layers with the largest loss", "op", "SQNR dB", "loss dB"], rows, right=(2, 3)),
         "",
-        f"outputs have an SQNR of {guard['sqnr_db']:.1f} dB against the float model on "
-        f"{plural(guard['samples'], 'sample')} (threshold {guard['threshold_db']:g} dB); "
+        f"outputs have an SQNR of {guard['sqnr_db']:.1f} dB against the float model"
+        + (f" and its top-1 class on {100 * min(agreement):.3g} %" if agreement else "")
+        + f" of {plural(guard['samples'], 'sample')} (threshold {guard['threshold_db']:g} dB); "
         f"{integers} of {integers + len(result.facts['float_nodes'])} layers run in integers",
         wrote,
     ]
+    if not guard["held_out"]:
+        lines[-1:-1] = [
+            "note: too few samples to hold any out: it was judged on samples that calibrated it "
+            "(5 are enough)"
+        ]
+    if result.facts["budget"]:
+        lines[-1:-1] = [f"labelled data: {result.facts['budget']['sentence']}"]
+    if result.facts["missed"]:
+        lines[-1:-1] = [f"note: {result.facts['missed']}"]
     if dead := result.facts["dead_channels"]:
         lines[-1:-1] = [_dead(dead)]
     lines += [f"wrote {path}" for path in (args.analyze, args.trade_off) if path]
@@ -359,4 +409,12 @@ def _db(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-COMMAND = Command("quantize", _configure, _call, _show, data=lambda result: result.to_dict())
+def _code(result: QuantizeResult, args: argparse.Namespace) -> int:
+    """1 for a target or budget that was missed, though --force wrote the file."""
+    budget = result.facts.get("budget")
+    return int(bool(result.facts.get("missed")) or bool(budget and not budget["reached"]))
+
+
+COMMAND = Command(
+    "quantize", _configure, _call, _show, code=_code, data=lambda result: result.to_dict()
+)

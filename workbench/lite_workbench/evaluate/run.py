@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -101,14 +101,14 @@ def evaluate(
     Samples that cannot be read are left out and listed. Raises UsageError when the data set does
     not fit the model or no sample can be read, LiteError when a side cannot run.
     """
-    _check_packages()
+    check_packages()
     chosen = dataset.first(limit)
     judge = judge_for(sides[0].model, chosen, labels, adapter)
-    found = [*_one_by_one(judge, sides, chosen, progress)]
+    found = run_samples(judge, sides, chosen, progress)
     return collect(judge, sides, chosen, found)
 
 
-def _check_packages() -> None:
+def check_packages() -> None:
     """Raises LiteError when the libraries of metrics are not installed."""
     for name in ("sklearn", "scipy", "pycocotools", "rapidfuzz", "skimage"):
         if find_spec(name) is None:
@@ -118,13 +118,15 @@ def _check_packages() -> None:
             )
 
 
-def _one_by_one(
+def run_samples(
     judge: Judge, sides: Sequence[Side], dataset: Dataset, progress: Progress
-) -> Iterable[list[Outcome] | Unreadable]:
-    for number, sample in enumerate(dataset.samples):
+) -> list[list[Outcome] | Unreadable]:
+    """The outcomes of each sample on each side, in the data set's order."""
+    found = []
+    for number, sample in enumerate(dataset.samples, 1):
+        found.append(judge.outcomes(sides, sample))
         progress(number, len(dataset))
-        yield judge.outcomes(sides, sample)
-    progress(len(dataset), len(dataset))
+    return found
 
 
 def collect(

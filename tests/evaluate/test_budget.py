@@ -1,0 +1,109 @@
+"""`lite quantize --data --max-drop`: within the budget, or exit 1 with what would reach it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine.errors import UsageError
+from lite_engine.model_file import read_model
+from lite_workbench.budget import split
+from lite_workbench.cli import main
+from lite_workbench.evaluate import Dataset, Sample, read_dataset
+
+pytestmark = pytest.mark.cpu
+MODEL = str(lw.shipped("digits.onnx"))
+
+
+@pytest.fixture(scope="module")
+def data(digits, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("budget") / "digits.npz"
+    np.savez(path, images=digits[0][:300], labels=digits[1][:300])
+    return path
+
+
+def test_a_budget_that_is_kept(data, tmp_path, capsys):
+    out = tmp_path / "q.lite"
+    words = ["quantize", MODEL, "-o", str(out), "--data", str(data), "--method", "minmax"]
+    assert main([*words, "--max-drop", "5%", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    budget = found["budget"]
+    assert budget["reached"] and budget["metric"] == "top-1" and budget["loss"] <= 0.05
+    assert budget["samples"] == 240  # of 300; 48 calibrate, 12 check the outputs
+    assert found["samples"] == 48 and found["guard"]["samples"] == 12
+    assert found["guard"]["held_out"] and "top-1 against float on 240" in budget["sentence"]
+    words = ["evaluate", MODEL, "--data", str(data), "--versions", f"float,{out}", "--json", "-"]
+    assert main(words) == 0
+    both = json.loads(capsys.readouterr().out)
+    assert [s["precision"] for s in both["sides"]] == ["fp32", "int8"]
+    assert "--data" in read_model(out).metadata["quantized_by"]
+
+
+def test_a_budget_that_is_exceeded_says_what_keeps_it(tmp_path, capsys):
+    """Labels are the float model's own answers to noise: integers can only lose."""
+    noise = np.random.default_rng(4).integers(0, 256, (200, 32, 32)).astype(np.uint8)
+    session = lw.open(MODEL)
+    session.convert(targets=["x86"])
+    answers = [int(session.run(image, backend="x86").text) for image in noise]
+    np.savez(tmp_path / "noise.npz", images=noise, labels=np.array(answers))
+    out = tmp_path / "q.lite"
+    words = ["quantize", MODEL, "-o", str(out), "--data", str(tmp_path / "noise.npz"),
+             "--method", "minmax", "--max-drop", "0%", "--float-budget", "0"]  # fmt: skip
+    assert main(words) == 1 and not out.exists()
+    err = capsys.readouterr().err
+    assert "int8 loses" in err and "the budget is 0.0 points, which" in err
+    assert err.count("\n") == 1 and "raise --max-drop" in err
+    assert main([*words, "--force"]) == 1 and out.exists()  # written, and still short of it
+    needed = re.search(r"--float-budget ([\d.]+)\)", err)[1]
+    assert main([*words[:-1], needed]) == 0  # as the error says
+
+
+def test_samples_that_calibrate_do_not_judge(digit_folders, tmp_path):
+    whole = read_dataset(digit_folders / "classes")
+    calibrating, judging = split(whole, None)
+    names = {s.name for s in calibrating.samples}, {s.name for s in judging.samples}
+    assert len(names[0]) == 20 and len(names[1]) == 80 and not names[0] & names[1]
+    none, rest = split(whole, digit_folders / "classes" / "3")
+    assert none is None and {s.label for s in rest.samples} == {0, 1, 2, 4, 5, 6, 7, 8, 9}
+    with pytest.raises(UsageError, match="every sample of --data is among the calibration"):
+        split(whole, digit_folders)
+    with pytest.raises(UsageError, match="at least 2 samples"):
+        split(Dataset("d", "classification", [Sample("a", "a.png", 1)]), None)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("--max-drop 1%", "--max-drop needs labelled data"),
+        ("--data nowhere --max-drop x%", "not a percentage"),
+        ("--data nowhere", "no such file or folder"),
+        ("--weights-only int8 --data x", "leave out --data"),
+    ],
+)
+def test_wrong_usage(words, what, capsys):
+    assert main(["quantize", MODEL, "-o", "q.lite", *words.split()]) == 2
+    assert what in capsys.readouterr().err
+
+
+def test_too_few_samples_to_hold_any_out_is_said(digits, tmp_path, capsys):
+    np.savez(tmp_path / "x.npz", images=digits[0][:3])
+    out = str(tmp_path / "q.lite")
+    assert main(["quantize", MODEL, "-o", out, "--calibration", str(tmp_path / "x.npz")]) == 0
+    said = capsys.readouterr().out
+    assert "note: too few samples to hold any out" in said and "top-1 class on" in said
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_plates_within_five_points(models_dir, tmp_path):
+    folder = models_dir / "lprnet_plate_ocr"
+    words = ["quantize", folder / "DERIVED_lprnet.onnx", "-o", tmp_path / "q.lite",
+             "--data", folder / "plates_labels.tsv", "--images", folder / "plates",
+             "--labels", folder / "chars.txt", "--max-drop", "5%",
+             "--preprocess", "mean=127.5,std=128,bgr,size=24x94"]  # fmt: skip
+    assert main([str(w) for w in words]) == 0
+    assert (tmp_path / "q.lite").exists()
