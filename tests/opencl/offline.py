@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from lite_engine.backends.opencl.programs import KERNELS
+from lite_engine.backends.opencl.programs import KERNELS, parts_of
 
 from tests.opencl.texts import Text
 
@@ -185,7 +185,8 @@ def _first_error(said: str) -> str:
 def active_lines(text: Text) -> set[int]:
     """Numbers of the lines of kernels/FILE.cl that the preprocessor keeps for a text's options."""
     own_text = (KERNELS / f"{text.file}.cl").read_text()
-    marked = f'{text.options}\n#include "common.h"\n# 1 "own"\n{own_text}'
+    shared = "\n".join(f'#include "{part.name}"' for part in parts_of(text.file)[:-1])
+    marked = f'{text.options}\n{shared}\n# 1 "own"\n{own_text}'
     flags = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-E", "-I", str(KERNELS), "-"]
     flags += ["-DCPU"] if text.cpu else []
     done = subprocess.run(

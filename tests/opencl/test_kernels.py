@@ -9,6 +9,7 @@ import pytest
 from lite_engine.backends.opencl.cases import cases
 from lite_engine.backends.opencl.cases.examples import examples
 from lite_engine.backends.opencl.cases.graphs import ints, single, some
+from lite_engine.backends.opencl.cases.integers import integers
 from lite_engine.backends.opencl.options import function_options
 from lite_engine.backends.opencl.profile import BUILD_OPTIONS
 from lite_engine.backends.opencl.programs import KERNELS
@@ -25,7 +26,7 @@ from tests.opencl.tiny import check, device
 pytestmark = pytest.mark.opencl
 
 #: A function of one number is tested with all others in one program, below.
-EXAMPLES = {**examples(), "cast": cases()["cast"]}
+EXAMPLES = {**examples(), **integers(), "cast": cases()["cast"]}
 
 #: Kernels whose sums go over the same numbers as the definition's: NaN comes out where it has it.
 NAN_IN_PLACE = ("unary", "binary", "pool", "reduce", "arg", "softmax", "conv2d_depthwise", "rnn")

@@ -152,6 +152,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "conv_tile(part)": ("", "BATCHED"),
     "transpose(planes)": ("", "BLOCK TILE"),
     "pool(PB PR)": ("COUNT_PAD", ""),
+    "pool(ratios x_zero y_zero)": ("AVERAGE", ""),
     "recurrent(h0)": ("INITIAL_H", ""),
     "recurrent(c0)": ("INITIAL_C", ""),
     "recurrent(y_h state_batch state_direction)": ("LAST_H", ""),

@@ -172,6 +172,7 @@ float_kernels(max_pool, "pool", accepts_pitch=True, accepts_halo=True, when=flat
 max_pool.kernel(
     "cpu", "i8_pool", dtype="i8,u8", accepts_pitch=True, accepts_halo=True, when=flat_pool, rank=1
 )
+max_pool.kernel("opencl", "i8_pool", dtype="i8,u8", when=flat_pool, rank=1)
 
 max_unpool = define_op(
     "MaxUnpool", inputs="x indices output_shape?",
@@ -350,6 +351,7 @@ for _op in (max_pool, average_pool):
     _op.kernel("opencl", "pool", dtype="f32,f16", when=flat_pool)
 for _name in ("GlobalAveragePool", "GlobalMaxPool"):
     get_op(_name).kernel("opencl", "reduce", dtype="f32,f16")
+get_op("GlobalMaxPool").kernel("opencl", "i8_pool", dtype="i8,u8", when=flat_pool, rank=1)
 
 
 def _window_samples(draw: Draw) -> Iterator[Sample]:

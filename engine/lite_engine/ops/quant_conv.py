@@ -171,6 +171,34 @@ qlinear_conv.kernel(
     why=tr("integer convolution as GEMM over taps"),
 )
 
+
+def _few_taps(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    w = types[3]
+    taps = product(w.dims[2:]) if w is not None else 0
+    return taps <= _EXACT_TAPS or tr("{taps} taps, more than {most}", taps=taps, most=_EXACT_TAPS)
+
+
+def _one_group(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return node.attrs.get("group", 1) == 1 or tr("grouped")
+
+
+#: Products of bytes whose sum float arithmetic holds exactly.
+_EXACT_TAPS = 2**24 // 255**2
+_device = (rank(3, 4), INTEGER_GEMM, _RESIDUAL)
+qlinear_conv.kernel(
+    "opencl", "i8_conv2d_depthwise", dtype="i8,u8", rank=0,
+    when=all_of(*_device, _one_filter_per_channel, _few_taps),
+    why=tr("one integer filter per channel"),
+)  # fmt: skip
+qlinear_conv.kernel(
+    "opencl", "i8_conv2d", dtype="i8,u8", rank=1, when=all_of(*_device, _one_group),
+    why=tr("integer convolution as implicit GEMM"),
+)  # fmt: skip
+qlinear_conv.kernel(
+    "opencl", "i8_conv2d_grouped", dtype="i8,u8", rank=2, when=all_of(*_device),
+    why=tr("one integer output a work-item"),
+)  # fmt: skip
+
 qlinear_conv_transpose = define_op(
     "QLinearConvTranspose",
     inputs=_QUANTISED_CONV,
@@ -226,6 +254,11 @@ qlinear_conv_transpose.kernel(
     when=all_of(rank(3, 4), INTEGER_GEMM, stride_limit),
     why=tr("one integer stride-1 GEMM over taps per remainder of the stride"),
 )
+
+qlinear_conv_transpose.kernel(
+    "opencl", "i8_deconv2d", dtype="i8,u8", when=all_of(rank(3, 4), INTEGER_GEMM),
+    why=tr("one integer output a work-item"),
+)  # fmt: skip
 
 conv_integer = define_op(
     "ConvInteger", inputs="x w x_zero_point? w_zero_point?", attrs=WINDOW, layout="channels_last",

@@ -15,7 +15,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Node, TypeInfo
-from ._conditions import all_of, attr, constant, of_type
+from ._conditions import Condition, all_of, attr, constant, of_type, separate_axes
 from ._core import OpDef, define_op, get_op
 from ._helpers import broadcast_shapes, product
 from ._records import Cost
@@ -46,6 +46,8 @@ def _binary(name: str, fn: Callable[[Array, Array], Array]) -> OpDef:
         lambda a, a_s, a_z, b, *_: Cost(flops=8 * product(broadcast_shapes(a.shape, b.shape) or ()))
     )
     op.kernel("cpu", "i8_binary", dtype="i8,u8", accepts_pitch=True)
+    fixed = all_of(constant(1, 2, 4, 5, 6, 7), separate_axes)
+    op.kernel("opencl", "i8_binary", dtype="i8,u8", when=fixed)
     return op
 
 
@@ -53,7 +55,9 @@ _binary("QLinearAdd", np.add)
 _binary("QLinearMul", np.multiply)
 
 
-def _one_input(name: str, layout: str, flops: int, kernel: str, **attrs: Any) -> OpDef:
+def _one_input(
+    name: str, layout: str, flops: int, kernel: str, *conditions: Condition, **attrs: Any
+) -> OpDef:
     op = define_op(
         name,
         inputs="x x_scale x_zero_point? y_scale y_zero_point?",
@@ -69,6 +73,7 @@ def _one_input(name: str, layout: str, flops: int, kernel: str, **attrs: Any) ->
     op.kernel(
         "cpu", kernel, dtype="i8,u8", accepts_pitch=pitch, in_place=True, when=constant(1, 2, 3, 4)
     )
+    op.kernel("opencl", kernel, dtype="i8,u8", when=all_of(constant(1, 2, 3, 4), *conditions))
     return op
 
 
@@ -90,7 +95,18 @@ _table(
 )
 _table("QLinearSigmoid", lambda x: 1 / (1 + np.exp(-x)), 14)
 
-qlinear_softmax = _one_input("QLinearSoftmax", "axis", 16, "i8_softmax", axis=-1, opset=13)
+
+def _no_tiny_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Its thresholds fit 128 bits."""
+    scale = types[3]
+    known = None if scale is None else scale.const
+    good = known is not None and float(known.min(initial=1)) > 2**-40
+    return good or tr("its y_scale is tiny")
+
+
+qlinear_softmax = _one_input(
+    "QLinearSoftmax", "axis", 16, "i8_softmax", _no_tiny_scale, axis=-1, opset=13
+)
 
 
 @qlinear_softmax.reference
@@ -176,6 +192,10 @@ for _op in (qlinear_average_pool, qlinear_global_average_pool):
         accepts_halo=True,
         when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4)),
     )
+    _op.kernel(
+        "opencl", "i8_pool", dtype="i8,u8",
+        when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4)),
+    )  # fmt: skip
 
 # ---- concat
 
@@ -217,6 +237,7 @@ def _fixed_scales(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 
 qlinear_concat.kernel("cpu", "i8_concat", when=_fixed_scales)
+qlinear_concat.kernel("opencl", "i8_concat", when=_fixed_scales)
 
 # ---- sample calls
 

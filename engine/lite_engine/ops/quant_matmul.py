@@ -161,16 +161,12 @@ def _one_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 
 _KERNEL = all_of(INTEGER_GEMM, _matrix, _one_scale)
-qlinear_matmul.kernel(
-    "cpu", "i8_gemm", dtype="i8,u8", when=_KERNEL, why=tr("integer matrix product")
-)
-qgemm.kernel(
-    "cpu",
-    "i8_gemm",
-    dtype="i8,u8",
-    when=all_of(_KERNEL, attr("transA", 0), attr("alpha", 1.0)),
-    why=tr("integer matrix product"),
-)
+_PLAIN = all_of(_KERNEL, attr("transA", 0), attr("alpha", 1.0))
+for _backend in ("cpu", "opencl"):
+    for _op, _when in ((qlinear_matmul, _KERNEL), (qgemm, _PLAIN)):
+        _op.kernel(
+            _backend, "i8_gemm", dtype="i8,u8", when=_when, why=tr("integer matrix product")
+        )  # fmt: skip
 
 
 matmul_integer = define_op(

@@ -53,6 +53,7 @@ def _(x: TypeInfo, *, table: Sequence[int], output_dtype: str) -> Cost:
 qlookup.kernel(
     "cpu", "i8_table", dtype="i8,u8", accepts_pitch=True, in_place=True, when=byte_output
 )
+qlookup.kernel("opencl", "i8_table", dtype="i8,u8", when=byte_output)
 
 
 @qlookup.samples

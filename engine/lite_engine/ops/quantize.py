@@ -13,7 +13,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
-from ._conditions import all_of, attr, of_type
+from ._conditions import all_of, attr, constant, of_type
 from ._core import define_op
 from ._helpers import normalise_axis
 from ._records import Cost
@@ -116,6 +116,15 @@ dequantize_linear.kernel(
     "any_quantize",
     dtype="i8,u8,i16,u16,i32",
     when=all_of(*_plain_scales, attr("output_dtype", None, DType.F32)),
+)
+quantize_linear.kernel(
+    "opencl", "quantize", dtype="f32,f16", when=all_of(*_plain_scales, _to_small, constant(1, 2))
+)
+dequantize_linear.kernel(
+    "opencl",
+    "quantize",
+    dtype="i8,u8,i16,u16,i32",
+    when=all_of(*_plain_scales, attr("output_dtype", None, DType.F32), constant(1, 2)),
 )
 
 dynamic_quantize_linear = define_op(

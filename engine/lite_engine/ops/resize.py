@@ -309,6 +309,10 @@ resize.kernel(
     when=all_of(rank(4), attr("axes", None), _off_the_crop, _spatial_only),
     why=tr("taps of each row and column from a table"),
 )  # fmt: skip
+resize.kernel(
+    "opencl", "i8_resize", dtype="i8,u8", rank=1, why=tr("the nearest pixel's bytes"),
+    when=all_of(rank(4), attr("axes", None), attr("mode", "nearest"), _off_the_crop, _spatial_only),
+)  # fmt: skip
 
 
 @resize.samples

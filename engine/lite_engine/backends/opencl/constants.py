@@ -26,7 +26,9 @@ _WEIGHT_POINTS = np.array(
 
 
 #: Operations in the order of their numbers in files.
-KINDS = ("reshape", "transpose", "pad", "half", "float", "scale", "winograd", "reverse")
+KINDS = (
+    "reshape", "transpose", "pad", "half", "float", "scale", "winograd", "reverse", "flip", "widen",
+)  # fmt: skip
 
 
 class Op(NamedTuple):
@@ -40,6 +42,8 @@ class Op(NamedTuple):
     scale      one factor, as the bits of a float32
     winograd   nothing: (O, 3, 3, C) → (36, C, O), G·w·Gᵀ in double precision, then float32
     reverse    one axis, whose elements come in the opposite order
+    flip       nothing: u8 → i8 with the highest bit flipped, that is less 128
+    widen      one number, subtracted: i8 or u8 → i16
     """
 
     kind: str
@@ -123,6 +127,14 @@ class Constant:
         count, _, _, channels = self.shape
         return self._with("winograd", (), (36, channels, count))
 
+    def flipped(self) -> Constant:
+        """Bytes of u8 less 128, as i8."""
+        return self._with("flip", (), self.shape, DType.I8)
+
+    def widened(self, zero: int) -> Constant:
+        """Bytes less a zero point, as i16."""
+        return self._with("widen", (zero & 0xFFFFFFFF,), self.shape, DType.I16)
+
     def _with(
         self, kind: str, values: Sequence[int], shape: tuple[int, ...], dtype: DType | None = None
     ) -> Constant:
@@ -157,6 +169,11 @@ def _applied(op: Op, array: np.ndarray) -> np.ndarray:
             return _winograd(array)
         case "reverse":
             return np.flip(array, op.values)
+        case "flip":
+            return (array ^ np.uint8(0x80)).view(np.int8)
+        case "widen":
+            zero = np.uint32(op.values[0]).view(np.int32)
+            return (array.astype(np.int32) - zero).astype(np.int16)
     raise AssertionError(op.kind)
 
 

@@ -268,20 +268,20 @@ def gather(step: Step, plan: Plan, target: Target) -> list[Launch]:
 def resize(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """Every mode is a small table of source places and weights per output row and column."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    tables = [_taps(step, x, y, axis) for axis in (1, 2)]
-    taps = max(i.shape[1] for i, _ in tables)
+    tables = [taps(step, x, y, axis) for axis in (1, 2)]
+    count = max(i.shape[1] for i, _ in tables)
     args: list[object] = [x]
     for places, weights in tables:
         for table in (places.astype(np.int32), weights.astype(np.float32)):
-            args.append(Constant.of(table).padded(len(table), taps))
+            args.append(Constant.of(table).padded(len(table), count))
     args += [y, *x.dims, y.dims[1], y.dims[2]]
     v = vector(target.profile, y.dtype, x.dims[3])
-    options = join(storage_option(y.dtype), f"#define TAPS {taps}", vectors(target.profile, v))
+    options = join(storage_option(y.dtype), f"#define TAPS {count}", vectors(target.profile, v))
     grid = (x.dims[3] // v, y.dims[2], y.dims[0] * y.dims[1])
     return [Launch("resize", "resize", args, grid, options)]
 
 
-def _taps(step: Step, x: PlanTensor, y: PlanTensor, axis: int) -> tuple[np.ndarray, np.ndarray]:
+def taps(step: Step, x: PlanTensor, y: PlanTensor, axis: int) -> tuple[np.ndarray, np.ndarray]:
     """(n_out, taps) source places and weights of one axis, from the operator's own definition."""
     a = step.attrs
     names = ("scales", "sizes", "axes")

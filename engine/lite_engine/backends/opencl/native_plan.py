@@ -6,7 +6,8 @@ Format, version 1 (read by `native/src/opencl/plan.cc`). Little-endian, packed:
               u32 columns, rows, strings_bytes, num_texts, num_buffers, num_places, num_constants,
               num_scratch, num_images, num_launches, num_steps, program_bytes
     strings   strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
-    text      u8 sha256[32]: of kernels/common.h, a line feed and the kernel's file
+    text      u8 sha256[32]: of the files that it consists of (programs.parts_of) with line feeds
+              between them
     buffer    u64 bytes
     place     u32 tensor, buffer: a tensor of the program that owns storage on the device
     constant  u32 weight; u8 dtype, rank, num_ops, 0; u32 dims[rank]; num_ops times: u8 kind, count,
@@ -45,7 +46,7 @@ from ...plan import Plan, PlanTensor, Step, assign_offsets
 from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode
 from .constants import KINDS, Constant
 from .launch import Image, Launch, Scratch, grouped
-from .programs import KERNELS
+from .programs import parts_of
 from .registry import Target
 from .sharing import share
 from .steps import launches_of
@@ -86,8 +87,7 @@ def on_device(plan: Plan) -> Plan:
 @lru_cache
 def text_digest(file: str) -> bytes:
     """Names the kernels of FILE.cl."""
-    parts = [(KERNELS / name).read_bytes() for name in ("common.h", f"{file}.cl")]
-    return hashlib.sha256(b"\n".join(parts)).digest()
+    return hashlib.sha256(b"\n".join(part.read_bytes() for part in parts_of(file))).digest()
 
 
 class _Table:

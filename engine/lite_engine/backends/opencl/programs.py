@@ -21,9 +21,15 @@ _POCL = "Portable Computing Language"
 KERNELS = Path(__file__).parent / "kernels"
 
 
+def parts_of(file: str, kernels: Path = KERNELS) -> list[Path]:
+    """What the text of FILE.cl consists of: i8.h is shared by the kernels of integers."""
+    shared = ["common.h", "i8.h"] if file.startswith("i8_") else ["common.h"]
+    return [kernels / name for name in (*shared, f"{file}.cl")]
+
+
 def program_text(file: str, defines: str = "", kernels: Path = KERNELS) -> str:
     """What a compiler gets for FILE.cl of a folder after `#define` lines."""
-    return "\n".join([defines, *((kernels / n).read_text() for n in ("common.h", f"{file}.cl"))])
+    return "\n".join([defines, *(part.read_text() for part in parts_of(file, kernels))])
 
 
 def built(cl: Any, program: Any, options: Sequence[str] = ()) -> Any:

@@ -8,7 +8,16 @@ from ...errors import UnsupportedOperatorError
 from ...plan import Plan, Step
 
 # The modules register their builders when they are imported.
-from . import convolutions, deconvolutions, elementwise, movement, recurrent, reductions  # noqa: F401
+from . import (  # noqa: F401
+    convolutions,
+    deconvolutions,
+    elementwise,
+    integer_convolutions,
+    integer_elementwise,
+    movement,
+    recurrent,
+    reductions,
+)
 from .launch import Launch
 from .registry import BUILDERS, Target, kernels
 

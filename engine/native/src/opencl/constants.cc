@@ -210,9 +210,31 @@ bool reverse(const ConstantStep& step, size_t limit, Env& env, const Array& a, A
   return true;
 }
 
+bool flip(Env& env, Array* a) {
+  if (a->dtype != DType::kU8) return misfit(env);
+  a->dtype = DType::kI8;
+  for (size_t i = 0; i < a->bytes; ++i) a->data[i] ^= 0x80;
+  return true;
+}
+
+// Bytes less a zero point, as i16.
+bool widen(const ConstantStep& step, size_t limit, Env& env, const Array& a, Array* out) {
+  if ((a.dtype != DType::kI8 && a.dtype != DType::kU8) || step.count != 1) return misfit(env);
+  *out = a;
+  out->dtype = DType::kI16;
+  if (!make(out, limit, env)) return false;
+  int16_t* values = reinterpret_cast<int16_t*>(out->data);
+  for (size_t i = 0; i < a.bytes; ++i) {
+    const uint32_t value = a.dtype == DType::kI8 ? static_cast<int8_t>(a.data[i]) : a.data[i];
+    values[i] = static_cast<int16_t>(value - step.values[0]);
+  }
+  return true;
+}
+
 bool apply(const ConstantStep& step, size_t limit, Env& env, Array* a) {
   if (step.operation == Operation::kReshape) return reshape(step, limit, env, a);
   if (step.operation == Operation::kScale) return scale(step, env, a);
+  if (step.operation == Operation::kFlip) return flip(env, a);
   Array out{};
   bool good = false;
   switch (step.operation) {
@@ -225,6 +247,7 @@ bool apply(const ConstantStep& step, size_t limit, Env& env, Array* a) {
       good = convert(DType::kF16, DType::kF32, limit, env, *a, &out);
       break;
     case Operation::kReverse: good = reverse(step, limit, env, *a, &out); break;
+    case Operation::kWiden: good = widen(step, limit, env, *a, &out); break;
     default: good = winograd(limit, env, *a, &out); break;
   }
   if (!good) return false;

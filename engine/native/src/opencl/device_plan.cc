@@ -111,7 +111,7 @@ bool parse_constants(Reader& in, Env& env, DevicePlan* plan) {
       const uint8_t kind = in.get<uint8_t>();
       steps[k].count = in.get<uint8_t>();
       in.get<uint16_t>();
-      if (kind > static_cast<uint8_t>(Operation::kReverse) || steps[k].count > kMaxRank)
+      if (kind > static_cast<uint8_t>(Operation::kWiden) || steps[k].count > kMaxRank)
         return damaged(env, "constants");
       steps[k].operation = static_cast<Operation>(kind);
       in.take(steps[k].values, steps[k].count * sizeof(uint32_t));

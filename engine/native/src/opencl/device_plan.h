@@ -20,6 +20,8 @@ enum class Operation : uint8_t {
   kScale,
   kWinograd,
   kReverse,
+  kFlip,
+  kWiden,
 };
 
 struct ConstantStep {

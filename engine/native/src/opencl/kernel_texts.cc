@@ -7,15 +7,15 @@ namespace lite::opencl {
 namespace {
 
 // unsigned char kText_common[] and kText_NAME[] (with a zero byte), and LITE_KERNEL_TEXTS(X), which is
-// X(NAME, SHA-256 as bytes) for each file. Written by cmake/kernel_texts.cmake.
+// X(NAME, the text before it, SHA-256 as bytes) for each file. Written by cmake/kernel_texts.cmake.
 #include "opencl_kernel_texts.inc"
 
 const char* chars(const unsigned char* bytes) { return reinterpret_cast<const char*>(bytes); }
 
 const KernelText kTexts[] = {
-#define LITE_TEXT(name, ...)                                                                     \
-  {#name, chars(kText_common), chars(kText_##name), sizeof kText_common - 1, sizeof kText_##name - 1, \
-   {__VA_ARGS__}},
+#define LITE_TEXT(name, shared, ...)                                                               \
+  {#name, chars(kText_##shared), chars(kText_##name), sizeof kText_##shared - 1,                     \
+   sizeof kText_##name - 1, {__VA_ARGS__}},
     LITE_KERNEL_TEXTS(LITE_TEXT)
 #undef LITE_TEXT
 };

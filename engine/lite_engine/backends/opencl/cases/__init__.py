@@ -13,8 +13,10 @@ from functools import lru_cache
 from ....ir import DType, Graph
 from ....ops import all_kernels, get_op
 from ....ops._core import KernelRef
-from .examples import examples, large, of_every_size
+from .examples import examples, of_every_size
+from .examples import large as large_floats
 from .graphs import LAYER, cast, pair, single
+from .integers import integers, large_integers
 
 #: Where nothing asks for another: rows of whole vectors.
 _SHAPE = (5, 32)
@@ -23,7 +25,7 @@ _SHAPE = (5, 32)
 @lru_cache(maxsize=1)
 def cases() -> dict[str, list[Graph]]:
     """Kernel → graphs of one layer each, called `LAYER`, that it computes."""
-    found = {kernel: list(graphs) for kernel, graphs in examples().items()}
+    found = {kernel: list(graphs) for kernel, graphs in (examples() | integers()).items()}
     for kernel, graph in of_every_size():
         found[kernel].append(graph)
     there = {(graph.node(LAYER).op, kernel) for kernel, gs in found.items() for graph in gs}
@@ -31,6 +33,11 @@ def cases() -> dict[str, list[Graph]]:
         if (ref.op, ref.name) not in there:
             found.setdefault(ref.name, []).extend(_cases_of(ref))
     return found
+
+
+def large() -> dict[str, list[Graph]]:
+    """By kernel: layers that fill every tile, aligned and not."""
+    return large_floats() | large_integers()
 
 
 def _cases_of(ref: KernelRef) -> list[Graph]:

@@ -1,0 +1,228 @@
+"""Launches of integer convolutions, transposed ones and matrix products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...ir import DType, TypeInfo
+from ...ops.conv import conv_window
+from ...ops.conv_transpose import transposed_window
+from ...plan import Plan, PlanTensor, Step
+from .constants import Constant
+from .cpu_convolutions import block_of
+from .integers import Ending, Quantization, widened, zeros_of
+from .launch import Launch, Scratch, place
+from .options import join, vector
+from .problem import POINTWISE
+from .profile import DeviceProfile
+from .registry import Target, builds
+
+#: Neighbouring pixels that a depthwise work-item makes.
+_DEPTHWISE_PIXELS = 4
+#: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
+_NARROW = 8
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerConvolution:
+    """Channels-last x and y. `weight` (O, taps, C) are bytes with the zero points `zeros` (O,). A
+    product of M rows is a convolution of M pixels, H = M and W = 1."""
+
+    x: PlanTensor
+    y: PlanTensor
+    of_x: Quantization
+    sizes: list[int]  # M, H, W, C, OH, OW, O; M = N·OH·OW
+    window: list[int]  # KH, KW, SH, SW, PT, PL, DH, DW
+    weight: np.ndarray
+    zeros: np.ndarray
+    ending: Ending
+
+    @property
+    def images(self) -> int:
+        m, _, _, _, out_h, out_w, _ = self.sizes
+        return m // (out_h * out_w)
+
+    @property
+    def places(self) -> list[int]:
+        """Elements from pixel to pixel of x and before the first, and the same of y."""
+        return [*place(self.x, self.sizes[3]), *place(self.y, self.sizes[6])]
+
+    @property
+    def finish(self) -> list[Any]:
+        return list(self.ending.arguments)
+
+    @property
+    def residual(self) -> PlanTensor:
+        """What kernels get in its place without one is not read."""
+        return self.ending.residual or self.y
+
+
+def _array(plan: Plan, index: int) -> np.ndarray:
+    data = plan.tensors[index].data
+    assert data is not None, "the registry's condition asks for constant weights"
+    return data
+
+
+def _convolution(step: Step, plan: Plan) -> IntegerConvolution:
+    """Of a QLinearConv; rank 3 gets H = 1."""
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    w = _array(plan, step.inputs[3])
+    one = [1] * (4 - len(x.dims))
+    xd, yd = [x.dims[0], *one, *x.dims[1:]], [y.dims[0], *one, *y.dims[1:]]
+    logical = TypeInfo(x.dtype, (x.dims[0], x.dims[-1], *x.dims[1:-1]))
+    kernel, strides, pads, dilations = conv_window(
+        logical, TypeInfo(DType.of(w), w.shape), step.attrs
+    )
+    begin = [*[0] * len(one), *pads[: len(kernel)]]
+    window = [*one, *kernel, *one, *strides, *begin, *one, *dilations]
+    has = len(step.inputs) > 9 and step.inputs[9] >= 0
+    residual = plan.tensors[step.inputs[9]] if has else None
+    count = w.shape[0]
+    return IntegerConvolution(
+        x, y, Quantization.of(x, step.attrs["x_scale"], step.attrs["x_zero_point"]),
+        [yd[0] * yd[1] * yd[2], *xd[1:], *yd[1:]], window,
+        w.reshape(count, w.shape[1], -1), zeros_of(step.attrs["w_zero_point"], count),
+        Ending.of(step, plan, count, 8, residual=residual),
+    )  # fmt: skip
+
+
+@builds("i8_conv2d", "QLinearConv")
+def conv(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    return _tiled(_convolution(step, plan), target)
+
+
+@builds("i8_gemm", "QLinearMatMul", "QGemm")
+def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    """a (…, K) with constant b as a 1x1 convolution of as many pixels."""
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    b = _array(plan, step.inputs[3])
+    weight = b if step.attrs.get("transB") else b.T
+    count, depth = weight.shape
+    m = x.size // depth
+    return _tiled(
+        IntegerConvolution(
+            x, y, Quantization.of(x, step.attrs["a_scale"], step.attrs["a_zero_point"]),
+            [m, m, 1, depth, m, 1, count], POINTWISE, weight[:, :, None],
+            zeros_of(step.attrs["b_zero_point"], count),
+            Ending.of(step, plan, count, 6 if step.op == "QGemm" else 99, "ab"),
+        ),
+        target,
+    )  # fmt: skip
+
+
+def _tiled(problem: IntegerConvolution, target: Target) -> list[Launch]:
+    return direct(problem, target.profile)
+
+
+def direct(problem: IntegerConvolution, profile: DeviceProfile) -> list[Launch]:
+    """Needs neither local memory nor barriers: any device can run it."""
+    m, height, width, channels, out_h, out_w, outputs = problem.sizes
+    kh, kw, sh, sw, top, left, dh, dw = problem.window
+    x_step, x_at, y_step, y_at = problem.places
+    images, even = problem.images, -(-channels // 2) * 2
+    # What the window of the last output needs; more of the input is not looked at.
+    tall = max((out_h - 1) * sh + (kh - 1) * dh + 1, top + height)
+    wide = max((out_w - 1) * sw + (kw - 1) * dw + 1, left + width)
+    source = Scratch(images * tall * wide * even * 2, DType.I16)
+    rows_made = images * tall
+    args = [
+        problem.x, source, rows_made, height, width, channels, even, top, left, tall, wide,
+        x_step, x_at, problem.of_x.flip, problem.of_x.zero,
+    ]  # fmt: skip
+    rows = images * out_h
+    if (kh, kw, sh, sw) == (1, 1, 1, 1) and (tall, wide) == (height, width):
+        rows, out_w, wide = 1, m, m  # every pixel lies a constant step after the one before
+        out_h = tall = 1
+    block = block_of(profile, out_w, outputs)
+    blocks = -(-outputs // block.channels)
+    padded = blocks * block.channels
+    # (O, C, taps) → (blocks, taps·C/2, channels, 2)
+    taps = widened(problem.weight, problem.zeros).transpose(0, 2, 1)
+    pairs = taps.padded(padded, kh * kw, even).reshape(blocks, block.channels, -1, 2)
+    weights = pairs.transpose(0, 2, 1, 3)
+    ending = problem.ending
+    sums = [
+        source, weights, ending.biases(padded), ending.scales(padded), problem.residual, problem.y,
+        tall, wide, even // 2, out_h, out_w, outputs, kh, kw, sh, sw, dh, dw, y_step, y_at,
+        *problem.finish,
+    ]  # fmt: skip
+    text = block.defines()
+    items = (rows * -(-out_w // block.tm), blocks)
+    return [
+        Launch("i8_conv", "widen", args, (rows_made,), text, (1,)),
+        Launch("i8_conv", "conv", sums, items, text, (1, 1)),
+    ]
+
+
+@builds("i8_conv2d_depthwise", "QLinearConv")
+def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    problem, profile = _convolution(step, plan), target.profile
+    _, height, width, channels, out_h, out_w, _ = problem.sizes
+    kh, kw, sh, sw, top, left, dh, dw = problem.window
+    lie, images = problem.places, problem.images
+    v, px = vector(profile, DType.F32, channels), min(_DEPTHWISE_PIXELS, out_w)
+    tail = not profile.local_tiles and v < _NARROW and channels > profile.lanes
+    v = profile.lanes if tail else v
+    weights = widened(problem.weight, problem.zeros).reshape(channels, -1).T
+    ending = problem.ending
+    args = [
+        problem.x, weights, ending.biases(channels), ending.scales(channels), problem.residual,
+        problem.y, images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie,
+        problem.of_x.flip, problem.of_x.zero, *problem.finish,
+    ]  # fmt: skip
+    aligned = v > 1 and all(n % v == 0 for n in (channels, *lie))
+    options = join(
+        f"#define V {v}", "#define ALIGNED" if aligned else "",
+        "#define FAST_FMA" if profile.fast_fma else "", "#define TAIL" if tail else "",
+        f"#define PX {px}\n#define KH {kh}\n#define KW {kw}\n#define SW {sw}\n#define DW {dw}",
+    )  # fmt: skip
+    grid = (-(-channels // v), images * out_h * -(-out_w // px))
+    return [Launch("i8_depthwise", "depthwise", args, grid, options)]
+
+
+@builds("i8_conv2d_grouped", "QLinearConv")
+def grouped(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    problem = _convolution(step, plan)
+    count = problem.sizes[6]
+    weights = widened(problem.weight, problem.zeros).transpose(2, 1, 0)
+    ending = problem.ending
+    args = [
+        problem.x, weights, ending.biases(count), ending.scales(count), problem.residual,
+        problem.y, *problem.sizes, *problem.window, int(step.attrs.get("group", 1)),
+        problem.of_x.flip, problem.of_x.zero, *problem.finish,
+    ]  # fmt: skip
+    return [Launch("i8_direct", "grouped", args, (count, problem.sizes[0]))]
+
+
+@builds("i8_deconv2d", "QLinearConvTranspose")
+def deconv(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    w = _array(plan, step.inputs[3])  # (C, O/g, KH, KW)
+    group = int(step.attrs.get("group", 1))
+    one = [1] * (4 - len(x.dims))
+    xd, yd = [x.dims[0], *one, *x.dims[1:]], [y.dims[0], *one, *y.dims[1:]]
+    logical = (x.dims[0], x.dims[-1], *x.dims[1:-1])
+    found = transposed_window(logical, list(w.shape[2:]), step.attrs)
+    begin = [*[0] * len(one), *found["pads"][: len(w.shape) - 2]]
+    window = [*one, *w.shape[2:], *one, *found["strides"], *begin, *one, *found["dilations"]]
+    cin, per = w.shape[0] // group, w.shape[1]
+    count = group * per
+    zeros = zeros_of(step.attrs["w_zero_point"], count)
+    grouped_weight = w.reshape(group, cin, per, -1)
+    if (zeros == zeros[0]).all():
+        packed = Constant.of(w).widened(int(zeros[0])).reshape(*grouped_weight.shape)
+    else:
+        shifted = grouped_weight - zeros.reshape(group, 1, per, 1)
+        packed = Constant.of(shifted.astype(np.int16))
+    weights = packed.transpose(3, 1, 0, 2).reshape(-1, count)
+    of_x = Quantization.of(x, step.attrs["x_scale"], step.attrs["x_zero_point"])
+    ending = Ending.of(step, plan, count, 8)
+    m = yd[0] * yd[1] * yd[2]
+    args = [
+        x, weights, ending.biases(count), ending.scales(count), y, m, *xd[1:], *yd[1:], *window,
+        group, of_x.flip, of_x.zero, *ending.arguments,
+    ]  # fmt: skip
+    return [Launch("i8_direct", "transposed", args, (count, m))]

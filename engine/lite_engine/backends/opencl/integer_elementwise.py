@@ -1,0 +1,229 @@
+"""Launches of integer steps other than convolutions: conversions, tables, sums, pools, softmax."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...ir import DType
+from ...ops import get_op
+from ...ops.pool import Window
+from ...plan import Plan, PlanTensor, Step
+from .constants import Constant
+from .integers import Quantization, flip_of, number
+from .launch import Launch
+from .movement import taps
+from .options import CPU_RUN, join, storage_option, vector
+from .profile import DeviceProfile
+from .reductions import blocks
+from .registry import Target, builds
+from .strides import broadcast_strides, collapsed
+
+_C_TYPES = {
+    DType.I8: "char", DType.U8: "uchar", DType.I16: "short", DType.U16: "ushort", DType.I32: "int",
+}  # fmt: skip
+#: Work-items of a GPU's group that makes a series of a softmax.
+_SERIES_ITEMS = 64
+#: Bytes of a work-item of a GPU.
+_RUN = 16
+#: A threshold that no e / S reaches: S is at least 2^30.
+_NEVER = (1 << 63, 0, 0)
+
+
+def _several(profile: DeviceProfile, count: int) -> tuple[int, str]:
+    """(V, options) of a kernel that takes V bytes at a time: the widest vector that divides
+    `count`, with sums of 32 bits in registers."""
+    v = vector(profile, DType.F32, count)
+    return v, join(f"#define V {v}", "#define ALIGNED" if v > 1 else "")
+
+
+@builds("quantize", "QuantizeLinear", "DequantizeLinear")
+def quantize(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    scale = plan.tensors[step.inputs[1]].data
+    assert scale is not None, "the registry's condition asks for constants"
+    scale = scale.astype(np.float32).ravel()
+    zero = np.full(scale.size, number(plan, step, 2), np.int32)
+    if len(step.inputs) > 2 and step.inputs[2] >= 0:
+        given = plan.tensors[step.inputs[2]].data
+        assert given is not None
+        zero = np.broadcast_to(given.ravel(), scale.size).astype(np.int32)
+    inner = 1
+    if scale.size > 1:
+        inner = math.prod(x.dims[int(step.attrs["axis"]) % len(x.dims) + 1 :])
+    constants = [Constant.of(scale), Constant.of(zero)]
+    if step.op == "DequantizeLinear":
+        options = join(f"#define TI {_C_TYPES[x.dtype]}", "#define TO float")
+        args = [x, *constants, y, y.size, scale.size, inner]
+        return [Launch("i8_quantize", "dequantize", args, (y.size,), options)]
+    with np.errstate(divide="ignore", over="ignore"):
+        constants.insert(1, Constant.of((np.float32(1) / scale).astype(np.float32)))
+    limits = np.iinfo(y.dtype.np)
+    kinds = join(f"#define TI {_C_TYPES[y.dtype]}", f"#define TO {_C_TYPES[y.dtype]}")
+    options = join(storage_option(x.dtype), kinds)
+    args = [x, *constants, y, y.size, scale.size, inner, float(limits.min), float(limits.max)]
+    return [Launch("i8_quantize", "quantize", args, (y.size,), options)]
+
+
+def mapped(
+    profile: DeviceProfile, x: PlanTensor, y: PlanTensor, table: np.ndarray,
+    size: tuple[int, int] | None = None, lie: tuple[int, int, int, int] | None = None,
+) -> Launch:  # fmt: skip
+    """Rows of x through 256 answers, by x's bits as u8. `size` is (elements of a row, rows), `lie`
+    the elements from row to row and before the first of x and of y."""
+    width, rows = size or (y.size, 1)
+    run = _RUN if profile.local_tiles else CPU_RUN
+    args = [x, Constant.of(table), y, width, rows, *(lie or (width, 0, width, 0))]
+    grid = (-(-width // run), rows)
+    return Launch("i8_map", "map", args, grid, f"#define RUN {run}")
+
+
+def _answers(step: Step, dtype: DType, inputs: list[Any], attrs: dict[str, Any]) -> np.ndarray:
+    """The reference's answers to all bytes of x, by their bits as u8."""
+    every = np.arange(256, dtype=np.uint8).view(dtype.np)
+    reference = get_op(step.op)._reference
+    assert reference is not None
+    return np.asarray(reference(every, *inputs, **attrs)).view(np.uint8)
+
+
+@builds("i8_table", "QLookup", "QLinearSigmoid", "QLinearLeakyRelu")
+def table(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    parameters = [plan.tensors[i].data if i >= 0 else None for i in step.inputs[1:]]
+    known = get_op(step.op).attrs
+    attrs = {k: v for k, v in step.attrs.items() if k in known}
+    return [mapped(target.profile, x, y, _answers(step, x.dtype, parameters, attrs))]
+
+
+@builds("i8_concat", "QLinearConcat")
+def concat(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    """Each input through the table of its scale."""
+    y = plan.tensors[step.outputs[0]]
+    axis = int(step.attrs["axis"]) % len(y.dims)
+    rows, pitch, at, out = math.prod(y.dims[:axis]), math.prod(y.dims[axis:]), 0, []
+    reference = get_op(step.op)._reference
+    assert reference is not None
+    of_y = [plan.tensors[i].data for i in step.inputs[:2]]
+    for i in range(2, len(step.inputs), 3):
+        x = plan.tensors[step.inputs[i]]
+        every = np.arange(256, dtype=np.uint8).view(x.dtype.np)
+        of_x = [plan.tensors[k].data for k in step.inputs[i + 1 : i + 3]]
+        answers = reference(*of_y, every, *of_x, axis=0).view(np.uint8)
+        width = math.prod(x.dims[axis:])
+        if x.size:
+            lie = (width, 0, pitch, at)
+            out.append(mapped(target.profile, x, y, answers, (width, rows), lie))
+        at += width
+    return out
+
+
+@builds("i8_binary", "QLinearAdd", "QLinearMul")
+def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    a, b = (plan.tensors[step.inputs[i]] for i in (0, 3))
+    y = plan.tensors[step.outputs[0]]
+    of_a, of_b, of_y = (Quantization.read(plan, step, t, i) for t, i in ((a, 1), (b, 4), (y, 6)))
+    numbers = [
+        of_y.flip, of_a.zero, of_b.zero, float(of_a.scale), float(of_b.scale), float(of_y.scale),
+        of_y.inverse, float(of_y.zero), 0,
+    ]  # fmt: skip
+    code = "((p)*(q))" if step.op == "QLinearMul" else "((p)+(q))"
+    merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
+    assert merged is not None, "the registry's condition keeps larger ranks away"
+    dims, (sa, sb) = merged
+    function = f"#define OP(p,q) {code}"
+    if dims[:4] == [1] * 4 and sa[5] == sb[5] == 1:
+        width, rows = dims[5], dims[4]
+        v, options = _several(target.profile, width)
+        args = [a, b, y, width, rows, sa[4], sb[4], *numbers]
+        grid, options = (width // v, rows), join(options, function)
+        return [Launch("i8_binary", "binary_rows", args, grid, options)]
+    args = [a, b, y, y.size, *dims[1:], *sa, *sb, *numbers]
+    return [Launch("i8_binary", "binary", args, (y.size,), join(function))]
+
+
+@builds(
+    "i8_pool", "MaxPool", "GlobalMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool"
+)  # fmt: skip
+def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    one = (1,) * (4 - len(x.dims))
+    xd, yd = (x.dims[0], *one, *x.dims[1:]), (y.dims[0], *one, *y.dims[1:])
+    if "Global" in step.op:
+        geometry = [*xd[1:3], 1, 1, 0, 0, 0, 0, 1, 1]
+    else:
+        window = Window((x.dims[0], x.dims[-1], *x.dims[1:-1]), step.attrs)
+        begin, end = window.pads[: len(window.kernel)], window.pads[len(window.kernel) :]
+        zero = (0,) * len(one)
+        geometry = [
+            *one, *window.kernel, *one, *window.strides, *zero, *begin, *zero, *end, *one,
+            *window.dilations,
+        ]  # fmt: skip
+    v, text = _several(target.profile, xd[3])
+    options, ratios, zeros = [text], np.zeros(1, np.float32), [0, 0.0]
+    if "Average" in step.op:
+        of_x, of_y = (Quantization.read(plan, step, t, i) for t, i in ((x, 1), (y, 3)))
+        counts = np.arange(geometry[0] * geometry[1] + 1, dtype=np.float32)
+        ratios = of_x.scale / (of_y.scale * np.maximum(counts, np.float32(1)))
+        zeros = [of_x.zero, float(of_y.zero)]
+        options.append("#define AVERAGE")
+        options += ["#define COUNT_PAD"] if step.attrs.get("count_include_pad") else []
+    args = [x, Constant.of(ratios), y, y.size, *xd[1:], yd[1], yd[2], *geometry, flip_of(x), *zeros]
+    return [Launch("i8_pool", "pool", args, (y.size // v,), join(*options))]
+
+
+@builds("i8_resize", "Resize")
+def resize(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    """The nearest pixel's bytes."""
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    places = [Constant.of(taps(step, x, y, a)[0][:, 0].astype(np.int32)) for a in (1, 2)]
+    v, options = _several(target.profile, x.dims[3])
+    args = [x, *places, y, *x.dims, y.dims[1], y.dims[2]]
+    grid = (x.dims[3] // v, y.dims[2], y.dims[0] * y.dims[1])
+    return [Launch("i8_resize", "resize", args, grid, options)]
+
+
+@builds("i8_softmax", "QLinearSoftmax")
+def softmax(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    of_x, of_y = (Quantization.read(plan, step, t, i) for t, i in ((x, 1), (y, 3)))
+    e = np.rint(np.exp(np.arange(256) * -float(of_x.scale)) * 2**30).astype(np.uint32)
+    lowest, factors, shifts, above = thresholds(float(of_y.scale), of_y.zero)
+    outer, n, inner = blocks(x.dims, [int(step.attrs.get("axis", -1)) % len(x.dims)])
+    items = _SERIES_ITEMS if target.profile.local_tiles else 1
+    tables = [Constant.of(a) for a in (e, factors, shifts, above)]
+    args = [x, y, *tables, n, inner, of_x.flip, lowest, len(factors)]
+    options = f"#define ITEMS {items}"
+    return [Launch("i8_softmax", "softmax", args, (outer * inner * items,), options, (items,))]
+
+
+def thresholds(scale: float, zero: int) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """(lowest answer, factors, shifts, above): number k of the thresholds is the smallest double t
+    with clamp(rint(t / scale) + zero) > lowest + k. e / S rounds to t or more where it is beyond
+    the middle of t and the double before it, or just there and t is the even one: where
+    e·2^shift >= S·factor + above. Those beyond 1 are left out, which no e / S reaches."""
+    lowest = min(max(zero, 0), 255)
+    rows: list[tuple[int, int, int]] = []
+    for k in range(255 - lowest):
+        least = _smallest(lowest + k + 1 - zero, scale)
+        middle = (Fraction(math.nextafter(least, 0.0)) + Fraction(least)) / 2
+        if middle > 1:
+            break
+        even = int(math.frexp(least)[0] * 2**53) % 2 == 0
+        rows.append((middle.numerator, middle.denominator.bit_length() - 1, int(not even)))
+    factors, shifts, above = zip(*rows, _NEVER)
+    return (
+        lowest, np.array(factors, np.uint64), np.array(shifts, np.int32), np.array(above, np.int32)
+    )  # fmt: skip
+
+
+def _smallest(whole: int, scale: float) -> float:
+    """The smallest double t with rint(t / scale) >= whole, which is positive."""
+    t = (whole - 0.5) * scale
+    while np.rint(t / scale) >= whole:
+        t = math.nextafter(t, 0.0)
+    while np.rint(t / scale) < whole:
+        t = math.nextafter(t, math.inf)
+    return t

@@ -1,0 +1,124 @@
+"""What launches on 8-bit integers need: bytes as u8, and what a layer ends with.
+
+Kernels compute with all bytes as u8: those of i8 have their highest bit flipped, and 128 more as
+zero point (kernels/i8.h). Tensors lie as on every other backend, channels last and dense: no step
+changes a layout for integers, and four neighbouring channels are the word of a dot product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...ir import DType
+from ...plan import Plan, PlanTensor, Step
+from .constants import Constant
+
+
+def flip_of(tensor: PlanTensor) -> int:
+    """Bits that make its bytes u8."""
+    return 128 if tensor.dtype is DType.I8 else 0
+
+
+def number(plan: Plan, step: Step, index: int, otherwise: float = 0) -> Any:
+    """The only element of a constant input."""
+    if index >= len(step.inputs) or step.inputs[index] < 0:
+        return otherwise
+    data = plan.tensors[step.inputs[index]].data
+    assert data is not None, "the registry's condition asks for constants"
+    return data.ravel()[0]
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """One tensor's bytes, as kernels see them: u8 with this zero point."""
+
+    flip: int
+    scale: np.float32
+    zero: int
+
+    @classmethod
+    def of(cls, tensor: PlanTensor, scale: Any, zero: Any) -> Quantization:
+        flip = flip_of(tensor)
+        return cls(flip, np.float32(np.ravel(scale)[0]), int(np.ravel(zero)[0]) + flip)
+
+    @classmethod
+    def read(cls, plan: Plan, step: Step, tensor: PlanTensor, index: int) -> Quantization:
+        """The constant inputs `index` (scale) and the next one (zero point)."""
+        return cls.of(tensor, number(plan, step, index, 1), number(plan, step, index + 1))
+
+    @property
+    def inverse(self) -> float:
+        """1 / scale, rounded."""
+        with np.errstate(divide="ignore", over="ignore"):
+            return float(np.float32(1) / self.scale)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Sums of products → bytes of y: arguments of kernels that REQUANTIZE (i8.h). `scale` (O,)
+    f32 and `bias` (O,) int64 are those of the sums."""
+
+    scale: np.ndarray
+    bias: np.ndarray
+    arguments: tuple[float | int, ...]
+    residual: PlanTensor | None = None
+
+    @classmethod
+    def of(
+        cls, step: Step, plan: Plan, channels: int, bias: int, names: str = "xw",
+        residual: PlanTensor | None = None,
+    ) -> Ending:  # fmt: skip
+        """`bias` is the index of that input, `names` the letters of the operands' attributes."""
+        a, y = step.attrs, plan.tensors[step.outputs[0]]
+        of_y = Quantization.of(y, a["y_scale"], a["y_zero_point"])
+        left = np.float32(a[f"{names[0]}_scale"]).reshape(-1)[:1]
+        product = left * np.float32(a[f"{names[1]}_scale"]).reshape(-1)
+        scale, more = product / of_y.scale, (0, 0, 0, 0.0, 0.0, 0.0)
+        if residual is not None:
+            r = Quantization.of(residual, a["residual_scale"], a["residual_zero_point"])
+            s_zero = s_ratio = 0.0
+            if a.get("sum_scale") is not None:
+                s = Quantization.of(y, a["sum_scale"], a["sum_zero_point"])
+                scale, s_zero, s_ratio = (
+                    product / s.scale,
+                    float(s.zero),
+                    float(s.scale / of_y.scale),
+                )
+            adding = 1 if s_ratio == 0 else 2
+            more = (adding, r.flip, r.zero, float(r.scale / of_y.scale), s_zero, s_ratio)
+        given = step.inputs[bias] if bias < len(step.inputs) else -1
+        data = plan.tensors[given].data if given >= 0 else np.zeros(channels)
+        assert data is not None, "the registry's condition asks for constants"
+        return cls(
+            np.broadcast_to(scale.astype(np.float32), channels),
+            np.broadcast_to(data.astype(np.int64), channels),
+            (of_y.flip, float(of_y.zero), *more, 0),
+            residual,
+        )
+
+    def scales(self, wide: int) -> Constant:
+        return Constant.of(np.array(self.scale)).padded(wide)
+
+    def biases(self, wide: int, more: np.ndarray | int = 0) -> Constant:
+        """As int32, which wraps around as the sums do."""
+        return Constant.of(_wrapped(self.bias + more)).padded(wide)
+
+
+def _wrapped(numbers: np.ndarray) -> np.ndarray:
+    return (numbers & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+
+
+def zeros_of(zero: Any, count: int) -> np.ndarray:
+    """A zero point for each of `count` channels."""
+    return np.broadcast_to(np.asarray(zero, np.int64).reshape(-1), count)
+
+
+def widened(weight: np.ndarray, zeros: np.ndarray, axis: int = 0) -> Constant:
+    """Bytes less their zero points along an axis, as int16."""
+    if (zeros == zeros[0]).all():
+        return Constant.of(weight).widened(int(zeros[0]))
+    shape = [-1 if i == axis else 1 for i in range(weight.ndim)]
+    return Constant.of((weight - zeros.reshape(shape)).astype(np.int16))

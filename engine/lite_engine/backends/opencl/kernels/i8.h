@@ -1,0 +1,67 @@
+// After common.h in every i8_*.cl. Kernels of integers compute with all bytes as u8: those of i8 have their highest
+// bit flipped and 128 more as zero point.
+#pragma OPENCL FP_CONTRACT OFF
+#if V == 1
+#define IV int
+#define UV uchar
+#define TO_INT(v) ((int)(v))
+#define TO_FLOAT(v) ((float)(v))
+#define TO_BYTE(v) ((uchar)(v))
+#define LDB(p, i) (p)[i]
+#define STB(p, i, v) (p)[i] = (v)
+#define LDIV(p, i) (p)[i]
+#define LDSV(p, i) (p)[i]
+#else
+#define IV PASTE(int, V)
+#define UV PASTE(uchar, V)
+#define TO_INT(v) PASTE(convert_int, V)(v)
+#define TO_FLOAT(v) PASTE(convert_float, V)(v)
+#define TO_BYTE(v) PASTE(convert_uchar, V)(v)
+#ifdef ALIGNED
+#define LDB(p, i) (*(global const UV *)((p) + (i)))
+#define STB(p, i, v) *(global UV *)((p) + (i)) = (v)
+#else
+#define LDB(p, i) PASTE(vload, V)(0, (p) + (i))
+#define STB(p, i, v) PASTE(vstore, V)((v), 0, (p) + (i))
+#endif
+#define LDIV(p, i) PASTE(vload, V)(0, (p) + (i))
+#define LDSV(p, i) PASTE(vload, V)(0, (p) + (i))
+#endif
+#define FLIP(v, bits) ((v) ^ (uchar)(bits))
+// A product with which no later sum is fused: `nothing` is 0, which compilers do not know.
+#define ROUNDED(x) TO_ROUNDED(x)
+#if V == 1
+#define TO_ROUNDED(x) as_float(as_int(x) ^ nothing)
+#else
+#define TO_ROUNDED(x) PASTE(as_float, V)(PASTE(as_int, V)(x) ^ nothing)
+#endif
+// x / s as IEEE 754 rounds it, of `inverse`, which is 1 / s rounded (Markstein 1990). |x| is below 2^20·s.
+#ifdef CPU
+#define QUOTIENT(x, s, inverse) ((void)(inverse), (x) / (s))
+#else
+#define QUOTIENT(x, s, inverse) quotient(x, s, inverse)
+inline FV quotient(FV x, float s, float inverse) {
+  const FV first = x * inverse;
+  const FV near = fma(fma(-first, (FV)(s), x), (FV)(inverse), first);
+  return fma(fma(-near, (FV)(s), x), (FV)(inverse), near);
+}
+#endif
+// What a layer ends with. y = clamp(rint(acc·scale) + y_zero), or with a residual r (adding 1)
+// y = clamp(rint(acc·scale + (r - r_zero)·r_ratio) + y_zero), acc·scale itself becoming a byte of scale s and
+// zero point s_zero before (adding 2).
+#define REQUANTIZE int y_flip, float y_zero, int adding, int r_flip, int r_zero, float r_ratio, float s_zero, float s_ratio, int nothing
+#define REQUANTIZE_ARGS y_flip, y_zero, adding, r_flip, r_zero, r_ratio, s_zero, s_ratio, nothing
+#define WITHIN(v) AT_MOST(AT_LEAST(v, 0.0f), 255.0f)
+inline UV requantized(IV acc, FV scale, UV r, REQUANTIZE) {
+  FV v = TO_FLOAT(acc) * scale;
+  if (adding == 2) {
+    const FV whole = rint(v) + s_zero;
+    v = (WITHIN(whole) - s_zero) * s_ratio;
+  }
+  if (adding) {
+    const FV more = TO_FLOAT(TO_INT(FLIP(r, r_flip)) - r_zero) * r_ratio;
+    v = ROUNDED(v) + ROUNDED(more);
+  }
+  const FV done = rint(v) + y_zero;
+  return FLIP(TO_BYTE(WITHIN(done)), y_flip);
+}

@@ -1,0 +1,37 @@
+// y = clamp(rint((a - a_zero)·a_scale OP (b - b_zero)·b_scale) / y_scale) + y_zero)
+inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,
+                   float inverse, float y_zero, int nothing) {
+  const FV p = TO_FLOAT(TO_INT(FLIP(a, flip)) - a_zero) * a_scale;
+  const FV q = TO_FLOAT(TO_INT(FLIP(b, flip)) - b_zero) * b_scale;
+  const float most = y_scale * 1048576.0f;
+  const FV real = OP(ROUNDED(p), ROUNDED(q)), near = AT_MOST(AT_LEAST(real, -most), most);
+  const FV whole = rint(QUOTIENT(near, y_scale, inverse)) + y_zero;
+  return FLIP(TO_BYTE(WITHIN(whole)), flip);
+}
+
+// Rows of `width` bytes; rows of a and b lie AP and BP elements apart, 0 for one row that all share.
+kernel void binary_rows(global const uchar *a, global const uchar *b, global uchar *y, int width, int rows, int AP,
+                        int BP, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,
+                        float inverse, float y_zero, int nothing) {
+  const int i = get_global_id(0) * V, row = get_global_id(1);
+  if (i >= width || row >= rows) return;
+  const UV done = combined(LDB(a, (size_t)row * AP + i), LDB(b, (size_t)row * BP + i), flip, a_zero, b_zero, a_scale,
+                           b_scale, y_scale, inverse, y_zero, nothing);
+  STB(y, (size_t)row * width + i, done);
+}
+
+// Any broadcast over six axes, a byte at a time.
+#if V == 1
+kernel void binary(global const uchar *a, global const uchar *b, global uchar *y, int total, int d1, int d2, int d3,
+                   int d4, int d5, int a0, int a1, int a2, int a3, int a4, int a5, int b0, int b1, int b2, int b3,
+                   int b4, int b5, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,
+                   float inverse, float y_zero, int nothing) {
+  const int i = get_global_id(0);
+  if (i >= total) return;
+  int r = i, from = 0, other = 0;
+#define AXIS(d, s, t) from += r % d * s, other += r % d * t, r /= d;
+  AXIS(d5, a5, b5) AXIS(d4, a4, b4) AXIS(d3, a3, b3) AXIS(d2, a2, b2) AXIS(d1, a1, b1)
+  y[i] = combined(a[from + r * a0], b[other + r * b0], flip, a_zero, b_zero, a_scale, b_scale, y_scale, inverse,
+                  y_zero, nothing);
+}
+#endif

@@ -1,0 +1,61 @@
+// One filter per channel, w (KH·KW, C) less its zero point. A work-item makes PX neighbouring pixels times V
+// channels. KH, KW, SW and DW are options, so that what a row of the window needs is loaded once. The sums of
+// products of bytes stay below 2^24, where float arithmetic is exact. With -DTAIL C is no multiple of V: the last
+// item makes the last V channels and stores those that nobody else does. Pixels of x and y lie XP and YP elements
+// apart, the first x_at and y_at from the start.
+#define SPAN ((PX - 1) * SW + (KW - 1) * DW + 1)
+#define SUM(GOOD)                                                                  \
+  for (int ky = 0; ky < KH; ++ky) {                                                \
+    const int yy = y0 + ky * DH;                                                   \
+    if (yy < 0 || yy >= H) continue;                                               \
+    FV in[SPAN];                                                                   \
+    UNROLL for (int i = 0; i < SPAN; ++i) {                                        \
+      in[i] = 0;                                                                   \
+      if (GOOD) in[i] = TO_FLOAT(TO_INT(FLIP(LDB(x, (yy * W + x0 + i) * XP), x_flip)) - x_zero); \
+    }                                                                              \
+    UNROLL for (int kx = 0; kx < KW; ++kx) {                                       \
+      const FV f = TO_FLOAT(LDSV(w, (ky * KW + kx) * C + c));                      \
+      UNROLL for (int p = 0; p < PX; ++p) sum[p] = FMA(in[p * SW + kx * DW], f, sum[p]); \
+    }                                                                              \
+  }
+
+kernel void depthwise(global const uchar *x, global const short *w, global const int *bias, global const float *scale,
+                      global const uchar *residual, global uchar *y, int images, int H, int W, int C, int OH, int OW,
+                      int SH, int PT, int PL, int DH, int XP, int x_at, int YP, int y_at, int x_flip, int x_zero,
+                      REQUANTIZE) {
+  const int c0 = get_global_id(0) * V, spans = (OW + PX - 1) / PX;
+  const int row = get_global_id(1) / spans, ox = get_global_id(1) % spans * PX;
+  if (c0 >= C || row >= images * OH) return;
+#ifdef TAIL
+  const int c = min(c0, C - V);
+#else
+  const int c = c0;
+#endif
+  const int y0 = row % OH * SH - PT, x0 = ox * SW - PL;
+  x += (size_t)(row / OH) * H * W * XP + x_at + c;
+  FV sum[PX];
+  UNROLL for (int p = 0; p < PX; ++p) sum[p] = 0;
+  if (x0 >= 0 && x0 + SPAN <= W) {
+    SUM(1)
+  } else {
+    SUM(x0 + i >= 0 && x0 + i < W)
+  }
+  const IV more = LDIV(bias, c);
+  const FV factor = LDFV(scale, c);
+  const size_t pixel = (size_t)row * OW + ox, to = pixel * YP + y_at + c;
+  UNROLL for (int p = 0; p < PX; ++p) {
+    if (ox + p >= OW) continue;
+    UV old = 0;
+    if (adding) old = LDB(residual, (pixel + p) * C + c);
+    const UV done = requantized(TO_INT(sum[p]) + more, factor, old, REQUANTIZE_ARGS);
+#ifdef TAIL
+    if (c < c0) {
+      uchar u[V];
+      PASTE(vstore, V)(done, 0, u);
+      for (int e = c0 - c; e < V; ++e) y[to + p * YP + e] = u[e];
+      continue;
+    }
+#endif
+    STB(y, to + p * YP, done);
+  }
+}

@@ -1,0 +1,37 @@
+// x (N,H,W,C) → y (N,OH,OW,C), V channels an item: the maximum, or with -DAVERAGE the sum of x - x_zero times
+// ratios[count of the places that count], COUNT_PAD padded ones too.
+kernel void pool(global const uchar *x, global const float *ratios, global uchar *y, int total, int H, int W, int C,
+                 int OH, int OW, int KH, int KW, int SH, int SW, int PT, int PL, int PB, int PR, int DH, int DW,
+                 int flip, int x_zero, float y_zero) {
+  const int i = get_global_id(0) * V;
+  if (i >= total) return;
+  const int c = i % C, ox = i / C % OW, oy = i / C / OW % OH, b = i / C / OW / OH;
+  IV s = 0;
+#ifdef AVERAGE
+  int count = 0;
+#endif
+  for (int ky = 0; ky < KH; ++ky) {
+    const int iy = oy * SH - PT + ky * DH;
+    for (int kx = 0; kx < KW; ++kx) {
+      const int ix = ox * SW - PL + kx * DW;
+#if defined(AVERAGE) && defined(COUNT_PAD)
+      if (iy < H + PB && ix < W + PR) ++count;
+#endif
+      if (iy < 0 || iy >= H || ix < 0 || ix >= W) continue;
+      const IV v = TO_INT(FLIP(LDB(x, (size_t)((b * H + iy) * W + ix) * C + c), flip));
+#ifdef AVERAGE
+      s += v - x_zero;
+#ifndef COUNT_PAD
+      ++count;
+#endif
+#else
+      s = max(s, v);
+#endif
+    }
+  }
+#ifdef AVERAGE
+  const FV whole = rint(TO_FLOAT(s) * ratios[max(count, 1)]) + y_zero;
+  s = TO_INT(WITHIN(whole));
+#endif
+  STB(y, i, FLIP(TO_BYTE(s), flip));
+}
