@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from typing import IO
 from lite_messages import tr
 
 from .errors import LiteError, ModelFormatError, reason_of
+from .parts import new_part, part_folder, remove_stale_parts
 
 
 def head(path: Path, count: int = 64) -> bytes:
@@ -56,7 +55,8 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
 
     Links are followed; what is no regular file (a pipe, /dev/stdout) is written in place. A file
     that is replaced keeps its mode. Raises LiteError when it cannot be written. Whatever ends the
-    block early, nothing is left behind and a file that was there stays as it was.
+    block early, nothing is left behind and a file that was there stays as it was; what a process
+    that was killed has left is removed by the next one that writes there.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -64,9 +64,8 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
             with target.open("wb") as file:
                 yield file
             return
-        part = _part(target.parent)
-        # Exclusive: two processes that share a folder never write one part, nor follow a link.
-        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        remove_stale_parts(target.parent)
+        part, number = new_part(target.parent)
         try:
             with os.fdopen(number, "wb") as file:
                 if target.exists():
@@ -75,7 +74,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
                 yield file
                 file.flush()
                 os.fsync(number)
-            part.replace(target)
+                part.replace(target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
@@ -84,11 +83,6 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
         raise LiteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=path
         ) from None
-
-
-def _part(folder: Path) -> Path:
-    """A name that no other process uses, for what is not complete yet."""
-    return folder / f".lite-{secrets.token_hex(8)}.part"
 
 
 def _sync_folder(folder: Path) -> None:
@@ -117,20 +111,22 @@ def filling(folder: str | Path) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(folder))
     was_there = target.is_dir()
-    part = _part(target if was_there else target.parent)
+    place = target if was_there else target.parent
     try:
-        try:
-            part.mkdir(parents=True)
-            yield part
+        place.mkdir(parents=True, exist_ok=True)
+        with part_folder(place) as part:
+            try:
+                yield part
+            except LiteError as error:  # of a file in the part: the person knows the folder
+                error.where = error.where.replace(str(part), str(folder))
+                raise
             if was_there:
                 for path in [p for p in part.rglob("*") if p.is_file()]:
-                    place = target / path.relative_to(part)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    path.replace(place)
+                    there = target / path.relative_to(part)
+                    there.parent.mkdir(parents=True, exist_ok=True)
+                    path.replace(there)
             else:
                 part.rename(target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
         raise LiteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=folder

@@ -41,6 +41,34 @@ def test_a_part_that_is_there_is_not_written(planted: str, tmp_path: Path, monke
     assert part.is_symlink() or part.read_text() == "another's"
 
 
+STALE = f".lite-{0:016x}.part"
+
+
+def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
+    """A part that nobody holds a lock of: a file, a folder; what is held or only named so stays."""
+    (tmp_path / STALE).write_text("half")
+    folder = tmp_path / STALE.replace("0.", "1.")
+    folder.mkdir()
+    (folder / "inner").write_text("half")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("untouched")
+    link = tmp_path / STALE.replace("0.", "2.")
+    link.symlink_to(elsewhere)
+    with writing(tmp_path / "a") as file, filling(tmp_path / "new") as part:
+        file.write(b"new")
+        write_file(part / "inner", "new")
+        write_file(tmp_path / "b", "another writer sweeps while the first one writes")
+    names = {p.name for p in tmp_path.iterdir()}
+    assert names == {"a", "b", "new", "elsewhere", link.name}
+    assert elsewhere.read_text() == "untouched" and (tmp_path / "new" / "inner").exists()
+
+
+def test_a_file_of_a_folder_is_named_as_the_person_did(tmp_path: Path) -> None:
+    with pytest.raises(LiteError) as raised, filling(tmp_path / "out") as part:
+        write_file(part / "missing" / "m.lite", "")
+    assert raised.value.where == str(tmp_path / "out" / "missing" / "m.lite")
+
+
 def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "model.lite"
     path.write_text("old")

@@ -167,6 +167,8 @@ class _Parser:
             raise self.fail(str(error) or type(error).__name__) from None
 
     def _graph(self) -> Graph:
+        if not self.lines:
+            raise self.fail(tr("the text is empty"))
         self.rest = self.lines[0]
         self.take("graph")
         graph = Graph(self.take())
@@ -176,6 +178,8 @@ class _Parser:
             self.rest = self.lines[self.number]
             stripped = self.rest.strip()
             if stripped == "}":
+                if any(line.strip() for line in self.lines[number + 1 :]):
+                    raise self.fail(tr("the graph ends here, but the text does not"))
                 return graph
             if stripped.startswith("input "):
                 self.take("input")
@@ -187,6 +191,10 @@ class _Parser:
                 graph.outputs.append(self.read(self.take()))
             elif stripped:
                 graph.nodes.append(self.node())
+            if stripped and self.rest.strip():
+                raise self.fail(
+                    tr("unexpected {text!r} at the end of the line", text=self.rest.strip()[:30])
+                )
         raise self.fail(tr("no closing }}"))
 
     def define(self, name: str) -> Value:
@@ -235,7 +243,12 @@ class _Parser:
         if value.dtype is None or value.shape is None:
             raise self.fail(tr("a constant needs a type"))
         if self.peek("@"):
-            array = self.arrays[int(self.take()[1:])]
+            number = self.take()[1:]
+            if not number.isdecimal() or int(number) >= len(self.arrays):
+                raise self.fail(
+                    tr("array @{number} of {name} is not there", number=number, name=value.name)
+                )
+            array = self.arrays[int(number)]
             if array.shape != value.shape or array.dtype != value.dtype.np:
                 raise self.fail(tr("array of {name} has another type", name=value.name))
         else:
@@ -264,6 +277,8 @@ class _Parser:
             self.take("{")
             while not self.peek("}"):
                 key = self.take()
+                if key in attrs:
+                    raise self.fail(tr("attribute {key!r} occurs twice", key=key))
                 self.take("=")
                 attrs[key] = self.attr(self.json())
                 if self.peek(","):
@@ -273,16 +288,22 @@ class _Parser:
         if self.peek("from"):
             self.take("from")
             sources = self.json()
+            if not isinstance(sources, list) or not all(isinstance(s, str) for s in sources):
+                raise self.fail(tr("expected a list of names after `from`"))
         return Node(op, inputs, outputs, attrs, name=name, sources=sources)
 
     def attr(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        if "graph" in value:
-            return _Parser(value["graph"], self.arrays, self.values).graph()
-        if "array" in value:
-            data = np.array(value["data"], dtype=DType(value["array"]).np)
-            return data.reshape(value["shape"])
-        if "dtype" in value:
-            return DType(value["dtype"])
-        return bytes.fromhex(value["bytes"])
+        match value:
+            case {"graph": str(text), **rest} if not rest:
+                return _Parser(text, self.arrays, self.values).graph()
+            case {"array": str(dtype), "data": list(data), "shape": list(shape), **rest} if (
+                not rest
+            ):
+                return np.array(data, dtype=DType(dtype).np).reshape(shape)
+            case {"dtype": str(dtype), **rest} if not rest:
+                return DType(dtype)
+            case {"bytes": str(digits), **rest} if not rest:
+                return bytes.fromhex(digits)
+        raise self.fail(tr("expected a graph, an array, a dtype or bytes as an object"))

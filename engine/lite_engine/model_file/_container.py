@@ -95,24 +95,29 @@ class Sections(Mapping[str, memoryview]):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rows: dict[str, tuple[memoryview, int, int]] = {}
+        self._rows: dict[str, tuple[memoryview, int, int, int]] = {}
         self._read: dict[str, memoryview] = {}
 
-    def add(self, tag: str, view: memoryview, crc: int, flags: int) -> None:
-        self._rows[tag] = view, crc, flags
+    def add(self, tag: str, view: memoryview, crc: int, flags: int, offset: int) -> None:
+        self._rows[tag] = view, crc, flags, offset
+
+    def place(self, tag: str) -> str:
+        """Where a section is, for messages."""
+        at = self._rows[tag][3]
+        return tr("{path}: section {tag!r} at byte {at}", path=self.path, tag=tag, at=at)
 
     def __getitem__(self, tag: str) -> memoryview:
         if tag not in self._read:
-            view, crc, flags = self._rows[tag]
+            view, crc, flags, _ = self._rows[tag]
             for state in states([view]):
                 state.check()
             if zlib.crc32(view) != crc:
                 raise ModelFormatError(
-                    tr("section {tag!r} is damaged (checksum)", tag=tag),
-                    where=self.path,
-                    fix=tr("convert again"),
+                    tr("damaged (checksum)"),
+                    where=self.place(tag),
+                    fix=tr("convert the model again"),
                 )
-            self._read[tag] = _unpacked(self.path, tag, view) if flags & COMPRESSED else view
+            self._read[tag] = _unpacked(self.place(tag), view) if flags & COMPRESSED else view
         return self._read[tag]
 
     def __contains__(self, tag: object) -> bool:
@@ -147,7 +152,14 @@ def read_container(path: Path) -> Sections:
         )
     table_end = _HEAD.size + count * _ROW.size
     if count > MAX_SECTIONS or table_end > len(data):
-        raise ModelFormatError(tr("section table is damaged or cut off"), where=path)
+        raise ModelFormatError(
+            tr(
+                "the table of {count} sections at byte {start} is damaged or cut off",
+                count=count,
+                start=_HEAD.size,
+            ),
+            where=path,
+        )
     sections = Sections(path)
     for i in range(count):
         start = _HEAD.size + i * _ROW.size
@@ -171,24 +183,25 @@ def read_container(path: Path) -> Sections:
             )
         if offset % ALIGN or offset < table_end or size > len(data) - offset:
             raise ModelFormatError(
-                tr("section {tag!r} lies outside the file, which is cut off or damaged", tag=tag),
+                tr(
+                    "section {tag!r} at byte {offset} lies outside the file or in its table; the "
+                    "file is cut off or damaged",
+                    tag=tag,
+                    offset=offset,
+                ),
                 where=path,
                 fix=tr("copy or download it again"),
             )
-        sections.add(tag, data[offset : offset + size], crc, flags)
+        sections.add(tag, data[offset : offset + size], crc, flags, offset)
     return sections
 
 
-def _unpacked(path: Path, tag: str, data: memoryview) -> memoryview:
+def _unpacked(place: str, data: memoryview) -> memoryview:
     stream = zlib.decompressobj()
     try:
         text = stream.decompress(data, MAX_TEXT_BYTES)
     except zlib.error as error:
-        raise ModelFormatError(
-            tr("section {tag!r} is damaged ({error})", tag=tag, error=error), where=path
-        ) from None
+        raise ModelFormatError(tr("damaged ({error})", error=error), where=place) from None
     if not stream.eof:
-        raise ModelFormatError(
-            tr("section {tag!r} is cut off or larger than 1 GiB", tag=tag), where=path
-        )
+        raise ModelFormatError(tr("cut off or larger than 1 GiB"), where=place)
     return memoryview(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import LiteError, ModelFormatError
+from ..errors import LiteError, ModelFormatError, VersionError
 from ..files import head
 from ..ir import Entry, Journal
-from ._container import MAGIC, read_container
-from .layers import FLOATS, PLACES
+from . import schema
+from ._container import ALIGN, MAGIC, Sections, read_container
 from .model import Model
-from .needs import from_bytes
-from .precision import PRECISIONS, TARGETS
+from .needs import Needs, from_bytes
+from .precision import PRECISIONS
 
 if TYPE_CHECKING:
     from ..ir import Graph
@@ -47,32 +46,34 @@ def open_file(path: Path) -> Model:
             where=path,
             fix=tr("convert the model again"),
         )
-    with _damage_named(path):
-        meta = _json(sections["META"])
-        model = _model(meta, lambda: _graph(path, sections, "GRAPH"))
+    needs = Needs()
+    if "NEEDS" in sections:  # first: a file of a newer engine may have keys that this one refuses
+        with _damage_named(sections, "NEEDS"):
+            needs = from_bytes(bytes(sections["NEEDS"]))
+        needs.check_engine(str(path))
+    with _damage_named(sections, "META"):
+        meta = schema.read(bytes(sections["META"]), schema.META, "META")
+        model = _model(meta, lambda: _graph(sections, "GRAPH"))
         for precision, tag in meta.get("graphs", {}).items():
             if precision not in PRECISIONS or tag not in sections:
                 raise ModelFormatError(
                     tr("the graph for {precision!r} is missing", precision=precision)
                 )
-        model.graphs = _Graphs(path, sections, meta.get("graphs", {}))
-        if "NEEDS" in sections:
-            model.needs = from_bytes(bytes(sections["NEEDS"]))
-    model.path = path
-    model.needs.check_engine(str(path))
+        model.graphs = _Graphs(sections, meta.get("graphs", {}))
+    model.path, model.needs = path, needs
     return model
 
 
 class _Graphs(Mapping[str, "Graph"]):
     """The graphs of single precisions, each read on first use."""
 
-    def __init__(self, path: Path, sections: Mapping[str, memoryview], tags: Mapping[str, str]):
-        self._path, self._sections, self._tags = path, sections, dict(tags)
+    def __init__(self, sections: Sections, tags: Mapping[str, str]):
+        self._sections, self._tags = sections, dict(tags)
         self._read: dict[str, Graph] = {}
 
     def __getitem__(self, precision: str) -> Graph:
         if precision not in self._read:
-            self._read[precision] = _graph(self._path, self._sections, self._tags[precision])
+            self._read[precision] = _graph(self._sections, self._tags[precision])
         return self._read[precision]
 
     def __iter__(self) -> Iterator[str]:
@@ -82,12 +83,12 @@ class _Graphs(Mapping[str, "Graph"]):
         return len(self._tags)
 
 
-def _graph(path: Path, sections: Mapping[str, memoryview], tag: str) -> Graph:
+def _graph(sections: Sections, tag: str) -> Graph:
     from ..ir import from_text, verify
 
-    with _damage_named(path):
-        data = _json(sections[tag])
-        arrays = _arrays(data["arrays"], sections["WINDEX"], sections["WEIGHTS"])
+    with _damage_named(sections, tag):
+        data = schema.read(bytes(sections[tag]), schema.GRAPH, tag)
+        arrays = _arrays(data["arrays"], sections)
         graph = from_text(data["text"], arrays)
         graph.metadata = dict(data["metadata"])
         verify(graph, "reading")
@@ -95,25 +96,25 @@ def _graph(path: Path, sections: Mapping[str, memoryview], tag: str) -> Graph:
 
 
 @contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
-    """Whatever goes wrong with hostile bytes becomes a ModelFormatError that names the file."""
+def _damage_named(sections: Sections, tag: str) -> Iterator[None]:
+    """Whatever is wrong with a section becomes a ModelFormatError that says where it lies."""
+    place = sections.place(tag)
     try:
         yield
+    except VersionError:
+        raise
     except LiteError as error:
-        raise ModelFormatError.of(error, where=path) from None
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        own = str(sections.path) in str(error)  # it says which section
+        raise (error if own else ModelFormatError.of(error, where=place)) from None
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise ModelFormatError(
-            tr("damaged ({kind}: {error})", kind=type(error).__name__, error=error),
-            where=path,
+            tr("cannot be read ({error})", error=error),
+            where=place,
             fix=tr("convert the model again"),
         ) from None
 
 
 def _model(meta: dict[str, Any], graph: Callable[[], Graph]) -> Model:
-    bad = [t for t in meta["targets"] if t not in TARGETS]
-    bad += [p for p in meta["precisions"].values() if p not in PRECISIONS]
-    if bad:
-        raise ModelFormatError(tr("target or precision {bad!r} is not known", bad=bad[0]))
     journal = Journal()
     journal.passes.extend(meta["journal"]["passes"])
     for e in meta["journal"]["entries"]:
@@ -132,39 +133,47 @@ def _model(meta: dict[str, Any], graph: Callable[[], Graph]) -> Model:
             "padded": meta.get("padded", False),
         },
         journal,
-        overrides={t: _words(v) for t, v in meta.get("overrides", {}).items()},
+        overrides=meta.get("overrides", {}),
     )
 
 
-def _words(layers: Mapping[str, str]) -> dict[str, str]:
-    """Choices for layers. Raises ModelFormatError for what no engine of this version wrote."""
-    for word in layers.values():
-        if word not in (*PLACES, *FLOATS):
-            raise ModelFormatError(tr("a layer is set to {word!r}, which is not known", word=word))
-    return dict(layers)
-
-
-def _json(data: memoryview) -> dict[str, Any]:
-    value = json.loads(bytes(data).decode("utf-8"))
-    if not isinstance(value, dict):
-        raise ModelFormatError(tr("a section is not a JSON object"))
-    return value
-
-
-def _arrays(table: list[Any], index: memoryview, weights: memoryview) -> list[np.ndarray]:
-    if len(index) % 16:
-        raise ModelFormatError(tr("weight index is damaged"))
+def _arrays(table: list[Any], sections: Sections) -> list[np.ndarray]:
+    """The constants that the graph's text refers to. The schema has checked the table's types."""
     from ..ir import DType
 
+    index, weights = sections["WINDEX"], sections["WEIGHTS"]
+    if len(index) % 16:
+        raise ModelFormatError(tr("not a multiple of 16 bytes"), where=sections.place("WINDEX"))
     rows = np.frombuffer(index, "<u8").reshape(-1, 2)
     arrays = []
-    for entry in table:
-        dtype, shape = DType(entry["dtype"]), [int(d) for d in entry["shape"]]
-        weight = int(entry["weight"])
-        if not 0 <= weight < len(rows) or any(d < 0 for d in shape):
-            raise ModelFormatError(tr("a constant refers to no weight"))
+    for number, entry in enumerate(table):
+        dtype, shape, weight = DType(entry["dtype"]), entry["shape"], entry["weight"]
+        if weight >= len(rows):
+            raise ModelFormatError(
+                tr("weight {weight} is not in WINDEX", weight=weight), where=f"arrays[{number}]"
+            )
         offset, size = int(rows[weight, 0]), int(rows[weight, 1])
-        if offset + size > len(weights) or size != math.prod(shape) * dtype.itemsize:
-            raise ModelFormatError(tr("a weight lies outside the file or has the wrong size"))
+        if offset > len(weights) or size > len(weights) - offset or offset % ALIGN:
+            raise ModelFormatError(
+                tr(
+                    "row {row} names bytes {first} to {last} of {size}",
+                    row=weight,
+                    first=offset,
+                    last=offset + size,
+                    size=len(weights),
+                ),
+                where=sections.place("WINDEX"),
+            )
+        if size != math.prod(shape) * dtype.itemsize:
+            raise ModelFormatError(
+                tr(
+                    "weight {weight} has {size} bytes, which is not {dtype}{shape}",
+                    weight=weight,
+                    size=size,
+                    dtype=dtype,
+                    shape=shape,
+                ),
+                where=f"arrays[{number}]",
+            )
         arrays.append(np.frombuffer(weights[offset : offset + size], dtype.np).reshape(shape))
     return arrays

@@ -1,0 +1,215 @@
+"""Verbs whose n-th file operation fails: what they say, and what they leave behind.
+
+One server process has everything imported and forks a child for each case, so that a case costs
+the verb alone. The child's file operations below one folder go through `shim.c`.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from lite_engine.model_file import read_model
+
+HERE = Path(__file__).parent
+KILLED = -signal.SIGKILL
+#: What the operation does instead: an error number, half a write, or the end of the process.
+KINDS = {
+    "ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EROFS": errno.EROFS, "EMFILE": errno.EMFILE,
+    "EACCES": errno.EACCES, "EINTR": errno.EINTR, "short": -1, "killed": -2,
+}  # fmt: skip
+SERVER = """
+import ctypes, importlib, io, json, os, signal, sys
+from lite_workbench.cli import main
+from lite_workbench.commands import available
+for verb in available():
+    importlib.import_module("lite_workbench.commands." + verb)
+import lite_engine, lite_engine.importers.onnx, lite_engine.passes, lite_engine.plan
+import lite_engine.compare, lite_engine.profile, lite_engine.quantize, lite_engine.history
+import PIL.PngImagePlugin, lite_engine.backends.reference, sqlite3, numpy
+shim = ctypes.CDLL(os.environ["LITE_TEST_SHIM"])
+shim.fault_name.restype = ctypes.c_char_p
+shim.fault_count.restype = ctypes.c_long
+shim.fault_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+for line in sys.stdin:
+    case = json.loads(line)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        told = os.memfd_create("stderr")
+        os.dup2(told, 2); os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.chdir(case["folder"])
+        os.environ["LITE_CACHE_DIR"] = case["folder"] + "/cache"
+        code = -1
+        try:
+            shim.fault_arm(case["folder"].encode(), case["n"], case["kind"])
+            code = main(case["call"])
+        finally:
+            sys.stderr.flush()
+            size = os.lseek(2, 0, 2)
+            answer = [code, shim.fault_count(), shim.fault_name().decode(),
+                      os.pread(2, size, 0).decode(errors="replace")]
+            os.write(write, json.dumps(answer).encode())
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as answers:
+        text = answers.read()
+    _, status = os.waitpid(pid, 0)
+    ended = os.waitstatus_to_exitcode(status)
+    print(text.decode() if text else json.dumps([ended, 0, "", ""]), flush=True)
+"""
+
+
+@dataclass
+class Outcome:
+    code: int
+    operations: int
+    operation: str  # that failed
+    stderr: str
+
+
+class Server:
+    def __init__(self, shim: Path, root: Path) -> None:
+        env = os.environ | {"LD_PRELOAD": str(shim), "LITE_TEST_SHIM": str(shim)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env=env, cwd=root,
+        )  # fmt: skip
+
+    def run(self, call: str, folder: Path, n: int = 0, kind: int = 0) -> Outcome:
+        assert self._process.stdin and self._process.stdout
+        case = {"call": call.split(), "folder": str(folder), "n": n, "kind": kind}
+        print(json.dumps(case), file=self._process.stdin, flush=True)
+        return Outcome(*json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait(30)
+
+
+def compiled_shim(folder: Path) -> Path:
+    made = folder / "shim.so"
+    command = ["gcc", "-shared", "-fPIC", "-O1", "-o", made, HERE / "shim.c", "-ldl"]
+    subprocess.run(command, check=True)
+    return made
+
+
+@dataclass
+class Verb:
+    """A call of `lite` in a folder that holds `before`; `outputs` are what the person asked for."""
+
+    call: str
+    inputs: Path
+    place: Path
+    old: bool = False
+    golden: dict[str, bytes] = field(default_factory=dict)
+    before: dict[str, bytes] = field(default_factory=dict)
+    operations: int = 0
+
+    def prepare(self, server: Server) -> None:
+        """Runs the call without a fault. With `old`, over the files of an earlier run."""
+        self._fill()
+        for _ in range(2 if self.old else 1):
+            self.before = contents(self.place)
+            outcome = server.run(self.call, self.place)
+            assert outcome.code == 0, (self.call, outcome)
+        self.golden, self.operations = contents(self.place), outcome.operations
+
+    def _fill(self) -> None:
+        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.copytree(self.inputs, self.place)
+
+    def _restore(self) -> None:
+        shutil.rmtree(self.place, ignore_errors=True)
+        for name, data in self.before.items():
+            path = self.place / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+    def check(self, server: Server, n: int, kind: str) -> str:
+        """The n-th operation fails; returns its name, "" where it cannot fail in this way.
+        AssertionError says what went wrong."""
+        self._restore()
+        (self.place / "out").mkdir(exist_ok=True)
+        outcome = server.run(self.call, self.place, n, KINDS[kind])
+        said = (self.call, n, kind, outcome)
+        after = contents(self.place)
+        parts = [name for name in after if ".part" in name]
+        if outcome.code == KILLED:
+            assert kind == "killed", said
+        else:
+            assert outcome.code in (0, 1, 2), said
+            assert not parts or outcome.operation in ("unlink", "unlinkat", "rmdir", "open"), said
+        self._check_files(after, said)
+        if outcome.code == 0:
+            missing = [f for f in self.golden if f not in after and not f.startswith("cache/")]
+            assert not missing, (missing, said)
+        elif outcome.code > 0:
+            self._check_message(outcome, said)
+        if parts or outcome.code == KILLED:  # the next call succeeds and cleans up
+            again = server.run(self.call, self.place)
+            left = [name for name in contents(self.place) if ".part" in name]
+            assert again.code == 0 and not left, (left, again, said)
+        return "killed" if outcome.code == KILLED else outcome.operation
+
+    def _check_files(self, after: dict[str, bytes], said: object) -> None:
+        for name, data in after.items():
+            if ".part" in name or data == self.before.get(name) or data == self.golden.get(name):
+                continue
+            known = name in self.golden or name in self.before
+            journal = name.startswith("cache/runs.sqlite-")
+            assert journal or known, (f"left behind: {name}", said)
+            assert journal or whole(self.place / name), (f"not whole: {name}", said)
+        gone = [name for name in self.before if name not in after]
+        assert not gone, (f"gone: {gone}", said)
+
+    def _check_message(self, outcome: Outcome, said: object) -> None:
+        lines = outcome.stderr.splitlines()
+        errors = [line for line in lines if not line.startswith(("history ", "warning: "))]
+        assert len(errors) == 1 and errors[0].startswith("error: "), said
+        own = [word for word in self.call.split() if "/" in word or "." in word]
+        assert any(word in errors[0] for word in [*own, str(self.place)]), said
+        assert ".part" not in errors[0] and "internal error" not in errors[0], said
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (p for p in folder.rglob("*") if p.is_file() or ".part" in p.name)
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else b"" for p in files}
+
+
+def whole(path: Path) -> bool:
+    """Whether a file that differs from run to run (it holds times) is complete."""
+    if path.suffix == ".json":
+        return bool(json.loads(path.read_text()))
+    if path.suffix == ".csv":
+        return path.read_text().endswith("\n")
+    if path.suffix == ".html":
+        return path.read_text().rstrip().endswith("</html>")
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            return all(arrays[name] is not None for name in arrays)
+    if path.suffix == ".lite":
+        return bool(read_model(path).graph.nodes)
+    if path.suffix == ".sqlite":
+        with closing(sqlite3.connect(path)) as db:
+            return db.execute("pragma integrity_check").fetchone() == ("ok",)
+    return path.suffix == ".lock"
+
+
+def cases(verb: Verb, kinds: Iterable[str], every: int = 1) -> list[tuple[int, str]]:
+    """(n, kind) of a campaign; `every` takes some of them, evenly."""
+    found = [(n, kind) for n in range(1, verb.operations + 1) for kind in kinds]
+    return found[::every]
