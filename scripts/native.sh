@@ -5,6 +5,7 @@
 #   scripts/native.sh aarch64    AArch64, cross-compiled, installed beside it
 #   scripts/native.sh armv7      32-bit ARM with NEON, cross-compiled, installed beside it
 #   scripts/native.sh asan|tsan  sanitized, left in build/asan, build/tsan
+#   scripts/native.sh fuzzer     coverage-guided fuzz targets (clang), left in build/fuzzer
 #
 # JOBS=N limits the parallel compilations.
 set -euo pipefail
@@ -33,7 +34,14 @@ case $variant in
     options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/engine/native/cmake/arm-linux-gnueabihf.cmake") ;;
   asan) options=(-DLITE_SANITIZE=address -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
   tsan) options=(-DLITE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
-  *) echo "usage: $0 [native|aarch64|armv7|asan|tsan]" >&2; exit 2 ;;
+  fuzzer)
+    clang=$(command -v clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14 | head -1)
+    if [ -z "$clang" ]; then
+      echo "error: no clang; sudo apt-get install clang" >&2
+      exit 1
+    fi
+    options=(-DLITE_SANITIZE=fuzzer -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$clang") ;;
+  *) echo "usage: $0 [native|aarch64|armv7|asan|tsan|fuzzer]" >&2; exit 2 ;;
 esac
 if ! command -v cmake > /dev/null; then
   echo "error: no cmake; run scripts/setup.sh, or sudo apt-get install cmake ninja-build" >&2

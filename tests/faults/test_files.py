@@ -46,7 +46,8 @@ def prepared(name: str, old: bool, server: Server, root: Path, tmp_path: Path) -
     (inputs / "out").mkdir(parents=True)
     for file in ("digits.onnx", "digits.png", SAMPLES):
         shutil.copy(root / "notebooks" / "models" / file, inputs)
-    verb = Verb(CALLS[name], inputs, tmp_path / "place", old and name != "devices")
+    place, over = tmp_path / "place", old and name != "devices"
+    verb = Verb(CALLS[name], inputs, place, over, warm=name == "profile")
     verb.prepare(server)
     assert verb.operations > 4, "the shim sees the files"
     return verb

@@ -1,0 +1,15 @@
+# libFuzzer targets, one per reader of bytes from elsewhere: fuzz_<reader> reads its input as that
+# reader would. The readers are compiled with line coverage, too (tests/native/fuzz).
+set(readers src/runtime/program.cc src/runtime/lite_file.cc src/runtime/lite_derived.cc
+    src/runner/lite_run_npy.cc)
+set_property(SOURCE ${readers} APPEND PROPERTY COMPILE_OPTIONS
+  -fprofile-instr-generate -fcoverage-mapping)
+
+foreach(target program file npy)
+  add_executable(fuzz_${target} fuzz/fuzz_${target}.cc src/runner/lite_run_npy.cc ${objects}
+    "${loader}")
+  target_include_directories(fuzz_${target} PRIVATE src)
+  target_link_libraries(fuzz_${target} PRIVATE lite_flags Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer,address,undefined
+    -fprofile-instr-generate)
+endforeach()

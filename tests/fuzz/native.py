@@ -1,0 +1,135 @@
+"""Coverage-guided fuzzing of the native readers.
+
+    scripts/native.sh fuzzer
+    python -m tests.fuzz.native TARGET SECONDS [CORPUS]
+
+runs `fuzz_<TARGET>` (engine/native/fuzz; program, file or npy) from seeds of our own writers,
+and prints one JSON line: runs, the corpus before and after, edges covered, lines of the reader
+reached, and the report of a sanitizer where there is one. A corpus folder is kept and grows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lite_engine import optimize
+from lite_engine.backends.cpu import native
+from lite_engine.model_file.program_file import write_program_file
+from lite_engine.plan.program import WeightTable, encode
+
+from tests.native.cases import merged, plans
+from tests.small_models import classifier
+
+ROOT = Path(__file__).parent.parent.parent
+BUILD = ROOT / "build" / "fuzzer"
+#: Target → the source whose lines count.
+TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc"),
+           "npy": ("lite_run_npy.cc",)}  # fmt: skip
+MOST_BYTES = 1 << 16
+
+
+def by_kernel() -> Iterator[tuple[str, Any]]:
+    """One small plan of each kernel."""
+    seen: dict[str, list[Any]] = {}
+    for plan in plans():
+        if sum(t.nbytes for t in plan.tensors) < 4000:
+            seen.setdefault(plan.steps[0].kernel, []).append(plan)
+    for kernel, found in sorted(seen.items()):
+        yield kernel, merged(found[:2])
+
+
+def seeds(target: str, folder: Path) -> int:
+    """Writes the seeds of a target and returns how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if target == "npy":
+        for i, array in enumerate((np.zeros((2, 3), np.float32), np.arange(6).reshape(2, 3))):
+            np.save(folder / f"{i}.npy", array)
+        np.save(folder / "wrong.npy", np.zeros((6, 1), np.float16))
+    elif target == "program":
+        for kernel, plan in by_kernel():
+            (folder / kernel).write_bytes(encode(plan, WeightTable()))
+    else:
+        for kernel, plan in list(by_kernel())[::8]:
+            write_program_file(plan, folder / f"{kernel}.lite", (native.target(),))
+        optimize(classifier(), targets=["x86", "arm"]).save(folder / "model.lite")
+    return len(list(folder.iterdir()))
+
+
+def fuzz(target: str, seconds: float, corpus: Path) -> dict[str, Any]:
+    first = seeds(target, corpus)
+    found = corpus.parent / f"{target}-found"
+    found.mkdir(exist_ok=True)
+    binary = BUILD / f"fuzz_{target}"
+    limits = [f"-max_len={MOST_BYTES}", "-timeout=25", "-rss_limit_mb=1024", "-malloc_limit_mb=256"]
+    env = os.environ | {
+        "ASAN_OPTIONS": "allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1",
+        "LLVM_PROFILE_FILE": str(found / "run.profraw"),
+    }  # fmt: skip
+    done = subprocess.run(
+        [binary, corpus, f"-max_total_time={seconds}", "-print_final_stats=1", "-seed=1",
+         f"-artifact_prefix={found}/", *limits],
+        capture_output=True, text=True, errors="replace", env=env, timeout=seconds + 300,
+    )  # fmt: skip
+    said = done.stderr
+    covered = re.findall(r"cov: (\d+)", said)
+    runs = re.search(r"stat::number_of_executed_units: (\d+)", said)
+    lines = coverage(target, corpus, found, env) if done.returncode == 0 else {}
+    report = said[said.find("==") :][:3000] if done.returncode else ""
+    return {
+        "target": target, "seconds": seconds, "runs": int(runs[1]) if runs else 0,
+        "seeds": first, "corpus": len(list(corpus.iterdir())),
+        "edges": int(covered[-1]) if covered else 0, "lines": lines, "report": report,
+        "found": [str(p) for p in found.iterdir() if p.suffix != ".profraw"],
+    }  # fmt: skip
+
+
+def coverage(target: str, corpus: Path, folder: Path, env: dict[str, str]) -> dict[str, float]:
+    """Percentage of each reader's lines that the corpus reaches; empty without llvm-cov."""
+    profdata, cov = (_tool(name) for name in ("llvm-profdata", "llvm-cov"))
+    if profdata is None or cov is None:
+        return {}
+    binary = BUILD / f"fuzz_{target}"
+    subprocess.run([binary, corpus, "-runs=0"], capture_output=True, env=env, check=True)
+    merged_file = folder / "merged"
+    command = [profdata, "merge", "-o", merged_file, env["LLVM_PROFILE_FILE"]]
+    subprocess.run(command, check=True, capture_output=True)
+    command = [cov, "export", "-summary-only", f"-instr-profile={merged_file}", binary]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    merged_file.unlink()
+    files = json.loads(done.stdout)["data"][0]["files"]
+    return {
+        Path(file["filename"]).name: round(file["summary"]["lines"]["percent"], 1)
+        for file in files
+        if Path(file["filename"]).name in TARGETS[target]
+    }
+
+
+def _tool(name: str) -> str | None:
+    """Of the compiler's own version first: they read each other's files only then."""
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    version = re.search(r"CMAKE_CXX_COMPILER:\w+=.*clang\+\+(-\d+)?$", cache, re.M)
+    own = f"{name}{version[1] or ''}" if version else name
+    return shutil.which(own) or shutil.which(name)
+
+
+def main() -> int:
+    target, seconds, *more = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as temporary:
+        corpus = Path(more[0]) if more else Path(temporary) / target
+        made = fuzz(target, float(seconds), corpus)
+    print(json.dumps(made, indent=1))
+    return 1 if made["report"] else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
