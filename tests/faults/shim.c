@@ -5,12 +5,14 @@
 //   fault_arm("/folder", 7, 28)    the seventh fails with errno 28
 //   fault_arm("/folder", 7, -1)    the seventh writes half of its bytes, if it writes
 //   fault_arm("/folder", 7, -2)    the process ends before the seventh
+//   fault_threads(2)               the second thread that is started from now on does not start
 //   fault_count()                  operations so far; fault_name(): what the failed one was
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -40,6 +42,14 @@ void fault_arm(const char* path, long n, int kind) {
 }
 long fault_count(void) { return seen; }
 const char* fault_name(void) { return failed; }
+
+static long threads_left = -1;
+void fault_threads(long n) { threads_left = n; }
+int pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*run)(void*), void* given) {
+  if (threads_left > 0 && --threads_left == 0) return EAGAIN;
+  return REAL(int, pthread_create, pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)(
+      thread, attr, run, given);
+}
 
 static int is_below(int at, const char* path) {
   if (!*folder || !path) return 0;

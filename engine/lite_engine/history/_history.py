@@ -149,7 +149,8 @@ class History:
             except sqlite3.OperationalError as error:
                 _log.warning("history %s is left out: %s", self.path, error)
                 return otherwise
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                # The second: what SQLite says of a damaged schema quotes its bytes.
                 if attempt == 2:
                     _log.warning("history %s is left out: %s", self.path, error)
                     return otherwise
@@ -164,6 +165,7 @@ class History:
     def _open(self) -> Iterator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(self.path, timeout=BUSY_S)
+        db.text_factory = _text
         try:
             db.execute("pragma journal_mode = wal")
             db.execute(_SCHEMA)
@@ -185,6 +187,11 @@ class History:
             return False
         _log.warning("history %s was damaged (%s) and is set aside", self.path, error)
         return True
+
+
+def _text(data: bytes) -> str:
+    """A damaged text costs its row, not the list."""
+    return data.decode("utf-8", "replace")
 
 
 def _run(row: Sequence[Any]) -> Run:
