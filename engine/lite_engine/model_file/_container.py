@@ -184,8 +184,8 @@ def read_container(path: Path) -> Sections:
         if offset % ALIGN or offset < table_end or size > len(data) - offset:
             raise ModelFormatError(
                 tr(
-                    "section {tag!r} at byte {offset} lies outside the file or in its table; the "
-                    "file is cut off or damaged",
+                    "section {tag!r} at byte {offset} lies outside the file, which is cut off or "
+                    "damaged",
                     tag=tag,
                     offset=offset,
                 ),
